@@ -1,0 +1,36 @@
+//! The binary `isogloss`: parse what was typed, run one command, print one result.
+//!
+//! Each command lives in its own file under `commands/` and returns a [`Outcome`]; this file only
+//! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed,
+//! 2 used wrongly).
+
+mod commands;
+mod failure;
+mod outcome;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::commands::Command;
+
+/// A laboratory for cross-lingual structure in masked language models.
+#[derive(Parser)]
+#[command(name = "isogloss", version, propagate_version = true, arg_required_else_help = true)]
+struct Arguments {
+    /// Print one JSON object on standard output; everything else goes to standard error.
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match arguments.command.run() {
+        Ok(outcome) => outcome.print(arguments.json),
+        Err(failure) => failure.print(),
+    }
+}

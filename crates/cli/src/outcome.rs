@@ -1,0 +1,30 @@
+//! What a command hands back: the same facts for a person and for a program.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// A finished command's result, in words and as JSON.
+pub(crate) struct Outcome {
+    text: String,
+    json: Value,
+}
+
+impl Outcome {
+    /// Pairs the lines a person reads with the object that `--json` prints.
+    pub(crate) fn new(text: impl Into<String>, facts: &impl Serialize) -> Self {
+        let json = serde_json::to_value(facts).expect("a result of ours is always valid JSON");
+        Self { text: text.into(), json }
+    }
+
+    /// Prints to standard output. A reader that went away (`| head`) is no failure.
+    pub(crate) fn print(self, as_json: bool) -> ExitCode {
+        let text = if as_json { self.json.to_string() } else { self.text };
+        match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+            _ => ExitCode::SUCCESS,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Progress on standard error: a bar on a terminal, a plain line now and then elsewhere.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How often a line is written where there is no terminal to draw on.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Counts work done against work to do.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    label: String,
+    total: u64,
+    done: u64,
+    last_line: Option<Instant>,
+}
+
+impl Progress {
+    /// Starts counting to `total`; `label` says what is being done.
+    pub(crate) fn new(label: &str, total: u64) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = if terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template(
+            "{prefix} [{bar:30}] {pos}/{len} {per_sec} {eta} left {msg}",
+        );
+        bar.set_style(style.expect("a fixed template").progress_chars("=> "));
+        bar.set_prefix(label.to_owned());
+        let last_line = (!terminal).then(Instant::now);
+        Self { bar, label: label.to_owned(), total, done: 0, last_line }
+    }
+
+    /// One more step done; `note` is what to show beside the count.
+    pub(crate) fn step(&mut self, note: &str) {
+        self.done += 1;
+        self.bar.set_message(note.to_owned());
+        self.bar.inc(1);
+        if self.last_line.is_some_and(|at| at.elapsed() >= LINE_EVERY) {
+            eprintln!("{}: {}/{} {note}", self.label, self.done, self.total);
+            self.last_line = Some(Instant::now());
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
