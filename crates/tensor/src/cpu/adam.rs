@@ -1,0 +1,68 @@
+//! Adam with decoupled weight decay, all matrices in one pass.
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::TASK;
+use super::math::sum_squares;
+use crate::kernels::{AdamSlot, AdamStep};
+use crate::value::Tensor;
+
+pub(super) fn update(
+    arch: Arch,
+    slots: &mut [AdamSlot<'_>],
+    step: AdamStep,
+    norm: &mut Tensor,
+) {
+    let total = global_norm(arch, slots);
+    norm.as_mut_slice()[0] = total;
+    if !total.is_finite() {
+        return;
+    }
+    let clip = if total > step.clip { step.clip / total } else { 1.0 };
+    // The corrections are taken in double precision: late in training they are nearly 1.
+    let number = step.number as f64;
+    let mean_correction = (1.0 - f64::from(step.beta1).powf(number)) as f32;
+    let square_correction = (1.0 - f64::from(step.beta2).powf(number)).sqrt() as f32;
+    slots.par_iter_mut().for_each(|slot| {
+        let rate = slot.rate / mean_correction;
+        let keep = 1.0 - slot.rate * slot.decay;
+        let pieces = slot
+            .value
+            .as_mut_slice()
+            .par_chunks_mut(TASK)
+            .zip(slot.grad.as_slice().par_chunks(TASK))
+            .zip(slot.mean.as_mut_slice().par_chunks_mut(TASK))
+            .zip(slot.square.as_mut_slice().par_chunks_mut(TASK));
+        pieces.for_each(|(((value, grad), mean), square)| {
+            arch.dispatch(|| {
+                let elements = value.iter_mut().zip(grad).zip(mean).zip(square);
+                for (((value, &grad), mean), square) in elements {
+                    let grad = grad * clip;
+                    *mean += (1.0 - step.beta1) * (grad - *mean);
+                    *square = step.beta2 * *square + (1.0 - step.beta2) * grad * grad;
+                    let deviation = square.sqrt() / square_correction + step.epsilon;
+                    *value = *value * keep - rate * *mean / deviation;
+                }
+            });
+        });
+    });
+}
+
+/// The norm of all gradients taken as one vector.
+fn global_norm(arch: Arch, slots: &[AdamSlot<'_>]) -> f32 {
+    let squares: Vec<f64> = slots
+        .par_iter()
+        .map(|slot| {
+            // Pieces are summed in their order, whoever computed them.
+            let pieces: Vec<f32> = slot
+                .grad
+                .as_slice()
+                .par_chunks(TASK)
+                .map(|grad| arch.dispatch(|| sum_squares(grad, 0.0)))
+                .collect();
+            pieces.iter().map(|&piece| f64::from(piece)).sum()
+        })
+        .collect();
+    squares.iter().sum::<f64>().sqrt() as f32
+}

@@ -1,0 +1,227 @@
+//! Attention: a task for each sequence and head, a block of queries at a time.
+//!
+//! The weights of a block live only while it is worked on; the way back computes them again from
+//! the logarithm of each row's sum, so that memory does not grow with the square of the length.
+
+#![allow(unsafe_code, reason = "tasks write different columns of the same rows")]
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::Cpu;
+use super::math::{dot, exp, max};
+use super::matmul::{View, ViewMut, Write, multiply};
+use crate::kernels::AttentionShape;
+use crate::random::Dropout;
+use crate::value::Tensor;
+
+/// Queries in a block: its scores fit the second cache at the lengths that matter.
+const QUERIES: usize = 128;
+
+/// What the way forward leaves for the way back.
+pub(super) struct Saved<'a> {
+    pub(super) q: &'a Tensor,
+    pub(super) kv: &'a Tensor,
+    pub(super) y: &'a Tensor,
+    pub(super) lse: &'a Tensor,
+}
+
+/// One head of one sequence: where its rows and columns are.
+struct Head {
+    number: usize,
+    heads: usize,
+    dim: usize,
+    queries: Range<usize>,
+    keys: Range<usize>,
+}
+
+impl Head {
+    fn of(task: usize, shape: &AttentionShape, dim: usize) -> Self {
+        let (sequence, number) = (task / shape.heads, task % shape.heads);
+        let (queries, keys) = (shape.queries.get(sequence), shape.keys.get(sequence));
+        Self { number, heads: shape.heads, dim, queries, keys }
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let queries = self.queries.clone();
+        queries.clone().step_by(QUERIES).map(move |at| at..queries.end.min(at + QUERIES))
+    }
+
+    /// Its columns among the model's.
+    fn cols(&self) -> Range<usize> {
+        let width = self.dim / self.heads;
+        self.number * width..(self.number + 1) * width
+    }
+
+    /// Its columns of some rows of `q`, `y` or their gradients.
+    fn queries<'a>(&self, tensor: &'a Tensor, rows: Range<usize>) -> View<'a> {
+        let from = rows.start * self.dim + self.cols().start;
+        View::new(&tensor.as_slice()[from..], rows.len(), self.cols().len(), self.dim)
+    }
+
+    /// Its keys (`half` 0) or its values (`half` 1).
+    fn half<'a>(&self, kv: &'a Tensor, half: usize) -> View<'a> {
+        let from = (2 * self.keys.start + half) * self.dim + self.cols().start;
+        View::new(&kv.as_slice()[from..], self.keys.len(), self.cols().len(), 2 * self.dim)
+    }
+
+    /// A number for each row of weights, to draw its dropout by.
+    fn weight_row(&self, query: usize) -> u32 {
+        (query * self.heads + self.number) as u32
+    }
+
+    fn scale(&self) -> f32 {
+        1.0 / ((self.dim / self.heads) as f32).sqrt()
+    }
+}
+
+/// Multiplies a row by its dropout factors, which are left in `factors`.
+#[inline(always)]
+fn drop_row(dropout: Dropout, row: u32, weights: &mut [f32], factors: &mut [f32]) {
+    if dropout.rate > 0.0 {
+        dropout.factors(row, factors);
+        for (weight, &factor) in weights.iter_mut().zip(factors.iter()) {
+            *weight *= factor;
+        }
+    }
+}
+
+pub(super) fn forward(
+    cpu: &Cpu,
+    q: &Tensor,
+    kv: &Tensor,
+    shape: &AttentionShape,
+    y: &mut Tensor,
+    lse: &mut Tensor,
+) {
+    let dim = q.cols();
+    let (y, lse) = (ViewMut::of(y), ViewMut::of(lse));
+    (0..shape.keys.count() * shape.heads).into_par_iter().with_max_len(1).for_each(|task| {
+        let head = Head::of(task, shape, dim);
+        let keys = head.keys.len();
+        let mut scratch = cpu.scratch((QUERIES + 1) * keys);
+        let (weights, factors) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
+        for block in head.blocks() {
+            let weights = &mut weights[..block.len() * keys];
+            let mut scores = ViewMut::new(weights, block.len(), keys, keys);
+            let queries = head.queries(q, block.clone());
+            multiply(&mut scores, Write::Overwrite, head.scale(), queries, head.half(kv, 0).t());
+            let mut inverse = [0.0; QUERIES];
+            cpu.arch.dispatch(|| {
+                let rows = weights.chunks_mut(keys).zip(&mut inverse).zip(block.clone());
+                for ((weights, inverse), query) in rows {
+                    let top = max(weights);
+                    for weight in weights.iter_mut() {
+                        *weight = exp(*weight - top);
+                    }
+                    let sum = super::math::sum(weights);
+                    *inverse = 1.0 / sum;
+                    // SAFETY: this task alone has this sequence and head.
+                    let lse = unsafe { lse.segment(query, head.number..head.number + 1) };
+                    lse[0] = top + sum.ln();
+                    drop_row(shape.dropout, head.weight_row(query), weights, factors);
+                }
+            });
+            let weights = View::new(weights, block.len(), keys, keys);
+            // SAFETY: this task alone has this sequence's rows and this head's columns.
+            let mut out = unsafe { y.block(block.clone(), head.cols()) };
+            multiply(&mut out, Write::Overwrite, 1.0, weights, head.half(kv, 1));
+            cpu.arch.dispatch(|| {
+                for (query, inverse) in block.clone().zip(inverse) {
+                    // SAFETY: as above; the block was last used before this.
+                    let y = unsafe { y.segment(query, head.cols()) };
+                    y.iter_mut().for_each(|y| *y *= inverse);
+                }
+            });
+        }
+    });
+}
+
+pub(super) fn backward(
+    cpu: &Cpu,
+    saved: &Saved<'_>,
+    shape: &AttentionShape,
+    dy: &Tensor,
+    dq: &mut Tensor,
+    dkv: &mut Tensor,
+) {
+    let dim = saved.q.cols();
+    let (dq, dkv) = (ViewMut::of(dq), ViewMut::of(dkv));
+    (0..shape.keys.count() * shape.heads).into_par_iter().with_max_len(1).for_each(|task| {
+        let head = Head::of(task, shape, dim);
+        let (keys, cols) = (head.keys.len(), head.cols());
+        // SAFETY: this task alone has this sequence's rows and this head's columns, and the
+        // columns of keys and of values are different ones.
+        let mut dk = unsafe { dkv.block(head.keys.clone(), cols.clone()) };
+        // SAFETY: as above.
+        let mut dv = unsafe { dkv.block(head.keys.clone(), dim + cols.start..dim + cols.end) };
+        if head.queries.is_empty() {
+            dk.fill(0.0);
+            dv.fill(0.0);
+            return;
+        }
+        let mut scratch = cpu.scratch((2 * QUERIES + 1) * keys);
+        let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
+        let (slopes, factors) = rest.split_at_mut(QUERIES * keys);
+        for (number, block) in head.blocks().enumerate() {
+            let write = Write::accumulate(number > 0);
+            let weights = &mut weights[..block.len() * keys];
+            let slopes = &mut slopes[..block.len() * keys];
+            let (q, dy_block) = (head.queries(saved.q, block.clone()), head.queries(dy, block.clone()));
+            let (k, v) = (head.half(saved.kv, 0), head.half(saved.kv, 1));
+            let mut view = ViewMut::new(weights, block.len(), keys, keys);
+            multiply(&mut view, Write::Overwrite, head.scale(), q, k.t());
+            let mut view = ViewMut::new(slopes, block.len(), keys, keys);
+            multiply(&mut view, Write::Overwrite, 1.0, dy_block, v.t());
+            cpu.arch.dispatch(|| {
+                let rows = weights.chunks_mut(keys).zip(slopes.chunks_mut(keys)).zip(block.clone());
+                for ((weights, slopes), query) in rows {
+                    softmax_backward(saved, dy, &head, shape.dropout, query, weights, slopes, factors);
+                }
+            });
+            let weights = View::new(weights, block.len(), keys, keys);
+            let slopes = View::new(slopes, block.len(), keys, keys);
+            multiply(&mut dv, write, 1.0, weights.t(), dy_block);
+            multiply(&mut dk, write, 1.0, slopes.t(), q);
+            // SAFETY: this task alone has this sequence's rows and this head's columns.
+            let mut dq = unsafe { dq.block(block, cols.clone()) };
+            multiply(&mut dq, Write::Overwrite, 1.0, slopes, k);
+        }
+    });
+}
+
+/// One row on the way back: from scores to dropped weights, and from the gradients of those to the
+/// gradients of the unscaled scores.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "a loop's body, named")]
+fn softmax_backward(
+    saved: &Saved<'_>,
+    dy: &Tensor,
+    head: &Head,
+    dropout: Dropout,
+    query: usize,
+    weights: &mut [f32],
+    slopes: &mut [f32],
+    factors: &mut [f32],
+) {
+    let at = query * head.dim + head.cols().start..query * head.dim + head.cols().end;
+    let lse = saved.lse.as_slice()[query * head.heads + head.number];
+    // Σ weight · slope over the row is the product of the output with its gradient.
+    let mean = dot(&saved.y.as_slice()[at.clone()], &dy.as_slice()[at]);
+    let scale = head.scale();
+    for weight in weights.iter_mut() {
+        *weight = exp(*weight - lse);
+    }
+    if dropout.rate == 0.0 {
+        for (slope, &weight) in slopes.iter_mut().zip(weights.iter()) {
+            *slope = weight * (*slope - mean) * scale;
+        }
+        return;
+    }
+    dropout.factors(head.weight_row(query), factors);
+    for ((slope, weight), &factor) in slopes.iter_mut().zip(weights).zip(factors.iter()) {
+        *slope = *weight * (*slope * factor - mean) * scale;
+        *weight *= factor;
+    }
+}

@@ -1,0 +1,257 @@
+//! Cross-entropy of the tied softmax, forward and backward in one go.
+//!
+//! A chunk of rows at a time, scores are held with the vocabulary running down and the rows across:
+//! a block of the vocabulary is then a block of whole table rows, which one task multiplies, turns
+//! into probabilities, and multiplies again while everything is in its cache.
+
+#![allow(unsafe_code, reason = "tasks write different rows of one table")]
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::Cpu;
+use super::math::{exp, sum};
+use super::matmul::{View, ViewMut, Write, multiply, transpose};
+use crate::kernels::TiedGrads;
+use crate::value::{Indices, Tensor};
+
+/// The most rows whose scores are held at once.
+const ROWS: usize = 128;
+/// Entries of the vocabulary in a block.
+const BLOCK: usize = 256;
+/// Groups of blocks that sum up their part of the gradient of the rows: an order of summation that
+/// does not depend on the threads.
+const GROUPS: usize = 16;
+
+pub(super) struct TiedSoftmax<'a> {
+    /// Rows x dim.
+    pub(super) hidden: &'a Tensor,
+    /// Vocabulary x dim.
+    pub(super) table: &'a Tensor,
+    /// 1 x vocabulary.
+    pub(super) bias: &'a Tensor,
+    pub(super) targets: &'a Indices,
+    /// What the gradients are multiplied by.
+    pub(super) weight: f32,
+}
+
+impl TiedSoftmax<'_> {
+    pub(super) fn run(&self, cpu: &Cpu, score: &mut Tensor, mut grads: Option<TiedGrads<'_>>) {
+        let (vocabulary, dim) = self.table.shape();
+        let rows = self.hidden.rows();
+        let height = rows.div_ceil(rows.div_ceil(ROWS).max(1));
+        let blocks = vocabulary.div_ceil(BLOCK);
+        let mut scores = cpu.scratch(vocabulary * height);
+        let mut facts = cpu.scratch(blocks * FACTS * height);
+        let (mut loss, mut correct) = (0.0, 0);
+        for start in (0..rows).step_by(height.max(1)) {
+            let count = height.min(rows - start);
+            let mut chunk = Chunk {
+                cpu,
+                softmax: self,
+                count,
+                hidden: &self.hidden.as_slice()[start * dim..(start + count) * dim],
+                targets: &self.targets[start..start + count],
+                scores: &mut scores.as_mut_slice()[..vocabulary * count],
+                facts: &mut facts.as_mut_slice()[..blocks * FACTS * count],
+            };
+            chunk.score();
+            let lse = chunk.log_sums(&mut loss, &mut correct);
+            if let Some(grads) = &mut grads {
+                let dhidden = &mut grads.hidden.as_mut_slice()[start * dim..(start + count) * dim];
+                let table = grads.table.as_mut().map(|grad| {
+                    (Write::accumulate(grad.accumulate || start > 0), ViewMut::of(grad.tensor))
+                });
+                let bias = grads.bias.as_mut().map(|grad| {
+                    (Write::accumulate(grad.accumulate || start > 0), ViewMut::of(grad.tensor))
+                });
+                chunk.gradients(&lse, &Sinks { table, bias }, dhidden);
+            }
+        }
+        score.as_mut_slice().copy_from_slice(&[loss as f32, correct as f32]);
+    }
+}
+
+/// What is kept of each row in each block: its highest score, the sum of the powers of the others
+/// relative to that, and the score of the target where it lies in the block (else 0).
+const FACTS: usize = 3;
+
+/// Some rows, and their scores.
+struct Chunk<'a> {
+    cpu: &'a Cpu,
+    softmax: &'a TiedSoftmax<'a>,
+    /// How many rows.
+    count: usize,
+    /// Rows x dim.
+    hidden: &'a [f32],
+    targets: &'a [u32],
+    /// Vocabulary x rows: scores relative to the highest of row and block, exponentiated.
+    scores: &'a mut [f32],
+    /// Blocks x facts x rows.
+    facts: &'a mut [f32],
+}
+
+/// Where the gradients of the weights go; tasks write different rows.
+struct Sinks<'a> {
+    table: Option<(Write, ViewMut<'a>)>,
+    bias: Option<(Write, ViewMut<'a>)>,
+}
+
+impl Chunk<'_> {
+    /// Some rows of the table.
+    fn entries(&self, range: &Range<usize>) -> View<'_> {
+        let dim = self.softmax.table.cols();
+        let entries = &self.softmax.table.as_slice()[range.start * dim..range.end * dim];
+        View::new(entries, range.len(), dim, dim)
+    }
+
+    /// Fills in the scores and the facts.
+    fn score(&mut self) {
+        let (count, dim) = (self.count, self.softmax.table.cols());
+        let mut turned = self.cpu.scratch(dim * count);
+        transpose(self.cpu.arch, self.hidden, dim, turned.as_mut_slice());
+        let turned = View::new(turned.as_slice(), dim, count, count);
+        let (scores, facts) = (std::mem::take(&mut self.scores), std::mem::take(&mut self.facts));
+        let blocks = scores.par_chunks_mut(BLOCK * count).zip(facts.par_chunks_mut(FACTS * count));
+        blocks.enumerate().for_each(|(block, (scores, facts))| {
+            let range = block * BLOCK..block * BLOCK + scores.len() / count;
+            let mut product = ViewMut::new(scores, range.len(), count, count);
+            multiply(&mut product, Write::Overwrite, 1.0, self.entries(&range), turned);
+            let bias = &self.softmax.bias.as_slice()[range.clone()];
+            self.cpu.arch.dispatch(|| self.exponentiate(range, bias, scores, facts));
+        });
+        (self.scores, self.facts) = (scores, facts);
+    }
+
+    /// Turns the scores of a block into powers, and notes the facts.
+    #[inline(always)]
+    fn exponentiate(
+        &self,
+        range: Range<usize>,
+        bias: &[f32],
+        scores: &mut [f32],
+        facts: &mut [f32],
+    ) {
+        let count = self.count;
+        let (tops, rest) = facts.split_at_mut(count);
+        let (sums, chosen) = rest.split_at_mut(count);
+        tops.fill(f32::NEG_INFINITY);
+        sums.fill(0.0);
+        for (scores, &bias) in scores.chunks_mut(count).zip(bias) {
+            for (score, top) in scores.iter_mut().zip(tops.iter_mut()) {
+                *score += bias;
+                // A NaN must not be lost here: it has to reach the loss.
+                *top = if *top > *score || top.is_nan() { *top } else { *score };
+            }
+        }
+        for (row, (chosen, &target)) in chosen.iter_mut().zip(self.targets).enumerate() {
+            let target = target as usize;
+            let here = range.contains(&target);
+            *chosen = if here { scores[(target - range.start) * count + row] } else { 0.0 };
+        }
+        for scores in scores.chunks_mut(count) {
+            for ((score, &top), sum) in scores.iter_mut().zip(tops.iter()).zip(sums.iter_mut()) {
+                *score = exp(*score - top);
+                *sum += *score;
+            }
+        }
+    }
+
+    /// The logarithm of each row's sum over the whole vocabulary; adds to the loss and the number
+    /// of targets that had the highest score.
+    fn log_sums(&self, loss: &mut f64, correct: &mut usize) -> Vec<f64> {
+        let blocks = || self.facts.chunks(FACTS * self.count);
+        let log_sum = |row: usize| {
+            let top = blocks().map(|facts| facts[row]).fold(f32::NEG_INFINITY, f32::max);
+            let sum = |facts: &[f32]| {
+                f64::from(facts[self.count + row]) * f64::from(facts[row] - top).exp()
+            };
+            let lse = f64::from(top) + blocks().map(sum).sum::<f64>().ln();
+            let chosen: f32 = blocks().map(|facts| facts[2 * self.count + row]).sum();
+            *loss += lse - f64::from(chosen);
+            *correct += usize::from(chosen >= top);
+            lse
+        };
+        (0..self.count).map(log_sum).collect()
+    }
+
+    /// Turns powers into gradients of the scores, and those into gradients of everything else.
+    fn gradients(&mut self, lse: &[f64], sinks: &Sinks<'_>, dhidden: &mut [f32]) {
+        let (count, dim) = (self.count, self.softmax.table.cols());
+        let scores = std::mem::take(&mut self.scores);
+        let blocks = scores.len().div_ceil(BLOCK * count);
+        let group = blocks.div_ceil(GROUPS);
+        let mut partial = self.cpu.scratch(blocks.div_ceil(group) * count * dim);
+        let groups = scores.par_chunks_mut(group * BLOCK * count);
+        let groups = groups.zip(partial.as_mut_slice().par_chunks_mut(count * dim));
+        groups.with_max_len(1).enumerate().for_each(|(number, (scores, dhidden))| {
+            for (within, scores) in scores.chunks_mut(BLOCK * count).enumerate() {
+                let block = number * group + within;
+                let write = Write::accumulate(within > 0);
+                self.block_gradients(block, lse, scores, sinks, write, dhidden);
+            }
+        });
+        let partial = partial.as_slice();
+        dhidden.par_chunks_mut(dim).enumerate().for_each(|(row, dhidden)| {
+            dhidden.fill(0.0);
+            self.cpu.arch.dispatch(|| {
+                for partial in partial.chunks(count * dim) {
+                    for (sum, &part) in dhidden.iter_mut().zip(&partial[row * dim..]) {
+                        *sum += part;
+                    }
+                }
+            });
+        });
+        self.scores = scores;
+    }
+
+    fn block_gradients(
+        &self,
+        block: usize,
+        lse: &[f64],
+        scores: &mut [f32],
+        sinks: &Sinks<'_>,
+        write: Write,
+        dhidden: &mut [f32],
+    ) {
+        let (count, dim) = (self.count, self.softmax.table.cols());
+        let range = block * BLOCK..block * BLOCK + scores.len() / count;
+        let tops = &self.facts[block * FACTS * count..][..count];
+        let mut factors = [0.0; ROWS];
+        for ((factor, &top), lse) in factors.iter_mut().zip(tops).zip(lse) {
+            *factor = self.softmax.weight * (f64::from(top) - lse).exp() as f32;
+        }
+        self.cpu.arch.dispatch(|| {
+            for scores in scores.chunks_mut(count) {
+                for (score, &factor) in scores.iter_mut().zip(&factors) {
+                    *score *= factor;
+                }
+            }
+        });
+        for (row, &target) in self.targets.iter().enumerate() {
+            if range.contains(&(target as usize)) {
+                scores[(target as usize - range.start) * count + row] -= self.softmax.weight;
+            }
+        }
+        if let Some((write, bias)) = &sinks.bias {
+            // SAFETY: every block belongs to one task.
+            let bias = unsafe { bias.segment(0, range.clone()) };
+            self.cpu.arch.dispatch(|| {
+                for (bias, scores) in bias.iter_mut().zip(scores.chunks(count)) {
+                    let before = if *write == Write::Add { *bias } else { 0.0 };
+                    *bias = before + sum(scores);
+                }
+            });
+        }
+        let slopes = View::new(scores, range.len(), count, count);
+        if let Some((write, table)) = &sinks.table {
+            // SAFETY: every block belongs to one task.
+            let mut entries = unsafe { table.block(range.clone(), 0..dim) };
+            let hidden = View::new(self.hidden, count, dim, dim);
+            multiply(&mut entries, *write, 1.0, slopes, hidden);
+        }
+        let mut dhidden = ViewMut::new(dhidden, count, dim, dim);
+        multiply(&mut dhidden, write, 1.0, slopes.t(), self.entries(&range));
+    }
+}

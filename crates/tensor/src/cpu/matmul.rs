@@ -1,0 +1,263 @@
+//! Matrix products, by the `gemm` crate on one thread a block.
+//!
+//! The result is cut into blocks by its shape alone, and every block is computed by one thread from
+//! beginning to end. So the bits do not depend on the number of threads, and what follows a product
+//! (a bias, an activation) is applied while the block is still in the cache.
+
+#![allow(unsafe_code, reason = "`gemm` takes pointers, and blocks of one matrix are written at once")]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use gemm::Parallelism;
+use rayon::prelude::*;
+
+use crate::value::Tensor;
+
+/// The most blocks side by side, and the fewest columns that one is given.
+const COLUMN_BLOCKS: usize = 8;
+const MIN_COLUMNS: usize = 32;
+/// The rows of a block where there are too few columns to cut, and where there are enough.
+const ROWS_OF_NARROW: usize = 512;
+const ROWS_OF_WIDE: usize = 2048;
+
+/// A matrix to read: elements `row · row_stride + col · col_stride`.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    data: &'a [f32],
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    col_stride: usize,
+}
+
+impl<'a> View<'a> {
+    /// Rows of `stride` elements, of which the first `cols` are meant.
+    pub(super) fn new(data: &'a [f32], rows: usize, cols: usize, stride: usize) -> Self {
+        assert!(rows == 0 || cols <= stride && (rows - 1) * stride + cols <= data.len());
+        Self { data, rows, cols, row_stride: stride, col_stride: 1 }
+    }
+
+    /// A whole tensor.
+    pub(super) fn of(tensor: &'a Tensor) -> Self {
+        Self::new(tensor.as_slice(), tensor.rows(), tensor.cols(), tensor.cols())
+    }
+
+    /// The transpose, without moving anything.
+    pub(super) fn t(self) -> Self {
+        Self {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+}
+
+/// A matrix to write, parts of which can be handed to several threads.
+pub(super) struct ViewMut<'a> {
+    data: *mut f32,
+    rows: usize,
+    cols: usize,
+    stride: usize,
+    whole: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: it stands for a `&mut [f32]`, which may be sent; sharing it gives out elements only
+// through `segment`, whose caller promises that no two threads ask for the same ones.
+unsafe impl Send for ViewMut<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for ViewMut<'_> {}
+
+impl<'a> ViewMut<'a> {
+    /// Rows of `stride` elements, of which the first `cols` are meant.
+    pub(super) fn new(data: &'a mut [f32], rows: usize, cols: usize, stride: usize) -> Self {
+        assert!(rows == 0 || cols <= stride && (rows - 1) * stride + cols <= data.len());
+        Self { data: data.as_mut_ptr(), rows, cols, stride, whole: PhantomData }
+    }
+
+    /// A whole tensor.
+    pub(super) fn of(tensor: &'a mut Tensor) -> Self {
+        let (rows, cols) = tensor.shape();
+        Self::new(tensor.as_mut_slice(), rows, cols, cols)
+    }
+
+    /// Part of one row.
+    ///
+    /// # Safety
+    /// No two live segments may overlap.
+    #[allow(clippy::mut_from_ref, reason = "that is the point: see the contract")]
+    pub(super) unsafe fn segment(&self, row: usize, cols: Range<usize>) -> &mut [f32] {
+        assert!(row < self.rows && cols.start <= cols.end && cols.end <= self.cols);
+        // SAFETY: in bounds by the assertion above and by construction; alone by contract.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                self.data.add(row * self.stride + cols.start),
+                cols.len(),
+            )
+        }
+    }
+
+    /// Sets every element.
+    pub(super) fn fill(&mut self, value: f32) {
+        for row in 0..self.rows {
+            // SAFETY: the matrix is borrowed mutably, and one segment is live at a time.
+            unsafe { self.segment(row, 0..self.cols) }.fill(value);
+        }
+    }
+
+    /// A block of the matrix as a matrix of its own.
+    ///
+    /// # Safety
+    /// No two live blocks may overlap.
+    pub(super) unsafe fn block(&self, rows: Range<usize>, cols: Range<usize>) -> ViewMut<'_> {
+        assert!(rows.end <= self.rows && cols.end <= self.cols);
+        // SAFETY: in bounds by the assertion above; alone by contract.
+        let data = unsafe { self.data.add(rows.start * self.stride + cols.start) };
+        ViewMut {
+            data,
+            rows: rows.len(),
+            cols: cols.len(),
+            stride: self.stride,
+            whole: PhantomData,
+        }
+    }
+}
+
+/// What happens to the elements that a product is written over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Write {
+    /// They are lost.
+    Overwrite,
+    /// The product is added to them.
+    Add,
+}
+
+impl Write {
+    /// From the flag of a gradient.
+    pub(super) fn accumulate(accumulate: bool) -> Self {
+        if accumulate { Self::Add } else { Self::Overwrite }
+    }
+}
+
+/// `c (+)= scale · a · b`, on this thread.
+pub(super) fn multiply(c: &mut ViewMut<'_>, write: Write, scale: f32, a: View<'_>, b: View<'_>) {
+    assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a product");
+    if c.rows == 0 || c.cols == 0 {
+        return;
+    }
+    // SAFETY: every view was checked to lie within its slice when it was made, `c` is borrowed
+    // mutably and so overlaps neither `a` nor `b`, and the shapes agree.
+    unsafe {
+        gemm::gemm(
+            c.rows,
+            c.cols,
+            a.cols,
+            c.data,
+            1,
+            c.stride as isize,
+            write == Write::Add,
+            a.data.as_ptr(),
+            a.col_stride as isize,
+            a.row_stride as isize,
+            b.data.as_ptr(),
+            b.col_stride as isize,
+            b.row_stride as isize,
+            1.0,
+            scale,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}
+
+/// `c (+)= a · b` on all threads; `finish` is called once for each block of `c` when it is done,
+/// with the rows and columns of the block.
+pub(super) fn multiply_parallel(
+    c: &ViewMut<'_>,
+    write: Write,
+    a: View<'_>,
+    b: View<'_>,
+    finish: impl Fn(Range<usize>, Range<usize>) + Sync,
+) {
+    assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a product");
+    let width = c.cols.div_ceil(COLUMN_BLOCKS).next_multiple_of(16).max(MIN_COLUMNS);
+    let height = if c.cols < 4 * MIN_COLUMNS { ROWS_OF_NARROW } else { ROWS_OF_WIDE };
+    let (across, down) = (c.cols.div_ceil(width), c.rows.div_ceil(height));
+    (0..across * down).into_par_iter().with_max_len(1).for_each(|block| {
+        let (row, col) = (block / across * height, block % across * width);
+        let rows = row..c.rows.min(row + height);
+        let cols = col..c.cols.min(col + width);
+        let a_block = View { data: &a.data[row * a.row_stride..], rows: rows.len(), ..a };
+        let b_block = View { data: &b.data[col * b.col_stride..], cols: cols.len(), ..b };
+        // SAFETY: blocks of different numbers share no element.
+        let mut c_block = unsafe { c.block(rows.clone(), cols.clone()) };
+        multiply(&mut c_block, write, 1.0, a_block, b_block);
+        finish(rows, cols);
+    });
+}
+
+/// `dst = srcᵀ`, where `src` has `cols` columns.
+pub(super) fn transpose(arch: pulp::Arch, src: &[f32], cols: usize, dst: &mut [f32]) {
+    const TILE: usize = 16;
+    let rows = src.len() / cols;
+    dst.par_chunks_mut(rows * TILE).enumerate().for_each(|(tile, dst)| {
+        arch.dispatch(|| {
+            for row in (0..rows).step_by(TILE) {
+                let height = TILE.min(rows - row);
+                for (j, dst) in dst.chunks_mut(rows).enumerate() {
+                    let col = tile * TILE + j;
+                    for (i, dst) in dst[row..row + height].iter_mut().enumerate() {
+                        *dst = src[(row + i) * cols + col];
+                    }
+                }
+            }
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(len: usize) -> Vec<f32> {
+        (0..len).map(|i| (i * 7919 % 1009) as f32 / 1009.0 - 0.5).collect()
+    }
+
+    #[test]
+    fn products_of_awkward_shapes() {
+        for (m, n, k) in [(1, 1, 1), (3, 200, 5), (700, 33, 17), (65, 300, 64), (5, 7, 0)] {
+            let (a, b) = (numbers(m * k), numbers(k * n));
+            let mut c = vec![1.0; m * n];
+            let view = ViewMut::new(&mut c, m, n, n);
+            multiply_parallel(
+                &view,
+                Write::Add,
+                View::new(&a, m, k, k),
+                View::new(&b, k, n, n),
+                |_, _| {},
+            );
+            for (at, &c) in c.iter().enumerate() {
+                let products = (0..k).map(|i| f64::from(a[at / n * k + i] * b[i * n + at % n]));
+                let exact = 1.0 + products.sum::<f64>();
+                assert!((f64::from(c) - exact).abs() < 1e-4, "{m}x{n}x{k} at {at}: {c} {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn transposes() {
+        let (rows, cols) = (37, 53);
+        let src = numbers(rows * cols);
+        let mut dst = vec![0.0; rows * cols];
+        transpose(pulp::Arch::new(), &src, cols, &mut dst);
+        for row in 0..rows {
+            for col in 0..cols {
+                assert_eq!(dst[col * rows + row], src[row * cols + col]);
+            }
+        }
+    }
+}

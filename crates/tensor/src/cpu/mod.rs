@@ -1,0 +1,210 @@
+//! The CPU: rayon for threads, `gemm` for products, loops that the compiler vectorises between.
+//!
+//! One file for each operation. Work is cut by the shape of the data alone, never by the number of
+//! threads, and sums across pieces are taken in the order of the pieces: the same seed gives the
+//! same bits on any number of threads.
+
+mod adam;
+mod attention;
+mod cross_entropy;
+mod linear;
+mod math;
+mod matmul;
+mod norm;
+mod rows;
+
+use std::sync::Arc;
+
+use pulp::Arch;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::buffer::{Buffer, Pool};
+use crate::device::DeviceError;
+use crate::kernels::{
+    AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, TiedGrads,
+};
+use crate::random::Dropout;
+use crate::value::{Indices, Tensor};
+
+/// How many elements one task is given where rows are independent: enough that handing it over
+/// costs nothing, few enough that it fits the second cache.
+const TASK: usize = 1 << 14;
+
+/// The processor that this program runs on.
+pub(crate) struct Cpu {
+    threads: ThreadPool,
+    arch: Arch,
+    scratch: Arc<Pool>,
+}
+
+impl Cpu {
+    pub(crate) fn new(threads: usize) -> Result<Self, DeviceError> {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|number| format!("cpu-{number}"))
+            .build()
+            .map_err(|source| DeviceError::Threads { threads, source })?;
+        Ok(Self { threads: pool, arch: Arch::new(), scratch: Arc::default() })
+    }
+
+    /// Memory for the time of one kernel.
+    fn scratch(&self, len: usize) -> Buffer {
+        Buffer::host(&self.scratch, len)
+    }
+}
+
+/// Rows in a task.
+fn task_rows(cols: usize) -> usize {
+    (TASK / cols.max(1)).max(1)
+}
+
+impl Kernels for Cpu {
+    fn description(&self) -> String {
+        let threads = self.threads.current_num_threads();
+        let vectors = format!("{:?}", self.arch).to_lowercase();
+        format!("cpu, {threads} threads, {}", vectors.split('(').next().unwrap_or_default())
+    }
+
+    fn run(&self, work: &mut (dyn FnMut() + Send)) {
+        self.threads.install(work);
+    }
+
+    fn fill(&self, y: &mut Tensor, value: f32) {
+        self.threads.install(|| rows::fill(y, value));
+    }
+
+    fn add(&self, y: &mut Tensor, x: &Tensor) {
+        self.threads.install(|| rows::add(self.arch, y, x));
+    }
+
+    fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
+        self.threads.install(|| rows::dropout(self.arch, x, dropout, y));
+    }
+
+    fn gather_sum(&self, tables: &[(&Tensor, &Indices)], sum: &mut Tensor) {
+        self.threads.install(|| rows::gather_sum(self.arch, tables, sum));
+    }
+
+    fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor) {
+        self.threads.install(|| rows::scatter_add(self.arch, x, rows, table));
+    }
+
+    fn linear(
+        &self,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        y: &mut Tensor,
+        slope: Option<&mut Tensor>,
+    ) {
+        self.threads.install(|| linear::forward(self.arch, x, weight, bias, y, slope));
+    }
+
+    fn scale_by(&self, dy: &mut Tensor, slope: &Tensor) {
+        self.threads.install(|| rows::multiply(self.arch, dy, slope));
+    }
+
+    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
+        self.threads.install(|| linear::input_grad(self, dy, weight, dx));
+    }
+
+    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
+        self.threads.install(|| linear::weight_grad(x, dy, dw));
+    }
+
+    fn column_sum(&self, dy: &Tensor, db: Grad<'_>) {
+        self.threads.install(|| rows::column_sum(self.arch, dy, db));
+    }
+
+    fn attention(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &mut Tensor,
+        lse: &mut Tensor,
+    ) {
+        self.threads.install(|| attention::forward(self, q, kv, shape, y, lse));
+    }
+
+    fn attention_grad(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &Tensor,
+        lse: &Tensor,
+        dy: &Tensor,
+        dq: &mut Tensor,
+        dkv: &mut Tensor,
+    ) {
+        let saved = attention::Saved { q, kv, y, lse };
+        self.threads.install(|| attention::backward(self, &saved, shape, dy, dq, dkv));
+    }
+
+    fn residual(&self, x: &Tensor, update: &Tensor, dropout: Dropout, sum: &mut Tensor) {
+        self.threads.install(|| norm::residual(self.arch, x, update, dropout, sum));
+    }
+
+    fn residual_norm(
+        &self,
+        x: &Tensor,
+        update: &Tensor,
+        dropout: Dropout,
+        weights: NormWeights<'_>,
+        sum: &mut Tensor,
+        y: &mut Tensor,
+        stats: &mut Tensor,
+    ) {
+        self.threads.install(|| {
+            norm::residual_norm(self.arch, x, update, dropout, weights, sum, y, stats);
+        });
+    }
+
+    fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor) {
+        self.threads.install(|| norm::forward(self.arch, x, weights, y, stats));
+    }
+
+    fn norm_grad(
+        &self,
+        x: &Tensor,
+        stats: &Tensor,
+        weights: NormWeights<'_>,
+        dy: &Tensor,
+        dx: Grad<'_>,
+        weight_grads: NormGrads<'_>,
+    ) {
+        self.threads
+            .install(|| norm::backward(self, x, stats, weights, dy, dx, weight_grads));
+    }
+
+    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {
+        self.threads.install(|| rows::gather_sum(self.arch, &[(x, rows)], y));
+    }
+
+    fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor) {
+        self.threads.install(|| rows::add_row(self.arch, x, row, y));
+    }
+
+    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
+        self.threads.install(|| linear::logits(self.arch, hidden, table, bias, y));
+    }
+
+    fn tied_cross_entropy(
+        &self,
+        hidden: &Tensor,
+        table: &Tensor,
+        bias: &Tensor,
+        targets: &Indices,
+        weight: f32,
+        score: &mut Tensor,
+        grads: Option<TiedGrads<'_>>,
+    ) {
+        let softmax = cross_entropy::TiedSoftmax { hidden, table, bias, targets, weight };
+        self.threads.install(|| softmax.run(self, score, grads));
+    }
+
+    fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
+        self.threads.install(|| adam::update(self.arch, slots, step, norm));
+    }
+}

@@ -1,0 +1,191 @@
+//! LayerNorm and the residual connection before it, a row at a time.
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::math::{dot, sum, sum_squares};
+use super::{Cpu, task_rows};
+use crate::kernels::{Grad, NormGrads, NormWeights};
+use crate::random::Dropout;
+use crate::value::Tensor;
+
+/// `sum = x + dropout(update)` of one row.
+#[inline(always)]
+fn add_dropped(x: &[f32], update: &[f32], dropout: Dropout, row: u32, sum: &mut [f32]) {
+    if dropout.rate == 0.0 {
+        for ((sum, &x), &update) in sum.iter_mut().zip(x).zip(update) {
+            *sum = x + update;
+        }
+    } else {
+        dropout.factors(row, sum);
+        for ((sum, &x), &update) in sum.iter_mut().zip(x).zip(update) {
+            *sum = x + *sum * update;
+        }
+    }
+}
+
+/// LayerNorm of one row; returns its mean and inverse deviation.
+#[inline(always)]
+fn normalise(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32, y: &mut [f32]) -> [f32; 2] {
+    let mean = sum(x) / x.len() as f32;
+    let inverse = 1.0 / (sum_squares(x, mean) / x.len() as f32 + epsilon).sqrt();
+    for (((y, &x), &gamma), &beta) in y.iter_mut().zip(x).zip(gamma).zip(beta) {
+        *y = (x - mean) * inverse * gamma + beta;
+    }
+    [mean, inverse]
+}
+
+pub(super) fn residual(
+    arch: Arch,
+    x: &Tensor,
+    update: &Tensor,
+    dropout: Dropout,
+    sum: &mut Tensor,
+) {
+    let (cols, height) = (x.cols(), task_rows(x.cols()));
+    sum.as_mut_slice().par_chunks_mut(height * cols).enumerate().for_each(|(task, sum)| {
+        let rows = task * height * cols..;
+        let (x, update) = (&x.as_slice()[rows.clone()], &update.as_slice()[rows]);
+        arch.dispatch(|| {
+            for (row, sum) in sum.chunks_mut(cols).enumerate() {
+                let at = row * cols..(row + 1) * cols;
+                add_dropped(&x[at.clone()], &update[at], dropout, (task * height + row) as u32, sum);
+            }
+        });
+    });
+}
+
+#[allow(clippy::too_many_arguments, reason = "one pass instead of three")]
+pub(super) fn residual_norm(
+    arch: Arch,
+    x: &Tensor,
+    update: &Tensor,
+    dropout: Dropout,
+    weights: NormWeights<'_>,
+    sum: &mut Tensor,
+    y: &mut Tensor,
+    stats: &mut Tensor,
+) {
+    let (cols, height) = (x.cols(), task_rows(x.cols()));
+    let (gamma, beta) = (weights.gamma.as_slice(), weights.beta.as_slice());
+    let tasks = sum
+        .as_mut_slice()
+        .par_chunks_mut(height * cols)
+        .zip(y.as_mut_slice().par_chunks_mut(height * cols))
+        .zip(stats.as_mut_slice().par_chunks_mut(height * 2));
+    tasks.enumerate().for_each(|(task, ((sum, y), stats))| {
+        let rows = task * height * cols..;
+        let (x, update) = (&x.as_slice()[rows.clone()], &update.as_slice()[rows]);
+        let rows = sum.chunks_mut(cols).zip(y.chunks_mut(cols)).zip(stats.chunks_mut(2));
+        arch.dispatch(|| {
+            for (row, ((sum, y), stats)) in rows.enumerate() {
+                let at = row * cols..(row + 1) * cols;
+                add_dropped(&x[at.clone()], &update[at], dropout, (task * height + row) as u32, sum);
+                stats.copy_from_slice(&normalise(sum, gamma, beta, weights.epsilon, y));
+            }
+        });
+    });
+}
+
+pub(super) fn forward(
+    arch: Arch,
+    x: &Tensor,
+    weights: NormWeights<'_>,
+    y: &mut Tensor,
+    stats: &mut Tensor,
+) {
+    let (cols, height) = (x.cols(), task_rows(x.cols()));
+    let (gamma, beta) = (weights.gamma.as_slice(), weights.beta.as_slice());
+    let tasks = y
+        .as_mut_slice()
+        .par_chunks_mut(height * cols)
+        .zip(stats.as_mut_slice().par_chunks_mut(height * 2))
+        .zip(x.as_slice().par_chunks(height * cols));
+    tasks.for_each(|((y, stats), x)| {
+        let rows = y.chunks_mut(cols).zip(stats.chunks_mut(2)).zip(x.chunks(cols));
+        arch.dispatch(|| {
+            for ((y, stats), x) in rows {
+                stats.copy_from_slice(&normalise(x, gamma, beta, weights.epsilon, y));
+            }
+        });
+    });
+}
+
+/// The way back of one row: adds to the gradients of the weights, and writes or adds to `dx`.
+#[inline(always)]
+fn row_backward(
+    [mean, inverse]: [f32; 2],
+    gamma: &[f32],
+    (x, dy): (&[f32], &[f32]),
+    (normed, scaled): (&mut [f32], &mut [f32]),
+    (dgamma, dbeta): (&mut [f32], &mut [f32]),
+    (dx, accumulate): (&mut [f32], bool),
+) {
+    for i in 0..normed.len() {
+        normed[i] = (x[i] - mean) * inverse;
+        scaled[i] = dy[i] * gamma[i];
+        dgamma[i] += dy[i] * normed[i];
+        dbeta[i] += dy[i];
+    }
+    let share = 1.0 / normed.len() as f32;
+    let (flat, along) = (sum(scaled) * share, dot(scaled, normed) * share);
+    for i in 0..dx.len() {
+        let before = if accumulate { dx[i] } else { 0.0 };
+        dx[i] = before + inverse * (scaled[i] - flat - normed[i] * along);
+    }
+}
+
+pub(super) fn backward(
+    cpu: &Cpu,
+    x: &Tensor,
+    stats: &Tensor,
+    weights: NormWeights<'_>,
+    dy: &Tensor,
+    dx: Grad<'_>,
+    weight_grads: NormGrads<'_>,
+) {
+    let (cols, height) = (x.cols(), task_rows(x.cols()));
+    let gamma = weights.gamma.as_slice();
+    let Grad { tensor: dx, accumulate } = dx;
+    let tasks = x.rows().div_ceil(height);
+    // For each task: its sums for scale and offset, then two rows to work in.
+    let mut partial = cpu.scratch(tasks * 4 * cols);
+    let pieces = partial
+        .as_mut_slice()
+        .par_chunks_mut(4 * cols)
+        .zip(dx.as_mut_slice().par_chunks_mut(height * cols))
+        .zip(x.as_slice().par_chunks(height * cols))
+        .zip(dy.as_slice().par_chunks(height * cols))
+        .zip(stats.as_slice().par_chunks(height * 2));
+    pieces.for_each(|((((partial, dx), x), dy), stats)| {
+        partial[..2 * cols].fill(0.0);
+        let (sums, work) = partial.split_at_mut(2 * cols);
+        let (dgamma, dbeta) = sums.split_at_mut(cols);
+        let (normed, scaled) = work.split_at_mut(cols);
+        let rows = dx.chunks_mut(cols).zip(x.chunks(cols)).zip(dy.chunks(cols)).zip(stats.chunks(2));
+        cpu.arch.dispatch(|| {
+            for (((out, x), dy), stats) in rows {
+                row_backward(
+                    [stats[0], stats[1]],
+                    &gamma[..cols],
+                    (&x[..cols], &dy[..cols]),
+                    (&mut normed[..cols], &mut scaled[..cols]),
+                    (&mut dgamma[..cols], &mut dbeta[..cols]),
+                    (&mut out[..cols], accumulate),
+                );
+            }
+        });
+    });
+    for (grad, offset) in [(weight_grads.gamma, 0), (weight_grads.beta, cols)] {
+        let Some(Grad { tensor, accumulate }) = grad else { continue };
+        let total = tensor.as_mut_slice();
+        if !accumulate {
+            total.fill(0.0);
+        }
+        for partial in partial.as_slice().chunks(4 * cols) {
+            for (total, &part) in total.iter_mut().zip(&partial[offset..offset + cols]) {
+                *total += part;
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Element by element and row by row: gathering, scattering, adding, dropping.
+
+#![allow(unsafe_code, reason = "tasks write different columns of the same rows")]
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::matmul::ViewMut;
+use super::{TASK, task_rows};
+use crate::kernels::Grad;
+use crate::random::Dropout;
+use crate::value::{Indices, Tensor};
+
+/// Columns in a task where rows must be visited in order.
+const STRIP: usize = 64;
+
+pub(super) fn fill(y: &mut Tensor, value: f32) {
+    y.as_mut_slice().par_chunks_mut(TASK).for_each(|y| y.fill(value));
+}
+
+/// Combines `y` with `x`, element by element.
+fn combine(arch: Arch, y: &mut Tensor, x: &Tensor, f: impl Fn(f32, f32) -> f32 + Sync) {
+    let (y, x) = (y.as_mut_slice(), x.as_slice());
+    y.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).for_each(|(y, x)| {
+        arch.dispatch(|| {
+            for (y, &x) in y.iter_mut().zip(x) {
+                *y = f(*y, x);
+            }
+        });
+    });
+}
+
+pub(super) fn add(arch: Arch, y: &mut Tensor, x: &Tensor) {
+    combine(arch, y, x, |y, x| y + x);
+}
+
+pub(super) fn multiply(arch: Arch, y: &mut Tensor, x: &Tensor) {
+    combine(arch, y, x, |y, x| y * x);
+}
+
+pub(super) fn dropout(arch: Arch, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
+    if dropout.rate == 0.0 {
+        return combine(arch, y, x, |_, x| x);
+    }
+    let (cols, height) = (x.cols(), task_rows(x.cols()));
+    let tasks = y.as_mut_slice().par_chunks_mut(height * cols).zip(x.as_slice().par_chunks(height * cols));
+    tasks.enumerate().for_each(|(task, (y, x))| {
+        arch.dispatch(|| {
+            for (row, (y, x)) in y.chunks_mut(cols).zip(x.chunks(cols)).enumerate() {
+                dropout.factors((task * height + row) as u32, y);
+                for (y, &x) in y.iter_mut().zip(x) {
+                    *y *= x;
+                }
+            }
+        });
+    });
+}
+
+pub(super) fn gather_sum(arch: Arch, tables: &[(&Tensor, &Indices)], sum: &mut Tensor) {
+    let (cols, height) = (sum.cols(), task_rows(sum.cols()));
+    sum.as_mut_slice().par_chunks_mut(height * cols).enumerate().for_each(|(task, sum)| {
+        arch.dispatch(|| {
+            for (row, sum) in sum.chunks_mut(cols).enumerate() {
+                for (number, (table, rows)) in tables.iter().enumerate() {
+                    let from = rows[task * height + row] as usize * cols;
+                    let entry = &table.as_slice()[from..from + cols];
+                    if number == 0 {
+                        sum.copy_from_slice(entry);
+                    } else {
+                        for (sum, &x) in sum.iter_mut().zip(entry) {
+                            *sum += x;
+                        }
+                    }
+                }
+            }
+        });
+    });
+}
+
+pub(super) fn scatter_add(arch: Arch, x: &Tensor, rows: &Indices, table: &mut Tensor) {
+    let cols = x.cols();
+    let table = ViewMut::of(table);
+    (0..cols.div_ceil(STRIP)).into_par_iter().with_max_len(1).for_each(|strip| {
+        let strip = strip * STRIP..cols.min((strip + 1) * STRIP);
+        arch.dispatch(|| {
+            for (x, &row) in x.as_slice().chunks(cols).zip(rows.iter()) {
+                // SAFETY: tasks have different columns, and a task holds one segment at a time.
+                let entry = unsafe { table.segment(row as usize, strip.clone()) };
+                for (entry, &x) in entry.iter_mut().zip(&x[strip.clone()]) {
+                    *entry += x;
+                }
+            }
+        });
+    });
+}
+
+pub(super) fn column_sum(arch: Arch, dy: &Tensor, db: Grad<'_>) {
+    let cols = dy.cols();
+    let Grad { tensor, accumulate } = db;
+    let strips = tensor.as_mut_slice().par_chunks_mut(STRIP).with_max_len(1);
+    strips.enumerate().for_each(|(strip, db)| {
+        arch.dispatch(|| {
+            let mut sum = [0.0; STRIP];
+            for dy in dy.as_slice().chunks(cols) {
+                for (sum, &dy) in sum.iter_mut().zip(&dy[strip * STRIP..cols.min((strip + 1) * STRIP)]) {
+                    *sum += dy;
+                }
+            }
+            for (db, sum) in db.iter_mut().zip(sum) {
+                *db = if accumulate { *db + sum } else { sum };
+            }
+        });
+    });
+}
+
+pub(super) fn add_row(arch: Arch, x: &Tensor, row: &Tensor, y: &mut Tensor) {
+    let (cols, height) = (x.cols(), task_rows(x.cols()));
+    let tasks = y.as_mut_slice().par_chunks_mut(height * cols).zip(x.as_slice().par_chunks(height * cols));
+    tasks.for_each(|(y, x)| {
+        arch.dispatch(|| {
+            for (y, x) in y.chunks_mut(cols).zip(x.chunks(cols)) {
+                for ((y, &x), &shift) in y.iter_mut().zip(x).zip(row.as_slice()) {
+                    *y = x + shift;
+                }
+            }
+        });
+    });
+}

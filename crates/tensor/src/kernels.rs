@@ -1,0 +1,221 @@
+//! What a device must be able to do.
+//!
+//! The tape speaks to a device only through [`Kernels`]. Shapes were checked before a kernel is
+//! called; `accumulate` says whether to add to what the output holds or to overwrite it.
+
+use crate::random::Dropout;
+use crate::spans::Spans;
+use crate::value::{Indices, Tensor};
+
+/// The scale and offset of a LayerNorm, each of one row.
+#[derive(Clone, Copy)]
+pub struct NormWeights<'a> {
+    /// What the normalised values are multiplied by.
+    pub gamma: &'a Tensor,
+    /// What is then added.
+    pub beta: &'a Tensor,
+    /// What keeps the division finite.
+    pub epsilon: f32,
+}
+
+/// A gradient to write, and whether something is there to be added to.
+pub struct Grad<'a> {
+    /// Where the gradient goes.
+    pub tensor: &'a mut Tensor,
+    /// Add to the content, or overwrite it.
+    pub accumulate: bool,
+}
+
+/// The gradients of a LayerNorm's weights, where they learn.
+pub struct NormGrads<'a> {
+    /// Of the scale.
+    pub gamma: Option<Grad<'a>>,
+    /// Of the offset.
+    pub beta: Option<Grad<'a>>,
+}
+
+/// The sizes of an attention.
+#[derive(Clone, Debug)]
+pub struct AttentionShape {
+    /// Number of heads; divides the model's dimension.
+    pub heads: usize,
+    /// Which query rows belong to which sequence.
+    pub queries: Spans,
+    /// Which key and value rows belong to which sequence.
+    pub keys: Spans,
+    /// Dropout of the attention weights.
+    pub dropout: Dropout,
+}
+
+/// The gradients that a softmax tied to an embedding table gives.
+pub struct TiedGrads<'a> {
+    /// Of the hidden states; always overwritten.
+    pub hidden: &'a mut Tensor,
+    /// Of the table, where it learns.
+    pub table: Option<Grad<'a>>,
+    /// Of the bias, where it learns.
+    pub bias: Option<Grad<'a>>,
+}
+
+/// One weight matrix in an update by Adam.
+pub struct AdamSlot<'a> {
+    /// The weights.
+    pub value: &'a mut Tensor,
+    /// Their gradient.
+    pub grad: &'a Tensor,
+    /// The running mean of the gradient.
+    pub mean: &'a mut Tensor,
+    /// The running mean of its square.
+    pub square: &'a mut Tensor,
+    /// The rate of learning of this matrix at this step.
+    pub rate: f32,
+    /// Decoupled weight decay of this matrix.
+    pub decay: f32,
+}
+
+/// What all slots of an update share.
+#[derive(Clone, Copy, Debug)]
+pub struct AdamStep {
+    /// Decay of the running mean.
+    pub beta1: f32,
+    /// Decay of the running square.
+    pub beta2: f32,
+    /// What keeps the division finite.
+    pub epsilon: f32,
+    /// The number of this update, counted from 1: corrects the bias of the running means.
+    pub number: u64,
+    /// The largest global norm that gradients may have; infinite for no clipping.
+    pub clip: f32,
+}
+
+/// The operations of a device, forward and backward.
+pub trait Kernels: Send + Sync {
+    /// The device in words.
+    fn description(&self) -> String;
+
+    /// Runs work on the device's threads.
+    fn run(&self, work: &mut (dyn FnMut() + Send));
+
+    /// Sets every element.
+    fn fill(&self, y: &mut Tensor, value: f32);
+
+    /// `y += x`.
+    fn add(&self, y: &mut Tensor, x: &Tensor);
+
+    /// `y = dropout(x)`: every element times its factor.
+    fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor);
+
+    /// `sum[i] = Σ tables[t][rows[t][i]]`: rows of several tables, added up.
+    fn gather_sum(&self, tables: &[(&Tensor, &Indices)], sum: &mut Tensor);
+
+    /// `table[rows[i]] += x[i]`.
+    fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor);
+
+    /// `y = x · w + bias`, and where `slope` is given, GELU after it: then `y` is the activation and
+    /// `slope` its derivative, which is all that the way back needs.
+    fn linear(
+        &self,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        y: &mut Tensor,
+        slope: Option<&mut Tensor>,
+    );
+
+    /// Multiplies `dy` by the slope of the activation.
+    fn scale_by(&self, dy: &mut Tensor, slope: &Tensor);
+
+    /// `dx = dy · wᵀ`.
+    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>);
+
+    /// `dw = xᵀ · dy`.
+    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>);
+
+    /// `db = Σ_rows dy`.
+    fn column_sum(&self, dy: &Tensor, db: Grad<'_>);
+
+    /// Attention of `q` (queries x dim) over `kv` (keys x 2·dim: keys, then values), every
+    /// sequence on its own; `lse` (queries x heads) keeps the logarithm of each softmax's sum.
+    fn attention(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &mut Tensor,
+        lse: &mut Tensor,
+    );
+
+    /// The gradients of [`Kernels::attention`], which recomputes the weights from `lse`.
+    #[allow(clippy::too_many_arguments, reason = "what went in, what came out, what comes back")]
+    fn attention_grad(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &Tensor,
+        lse: &Tensor,
+        dy: &Tensor,
+        dq: &mut Tensor,
+        dkv: &mut Tensor,
+    );
+
+    /// `sum = x + dropout(update)`.
+    fn residual(&self, x: &Tensor, update: &Tensor, dropout: Dropout, sum: &mut Tensor);
+
+    /// `sum = x + dropout(update)`, `y = LayerNorm(sum)`; `stats` (rows x 2) keeps mean and inverse
+    /// deviation.
+    #[allow(clippy::too_many_arguments, reason = "one pass instead of three")]
+    fn residual_norm(
+        &self,
+        x: &Tensor,
+        update: &Tensor,
+        dropout: Dropout,
+        weights: NormWeights<'_>,
+        sum: &mut Tensor,
+        y: &mut Tensor,
+        stats: &mut Tensor,
+    );
+
+    /// `y = LayerNorm(x)`.
+    fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor);
+
+    /// `dx (+)= ∂LayerNorm(x) · dy`, and the gradients of the weights.
+    fn norm_grad(
+        &self,
+        x: &Tensor,
+        stats: &Tensor,
+        weights: NormWeights<'_>,
+        dy: &Tensor,
+        dx: Grad<'_>,
+        weight_grads: NormGrads<'_>,
+    );
+
+    /// `y[i] = x[rows[i]]`.
+    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor);
+
+    /// `y = x + row`: one row added to every row.
+    fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor);
+
+    /// `y = h · tableᵀ + bias`: the scores of every row over the vocabulary.
+    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor);
+
+    /// Cross-entropy of `softmax(h · tableᵀ + bias)` against `targets`, some rows at a time so that
+    /// the scores never stand in memory whole. `score` receives the sum of the losses and how many
+    /// targets had the highest score. With `grads`, their gradients times `weight` are computed in
+    /// the same pass.
+    #[allow(clippy::too_many_arguments, reason = "fused so that scores are computed once")]
+    fn tied_cross_entropy(
+        &self,
+        hidden: &Tensor,
+        table: &Tensor,
+        bias: &Tensor,
+        targets: &Indices,
+        weight: f32,
+        score: &mut Tensor,
+        grads: Option<TiedGrads<'_>>,
+    );
+
+    /// One update by Adam of all slots, clipped by the norm over all their gradients together.
+    /// Writes that norm to `norm`, and changes nothing where it is not finite.
+    fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor);
+}

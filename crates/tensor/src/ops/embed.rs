@@ -1,0 +1,113 @@
+//! Token, position and language embeddings added up, with LayerNorm and dropout after them.
+
+use crate::kernels::Grad;
+use crate::ops::norm::LayerNorm;
+use crate::params::ParamId;
+use crate::random::Dropout;
+use crate::tape::{Backward, Tape, Var};
+use crate::value::{Indices, Tensor};
+
+/// Tables of embeddings and the row that each position takes from each.
+pub type EmbedTables = Vec<(ParamId, Indices)>;
+
+struct Embed {
+    tables: EmbedTables,
+    y: Var,
+    dropout: Dropout,
+    norm: Option<Normed>,
+}
+
+/// What the way back through LayerNorm needs.
+struct Normed {
+    norm: LayerNorm,
+    /// The embeddings before it: rows x dim.
+    sum: Tensor,
+    /// Mean and inverse deviation: rows x 2.
+    stats: Tensor,
+}
+
+impl Tape<'_> {
+    /// `dropout(LayerNorm(Σ table[row]))`; without `norm`, no LayerNorm.
+    ///
+    /// # Shapes
+    /// Each table: entries x dim, each list of rows equally long; result: that length x dim.
+    pub fn embed(&mut self, tables: EmbedTables, norm: Option<LayerNorm>, rate: f32) -> Var {
+        let dropout = self.dropout(rate);
+        let (rows, cols) = (tables[0].1.len(), self.params.value(tables[0].0).cols());
+        let kernels = self.device.kernels();
+        let mut sum = self.device.empty(rows, cols);
+        let values: Vec<_> =
+            tables.iter().map(|(table, rows)| (self.params.value(*table), rows)).collect();
+        kernels.gather_sum(&values, &mut sum);
+        let (mut y, normed) = match norm {
+            None => (sum, None),
+            Some(norm) => {
+                let (mut y, mut stats) = (self.device.empty(rows, cols), self.device.empty(rows, 2));
+                kernels.norm(&sum, norm.weights(self.params), &mut y, &mut stats);
+                (y, Some(Normed { norm, sum, stats }))
+            }
+        };
+        if dropout.rate > 0.0 {
+            let mut dropped = self.device.empty(rows, cols);
+            kernels.dropout(&y, dropout, &mut dropped);
+            y = dropped;
+        }
+        let wanted = tables.iter().any(|(table, _)| self.learns(*table))
+            || norm.is_some_and(|norm| norm.learns(self));
+        let y = self.push(y, wanted);
+        self.remember(1, Embed { tables, y, dropout, norm: normed });
+        y
+    }
+}
+
+impl Backward for Embed {
+    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
+        let Some(mut grad) = tape.take_grad(self.y) else { return };
+        if self.dropout.rate > 0.0 {
+            let mut kept = tape.device.empty(grad.rows(), grad.cols());
+            tape.device.kernels().dropout(&grad, self.dropout, &mut kept);
+            grad = kept;
+        }
+        if let Some(Normed { norm, sum, stats }) = &self.norm {
+            let mut dsum = tape.device.empty(grad.rows(), grad.cols());
+            let slot = Grad { tensor: &mut dsum, accumulate: false };
+            norm.backward(tape, sum, stats, &grad, slot);
+            grad = dsum;
+        }
+        for (table, rows) in &self.tables {
+            tape.scatter_grad(*table, rows, &grad);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{Check, Rig};
+
+    fn check(with_norm: bool, rate: f32) {
+        let mut rig = Rig::new();
+        let tokens = rig.param("tokens", 6, 8, 1.0);
+        let positions = rig.param("positions", 4, 8, 1.0);
+        let norm = with_norm.then(|| LayerNorm {
+            gamma: rig.param("gamma", 1, 8, 1.0),
+            beta: rig.param("beta", 1, 8, 1.0),
+            epsilon: 1e-5,
+        });
+        let tables = vec![
+            (tokens, Indices::from(vec![5, 0, 5, 2, 1])),
+            (positions, Indices::from(vec![0, 1, 2, 0, 1])),
+        ];
+        rig.check(&[], Check::default(), |tape, _| tape.embed(tables.clone(), norm, rate));
+    }
+
+    #[test]
+    fn gradients_with_norm_and_dropout() {
+        check(true, 0.3);
+    }
+
+    #[test]
+    fn gradients_of_the_plain_sum() {
+        check(false, 0.0);
+    }
+}

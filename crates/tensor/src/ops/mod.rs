@@ -1,0 +1,16 @@
+//! The operations of the tape, one file each: what it computes, what it remembers, how it is
+//! walked back, and a check of its gradient by finite differences.
+
+mod add_row;
+mod attention;
+mod cross_entropy;
+mod embed;
+mod linear;
+mod norm;
+mod select;
+#[cfg(test)]
+mod testing;
+
+pub use self::embed::EmbedTables;
+pub use self::linear::{Activation, Affine};
+pub use self::norm::LayerNorm;

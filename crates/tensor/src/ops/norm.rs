@@ -1,0 +1,216 @@
+//! LayerNorm, alone or fused with the residual connection and dropout before it.
+
+use crate::kernels::{Grad, NormGrads, NormWeights};
+use crate::params::{ParamId, Params};
+use crate::random::Dropout;
+use crate::tape::{Backward, Tape, Var};
+use crate::value::Tensor;
+
+/// The weights of a LayerNorm.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerNorm {
+    /// The scale: 1 x dim.
+    pub gamma: ParamId,
+    /// The offset: 1 x dim.
+    pub beta: ParamId,
+    /// What keeps the division finite.
+    pub epsilon: f32,
+}
+
+impl LayerNorm {
+    pub(crate) fn weights<'p>(&self, params: &'p Params) -> NormWeights<'p> {
+        NormWeights {
+            gamma: params.value(self.gamma),
+            beta: params.value(self.beta),
+            epsilon: self.epsilon,
+        }
+    }
+
+    /// Whether its weights learn on this tape.
+    pub(crate) fn learns(&self, tape: &Tape<'_>) -> bool {
+        tape.learns(self.gamma) || tape.learns(self.beta)
+    }
+
+    /// The gradient at the input `x`, given that at the output; the weights receive theirs.
+    pub(crate) fn backward(
+        &self,
+        tape: &mut Tape<'_>,
+        x: &Tensor,
+        stats: &Tensor,
+        dy: &Tensor,
+        dx: Grad<'_>,
+    ) {
+        let [(gamma, gamma_grad), (beta, beta_grad)] = tape.params.split([self.gamma, self.beta]);
+        let weights = NormWeights { gamma, beta, epsilon: self.epsilon };
+        let grads = NormGrads { gamma: gamma_grad, beta: beta_grad };
+        tape.device.kernels().norm_grad(x, stats, weights, dy, dx, grads);
+    }
+}
+
+struct Norm {
+    x: Var,
+    y: Var,
+    norm: LayerNorm,
+    /// Mean and inverse deviation: rows x 2.
+    stats: Tensor,
+}
+
+struct Residual {
+    x: Var,
+    update: Var,
+    sum: Var,
+    dropout: Dropout,
+}
+
+struct ResidualNorm {
+    residual: Residual,
+    y: Var,
+    norm: LayerNorm,
+    /// Mean and inverse deviation: rows x 2.
+    stats: Tensor,
+}
+
+impl Tape<'_> {
+    /// `LayerNorm(x)`.
+    ///
+    /// # Shapes
+    /// `x` and the result: rows x dim.
+    pub fn norm(&mut self, x: Var, norm: LayerNorm) -> Var {
+        let (rows, cols) = self.value(x).shape();
+        let (mut y, mut stats) = (self.device.empty(rows, cols), self.device.empty(rows, 2));
+        let weights = norm.weights(self.params);
+        self.device.kernels().norm(self.value(x), weights, &mut y, &mut stats);
+        let wanted = self.wants(x) || norm.learns(self);
+        let y = self.push(y, wanted);
+        self.remember(1, Norm { x, y, norm, stats });
+        y
+    }
+
+    /// `x + dropout(update)`.
+    ///
+    /// # Shapes
+    /// All: rows x dim.
+    pub fn residual(&mut self, x: Var, update: Var, rate: f32) -> Var {
+        let dropout = self.dropout(rate);
+        let (rows, cols) = self.value(x).shape();
+        let mut sum = self.device.empty(rows, cols);
+        self.device.kernels().residual(self.value(x), self.value(update), dropout, &mut sum);
+        let sum = self.push(sum, self.wants(x) || self.wants(update));
+        self.remember(1, Residual { x, update, sum, dropout });
+        sum
+    }
+
+    /// `sum = x + dropout(update)` and `LayerNorm(sum)`, in one pass.
+    ///
+    /// # Shapes
+    /// All: rows x dim.
+    pub fn residual_norm(&mut self, x: Var, update: Var, rate: f32, norm: LayerNorm) -> (Var, Var) {
+        let dropout = self.dropout(rate);
+        let (rows, cols) = self.value(x).shape();
+        let mut sum = self.device.empty(rows, cols);
+        let (mut y, mut stats) = (self.device.empty(rows, cols), self.device.empty(rows, 2));
+        self.device.kernels().residual_norm(
+            self.value(x),
+            self.value(update),
+            dropout,
+            norm.weights(self.params),
+            &mut sum,
+            &mut y,
+            &mut stats,
+        );
+        let wanted = self.wants(x) || self.wants(update);
+        let sum = self.push(sum, wanted);
+        let y = self.push(y, wanted || norm.learns(self));
+        let residual = Residual { x, update, sum, dropout };
+        self.remember(2, ResidualNorm { residual, y, norm, stats });
+        (sum, y)
+    }
+}
+
+impl Backward for Norm {
+    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
+        let Some(dy) = tape.take_grad(self.y) else { return };
+        let x = tape.take_value(self.x);
+        let mut sum = tape.take_grad(self.x);
+        let accumulate = sum.is_some();
+        let dx = sum.get_or_insert_with(|| tape.device.empty(x.rows(), x.cols()));
+        self.norm.backward(tape, &x, &self.stats, &dy, Grad { tensor: dx, accumulate });
+        tape.put_value(self.x, x);
+        tape.give_grad(self.x, sum.expect("it was filled above"));
+    }
+}
+
+impl Residual {
+    /// Hands the gradient of the sum to both of its terms.
+    fn share(&self, tape: &mut Tape<'_>, dsum: Tensor) {
+        if tape.wants(self.update) {
+            let mut dupdate = tape.device.empty(dsum.rows(), dsum.cols());
+            tape.device.kernels().dropout(&dsum, self.dropout, &mut dupdate);
+            tape.give_grad(self.update, dupdate);
+        }
+        tape.give_grad(self.x, dsum);
+    }
+}
+
+impl Backward for Residual {
+    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
+        let Some(dsum) = tape.take_grad(self.sum) else { return };
+        self.share(tape, dsum);
+    }
+}
+
+impl Backward for ResidualNorm {
+    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
+        let sum = tape.take_value(self.residual.sum);
+        let mut dsum = tape.take_grad(self.residual.sum);
+        if let Some(dy) = tape.take_grad(self.y) {
+            let accumulate = dsum.is_some();
+            let dx = dsum.get_or_insert_with(|| tape.device.empty(sum.rows(), sum.cols()));
+            self.norm.backward(tape, &sum, &self.stats, &dy, Grad { tensor: dx, accumulate });
+        }
+        if let Some(dsum) = dsum {
+            self.residual.share(tape, dsum);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{Check, Rig};
+
+    fn norm(rig: &mut Rig, dim: usize) -> LayerNorm {
+        LayerNorm {
+            gamma: rig.param("gamma", 1, dim, 1.0),
+            beta: rig.param("beta", 1, dim, 1.0),
+            epsilon: 1e-5,
+        }
+    }
+
+    #[test]
+    fn gradients_of_the_norm() {
+        let mut rig = Rig::new();
+        let (norm, x) = (norm(&mut rig, 9), rig.values(4, 9, 2.0));
+        rig.check(&[x], Check::default(), |tape, inputs| tape.norm(inputs[0], norm));
+    }
+
+    #[test]
+    fn gradients_of_the_residual_with_dropout() {
+        let mut rig = Rig::new();
+        let (x, update) = (rig.values(6, 11, 1.0), rig.values(6, 11, 1.0));
+        rig.check(&[x, update], Check::default(), |tape, inputs| {
+            tape.residual(inputs[0], inputs[1], 0.3)
+        });
+    }
+
+    #[test]
+    fn gradients_of_the_fused_residual_and_norm() {
+        let mut rig = Rig::new();
+        let (norm, x, update) = (norm(&mut rig, 10), rig.values(5, 10, 1.0), rig.values(5, 10, 1.0));
+        rig.check(&[x, update], Check::default(), |tape, inputs| {
+            let (sum, normed) = tape.residual_norm(inputs[0], inputs[1], 0.3, norm);
+            // Both outputs are used, as where LayerNorm stands before a layer.
+            tape.residual(sum, normed, 0.0)
+        });
+    }
+}

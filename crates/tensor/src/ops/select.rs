@@ -1,0 +1,50 @@
+//! Some of the rows: masked positions, first subwords, first tokens.
+
+use crate::tape::{Backward, Tape, Var};
+use crate::value::Indices;
+
+struct Select {
+    x: Var,
+    y: Var,
+    rows: Indices,
+}
+
+impl Tape<'_> {
+    /// The given rows of `x`, in the given order.
+    ///
+    /// # Shapes
+    /// `x`: n x dim; result: `rows.len()` x dim.
+    pub fn select(&mut self, x: Var, rows: &Indices) -> Var {
+        let mut y = self.device.empty(rows.len(), self.value(x).cols());
+        self.device.kernels().select(self.value(x), rows, &mut y);
+        let y = self.push(y, self.wants(x));
+        self.remember(1, Select { x, y, rows: rows.clone() });
+        y
+    }
+}
+
+impl Backward for Select {
+    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
+        let Some(dy) = tape.take_grad(self.y) else { return };
+        tape.grad_into(self.x, |device, _, dx| {
+            if !dx.accumulate {
+                device.kernels().fill(dx.tensor, 0.0);
+            }
+            device.kernels().scatter_add(&dy, &self.rows, dx.tensor);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ops::testing::{Check, Rig};
+    use crate::value::Indices;
+
+    #[test]
+    fn gradients_go_back_to_their_rows() {
+        let mut rig = Rig::new();
+        let x = rig.values(6, 4, 1.0);
+        let rows = Indices::from(vec![5, 0, 3, 3]);
+        rig.check(&[x], Check::default(), |tape, inputs| tape.select(inputs[0], &rows));
+    }
+}

@@ -1,0 +1,146 @@
+//! Named weights and their gradients.
+
+use std::collections::HashMap;
+
+use crate::device::Device;
+use crate::kernels::Grad;
+use crate::value::Tensor;
+
+/// Names a weight matrix among the [`Params`] it came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ParamId(usize);
+
+/// One weight matrix.
+struct Param {
+    name: String,
+    value: Tensor,
+    /// Taken from the device when the first gradient arrives, so that frozen weights cost nothing.
+    grad: Option<Tensor>,
+    /// Whether `grad` holds anything since the gradients were last cleared.
+    written: bool,
+    trainable: bool,
+}
+
+/// The weights of a model, in the order in which they were added.
+pub struct Params {
+    device: Device,
+    params: Vec<Param>,
+    by_name: HashMap<String, ParamId>,
+}
+
+impl Params {
+    /// No weights yet, on this device.
+    pub fn new(device: &Device) -> Self {
+        Self { device: device.clone(), params: Vec::new(), by_name: HashMap::new() }
+    }
+
+    /// The device that the weights live on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Adds a trainable matrix.
+    ///
+    /// # Panics
+    /// Where the name is taken.
+    pub fn add(&mut self, name: impl Into<String>, value: Tensor) -> ParamId {
+        let name = name.into();
+        let id = ParamId(self.params.len());
+        let taken = self.by_name.insert(name.clone(), id);
+        assert!(taken.is_none(), "two weight matrices named {name}");
+        self.params.push(Param { name, value, grad: None, written: false, trainable: true });
+        id
+    }
+
+    /// Every matrix in turn.
+    pub fn ids(&self) -> impl Iterator<Item = ParamId> + use<> {
+        (0..self.params.len()).map(ParamId)
+    }
+
+    /// The matrix of that name.
+    pub fn find(&self, name: &str) -> Option<ParamId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Its name.
+    pub fn name(&self, id: ParamId) -> &str {
+        &self.params[id.0].name
+    }
+
+    /// Its weights.
+    pub fn value(&self, id: ParamId) -> &Tensor {
+        &self.params[id.0].value
+    }
+
+    /// Its weights, to overwrite.
+    pub fn value_mut(&mut self, id: ParamId) -> &mut Tensor {
+        &mut self.params[id.0].value
+    }
+
+    /// Its gradient, where one has arrived since [`Params::clear_grads`].
+    pub fn grad(&self, id: ParamId) -> Option<&Tensor> {
+        let param = &self.params[id.0];
+        param.grad.as_ref().filter(|_| param.written)
+    }
+
+    /// Its weights to update, with its gradient where one has arrived.
+    pub fn value_and_grad(&mut self, id: ParamId) -> (&mut Tensor, Option<&Tensor>) {
+        let param = &mut self.params[id.0];
+        (&mut param.value, param.grad.as_ref().filter(|_| param.written))
+    }
+
+    /// Every matrix to update, with its gradient where one has arrived.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (ParamId, &mut Tensor, Option<&Tensor>)> {
+        self.params.iter_mut().enumerate().map(|(at, param)| {
+            (ParamId(at), &mut param.value, param.grad.as_ref().filter(|_| param.written))
+        })
+    }
+
+    /// Whether it learns.
+    pub fn trainable(&self, id: ParamId) -> bool {
+        self.params[id.0].trainable
+    }
+
+    /// Lets it learn, or freezes it: a frozen matrix receives no gradient at all.
+    pub fn set_trainable(&mut self, id: ParamId, trainable: bool) {
+        let param = &mut self.params[id.0];
+        param.trainable = trainable;
+        if !trainable {
+            param.grad = None;
+            param.written = false;
+        }
+    }
+
+    /// Forgets all gradients; their memory is kept for the next.
+    pub fn clear_grads(&mut self) {
+        self.params.iter_mut().for_each(|param| param.written = false);
+    }
+
+    /// How many numbers there are in all.
+    pub fn count(&self) -> usize {
+        self.params.iter().map(|param| param.value.len()).sum()
+    }
+
+    /// Where a gradient goes; none where the matrix is frozen.
+    pub(crate) fn grad_slot(&mut self, id: ParamId) -> Option<Grad<'_>> {
+        self.params[id.0].split(&self.device).1
+    }
+
+    /// The weights of two matrices that one kernel uses together, and where their gradients go.
+    pub(crate) fn split(&mut self, ids: [ParamId; 2]) -> [(&Tensor, Option<Grad<'_>>); 2] {
+        let pair = self.params.get_disjoint_mut(ids.map(|id| id.0));
+        pair.expect("two different weight matrices").map(|param| param.split(&self.device))
+    }
+}
+
+impl Param {
+    fn split(&mut self, device: &Device) -> (&Tensor, Option<Grad<'_>>) {
+        if !self.trainable {
+            return (&self.value, None);
+        }
+        let (rows, cols) = self.value.shape();
+        let tensor = self.grad.get_or_insert_with(|| device.empty(rows, cols));
+        let accumulate = std::mem::replace(&mut self.written, true);
+        (&self.value, Some(Grad { tensor, accumulate }))
+    }
+}

@@ -1,0 +1,203 @@
+//! Runs operations forward, remembers them, and walks them backward.
+//!
+//! The tape is made anew for every step: operations are methods of it (see `ops/`), each returns a
+//! [`Var`], and a loss puts its gradient on the tape by itself. [`Tape::backward`] then visits the
+//! remembered operations in reverse; what no later visit needs goes back to the pool at once.
+
+use crate::device::Device;
+use crate::kernels::Grad;
+use crate::params::{ParamId, Params};
+use crate::random::{Dropout, Key};
+use crate::value::{Indices, Tensor};
+
+/// A value on a tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Var(usize);
+
+/// What a tape is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// To learn: operations are remembered, and dropout is drawn from this seed and step.
+    Train {
+        /// The seed of the run.
+        seed: u64,
+        /// The number of the step, so that every step drops other elements.
+        step: u32,
+    },
+    /// To evaluate: nothing is remembered, nothing is dropped.
+    Evaluate,
+}
+
+/// An operation that was run and can be walked back.
+pub(crate) trait Backward {
+    /// Takes the gradients of the outputs and adds those of the inputs.
+    fn backward(self: Box<Self>, tape: &mut Tape<'_>);
+}
+
+/// A remembered operation, and the values that it made.
+struct Node {
+    operation: Box<dyn Backward>,
+    outputs: std::ops::Range<usize>,
+}
+
+/// The values of one step, and how they came about.
+pub struct Tape<'a> {
+    pub(crate) device: Device,
+    pub(crate) params: &'a mut Params,
+    mode: Mode,
+    streams: u32,
+    slots: Vec<Slot>,
+    nodes: Vec<Node>,
+}
+
+/// A value, its gradient, and whether anybody wants that gradient.
+struct Slot {
+    value: Option<Tensor>,
+    grad: Option<Tensor>,
+    wanted: bool,
+}
+
+impl<'a> Tape<'a> {
+    /// An empty tape over these weights.
+    pub fn new(params: &'a mut Params, mode: Mode) -> Self {
+        let device = params.device().clone();
+        Self { device, params, mode, streams: 0, slots: Vec::new(), nodes: Vec::new() }
+    }
+
+    /// The weights that the tape runs over.
+    pub fn params(&self) -> &Params {
+        self.params
+    }
+
+    /// Puts a value on the tape from outside. With `wanted`, its gradient is computed too and can
+    /// be read with [`Tape::grad`] after the way back.
+    pub fn input(&mut self, value: Tensor, wanted: bool) -> Var {
+        self.push(value, wanted)
+    }
+
+    /// The value.
+    ///
+    /// # Panics
+    /// Where the way back has released it already.
+    pub fn value(&self, var: Var) -> &Tensor {
+        self.slots[var.0].value.as_ref().expect("a value is there until the way back passes it")
+    }
+
+    /// The gradient of an input that wanted one, after the way back.
+    pub fn grad(&self, var: Var) -> Option<&Tensor> {
+        self.slots[var.0].grad.as_ref()
+    }
+
+    /// Sets the gradient of a value from outside: where a loss is computed elsewhere.
+    pub fn seed_grad(&mut self, var: Var, grad: Tensor) {
+        assert_eq!(grad.shape(), self.value(var).shape(), "a gradient has its value's shape");
+        self.give_grad(var, grad);
+    }
+
+    /// Walks back from the losses to the weights, which receive their gradients.
+    pub fn backward(&mut self) {
+        while let Some(node) = self.nodes.pop() {
+            node.operation.backward(self);
+            for slot in &mut self.slots[node.outputs] {
+                slot.value = None;
+                slot.grad = None;
+            }
+        }
+    }
+
+    /// Whether operations drop and remember.
+    fn learning(&self) -> bool {
+        self.mode != Mode::Evaluate
+    }
+
+    /// Dropout of this rate for the next operation; none when evaluating.
+    pub(crate) fn dropout(&mut self, rate: f32) -> Dropout {
+        let stream = self.streams;
+        self.streams += 1;
+        match self.mode {
+            Mode::Train { seed, step } => Dropout { rate, key: Key { seed, step, stream } },
+            Mode::Evaluate => Dropout { rate: 0.0, key: Key { seed: 0, step: 0, stream } },
+        }
+    }
+
+    /// Whether the gradient of this value is wanted.
+    pub(crate) fn wants(&self, var: Var) -> bool {
+        self.slots[var.0].wanted
+    }
+
+    /// Whether this weight learns here.
+    pub(crate) fn learns(&self, param: ParamId) -> bool {
+        self.learning() && self.params.trainable(param)
+    }
+
+    /// Adds a value.
+    pub(crate) fn push(&mut self, value: Tensor, wanted: bool) -> Var {
+        self.slots.push(Slot { value: Some(value), grad: None, wanted: wanted && self.learning() });
+        Var(self.slots.len() - 1)
+    }
+
+    /// Remembers the operation that made the last `outputs` values, where their gradient is wanted.
+    pub(crate) fn remember(&mut self, outputs: usize, operation: impl Backward + 'static) {
+        let outputs = self.slots.len() - outputs..self.slots.len();
+        if self.slots[outputs.clone()].iter().any(|slot| slot.wanted) {
+            self.nodes.push(Node { operation: Box::new(operation), outputs });
+        }
+    }
+
+    /// Takes a value off the tape for as long as the weights are being written.
+    pub(crate) fn take_value(&mut self, var: Var) -> Tensor {
+        self.slots[var.0].value.take().expect("a value is there until the way back passes it")
+    }
+
+    /// Puts a taken value back.
+    pub(crate) fn put_value(&mut self, var: Var, value: Tensor) {
+        self.slots[var.0].value = Some(value);
+    }
+
+    /// Takes the gradient of an output, where one has arrived.
+    pub(crate) fn take_grad(&mut self, var: Var) -> Option<Tensor> {
+        self.slots[var.0].grad.take()
+    }
+
+    /// Lets a kernel write the gradient of an input: it is given where, and whether to add.
+    /// Nothing happens where the gradient is not wanted.
+    pub(crate) fn grad_into(
+        &mut self,
+        var: Var,
+        write: impl FnOnce(&Device, &Params, Grad<'_>),
+    ) {
+        if !self.wants(var) {
+            return;
+        }
+        let (rows, cols) = self.value(var).shape();
+        let slot = &mut self.slots[var.0];
+        let accumulate = slot.grad.is_some();
+        let tensor = slot.grad.get_or_insert_with(|| self.device.empty(rows, cols));
+        write(&self.device, self.params, Grad { tensor, accumulate });
+    }
+
+    /// Adds to the gradient of an input.
+    pub(crate) fn give_grad(&mut self, var: Var, grad: Tensor) {
+        if !self.wants(var) {
+            return;
+        }
+        match &mut self.slots[var.0].grad {
+            Some(sum) => self.device.kernels().add(sum, &grad),
+            empty => *empty = Some(grad),
+        }
+    }
+
+    /// Scatters a gradient over the rows of a table of weights, where it learns.
+    pub(crate) fn scatter_grad(
+        &mut self,
+        param: ParamId,
+        rows: &Indices,
+        grad: &Tensor,
+    ) {
+        let Some(slot) = self.params.grad_slot(param) else { return };
+        if !slot.accumulate {
+            self.device.kernels().fill(slot.tensor, 0.0);
+        }
+        self.device.kernels().scatter_add(grad, rows, slot.tensor);
+    }
+}
