@@ -71,6 +71,9 @@ pub struct AdamSlot<'a> {
     pub rate: f32,
     /// Decoupled weight decay of this matrix.
     pub decay: f32,
+    /// The number of this update of this matrix, counted from 1: corrects the bias of the running
+    /// means. Matrices of different languages are not updated equally often.
+    pub number: u64,
 }
 
 /// What all slots of an update share.
@@ -82,8 +85,6 @@ pub struct AdamStep {
     pub beta2: f32,
     /// What keeps the division finite.
     pub epsilon: f32,
-    /// The number of this update, counted from 1: corrects the bias of the running means.
-    pub number: u64,
     /// The largest global norm that gradients may have; infinite for no clipping.
     pub clip: f32,
 }

@@ -23,6 +23,8 @@ pub enum Mode {
         seed: u64,
         /// The number of the step, so that every step drops other elements.
         step: u32,
+        /// Which part of the step, where gradients of several are added up.
+        piece: u16,
     },
     /// To evaluate: nothing is remembered, nothing is dropped.
     Evaluate,
@@ -115,7 +117,10 @@ impl<'a> Tape<'a> {
         let stream = self.streams;
         self.streams += 1;
         match self.mode {
-            Mode::Train { seed, step } => Dropout { rate, key: Key { seed, step, stream } },
+            Mode::Train { seed, step, piece } => {
+                let stream = u32::from(piece) << 16 | stream;
+                Dropout { rate, key: Key { seed, step, stream } }
+            }
             Mode::Evaluate => Dropout { rate: 0.0, key: Key { seed: 0, step: 0, stream } },
         }
     }

@@ -20,11 +20,11 @@ pub(super) fn update(
         return;
     }
     let clip = if total > step.clip { step.clip / total } else { 1.0 };
-    // The corrections are taken in double precision: late in training they are nearly 1.
-    let number = step.number as f64;
-    let mean_correction = (1.0 - f64::from(step.beta1).powf(number)) as f32;
-    let square_correction = (1.0 - f64::from(step.beta2).powf(number)).sqrt() as f32;
     slots.par_iter_mut().for_each(|slot| {
+        // The corrections are taken in double precision: late in training they are nearly 1.
+        let correction = |beta: f32| 1.0 - f64::from(beta).powf(slot.number as f64);
+        let mean_correction = correction(step.beta1) as f32;
+        let square_correction = correction(step.beta2).sqrt() as f32;
         let rate = slot.rate / mean_correction;
         let keep = 1.0 - slot.rate * slot.decay;
         let pieces = slot

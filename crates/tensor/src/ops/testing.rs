@@ -120,7 +120,7 @@ impl Rig {
         check: Check,
         loss: impl Fn(&mut Tape<'_>, &[Var], bool) -> f64,
     ) {
-        let mode = Mode::Train { seed: 3, step: 1 };
+        let mode = Mode::Train { seed: 3, step: 1, piece: 0 };
         self.params.clear_grads();
         let mut tape = Tape::new(&mut self.params, mode);
         let vars = put(&mut tape, inputs);

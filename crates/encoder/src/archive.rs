@@ -1,0 +1,286 @@
+//! Named matrices in a file: whole or not at all, and never altered unnoticed.
+//!
+//! The format is safetensors, which every tool of the field reads. The metadata carries a BLAKE3
+//! digest of all names, shapes and elements; a file is read only after its digest was found true.
+//! A file is written under another name beside its place, synchronised, and then renamed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize_to_file};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tensor::{Device, Tensor};
+
+// Elements are written as they stand in memory, and the format is little-endian.
+const _: () = assert!(cfg!(target_endian = "little"));
+
+/// The one key of a file's metadata. A map of several keys would be written in no fixed order, and
+/// equal content is to give equal bytes.
+const KEY: &str = "isogloss";
+
+/// Why a file could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The system refused.
+    #[error("cannot {action} {path}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not a safetensors file, or only the beginning of one.
+    #[error("{path} is truncated or is no safetensors file; use an earlier checkpoint")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What the reader said.
+        source: safetensors::SafeTensorError,
+    },
+    /// The content is not what was written.
+    #[error("{path} was altered since it was written (its digest differs); use an earlier checkpoint")]
+    Altered {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by something else.
+    #[error("{path} carries no digest: it was not written by isogloss")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is sound, but of another model.
+    #[error("{path} does not fit: {reason}")]
+    Misfit {
+        /// The file.
+        path: PathBuf,
+        /// Which matrix, and how it differs.
+        reason: String,
+    },
+}
+
+/// What the metadata holds.
+#[derive(Serialize, Deserialize)]
+struct Seal<F> {
+    blake3: String,
+    facts: F,
+}
+
+/// Writes matrices and some facts about them.
+pub fn write<'a>(
+    path: &Path,
+    matrices: impl IntoIterator<Item = (String, &'a Tensor)>,
+    facts: &impl Serialize,
+) -> Result<(), ArchiveError> {
+    let views: BTreeMap<String, TensorView<'_>> = matrices
+        .into_iter()
+        .map(|(name, tensor)| {
+            let shape = vec![tensor.rows(), tensor.cols()];
+            let bytes = bytemuck::cast_slice(tensor.as_slice());
+            (name, TensorView::new(Dtype::F32, shape, bytes).expect("bytes of that shape"))
+        })
+        .collect();
+    let facts = serde_json::to_value(facts).expect("facts of ours are valid JSON");
+    let seal = Seal { blake3: digest(&views, &facts), facts };
+    let seal = serde_json::to_string(&seal).expect("facts of ours are valid JSON");
+    let metadata = HashMap::from([(KEY.to_owned(), seal)]);
+    in_place_of(path, |partial| {
+        serialize_to_file(views, Some(metadata), partial).map_err(|error| match error {
+            safetensors::SafeTensorError::IoError(error) => error,
+            other => io::Error::other(other),
+        })
+    })
+}
+
+/// Lets `write` make a file beside `path`, and puts it in its place once it is safely on the disk.
+pub fn in_place_of(
+    path: &Path,
+    write: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<(), ArchiveError> {
+    let partial = path.with_added_extension("partial");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let replace = || {
+        write(&partial)?;
+        File::open(&partial)?.sync_all()?;
+        fs::rename(&partial, path)?;
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    replace().map_err(|source| {
+        // What was written so far is of no use; that it cannot be removed either is no news.
+        let _ = fs::remove_file(&partial);
+        ArchiveError::Io { action: "write", path: path.to_owned(), source }
+    })
+}
+
+/// A digest of all names, shapes, elements and facts.
+fn digest(views: &BTreeMap<String, TensorView<'_>>, facts: &serde_json::Value) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(facts.to_string().as_bytes());
+    for (name, view) in views {
+        hasher.update(format!("\n{name} {:?} {:?}\n", view.dtype(), view.shape()).as_bytes());
+        hasher.update(view.data());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// A file that was read and found sound.
+pub struct Archive {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    facts: serde_json::Value,
+}
+
+impl Archive {
+    /// Reads a file and checks its digest.
+    pub fn open(path: &Path) -> Result<Self, ArchiveError> {
+        let owned = || path.to_owned();
+        let bytes = fs::read(path)
+            .map_err(|source| ArchiveError::Io { action: "read", path: owned(), source })?;
+        let malformed = |source| ArchiveError::Malformed { path: owned(), source };
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
+        let seal = metadata.metadata().as_ref().and_then(|map| map.get(KEY));
+        let seal = seal.ok_or_else(|| ArchiveError::Foreign { path: owned() })?;
+        let seal: Seal<serde_json::Value> =
+            serde_json::from_str(seal).map_err(|_| ArchiveError::Altered { path: owned() })?;
+        let tensors = SafeTensors::deserialize(&bytes).map_err(malformed)?;
+        let views = tensors.tensors().into_iter().collect();
+        if digest(&views, &seal.facts) != seal.blake3 {
+            return Err(ArchiveError::Altered { path: owned() });
+        }
+        Ok(Self { path: owned(), bytes, facts: seal.facts })
+    }
+
+    /// The facts that were written with the matrices.
+    pub fn facts<F: DeserializeOwned>(&self) -> Result<F, ArchiveError> {
+        let facts = F::deserialize(&self.facts);
+        facts.map_err(|error| self.misfit(format!("its facts are of another kind ({error})")))
+    }
+
+    /// Copies the matrices into those given, whose names and shapes must be exactly the file's.
+    /// Nothing is copied unless everything fits.
+    pub fn load(&self, targets: Vec<(String, &mut Tensor)>) -> Result<(), ArchiveError> {
+        let tensors = SafeTensors::deserialize(&self.bytes).expect("it was read when opened");
+        if let Some(name) = tensors.names().iter().find(|name| {
+            !targets.iter().any(|(target, _)| target == *name)
+        }) {
+            return Err(self.misfit(format!("it holds {name}, which the model has not")));
+        }
+        let mut pairs = Vec::with_capacity(targets.len());
+        for (name, target) in targets {
+            let view = tensors.tensor(&name);
+            let view = view.map_err(|_| self.misfit(format!("it holds no {name}")))?;
+            let (found, wanted) = (view.shape(), [target.rows(), target.cols()]);
+            if view.dtype() != Dtype::F32 || found != wanted {
+                let reason = format!("{name} is {found:?} there and {wanted:?} in the model");
+                return Err(self.misfit(reason));
+            }
+            pairs.push((view, target));
+        }
+        for (view, target) in pairs {
+            bytemuck::cast_slice_mut(target.as_mut_slice()).copy_from_slice(view.data());
+        }
+        Ok(())
+    }
+
+    /// One matrix, on a device.
+    pub fn matrix(&self, device: &Device, name: &str) -> Result<Tensor, ArchiveError> {
+        let tensors = SafeTensors::deserialize(&self.bytes).expect("it was read when opened");
+        let view = tensors.tensor(name);
+        let view = view.map_err(|_| self.misfit(format!("it holds no {name}")))?;
+        let &[rows, cols] = view.shape() else {
+            return Err(self.misfit(format!("{name} is no matrix")));
+        };
+        let mut tensor = device.empty(rows, cols);
+        bytemuck::cast_slice_mut(tensor.as_mut_slice()).copy_from_slice(view.data());
+        Ok(tensor)
+    }
+
+    fn misfit(&self, reason: String) -> ArchiveError {
+        ArchiveError::Misfit { path: self.path.clone(), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensors() -> (Device, Tensor, Tensor) {
+        let device = Device::cpu(1).unwrap();
+        let (a, b) = (device.tensor(2, 3, &[1., 2., 3., 4., 5., 6.]), device.tensor(1, 1, &[-7.]));
+        (device, a, b)
+    }
+
+    fn written(folder: &Path) -> (Device, PathBuf) {
+        let (device, a, b) = tensors();
+        let path = folder.join("weights.safetensors");
+        write(&path, [("a".to_owned(), &a), ("b".to_owned(), &b)], &("facts", 3)).unwrap();
+        (device, path)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (device, path) = written(folder.path());
+        let archive = Archive::open(&path).unwrap();
+        assert_eq!(archive.facts::<(String, u32)>().unwrap(), ("facts".to_owned(), 3));
+        let (mut a, mut b) = (device.zeros(2, 3), device.zeros(1, 1));
+        archive.load(vec![("a".to_owned(), &mut a), ("b".to_owned(), &mut b)]).unwrap();
+        assert_eq!(a.to_vec(), [1., 2., 3., 4., 5., 6.]);
+        assert_eq!(archive.matrix(&device, "b").unwrap().to_vec(), [-7.]);
+        let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(names.len(), 1, "nothing is left beside the file");
+        let again = fs::read(&path).unwrap();
+        written(folder.path());
+        assert_eq!(again, fs::read(&path).unwrap(), "equal content gives equal bytes");
+    }
+
+    #[test]
+    fn every_truncation_and_every_altered_byte_is_detected() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, path) = written(folder.path());
+        let sound = fs::read(&path).unwrap();
+        for length in 0..sound.len() {
+            fs::write(&path, &sound[..length]).unwrap();
+            assert!(Archive::open(&path).is_err(), "cut to {length} bytes");
+        }
+        for at in 0..sound.len() {
+            let mut altered = sound.clone();
+            altered[at] ^= 1;
+            fs::write(&path, &altered).unwrap();
+            assert!(Archive::open(&path).is_err(), "byte {at} altered");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (device, path) = written(folder.path());
+        let archive = Archive::open(&path).unwrap();
+        let (mut a, mut wrong) = (device.zeros(2, 3), device.zeros(1, 2));
+        let error = archive.load(vec![("a".to_owned(), &mut a), ("b".to_owned(), &mut wrong)]);
+        assert!(error.unwrap_err().to_string().contains("b is [1, 1] there and [1, 2]"));
+        let error = archive.load(vec![("a".to_owned(), &mut a)]).unwrap_err().to_string();
+        assert!(error.contains("it holds b, which the model has not"), "{error}");
+        let mut extra = device.zeros(1, 1);
+        let mut b = device.zeros(1, 1);
+        let error = archive.load(vec![
+            ("a".to_owned(), &mut a),
+            ("b".to_owned(), &mut b),
+            ("c".to_owned(), &mut extra),
+        ]);
+        assert!(error.unwrap_err().to_string().contains("it holds no c"));
+        assert_eq!(a.to_vec(), [0.0; 6]);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let (_, a, _) = tensors();
+        let path = Path::new("no-such-folder/weights.safetensors");
+        let error = write(path, [("a".to_owned(), &a)], &()).unwrap_err();
+        assert!(error.to_string().contains("no-such-folder"), "{error}");
+    }
+}

@@ -1,0 +1,266 @@
+//! What an encoder looks like.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+
+/// A key of the configuration that makes no sense, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {reason}")]
+pub struct ConfigError {
+    /// The key.
+    pub key: &'static str,
+    /// What is wrong with it, and what would be right.
+    pub reason: String,
+}
+
+/// Where LayerNorm stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NormPlace {
+    /// After each residual connection and after the embeddings, as in the papers.
+    #[default]
+    Post,
+    /// Before attention and feed-forward, and once at the end: learns at higher rates.
+    Pre,
+}
+
+/// How position embeddings begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PositionStart {
+    /// Normal noise, like all other weights.
+    #[default]
+    Normal,
+    /// Sinusoids of amplitude 0.1 with wavelengths from 4 positions to twice the longest input:
+    /// languages then agree on positions from the start, and a shared space emerges sooner.
+    Sinusoid,
+}
+
+/// How many entries the vocabulary has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Vocabulary {
+    /// The same for every language: one table, or tables of one size.
+    Size(usize),
+    /// For each language its own, where embeddings are separate.
+    Sizes(BTreeMap<String, usize>),
+}
+
+/// The shape of an encoder and its sharing plan. The defaults are those of the papers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EncoderConfig {
+    /// The languages, in the order of their numbers.
+    pub languages: Vec<String>,
+    /// Entries of the vocabulary.
+    pub vocabulary: Vocabulary,
+    /// Transformer layers.
+    pub layers: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Dimension of the hidden states.
+    pub dim: usize,
+    /// Dimension within the feed-forward part.
+    pub hidden: usize,
+    /// The longest input, in tokens.
+    pub positions: usize,
+    /// Dropout of embeddings and of what attention and feed-forward add.
+    pub dropout: f32,
+    /// Dropout of the attention weights.
+    pub attention_dropout: f32,
+    /// Where LayerNorm stands.
+    pub norm: NormPlace,
+    /// What LayerNorm adds to the variance.
+    pub epsilon: f32,
+    /// Whether each language has an embedding of its own, added to every token.
+    pub language_embeddings: bool,
+    /// Whether a dense layer with GELU and LayerNorm stands before the softmax, as in BERT.
+    pub transform: bool,
+    /// What is separate for each language.
+    pub separate: Plan,
+    /// Standard deviation of the weights at the start.
+    pub init_std: f32,
+    /// Whether what feeds the residual stream starts smaller by √(2 · layers).
+    pub scale_outputs: bool,
+    /// How position embeddings begin.
+    pub start_positions: PositionStart,
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        Self {
+            languages: vec!["en".to_owned()],
+            vocabulary: Vocabulary::Size(80_000),
+            layers: 8,
+            heads: 12,
+            dim: 768,
+            hidden: 3072,
+            positions: 256,
+            dropout: 0.1,
+            attention_dropout: 0.1,
+            norm: NormPlace::Post,
+            epsilon: 1e-12,
+            language_embeddings: false,
+            transform: false,
+            separate: Plan::none(),
+            init_std: 0.02,
+            scale_outputs: false,
+            start_positions: PositionStart::Normal,
+        }
+    }
+}
+
+impl EncoderConfig {
+    /// The number of a language.
+    pub fn language(&self, name: &str) -> Result<usize, ConfigError> {
+        self.languages.iter().position(|language| language == name).ok_or_else(|| {
+            error("languages", format!("no '{name}' among {}", self.languages.join(", ")))
+        })
+    }
+
+    /// How many entries the table of a language has.
+    pub fn entries(&self, language: usize) -> usize {
+        match &self.vocabulary {
+            Vocabulary::Size(size) => *size,
+            Vocabulary::Sizes(sizes) => sizes[&self.languages[language]],
+        }
+    }
+
+    /// Whether the configuration makes sense; if not, which key does not and why.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.check_languages()?;
+        let sizes = [
+            ("layers", self.layers),
+            ("heads", self.heads),
+            ("dim", self.dim),
+            ("hidden", self.hidden),
+            ("positions", self.positions),
+        ];
+        if let Some((key, _)) = sizes.iter().find(|(_, size)| *size == 0) {
+            return Err(error(key, "must not be 0".to_owned()));
+        }
+        if !self.dim.is_multiple_of(self.heads) {
+            let reason = format!("{} heads do not divide dim = {}", self.heads, self.dim);
+            return Err(error("heads", reason));
+        }
+        for (key, rate) in [("dropout", self.dropout), ("attention_dropout", self.attention_dropout)]
+        {
+            if !(0.0..1.0).contains(&rate) {
+                return Err(error(key, format!("{rate} is not a share from 0 to below 1")));
+            }
+        }
+        for (key, number) in [("epsilon", self.epsilon), ("init_std", self.init_std)] {
+            if !(number > 0.0 && number.is_finite()) {
+                return Err(error(key, format!("{number} is not a positive number")));
+            }
+        }
+        self.check_plan()
+    }
+
+    fn check_languages(&self) -> Result<(), ConfigError> {
+        if self.languages.is_empty() {
+            return Err(error("languages", "name at least one".to_owned()));
+        }
+        for (at, name) in self.languages.iter().enumerate() {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || !name.chars().all(plain) {
+                let reason = format!("'{name}' is no name: use letters, digits, '-' and '_'");
+                return Err(error("languages", reason));
+            }
+            if self.languages[..at].contains(name) {
+                return Err(error("languages", format!("'{name}' is named twice")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_plan(&self) -> Result<(), ConfigError> {
+        if let Some(layer) = self.separate.layers.iter().find(|&&layer| layer > self.layers) {
+            let reason = format!("layer {layer} is to be separate, but layers = {}", self.layers);
+            return Err(error("separate", reason));
+        }
+        let sizes = match &self.vocabulary {
+            Vocabulary::Size(0) => return Err(error("vocabulary", "must not be 0".to_owned())),
+            Vocabulary::Size(_) => return Ok(()),
+            Vocabulary::Sizes(sizes) => sizes,
+        };
+        if !self.separate.tokens {
+            let reason = "one size for each language needs separate embeddings; give one number, \
+                          or separate = \"embeddings\"";
+            return Err(error("vocabulary", reason.to_owned()));
+        }
+        for name in &self.languages {
+            match sizes.get(name) {
+                None => return Err(error("vocabulary", format!("no size for '{name}'"))),
+                Some(0) => return Err(error("vocabulary", format!("the size of '{name}' is 0"))),
+                Some(_) => {}
+            }
+        }
+        match sizes.keys().find(|name| !self.languages.contains(name)) {
+            Some(name) => Err(error("vocabulary", format!("'{name}' is none of the languages"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn error(key: &'static str, reason: String) -> ConfigError {
+    ConfigError { key, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut EncoderConfig)) -> String {
+        let mut config = EncoderConfig {
+            languages: vec!["en".to_owned(), "fr".to_owned()],
+            ..EncoderConfig::default()
+        };
+        config.check().expect("sound before the change");
+        change(&mut config);
+        config.check().expect_err("refused after it").to_string()
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_key_and_reason() {
+        assert_eq!(refused(|c| c.heads = 5), "heads: 5 heads do not divide dim = 768");
+        assert_eq!(refused(|c| c.hidden = 0), "hidden: must not be 0");
+        assert_eq!(refused(|c| c.vocabulary = Vocabulary::Size(0)), "vocabulary: must not be 0");
+        let separate = refused(|c| c.separate = "7-9".parse().unwrap());
+        assert_eq!(separate, "separate: layer 9 is to be separate, but layers = 8");
+        assert!(refused(|c| c.dropout = 1.0).starts_with("dropout: 1 is not a share"));
+        assert!(refused(|c| c.epsilon = f32::NAN).starts_with("epsilon: "));
+        assert!(refused(|c| c.languages[1] = "en".to_owned()).contains("named twice"));
+        assert!(refused(|c| c.languages.clear()).contains("at least one"));
+        let sizes = |c: &mut EncoderConfig, names: &[&str]| {
+            c.separate = "embeddings".parse().unwrap();
+            let sizes = names.iter().map(|&name| (name.to_owned(), 10)).collect();
+            c.vocabulary = Vocabulary::Sizes(sizes);
+        };
+        assert!(refused(|c| sizes(c, &["en"])).contains("no size for 'fr'"));
+        assert!(refused(|c| sizes(c, &["en", "fr", "de"])).contains("'de' is none of"));
+    }
+
+    #[test]
+    fn an_unknown_language_is_named() {
+        let error = EncoderConfig::default().language("eo").unwrap_err();
+        assert_eq!(error.to_string(), "languages: no 'eo' among en");
+    }
+
+    #[test]
+    fn a_configuration_reads_as_it_was_written() {
+        let config = EncoderConfig {
+            languages: vec!["en".to_owned(), "ru".to_owned()],
+            separate: "embeddings, 1-3".parse().unwrap(),
+            ..EncoderConfig::default()
+        };
+        let text = toml::to_string(&config).unwrap();
+        assert!(text.contains("separate = \"embeddings, 1-3\""), "{text}");
+        assert_eq!(toml::from_str::<EncoderConfig>(&text).unwrap(), config);
+        let error = toml::from_str::<EncoderConfig>("headz = 3").unwrap_err().to_string();
+        assert!(error.contains("headz"), "{error}");
+    }
+}

@@ -1,0 +1,68 @@
+//! How weights begin.
+//!
+//! Each matrix draws from a stream named by its own name, so that adding a part to a model leaves
+//! the start of every other part as it was.
+
+use tensor::random::{Draws, Key};
+use tensor::{Device, ParamId, Params};
+
+use crate::config::{EncoderConfig, PositionStart};
+
+/// Adds weights to a model under construction.
+pub(crate) struct Builder<'a> {
+    pub(crate) config: &'a EncoderConfig,
+    pub(crate) params: &'a mut Params,
+    pub(crate) seed: u64,
+}
+
+impl Builder<'_> {
+    fn device(&self) -> Device {
+        self.params.device().clone()
+    }
+
+    /// Normal noise of the configured deviation, divided by `shrink`.
+    pub(crate) fn normal(&mut self, name: String, rows: usize, cols: usize, shrink: f32) -> ParamId {
+        let mut draws = Draws::new(self.key(&name));
+        let std = self.config.init_std / shrink;
+        let elements: Vec<f32> = (0..rows * cols).map(|_| std * draws.normal()).collect();
+        let value = self.device().tensor(rows, cols, &elements);
+        self.params.add(name, value)
+    }
+
+    /// One row of the same number.
+    pub(crate) fn constant(&mut self, name: String, cols: usize, number: f32) -> ParamId {
+        let value = self.device().tensor(1, cols, &vec![number; cols]);
+        self.params.add(name, value)
+    }
+
+    /// The position embeddings.
+    pub(crate) fn positions(&mut self, name: String) -> ParamId {
+        let (positions, dim) = (self.config.positions, self.config.dim);
+        if self.config.start_positions == PositionStart::Normal {
+            return self.normal(name, positions, dim, 1.0);
+        }
+        let half = dim / 2;
+        let angle = |position: usize, wave: usize| {
+            let share = wave as f32 / (half.max(2) - 1) as f32;
+            let shortest = std::f32::consts::FRAC_PI_2;
+            position as f32 * shortest * (2.0 / positions as f32).powf(share)
+        };
+        let element = |at: usize| match (at / dim, at % dim) {
+            (position, col) if col < half => 0.1 * angle(position, col).sin(),
+            (position, col) if col < 2 * half => 0.1 * angle(position, col - half).cos(),
+            _ => 0.0,
+        };
+        let elements: Vec<f32> = (0..positions * dim).map(element).collect();
+        let value = self.device().tensor(positions, dim, &elements);
+        self.params.add(name, value)
+    }
+
+    /// The stream of a name.
+    fn key(&self, name: &str) -> Key {
+        let hash = blake3::hash(name.as_bytes());
+        let word = |at: usize| {
+            u32::from_le_bytes(hash.as_bytes()[at..at + 4].try_into().expect("four bytes"))
+        };
+        Key { seed: self.seed, step: word(0), stream: word(4) }
+    }
+}

@@ -1,0 +1,127 @@
+//! Which parts of an encoder are separate for each language.
+//!
+//! Every condition of parameter sharing is one line: `none`, `embeddings`, `embeddings, 1-3`,
+//! `1-6`, and likewise any other set of layers, from the bottom or from the top.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The parts that each language has for itself; all else is shared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Plan {
+    /// Token embeddings and, tied to them, the softmax with its bias.
+    pub tokens: bool,
+    /// Position embeddings.
+    pub positions: bool,
+    /// Layers, counted from 1.
+    pub layers: BTreeSet<usize>,
+}
+
+impl Plan {
+    /// Everything shared.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Whether any part is separate.
+    pub fn any(&self) -> bool {
+        *self != Self::none()
+    }
+}
+
+impl FromStr for Plan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut plan = Self::none();
+        if text.trim() == "none" {
+            return Ok(plan);
+        }
+        for item in text.split(',').map(str::trim) {
+            match item {
+                "embeddings" => (plan.tokens, plan.positions) = (true, true),
+                "positions" => plan.positions = true,
+                _ => plan.layers.extend(layers(item)?),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// One layer, or a range of them.
+fn layers(item: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
+    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&number| number > 0);
+    let range = match item.split_once('-') {
+        Some((first, last)) => number(first).zip(number(last)),
+        None => number(item).zip(number(item)),
+    };
+    match range {
+        Some((first, last)) if first <= last => Ok(first..=last),
+        _ => Err(format!(
+            "'{item}' is neither 'embeddings', 'positions', a layer such as 4, nor a range of \
+             layers such as 1-3; layers are counted from 1, and 'none' shares everything"
+        )),
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut items = Vec::new();
+        match (self.tokens, self.positions) {
+            (true, _) => items.push("embeddings".to_owned()),
+            (false, true) => items.push("positions".to_owned()),
+            (false, false) => {}
+        }
+        let mut layers = self.layers.iter().copied().peekable();
+        while let Some(first) = layers.next() {
+            let mut last = first;
+            while let Some(next) = layers.next_if_eq(&(last + 1)) {
+                last = next;
+            }
+            items.push(if first == last { first.to_string() } else { format!("{first}-{last}") });
+        }
+        f.write_str(if items.is_empty() { "none" } else { "" })?;
+        f.write_str(&items.join(", "))
+    }
+}
+
+impl TryFrom<String> for Plan {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Plan> for String {
+    fn from(plan: Plan) -> Self {
+        plan.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_condition_is_one_line() {
+        for line in ["none", "embeddings", "embeddings, 1-3", "embeddings, 1-6", "1-3", "1-6"] {
+            assert_eq!(line.parse::<Plan>().unwrap().to_string(), line);
+        }
+        let odd: Plan = "8, 1-2,positions , 4-4".parse().unwrap();
+        assert_eq!(odd.to_string(), "positions, 1-2, 4, 8");
+        assert!(!odd.tokens && odd.positions && odd.any());
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        for line in ["", "0", "3-1", "embeddings,,1", "top", "1-", "-2", "1-2-3"] {
+            let error = line.parse::<Plan>().unwrap_err();
+            assert!(error.contains("is neither"), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One step after another.
+
+use std::path::Path;
+
+use encoder::ConfigError;
+use encoder::archive::{self, Archive, ArchiveError};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use tensor::{Mode, ParamId, Params, Tape, Tensor};
+
+use crate::adam::{Adam, AdamConfig, Group, Moments};
+
+/// Why training cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The settings make no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The loss or the gradient is no number any more. The weights are those of the step before.
+    #[error(
+        "step {step}: the {what} is {value}; the weights are still those of step {}. Try a lower \
+         rate, a longer warm-up, a smaller clip, or norm = \"pre\", from the last checkpoint", step - 1
+    )]
+    Diverged {
+        /// The step that failed.
+        step: u64,
+        /// Loss or norm of the gradient.
+        what: &'static str,
+        /// NaN or infinite.
+        value: f32,
+    },
+    /// A checkpoint could not be written or read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// A checkpoint is of a run with other settings.
+    #[error("the checkpoint was made with {key} = {found}, this run has {wanted}; resume with the same settings")]
+    OtherRun {
+        /// What differs.
+        key: &'static str,
+        /// In the checkpoint.
+        found: String,
+        /// Here.
+        wanted: String,
+    },
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// The number of the step, counted from 1.
+    pub step: u64,
+    /// The mean loss over all targets.
+    pub loss: f64,
+    /// The share of targets that were guessed right.
+    pub accuracy: f64,
+    /// The norm of the gradients before clipping.
+    pub norm: f32,
+    /// The full rate of learning at this step.
+    pub rate: f64,
+}
+
+/// What a checkpoint says besides weights and running means.
+#[derive(Serialize, Deserialize)]
+struct Facts<T> {
+    step: u64,
+    seed: u64,
+    adam: AdamConfig,
+    /// How often each weight matrix was updated; none where it is frozen.
+    updates: Vec<Option<u64>>,
+    /// Whatever the caller needs to go on: its configuration, its place in the data.
+    rest: T,
+}
+
+/// Weights that learn.
+pub struct Trainer {
+    params: Params,
+    adam: Adam,
+    seed: u64,
+    step: u64,
+}
+
+impl Trainer {
+    /// Begins at step 0 with these weights. What is frozen must be frozen before.
+    pub fn new(
+        params: Params,
+        config: AdamConfig,
+        seed: u64,
+        group: impl Fn(ParamId) -> Group,
+    ) -> Result<Self, TrainError> {
+        let adam = Adam::new(config, &params, group)?;
+        Ok(Self { params, adam, seed, step: 0 })
+    }
+
+    /// How many steps were done.
+    pub fn steps(&self) -> u64 {
+        self.step
+    }
+
+    /// The weights.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The weights, to evaluate with.
+    pub fn params_mut(&mut self) -> &mut Params {
+        &mut self.params
+    }
+
+    /// One step over all `pieces`, whose gradients are added up. `loss` runs one piece and returns
+    /// its score: the sum of its losses and how many targets were right. `targets` counts the
+    /// targets of all pieces; whoever computes the losses weighs their gradients by one over it.
+    pub fn step<P: Sync>(
+        &mut self,
+        pieces: &[P],
+        targets: usize,
+        loss: impl Fn(&mut Tape<'_>, &P) -> Tensor + Sync,
+    ) -> Result<Report, TrainError> {
+        let device = self.params.device().clone();
+        device.run(|| self.step_here(pieces, targets, &loss))
+    }
+
+    fn step_here<P>(
+        &mut self,
+        pieces: &[P],
+        targets: usize,
+        loss: impl Fn(&mut Tape<'_>, &P) -> Tensor,
+    ) -> Result<Report, TrainError> {
+        let step = self.step + 1;
+        self.params.clear_grads();
+        let (mut sum, mut right) = (0.0, 0.0);
+        for (number, piece) in pieces.iter().enumerate() {
+            let mode = Mode::Train { seed: self.seed, step: step as u32, piece: number as u16 };
+            let mut tape = Tape::new(&mut self.params, mode);
+            let score = loss(&mut tape, piece).to_vec();
+            if !score[0].is_finite() {
+                return Err(TrainError::Diverged { step, what: "loss", value: score[0] });
+            }
+            tape.backward();
+            sum += f64::from(score[0]);
+            right += f64::from(score[1]);
+        }
+        let norm = self.adam.update(&mut self.params, step);
+        if !norm.is_finite() {
+            return Err(TrainError::Diverged { step, what: "norm of the gradient", value: norm });
+        }
+        self.step = step;
+        let targets = targets.max(1) as f64;
+        let rate = self.adam.rate(step);
+        Ok(Report { step, loss: sum / targets, accuracy: right / targets, norm, rate })
+    }
+
+    /// Writes everything that the run needs to go on exactly, with whatever the caller adds.
+    pub fn save(&self, path: &Path, rest: &impl Serialize) -> Result<(), TrainError> {
+        let name = |id: ParamId| self.params.name(id);
+        let weights = self.params.ids().map(|id| (format!("weights/{}", name(id)), self.params.value(id)));
+        let moments = self.params.ids().zip(&self.adam.moments).filter_map(|(id, moments)| {
+            let moments = moments.as_ref()?;
+            Some([
+                (format!("mean/{}", name(id)), &moments.mean),
+                (format!("square/{}", name(id)), &moments.square),
+            ])
+        });
+        let adam = self.adam.config().clone();
+        let updates = |moments: &Option<Moments>| moments.as_ref().map(|moments| moments.updates);
+        let updates = self.adam.moments.iter().map(updates).collect();
+        let facts = Facts { step: self.step, seed: self.seed, adam, updates, rest };
+        archive::write(path, weights.chain(moments.flatten()), &facts)?;
+        Ok(())
+    }
+
+    /// Puts the run where a checkpoint left it, and returns what the caller had added. Nothing has
+    /// changed where the checkpoint is unsound or of another run.
+    pub fn resume<T: DeserializeOwned>(&mut self, path: &Path) -> Result<T, TrainError> {
+        let archive = Archive::open(path)?;
+        let facts: Facts<T> = archive.facts()?;
+        let (adam, config) = (&facts.adam, self.adam.config());
+        if facts.seed != self.seed {
+            return Err(other("seed", facts.seed, self.seed));
+        }
+        if adam != config {
+            let text = |config| serde_json::to_string(config).expect("settings are valid JSON");
+            return Err(other("optimiser", text(adam), text(config)));
+        }
+        let names: Vec<String> =
+            self.params.ids().map(|id| self.params.name(id).to_owned()).collect();
+        let mut targets = Vec::new();
+        let weights = self.params.iter_mut().zip(&mut self.adam.moments).zip(&names);
+        for (((_, value, _), moments), name) in weights {
+            targets.push((format!("weights/{name}"), value));
+            if let Some(moments) = moments {
+                targets.push((format!("mean/{name}"), &mut moments.mean));
+                targets.push((format!("square/{name}"), &mut moments.square));
+            }
+        }
+        archive.load(targets)?;
+        self.step = facts.step;
+        for (moments, updates) in self.adam.moments.iter_mut().zip(facts.updates) {
+            if let (Some(moments), Some(updates)) = (moments, updates) {
+                moments.updates = updates;
+            }
+        }
+        Ok(facts.rest)
+    }
+}
+
+fn other(key: &'static str, found: impl ToString, wanted: impl ToString) -> TrainError {
+    TrainError::OtherRun { key, found: found.to_string(), wanted: wanted.to_string() }
+}
