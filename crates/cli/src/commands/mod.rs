@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+mod bench;
+
 use clap::Subcommand;
 
 use crate::failure::Failure;
@@ -7,11 +9,17 @@ use crate::outcome::Outcome;
 
 /// What can be asked of the laboratory.
 #[derive(Subcommand)]
-pub(crate) enum Command {}
+pub(crate) enum Command {
+    /// Measure the speed of the engine on this machine.
+    #[command(subcommand)]
+    Bench(bench::Bench),
+}
 
 impl Command {
     /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        match self {}
+        match self {
+            Command::Bench(bench) => bench.run(),
+        }
     }
 }
