@@ -42,7 +42,9 @@ pub enum ArchiveError {
         source: safetensors::SafeTensorError,
     },
     /// The content is not what was written.
-    #[error("{path} was altered since it was written (its digest differs); use an earlier checkpoint")]
+    #[error(
+        "{path} was altered since it was written (its digest differs); use an earlier checkpoint"
+    )]
     Altered {
         /// The file.
         path: PathBuf,
@@ -65,9 +67,10 @@ pub enum ArchiveError {
 
 /// What the metadata holds.
 #[derive(Serialize, Deserialize)]
-struct Seal<F> {
+struct Seal {
     blake3: String,
-    facts: F,
+    /// JSON within JSON, so that the digest is of the very text.
+    facts: String,
 }
 
 /// Writes matrices and some facts about them.
@@ -84,7 +87,7 @@ pub fn write<'a>(
             (name, TensorView::new(Dtype::F32, shape, bytes).expect("bytes of that shape"))
         })
         .collect();
-    let facts = serde_json::to_value(facts).expect("facts of ours are valid JSON");
+    let facts = serde_json::to_string(facts).expect("facts of ours are valid JSON");
     let seal = Seal { blake3: digest(&views, &facts), facts };
     let seal = serde_json::to_string(&seal).expect("facts of ours are valid JSON");
     let metadata = HashMap::from([(KEY.to_owned(), seal)]);
@@ -117,9 +120,9 @@ pub fn in_place_of(
 }
 
 /// A digest of all names, shapes, elements and facts.
-fn digest(views: &BTreeMap<String, TensorView<'_>>, facts: &serde_json::Value) -> String {
+fn digest(views: &BTreeMap<String, TensorView<'_>>, facts: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(facts.to_string().as_bytes());
+    hasher.update(facts.as_bytes());
     for (name, view) in views {
         hasher.update(format!("\n{name} {:?} {:?}\n", view.dtype(), view.shape()).as_bytes());
         hasher.update(view.data());
@@ -131,20 +134,23 @@ fn digest(views: &BTreeMap<String, TensorView<'_>>, facts: &serde_json::Value) -
 pub struct Archive {
     path: PathBuf,
     bytes: Vec<u8>,
-    facts: serde_json::Value,
+    facts: String,
 }
 
 impl Archive {
     /// Reads a file and checks its digest.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let owned = || path.to_owned();
-        let bytes = fs::read(path)
-            .map_err(|source| ArchiveError::Io { action: "read", path: owned(), source })?;
+        let bytes = fs::read(path).map_err(|source| ArchiveError::Io {
+            action: "read",
+            path: owned(),
+            source,
+        })?;
         let malformed = |source| ArchiveError::Malformed { path: owned(), source };
         let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
         let seal = metadata.metadata().as_ref().and_then(|map| map.get(KEY));
         let seal = seal.ok_or_else(|| ArchiveError::Foreign { path: owned() })?;
-        let seal: Seal<serde_json::Value> =
+        let seal: Seal =
             serde_json::from_str(seal).map_err(|_| ArchiveError::Altered { path: owned() })?;
         let tensors = SafeTensors::deserialize(&bytes).map_err(malformed)?;
         let views = tensors.tensors().into_iter().collect();
@@ -156,7 +162,7 @@ impl Archive {
 
     /// The facts that were written with the matrices.
     pub fn facts<F: DeserializeOwned>(&self) -> Result<F, ArchiveError> {
-        let facts = F::deserialize(&self.facts);
+        let facts = serde_json::from_str(&self.facts);
         facts.map_err(|error| self.misfit(format!("its facts are of another kind ({error})")))
     }
 
@@ -164,9 +170,9 @@ impl Archive {
     /// Nothing is copied unless everything fits.
     pub fn load(&self, targets: Vec<(String, &mut Tensor)>) -> Result<(), ArchiveError> {
         let tensors = SafeTensors::deserialize(&self.bytes).expect("it was read when opened");
-        if let Some(name) = tensors.names().iter().find(|name| {
-            !targets.iter().any(|(target, _)| target == *name)
-        }) {
+        if let Some(name) =
+            tensors.names().iter().find(|name| !targets.iter().any(|(target, _)| target == *name))
+        {
             return Err(self.misfit(format!("it holds {name}, which the model has not")));
         }
         let mut pairs = Vec::with_capacity(targets.len());

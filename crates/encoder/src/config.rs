@@ -146,7 +146,8 @@ impl EncoderConfig {
             let reason = format!("{} heads do not divide dim = {}", self.heads, self.dim);
             return Err(error("heads", reason));
         }
-        for (key, rate) in [("dropout", self.dropout), ("attention_dropout", self.attention_dropout)]
+        for (key, rate) in
+            [("dropout", self.dropout), ("attention_dropout", self.attention_dropout)]
         {
             if !(0.0..1.0).contains(&rate) {
                 return Err(error(key, format!("{rate} is not a share from 0 to below 1")));

@@ -21,7 +21,13 @@ impl Builder<'_> {
     }
 
     /// Normal noise of the configured deviation, divided by `shrink`.
-    pub(crate) fn normal(&mut self, name: String, rows: usize, cols: usize, shrink: f32) -> ParamId {
+    pub(crate) fn normal(
+        &mut self,
+        name: String,
+        rows: usize,
+        cols: usize,
+        shrink: f32,
+    ) -> ParamId {
         let mut draws = Draws::new(self.key(&name));
         let std = self.config.init_std / shrink;
         let elements: Vec<f32> = (0..rows * cols).map(|_| std * draws.normal()).collect();

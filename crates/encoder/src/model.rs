@@ -287,8 +287,14 @@ impl Encoder {
         };
         let query = tape.linear(stream.read, layer.query, Activation::None); // rows x dim
         let heads = config.heads;
-        let attended =
-            tape.attention(query, key_value, heads, &queries, &batch.spans, config.attention_dropout);
+        let attended = tape.attention(
+            query,
+            key_value,
+            heads,
+            &queries,
+            &batch.spans,
+            config.attention_dropout,
+        );
         let update = tape.linear(attended, layer.output, Activation::None); // rows x dim
 
         let after = self.norm_after(number, batch.language);

@@ -145,10 +145,7 @@ mod tests {
     fn philox_is_philox() {
         // The known answers that its authors publish for 7 rounds (Random123, kat_vectors).
         let words = lanes(Key { seed: 0, step: 0, stream: 0 }, 0, 0);
-        assert_eq!(
-            words.map(|lane| lane[0]),
-            [0x5f6f_b709, 0x0d89_3f64, 0x4f12_1f81, 0x4f73_0a48]
-        );
+        assert_eq!(words.map(|lane| lane[0]), [0x5f6f_b709, 0x0d89_3f64, 0x4f12_1f81, 0x4f73_0a48]);
     }
 
     #[test]

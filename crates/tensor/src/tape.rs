@@ -166,11 +166,7 @@ impl<'a> Tape<'a> {
 
     /// Lets a kernel write the gradient of an input: it is given where, and whether to add.
     /// Nothing happens where the gradient is not wanted.
-    pub(crate) fn grad_into(
-        &mut self,
-        var: Var,
-        write: impl FnOnce(&Device, &Params, Grad<'_>),
-    ) {
+    pub(crate) fn grad_into(&mut self, var: Var, write: impl FnOnce(&Device, &Params, Grad<'_>)) {
         if !self.wants(var) {
             return;
         }
@@ -193,12 +189,7 @@ impl<'a> Tape<'a> {
     }
 
     /// Scatters a gradient over the rows of a table of weights, where it learns.
-    pub(crate) fn scatter_grad(
-        &mut self,
-        param: ParamId,
-        rows: &Indices,
-        grad: &Tensor,
-    ) {
+    pub(crate) fn scatter_grad(&mut self, param: ParamId, rows: &Indices, grad: &Tensor) {
         let Some(slot) = self.params.grad_slot(param) else { return };
         if !slot.accumulate {
             self.device.kernels().fill(slot.tensor, 0.0);

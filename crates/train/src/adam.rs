@@ -182,7 +182,10 @@ mod tests {
         assert_eq!(refused(|c| c.epsilon = 0.0), "epsilon");
         assert_eq!(refused(|c| c.weight_decay = f32::NAN), "weight_decay");
         assert_eq!(refused(|c| c.clip = Some(0.0)), "clip");
-        assert_eq!(refused(|c| c.schedule = Schedule::Linear { warmup: 0, total: 0 }), "schedule.total");
+        assert_eq!(
+            refused(|c| c.schedule = Schedule::Linear { warmup: 0, total: 0 }),
+            "schedule.total"
+        );
     }
 
     #[test]

@@ -84,7 +84,10 @@ mod tests {
     #[test]
     fn nonsense_is_refused() {
         let error = Schedule::Linear { warmup: 20, total: 10 }.check().unwrap_err();
-        assert_eq!(error.to_string(), "schedule.warmup: 20 steps are more than schedule.total = 10");
+        assert_eq!(
+            error.to_string(),
+            "schedule.warmup: 20 steps are more than schedule.total = 10"
+        );
         assert!(Schedule::Linear { warmup: 0, total: 0 }.check().is_err());
     }
 }

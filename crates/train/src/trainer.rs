@@ -32,7 +32,9 @@ pub enum TrainError {
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// A checkpoint is of a run with other settings.
-    #[error("the checkpoint was made with {key} = {found}, this run has {wanted}; resume with the same settings")]
+    #[error(
+        "the checkpoint was made with {key} = {found}, this run has {wanted}; resume with the same settings"
+    )]
     OtherRun {
         /// What differs.
         key: &'static str,
@@ -151,7 +153,8 @@ impl Trainer {
     /// Writes everything that the run needs to go on exactly, with whatever the caller adds.
     pub fn save(&self, path: &Path, rest: &impl Serialize) -> Result<(), TrainError> {
         let name = |id: ParamId| self.params.name(id);
-        let weights = self.params.ids().map(|id| (format!("weights/{}", name(id)), self.params.value(id)));
+        let weights =
+            self.params.ids().map(|id| (format!("weights/{}", name(id)), self.params.value(id)));
         let moments = self.params.ids().zip(&self.adam.moments).filter_map(|(id, moments)| {
             let moments = moments.as_ref()?;
             Some([

@@ -176,9 +176,9 @@ impl Mlm {
 
 impl Facts {
     fn text(&self) -> String {
-        let memory = self.peak_rss_bytes.map_or("unknown".to_owned(), |bytes| {
-            format!("{:.2} GB", bytes as f64 / 1e9)
-        });
+        let memory = self
+            .peak_rss_bytes
+            .map_or("unknown".to_owned(), |bytes| format!("{:.2} GB", bytes as f64 / 1e9));
         format!(
             "device            {}\n\
              tokens/s          {:.0}\n\

@@ -8,12 +8,7 @@ use super::math::sum_squares;
 use crate::kernels::{AdamSlot, AdamStep};
 use crate::value::Tensor;
 
-pub(super) fn update(
-    arch: Arch,
-    slots: &mut [AdamSlot<'_>],
-    step: AdamStep,
-    norm: &mut Tensor,
-) {
+pub(super) fn update(arch: Arch, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
     let total = global_norm(arch, slots);
     norm.as_mut_slice()[0] = total;
     if !total.is_finite() {

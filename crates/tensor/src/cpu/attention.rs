@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::Cpu;
 use super::math::{dot, exp, max};
-use super::matmul::{View, ViewMut, Write, multiply};
+use super::matmul::{View, ViewMut, Write, multiply, turn};
 use crate::kernels::AttentionShape;
 use crate::random::Dropout;
 use crate::value::Tensor;
@@ -66,6 +66,14 @@ impl Head {
         View::new(&kv.as_slice()[from..], self.keys.len(), self.cols().len(), 2 * self.dim)
     }
 
+    /// Its keys (`half` 0) or its values (`half` 1) with rows and columns exchanged, in `space`:
+    /// how a product wants its right side. Rows are padded to whole cache lines.
+    fn turned<'a>(&self, cpu: &Cpu, kv: &Tensor, half: usize, space: &'a mut [f32]) -> View<'a> {
+        let (keys, width) = (self.keys.len(), self.cols().len());
+        cpu.arch.dispatch(|| turn(self.half(kv, half), space, padded(keys)));
+        View::new(space, width, keys, padded(keys))
+    }
+
     /// A number for each row of weights, to draw its dropout by.
     fn weight_row(&self, query: usize) -> u32 {
         (query * self.heads + self.number) as u32
@@ -74,6 +82,11 @@ impl Head {
     fn scale(&self) -> f32 {
         1.0 / ((self.dim / self.heads) as f32).sqrt()
     }
+}
+
+/// A number of keys, padded to whole cache lines.
+fn padded(keys: usize) -> usize {
+    keys.next_multiple_of(16)
 }
 
 /// Multiplies a row by its dropout factors, which are left in `factors`.
@@ -99,14 +112,16 @@ pub(super) fn forward(
     let (y, lse) = (ViewMut::of(y), ViewMut::of(lse));
     (0..shape.keys.count() * shape.heads).into_par_iter().with_max_len(1).for_each(|task| {
         let head = Head::of(task, shape, dim);
-        let keys = head.keys.len();
-        let mut scratch = cpu.scratch((QUERIES + 1) * keys);
-        let (weights, factors) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
+        let (keys, width) = (head.keys.len(), head.cols().len());
+        let mut scratch = cpu.scratch((QUERIES + 1) * keys + width * padded(keys));
+        let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
+        let (factors, space) = rest.split_at_mut(keys);
+        let turned_keys = head.turned(cpu, kv, 0, space);
         for block in head.blocks() {
             let weights = &mut weights[..block.len() * keys];
             let mut scores = ViewMut::new(weights, block.len(), keys, keys);
             let queries = head.queries(q, block.clone());
-            multiply(&mut scores, Write::Overwrite, head.scale(), queries, head.half(kv, 0).t());
+            multiply(&mut scores, Write::Overwrite, head.scale(), queries, turned_keys);
             let mut inverse = [0.0; QUERIES];
             cpu.arch.dispatch(|| {
                 let rows = weights.chunks_mut(keys).zip(&mut inverse).zip(block.clone());
@@ -161,23 +176,37 @@ pub(super) fn backward(
             dv.fill(0.0);
             return;
         }
-        let mut scratch = cpu.scratch((2 * QUERIES + 1) * keys);
+        let turned = cols.len() * padded(keys);
+        let mut scratch = cpu.scratch((2 * QUERIES + 1) * keys + 2 * turned);
         let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
-        let (slopes, factors) = rest.split_at_mut(QUERIES * keys);
+        let (slopes, rest) = rest.split_at_mut(QUERIES * keys);
+        let (factors, rest) = rest.split_at_mut(keys);
+        let (for_keys, for_values) = rest.split_at_mut(turned);
+        let turned_keys = head.turned(cpu, saved.kv, 0, for_keys);
+        let turned_values = head.turned(cpu, saved.kv, 1, for_values);
         for (number, block) in head.blocks().enumerate() {
             let write = Write::accumulate(number > 0);
             let weights = &mut weights[..block.len() * keys];
             let slopes = &mut slopes[..block.len() * keys];
-            let (q, dy_block) = (head.queries(saved.q, block.clone()), head.queries(dy, block.clone()));
-            let (k, v) = (head.half(saved.kv, 0), head.half(saved.kv, 1));
+            let (q, dy_block) =
+                (head.queries(saved.q, block.clone()), head.queries(dy, block.clone()));
             let mut view = ViewMut::new(weights, block.len(), keys, keys);
-            multiply(&mut view, Write::Overwrite, head.scale(), q, k.t());
+            multiply(&mut view, Write::Overwrite, head.scale(), q, turned_keys);
             let mut view = ViewMut::new(slopes, block.len(), keys, keys);
-            multiply(&mut view, Write::Overwrite, 1.0, dy_block, v.t());
+            multiply(&mut view, Write::Overwrite, 1.0, dy_block, turned_values);
             cpu.arch.dispatch(|| {
                 let rows = weights.chunks_mut(keys).zip(slopes.chunks_mut(keys)).zip(block.clone());
                 for ((weights, slopes), query) in rows {
-                    softmax_backward(saved, dy, &head, shape.dropout, query, weights, slopes, factors);
+                    softmax_backward(
+                        saved,
+                        dy,
+                        &head,
+                        shape.dropout,
+                        query,
+                        weights,
+                        slopes,
+                        factors,
+                    );
                 }
             });
             let weights = View::new(weights, block.len(), keys, keys);
@@ -186,7 +215,7 @@ pub(super) fn backward(
             multiply(&mut dk, write, 1.0, slopes.t(), q);
             // SAFETY: this task alone has this sequence's rows and this head's columns.
             let mut dq = unsafe { dq.block(block, cols.clone()) };
-            multiply(&mut dq, Write::Overwrite, 1.0, slopes, k);
+            multiply(&mut dq, Write::Overwrite, 1.0, slopes, head.half(saved.kv, 0));
         }
     });
 }

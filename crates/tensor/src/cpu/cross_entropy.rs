@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::Cpu;
 use super::math::{exp, sum};
-use super::matmul::{View, ViewMut, Write, multiply, transpose};
+use super::matmul::{MAX_COLUMNS, View, ViewMut, Write, multiply, turn};
 use crate::kernels::TiedGrads;
 use crate::value::{Indices, Tensor};
 
@@ -42,8 +42,9 @@ impl TiedSoftmax<'_> {
         let rows = self.hidden.rows();
         let height = rows.div_ceil(rows.div_ceil(ROWS).max(1));
         let blocks = vocabulary.div_ceil(BLOCK);
-        let mut scores = cpu.scratch(vocabulary * height);
-        let mut facts = cpu.scratch(blocks * FACTS * height);
+        let width = height.next_multiple_of(16);
+        let mut scores = cpu.scratch(vocabulary * width);
+        let mut facts = cpu.scratch(blocks * FACTS * width);
         let (mut loss, mut correct) = (0.0, 0);
         for start in (0..rows).step_by(height.max(1)) {
             let count = height.min(rows - start);
@@ -51,10 +52,11 @@ impl TiedSoftmax<'_> {
                 cpu,
                 softmax: self,
                 count,
+                width,
                 hidden: &self.hidden.as_slice()[start * dim..(start + count) * dim],
                 targets: &self.targets[start..start + count],
-                scores: &mut scores.as_mut_slice()[..vocabulary * count],
-                facts: &mut facts.as_mut_slice()[..blocks * FACTS * count],
+                scores: scores.as_mut_slice(),
+                facts: facts.as_mut_slice(),
             };
             chunk.score();
             let lse = chunk.log_sums(&mut loss, &mut correct);
@@ -83,12 +85,14 @@ struct Chunk<'a> {
     softmax: &'a TiedSoftmax<'a>,
     /// How many rows.
     count: usize,
+    /// That many, padded to whole cache lines: what each entry's scores take up.
+    width: usize,
     /// Rows x dim.
     hidden: &'a [f32],
     targets: &'a [u32],
-    /// Vocabulary x rows: scores relative to the highest of row and block, exponentiated.
+    /// Vocabulary x width: scores relative to the highest of row and block, exponentiated.
     scores: &'a mut [f32],
-    /// Blocks x facts x rows.
+    /// Blocks x facts x width.
     facts: &'a mut [f32],
 }
 
@@ -108,15 +112,16 @@ impl Chunk<'_> {
 
     /// Fills in the scores and the facts.
     fn score(&mut self) {
-        let (count, dim) = (self.count, self.softmax.table.cols());
-        let mut turned = self.cpu.scratch(dim * count);
-        transpose(self.cpu.arch, self.hidden, dim, turned.as_mut_slice());
-        let turned = View::new(turned.as_slice(), dim, count, count);
+        let (width, dim) = (self.width, self.softmax.table.cols());
+        let mut turned = self.cpu.scratch(dim * width);
+        let hidden = View::new(self.hidden, self.count, dim, dim);
+        self.cpu.arch.dispatch(|| turn(hidden, turned.as_mut_slice(), width));
+        let turned = View::new(turned.as_slice(), dim, width, width);
         let (scores, facts) = (std::mem::take(&mut self.scores), std::mem::take(&mut self.facts));
-        let blocks = scores.par_chunks_mut(BLOCK * count).zip(facts.par_chunks_mut(FACTS * count));
+        let blocks = scores.par_chunks_mut(BLOCK * width).zip(facts.par_chunks_mut(FACTS * width));
         blocks.enumerate().for_each(|(block, (scores, facts))| {
-            let range = block * BLOCK..block * BLOCK + scores.len() / count;
-            let mut product = ViewMut::new(scores, range.len(), count, count);
+            let range = block * BLOCK..block * BLOCK + scores.len() / width;
+            let mut product = ViewMut::new(scores, range.len(), width, width);
             multiply(&mut product, Write::Overwrite, 1.0, self.entries(&range), turned);
             let bias = &self.softmax.bias.as_slice()[range.clone()];
             self.cpu.arch.dispatch(|| self.exponentiate(range, bias, scores, facts));
@@ -133,12 +138,12 @@ impl Chunk<'_> {
         scores: &mut [f32],
         facts: &mut [f32],
     ) {
-        let count = self.count;
-        let (tops, rest) = facts.split_at_mut(count);
-        let (sums, chosen) = rest.split_at_mut(count);
+        let width = self.width;
+        let (tops, rest) = facts.split_at_mut(width);
+        let (sums, chosen) = rest.split_at_mut(width);
         tops.fill(f32::NEG_INFINITY);
         sums.fill(0.0);
-        for (scores, &bias) in scores.chunks_mut(count).zip(bias) {
+        for (scores, &bias) in scores.chunks_mut(width).zip(bias) {
             for (score, top) in scores.iter_mut().zip(tops.iter_mut()) {
                 *score += bias;
                 // A NaN must not be lost here: it has to reach the loss.
@@ -148,9 +153,9 @@ impl Chunk<'_> {
         for (row, (chosen, &target)) in chosen.iter_mut().zip(self.targets).enumerate() {
             let target = target as usize;
             let here = range.contains(&target);
-            *chosen = if here { scores[(target - range.start) * count + row] } else { 0.0 };
+            *chosen = if here { scores[(target - range.start) * width + row] } else { 0.0 };
         }
-        for scores in scores.chunks_mut(count) {
+        for scores in scores.chunks_mut(width) {
             for ((score, &top), sum) in scores.iter_mut().zip(tops.iter()).zip(sums.iter_mut()) {
                 *score = exp(*score - top);
                 *sum += *score;
@@ -161,14 +166,14 @@ impl Chunk<'_> {
     /// The logarithm of each row's sum over the whole vocabulary; adds to the loss and the number
     /// of targets that had the highest score.
     fn log_sums(&self, loss: &mut f64, correct: &mut usize) -> Vec<f64> {
-        let blocks = || self.facts.chunks(FACTS * self.count);
+        let blocks = || self.facts.chunks(FACTS * self.width);
         let log_sum = |row: usize| {
             let top = blocks().map(|facts| facts[row]).fold(f32::NEG_INFINITY, f32::max);
             let sum = |facts: &[f32]| {
-                f64::from(facts[self.count + row]) * f64::from(facts[row] - top).exp()
+                f64::from(facts[self.width + row]) * f64::from(facts[row] - top).exp()
             };
             let lse = f64::from(top) + blocks().map(sum).sum::<f64>().ln();
-            let chosen: f32 = blocks().map(|facts| facts[2 * self.count + row]).sum();
+            let chosen: f32 = blocks().map(|facts| facts[2 * self.width + row]).sum();
             *loss += lse - f64::from(chosen);
             *correct += usize::from(chosen >= top);
             lse
@@ -178,15 +183,15 @@ impl Chunk<'_> {
 
     /// Turns powers into gradients of the scores, and those into gradients of everything else.
     fn gradients(&mut self, lse: &[f64], sinks: &Sinks<'_>, dhidden: &mut [f32]) {
-        let (count, dim) = (self.count, self.softmax.table.cols());
+        let (count, width, dim) = (self.count, self.width, self.softmax.table.cols());
         let scores = std::mem::take(&mut self.scores);
-        let blocks = scores.len().div_ceil(BLOCK * count);
+        let blocks = scores.len().div_ceil(BLOCK * width);
         let group = blocks.div_ceil(GROUPS);
         let mut partial = self.cpu.scratch(blocks.div_ceil(group) * count * dim);
-        let groups = scores.par_chunks_mut(group * BLOCK * count);
+        let groups = scores.par_chunks_mut(group * BLOCK * width);
         let groups = groups.zip(partial.as_mut_slice().par_chunks_mut(count * dim));
         groups.with_max_len(1).enumerate().for_each(|(number, (scores, dhidden))| {
-            for (within, scores) in scores.chunks_mut(BLOCK * count).enumerate() {
+            for (within, scores) in scores.chunks_mut(BLOCK * width).enumerate() {
                 let block = number * group + within;
                 let write = Write::accumulate(within > 0);
                 self.block_gradients(block, lse, scores, sinks, write, dhidden);
@@ -215,15 +220,15 @@ impl Chunk<'_> {
         write: Write,
         dhidden: &mut [f32],
     ) {
-        let (count, dim) = (self.count, self.softmax.table.cols());
-        let range = block * BLOCK..block * BLOCK + scores.len() / count;
-        let tops = &self.facts[block * FACTS * count..][..count];
+        let (count, width, dim) = (self.count, self.width, self.softmax.table.cols());
+        let range = block * BLOCK..block * BLOCK + scores.len() / width;
+        let tops = &self.facts[block * FACTS * width..][..count];
         let mut factors = [0.0; ROWS];
         for ((factor, &top), lse) in factors.iter_mut().zip(tops).zip(lse) {
             *factor = self.softmax.weight * (f64::from(top) - lse).exp() as f32;
         }
         self.cpu.arch.dispatch(|| {
-            for scores in scores.chunks_mut(count) {
+            for scores in scores.chunks_mut(width) {
                 for (score, &factor) in scores.iter_mut().zip(&factors) {
                     *score *= factor;
                 }
@@ -231,27 +236,32 @@ impl Chunk<'_> {
         });
         for (row, &target) in self.targets.iter().enumerate() {
             if range.contains(&(target as usize)) {
-                scores[(target as usize - range.start) * count + row] -= self.softmax.weight;
+                scores[(target as usize - range.start) * width + row] -= self.softmax.weight;
             }
         }
         if let Some((write, bias)) = &sinks.bias {
             // SAFETY: every block belongs to one task.
             let bias = unsafe { bias.segment(0, range.clone()) };
             self.cpu.arch.dispatch(|| {
-                for (bias, scores) in bias.iter_mut().zip(scores.chunks(count)) {
+                for (bias, scores) in bias.iter_mut().zip(scores.chunks(width)) {
                     let before = if *write == Write::Add { *bias } else { 0.0 };
-                    *bias = before + sum(scores);
+                    *bias = before + sum(&scores[..count]);
                 }
             });
         }
-        let slopes = View::new(scores, range.len(), count, count);
+        let slopes = View::new(scores, range.len(), count, width);
         if let Some((write, table)) = &sinks.table {
             // SAFETY: every block belongs to one task.
             let mut entries = unsafe { table.block(range.clone(), 0..dim) };
             let hidden = View::new(self.hidden, count, dim, dim);
             multiply(&mut entries, *write, 1.0, slopes, hidden);
         }
-        let mut dhidden = ViewMut::new(dhidden, count, dim, dim);
-        multiply(&mut dhidden, write, 1.0, slopes.t(), self.entries(&range));
+        let (dhidden, entries) = (ViewMut::new(dhidden, count, dim, dim), self.entries(&range));
+        for start in (0..dim).step_by(MAX_COLUMNS) {
+            let cols = start..dim.min(start + MAX_COLUMNS);
+            // SAFETY: panels of different columns, one after another.
+            let mut panel = unsafe { dhidden.block(0..count, cols.clone()) };
+            multiply(&mut panel, write, 1.0, slopes.t(), entries.cols(cols));
+        }
     }
 }

@@ -4,7 +4,10 @@
 //! beginning to end. So the bits do not depend on the number of threads, and what follows a product
 //! (a bias, an activation) is applied while the block is still in the cache.
 
-#![allow(unsafe_code, reason = "`gemm` takes pointers, and blocks of one matrix are written at once")]
+#![allow(
+    unsafe_code,
+    reason = "`gemm` takes pointers, and blocks of one matrix are written at once"
+)]
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -14,9 +17,13 @@ use rayon::prelude::*;
 
 use crate::value::Tensor;
 
-/// The most blocks side by side, and the fewest columns that one is given.
-const COLUMN_BLOCKS: usize = 8;
-const MIN_COLUMNS: usize = 32;
+/// The columns of a block: a multiple of what the kernel of `gemm` computes at once, few enough
+/// that every thread has some, and no more than it takes without packing its other operand into
+/// memory that it would have to allocate.
+const COLUMNS: usize = 64;
+pub(super) const MAX_COLUMNS: usize = 128;
+/// The blocks that a matrix is cut into from left to right, where its columns suffice.
+const ACROSS: usize = 8;
 /// The rows of a block where there are too few columns to cut, and where there are enough.
 const ROWS_OF_NARROW: usize = 512;
 const ROWS_OF_WIDE: usize = 2048;
@@ -41,6 +48,12 @@ impl<'a> View<'a> {
     /// A whole tensor.
     pub(super) fn of(tensor: &'a Tensor) -> Self {
         Self::new(tensor.as_slice(), tensor.rows(), tensor.cols(), tensor.cols())
+    }
+
+    /// Some of the columns.
+    pub(super) fn cols(self, cols: Range<usize>) -> Self {
+        assert!(cols.start <= cols.end && cols.end <= self.cols);
+        Self { data: &self.data[cols.start * self.col_stride..], cols: cols.len(), ..self }
     }
 
     /// The transpose, without moving anything.
@@ -184,8 +197,8 @@ pub(super) fn multiply_parallel(
     finish: impl Fn(Range<usize>, Range<usize>) + Sync,
 ) {
     assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a product");
-    let width = c.cols.div_ceil(COLUMN_BLOCKS).next_multiple_of(16).max(MIN_COLUMNS);
-    let height = if c.cols < 4 * MIN_COLUMNS { ROWS_OF_NARROW } else { ROWS_OF_WIDE };
+    let width = c.cols.div_ceil(ACROSS).next_multiple_of(COLUMNS).min(MAX_COLUMNS);
+    let height = if c.cols < 2 * COLUMNS { ROWS_OF_NARROW } else { ROWS_OF_WIDE };
     let (across, down) = (c.cols.div_ceil(width), c.rows.div_ceil(height));
     (0..across * down).into_par_iter().with_max_len(1).for_each(|block| {
         let (row, col) = (block / across * height, block % across * width);
@@ -200,23 +213,32 @@ pub(super) fn multiply_parallel(
     });
 }
 
-/// `dst = srcᵀ`, where `src` has `cols` columns.
+/// The side of the tiles in which a matrix is transposed: a row of one is a cache line.
+const TILE: usize = 16;
+
+/// `dst = srcᵀ`, where `src` has `cols` columns, on all threads.
 pub(super) fn transpose(arch: pulp::Arch, src: &[f32], cols: usize, dst: &mut [f32]) {
-    const TILE: usize = 16;
     let rows = src.len() / cols;
-    dst.par_chunks_mut(rows * TILE).enumerate().for_each(|(tile, dst)| {
-        arch.dispatch(|| {
-            for row in (0..rows).step_by(TILE) {
-                let height = TILE.min(rows - row);
-                for (j, dst) in dst.chunks_mut(rows).enumerate() {
-                    let col = tile * TILE + j;
-                    for (i, dst) in dst[row..row + height].iter_mut().enumerate() {
-                        *dst = src[(row + i) * cols + col];
-                    }
-                }
-            }
-        });
+    dst.par_chunks_mut(rows * TILE).enumerate().for_each(|(strip, dst)| {
+        let strip = View::new(&src[strip * TILE..], rows, dst.len() / rows, cols);
+        arch.dispatch(|| turn(strip, dst, rows));
     });
+}
+
+/// `dst = srcᵀ` on this thread, with rows of `stride` elements of which those beyond are zero.
+#[inline(always)]
+pub(super) fn turn(src: View<'_>, dst: &mut [f32], stride: usize) {
+    for row in (0..src.rows).step_by(TILE) {
+        let height = TILE.min(src.rows - row);
+        for (col, dst) in dst.chunks_mut(stride).enumerate() {
+            for (i, dst) in dst[row..row + height].iter_mut().enumerate() {
+                *dst = src.data[(row + i) * src.row_stride + col];
+            }
+        }
+    }
+    for dst in dst.chunks_mut(stride) {
+        dst[src.rows..].fill(0.0);
+    }
 }
 
 #[cfg(test)]

@@ -174,8 +174,7 @@ impl Kernels for Cpu {
         dx: Grad<'_>,
         weight_grads: NormGrads<'_>,
     ) {
-        self.threads
-            .install(|| norm::backward(self, x, stats, weights, dy, dx, weight_grads));
+        self.threads.install(|| norm::backward(self, x, stats, weights, dy, dx, weight_grads));
     }
 
     fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {

@@ -49,7 +49,13 @@ pub(super) fn residual(
         arch.dispatch(|| {
             for (row, sum) in sum.chunks_mut(cols).enumerate() {
                 let at = row * cols..(row + 1) * cols;
-                add_dropped(&x[at.clone()], &update[at], dropout, (task * height + row) as u32, sum);
+                add_dropped(
+                    &x[at.clone()],
+                    &update[at],
+                    dropout,
+                    (task * height + row) as u32,
+                    sum,
+                );
             }
         });
     });
@@ -80,7 +86,13 @@ pub(super) fn residual_norm(
         arch.dispatch(|| {
             for (row, ((sum, y), stats)) in rows.enumerate() {
                 let at = row * cols..(row + 1) * cols;
-                add_dropped(&x[at.clone()], &update[at], dropout, (task * height + row) as u32, sum);
+                add_dropped(
+                    &x[at.clone()],
+                    &update[at],
+                    dropout,
+                    (task * height + row) as u32,
+                    sum,
+                );
                 stats.copy_from_slice(&normalise(sum, gamma, beta, weights.epsilon, y));
             }
         });
@@ -162,7 +174,8 @@ pub(super) fn backward(
         let (sums, work) = partial.split_at_mut(2 * cols);
         let (dgamma, dbeta) = sums.split_at_mut(cols);
         let (normed, scaled) = work.split_at_mut(cols);
-        let rows = dx.chunks_mut(cols).zip(x.chunks(cols)).zip(dy.chunks(cols)).zip(stats.chunks(2));
+        let rows =
+            dx.chunks_mut(cols).zip(x.chunks(cols)).zip(dy.chunks(cols)).zip(stats.chunks(2));
         cpu.arch.dispatch(|| {
             for (((out, x), dy), stats) in rows {
                 row_backward(

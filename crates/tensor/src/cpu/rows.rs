@@ -43,7 +43,8 @@ pub(super) fn dropout(arch: Arch, x: &Tensor, dropout: Dropout, y: &mut Tensor) 
         return combine(arch, y, x, |_, x| x);
     }
     let (cols, height) = (x.cols(), task_rows(x.cols()));
-    let tasks = y.as_mut_slice().par_chunks_mut(height * cols).zip(x.as_slice().par_chunks(height * cols));
+    let tasks =
+        y.as_mut_slice().par_chunks_mut(height * cols).zip(x.as_slice().par_chunks(height * cols));
     tasks.enumerate().for_each(|(task, (y, x))| {
         arch.dispatch(|| {
             for (row, (y, x)) in y.chunks_mut(cols).zip(x.chunks(cols)).enumerate() {
@@ -102,7 +103,9 @@ pub(super) fn column_sum(arch: Arch, dy: &Tensor, db: Grad<'_>) {
         arch.dispatch(|| {
             let mut sum = [0.0; STRIP];
             for dy in dy.as_slice().chunks(cols) {
-                for (sum, &dy) in sum.iter_mut().zip(&dy[strip * STRIP..cols.min((strip + 1) * STRIP)]) {
+                for (sum, &dy) in
+                    sum.iter_mut().zip(&dy[strip * STRIP..cols.min((strip + 1) * STRIP)])
+                {
                     *sum += dy;
                 }
             }
@@ -115,7 +118,8 @@ pub(super) fn column_sum(arch: Arch, dy: &Tensor, db: Grad<'_>) {
 
 pub(super) fn add_row(arch: Arch, x: &Tensor, row: &Tensor, y: &mut Tensor) {
     let (cols, height) = (x.cols(), task_rows(x.cols()));
-    let tasks = y.as_mut_slice().par_chunks_mut(height * cols).zip(x.as_slice().par_chunks(height * cols));
+    let tasks =
+        y.as_mut_slice().par_chunks_mut(height * cols).zip(x.as_slice().par_chunks(height * cols));
     tasks.for_each(|(y, x)| {
         arch.dispatch(|| {
             for (y, x) in y.chunks_mut(cols).zip(x.chunks(cols)) {

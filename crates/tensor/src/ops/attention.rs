@@ -36,13 +36,7 @@ impl Tape<'_> {
         let dropout = self.dropout(rate);
         let shape = AttentionShape { heads, queries: queries.clone(), keys: keys.clone(), dropout };
         let (mut y, mut lse) = (self.device.empty(rows, dim), self.device.empty(rows, heads));
-        self.device.kernels().attention(
-            self.value(q),
-            self.value(kv),
-            &shape,
-            &mut y,
-            &mut lse,
-        );
+        self.device.kernels().attention(self.value(q), self.value(kv), &shape, &mut y, &mut lse);
         let y = self.push(y, self.wants(q) || self.wants(kv));
         self.remember(1, Attention { q, kv, y, shape, lse });
         y

@@ -75,9 +75,11 @@ mod tests {
         let (table, bias) =
             (rig.param("table", VOCABULARY, 4, 0.7), rig.param("bias", 1, VOCABULARY, 0.7));
         let hidden = rig.values(ROWS, 4, 1.0);
-        rig.check_loss(&[hidden], Check { step: 0.05, tolerance: 5e-3, samples: 40 }, |tape, inputs| {
-            tape.tied_cross_entropy(inputs[0], table, bias, &targets(), 1.0)
-        });
+        rig.check_loss(
+            &[hidden],
+            Check { step: 0.05, tolerance: 5e-3, samples: 40 },
+            |tape, inputs| tape.tied_cross_entropy(inputs[0], table, bias, &targets(), 1.0),
+        );
     }
 
     #[test]

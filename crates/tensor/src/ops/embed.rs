@@ -42,7 +42,8 @@ impl Tape<'_> {
         let (mut y, normed) = match norm {
             None => (sum, None),
             Some(norm) => {
-                let (mut y, mut stats) = (self.device.empty(rows, cols), self.device.empty(rows, 2));
+                let (mut y, mut stats) =
+                    (self.device.empty(rows, cols), self.device.empty(rows, 2));
                 kernels.norm(&sum, norm.weights(self.params), &mut y, &mut stats);
                 (y, Some(Normed { norm, sum, stats }))
             }

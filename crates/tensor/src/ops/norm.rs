@@ -206,7 +206,8 @@ mod tests {
     #[test]
     fn gradients_of_the_fused_residual_and_norm() {
         let mut rig = Rig::new();
-        let (norm, x, update) = (norm(&mut rig, 10), rig.values(5, 10, 1.0), rig.values(5, 10, 1.0));
+        let (norm, x, update) =
+            (norm(&mut rig, 10), rig.values(5, 10, 1.0), rig.values(5, 10, 1.0));
         rig.check(&[x, update], Check::default(), |tape, inputs| {
             let (sum, normed) = tape.residual_norm(inputs[0], inputs[1], 0.3, norm);
             // Both outputs are used, as where LayerNorm stands before a layer.

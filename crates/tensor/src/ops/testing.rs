@@ -141,8 +141,8 @@ impl Rig {
                     let vars = put(&mut tape, &moved);
                     loss(&mut tape, &vars, false)
                 };
-                let slope = (at_offset(check.step) - at_offset(-check.step))
-                    / f64::from(2.0 * check.step);
+                let slope =
+                    (at_offset(check.step) - at_offset(-check.step)) / f64::from(2.0 * check.step);
                 moved[at].elements[element] = original;
                 close(&format!("input {at}[{element}]"), grads[element], slope, check.tolerance);
             }
@@ -158,8 +158,8 @@ impl Rig {
                     let vars = put(&mut tape, inputs);
                     loss(&mut tape, &vars, false)
                 };
-                let slope = (at_offset(check.step) - at_offset(-check.step))
-                    / f64::from(2.0 * check.step);
+                let slope =
+                    (at_offset(check.step) - at_offset(-check.step)) / f64::from(2.0 * check.step);
                 self.params.value_mut(id).as_mut_slice()[element] = original;
                 close(&format!("{name}[{element}]"), grads[element], slope, check.tolerance);
             }

@@ -1,0 +1,221 @@
+//! What the encoder promises, whatever its weights.
+
+use encoder::{
+    Batch, Encoder, EncoderConfig, Masked, NormPlace, Place, Request, Shift, Vocabulary,
+};
+use tensor::{Device, Indices, Mode, Params, Spans, Tape};
+
+const NORMS: [NormPlace; 2] = [NormPlace::Post, NormPlace::Pre];
+const PLANS: [&str; 8] =
+    ["none", "embeddings", "embeddings, 1-2", "1-2", "embeddings, 1-3", "3", "positions", "1, 3"];
+
+fn config(norm: NormPlace, plan: &str) -> EncoderConfig {
+    EncoderConfig {
+        languages: vec!["en".to_owned(), "fr".to_owned()],
+        vocabulary: Vocabulary::Size(31),
+        layers: 3,
+        heads: 2,
+        dim: 12,
+        hidden: 20,
+        positions: 8,
+        dropout: 0.2,
+        attention_dropout: 0.2,
+        norm,
+        language_embeddings: true,
+        transform: true,
+        separate: plan.parse().unwrap(),
+        init_std: 0.3,
+        ..EncoderConfig::default()
+    }
+}
+
+fn model(norm: NormPlace, plan: &str) -> (Encoder, Params) {
+    let mut params = Params::new(&Device::cpu(2).unwrap());
+    let model = Encoder::new(config(norm, plan), &mut params, 11).unwrap();
+    (model, params)
+}
+
+fn batch(language: usize) -> Batch {
+    let spans = Spans::of_lengths([5, 1, 8, 3]);
+    let tokens = (0..spans.rows() as u32).map(|at| at * 7 % 31).collect();
+    Batch { language, tokens, spans }
+}
+
+fn masked() -> Masked {
+    Masked { rows: vec![1, 5, 9, 13, 16].into(), targets: vec![3, 1, 4, 1, 5].into() }
+}
+
+fn outputs(
+    model: &Encoder,
+    params: &mut Params,
+    language: usize,
+    request: Request<'_>,
+) -> Vec<f32> {
+    let mut tape = Tape::new(params, Mode::Evaluate);
+    let encoded = model.encode(&mut tape, &batch(language), request);
+    tape.value(encoded.output).to_vec()
+}
+
+fn assert_close(a: &[f32], b: &[f32], what: &str) {
+    assert_eq!(a.len(), b.len(), "{what}");
+    for (at, (a, b)) in a.iter().zip(b).enumerate() {
+        assert!((a - b).abs() < 1e-4, "{what}[{at}]: {a} {b}");
+    }
+}
+
+#[test]
+fn some_rows_are_like_those_rows_of_all() {
+    for norm in NORMS {
+        let (model, mut params) = model(norm, "none");
+        let all = outputs(&model, &mut params, 0, Request::default());
+        let rows = masked().rows;
+        let request = Request { rows: Some(&rows), shifts: &[] };
+        let some = outputs(&model, &mut params, 0, request);
+        let chosen: Vec<f32> =
+            rows.iter().flat_map(|&row| all[row as usize * 12..][..12].to_vec()).collect();
+        assert_close(&some, &chosen, &format!("{norm:?}"));
+    }
+}
+
+#[test]
+fn a_sequence_does_not_see_its_neighbours() {
+    let (model, mut params) = model(NormPlace::Post, "none");
+    let all = outputs(&model, &mut params, 0, Request::default());
+    let whole = batch(0);
+    for span in whole.spans.iter() {
+        let tokens: Indices = whole.tokens[span.clone()].iter().copied().collect();
+        let alone = Batch { language: 0, tokens, spans: Spans::of_lengths([span.len()]) };
+        let mut tape = Tape::new(&mut params, Mode::Evaluate);
+        let encoded = model.encode(&mut tape, &alone, Request::default());
+        let alone = tape.value(encoded.output).to_vec();
+        assert_close(&alone, &all[span.start * 12..span.end * 12], "a sequence");
+    }
+}
+
+#[test]
+fn a_shift_moves_the_hidden_states_where_it_is_asked_to() {
+    for norm in NORMS {
+        let (model, mut params) = model(norm, "none");
+        let device = params.device().clone();
+        let vector = device.tensor(1, 12, &[0.7; 12]);
+        let mut tape = Tape::new(&mut params, Mode::Evaluate);
+        let plain = model.encode(&mut tape, &batch(0), Request::default());
+        assert_eq!(plain.hidden.len(), 4, "embeddings and three layers");
+        for layer in 0..=3 {
+            let shifts = [Shift { layer, vector: &vector }];
+            let request = Request { rows: None, shifts: &shifts };
+            let shifted = model.encode(&mut tape, &batch(0), request);
+            for number in 0..=3 {
+                let (a, b) = (tape.value(plain.hidden[number]), tape.value(shifted.hidden[number]));
+                let moved: f32 =
+                    a.as_slice().iter().zip(b.as_slice()).map(|(a, b)| (a - b).abs()).sum();
+                match number.cmp(&layer) {
+                    std::cmp::Ordering::Less => assert_eq!(moved, 0.0, "below layer {layer}"),
+                    std::cmp::Ordering::Equal => {
+                        let expected: Vec<f32> = a.as_slice().iter().map(|a| a + 0.7).collect();
+                        assert_close(b.as_slice(), &expected, "at the layer");
+                    }
+                    std::cmp::Ordering::Greater => assert!(moved > 0.1, "above layer {layer}"),
+                }
+            }
+        }
+        // A shift by nothing changes nothing, on the way that computes LayerNorm apart.
+        let nothing = device.tensor(1, 12, &[0.0; 12]);
+        let shifts = [Shift { layer: 2, vector: &nothing }];
+        let still = model.encode(&mut tape, &batch(0), Request { rows: None, shifts: &shifts });
+        assert_close(
+            tape.value(plain.output).as_slice(),
+            tape.value(still.output).as_slice(),
+            "shift by nothing",
+        );
+    }
+}
+
+/// Names of the weights that a batch of the language must reach: the shared ones and its own.
+fn reached(params: &Params, language: &str, other: &str) -> Vec<(String, bool)> {
+    let name = |id| params.name(id).to_owned();
+    let names = params.ids().map(name);
+    names
+        .map(|name| {
+            assert!(!name.starts_with(&format!("{language}.{other}")));
+            let own = !name.starts_with(&format!("{other}."));
+            (name, own)
+        })
+        .collect()
+}
+
+#[test]
+fn what_should_learn_receives_a_gradient_and_nothing_else_does() {
+    for norm in NORMS {
+        for plan in PLANS {
+            for (language, other) in [("en", "fr"), ("fr", "en")] {
+                let (model, mut params) = model(norm, plan);
+                let number = model.config().language(language).unwrap();
+                let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
+                model.guess(&mut tape, &batch(number), &masked(), 0.2);
+                tape.backward();
+                for (name, expected) in reached(&params, language, other) {
+                    let grad = params.grad(params.find(&name).unwrap());
+                    let learns = grad.is_some_and(|grad| grad.as_slice().iter().any(|&x| x != 0.0));
+                    assert_eq!(learns, expected, "{norm:?}, {plan}, {language}: {name}");
+                    assert_eq!(grad.is_some(), expected, "{norm:?}, {plan}, {language}: {name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_frozen_receives_none() {
+    for norm in NORMS {
+        let (model, mut params) = model(norm, "embeddings, 1");
+        // As in the papers' fine-tuning: what is separate is frozen, and here layer 2 as well.
+        let learns = |part: encoder::Part| part.language.is_none() && part.place != Place::Layer(2);
+        model.set_trainable(&mut params, learns);
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
+        model.guess(&mut tape, &batch(0), &masked(), 0.2);
+        tape.backward();
+        let mut learning = 0;
+        for &(id, part) in model.parts() {
+            let expected = learns(part);
+            // Below the lowest part that learns, no gradient is even computed; shared language
+            // embeddings lie there too, but learn.
+            assert_eq!(params.grad(id).is_some(), expected, "{norm:?}: {}", params.name(id));
+            learning += usize::from(expected);
+        }
+        assert!(learning > 0 && learning < model.parts().len());
+    }
+}
+
+#[test]
+fn separate_parts_are_what_the_plan_says() {
+    let (_, params) = model(NormPlace::Post, "embeddings, 1-2");
+    let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
+    for (name, separate) in [
+        ("embeddings.tokens", true),
+        ("embeddings.positions", true),
+        ("embeddings.norm.gamma", true),
+        ("head.bias", true),
+        ("layers.1.query.weight", true),
+        ("layers.2.down.bias", true),
+        ("layers.3.query.weight", false),
+        ("embeddings.languages", false),
+        ("head.dense.weight", false),
+    ] {
+        assert_eq!(names.contains(&name.to_owned()), !separate, "{name}");
+        assert_eq!(names.contains(&format!("fr.{name}")), separate, "fr.{name}");
+    }
+}
+
+#[test]
+fn adding_a_language_leaves_the_start_of_all_else_as_it_was() {
+    let (_, two) = model(NormPlace::Pre, "1");
+    let mut three = config(NormPlace::Pre, "1");
+    three.languages.push("ru".to_owned());
+    let mut params = Params::new(two.device());
+    Encoder::new(three, &mut params, 11).unwrap();
+    for id in two.ids().filter(|&id| two.name(id) != "embeddings.languages") {
+        let same = params.find(two.name(id)).unwrap();
+        assert_eq!(two.value(id).as_slice(), params.value(same).as_slice(), "{}", two.name(id));
+    }
+}
