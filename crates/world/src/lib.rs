@@ -10,7 +10,7 @@
 //! let mut config = world::WorldConfig::default().with_defaults();
 //! config.language[1].distance = Some(0.4);
 //! let plan = config.resolve().unwrap();
-//! let (_, languages, sentences) = world::excerpt(&plan, 0);
+//! let (_, languages, sentences) = world::excerpt(&plan, 1);
 //! for language in &languages {
 //!     println!("{}: {}", language.code(), language.say(&sentences[0]));
 //! }

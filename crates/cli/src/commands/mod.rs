@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+mod world;
+
 use clap::Subcommand;
 
 use crate::failure::Failure;
@@ -7,11 +9,17 @@ use crate::outcome::Outcome;
 
 /// What can be asked of the laboratory.
 #[derive(Subcommand)]
-pub(crate) enum Command {}
+pub(crate) enum Command {
+    /// Invent languages over one shared world of meaning, with the truth known.
+    #[command(subcommand)]
+    World(world::World),
+}
 
 impl Command {
     /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        match self {}
+        match self {
+            Command::World(world) => world.run(),
+        }
     }
 }

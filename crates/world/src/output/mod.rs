@@ -75,13 +75,13 @@ pub fn steps(plan: &Plan) -> u64 {
     ((text + each * plan.languages().len()) / STEP) as u64
 }
 
-/// A few sentences of one document, in every language.
-pub fn excerpt(plan: &Plan, document: u64) -> (World, Vec<Language>, Vec<Tree>) {
+/// A few sentences as trees, with the languages that can say them.
+pub fn excerpt(plan: &Plan, sentences: usize) -> (World, Vec<Language>, Vec<Tree>) {
     let world = World::new(plan);
     let languages = Language::invent(plan, &world);
     let streams = Streams::new(plan.config().seed, "excerpt");
     let documents = Documents { world: &world, domain: &world.domains[0], streams };
-    let trees = documents.document(document);
+    let trees = (0..).flat_map(|index| documents.document(index)).take(sentences).collect();
     (world, languages, trees)
 }
 
