@@ -76,7 +76,7 @@ struct Keys {
     /// What is marked on words, in every language.
     #[arg(long)]
     morphology: Option<Richness>,
-    /// Sentences in each corpus [default: 400000].
+    /// Sentences in each corpus [default: 500000].
     #[arg(long, value_name = "N")]
     sentences: Option<usize>,
     /// Take the corpora after the first from a domain this far from the first's, 0..1.

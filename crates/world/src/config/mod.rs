@@ -55,7 +55,7 @@ impl Default for WorldConfig {
     fn default() -> Self {
         Self {
             seed: 1,
-            sentences: 400_000,
+            sentences: 500_000,
             layout: Layout::Sentences,
             punctuation: false,
             capitals: false,
