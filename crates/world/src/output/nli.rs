@@ -10,8 +10,8 @@ use crate::language::Language;
 use crate::nli::{Item, Label, Sampler};
 use crate::random::{Streams, shuffle};
 
-/// How many indices may be tried for each item that is kept.
-const PATIENCE: usize = 20;
+/// How many draws in a row may bring nothing new before the search is given up.
+const PATIENCE: usize = 5000;
 
 impl Writer<'_> {
     pub(super) fn inference(&mut self) -> Result<(), Error> {
@@ -41,16 +41,17 @@ impl Writer<'_> {
         };
         let mut seen: HashSet<String> = HashSet::new();
         let mut items = Vec::with_capacity(wanted);
-        let mut patience = wanted.saturating_mul(PATIENCE) + 1000;
+        let mut barren = 0;
         if wanted > 0 {
             scan(wanted, make, |made| {
-                patience -= 1;
+                barren += 1;
                 if let Some((item, hypothesis)) = made
                     && seen.insert(hypothesis)
                 {
                     items.push(item);
+                    barren = 0;
                 }
-                Ok(items.len() < wanted && patience > 0)
+                Ok(items.len() < wanted && barren < PATIENCE)
             })?;
         }
         if items.len() < wanted {

@@ -16,8 +16,8 @@ use crate::language::Language;
 
 /// Shorter sentences say too little to be found again among a thousand.
 const LEAST_WORDS: usize = 4;
-/// How many documents may be looked through for each sentence that is kept.
-const PATIENCE: usize = 10;
+/// How many documents in a row may bring nothing new before the search is given up.
+const PATIENCE: usize = 2000;
 
 /// A sentence and what it is in each language.
 struct Line {
@@ -59,9 +59,9 @@ impl Writer<'_> {
         };
         let mut seen: Vec<HashSet<String>> = vec![HashSet::new(); languages.len()];
         let mut lines = Vec::with_capacity(wanted);
-        let mut patience = wanted.saturating_mul(PATIENCE) + 10_000;
+        let mut barren = 0;
         scan(wanted / 4, make, |made| {
-            patience = patience.saturating_sub(1);
+            let before = lines.len();
             for line in made {
                 let known = line.texts.iter().zip(&seen).any(|(text, seen)| seen.contains(text));
                 if !known && lines.len() < wanted {
@@ -71,7 +71,8 @@ impl Writer<'_> {
                     lines.push(line);
                 }
             }
-            Ok(lines.len() < wanted && patience > 0)
+            barren = if lines.len() > before { 0 } else { barren + 1 };
+            Ok(lines.len() < wanted && barren < PATIENCE)
         })?;
         if lines.len() < wanted {
             return Err(Error::Exhausted {
