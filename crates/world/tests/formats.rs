@@ -143,6 +143,11 @@ fn retrieval_sets_hold_no_sentence_twice_and_nothing_of_the_parallel_text() {
             }
         }
         assert_eq!(seen.len(), 500);
+        let test = world.lines(format!("tatoeba/tatoeba.qab-qaa.{code}")).into_iter();
+        let test: HashSet<String> =
+            test.chain(world.lines(format!("parallel/test.{code}.txt"))).collect();
+        let text = world.lines(format!("text/{code}.base.txt"));
+        assert!(text.iter().all(|line| !test.contains(line)), "a test sentence is in the corpus");
     }
 }
 
@@ -212,6 +217,7 @@ fn corpora_have_the_size_layout_and_words_asked_for() {
     }
 
     config.layout = Layout::Paragraphs;
+    config.held_out = false;
     let world = Generated::new(config);
     let text = world.read("text/qaa.base.txt");
     assert_eq!(text.matches('.').count(), 1003);

@@ -145,7 +145,13 @@ fn an_oracle_that_reads_both_sentences_is_always_right() {
 struct Situation {
     /// What each thing is and what it is like.
     things: Vec<(Vec<usize>, HashSet<usize>)>,
-    deeds: Vec<(Being, Vec<(Option<usize>, Being)>)>,
+    deeds: Vec<Deed>,
+}
+
+/// Who did it, and to or at what, each with its adposition.
+struct Deed {
+    agent: Being,
+    places: Vec<(Option<usize>, Being)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -180,7 +186,8 @@ impl Situation {
                 let place = |phrase: &Phrase| {
                     (phrase.adposition, beings[rng.random_range(0..beings.len())].clone())
                 };
-                deeds.push((agent.clone(), pattern.iter().map(place).collect()));
+                let places = pattern.iter().map(place).collect();
+                deeds.push(Deed { agent: agent.clone(), places });
             }
         }
         Self { things, deeds }
@@ -199,7 +206,7 @@ impl Situation {
     }
 
     fn did(&self, being: &Being, claim: &Claim) -> bool {
-        self.deeds.iter().any(|(agent, places)| {
+        self.deeds.iter().any(|Deed { agent, places }| {
             let fits = |((adposition, thing), phrase): (&(Option<usize>, Being), &Phrase)| {
                 *adposition == phrase.adposition && self.is(thing, phrase)
             };

@@ -86,8 +86,8 @@ fn languages(config: WorldConfig) -> (World, Vec<Language>) {
 }
 
 fn vocabulary(world: &World, language: &Language) -> HashMap<String, u32> {
-    let forms = |(id, meaning): (u32, &world::Meaning)| {
-        let forms = language.forms(id, meaning.upos).into_iter();
+    let forms = |(id, _): (u32, &world::Meaning)| {
+        let forms = language.forms(id).into_iter();
         forms.map(move |form| (form.to_owned(), id)).collect::<Vec<_>>()
     };
     (0..).zip(world.meanings()).filter(|(_, m)| m.gloss != ".").flat_map(forms).collect()
@@ -99,7 +99,9 @@ fn exactly_the_anchors_are_shared_and_more_of_them_include_fewer() {
     for share in [0.0, 0.1, 0.3, 1.0] {
         let mut config = small();
         config.language = WorldConfig::plain_languages(3);
+        config.capitals = true;
         config.language[1].anchors = Some(share);
+        config.language[1].script = Some(Script::Han);
         config.language[1].morphology.number = Some(true);
         let (world, languages) = languages(config);
         let [first, second, third] = [0, 1, 2].map(|i| vocabulary(&world, &languages[i]));

@@ -56,8 +56,8 @@ struct Keys {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// How many languages [default: 2].
-    #[arg(long, value_name = "N")]
-    languages: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
+    languages: Option<u16>,
     /// How far from the first language, 0..1: moves words, order, morphology and script together.
     #[arg(long, value_name = "D", value_delimiter = ',')]
     distance: Vec<f64>,
@@ -271,7 +271,7 @@ impl Keys {
         config.punctuation |= self.punctuation;
         config.capitals |= self.capitals;
         if let Some(count) = self.languages {
-            resize(&mut config.language, count);
+            resize(&mut config.language, count.into());
         }
         if let Some(shift) = self.domain_shift {
             let name = "other".to_owned();

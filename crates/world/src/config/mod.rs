@@ -15,7 +15,25 @@ pub use plan::{LanguagePlan, Plan};
 
 use crate::language::{Affix, Script, Side, VerbOrder};
 
-/// The keys of `world.toml`.
+/// The keys of `world.toml`. Every key has a default, so a file says only what is to be different.
+///
+/// ```
+/// let text = r#"
+///     sentences = 20000
+///     [meaning]
+///     lemmas = 500
+///     [[language]]
+///     code = "qaa"
+///     [[language]]
+///     code = "qab"
+///     distance = 0.4              # moves everything,
+///     anchors = 0.1               # but what is said wins over it
+///     order = { verb = "vso" }
+/// "#;
+/// let plan = world::WorldConfig::from_toml(text, "world.toml").unwrap().resolve().unwrap();
+/// assert_eq!(plan.languages()[1].anchors, 0.1);
+/// assert_eq!(plan.languages()[1].order.adjective, world::Side::After);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorldConfig {
@@ -30,6 +48,9 @@ pub struct WorldConfig {
     /// Whether names begin with a capital, in scripts that have capitals. Dictionaries are in lower
     /// case either way, as MUSE's are.
     pub capitals: bool,
+    /// Whether the test sentences of `tatoeba/`, `parallel/` and the parallel treebank are kept out
+    /// of the corpora.
+    pub held_out: bool,
     /// Pairs of each sentence-retrieval test set (`tatoeba/`).
     pub tatoeba: usize,
     /// The share of each dictionary held out for testing.
@@ -59,6 +80,7 @@ impl Default for WorldConfig {
             layout: Layout::Sentences,
             punctuation: false,
             capitals: false,
+            held_out: true,
             tatoeba: 1000,
             dictionary_test: 0.25,
             meaning: MeaningConfig::default(),

@@ -23,11 +23,17 @@ pub(crate) struct Entry {
     pub(crate) lemma: String,
     /// Whether the first language writes it the same.
     pub(crate) anchor: bool,
+    upos: Upos,
     /// Every form, by the index of its inflection.
     forms: Vec<String>,
 }
 
 impl Entry {
+    /// What the word can be called on for.
+    pub(crate) fn inflections(&self) -> impl Iterator<Item = Inflection> {
+        Inflection::all(self.upos)
+    }
+
     pub(crate) fn form(&self, inflection: Inflection) -> &str {
         &self.forms[inflection.index()]
     }
@@ -105,9 +111,17 @@ impl<'a> Coiner<'a> {
             let model = &first[id as usize];
             let stem = model.lemma.to_lowercase();
             let meaning = &meanings[id as usize];
-            if let Some(forms) = self.claim(id, meaning, &stem, taken, true) {
-                self.entries[id as usize] =
-                    Some(self.entry(model.sounds.clone(), forms, meaning, true));
+            if let Some(mut forms) = self.claim(id, meaning, &stem, taken, true) {
+                if model.lemma != stem {
+                    capitalise(&mut forms);
+                }
+                self.entries[id as usize] = Some(Entry {
+                    sounds: model.sounds.clone(),
+                    lemma: model.lemma.clone(),
+                    anchor: true,
+                    upos: meaning.upos,
+                    forms,
+                });
                 wanted -= 1;
             }
         }
@@ -119,7 +133,7 @@ impl<'a> Coiner<'a> {
         (0..4).find_map(|step| {
             let sounds = self.sounds.bent(&adapted, step);
             let forms = self.claim(id, meaning, &self.plan.script.spell(&sounds), taken, false)?;
-            Some(self.entry(sounds, forms, meaning, false))
+            Some(self.entry(sounds, forms, meaning.upos))
         })
     }
 
@@ -138,7 +152,7 @@ impl<'a> Coiner<'a> {
             let sounds = self.sounds.word(shortest + attempt / TRIES, &mut rng);
             let stem = self.plan.script.spell(&sounds);
             if let Some(forms) = self.claim(id, meaning, &stem, taken, false) {
-                return self.entry(sounds, forms, meaning, false);
+                return self.entry(sounds, forms, meaning.upos);
             }
         }
         unreachable!("words can always be made longer")
@@ -169,28 +183,25 @@ impl<'a> Coiner<'a> {
         Some(forms)
     }
 
-    fn entry(
-        &self,
-        sounds: Vec<Syllable>,
-        mut forms: Vec<String>,
-        meaning: &Meaning,
-        anchor: bool,
-    ) -> Entry {
-        if meaning.upos == Upos::ProperNoun && self.capitals {
-            for form in &mut forms {
-                *form = capitalised(form);
-            }
+    /// A word that is this language's own.
+    fn entry(&self, sounds: Vec<Syllable>, mut forms: Vec<String>, upos: Upos) -> Entry {
+        if upos == Upos::ProperNoun && self.capitals {
+            capitalise(&mut forms);
         }
-        Entry { sounds, lemma: forms[0].clone(), anchor, forms }
+        Entry { sounds, lemma: forms[0].clone(), anchor: false, upos, forms }
     }
 
     fn mark(&self) -> Entry {
         let forms = vec![self.plan.script.stop().to_string(); Inflection::COUNT];
-        Entry { sounds: Vec::new(), lemma: forms[0].clone(), anchor: false, forms }
+        self.entry(Vec::new(), forms, Upos::Punctuation)
     }
 }
 
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+fn capitalise(forms: &mut [String]) {
+    for form in forms {
+        let mut letters = form.chars();
+        if let Some(first) = letters.next() {
+            *form = first.to_uppercase().chain(letters).collect();
+        }
+    }
 }

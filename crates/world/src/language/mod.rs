@@ -61,10 +61,10 @@ impl Language {
     }
 
     /// The different forms of a meaning, the unmarked one first.
-    pub fn forms(&self, meaning: MeaningId, upos: Upos) -> Vec<&str> {
+    pub fn forms(&self, meaning: MeaningId) -> Vec<&str> {
         let entry = &self.lexicon[meaning as usize];
         let mut forms: Vec<&str> = Vec::new();
-        for form in Inflection::all(upos).map(|inflection| entry.form(inflection)) {
+        for form in entry.inflections().map(|inflection| entry.form(inflection)) {
             if !forms.contains(&form) {
                 forms.push(form);
             }
@@ -77,10 +77,9 @@ impl Language {
         &'a self,
         other: &'a Language,
         meaning: MeaningId,
-        upos: Upos,
     ) -> impl Iterator<Item = (&'a str, &'a str)> {
         let (own, others) = (&self.lexicon[meaning as usize], &other.lexicon[meaning as usize]);
-        Inflection::all(upos).map(|inflection| (own.form(inflection), others.form(inflection)))
+        own.inflections().map(|inflection| (own.form(inflection), others.form(inflection)))
     }
 
     /// The nodes of a tree in this language's order.

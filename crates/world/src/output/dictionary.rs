@@ -42,8 +42,7 @@ impl Writer<'_> {
         let mut entries = 0;
         for &id in meanings {
             let mut written: Vec<(&str, &str)> = Vec::new();
-            let upos = self.world.meanings()[id as usize].upos;
-            for pair in from.paired_forms(to, id, upos) {
+            for pair in from.paired_forms(to, id) {
                 if !written.contains(&pair) {
                     written.push(pair);
                     let (a, b) = (pair.0.to_lowercase(), pair.1.to_lowercase());

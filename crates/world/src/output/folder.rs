@@ -29,6 +29,9 @@ pub struct FileRecord {
     pub domain: Option<String>,
     /// Sentences, pairs or entries.
     pub items: usize,
+    /// Words of running text, as spaces set them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<usize>,
     /// Its size.
     pub bytes: u64,
     /// Its BLAKE3 fingerprint.
@@ -64,8 +67,9 @@ impl Folder {
         };
         fs::create_dir_all(parent).map_err(Error::io("create the folder", parent))?;
         let prefix = format!(".{}.", name.to_string_lossy());
-        let staging =
-            tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempdir_in(parent);
+        let mut builder = tempfile::Builder::new();
+        open_to_others(&mut builder);
+        let staging = builder.prefix(&prefix).suffix(".partial").tempdir_in(parent);
         let staging = staging.map_err(Error::io("create a folder in", parent))?;
         Ok(Self { staging, target, records: Vec::new() })
     }
@@ -122,7 +126,6 @@ impl Folder {
             None
         };
         let staging = self.staging.keep();
-        set_open(&staging).map_err(Error::io("set the permissions of", &staging))?;
         fs::rename(&staging, target).map_err(|error| {
             // Best effort: the caller hears of the first failure.
             let _ = fs::remove_dir_all(&staging);
@@ -141,6 +144,11 @@ impl Sink {
         self.record.bytes += text.len() as u64;
         self.record.items += items;
         self.out.write_all(text.as_bytes()).map_err(Error::io("write", &self.path))
+    }
+
+    /// Notes how many words of running text there are.
+    pub(crate) fn words(&mut self, words: usize) {
+        self.record.words = Some(words);
     }
 }
 
@@ -164,14 +172,12 @@ fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
     }
 }
 
-/// Temporary folders are closed to others; a finished world is as open as any folder.
+/// Temporary folders are closed to others; a world is to be as open as the user's other folders.
 #[cfg(unix)]
-fn set_open(folder: &Path) -> std::io::Result<()> {
+fn open_to_others(builder: &mut tempfile::Builder<'_, '_>) {
     use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+    builder.permissions(fs::Permissions::from_mode(0o777));
 }
 
 #[cfg(not(unix))]
-fn set_open(_: &Path) -> std::io::Result<()> {
-    Ok(())
-}
+fn open_to_others(_: &mut tempfile::Builder<'_, '_>) {}

@@ -124,11 +124,11 @@ fn record(language: &Language, world: &World) -> LanguageRecord {
 }
 
 fn lexicon(language: &Language, world: &World) -> Vec<WordRecord> {
-    let word = |(id, meaning): (MeaningId, &Meaning)| WordRecord {
+    let word = |id: MeaningId| WordRecord {
         meaning: id,
         lemma: language.lemma(id).to_owned(),
-        forms: language.forms(id, meaning.upos).into_iter().map(str::to_owned).collect(),
+        forms: language.forms(id).into_iter().map(str::to_owned).collect(),
         anchor: language.is_anchor(id),
     };
-    (0..).zip(world.meanings()).map(word).collect()
+    (0..world.meanings().len() as MeaningId).map(word).collect()
 }

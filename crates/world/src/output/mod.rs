@@ -45,12 +45,12 @@ pub fn generate(
     let mut writer = Writer { plan, world: &world, languages: &languages, folder, progress };
     let record = FileRecord { path: "world.toml".into(), kind: "config", ..Default::default() };
     writer.folder.put(record, &plan.config().to_toml(), 0)?;
-    for language in &languages {
-        writer.text(language)?;
+    let held_out = writer.parallel()?;
+    for (language, held_out) in languages.iter().zip(&held_out) {
+        writer.text(language, held_out)?;
         writer.treebanks(language)?;
         writer.entities(language)?;
     }
-    writer.parallel()?;
     writer.inference()?;
     let frequency = writer.frequencies()?;
     writer.dictionaries(&frequency)?;
@@ -80,7 +80,8 @@ pub fn excerpt(plan: &Plan, sentences: usize) -> (World, Vec<Language>, Vec<Tree
     let world = World::new(plan);
     let languages = Language::invent(plan, &world);
     let streams = Streams::new(plan.config().seed, "excerpt");
-    let documents = Documents { world: &world, domain: &world.domains[0], streams };
+    let domain = &world.domains[0];
+    let documents = Documents { held_out: None, world: &world, domain, streams };
     let trees = (0..).flat_map(|index| documents.document(index)).take(sentences).collect();
     (world, languages, trees)
 }
@@ -98,7 +99,8 @@ impl<'a> Writer<'a> {
     /// The documents of one purpose in one domain.
     fn documents(&self, domain: usize, purpose: &str) -> Documents<'a> {
         let streams = Streams::new(self.plan.config().seed, purpose);
-        Documents { world: self.world, domain: &self.world.domains[domain], streams }
+        let domain = &self.world.domains[domain];
+        Documents { held_out: None, world: self.world, domain, streams }
     }
 
     /// How often each meaning occurs in a sample of the first domain.

@@ -26,7 +26,8 @@ struct Line {
 }
 
 impl Writer<'_> {
-    pub(super) fn parallel(&mut self) -> Result<(), Error> {
+    /// Writes it all; what comes back is, by language, what is for testing only.
+    pub(super) fn parallel(&mut self) -> Result<Vec<HashSet<String>>, Error> {
         let config = self.plan.config();
         let (tatoeba, treebank) = (config.tatoeba, config.treebank.parallel);
         let splits = config.parallel.named();
@@ -34,17 +35,21 @@ impl Writer<'_> {
         let lines = self.lines(total)?;
         let (pairs, rest) = lines.split_at(tatoeba);
         let (trees, mut rest) = rest.split_at(treebank);
+        let mut tests: Vec<&Line> = pairs.iter().chain(trees).collect();
         self.tatoeba(pairs)?;
         self.parallel_treebank(trees)?;
         for (split, size) in splits {
             let (part, others) = rest.split_at(size);
             rest = others;
             self.lines_of_all(split, part)?;
-            if split == "train" {
-                self.bitext(part)?;
+            match split {
+                "train" => self.bitext(part)?,
+                "test" => tests.extend(part),
+                _ => {}
             }
         }
-        Ok(())
+        let texts = |column: usize| tests.iter().map(|line| line.texts[column].clone()).collect();
+        Ok((0..self.languages.len()).map(texts).collect())
     }
 
     /// So many sentences, no two alike in any language.

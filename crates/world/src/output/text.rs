@@ -1,5 +1,8 @@
 //! Plain corpora: `text/LANG.DOMAIN.txt`.
 
+use std::collections::HashSet;
+
+use super::documents::HeldOut;
 use super::{FileRecord, Writer};
 use crate::config::Layout;
 use crate::error::Error;
@@ -8,7 +11,11 @@ use crate::language::Language;
 
 impl Writer<'_> {
     /// The corpora of one language, its sentences divided evenly among its domains.
-    pub(super) fn text(&mut self, language: &Language) -> Result<(), Error> {
+    pub(super) fn text(
+        &mut self,
+        language: &Language,
+        held_out: &HashSet<String>,
+    ) -> Result<(), Error> {
         let plan = language.plan();
         let layout = self.plan.config().layout;
         let parts = plan.domains.len();
@@ -16,7 +23,10 @@ impl Writer<'_> {
             let sentences = plan.sentences / parts + usize::from(part < plan.sentences % parts);
             let name = self.world.domains[domain].style.name.clone();
             let purpose = format!("text/{}/{name}", plan.code);
-            let documents = self.documents(domain, &purpose);
+            let mut documents = self.documents(domain, &purpose);
+            if self.plan.config().held_out {
+                documents.held_out = Some(HeldOut { language, sentences: held_out });
+            }
             let mut sink = self.folder.file(FileRecord {
                 path: format!("text/{}.{name}.txt", plan.code),
                 kind: "text",
@@ -24,11 +34,18 @@ impl Writer<'_> {
                 domain: Some(name),
                 ..Default::default()
             })?;
-            let make = |trees: &[Tree]| lay_out(language, trees, layout);
-            documents.each(sentences, make, |text, count| {
+            let mut words = 0;
+            let make = |trees: &[Tree]| {
+                let text = lay_out(language, trees, layout);
+                let words = text.split_ascii_whitespace().count();
+                (text, words)
+            };
+            documents.each(sentences, make, |(text, more), count| {
+                words += more;
                 self.progress.add(count, &plan.code);
                 sink.write(&text, count)
             })?;
+            sink.words(words);
             self.folder.close(sink)?;
         }
         Ok(())
