@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod bench;
+mod world;
 
 use clap::Subcommand;
 
@@ -13,6 +14,9 @@ pub(crate) enum Command {
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Invent languages over one shared world of meaning, with the truth known.
+    #[command(subcommand)]
+    World(world::World),
 }
 
 impl Command {
@@ -20,6 +24,7 @@ impl Command {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Command::Bench(bench) => bench.run(),
+            Command::World(world) => world.run(),
         }
     }
 }

@@ -1,0 +1,367 @@
+//! `isogloss world`: invented languages, written to a folder or shown on the screen.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+use world::{
+    DomainConfig, Language, LanguageConfig, Manifest, MorphologyConfig, Plan, Tree, WorldConfig,
+};
+
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+
+/// What to do with a world.
+#[derive(Subcommand)]
+pub(crate) enum World {
+    /// Write corpora, dictionaries, parallel text and labelled data for every task.
+    Generate(Generate),
+    /// Print a few sentences in every language, word by word with their meaning.
+    Show(Show),
+}
+
+#[derive(Args)]
+pub(crate) struct Generate {
+    /// The folder to write; it appears whole or not at all.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Replace a world that stands there.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    keys: Keys,
+}
+
+#[derive(Args)]
+pub(crate) struct Show {
+    /// How many sentences.
+    #[arg(long, default_value_t = 5)]
+    count: usize,
+    #[command(flatten)]
+    keys: Keys,
+}
+
+/// Keys of `world.toml` as flags; they win over the file. Lists have one value for all languages
+/// after the first, or one for each.
+#[derive(Args)]
+struct Keys {
+    /// Read keys from a TOML file.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The seed of everything.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// How many languages [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
+    languages: Option<u16>,
+    /// How far from the first language, 0..1: moves words, order, morphology and script together.
+    #[arg(long, value_name = "D", value_delimiter = ',')]
+    distance: Vec<f64>,
+    /// The share of content words written as in the first language, 0..1.
+    #[arg(long, value_name = "SHARE", value_delimiter = ',')]
+    anchors: Vec<f64>,
+    /// The share of other words that come from the first language's by sound change, 0..1.
+    #[arg(long, value_name = "SHARE", value_delimiter = ',')]
+    cognates: Vec<f64>,
+    /// The script: latin, cyrillic, greek, armenian, georgian, hangul or han.
+    #[arg(long, value_delimiter = ',')]
+    script: Vec<String>,
+    /// Where subject, verb and object stand: svo, sov, vso, vos, ovs or osv.
+    #[arg(long, value_delimiter = ',')]
+    verb: Vec<String>,
+    /// What is marked on words, in every language.
+    #[arg(long)]
+    morphology: Option<Richness>,
+    /// Sentences in each corpus [default: 500000].
+    #[arg(long, value_name = "N")]
+    sentences: Option<usize>,
+    /// Take the corpora after the first from a domain this far from the first's, 0..1.
+    #[arg(long, value_name = "SHIFT")]
+    domain_shift: Option<f64>,
+    /// Words in the lexicon [default: 200].
+    #[arg(long, value_name = "N")]
+    lemmas: Option<usize>,
+    /// Topics [default: 8].
+    #[arg(long, value_name = "N")]
+    topics: Option<usize>,
+    /// End sentences in a full stop.
+    #[arg(long)]
+    punctuation: bool,
+    /// Begin names with a capital.
+    #[arg(long)]
+    capitals: bool,
+    /// Set any other key, as in `--set meaning.zipf=1.0` or `--set language.1.order.adjective=after`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Richness {
+    /// Nothing.
+    None,
+    /// Number and tense.
+    Light,
+    /// Number, tense, agreement and case.
+    Rich,
+}
+
+impl World {
+    /// Runs the command to its end.
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        match self {
+            World::Generate(generate) => generate.run(),
+            World::Show(show) => show.run(),
+        }
+    }
+}
+
+impl Generate {
+    fn run(self) -> Result<Outcome, Failure> {
+        let plan = self.keys.plan()?;
+        let start = Instant::now();
+        let mut progress = Progress::new("world", world::steps(&plan));
+        let mut step = |note: &str| progress.step(note);
+        let manifest = world::generate(&plan, &self.out, self.force, &mut step).map_err(told)?;
+        drop(progress);
+        Ok(report(&self.out.display().to_string(), &manifest, start.elapsed().as_secs_f64()))
+    }
+}
+
+fn report(out: &str, manifest: &Manifest, seconds: f64) -> Outcome {
+    #[derive(Serialize)]
+    struct Report<'a> {
+        out: &'a str,
+        seed: u64,
+        languages: &'a [world::LanguageRecord],
+        meanings: usize,
+        files: &'a [world::FileRecord],
+        sentences: usize,
+        seconds: f64,
+    }
+    let corpora = manifest.files.iter().filter(|file| file.kind == "text");
+    let facts = Report {
+        out,
+        seed: manifest.seed,
+        languages: &manifest.languages,
+        meanings: manifest.truth.meanings.len(),
+        files: &manifest.files,
+        sentences: corpora.map(|file| file.items).sum(),
+        seconds,
+    };
+    let mut text = format!(
+        "{out}: {} meanings, {} sentences of text, {} files, {:.1} s\n",
+        facts.meanings,
+        facts.sentences,
+        facts.files.len() + 1,
+        seconds
+    );
+    for language in &manifest.languages {
+        let order = format!("{:?}", language.order.verb).to_lowercase();
+        let _ = writeln!(
+            text,
+            "  {}  {}, {order}, {} of {} content words as in {}",
+            language.code,
+            language.script.name(),
+            language.anchors,
+            language.content_words,
+            manifest.languages[0].code,
+        );
+    }
+    Outcome::new(text, &facts)
+}
+
+impl Show {
+    fn run(self) -> Result<Outcome, Failure> {
+        let plan = self.keys.plan()?;
+        let (world, languages, trees) = world::excerpt(&plan, self.count);
+        let mut text = String::new();
+        let mut facts = Vec::new();
+        for tree in &trees {
+            for language in &languages {
+                let gloss = Gloss::new(&world, language, tree);
+                gloss.print(&mut text);
+                facts.push(gloss);
+            }
+            text.push('\n');
+        }
+        Ok(Outcome::new(text, &facts))
+    }
+}
+
+/// A sentence word by word.
+#[derive(Serialize)]
+struct Gloss {
+    language: String,
+    words: Vec<String>,
+    meanings: Vec<String>,
+    relations: Vec<String>,
+}
+
+impl Gloss {
+    fn new(world: &world::World, language: &Language, tree: &Tree) -> Self {
+        let order = language.arrange(tree);
+        let nodes = tree.nodes();
+        let place = |node: usize| order.iter().position(|&n| n == node).map_or(0, |at| at + 1);
+        let relation = |&n: &usize| match n {
+            0 => "root".to_owned(),
+            _ => format!("{}:{}", nodes[n].relation.label(), place(nodes[n].head)),
+        };
+        let gloss = |&n: &usize| world.meanings()[nodes[n].meaning as usize].gloss.clone();
+        Self {
+            language: language.code().to_owned(),
+            words: order.iter().map(|&n| language.form(tree, n).to_owned()).collect(),
+            meanings: order.iter().map(gloss).collect(),
+            relations: order.iter().map(relation).collect(),
+        }
+    }
+
+    /// Three lines, with each word above its meaning and its head.
+    fn print(&self, text: &mut String) {
+        let rows = [&self.words, &self.meanings, &self.relations];
+        let width = |at: usize| rows.iter().map(|row| columns(&row[at])).max().unwrap_or(0);
+        for (row, label) in rows.iter().zip([self.language.as_str(), "", ""]) {
+            let mut line = format!("{label:<6}");
+            for (at, word) in row.iter().enumerate() {
+                let gap = width(at) - columns(word) + 1;
+                let _ = write!(line, "{word}{:gap$}", "");
+            }
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+    }
+}
+
+/// Columns on a terminal: Korean and Chinese characters take two.
+fn columns(word: &str) -> usize {
+    word.chars().map(|c| if c >= '\u{2E80}' { 2 } else { 1 }).sum()
+}
+
+impl Keys {
+    /// The file, then the flags, then `--set`, checked.
+    fn plan(self) -> Result<Plan, Failure> {
+        let mut config = match &self.config {
+            None => WorldConfig::default().with_defaults(),
+            Some(path) => {
+                let origin = path.display().to_string();
+                let text = fs::read_to_string(path)
+                    .map_err(|error| Failure::Usage(format!("{origin}: cannot read: {error}")))?;
+                WorldConfig::from_toml(&text, &origin).map_err(told)?
+            }
+        };
+        self.world_keys(&mut config);
+        self.language_keys(&mut config)?;
+        for pair in &self.set {
+            let Some((key, value)) = pair.split_once('=') else {
+                let message = format!("--set {pair}: no value; write --set KEY=VALUE");
+                return Err(Failure::Usage(message));
+            };
+            config = config.set(key.trim(), value.trim()).map_err(told)?;
+        }
+        config.resolve().map_err(told)
+    }
+
+    fn world_keys(&self, config: &mut WorldConfig) {
+        config.seed = self.seed.unwrap_or(config.seed);
+        config.sentences = self.sentences.unwrap_or(config.sentences);
+        config.meaning.lemmas = self.lemmas.unwrap_or(config.meaning.lemmas);
+        config.meaning.topics = self.topics.unwrap_or(config.meaning.topics);
+        config.punctuation |= self.punctuation;
+        config.capitals |= self.capitals;
+        if let Some(count) = self.languages {
+            resize(&mut config.language, count.into());
+        }
+        if let Some(shift) = self.domain_shift {
+            let name = "other".to_owned();
+            config.domain.retain(|domain| domain.name != name);
+            config.domain.push(other_domain(name.clone(), shift));
+            for language in config.language.iter_mut().skip(1) {
+                language.domains = Some(vec![name.clone()]);
+            }
+        }
+        for language in &mut config.language {
+            if let Some(richness) = self.morphology {
+                language.morphology =
+                    MorphologyConfig { affix: language.morphology.affix, ..richness.keys() };
+            }
+            if self.sentences.is_some() {
+                language.sentences = None;
+            }
+        }
+    }
+
+    /// Lists go through `set`, which reads and refuses values as the file would.
+    fn language_keys(&self, config: &mut WorldConfig) -> Result<(), Failure> {
+        let numbers = |list: &[f64]| list.iter().map(f64::to_string).collect::<Vec<_>>();
+        for (flag, key, values) in [
+            ("distance", "distance", numbers(&self.distance)),
+            ("anchors", "anchors", numbers(&self.anchors)),
+            ("cognates", "cognates", numbers(&self.cognates)),
+            ("script", "script", self.script.clone()),
+            ("verb", "order.verb", self.verb.clone()),
+        ] {
+            let others = config.language.len().saturating_sub(1);
+            if values.len() > 1 && values.len() != others {
+                return Err(Failure::Usage(format!(
+                    "--{flag}: {} values for {others} languages after the first; give one for all, \
+                     or one for each",
+                    values.len(),
+                )));
+            }
+            for (at, value) in values.iter().cycle().take(others).enumerate() {
+                let key = format!("language.{}.{key}", at + 1);
+                *config = config.clone().set(&key, value).map_err(told)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Richness {
+    fn keys(self) -> MorphologyConfig {
+        let (light, rich) = match self {
+            Richness::None => (false, false),
+            Richness::Light => (true, false),
+            Richness::Rich => (true, true),
+        };
+        MorphologyConfig {
+            number: Some(light),
+            tense: Some(light),
+            agreement: Some(rich),
+            case: Some(rich),
+            affix: None,
+        }
+    }
+}
+
+/// Cuts the list, or adds plain languages under codes that are free.
+fn resize(languages: &mut Vec<LanguageConfig>, count: usize) {
+    let pool = WorldConfig::plain_languages(count + languages.len());
+    languages.truncate(count);
+    for language in pool {
+        if languages.len() < count && languages.iter().all(|known| known.code != language.code) {
+            languages.push(language);
+        }
+    }
+}
+
+/// Another domain: other topics and words, shorter documents, other habits of speech.
+fn other_domain(name: String, shift: f64) -> DomainConfig {
+    DomainConfig {
+        name,
+        shift,
+        hidden: 0.2 * shift,
+        document: [2, 6],
+        adjectives: 0.5,
+        relatives: 0.02,
+        adjuncts: 0.15,
+        pronouns: 0.15,
+        ..DomainConfig::default()
+    }
+}
+
+fn told(error: world::Error) -> Failure {
+    if error.is_usage() { Failure::Usage(error.to_string()) } else { error.into() }
+}

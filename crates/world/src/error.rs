@@ -1,0 +1,85 @@
+//! What can go wrong, said so that it can be put right.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why no world came out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A key of the configuration has a value that makes no sense.
+    #[error("{key}: {reason}; {remedy}")]
+    Config {
+        /// The key, dotted as in `language.1.anchors`.
+        key: String,
+        /// What is wrong with its value.
+        reason: String,
+        /// What to write instead.
+        remedy: String,
+    },
+    /// The configuration is not TOML, or holds an unknown key or a value of the wrong type.
+    #[error("{origin}: {message}")]
+    Toml {
+        /// The file or flag it came from.
+        origin: String,
+        /// The parser's words, with line and column.
+        message: String,
+    },
+    /// The output folder holds something that must not be overwritten.
+    #[error("{path} {reason}; {remedy}")]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+        /// What stands there.
+        reason: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// So small a world cannot say so many different things.
+    #[error(
+        "only {found} different {what} found where {key} asks for {wanted}; \
+         lower {key}, or raise meaning.lemmas"
+    )]
+    Exhausted {
+        /// What was being collected.
+        what: &'static str,
+        /// The key that sets how many.
+        key: &'static str,
+        /// How many were asked for.
+        wanted: usize,
+        /// How many there were before the search was given up.
+        found: usize,
+    },
+    /// A file or folder could not be read or written.
+    #[error("{path}: cannot {action}")]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether the request itself was wrong, as against something failing on the way.
+    pub fn is_usage(&self) -> bool {
+        !matches!(self, Error::Io { .. })
+    }
+
+    /// A refused key.
+    pub(crate) fn config(
+        key: impl Into<String>,
+        reason: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Error::Config { key: key.into(), reason: reason.into(), remedy: remedy.into() }
+    }
+
+    /// Wraps an error of the file system with the path it happened on.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Error::Io { action, path, source }
+    }
+}

@@ -1,0 +1,183 @@
+//! The output folder: built aside and moved into place whole, so that it is never half there.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tempfile::TempDir;
+
+use crate::error::Error;
+
+/// The file that makes a folder a world.
+pub const MANIFEST: &str = "manifest.json";
+
+/// What is known of a file of the world.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FileRecord {
+    /// Where it stands, from the folder on.
+    pub path: String,
+    /// What it is: `text`, `parallel`, `treebank` and so on.
+    pub kind: &'static str,
+    /// The languages in it, by code.
+    pub languages: Vec<String>,
+    /// `train`, `dev`, `test` or `parallel`, where it is one part of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<&'static str>,
+    /// The domain of its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// Sentences, pairs or entries.
+    pub items: usize,
+    /// Words of running text, as spaces set them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<usize>,
+    /// Its size.
+    pub bytes: u64,
+    /// Its BLAKE3 fingerprint.
+    pub blake3: String,
+}
+
+/// A folder on its way.
+pub(crate) struct Folder {
+    staging: TempDir,
+    target: PathBuf,
+    records: Vec<FileRecord>,
+}
+
+/// A file on its way.
+pub(crate) struct Sink {
+    out: BufWriter<File>,
+    path: PathBuf,
+    hash: blake3::Hasher,
+    record: FileRecord,
+}
+
+impl Folder {
+    /// Prepares to fill `target`, which must not exist, be empty, or, with `force`, be a world.
+    pub(crate) fn open(target: &Path, force: bool) -> Result<Self, Error> {
+        refuse_occupied(target, force)?;
+        let target = std::path::absolute(target).map_err(Error::io("resolve", target))?;
+        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
+            return Err(Error::Occupied {
+                path: target,
+                reason: "has no parent folder",
+                remedy: "name a folder below the root",
+            });
+        };
+        fs::create_dir_all(parent).map_err(Error::io("create the folder", parent))?;
+        let prefix = format!(".{}.", name.to_string_lossy());
+        let mut builder = tempfile::Builder::new();
+        open_to_others(&mut builder);
+        let staging = builder.prefix(&prefix).suffix(".partial").tempdir_in(parent);
+        let staging = staging.map_err(Error::io("create a folder in", parent))?;
+        Ok(Self { staging, target, records: Vec::new() })
+    }
+
+    /// Starts a file.
+    pub(crate) fn file(&self, record: FileRecord) -> Result<Sink, Error> {
+        let path = self.staging.path().join(&record.path);
+        let parent = path.parent().unwrap_or(self.staging.path());
+        fs::create_dir_all(parent).map_err(Error::io("create the folder", parent))?;
+        let file = File::create(&path).map_err(Error::io("create", &path))?;
+        let out = BufWriter::with_capacity(1 << 18, file);
+        Ok(Sink { out, path, hash: blake3::Hasher::new(), record })
+    }
+
+    /// Ends a file.
+    pub(crate) fn close(&mut self, mut sink: Sink) -> Result<(), Error> {
+        sink.out.flush().map_err(Error::io("write", &sink.path))?;
+        sink.out.get_ref().sync_all().map_err(Error::io("write", &sink.path))?;
+        sink.record.blake3 = sink.hash.finalize().to_hex().to_string();
+        self.records.push(sink.record);
+        Ok(())
+    }
+
+    /// A small file in one go.
+    pub(crate) fn put(
+        &mut self,
+        record: FileRecord,
+        text: &str,
+        items: usize,
+    ) -> Result<(), Error> {
+        let mut sink = self.file(record)?;
+        sink.write(text, items)?;
+        self.close(sink)
+    }
+
+    /// What was written so far.
+    pub(crate) fn records(&self) -> &[FileRecord] {
+        &self.records
+    }
+
+    /// Puts the folder in its place; a world that stood there goes only once the new one stands.
+    pub(crate) fn commit(self) -> Result<(), Error> {
+        let target = &self.target;
+        let parent = target.parent().unwrap_or(target);
+        let failed = Error::io("move the finished world to", target);
+        let old = if target.exists() {
+            let aside =
+                tempfile::Builder::new().prefix(".world.").suffix(".old").tempdir_in(parent);
+            let aside = aside.map_err(Error::io("create a folder in", parent))?;
+            let place = aside.path().join("old");
+            fs::rename(target, &place).map_err(Error::io("set aside", target))?;
+            Some((aside, place))
+        } else {
+            None
+        };
+        let staging = self.staging.keep();
+        fs::rename(&staging, target).map_err(|error| {
+            // Best effort: the caller hears of the first failure.
+            let _ = fs::remove_dir_all(&staging);
+            if let Some((_, place)) = &old {
+                let _ = fs::rename(place, target);
+            }
+            failed(error)
+        })
+    }
+}
+
+impl Sink {
+    /// Appends text that holds so many items.
+    pub(crate) fn write(&mut self, text: &str, items: usize) -> Result<(), Error> {
+        self.hash.update(text.as_bytes());
+        self.record.bytes += text.len() as u64;
+        self.record.items += items;
+        self.out.write_all(text.as_bytes()).map_err(Error::io("write", &self.path))
+    }
+
+    /// Notes how many words of running text there are.
+    pub(crate) fn words(&mut self, words: usize) {
+        self.record.words = Some(words);
+    }
+}
+
+fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
+    let occupied =
+        |reason, remedy| Err(Error::Occupied { path: target.to_owned(), reason, remedy });
+    if !target.exists() {
+        return Ok(());
+    }
+    if !target.is_dir() {
+        return occupied("is a file", "name a folder");
+    }
+    let mut content = fs::read_dir(target).map_err(Error::io("read", target))?;
+    if content.next().is_none() {
+        return Ok(());
+    }
+    match (target.join(MANIFEST).is_file() && target.join("world.toml").is_file(), force) {
+        (true, true) => Ok(()),
+        (true, false) => occupied("already holds a world", "give --force to replace it"),
+        (false, _) => occupied("is not empty and holds no world", "choose another folder"),
+    }
+}
+
+/// Temporary folders are closed to others; a world is to be as open as the user's other folders.
+#[cfg(unix)]
+fn open_to_others(builder: &mut tempfile::Builder<'_, '_>) {
+    use std::os::unix::fs::PermissionsExt;
+    builder.permissions(fs::Permissions::from_mode(0o777));
+}
+
+#[cfg(not(unix))]
+fn open_to_others(_: &mut tempfile::Builder<'_, '_>) {}

@@ -1,0 +1,141 @@
+//! A world on disk, in the formats of the real data sets.
+
+mod dictionary;
+mod documents;
+mod folder;
+mod manifest;
+mod nli;
+mod parallel;
+mod text;
+mod treebank;
+
+use std::path::Path;
+
+use documents::Documents;
+use folder::Folder;
+pub use folder::{FileRecord, MANIFEST};
+pub use manifest::{LanguageRecord, Manifest, MeaningRecord, Truth, WordRecord};
+
+use crate::config::Plan;
+use crate::error::Error;
+use crate::grammar::Tree;
+use crate::language::Language;
+use crate::meaning::World;
+use crate::random::Streams;
+
+/// Sentences in one step of progress.
+const STEP: usize = 10_000;
+/// Sentences from which word frequencies are counted.
+const COUNTED: usize = 20_000;
+
+/// Invents the world of a plan and writes it to the folder `out`, which appears whole or not at all.
+///
+/// A folder that is not empty is refused, unless it holds a world and `force` is given. `progress` is
+/// called [`steps`] times, give or take one, with a word on what is being written.
+pub fn generate(
+    plan: &Plan,
+    out: &Path,
+    force: bool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Manifest, Error> {
+    let folder = Folder::open(out, force)?;
+    let world = World::new(plan);
+    let languages = Language::invent(plan, &world);
+    let progress = Progress { report: progress, sentences: 0 };
+    let mut writer = Writer { plan, world: &world, languages: &languages, folder, progress };
+    let record = FileRecord { path: "world.toml".into(), kind: "config", ..Default::default() };
+    writer.folder.put(record, &plan.config().to_toml(), 0)?;
+    let held_out = writer.parallel()?;
+    for (language, held_out) in languages.iter().zip(&held_out) {
+        writer.text(language, held_out)?;
+        writer.treebanks(language)?;
+        writer.entities(language)?;
+    }
+    writer.inference()?;
+    let frequency = writer.frequencies()?;
+    writer.dictionaries(&frequency)?;
+    writer.finish(&frequency)
+}
+
+/// How many steps of progress a plan takes.
+pub fn steps(plan: &Plan) -> u64 {
+    let config = plan.config();
+    let trees = config.treebank;
+    let each = [config.ner, config.parallel, config.nli]
+        .iter()
+        .flat_map(|splits| splits.named())
+        .map(|(_, size)| size)
+        .sum::<usize>()
+        + trees.train
+        + trees.dev
+        + trees.test
+        + trees.parallel
+        + config.tatoeba;
+    let text: usize = plan.languages().iter().map(|language| language.sentences).sum();
+    ((text + each * plan.languages().len()) / STEP) as u64
+}
+
+/// A few sentences as trees, with the languages that can say them.
+pub fn excerpt(plan: &Plan, sentences: usize) -> (World, Vec<Language>, Vec<Tree>) {
+    let world = World::new(plan);
+    let languages = Language::invent(plan, &world);
+    let streams = Streams::new(plan.config().seed, "excerpt");
+    let domain = &world.domains[0];
+    let documents = Documents { held_out: None, world: &world, domain, streams };
+    let trees = (0..).flat_map(|index| documents.document(index)).take(sentences).collect();
+    (world, languages, trees)
+}
+
+/// What every writer of a kind of file works with.
+struct Writer<'a> {
+    plan: &'a Plan,
+    world: &'a World,
+    languages: &'a [Language],
+    folder: Folder,
+    progress: Progress<'a>,
+}
+
+impl<'a> Writer<'a> {
+    /// The documents of one purpose in one domain.
+    fn documents(&self, domain: usize, purpose: &str) -> Documents<'a> {
+        let streams = Streams::new(self.plan.config().seed, purpose);
+        let domain = &self.world.domains[domain];
+        Documents { held_out: None, world: self.world, domain, streams }
+    }
+
+    /// How often each meaning occurs in a sample of the first domain.
+    fn frequencies(&self) -> Result<Vec<u64>, Error> {
+        let mut counts = vec![0; self.world.meanings().len()];
+        self.documents(0, "frequency").each(COUNTED, <[Tree]>::to_vec, |trees, _| {
+            for node in trees.iter().flat_map(Tree::nodes) {
+                counts[node.meaning as usize] += 1;
+            }
+            Ok(())
+        })?;
+        Ok(counts)
+    }
+
+    fn finish(mut self, frequency: &[u64]) -> Result<Manifest, Error> {
+        let files = self.folder.records();
+        let manifest = Manifest::new(self.plan, self.world, self.languages, frequency, files);
+        let text = serde_json::to_string(&manifest).expect("a manifest is always valid JSON");
+        let record = FileRecord { path: MANIFEST.into(), kind: "manifest", ..Default::default() };
+        self.folder.put(record, &(text + "\n"), 0)?;
+        self.folder.commit()?;
+        Ok(manifest)
+    }
+}
+
+/// Counts sentences and reports every so many.
+struct Progress<'a> {
+    report: &'a mut dyn FnMut(&str),
+    sentences: usize,
+}
+
+impl Progress<'_> {
+    fn add(&mut self, sentences: usize, note: &str) {
+        let before = self.sentences / STEP;
+        self.sentences += sentences;
+        (before..self.sentences / STEP).for_each(|_| (self.report)(note));
+    }
+}

@@ -1,0 +1,192 @@
+//! Text that says the same in every language: retrieval pairs, parallel lines with gold alignments,
+//! a parallel treebank.
+//!
+//! All of it is one sample of sentences that differ in every language, cut into parts, so that
+//! nothing of one part is in another.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use super::documents::scan;
+use super::treebank::conllu;
+use super::{FileRecord, Writer};
+use crate::error::Error;
+use crate::grammar::{Tree, Upos};
+use crate::language::Language;
+
+/// Shorter sentences say too little to be found again among a thousand.
+const LEAST_WORDS: usize = 4;
+/// How many documents in a row may bring nothing new before the search is given up.
+const PATIENCE: usize = 2000;
+
+/// A sentence and what it is in each language.
+struct Line {
+    tree: Tree,
+    texts: Vec<String>,
+}
+
+impl Writer<'_> {
+    /// Writes it all; what comes back is, by language, what is for testing only.
+    pub(super) fn parallel(&mut self) -> Result<Vec<HashSet<String>>, Error> {
+        let config = self.plan.config();
+        let (tatoeba, treebank) = (config.tatoeba, config.treebank.parallel);
+        let splits = config.parallel.named();
+        let total = tatoeba + treebank + splits.iter().map(|(_, size)| size).sum::<usize>();
+        let lines = self.lines(total)?;
+        let (pairs, rest) = lines.split_at(tatoeba);
+        let (trees, mut rest) = rest.split_at(treebank);
+        let mut tests: Vec<&Line> = pairs.iter().chain(trees).collect();
+        self.tatoeba(pairs)?;
+        self.parallel_treebank(trees)?;
+        for (split, size) in splits {
+            let (part, others) = rest.split_at(size);
+            rest = others;
+            self.lines_of_all(split, part)?;
+            match split {
+                "train" => self.bitext(part)?,
+                "test" => tests.extend(part),
+                _ => {}
+            }
+        }
+        let texts = |column: usize| tests.iter().map(|line| line.texts[column].clone()).collect();
+        Ok((0..self.languages.len()).map(texts).collect())
+    }
+
+    /// So many sentences, no two alike in any language.
+    fn lines(&mut self, wanted: usize) -> Result<Vec<Line>, Error> {
+        let documents = self.documents(0, "parallel");
+        let languages = self.languages;
+        let make = |index: u64| -> Vec<Line> {
+            let said = |tree: &Tree| languages.iter().map(|l| l.say(tree)).collect();
+            let line = |tree: Tree| Line { texts: said(&tree), tree };
+            let long = |tree: &Tree| words(tree) >= LEAST_WORDS;
+            documents.document(index).into_iter().filter(long).map(line).collect()
+        };
+        let mut seen: Vec<HashSet<String>> = vec![HashSet::new(); languages.len()];
+        let mut lines = Vec::with_capacity(wanted);
+        let mut barren = 0;
+        scan(wanted / 4, make, |made| {
+            let before = lines.len();
+            for line in made {
+                let known = line.texts.iter().zip(&seen).any(|(text, seen)| seen.contains(text));
+                if !known && lines.len() < wanted {
+                    for (text, seen) in line.texts.iter().zip(&mut seen) {
+                        seen.insert(text.clone());
+                    }
+                    lines.push(line);
+                }
+            }
+            barren = if lines.len() > before { 0 } else { barren + 1 };
+            Ok(lines.len() < wanted && barren < PATIENCE)
+        })?;
+        if lines.len() < wanted {
+            return Err(Error::Exhausted {
+                what: "parallel sentences",
+                key: "parallel, tatoeba and treebank.parallel together",
+                wanted,
+                found: lines.len(),
+            });
+        }
+        self.progress.add(wanted * languages.len(), "parallel");
+        Ok(lines)
+    }
+
+    /// `tatoeba/tatoeba.LANG-FIRST.{LANG,FIRST}`.
+    fn tatoeba(&mut self, lines: &[Line]) -> Result<(), Error> {
+        let first = &self.languages[0];
+        for (index, language) in self.languages.iter().enumerate().skip(1) {
+            let pair = format!("{}-{}", language.code(), first.code());
+            for (column, code) in [(index, language.code()), (0, first.code())] {
+                let path = format!("tatoeba/tatoeba.{pair}.{code}");
+                self.put_lines("tatoeba", path, Some("test"), &[code], lines, |line, text| {
+                    text.push_str(&line.texts[column]);
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `ud/LANG_pud-ud-test.conllu`.
+    fn parallel_treebank(&mut self, lines: &[Line]) -> Result<(), Error> {
+        for language in self.languages {
+            let mut text = String::new();
+            for (number, line) in (1..).zip(lines) {
+                conllu(language, &line.tree, &format!("pud-{number}"), &mut text);
+            }
+            let record = FileRecord {
+                path: format!("ud/{}_pud-ud-test.conllu", language.code()),
+                kind: "treebank",
+                languages: vec![language.code().to_owned()],
+                split: Some("parallel"),
+                ..Default::default()
+            };
+            self.folder.put(record, &text, lines.len())?;
+        }
+        Ok(())
+    }
+
+    /// `parallel/SPLIT.LANG.txt`, line i the same in all.
+    fn lines_of_all(&mut self, split: &'static str, lines: &[Line]) -> Result<(), Error> {
+        for (column, language) in self.languages.iter().enumerate() {
+            let code = language.code();
+            let path = format!("parallel/{split}.{code}.txt");
+            self.put_lines("parallel", path, Some(split), &[code], lines, |line, text| {
+                text.push_str(&line.texts[column]);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// `bitext/bitext.FIRST-LANG.tsv`, and `.align` with the word pairs that mean the same.
+    fn bitext(&mut self, lines: &[Line]) -> Result<(), Error> {
+        let first = &self.languages[0];
+        for (column, language) in self.languages.iter().enumerate().skip(1) {
+            let codes = [first.code(), language.code()];
+            let stem = format!("bitext/bitext.{}-{}", codes[0], codes[1]);
+            let path = format!("{stem}.tsv");
+            self.put_lines("bitext", path, None, &codes, lines, |line, text| {
+                let _ = write!(text, "{}\t{}", line.texts[0], line.texts[column]);
+            })?;
+            let path = format!("{stem}.align");
+            self.put_lines("alignment", path, None, &codes, lines, |line, text| {
+                align(first, language, &line.tree, text);
+            })?;
+        }
+        Ok(())
+    }
+
+    fn put_lines(
+        &mut self,
+        kind: &'static str,
+        path: String,
+        split: Option<&'static str>,
+        codes: &[&str],
+        lines: &[Line],
+        write: impl Fn(&Line, &mut String),
+    ) -> Result<(), Error> {
+        let mut text = String::new();
+        for line in lines {
+            write(line, &mut text);
+            text.push('\n');
+        }
+        let languages = codes.iter().map(|&code| code.to_owned()).collect();
+        let record = FileRecord { path, kind, languages, split, ..Default::default() };
+        self.folder.put(record, &text, lines.len())
+    }
+}
+
+fn words(tree: &Tree) -> usize {
+    tree.nodes().iter().filter(|node| node.upos != Upos::Punctuation).count()
+}
+
+/// `i-j` pairs counted from 0 over words and full stops, as treebanks count them.
+fn align(from: &Language, to: &Language, tree: &Tree, text: &mut String) {
+    let mut place = vec![0; tree.nodes().len()];
+    for (at, node) in to.arrange(tree).into_iter().enumerate() {
+        place[node] = at;
+    }
+    for (at, node) in from.arrange(tree).into_iter().enumerate() {
+        let space = if at > 0 { " " } else { "" };
+        let _ = write!(text, "{space}{at}-{}", place[node]);
+    }
+}
