@@ -42,7 +42,12 @@ impl Device {
 
     /// The CPU, with so many threads; 0 takes every core.
     pub fn cpu(threads: usize) -> Result<Self, DeviceError> {
-        Ok(Self { kernels: Arc::new(Cpu::new(threads)?), pool: Arc::default() })
+        Ok(Self::of(Arc::new(Cpu::new(threads)?)))
+    }
+
+    /// A device of these kernels, with an empty pool.
+    pub(crate) fn of(kernels: Arc<dyn Kernels>) -> Self {
+        Self { kernels, pool: Arc::default() }
     }
 
     /// A matrix whose content is yet to be written.

@@ -207,3 +207,51 @@ impl Kernels for Cpu {
         self.threads.install(|| adam::update(self.arch, slots, step, norm));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+    use crate::ops::{Activation, Affine, LayerNorm};
+    use crate::params::Params;
+    use crate::random::{Draws, Key};
+    use crate::spans::Spans;
+    use crate::tape::{Mode, Tape};
+
+    /// Runs most operations forward and backward; returns the result and a gradient.
+    fn outcome(cpu: Cpu) -> Vec<f32> {
+        let device = Device::of(Arc::new(cpu));
+        let mut params = Params::new(&device);
+        let mut draws = Draws::new(Key { seed: 1, step: 0, stream: 0 });
+        let mut add = |name: &str, rows: usize, cols: usize| {
+            let elements: Vec<f32> = (0..rows * cols).map(|_| 0.3 * draws.normal()).collect();
+            params.add(name, device.tensor(rows, cols, &elements))
+        };
+        let query = Affine { weight: add("q", 24, 24), bias: add("qb", 1, 24) };
+        let key_value = Affine { weight: add("kv", 24, 48), bias: add("kvb", 1, 48) };
+        let norm = LayerNorm { gamma: add("g", 1, 24), beta: add("b", 1, 24), epsilon: 1e-5 };
+        let (table, bias) = (add("table", 50, 24), add("tb", 1, 50));
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
+        let rows: Indices = (0..9).map(|row| row * 5 % 50).collect();
+        let x = tape.embed(vec![(table, rows.clone())], Some(norm), 0.1);
+        let (q, kv) =
+            (tape.linear(x, query, Activation::Gelu), tape.linear(x, key_value, Activation::None));
+        let spans = Spans::of_lengths([4, 5]);
+        let y = tape.attention(q, kv, 3, &spans, &spans, 0.1);
+        let (_, y) = tape.residual_norm(x, y, 0.1, norm);
+        let mut result = tape.tied_cross_entropy(y, table, bias, &rows, 1.0).to_vec();
+        tape.backward();
+        result.extend(params.grad(table).expect("the table learns").as_slice());
+        result
+    }
+
+    #[test]
+    fn plain_loops_compute_what_vectors_compute() {
+        let fast = outcome(Cpu::new(2).unwrap());
+        let plain = outcome(Cpu { arch: Arch::Scalar, ..Cpu::new(2).unwrap() });
+        assert!(fast.iter().any(|&x| x != 0.0));
+        for (at, (a, b)) in fast.iter().zip(&plain).enumerate() {
+            assert!((a - b).abs() < 1e-4 * (1.0 + a.abs()), "{at}: {a} {b}");
+        }
+    }
+}
