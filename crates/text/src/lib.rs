@@ -3,13 +3,21 @@
 //!
 //! The way of a text: a [`Source`] gives lines, a [`Preparer`] turns them into sentences of words.
 
+mod corpus;
 mod error;
 mod moses;
 mod prepare;
 mod random;
 mod reader;
+mod vocabulary;
+mod whole;
 
+pub use corpus::{Block, Consume, Corpus, Progress, Report, Selection, Split, Take, Watch};
 pub use error::{Error, Result};
 pub use prepare::{Preparation, Preparer, Simplified, Words};
 pub use random::{Chance, Stream};
 pub use reader::{LineRules, Lines, Skipped, Source};
+pub use vocabulary::{
+    Anchor, BpeSettings, Encoded, Encoder, Kind, LanguageCounts, LanguageText, PairSharing, Sharing,
+    Specials, Vocabulary, WordCounts, count_pieces, sharing,
+};
