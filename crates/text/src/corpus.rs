@@ -412,7 +412,8 @@ impl Lottery {
 
     fn draw(self, language: &str) -> Result<Drawn> {
         let Selection { take, dev, test, .. } = self.selection;
-        let taken = if let Take::Sample(count) = take { count.min(self.entered) } else { self.entered };
+        let taken =
+            if let Take::Sample(count) = take { count.min(self.entered) } else { self.entered };
         if dev + test >= taken {
             return Err(Error::request(
                 format!("of {taken} sentences of `{language}`, {dev} + {test} are to be held out"),
@@ -470,7 +471,8 @@ impl Spool {
     }
 
     fn read(self, drawn: &Drawn, consume: Consume<'_>) -> Result<()> {
-        let mut file = self.writer.into_inner().map_err(|error| error.into_error()).at(SPOOL, "write")?;
+        let mut file =
+            self.writer.into_inner().map_err(|error| error.into_error()).at(SPOOL, "write")?;
         file.rewind().at(SPOOL, "read")?;
         let mut reader = BufReader::with_capacity(1 << 18, file);
         let (mut number, mut line, mut blocks) = (0, String::new(), vec![Block::default()]);
@@ -510,7 +512,11 @@ pub(crate) mod tests {
     use crate::prepare::Preparation;
 
     /// A corpus of the given lines, which are taken as prepared sentences.
-    pub(crate) fn corpus(language: &str, text: &str, selection: Selection) -> (NamedTempFile, Corpus) {
+    pub(crate) fn corpus(
+        language: &str,
+        text: &str,
+        selection: Selection,
+    ) -> (NamedTempFile, Corpus) {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         let source = Source::new(language, &[file.path().display().to_string()]).unwrap();
@@ -581,7 +587,8 @@ pub(crate) mod tests {
 
     #[test]
     fn held_out_sentences_are_nowhere_else() {
-        let selection = Selection { take: Take::Sample(500), dev: 50, test: 70, seed: 3, distinct: true };
+        let selection =
+            Selection { take: Take::Sample(500), dev: 50, test: 70, seed: 3, distinct: true };
         let text = numbered(1_000) + &numbered(1_000);
         let (sentences, report) = read(&text, selection).unwrap();
         assert_eq!(report.kept, [380, 50, 70]);

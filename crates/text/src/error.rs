@@ -34,7 +34,9 @@ pub enum Error {
     },
 
     /// The operating system refused to read or write.
-    #[error("{file}: cannot {doing} ({source}); check that the path exists, is readable or writable, and that the disk has room")]
+    #[error(
+        "{file}: cannot {doing} ({source}); check that the path exists, is readable or writable, and that the disk has room"
+    )]
     Io {
         /// The file's or folder's name.
         file: String,

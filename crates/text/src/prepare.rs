@@ -13,7 +13,9 @@ use std::sync::{Arc, LazyLock};
 
 use jieba_rs::Jieba;
 use serde::{Deserialize, Serialize};
-use unicode_normalization::{IsNormalized, UnicodeNormalization, char::is_combining_mark, is_nfc_quick};
+use unicode_normalization::{
+    IsNormalized, UnicodeNormalization, char::is_combining_mark, is_nfc_quick,
+};
 
 use crate::error::{At, Error, Result};
 use crate::moses::Moses;
@@ -283,7 +285,8 @@ mod tests {
 
     #[test]
     fn a_paragraph_becomes_sentences_of_words() {
-        let line = "Mr. Smith, of course, went home. \u{201c}Why?\u{201d} I don\u{2019}t know\u{2026}";
+        let line =
+            "Mr. Smith, of course, went home. \u{201c}Why?\u{201d} I don\u{2019}t know\u{2026}";
         let sentences = prepare("en", |_| {}, line);
         assert_eq!(sentences[0], "Mr. Smith , of course , went home .");
         assert_eq!(sentences.join(" ").split(' ').next_back(), Some("..."));
@@ -295,7 +298,11 @@ mod tests {
     #[test]
     fn chinese_is_cut_by_dictionary_and_simplified() {
         assert_eq!(
-            prepare("zh", |preparation| preparation.simplify = true, "我來到中國北京。今天天氣好！"),
+            prepare(
+                "zh",
+                |preparation| preparation.simplify = true,
+                "我來到中國北京。今天天氣好！"
+            ),
             ["我來 到 中国 北京 .", "今天 天氣 好 !"]
         );
     }

@@ -103,7 +103,10 @@ fn find(pattern: &str) -> Result<Vec<NamedFile>> {
         return Ok(vec![named(pattern.into())]);
     }
     let matches = glob::glob(pattern).map_err(|error| {
-        Error::request(format!("`{pattern}`: {error}"), "quote `[`, `*` and `?` or mend the pattern")
+        Error::request(
+            format!("`{pattern}`: {error}"),
+            "quote `[`, `*` and `?` or mend the pattern",
+        )
     })?;
     let mut found = Vec::new();
     for path in matches {
@@ -208,6 +211,11 @@ impl Lines<'_> {
         Ok(Some(trim_line(text)))
     }
 
+    /// The number of the line last read, in its file.
+    pub fn number(&self) -> u64 {
+        self.current.as_ref().map_or(0, |open| open.number)
+    }
+
     /// What was left out so far.
     pub fn skipped(&self) -> Skipped {
         self.skipped
@@ -222,7 +230,8 @@ impl Lines<'_> {
         let Some(file) = self.files.next() else { return Ok(false) };
         let opened = File::open(&file.path).at(&file.name, "open")?;
         let counted = Counted { inner: opened, bytes: Arc::clone(&self.bytes) };
-        let reader = decompress(BufReader::with_capacity(1 << 16, counted)).at(&file.name, "read")?;
+        let reader =
+            decompress(BufReader::with_capacity(1 << 16, counted)).at(&file.name, "read")?;
         self.current = Some(Open { name: &file.name, reader, number: 0, holds_text: false });
         Ok(true)
     }

@@ -54,7 +54,8 @@ impl NewFolder {
 
     /// Gives the folder its name.
     pub(crate) fn finish(self) -> Result<()> {
-        fs::rename(self.draft.path(), &self.path).at(&self.path, "give the finished folder the name")?;
+        fs::rename(self.draft.path(), &self.path)
+            .at(&self.path, "give the finished folder the name")?;
         // Nothing is left under the draft's name for the guard to remove.
         let _ = self.draft.keep();
         if let Some(parent) = self.path.parent()

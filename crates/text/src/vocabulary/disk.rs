@@ -175,7 +175,11 @@ fn read_pieces(folder: &Path, manifest: &Manifest) -> Result<PiecesAndCounts> {
     Ok((pieces, counts))
 }
 
-fn read_languages(folder: &Path, manifest: &Manifest, counts: Vec<Vec<u64>>) -> Result<Vec<Language>> {
+fn read_languages(
+    folder: &Path,
+    manifest: &Manifest,
+    counts: Vec<Vec<u64>>,
+) -> Result<Vec<Language>> {
     let simplify = manifest.languages.iter().any(|language| language.preparation.simplify);
     let simplified = simplify.then(|| Simplified::read(&folder.join(SIMPLIFIED))).transpose()?;
     let simplified = simplified.map(Arc::new);
@@ -191,7 +195,13 @@ fn read_languages(folder: &Path, manifest: &Manifest, counts: Vec<Vec<u64>>) -> 
             }
         };
         let preparer = Preparer::new(&entry.name, entry.preparation, simplified.clone())?;
-        languages.push(Language { name: entry.name.clone(), tokenizer, preparer, counts, own: Vec::new() });
+        languages.push(Language {
+            name: entry.name.clone(),
+            tokenizer,
+            preparer,
+            counts,
+            own: Vec::new(),
+        });
     }
     Ok(languages)
 }

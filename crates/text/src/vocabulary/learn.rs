@@ -17,7 +17,7 @@ use tokenizers::normalizers::unicode::{NFC, NFD};
 use tokenizers::normalizers::utils::{Lowercase, Sequence};
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
-use tokenizers::processors::template::{TemplateProcessing, Template};
+use tokenizers::processors::template::{Template, TemplateProcessing};
 use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
 
 use super::{Kind, Language, Specials, Vocabulary, WORD_END, WORD_GOES_ON, check_languages};
@@ -140,12 +140,17 @@ impl Vocabulary {
 
     /// Takes over a list of word pieces, one a line, such as multilingual BERT's `vocab.txt`.
     /// `uncased` must say how the list was made.
-    pub fn wordpiece(file: &Path, languages: Vec<(String, Preparer)>, uncased: bool) -> Result<Self> {
+    pub fn wordpiece(
+        file: &Path,
+        languages: Vec<(String, Preparer)>,
+        uncased: bool,
+    ) -> Result<Self> {
         check_languages(languages.iter().map(|(name, _)| name.as_str()))?;
         let pieces = read_pieces(file)?;
         let find = |name: &str| {
             let at = pieces.iter().position(|piece| piece == name).ok_or_else(|| {
-                let remedy = "give the vocabulary of a BERT model, which has it on a line of its own";
+                let remedy =
+                    "give the vocabulary of a BERT model, which has it on a line of its own";
                 Error::file(file, format!("has no piece `{name}`"), remedy)
             });
             at.map(|at| at as u32)
@@ -271,12 +276,15 @@ impl Learned {
         let base = base_pieces(&words);
         let trainer = BpeTrainer::builder()
             .show_progress(false)
-            .special_tokens(base.iter().map(|piece| AddedToken::from(piece.clone(), false)).collect())
+            .special_tokens(
+                base.iter().map(|piece| AddedToken::from(piece.clone(), false)).collect(),
+            )
             .end_of_word_suffix(WORD_END.into())
             .vocab_size(base.len() + settings.merges)
             .build();
         let scale = overflow_guard(&words);
-        let counts = words.iter().map(|&(word, count)| (word.into(), count.div_ceil(scale))).collect();
+        let counts =
+            words.iter().map(|&(word, count)| (word.into(), count.div_ceil(scale))).collect();
         let mut model = BPE::default();
         let trained = trainer.do_train(&counts, &mut model);
         trained.map_err(|error| library_failure("learn a byte-pair encoding", &error))?;
@@ -489,9 +497,14 @@ mod tests {
     fn a_bad_list_of_pieces_is_an_error_with_its_line() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let preparer = Preparer::new("en", Preparation::none(), None).unwrap();
-        for (text, fault) in [("[PAD]\n\n[UNK]", ":2: an empty line"), ("a\nb\na", ":3: a piece that"), ("a", "has no piece `[CLS]`")] {
+        for (text, fault) in [
+            ("[PAD]\n\n[UNK]", ":2: an empty line"),
+            ("a\nb\na", ":3: a piece that"),
+            ("a", "has no piece `[CLS]`"),
+        ] {
             std::fs::write(file.path(), text).unwrap();
-            let made = Vocabulary::wordpiece(file.path(), vec![("en".into(), preparer.clone())], false);
+            let made =
+                Vocabulary::wordpiece(file.path(), vec![("en".into(), preparer.clone())], false);
             let error = made.unwrap_err().to_string();
             assert!(error.contains(fault), "{error}");
         }

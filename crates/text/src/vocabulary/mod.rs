@@ -209,7 +209,10 @@ impl Vocabulary {
     }
 
     /// The words of a run of tokens, as ranges in it.
-    pub fn words<'a>(&'a self, tokens: &'a [u32]) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
+    pub fn words<'a>(
+        &'a self,
+        tokens: &'a [u32],
+    ) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
         let mut start = 0;
         std::iter::from_fn(move || {
             let first = *tokens.get(start)?;
@@ -294,7 +297,10 @@ fn check_languages<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     for name in names {
         check_language(name)?;
         if seen.contains(&name) {
-            return Err(Error::request(format!("language `{name}` is given twice"), "give each once"));
+            return Err(Error::request(
+                format!("language `{name}` is given twice"),
+                "give each once",
+            ));
         }
         seen.push(name);
     }

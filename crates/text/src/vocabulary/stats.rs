@@ -100,7 +100,12 @@ pub fn count_pieces(
 
 /// Compares languages by the counts of their pieces. A type belongs to a language if it occurs
 /// at least `least` times; of the anchors, the `most` most frequent are named.
-pub fn sharing(vocabulary: &Vocabulary, counts: &[(usize, Vec<u64>)], least: u64, most: usize) -> Sharing {
+pub fn sharing(
+    vocabulary: &Vocabulary,
+    counts: &[(usize, Vec<u64>)],
+    least: u64,
+    most: usize,
+) -> Sharing {
     let least = least.max(1);
     let texts: Vec<_> = counts
         .iter()
