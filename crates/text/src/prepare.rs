@@ -160,6 +160,11 @@ impl Preparer {
         Ok(Self { language: language.to_owned(), preparation, moses, simplified })
     }
 
+    /// The language's name.
+    pub fn language(&self) -> &str {
+        &self.language
+    }
+
     /// What is done.
     pub fn preparation(&self) -> Preparation {
         self.preparation
