@@ -174,18 +174,25 @@ impl Corpus {
     fn read_twice(&self, watch: Watch<'_>, consume: Consume<'_>) -> Result<Report> {
         let mut spool = Spool::new()?;
         let mut lottery = Lottery::new(self.selection);
-        let mut report = self.read_once(watch, &mut |blocks| {
+        let total = self.source.size()?;
+        // Each of the two readings is half of the way.
+        let mut first = |at: Progress| watch(Progress { bytes: at.bytes / 2, total });
+        let mut report = self.read_once(&mut first, &mut |blocks| {
             for (_, sentence) in blocks.iter().flat_map(Block::sentences) {
                 lottery.enter();
                 spool.push(sentence)?;
             }
             Ok(())
         })?;
+        let written = spool.bytes.max(1);
         let drawn = lottery.draw(self.source.language())?;
         report.kept = [0; 3];
-        spool.read(&drawn, &mut |blocks| {
+        spool.read(&drawn, &mut |blocks, bytes| {
             report.count_kept(blocks);
-            consume(blocks)
+            consume(blocks)?;
+            let share = bytes as f64 / written as f64;
+            watch(Progress { bytes: total / 2 + (share * total as f64 / 2.0) as u64, total });
+            Ok(())
         })?;
         Ok(report)
     }
@@ -455,49 +462,53 @@ impl Drawn {
 /// Sentences waiting on disk, a line each, in a file that has no name and goes by itself.
 struct Spool {
     writer: BufWriter<File>,
+    bytes: u64,
 }
+
+/// Takes blocks that come back from disk, with the bytes read so far.
+type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[Block], u64) -> Result<()>;
 
 impl Spool {
     fn new() -> Result<Self> {
         let file = tempfile::tempfile().at(SPOOL, "make (set TMPDIR to a folder with room)")?;
-        Ok(Self { writer: BufWriter::with_capacity(1 << 18, file) })
+        Ok(Self { writer: BufWriter::with_capacity(1 << 18, file), bytes: 0 })
     }
 
     fn push(&mut self, sentence: &str) -> Result<()> {
+        self.bytes += sentence.len() as u64 + 1;
         self.writer
             .write_all(sentence.as_bytes())
             .and_then(|()| self.writer.write_all(b"\n"))
             .at(SPOOL, "write (set TMPDIR to a folder with room)")
     }
 
-    fn read(self, drawn: &Drawn, consume: Consume<'_>) -> Result<()> {
-        let mut file =
-            self.writer.into_inner().map_err(|error| error.into_error()).at(SPOOL, "write")?;
+    fn read(self, drawn: &Drawn, consume: ConsumeSpooled<'_>) -> Result<()> {
+        let file = self.writer.into_inner().map_err(|error| error.into_error());
+        let mut file = file.at(SPOOL, "write (set TMPDIR to a folder with room)")?;
         file.rewind().at(SPOOL, "read")?;
         let mut reader = BufReader::with_capacity(1 << 18, file);
-        let (mut number, mut line, mut blocks) = (0, String::new(), vec![Block::default()]);
+        let (mut bytes, mut line, mut blocks) = (0, String::new(), vec![Block::default()]);
         let at_once = 2 * rayon::current_num_threads();
-        loop {
+        for number in 0.. {
             line.clear();
-            if reader.read_line(&mut line).at(SPOOL, "read")? == 0 {
-                return consume(&blocks);
+            let read = reader.read_line(&mut line).at(SPOOL, "read")?;
+            if read == 0 {
+                break;
             }
-            let Some(split) = drawn.split(number) else {
-                number += 1;
-                continue;
-            };
-            number += 1;
+            bytes += read as u64;
+            let Some(split) = drawn.split(number) else { continue };
             let block = blocks.last_mut().expect("there is always a block");
             block.push(line.trim_end_matches('\n'), split);
             if block.text.len() < BLOCK_BYTES {
                 continue;
             }
             if blocks.len() == at_once {
-                consume(&blocks)?;
+                consume(&blocks, bytes)?;
                 blocks.clear();
             }
             blocks.push(Block::default());
         }
+        consume(&blocks, bytes)
     }
 }
 

@@ -29,6 +29,6 @@ pub use reader::{LineRules, Lines, Skipped, Source};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::Tokenised;
 pub use vocabulary::{
-    Anchor, BpeSettings, Encoded, Encoder, Kind, LanguageCounts, LanguageText, PairSharing,
-    Sharing, Specials, Vocabulary, WordCounts, count_pieces, sharing,
+    Anchor, BpeSettings, Encoded, Encoder, Encoders, Kind, LanguageCounts, LanguageText,
+    PairSharing, Sharing, Specials, Vocabulary, WordCounts, count_pieces, sharing,
 };

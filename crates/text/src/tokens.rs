@@ -9,7 +9,6 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use memmap2::Mmap;
 use rayon::prelude::*;
@@ -207,15 +206,10 @@ fn write(
 ) -> Result<()> {
     let draft = NewFolder::new(folder)?;
     let mut writer = Writer::new(&draft, vocabulary.len())?;
-    let encoders: Vec<_> = (0..rayon::current_num_threads())
-        .map(|_| Mutex::new(vocabulary.encoder(language)))
-        .collect();
+    let encoders = vocabulary.encoders(language);
     let end = vocabulary.specials().end;
     let report = corpus.read(watch, &mut |blocks| {
-        let encode = |block| {
-            let worker = rayon::current_thread_index().unwrap_or(0);
-            encode_block(block, &mut encoders[worker].lock().expect("no encoder panics"), end)
-        };
+        let encode = |block| encoders.with(|encoder| encode_block(block, encoder, end));
         let encoded: Vec<_> = blocks.par_iter().map(encode).collect();
         encoded.iter().try_for_each(|tokens| writer.push(tokens))
     })?;

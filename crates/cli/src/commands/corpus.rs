@@ -86,7 +86,7 @@ impl Prepare {
             }
             prepared.push(self.describe(&vocabulary, &corpus, found));
         }
-        let text: String = prepared.iter().map(Prepared::to_string).collect();
+        let text: String = prepared.iter().map(Prepared::in_words).collect();
         Ok(Outcome::new(text, &serde_json::json!({ "corpora": prepared })))
     }
 
@@ -115,7 +115,7 @@ impl Prepare {
 }
 
 impl Prepared {
-    fn to_string(&self) -> String {
+    fn in_words(&self) -> String {
         let how = if self.found { "found" } else { "made" };
         let mut text = format!(
             "{}: {} ({how}), {} duplicates dropped{}\n",

@@ -3,6 +3,7 @@
 //! its count in each language, to be read by people.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -100,12 +101,13 @@ impl Vocabulary {
     fn files(&self) -> Result<BTreeMap<String, String>> {
         let mut files = BTreeMap::new();
         for (index, language) in self.languages.iter().enumerate() {
-            let name = self.tokenizer_file(index);
-            if !files.contains_key(&name) {
+            // Languages that share a tokenizer share its file.
+            if let Entry::Vacant(file) = files.entry(self.tokenizer_file(index)) {
                 let json = language.tokenizer.to_string(false).map_err(|error| {
-                    Error::file(Path::new(&name), error.to_string(), "report this as a fault")
+                    let reason = error.to_string();
+                    Error::file(Path::new(file.key()), reason, "report this as a fault")
                 })?;
-                files.insert(name, json);
+                file.insert(json);
             }
         }
         files.insert(PIECES.to_owned(), self.pieces_table());

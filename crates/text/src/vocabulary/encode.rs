@@ -1,7 +1,7 @@
 //! Encoding at the speed of a hash table: words come again and again, and a tokenizer that cuts at
 //! spaces treats each alike wherever it stands, so what it said once is remembered.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 use tokenizers::Tokenizer;
@@ -75,5 +75,27 @@ impl Encoder {
         let start = self.ids.len() as u32;
         self.ids.extend_from_slice(ids);
         self.known.insert(word.into(), (start, self.ids.len() as u32));
+    }
+}
+
+/// An encoder for each thread of the pool, so that many sentences can be encoded at once and
+/// every thread keeps what it remembers.
+#[derive(Debug)]
+pub struct Encoders {
+    of_threads: Vec<Mutex<Encoder>>,
+}
+
+impl Encoders {
+    pub(super) fn new(encoder: Encoder) -> Self {
+        let threads = rayon::current_num_threads();
+        Self { of_threads: (0..threads).map(|_| Mutex::new(encoder.clone())).collect() }
+    }
+
+    /// Lends the encoder of the thread that asks.
+    pub fn with<T>(&self, work: impl FnOnce(&mut Encoder) -> T) -> T {
+        let thread = rayon::current_thread_index().unwrap_or(0) % self.of_threads.len();
+        // An encoder is sound between any two words, so one that a panic left behind will do.
+        let mut encoder = self.of_threads[thread].lock().unwrap_or_else(|held| held.into_inner());
+        work(&mut encoder)
     }
 }

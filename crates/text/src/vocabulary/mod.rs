@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
-pub use encode::{Encoded, Encoder};
+pub use encode::{Encoded, Encoder, Encoders};
 pub use learn::{BpeSettings, LanguageText, WordCounts};
 pub use stats::{Anchor, LanguageCounts, PairSharing, Sharing, count_pieces, sharing};
 
@@ -195,6 +195,11 @@ impl Vocabulary {
     pub fn encoder(&self, language: usize) -> Encoder {
         let tokenizer = Arc::clone(&self.languages[language].tokenizer);
         Encoder::new(tokenizer, self.specials.unknown)
+    }
+
+    /// The same, one for each thread.
+    pub fn encoders(&self, language: usize) -> Encoders {
+        Encoders::new(self.encoder(language))
     }
 
     /// The text behind ids, as near as pieces can tell.

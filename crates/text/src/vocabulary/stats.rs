@@ -1,7 +1,6 @@
 //! How much languages really share of a vocabulary: by types, by tokens, and by name.
 
 use std::cmp::Reverse;
-use std::sync::Mutex;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -24,9 +23,10 @@ pub struct Sharing {
 pub struct LanguageCounts {
     /// The language.
     pub language: String,
-    /// |V_lang|: pieces that its text uses, special ones aside.
+    /// |V_lang|: pieces that its text uses. The unknown one counts, as it does in paper 2's
+    /// Table 3; other special ones do not.
     pub types: u64,
-    /// Pieces in its text, special ones aside.
+    /// Pieces in its text, unknown ones included.
     pub tokens: u64,
     /// The share of its tokens that are unknown.
     pub unknown: f64,
@@ -39,7 +39,7 @@ pub struct PairSharing {
     pub first: String,
     /// The second language.
     pub second: String,
-    /// |V_first ∩ V_second|.
+    /// |V_first ∩ V_second|, the unknown piece included if both have it.
     pub shared_types: u64,
     /// Those of the shared types that hold a letter: names, loans and cognates, and not digits or
     /// punctuation.
@@ -72,30 +72,21 @@ pub fn count_pieces(
     corpus: &Corpus,
     watch: Watch<'_>,
 ) -> Result<(Vec<u64>, Report)> {
-    let workers = rayon::current_num_threads();
-    let counters: Vec<_> = (0..workers)
-        .map(|_| Mutex::new((vocabulary.encoder(language), vec![0u64; vocabulary.len()])))
-        .collect();
+    let encoders = vocabulary.encoders(language);
+    let mut counts = vec![0; vocabulary.len()];
     let report = corpus.read(watch, &mut |blocks| {
-        blocks.par_iter().for_each(|block: &Block| {
-            let worker = rayon::current_thread_index().unwrap_or(0);
-            let mut counter = counters[worker].lock().expect("no counter panics");
-            let (encoder, counts) = &mut *counter;
-            let mut ids = Vec::new();
-            for (_, sentence) in block.sentences() {
-                ids.clear();
-                encoder.encode(sentence, &mut ids);
-                ids.iter().for_each(|&id| counts[id as usize] += 1);
-            }
-        });
+        let encode = |block: &Block| {
+            encoders.with(|encoder| {
+                let mut ids = Vec::new();
+                block.sentences().for_each(|(_, sentence)| encoder.encode(sentence, &mut ids));
+                ids
+            })
+        };
+        let encoded: Vec<Vec<u32>> = blocks.par_iter().map(encode).collect();
+        encoded.iter().flatten().for_each(|&id| counts[id as usize] += 1);
         Ok(())
     })?;
-    let mut total = vec![0; vocabulary.len()];
-    for counter in counters {
-        let (_, counts) = counter.into_inner().expect("no counter panics");
-        total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
-    }
-    Ok((total, report))
+    Ok((counts, report))
 }
 
 /// Compares languages by the counts of their pieces. A type belongs to a language if it occurs
@@ -118,7 +109,7 @@ pub fn sharing(
     }
 }
 
-/// One language's counts, special pieces and rare ones set to nothing.
+/// One language's counts, rare pieces and special ones but the unknown set to nothing.
 struct Text<'a> {
     vocabulary: &'a Vocabulary,
     name: &'a str,
@@ -129,7 +120,8 @@ struct Text<'a> {
 
 impl<'a> Text<'a> {
     fn new(vocabulary: &'a Vocabulary, language: usize, counts: &[u64], least: u64) -> Self {
-        let text = |id: usize| !vocabulary.is_special(id as u32);
+        let unknown = vocabulary.specials().unknown as usize;
+        let text = |id: usize| id == unknown || !vocabulary.is_special(id as u32);
         let used = counts.iter().enumerate();
         let used = used.map(|(id, &count)| if text(id) && count >= least { count } else { 0 });
         Self {
@@ -137,7 +129,7 @@ impl<'a> Text<'a> {
             name: vocabulary.languages().nth(language).unwrap_or_default(),
             used: used.collect(),
             tokens: (0..counts.len()).filter(|&id| text(id)).map(|id| counts[id]).sum(),
-            unknown: counts[vocabulary.specials().unknown as usize],
+            unknown: counts[unknown],
         }
     }
 
@@ -146,14 +138,18 @@ impl<'a> Text<'a> {
             language: self.name.to_owned(),
             types: self.used.iter().filter(|&&count| count > 0).count() as u64,
             tokens: self.tokens,
-            unknown: share(self.unknown, self.tokens + self.unknown),
+            unknown: share(self.unknown, self.tokens),
         }
     }
 
     fn share(&self, other: &Text<'_>, most: usize) -> PairSharing {
         let both = |&id: &usize| self.used[id] > 0 && other.used[id] > 0;
         let either = |&id: &usize| self.used[id] > 0 || other.used[id] > 0;
-        let mut shared: Vec<usize> = (0..self.used.len()).filter(both).collect();
+        let types = (0..self.used.len()).filter(both).count() as u64;
+        // What neither language could spell is no anchor between them.
+        let unknown = self.vocabulary.specials().unknown as usize;
+        let mut shared: Vec<usize> =
+            (0..self.used.len()).filter(both).filter(|&id| id != unknown).collect();
         let tokens = |text: &Text<'_>| shared.iter().map(|&id| text.used[id]).sum::<u64>();
         let piece = |id: usize| self.vocabulary.piece(id as u32).unwrap_or_default();
         let letters = |id: &&usize| {
@@ -162,7 +158,6 @@ impl<'a> Text<'a> {
         };
         let (of_first, of_second) = (tokens(self), tokens(other));
         let with_letters = shared.iter().filter(letters).count() as u64;
-        let types = shared.len() as u64;
         let in_either = (0..self.used.len()).filter(either).count() as u64;
         // Cross-multiplied, frequencies compare exactly.
         let rarer = |id: usize| {
