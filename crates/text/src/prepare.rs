@@ -23,6 +23,9 @@ use crate::moses::Moses;
 /// The dictionary of `jieba` is large and never changes, so there is one for all.
 static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);
 
+/// Sentences are looked for in so many bytes at a time.
+const LONGEST_PART: usize = 1 << 15;
+
 /// How words are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -186,7 +189,9 @@ impl Preparer {
             }
         };
         if self.preparation.split {
-            sentencex::segment(&self.language, line).into_iter().for_each(&mut hand_on);
+            for part in parts(line) {
+                sentencex::segment(&self.language, part).into_iter().for_each(&mut hand_on);
+            }
         } else {
             hand_on(line);
         }
@@ -233,6 +238,24 @@ impl Preparer {
         }
         text
     }
+}
+
+/// Cuts a line that is no paragraph any more at a space now and then: where quotation marks open
+/// and never close, the time to find sentences grows with the square of the length.
+fn parts(mut line: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        if line.is_empty() {
+            return None;
+        }
+        let end = line.floor_char_boundary(LONGEST_PART);
+        let at = match line[..end].rfind(' ') {
+            Some(space) if space > 0 && end < line.len() => space,
+            _ => end,
+        };
+        let (part, rest) = line.split_at(at);
+        line = rest;
+        Some(part)
+    })
 }
 
 /// Control characters and marks of layout. The two joiners stay: in Persian and in Indic scripts
@@ -326,6 +349,19 @@ mod tests {
     fn composed_and_decomposed_letters_are_one() {
         let none = |preparation: &mut Preparation| *preparation = Preparation::none();
         assert_eq!(prepare("fr", none, "e\u{301}te\u{301} \u{200b}x\u{7}"), ["été x"]);
+    }
+
+    #[test]
+    fn a_line_of_any_length_is_split_in_linear_time() {
+        let line = "“é ".repeat(100_000);
+        let parts: Vec<_> = parts(&line).collect();
+        assert_eq!(parts.concat(), line);
+        assert!(parts.iter().all(|part| part.len() <= LONGEST_PART));
+        assert_eq!(super::parts("é").collect::<Vec<_>>(), ["é"]);
+        let unbroken = "é".repeat(LONGEST_PART);
+        assert_eq!(super::parts(&unbroken).count(), 2);
+        let words: Vec<_> = prepare("en", |_| {}, &line).concat().matches('é').map(drop).collect();
+        assert_eq!(words.len(), 100_000);
     }
 
     #[test]
