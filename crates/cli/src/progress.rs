@@ -48,3 +48,30 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
     }
 }
+
+/// Shows that something is under way whose end cannot be told.
+pub(crate) struct Waiting {
+    bar: ProgressBar,
+}
+
+impl Waiting {
+    /// Starts to wait; `label` says for what.
+    pub(crate) fn new(label: &str) -> Self {
+        if !std::io::stderr().is_terminal() {
+            eprintln!("{label}");
+            return Self { bar: ProgressBar::hidden() };
+        }
+        let bar = ProgressBar::new_spinner();
+        let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+        bar.set_style(style.expect("a fixed template"));
+        bar.set_message(label.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self { bar }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

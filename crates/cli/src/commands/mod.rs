@@ -1,6 +1,9 @@
 //! The commands, one file each.
 
 mod bench;
+mod corpus;
+mod texts;
+mod vocab;
 mod world;
 
 use clap::Subcommand;
@@ -11,20 +14,31 @@ use crate::outcome::Outcome;
 /// What can be asked of the laboratory.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Measure the speed of the engine on this machine.
-    #[command(subcommand)]
-    Bench(bench::Bench),
     /// Invent languages over one shared world of meaning, with the truth known.
     #[command(subcommand)]
     World(world::World),
+
+    /// Learn vocabularies, and see what languages share of them.
+    #[command(subcommand)]
+    Vocab(vocab::Vocab),
+
+    /// Tokenise text into the form that training reads.
+    #[command(subcommand)]
+    Corpus(corpus::Corpus),
+
+    /// Measure the speed of the engine on this machine.
+    #[command(subcommand)]
+    Bench(bench::Bench),
 }
 
 impl Command {
     /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
-            Command::Bench(bench) => bench.run(),
-            Command::World(world) => world.run(),
+            Command::World(command) => command.run(),
+            Command::Vocab(command) => command.run(),
+            Command::Corpus(command) => command.run(),
+            Command::Bench(command) => command.run(),
         }
     }
 }

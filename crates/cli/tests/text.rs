@@ -1,0 +1,143 @@
+//! Drives the binary from text to tokenised corpora.
+
+#![allow(missing_docs, reason = "tests")]
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn isogloss(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_isogloss"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that refuses its arguments does not wait for input.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn done(folder: &Path, arguments: &[&str]) -> Value {
+    let output = isogloss(folder, &[arguments, &["--json"]].concat(), "");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
+    let output = isogloss(folder, arguments, "");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    assert!(errors.contains(expected), "{errors}");
+    assert!(output.stdout.is_empty());
+}
+
+fn place() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let english = "Mr. Smith met Anna in Paris. They talked.\nParis is a city, and so is Rome.\n";
+    let french = "M. Smith a rencontré Anna à Paris. Ils ont parlé.\nParis est une ville.\n";
+    std::fs::write(folder.path().join("a.en.txt"), english.repeat(20)).unwrap();
+    std::fs::write(folder.path().join("b.en.txt"), "Rome is far. Anna sleeps.\n").unwrap();
+    std::fs::write(folder.path().join("fr.txt"), french.repeat(20)).unwrap();
+    folder
+}
+
+const TRAIN: [&str; 6] = ["vocab", "train", "--text", "en=*.en.txt", "--text", "fr=fr.txt"];
+
+#[test]
+fn from_text_to_tokens() {
+    let place = place();
+    let folder = place.path();
+    for (kind, shares) in [("joint", true), ("union", true), ("disjoint", false)] {
+        let flags = ["--kind", kind, "--merges", "200", "--out", kind];
+        let trained = done(folder, &[&TRAIN[..], &flags].concat());
+        assert_eq!(trained["languages"][0]["report"]["kept"][0], 62);
+        let stats = done(folder, &["vocab", "stats", kind]);
+        assert_eq!(stats["fingerprint"], trained["fingerprint"]);
+        let anchors = stats["pairs"][0]["anchors"].as_array().unwrap();
+        let paris = anchors.iter().any(|anchor| anchor["piece"] == "Paris</w>");
+        assert_eq!(paris, shares, "{kind}: {anchors:?}");
+    }
+    let prepare = |extra: &[&str]| {
+        let flags =
+            ["corpus", "prepare", "--vocab", "union", "--text", "en=*.en.txt", "--out", "c"];
+        done(folder, &[&flags[..], extra].concat())["corpora"][0].clone()
+    };
+    let made = prepare(&["--distinct", "--dev", "1", "--test", "1"]);
+    assert_eq!(made["found"], false);
+    assert_eq!(made["sentences"], serde_json::json!([3, 1, 1]));
+    assert_eq!(made["report"]["duplicates"], 57);
+    assert_eq!(made["first"].as_array().unwrap().len(), 1);
+    let found = prepare(&["--distinct", "--dev", "1", "--test", "1"]);
+    assert_eq!((&found["found"], &found["folder"]), (&Value::Bool(true), &made["folder"]));
+    assert_ne!(prepare(&["--first", "10"])["folder"], made["folder"]);
+}
+
+#[test]
+fn standard_input_is_a_file_like_any() {
+    let place = place();
+    let flags = ["vocab", "train", "--text", "en=-", "--merges", "5", "--out", "v"];
+    let output = isogloss(place.path(), &flags, "one two three\n");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("from 1 sentences"));
+}
+
+#[test]
+fn word_pieces_are_counted_in_given_text() {
+    let place = place();
+    let pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nParis\nis\nest\n.\n";
+    std::fs::write(place.path().join("vocab.txt"), pieces).unwrap();
+    let flags = ["--kind", "wordpiece", "--pieces", "vocab.txt", "--out", "m"];
+    done(place.path(), &[&TRAIN[..], &flags].concat());
+    let stats = done(
+        place.path(),
+        &["vocab", "stats", "m", "--text", "en=b.en.txt", "--text", "fr=fr.txt"],
+    );
+    // `is`, `.` and the unknown in English; `Paris`, `est`, `.` and the unknown in French.
+    assert_eq!(stats["languages"][0]["types"], 3);
+    assert_eq!(stats["languages"][1]["types"], 4);
+    assert_eq!(stats["pairs"][0]["shared_types"], 2);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let place = place();
+    let folder = place.path();
+    refused(folder, &["vocab", "train", "--out", "v"], 2, "--text LANG=FILE");
+    refused(folder, &["vocab", "train", "--text", "en", "--out", "v"], 2, "LANG=FILE");
+    refused(
+        folder,
+        &["vocab", "train", "--kind", "wordpiece", "--text", "en=fr.txt", "--out", "v"],
+        2,
+        "--pieces",
+    );
+    refused(
+        folder,
+        &["vocab", "train", "--text", "en=gone.txt", "--out", "v"],
+        1,
+        "gone.txt: no such file",
+    );
+    refused(
+        folder,
+        &["vocab", "train", "--text", "e/n=fr.txt", "--out", "v"],
+        1,
+        "no name for a language",
+    );
+    std::fs::write(folder.join("bad.txt"), b"good line\nbad \xff line\n").unwrap();
+    let bad = ["vocab", "train", "--text", "en=bad.txt", "--out", "v"];
+    refused(folder, &bad, 1, "bad.txt:2: not UTF-8 at byte 5");
+    assert!(!folder.join("v").exists());
+    let tolerated = done(folder, &[&bad[..], &["--tolerant", "--merges", "9"]].concat());
+    assert_eq!(tolerated["languages"][0]["report"]["skipped"]["invalid"], 1);
+    refused(folder, &bad, 2, "exists and is not empty");
+    let prepare = ["corpus", "prepare", "--vocab", "v", "--out", "c", "--text"];
+    refused(folder, &[&prepare[..], &["fr=fr.txt"]].concat(), 1, "no language `fr`");
+    refused(folder, &[&prepare[..], &["en=b.en.txt", "--dev", "9"]].concat(), 1, "hold out fewer");
+    refused(folder, &["vocab", "stats", "nowhere"], 1, "nowhere/vocabulary.json");
+}

@@ -1,0 +1,453 @@
+//! Batches to train on: number `n` of a seed is always the same, and can be had without making
+//! the ones before it, so that the number alone is the position in the data.
+//!
+//! The text of a language is one long stream of sentences with ends between them. As in XLM, it
+//! is filled up in front to a whole number of batches and laid out in as many rows as a batch has
+//! sequences; a batch is a column of that layout `length` tokens wide, and the columns come in a
+//! new random order on each pass. A batch is of one language, drawn by the languages' shares of
+//! sentences to the power 0.7. Sequences are concatenated without padding.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::Split;
+use crate::error::{Error, Result};
+use crate::mask::{Hidden, MaskSettings, Masker, hide_for_evaluation};
+use crate::random::Chance;
+use crate::switch::CodeSwitch;
+use crate::tokens::Tokenised;
+use crate::vocabulary::Vocabulary;
+
+/// Sequences of one language with some tokens hidden.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Its number in the run.
+    pub number: u64,
+    /// The language's index in the vocabulary.
+    pub language: usize,
+    /// All sequences, one after another, with tokens hidden.
+    pub tokens: Vec<u32>,
+    /// Where each sequence starts in `tokens`, and at last where the last one ends.
+    pub starts: Vec<u32>,
+    /// Where in `tokens` something is to be predicted, in ascending order.
+    pub masked: Vec<u32>,
+    /// What stood there.
+    pub targets: Vec<u32>,
+    /// Words that were replaced by translations.
+    pub switched: u32,
+}
+
+impl Batch {
+    /// How many sequences there are.
+    pub fn sequences(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+}
+
+/// The shape of batches, and how they are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BatchSettings {
+    /// Tokens in a row of the layout.
+    pub length: usize,
+    /// Rows in a batch.
+    pub sequences: usize,
+    /// Cut every row into sequences of at most so many tokens: the same text with a smaller
+    /// window on it.
+    pub max_tokens: Option<usize>,
+    /// Languages are drawn by their share of sentences to this power.
+    pub share_power: f64,
+    /// How tokens are hidden.
+    pub mask: MaskSettings,
+}
+
+impl Default for BatchSettings {
+    fn default() -> Self {
+        Self {
+            length: 256,
+            sequences: 96,
+            max_tokens: None,
+            share_power: 0.7,
+            mask: MaskSettings::default(),
+        }
+    }
+}
+
+impl BatchSettings {
+    fn check(&self) -> Result<()> {
+        let fault = if self.length < 2 || self.sequences == 0 {
+            "a batch needs a sequence at least, of two tokens at least"
+        } else if self.length.saturating_mul(self.sequences) > u32::MAX as usize / 2 {
+            "a batch has more tokens than positions can count"
+        } else if self.max_tokens.is_some_and(|most| most < 2) {
+            "a window holds two tokens at least"
+        } else if !(self.share_power.is_finite() && self.share_power >= 0.0) {
+            "the power of the languages' shares is a number from 0 up"
+        } else {
+            return Ok(());
+        };
+        Err(Error::request(fault, "256 tokens, 96 sequences and 0.7 are the papers' choice"))
+    }
+}
+
+/// Everything that decides the batches of a run.
+#[derive(Debug)]
+pub struct Batches {
+    vocabulary: Arc<Vocabulary>,
+    settings: BatchSettings,
+    switch: Option<CodeSwitch>,
+    texts: Vec<Text>,
+    /// Sums of the chances of the languages, up to 1.
+    chances: Vec<f64>,
+    draws: Chance,
+    masks: Chance,
+    switches: Chance,
+}
+
+/// One language's part.
+#[derive(Debug)]
+struct Text {
+    corpus: Arc<Tokenised>,
+    layout: Layout,
+    masker: Masker,
+    order: Chance,
+}
+
+impl Batches {
+    /// Takes corpora of different languages, all tokenised with the same vocabulary.
+    pub fn new(
+        vocabulary: Arc<Vocabulary>,
+        corpora: Vec<Arc<Tokenised>>,
+        settings: BatchSettings,
+        switch: Option<CodeSwitch>,
+        seed: u64,
+    ) -> Result<Self> {
+        settings.check()?;
+        check_corpora(&vocabulary, &corpora)?;
+        let shares = corpora.iter().map(|corpus| corpus.sentences(Split::Train) as f64);
+        let chances = cumulate(shares.collect(), settings.share_power);
+        let text = |corpus: Arc<Tokenised>| {
+            let language = corpus.language();
+            let masker = Masker::new(settings.mask, &vocabulary, language, corpus.counts())?;
+            let layout = Layout::new(corpus.tokens(Split::Train).len(), settings);
+            let order = Chance::new(seed, &format!("order of {}", corpus.language_name()));
+            Ok(Text { corpus, layout, masker, order })
+        };
+        let texts = corpora.into_iter().map(text).collect::<Result<_>>()?;
+        Ok(Self {
+            vocabulary,
+            settings,
+            switch,
+            texts,
+            chances,
+            draws: Chance::new(seed, "languages"),
+            masks: Chance::new(seed, "masks"),
+            switches: Chance::new(seed, "switches"),
+        })
+    }
+
+    /// The chance of each language's batch, in the order in which the corpora were given.
+    pub fn chances(&self) -> Vec<f64> {
+        let mut below = 0.0;
+        self.chances.iter().map(|&sum| sum - std::mem::replace(&mut below, sum)).collect()
+    }
+
+    /// Batches in one pass over each corpus, in the order in which the corpora were given.
+    pub fn per_pass(&self) -> Vec<u64> {
+        self.texts.iter().map(|text| text.layout.batches).collect()
+    }
+
+    /// Batch number `number` by itself.
+    pub fn at(self: &Arc<Self>, number: u64) -> Batch {
+        self.from(number).make_next()
+    }
+
+    /// All batches from `number` on, without end. To know how far each language has come, the
+    /// draws before it are repeated: a few nanoseconds each.
+    pub fn from(self: &Arc<Self>, number: u64) -> BatchReader {
+        let mut taken = vec![0; self.texts.len()];
+        for before in 0..number {
+            taken[self.draw_text(before)] += 1;
+        }
+        let orders = vec![None; self.texts.len()];
+        BatchReader { batches: Arc::clone(self), number, taken, orders }
+    }
+
+    /// The same, made on a thread of their own, up to `depth` ahead.
+    pub fn ahead(self: &Arc<Self>, number: u64, depth: usize) -> BatchesAhead {
+        let (sender, receiver) = sync_channel(depth.max(1));
+        let reader = self.from(number);
+        let maker = std::thread::spawn(move || {
+            for batch in reader {
+                if sender.send(batch).is_err() {
+                    return;
+                }
+            }
+        });
+        BatchesAhead { receiver: Some(receiver), maker: Some(maker) }
+    }
+
+    fn draw_text(&self, number: u64) -> usize {
+        let drawn = self.draws.unit(number);
+        self.chances.partition_point(|&sum| sum <= drawn).min(self.texts.len() - 1)
+    }
+
+    fn make(&self, number: u64, text: &Text, column: u64) -> Batch {
+        let stream = text.corpus.tokens(Split::Train);
+        let end = self.vocabulary.specials().end;
+        let mut rows: Vec<_> = (0..self.settings.sequences as u64)
+            .map(|row| text.layout.row(stream, end, row, column))
+            .collect();
+        let language = text.corpus.language();
+        let mut switched = 0;
+        if let Some(switch) = &self.switch {
+            let mut chance = self.switches.stream(number);
+            let length = self.settings.length;
+            let result = switch.apply(&self.vocabulary, language, rows, length, &mut chance);
+            (rows, switched) = (result.sequences, result.words);
+        }
+        let (mut tokens, heads) = concatenate(&rows);
+        let Hidden { positions, targets } =
+            text.masker.hide(&mut tokens, &heads, &mut self.masks.stream(number));
+        let starts = cut(&rows, self.settings.max_tokens);
+        Batch { number, language, tokens, starts, masked: positions, targets, switched }
+    }
+}
+
+fn check_corpora(vocabulary: &Vocabulary, corpora: &[Arc<Tokenised>]) -> Result<()> {
+    if corpora.is_empty() {
+        return Err(Error::request("there is no corpus to train on", "give one for each language"));
+    }
+    let mut languages = Vec::new();
+    for corpus in corpora {
+        let what = format!("the corpus {}", corpus.folder().display());
+        vocabulary.check_fingerprint(corpus.vocabulary(), &what)?;
+        if languages.contains(&corpus.language()) {
+            let reason = format!("`{}` has two corpora", corpus.language_name());
+            return Err(Error::request(reason, "prepare the files of a language together"));
+        }
+        languages.push(corpus.language());
+    }
+    Ok(())
+}
+
+/// Sums of `share^power`, scaled to end at 1.
+fn cumulate(sizes: Vec<f64>, power: f64) -> Vec<f64> {
+    let all: f64 = sizes.iter().sum();
+    let powers: Vec<f64> = sizes.iter().map(|size| (size / all).powf(power)).collect();
+    let total: f64 = powers.iter().sum();
+    let mut sum = 0.0;
+    powers
+        .into_iter()
+        .map(|power| {
+            sum += power / total;
+            sum
+        })
+        .collect()
+}
+
+/// The rows one after another, and where each begins.
+fn concatenate(rows: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
+    let mut tokens = Vec::with_capacity(rows.iter().map(Vec::len).sum());
+    let mut heads = Vec::with_capacity(rows.len());
+    for row in rows {
+        heads.push(tokens.len() as u32);
+        tokens.extend_from_slice(row);
+    }
+    (tokens, heads)
+}
+
+/// Where sequences start when no row's piece may be longer than `most`, and where the last ends.
+fn cut(rows: &[Vec<u32>], most: Option<usize>) -> Vec<u32> {
+    let (mut starts, mut at) = (Vec::new(), 0);
+    for row in rows {
+        let most = most.unwrap_or(row.len()).max(1);
+        starts.extend((0..row.len()).step_by(most).map(|within| (at + within) as u32));
+        at += row.len();
+    }
+    starts.push(at as u32);
+    starts
+}
+
+/// A stream of tokens laid out in rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    length: u64,
+    batches: u64,
+    /// Ends of sentences put in front to fill the last batch.
+    filling: u64,
+}
+
+impl Layout {
+    fn new(tokens: usize, settings: BatchSettings) -> Self {
+        let (length, rows) = (settings.length as u64, settings.sequences as u64);
+        let batches = (tokens as u64).div_ceil(length * rows).max(1);
+        Self { length, batches, filling: batches * length * rows - tokens as u64 }
+    }
+
+    /// One row of one batch. Before a row's first token stands the end of a sentence, so that
+    /// every token of a row is seen one place to the right, and its last not at all.
+    fn row(&self, stream: &[u32], end: u32, row: u64, column: u64) -> Vec<u32> {
+        let width = self.batches * self.length;
+        let first = row * width;
+        let within = column * self.length..(column + 1) * self.length;
+        let token = |place: u64| {
+            let place = (first + place.checked_sub(1)?).checked_sub(self.filling)?;
+            stream.get(place as usize).copied()
+        };
+        within.map(|place| token(place).unwrap_or(end)).collect()
+    }
+}
+
+/// Makes batch after batch.
+#[derive(Debug)]
+pub struct BatchReader {
+    batches: Arc<Batches>,
+    number: u64,
+    /// Batches taken of each language so far.
+    taken: Vec<u64>,
+    /// For each language, a pass and the order of its columns.
+    orders: Vec<Option<(u64, Vec<u32>)>>,
+}
+
+impl BatchReader {
+    /// The number of the batch that comes next: all that needs to be kept to go on from here.
+    pub fn position(&self) -> u64 {
+        self.number
+    }
+
+    fn make_next(&mut self) -> Batch {
+        let number = self.number;
+        let index = self.batches.draw_text(number);
+        let text = &self.batches.texts[index];
+        let (pass, place) =
+            (self.taken[index] / text.layout.batches, self.taken[index] % text.layout.batches);
+        let order = &mut self.orders[index];
+        if order.as_ref().is_none_or(|(of, _)| *of != pass) {
+            let mut columns: Vec<u32> = (0..text.layout.batches as u32).collect();
+            text.order.stream(pass).shuffle(&mut columns);
+            *order = Some((pass, columns));
+        }
+        let column = order.as_ref().expect("just made").1[place as usize];
+        self.number += 1;
+        self.taken[index] += 1;
+        self.batches.make(number, text, u64::from(column))
+    }
+}
+
+impl Iterator for BatchReader {
+    type Item = Batch;
+
+    fn next(&mut self) -> Option<Batch> {
+        Some(self.make_next())
+    }
+}
+
+/// Batches that another thread makes while this one trains.
+#[derive(Debug)]
+pub struct BatchesAhead {
+    receiver: Option<Receiver<Batch>>,
+    maker: Option<JoinHandle<()>>,
+}
+
+impl Iterator for BatchesAhead {
+    type Item = Batch;
+
+    /// There is always a next batch; a fault in the making thread comes through here.
+    fn next(&mut self) -> Option<Batch> {
+        if let Some(batch) = self.receiver.as_ref().and_then(|receiver| receiver.recv().ok()) {
+            return Some(batch);
+        }
+        self.receiver = None;
+        if let Some(Err(fault)) = self.maker.take().map(JoinHandle::join) {
+            std::panic::resume_unwind(fault);
+        }
+        None
+    }
+}
+
+impl Drop for BatchesAhead {
+    fn drop(&mut self) {
+        // Without a receiver the thread stops at its next batch.
+        self.receiver = None;
+        if let Some(maker) = self.maker.take() {
+            let _ = maker.join();
+        }
+    }
+}
+
+/// Held-out text in order, with the same tokens hidden every time, whatever the size of batches.
+/// Nothing is filled up: the last sequence is as long as the text leaves it.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    vocabulary: Arc<Vocabulary>,
+    corpus: Arc<Tokenised>,
+    split: Split,
+    settings: BatchSettings,
+    masks: Chance,
+}
+
+impl Evaluation {
+    /// Fails where nothing was held out.
+    pub fn new(
+        vocabulary: Arc<Vocabulary>,
+        corpus: Arc<Tokenised>,
+        split: Split,
+        settings: BatchSettings,
+    ) -> Result<Self> {
+        settings.check()?;
+        check_corpora(&vocabulary, std::slice::from_ref(&corpus))?;
+        if corpus.tokens(split).is_empty() {
+            return Err(Error::request(
+                format!(
+                    "no sentences of `{}` were held out for {}",
+                    corpus.language_name(),
+                    split.name()
+                ),
+                "hold some out when preparing the corpus",
+            ));
+        }
+        // As in XLM, the masks of evaluation know no seed.
+        Ok(Self { vocabulary, corpus, split, settings, masks: Chance::new(0, "evaluation") })
+    }
+
+    /// All batches, each of up to `settings.sequences` rows.
+    pub fn batches(&self) -> impl Iterator<Item = Batch> + '_ {
+        // As in training, the end of a sentence stands before the first token.
+        let places = self.corpus.tokens(self.split).len() + 1;
+        let rows = places.div_ceil(self.settings.length) as u64;
+        let at_once = self.settings.sequences as u64;
+        (0..rows.div_ceil(at_once)).map(move |number| {
+            self.make(number, number * at_once..rows.min((number + 1) * at_once))
+        })
+    }
+
+    fn make(&self, number: u64, rows: std::ops::Range<u64>) -> Batch {
+        let specials = self.vocabulary.specials();
+        let mut batch = Batch { number, language: self.corpus.language(), ..Batch::default() };
+        for row in rows {
+            let mut chance = self.masks.stream(row);
+            let longest = self.settings.max_tokens.unwrap_or(self.settings.length);
+            for sequence in self.row(row as usize, specials.end).chunks_mut(longest) {
+                let start = batch.tokens.len() as u32;
+                let rate = self.settings.mask.rate;
+                let hidden = hide_for_evaluation(sequence, start, rate, specials.mask, &mut chance);
+                batch.starts.push(start);
+                batch.masked.extend(hidden.positions);
+                batch.targets.extend(hidden.targets);
+                batch.tokens.extend_from_slice(sequence);
+            }
+        }
+        batch.starts.push(batch.tokens.len() as u32);
+        batch
+    }
+
+    fn row(&self, row: usize, end: u32) -> Vec<u32> {
+        let tokens = self.corpus.tokens(self.split);
+        let places =
+            row * self.settings.length..((row + 1) * self.settings.length).min(tokens.len() + 1);
+        places.map(|place| place.checked_sub(1).map_or(end, |before| tokens[before])).collect()
+    }
+}

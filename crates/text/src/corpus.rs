@@ -1,0 +1,627 @@
+//! A language's corpus as sentences: read once, prepared on all threads, duplicates dropped, some
+//! taken, some held out, and handed on in the order of the text, whatever the number of threads.
+//!
+//! Memory is bounded. Text flows in blocks; duplicates are known by 64-bit hashes in two
+//! generations of fixed size; where a choice needs to know the whole corpus (a sample, sentences
+//! held out), the prepared sentences wait in a temporary file while ranks are drawn.
+
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{At, Error, Result};
+use crate::prepare::Preparer;
+use crate::random::Chance;
+use crate::reader::{LineRules, Skipped, Source};
+
+/// Raw text per block: large enough to keep a thread busy, small enough to hold a few.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// How messages call the file in which sentences wait.
+const SPOOL: &str = "temporary file of sentences";
+
+/// Which sentences are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    /// How many, and which; counted before any are held out.
+    pub take: Take,
+    /// Drop sentences that came before. Exact for the last 14 million distinct sentences at
+    /// least; a repeat from farther back may stay, which keeps memory bounded.
+    pub distinct: bool,
+    /// How many of the taken sentences are held out for choosing among models.
+    pub dev: u64,
+    /// How many of the taken sentences are held out for the last word.
+    pub test: u64,
+    /// Decides the sample and what is held out.
+    pub seed: u64,
+}
+
+/// How many sentences of a corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Take {
+    /// Every one.
+    All,
+    /// So many from the start.
+    First(u64),
+    /// So many from anywhere, each as likely as the next, in the order of the text.
+    Sample(u64),
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self { take: Take::All, distinct: false, dev: 0, test: 0, seed: 0 }
+    }
+}
+
+/// What a sentence is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Split {
+    /// To learn from.
+    Train,
+    /// To choose among models by.
+    Dev,
+    /// To report.
+    Test,
+}
+
+impl Split {
+    /// All of them, in order.
+    pub const ALL: [Split; 3] = [Split::Train, Split::Dev, Split::Test];
+
+    /// The split's name, as in file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Split::Train => "train",
+            Split::Dev => "dev",
+            Split::Test => "test",
+        }
+    }
+}
+
+/// A run of prepared sentences.
+#[derive(Debug, Default)]
+pub struct Block {
+    text: String,
+    ends: Vec<(usize, Split)>,
+}
+
+impl Block {
+    /// The sentences in order, each with what it is for.
+    pub fn sentences(&self) -> impl Iterator<Item = (Split, &str)> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(end, split)| {
+            let sentence = &self.text[start..end];
+            start = end;
+            (split, sentence)
+        })
+    }
+
+    fn push(&mut self, sentence: &str, split: Split) {
+        self.text.push_str(sentence);
+        self.ends.push((self.text.len(), split));
+    }
+}
+
+/// What reading a corpus came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Lines that held text.
+    pub lines: u64,
+    /// Sentences found in them.
+    pub sentences: u64,
+    /// Sentences dropped because they came before.
+    pub duplicates: u64,
+    /// Sentences kept to train on, for development, for test.
+    pub kept: [u64; 3],
+    /// What a tolerant reader left out.
+    pub skipped: Skipped,
+}
+
+/// How far reading has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Bytes on disk read so far.
+    pub bytes: u64,
+    /// Bytes on disk in all.
+    pub total: u64,
+}
+
+/// Is told now and then how far reading has come.
+pub type Watch<'a> = &'a mut dyn FnMut(Progress);
+
+/// Takes blocks of sentences, in order.
+pub type Consume<'a> = &'a mut dyn FnMut(&[Block]) -> Result<()>;
+
+/// One language's text with everything that decides which sentences come out of it.
+#[derive(Debug)]
+pub struct Corpus {
+    /// The files.
+    pub source: Source,
+    /// What is done to lines.
+    pub preparer: Preparer,
+    /// What a line may be.
+    pub rules: LineRules,
+    /// Which sentences are wanted.
+    pub selection: Selection,
+}
+
+impl Corpus {
+    /// Hands every wanted sentence to `consume`, in the order of the text.
+    pub fn read(&self, watch: Watch<'_>, consume: Consume<'_>) -> Result<Report> {
+        let report = if self.selection.needs_the_whole() {
+            self.read_twice(watch, consume)?
+        } else {
+            self.read_once(watch, consume)?
+        };
+        if report.kept[0] == 0 {
+            let names: Vec<_> = self.source.names().collect();
+            return Err(Error::request(
+                format!("not one sentence of `{}` in {}", self.source.language(), names.join(", ")),
+                "give files that hold text",
+            ));
+        }
+        Ok(report)
+    }
+
+    /// Draws ranks while the sentences pass into a temporary file, then hands on the chosen ones.
+    fn read_twice(&self, watch: Watch<'_>, consume: Consume<'_>) -> Result<Report> {
+        let mut spool = Spool::new()?;
+        let mut lottery = Lottery::new(self.selection);
+        let total = self.source.size()?;
+        // Each of the two readings is half of the way.
+        let mut first = |at: Progress| watch(Progress { bytes: at.bytes / 2, total });
+        let mut report = self.read_once(&mut first, &mut |blocks| {
+            for (_, sentence) in blocks.iter().flat_map(Block::sentences) {
+                lottery.enter();
+                spool.push(sentence)?;
+            }
+            Ok(())
+        })?;
+        let written = spool.bytes.max(1);
+        let drawn = lottery.draw(self.source.language())?;
+        report.kept = [0; 3];
+        spool.read(&drawn, &mut |blocks, bytes| {
+            report.count_kept(blocks);
+            consume(blocks)?;
+            let share = bytes as f64 / written as f64;
+            watch(Progress { bytes: total / 2 + (share * total as f64 / 2.0) as u64, total });
+            Ok(())
+        })?;
+        Ok(report)
+    }
+
+    fn read_once(&self, watch: Watch<'_>, consume: Consume<'_>) -> Result<Report> {
+        let total = self.source.size()?;
+        let at_once = 2 * rayon::current_num_threads();
+        let mut report = Report::default();
+        let mut filter = Filter::new(self.selection);
+        std::thread::scope(|scope| {
+            let (sender, receiver) = sync_channel(at_once);
+            scope.spawn(|| self.send_lines(sender));
+            while !filter.is_full() {
+                let raw = receive(&receiver, at_once)?;
+                let Some(last) = raw.last() else { break };
+                let bytes = last.bytes;
+                report.skipped = last.skipped;
+                report.lines += raw.iter().map(|raw| raw.ends.len() as u64).sum::<u64>();
+                let hashes = self.selection.distinct;
+                let prepared: Vec<_> =
+                    raw.into_par_iter().map(|raw| raw.prepare(&self.preparer, hashes)).collect();
+                let blocks: Vec<_> =
+                    prepared.into_iter().map(|block| filter.keep(block, &mut report)).collect();
+                report.count_kept(&blocks);
+                consume(&blocks)?;
+                watch(Progress { bytes, total });
+            }
+            // Dropped here, the receiver tells the reading thread to stop.
+            drop(receiver);
+            Ok(report)
+        })
+    }
+
+    /// Reads on its own thread, so that decompression overlaps with everything else.
+    fn send_lines(&self, sender: SyncSender<Result<RawBlock>>) {
+        let mut lines = self.source.lines(self.rules);
+        loop {
+            let mut block = RawBlock::default();
+            let filled = block.fill(&mut lines);
+            let done = filled.as_ref().map_or(true, |more| !more);
+            if sender.send(filled.map(|_| block)).is_err() || done {
+                return;
+            }
+        }
+    }
+}
+
+fn receive(receiver: &Receiver<Result<RawBlock>>, at_most: usize) -> Result<Vec<RawBlock>> {
+    let mut blocks = Vec::new();
+    if let Ok(first) = receiver.recv() {
+        blocks.push(first?);
+        while blocks.len() < at_most {
+            let Ok(next) = receiver.try_recv() else { break };
+            blocks.push(next?);
+        }
+    }
+    Ok(blocks)
+}
+
+/// Lines as they were read.
+#[derive(Default)]
+struct RawBlock {
+    text: String,
+    ends: Vec<usize>,
+    bytes: u64,
+    skipped: Skipped,
+}
+
+impl RawBlock {
+    /// Reads until the block is full; false at the end of the text.
+    fn fill(&mut self, lines: &mut crate::reader::Lines<'_>) -> Result<bool> {
+        let mut more = true;
+        while more && self.text.len() < BLOCK_BYTES {
+            match lines.next_line()? {
+                Some(line) => {
+                    self.text.push_str(line);
+                    self.ends.push(self.text.len());
+                }
+                None => more = false,
+            }
+        }
+        self.bytes = lines.bytes_read();
+        self.skipped = lines.skipped();
+        Ok(more)
+    }
+
+    fn prepare(self, preparer: &Preparer, with_hashes: bool) -> Hashed {
+        let mut hashed = Hashed::default();
+        let mut start = 0;
+        for end in self.ends {
+            preparer.sentences(&self.text[start..end], |sentence| {
+                hashed.block.push(sentence, Split::Train);
+                if with_hashes {
+                    hashed.hashes.push(hash(sentence));
+                }
+            });
+            start = end;
+        }
+        hashed
+    }
+}
+
+/// The first eight bytes of a strong hash: among a hundred million sentences, the chance that any
+/// two differ and look the same is one in four thousand.
+fn hash(sentence: &str) -> u64 {
+    let hash = blake3::hash(sentence.as_bytes());
+    u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight of 32 bytes"))
+}
+
+#[derive(Default)]
+struct Hashed {
+    block: Block,
+    hashes: Vec<u64>,
+}
+
+/// Drops duplicates, and everything after the last sentence wanted.
+struct Filter {
+    seen: Option<Seen>,
+    left: u64,
+}
+
+impl Filter {
+    fn new(selection: Selection) -> Self {
+        let left = if let Take::First(count) = selection.take { count } else { u64::MAX };
+        Self { seen: selection.distinct.then(Seen::default), left }
+    }
+
+    fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    fn keep(&mut self, hashed: Hashed, report: &mut Report) -> Block {
+        report.sentences += hashed.block.ends.len() as u64;
+        if self.seen.is_none() && hashed.block.ends.len() as u64 <= self.left {
+            self.left -= hashed.block.ends.len() as u64;
+            return hashed.block;
+        }
+        let mut kept = Block::default();
+        for (index, (split, sentence)) in hashed.block.sentences().enumerate() {
+            if self.left == 0 {
+                break;
+            }
+            if self.seen.as_mut().is_some_and(|seen| !seen.insert(hashed.hashes[index])) {
+                report.duplicates += 1;
+                continue;
+            }
+            kept.push(sentence, split);
+            self.left -= 1;
+        }
+        kept
+    }
+}
+
+impl Report {
+    fn count_kept(&mut self, blocks: &[Block]) {
+        for &(_, split) in blocks.iter().flat_map(|block| &block.ends) {
+            self.kept[split as usize] += 1;
+        }
+    }
+}
+
+/// Hashes of sentences, in two generations: when the younger is full it becomes the older, and
+/// the older is forgotten.
+#[derive(Default)]
+struct Seen {
+    younger: FxHashSet<u64>,
+    older: FxHashSet<u64>,
+}
+
+/// As many as a hash table of 2^24 places holds before it doubles (150 MB).
+const GENERATION: usize = (1 << 24) / 8 * 7;
+
+impl Seen {
+    /// Whether the sentence is new.
+    fn insert(&mut self, hash: u64) -> bool {
+        if self.older.contains(&hash) || !self.younger.insert(hash) {
+            return false;
+        }
+        if self.younger.len() >= GENERATION {
+            self.older = std::mem::take(&mut self.younger);
+        }
+        true
+    }
+}
+
+impl Selection {
+    fn needs_the_whole(&self) -> bool {
+        matches!(self.take, Take::Sample(_)) || self.dev + self.test > 0
+    }
+}
+
+/// Gives every sentence a rank; the lowest ranks are taken, and of these the lowest held out.
+struct Lottery {
+    selection: Selection,
+    chance: Chance,
+    entered: u64,
+    /// The lowest ranks so far, as many as can matter.
+    lowest: BinaryHeap<u64>,
+    keep: u64,
+}
+
+impl Lottery {
+    fn new(selection: Selection) -> Self {
+        let held_out = selection.dev + selection.test;
+        let keep = match selection.take {
+            Take::Sample(count) => count.max(held_out),
+            _ => held_out,
+        };
+        let chance = Chance::new(selection.seed, "sentences");
+        Self { selection, chance, entered: 0, lowest: BinaryHeap::new(), keep }
+    }
+
+    fn enter(&mut self) {
+        let rank = self.chance.rank(self.entered);
+        self.entered += 1;
+        if (self.lowest.len() as u64) < self.keep {
+            self.lowest.push(rank);
+        } else if let Some(mut highest) = self.lowest.peek_mut()
+            && rank < *highest
+        {
+            *highest = rank;
+        }
+    }
+
+    fn draw(self, language: &str) -> Result<Drawn> {
+        let Selection { take, dev, test, .. } = self.selection;
+        let taken =
+            if let Take::Sample(count) = take { count.min(self.entered) } else { self.entered };
+        if dev + test >= taken {
+            return Err(Error::request(
+                format!("of {taken} sentences of `{language}`, {dev} + {test} are to be held out"),
+                "hold out fewer, take more, or give more text",
+            ));
+        }
+        let ranks = self.lowest.into_sorted_vec();
+        let bound = |count: u64| count.checked_sub(1).map(|last| ranks[last as usize]);
+        let sampled = matches!(take, Take::Sample(_));
+        Ok(Drawn {
+            chance: self.chance,
+            test: bound(test),
+            dev: bound(test + dev),
+            train: if sampled { bound(taken) } else { Some(u64::MAX) },
+        })
+    }
+}
+
+/// The highest rank of each split; no two sentences have the same rank.
+struct Drawn {
+    chance: Chance,
+    test: Option<u64>,
+    dev: Option<u64>,
+    train: Option<u64>,
+}
+
+impl Drawn {
+    fn split(&self, number: u64) -> Option<Split> {
+        let rank = Some(self.chance.rank(number));
+        match () {
+            () if rank <= self.test => Some(Split::Test),
+            () if rank <= self.dev => Some(Split::Dev),
+            () if rank <= self.train => Some(Split::Train),
+            () => None,
+        }
+    }
+}
+
+/// Sentences waiting on disk, a line each, in a file that has no name and goes by itself.
+struct Spool {
+    writer: BufWriter<File>,
+    bytes: u64,
+}
+
+/// Takes blocks that come back from disk, with the bytes read so far.
+type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[Block], u64) -> Result<()>;
+
+impl Spool {
+    fn new() -> Result<Self> {
+        let file = tempfile::tempfile().at(SPOOL, "make (set TMPDIR to a folder with room)")?;
+        Ok(Self { writer: BufWriter::with_capacity(1 << 18, file), bytes: 0 })
+    }
+
+    fn push(&mut self, sentence: &str) -> Result<()> {
+        self.bytes += sentence.len() as u64 + 1;
+        self.writer
+            .write_all(sentence.as_bytes())
+            .and_then(|()| self.writer.write_all(b"\n"))
+            .at(SPOOL, "write (set TMPDIR to a folder with room)")
+    }
+
+    fn read(self, drawn: &Drawn, consume: ConsumeSpooled<'_>) -> Result<()> {
+        let file = self.writer.into_inner().map_err(|error| error.into_error());
+        let mut file = file.at(SPOOL, "write (set TMPDIR to a folder with room)")?;
+        file.rewind().at(SPOOL, "read")?;
+        let mut reader = BufReader::with_capacity(1 << 18, file);
+        let (mut bytes, mut line, mut blocks) = (0, String::new(), vec![Block::default()]);
+        let at_once = 2 * rayon::current_num_threads();
+        for number in 0.. {
+            line.clear();
+            let read = reader.read_line(&mut line).at(SPOOL, "read")?;
+            if read == 0 {
+                break;
+            }
+            bytes += read as u64;
+            let Some(split) = drawn.split(number) else { continue };
+            let block = blocks.last_mut().expect("there is always a block");
+            block.push(line.trim_end_matches('\n'), split);
+            if block.text.len() < BLOCK_BYTES {
+                continue;
+            }
+            if blocks.len() == at_once {
+                consume(&blocks, bytes)?;
+                blocks.clear();
+            }
+            blocks.push(Block::default());
+        }
+        consume(&blocks, bytes)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::HashSet;
+    use std::io::Write;
+
+    use tempfile::NamedTempFile;
+
+    use super::*;
+    use crate::prepare::Preparation;
+
+    /// A corpus of the given lines, which are taken as prepared sentences.
+    pub(crate) fn corpus(
+        language: &str,
+        text: &str,
+        selection: Selection,
+    ) -> (NamedTempFile, Corpus) {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let source = Source::new(language, &[file.path().display().to_string()]).unwrap();
+        let preparer = Preparer::new(language, Preparation::none(), None).unwrap();
+        (file, Corpus { source, preparer, rules: LineRules::default(), selection })
+    }
+
+    fn read(text: &str, selection: Selection) -> Result<(Vec<(Split, String)>, Report)> {
+        let (_file, corpus) = corpus("en", text, selection);
+        let mut sentences = Vec::new();
+        let report = corpus.read(&mut |_| {}, &mut |blocks| {
+            let all = blocks.iter().flat_map(Block::sentences);
+            sentences.extend(all.map(|(split, sentence)| (split, sentence.to_owned())));
+            Ok(())
+        })?;
+        Ok((sentences, report))
+    }
+
+    fn numbered(count: usize) -> String {
+        (0..count).map(|number| format!("sentence {number}\n")).collect()
+    }
+
+    #[test]
+    fn order_is_kept_over_many_blocks() {
+        let text: String = (0..60_000).map(|n| format!("{n} {}\n", "word ".repeat(20))).collect();
+        let (sentences, report) = read(&text, Selection::default()).unwrap();
+        assert_eq!(report.kept, [60_000, 0, 0]);
+        for (number, (_, sentence)) in sentences.iter().enumerate() {
+            assert_eq!(sentence.split(' ').next(), Some(number.to_string().as_str()));
+        }
+    }
+
+    #[test]
+    fn duplicates_go_and_the_first_stays() {
+        let selection = Selection { distinct: true, ..Selection::default() };
+        let (sentences, report) = read("a b\nc\na  b\nd\nc\n", selection).unwrap();
+        let sentences: Vec<_> = sentences.iter().map(|(_, sentence)| sentence.as_str()).collect();
+        assert_eq!(sentences, ["a b", "c", "d"]);
+        assert_eq!((report.sentences, report.duplicates), (5, 2));
+    }
+
+    #[test]
+    fn the_first_are_the_first() {
+        let selection = Selection { take: Take::First(3), ..Selection::default() };
+        let (sentences, _) = read(&numbered(100), selection).unwrap();
+        assert_eq!(sentences.len(), 3);
+        assert_eq!(sentences[2].1, "sentence 2");
+        let selection = Selection { take: Take::First(300), ..selection };
+        assert_eq!(read(&numbered(100), selection).unwrap().0.len(), 100);
+    }
+
+    #[test]
+    fn a_sample_is_exact_seeded_spread_and_in_order() {
+        let sample = |seed| {
+            let selection = Selection { take: Take::Sample(200), seed, ..Selection::default() };
+            let (sentences, report) = read(&numbered(10_000), selection).unwrap();
+            assert_eq!(report.kept, [200, 0, 0]);
+            let number = |text: &str| text[9..].parse::<u64>().unwrap();
+            sentences.iter().map(|(_, text)| number(text)).collect::<Vec<_>>()
+        };
+        let first = sample(1);
+        assert_eq!(first, sample(1));
+        assert_ne!(first, sample(2));
+        assert!(first.is_sorted());
+        let mean = first.iter().sum::<u64>() / 200;
+        assert!((4_000..6_000).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn held_out_sentences_are_nowhere_else() {
+        let selection =
+            Selection { take: Take::Sample(500), dev: 50, test: 70, seed: 3, distinct: true };
+        let text = numbered(1_000) + &numbered(1_000);
+        let (sentences, report) = read(&text, selection).unwrap();
+        assert_eq!(report.kept, [380, 50, 70]);
+        let distinct: HashSet<_> = sentences.iter().map(|(_, sentence)| sentence).collect();
+        assert_eq!(distinct.len(), 500);
+        let error = read(&numbered(100), selection).unwrap_err().to_string();
+        assert!(error.contains("of 100 sentences"), "{error}");
+    }
+
+    #[test]
+    fn nothing_is_found_twice_within_a_generation() {
+        let mut seen = Seen::default();
+        assert!(seen.insert(1) && !seen.insert(1));
+        seen.older = std::mem::take(&mut seen.younger);
+        assert!(!seen.insert(1) && seen.insert(2));
+    }
+
+    #[test]
+    fn an_error_in_the_text_comes_through() {
+        let (file, corpus) = corpus("en", "good\n", Selection::default());
+        std::fs::write(file.path(), b"good\n\xff\n").unwrap();
+        let error = corpus.read(&mut |_| {}, &mut |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains(":2: not UTF-8"), "{error}");
+    }
+}

@@ -1,0 +1,83 @@
+//! What can go wrong with text, said so that a person can mend it: where, what, and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure, with the place it happened and the way out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A line of a file is not what it should be.
+    #[error("{file}:{line}: {reason}; {remedy}")]
+    Line {
+        /// The file's name, or `standard input`.
+        file: String,
+        /// The line's number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+
+    /// A file as a whole is not what it should be.
+    #[error("{file}: {reason}; {remedy}")]
+    File {
+        /// The file's or folder's name.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+
+    /// The operating system refused to read or write.
+    #[error(
+        "{file}: cannot {doing} ({source}); check that the path exists, is readable or writable, and that the disk has room"
+    )]
+    Io {
+        /// The file's or folder's name.
+        file: String,
+        /// What was attempted.
+        doing: &'static str,
+        /// The system's own words.
+        source: io::Error,
+    },
+
+    /// A request that cannot be met whatever the files hold.
+    #[error("{reason}; {remedy}")]
+    Request {
+        /// What does not fit.
+        reason: String,
+        /// What to ask for instead.
+        remedy: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(file: &Path, doing: &'static str, source: io::Error) -> Self {
+        Error::Io { file: file.display().to_string(), doing, source }
+    }
+
+    pub(crate) fn file(file: &Path, reason: impl Into<String>, remedy: &'static str) -> Self {
+        Error::File { file: file.display().to_string(), reason: reason.into(), remedy }
+    }
+
+    pub(crate) fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Error::Request { reason: reason.into(), remedy: remedy.into() }
+    }
+}
+
+/// Lets an operation on the file system end in `.at(path, "read")?`.
+pub(crate) trait At<T> {
+    /// Names the file and what was attempted with it.
+    fn at(self, file: impl Into<PathBuf>, doing: &'static str) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, file: impl Into<PathBuf>, doing: &'static str) -> Result<T> {
+        self.map_err(|source| Error::io(&file.into(), doing, source))
+    }
+}

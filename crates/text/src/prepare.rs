@@ -1,0 +1,391 @@
+//! From a line of raw text to sentences of words: cleaned, split, and cut, one space between any
+//! two words. Vocabularies are learned from this form, and everything that is encoded later must
+//! pass through the same one, so a vocabulary remembers its [`Preparation`].
+//!
+//! Sentences are found by `sentencex`, which knows the abbreviations and quotation marks of some
+//! thirty languages and has a neighbour to fall back on for the rest; plain Unicode rules would
+//! break after every `Mr.`. Chinese words are found by `jieba` in place of the Stanford segmenter
+//! that the papers used; other languages by rules like those of Moses.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use jieba_rs::Jieba;
+use serde::{Deserialize, Serialize};
+use unicode_normalization::{
+    IsNormalized, UnicodeNormalization, char::is_combining_mark, is_nfc_quick,
+};
+
+use crate::error::{At, Error, Result};
+use crate::moses::Moses;
+
+/// The dictionary of `jieba` is large and never changes, so there is one for all.
+static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);
+
+/// Sentences are looked for in so many bytes at a time.
+const LONGEST_PART: usize = 1 << 15;
+
+/// How words are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Words {
+    /// Where the text has spaces: it is cut already, or the vocabulary cuts for itself.
+    Spaces,
+    /// By rules like those of the Moses tokeniser.
+    Moses,
+    /// By dictionary, for Chinese.
+    Jieba,
+}
+
+impl Words {
+    /// What suits a language: `jieba` for Chinese, `Moses` for all others.
+    pub fn for_language(language: &str) -> Self {
+        if is_chinese(language) { Words::Jieba } else { Words::Moses }
+    }
+}
+
+fn is_chinese(language: &str) -> bool {
+    matches!(language.split(['-', '_']).next(), Some("zh" | "cmn"))
+}
+
+/// What is done to text before it is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// Split lines into sentences; otherwise a line is a sentence.
+    pub split: bool,
+    /// How words are told apart.
+    pub words: Words,
+    /// Make all letters small.
+    pub lowercase: bool,
+    /// Take accents off.
+    pub strip_accents: bool,
+    /// Turn traditional Chinese characters into simplified ones, by a table.
+    pub simplify: bool,
+}
+
+impl Preparation {
+    /// Sentences and words as suit the language, letters left as they are.
+    pub fn for_language(language: &str) -> Self {
+        Self {
+            split: true,
+            words: Words::for_language(language),
+            lowercase: false,
+            strip_accents: false,
+            simplify: false,
+        }
+    }
+
+    /// Text that is already one prepared sentence a line.
+    pub fn none() -> Self {
+        Self {
+            split: false,
+            words: Words::Spaces,
+            lowercase: false,
+            strip_accents: false,
+            simplify: false,
+        }
+    }
+}
+
+/// Traditional characters and the simplified ones that stand for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simplified {
+    table: HashMap<char, char>,
+}
+
+impl Simplified {
+    /// Reads a table of two columns, one character each, with a tab between.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).at(path, "read")?;
+        Self::parse(&text, &path.display().to_string())
+    }
+
+    fn parse(text: &str, file: &str) -> Result<Self> {
+        let mut table = HashMap::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let pair = line.split_once('\t').and_then(|(from, to)| Some((one(from)?, one(to)?)));
+            let Some((from, to)) = pair else {
+                return Err(Error::Line {
+                    file: file.to_owned(),
+                    line: number,
+                    reason: "not two single characters with a tab between".into(),
+                    remedy: "write one traditional character, a tab, and its simplified form",
+                });
+            };
+            table.insert(from, to);
+        }
+        Ok(Self { table })
+    }
+
+    /// The table as a file, in order of characters.
+    pub(crate) fn to_text(&self) -> String {
+        let mut pairs: Vec<_> = self.table.iter().collect();
+        pairs.sort();
+        pairs.into_iter().map(|(from, to)| format!("{from}\t{to}\n")).collect()
+    }
+}
+
+/// The only character of a text.
+fn one(text: &str) -> Option<char> {
+    let mut chars = text.trim().chars();
+    let first = chars.next()?;
+    chars.next().is_none().then_some(first)
+}
+
+/// Prepares the text of one language.
+#[derive(Clone, Debug)]
+pub struct Preparer {
+    language: String,
+    preparation: Preparation,
+    moses: Moses,
+    simplified: Option<Arc<Simplified>>,
+}
+
+impl Preparer {
+    /// Fails where characters are to be simplified and no table is given.
+    pub fn new(
+        language: &str,
+        preparation: Preparation,
+        simplified: Option<Arc<Simplified>>,
+    ) -> Result<Self> {
+        if preparation.simplify && simplified.is_none() {
+            return Err(Error::request(
+                format!("`{language}` is to be simplified, but there is no table to do it by"),
+                "give a file of two columns: traditional character, tab, simplified character",
+            ));
+        }
+        let simplified = simplified.filter(|_| preparation.simplify);
+        let moses = Moses::new(language);
+        Ok(Self { language: language.to_owned(), preparation, moses, simplified })
+    }
+
+    /// The language's name.
+    pub fn language(&self) -> &str {
+        &self.language
+    }
+
+    /// What is done.
+    pub fn preparation(&self) -> Preparation {
+        self.preparation
+    }
+
+    /// The table by which characters are simplified, where they are.
+    pub fn simplified(&self) -> Option<&Simplified> {
+        self.simplified.as_deref()
+    }
+
+    /// Hands on each sentence of a line, prepared. Sentences without a word are passed over.
+    pub fn sentences(&self, line: &str, mut each: impl FnMut(&str)) {
+        let mut prepared = String::new();
+        let mut hand_on = |sentence: &str| {
+            prepared.clear();
+            self.prepare(sentence, &mut prepared);
+            if !prepared.is_empty() {
+                each(&prepared);
+            }
+        };
+        if self.preparation.split {
+            for part in parts(line) {
+                sentencex::segment(&self.language, part).into_iter().for_each(&mut hand_on);
+            }
+        } else {
+            hand_on(line);
+        }
+    }
+
+    /// Appends the words of one sentence to `out`, which must be empty, a space between any two.
+    pub fn prepare(&self, sentence: &str, out: &mut String) {
+        let mut text = self.clean(sentence);
+        if self.preparation.strip_accents {
+            text = text.nfd().filter(|&c| !is_combining_mark(c)).nfc().collect();
+        }
+        if self.preparation.lowercase {
+            text = text.to_lowercase();
+        }
+        match self.preparation.words {
+            Words::Moses => self.moses.cut(&text, out),
+            Words::Jieba => join(JIEBA.cut(&text, true).iter().map(|token| token.word), out),
+            Words::Spaces => join(text.split_whitespace(), out),
+        }
+    }
+
+    /// Composes characters, drops what cannot be seen, simplifies, and (where we cut words
+    /// ourselves) writes punctuation in one way, as the papers' pipeline does: otherwise the
+    /// same comma would be a different token in every script.
+    fn clean(&self, sentence: &str) -> String {
+        let mut text = String::with_capacity(sentence.len());
+        let uniform = self.preparation.words != Words::Spaces;
+        let mut push = |c: char| {
+            let c = match &self.simplified {
+                Some(simplified) => simplified.table.get(&c).copied().unwrap_or(c),
+                None => c,
+            };
+            match c {
+                c if c.is_whitespace() => text.push(' '),
+                c if is_unseen(c) => {}
+                c if uniform && !c.is_ascii() => push_uniform(c, &mut text),
+                c => text.push(c),
+            }
+        };
+        if sentence.is_ascii() || is_nfc_quick(sentence.chars()) == IsNormalized::Yes {
+            sentence.chars().for_each(&mut push);
+        } else {
+            sentence.nfc().for_each(&mut push);
+        }
+        text
+    }
+}
+
+/// Cuts a line that is no paragraph any more at a space now and then: where quotation marks open
+/// and never close, the time to find sentences grows with the square of the length.
+fn parts(mut line: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        if line.is_empty() {
+            return None;
+        }
+        let end = line.floor_char_boundary(LONGEST_PART);
+        let at = match line[..end].rfind(' ') {
+            Some(space) if space > 0 && end < line.len() => space,
+            _ => end,
+        };
+        let (part, rest) = line.split_at(at);
+        line = rest;
+        Some(part)
+    })
+}
+
+/// Control characters and marks of layout. The two joiners stay: in Persian and in Indic scripts
+/// they change what a word looks like.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fffd}')
+}
+
+/// Writes typographic, wide and ideographic punctuation as plain.
+fn push_uniform(c: char, text: &mut String) {
+    let plain = match c {
+        '’' | '‘' | '‚' | '‛' | '´' | '′' => '\'',
+        '“' | '”' | '„' | '‟' | '«' | '»' | '「' | '」' | '『' | '』' | '《' | '》' | '〈'
+        | '〉' | '″' => '"',
+        '–' | '‐' | '‑' | '−' => '-',
+        '。' | '．' => '.',
+        '、' => ',',
+        '【' | '〔' => '[',
+        '】' | '〕' => ']',
+        '—' | '―' => return text.push_str(" - "),
+        '…' => return text.push_str("..."),
+        // The wide forms repeat ASCII, in its order.
+        '！'..='～' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        c => c,
+    };
+    text.push(plain);
+}
+
+fn join<'a>(words: impl Iterator<Item = &'a str>, out: &mut String) {
+    for word in words.map(str::trim).filter(|word| !word.is_empty()) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn prepare(language: &str, change: impl Fn(&mut Preparation), line: &str) -> Vec<String> {
+        let mut preparation = Preparation::for_language(language);
+        change(&mut preparation);
+        let table = Simplified::parse("國\t国\n", "table").unwrap();
+        let preparer = Preparer::new(language, preparation, Some(Arc::new(table))).unwrap();
+        let mut sentences = Vec::new();
+        preparer.sentences(line, |sentence| sentences.push(sentence.to_owned()));
+        sentences
+    }
+
+    #[test]
+    fn a_paragraph_becomes_sentences_of_words() {
+        let line =
+            "Mr. Smith, of course, went home. \u{201c}Why?\u{201d} I don\u{2019}t know\u{2026}";
+        let sentences = prepare("en", |_| {}, line);
+        assert_eq!(sentences[0], "Mr. Smith , of course , went home .");
+        assert_eq!(sentences.join(" ").split(' ').next_back(), Some("..."));
+        assert!(sentences.len() >= 2, "{sentences:?}");
+        let whole = prepare("en", |preparation| preparation.split = false, line);
+        assert_eq!(whole.len(), 1);
+    }
+
+    #[test]
+    fn chinese_is_cut_by_dictionary_and_simplified() {
+        assert_eq!(
+            prepare(
+                "zh",
+                |preparation| preparation.simplify = true,
+                "我來到中國北京。今天天氣好！"
+            ),
+            ["我來 到 中国 北京 .", "今天 天氣 好 !"]
+        );
+    }
+
+    #[test]
+    fn letters_are_lowered_and_accents_taken_off() {
+        let all = |preparation: &mut Preparation| {
+            preparation.lowercase = true;
+            preparation.strip_accents = true;
+        };
+        assert_eq!(prepare("fr", all, "L'ÉTÉ, ça ira"), ["l' ete , ca ira"]);
+        assert_eq!(prepare("ru", all, "Мой Ёж"), ["мои еж"]);
+    }
+
+    #[test]
+    fn composed_and_decomposed_letters_are_one() {
+        let none = |preparation: &mut Preparation| *preparation = Preparation::none();
+        assert_eq!(prepare("fr", none, "e\u{301}te\u{301} \u{200b}x\u{7}"), ["été x"]);
+    }
+
+    #[test]
+    fn a_line_of_any_length_is_split_in_linear_time() {
+        let line = "“é ".repeat(100_000);
+        let parts: Vec<_> = parts(&line).collect();
+        assert_eq!(parts.concat(), line);
+        assert!(parts.iter().all(|part| part.len() <= LONGEST_PART));
+        assert_eq!(super::parts("é").collect::<Vec<_>>(), ["é"]);
+        let unbroken = "é".repeat(LONGEST_PART);
+        assert_eq!(super::parts(&unbroken).count(), 2);
+        let words: Vec<_> = prepare("en", |_| {}, &line).concat().matches('é').map(drop).collect();
+        assert_eq!(words.len(), 100_000);
+    }
+
+    #[test]
+    fn a_bad_table_is_an_error_with_its_line() {
+        let error = Simplified::parse("國\t国\n國国\n", "t.tsv").unwrap_err().to_string();
+        assert!(error.starts_with("t.tsv:2: not two single characters"), "{error}");
+        let mut preparation = Preparation::for_language("zh");
+        preparation.simplify = true;
+        assert!(Preparer::new("zh", preparation, None).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn any_line_is_prepared_into_words_with_single_spaces(
+            line in "\\PC{0,60}|[.'\"“”«»,\\- A-Za-z0-9。！（）？…\u{301}\u{0}-\u{1f}]{0,60}",
+            language in prop_oneof![Just("en"), Just("fr"), Just("ru"), Just("zh"), Just("xx")],
+        ) {
+            for sentence in prepare(language, |_| {}, &line) {
+                prop_assert!(sentence.split(' ').all(|word| !word.is_empty()), "{sentence:?}");
+                let others = |c: char| c.is_whitespace() && c != ' ';
+                prop_assert!(!sentence.contains(others), "{sentence:?}");
+            }
+        }
+    }
+}

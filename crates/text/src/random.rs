@@ -1,0 +1,135 @@
+//! Chance that can be asked for by number: stream `n` of a seed is the same whoever asks, in
+//! whatever order, on however many threads. This is what makes a batch computable without
+//! replaying the ones before it.
+//!
+//! ChaCha8 is the source because its output is fixed by a published standard; the few
+//! distributions are written out here, so that an upgrade of a library cannot move an experiment.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// A family of random streams, one for each number.
+#[derive(Clone, Debug)]
+pub struct Chance {
+    key: [u8; 32],
+}
+
+impl Chance {
+    /// The family that belongs to a seed and a purpose; different purposes share nothing.
+    pub fn new(seed: u64, purpose: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(purpose.as_bytes()).update(&seed.to_le_bytes());
+        Self { key: *hasher.finalize().as_bytes() }
+    }
+
+    /// The stream of this number.
+    pub fn stream(&self, number: u64) -> Stream {
+        let mut generator = ChaCha8Rng::from_seed(self.key);
+        generator.set_stream(number);
+        Stream(generator)
+    }
+
+    /// A scrambled rank for an item: no two items of a family have the same one.
+    pub fn rank(&self, item: u64) -> u64 {
+        let word = |at: usize| {
+            u64::from_le_bytes(self.key[at..at + 8].try_into().expect("eight bytes of a key"))
+        };
+        // Each step is invertible, so the whole is a permutation of the 64-bit numbers.
+        let mut x = item.wrapping_add(word(0));
+        for at in [8, 16, 24] {
+            x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            x = (x ^ (x >> 31)).wrapping_add(word(at));
+        }
+        x
+    }
+
+    /// One number in `[0, 1)` for each item, without opening a stream.
+    pub fn unit(&self, item: u64) -> f64 {
+        to_unit(self.rank(item))
+    }
+}
+
+/// One stream of random numbers.
+#[derive(Clone, Debug)]
+pub struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// Uniform in `[0, 1)`.
+    pub fn unit(&mut self) -> f64 {
+        to_unit(self.0.next_u64())
+    }
+
+    /// Uniform in `0..bound`; `bound` must not be zero.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        debug_assert!(bound > 0);
+        // The draws that would make the low numbers likelier are thrown back.
+        loop {
+            let product = u128::from(self.0.next_u64()) * u128::from(bound);
+            if product as u64 >= bound.wrapping_neg() % bound {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+
+    /// Puts the items in random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+/// The top 53 bits as a fraction: every value is exact.
+fn to_unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_known_by_its_number_alone() {
+        let chance = Chance::new(7, "test");
+        let draw = |number| chance.stream(number).below(1 << 40);
+        let forwards: Vec<_> = (0..50).map(draw).collect();
+        let mut backwards: Vec<_> = (0..50).rev().map(draw).collect();
+        backwards.reverse();
+        assert_eq!(forwards, backwards);
+        assert_ne!(forwards[0], forwards[1]);
+        assert_ne!(draw(0), Chance::new(8, "test").stream(0).below(1 << 40));
+        assert_ne!(draw(0), Chance::new(7, "other").stream(0).below(1 << 40));
+    }
+
+    #[test]
+    fn numbers_below_a_bound_are_uniform() {
+        let mut stream = Chance::new(1, "uniform").stream(0);
+        let mut seen = [0u32; 7];
+        for _ in 0..70_000 {
+            seen[stream.below(7) as usize] += 1;
+        }
+        // Five standard deviations of a binomial with p = 1/7.
+        assert!(seen.iter().all(|&count| count.abs_diff(10_000) < 470), "{seen:?}");
+    }
+
+    #[test]
+    fn ranks_are_a_permutation_and_fill_the_range() {
+        let chance = Chance::new(3, "rank");
+        let mut ranks: Vec<_> = (0..100_000).map(|item| chance.rank(item)).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        assert_eq!(ranks.len(), 100_000);
+        let mean = (0..100_000).map(|item| chance.unit(item)).sum::<f64>() / 1e5;
+        assert!((mean - 0.5).abs() < 0.005, "{mean}");
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_item() {
+        let mut items: Vec<u32> = (0..100).collect();
+        Chance::new(5, "shuffle").stream(1).shuffle(&mut items);
+        assert_ne!(items, (0..100).collect::<Vec<_>>());
+        items.sort_unstable();
+        assert_eq!(items, (0..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,486 @@
+//! Lines of UTF-8 text from plain, gzip or zstd files, one or many, or standard input, holding
+//! never more than one line and one buffer in memory.
+//!
+//! Compression is told by a file's first bytes, not by its name, so that standard input and
+//! oddly named files work too.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::error::{At, Error, Result};
+
+/// How a file or standard input is called in messages.
+const STANDARD_INPUT: &str = "standard input";
+
+/// One language's text: the files that hold it, in the order in which they are read.
+#[derive(Debug)]
+pub struct Source {
+    language: String,
+    files: Vec<NamedFile>,
+}
+
+#[derive(Debug)]
+struct NamedFile {
+    path: PathBuf,
+    name: String,
+    /// Standard input can be read once only, so it lies in a file that goes when this does.
+    _spooled: Option<NamedTempFile>,
+}
+
+impl Source {
+    /// Finds the files behind paths and globs; `-` stands for standard input.
+    pub fn new(language: &str, patterns: &[String]) -> Result<Self> {
+        let mut files = Vec::new();
+        for pattern in patterns {
+            match pattern.as_str() {
+                "-" => files.push(spool_standard_input()?),
+                pattern => files.extend(find(pattern)?),
+            }
+        }
+        if files.is_empty() {
+            let remedy = format!("give at least one file, as {language}=FILE");
+            return Err(Error::request(format!("no text for language `{language}`"), remedy));
+        }
+        Ok(Self { language: language.to_owned(), files })
+    }
+
+    /// The language that the text is in.
+    pub fn language(&self) -> &str {
+        &self.language
+    }
+
+    /// The names of the files.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.name.as_str())
+    }
+
+    /// Bytes on disk, compressed as they are.
+    pub fn size(&self) -> Result<u64> {
+        let size = |file: &NamedFile| Ok(file.path.metadata().at(&file.name, "look at")?.len());
+        self.files.iter().map(size).sum()
+    }
+
+    /// A hash of every byte of every file. Names and dates do not count: the same text copied
+    /// elsewhere is the same text.
+    pub fn fingerprint(&self) -> Result<blake3::Hash> {
+        let mut whole = blake3::Hasher::new();
+        for file in &self.files {
+            let mut hasher = blake3::Hasher::new();
+            let opened = File::open(&file.path).at(&file.name, "open")?;
+            hasher.update_reader(opened).at(&file.name, "read")?;
+            whole.update(hasher.finalize().as_bytes());
+        }
+        Ok(whole.finalize())
+    }
+
+    /// Starts reading from the first line of the first file.
+    pub fn lines(&self, rules: LineRules) -> Lines<'_> {
+        Lines {
+            files: self.files.iter(),
+            current: None,
+            rules,
+            line: Vec::new(),
+            skipped: Skipped::default(),
+            bytes: Arc::default(),
+        }
+    }
+}
+
+fn find(pattern: &str) -> Result<Vec<NamedFile>> {
+    let named = |path: PathBuf| {
+        let name = path.display().to_string();
+        NamedFile { path, name, _spooled: None }
+    };
+    // A name that exists is that file, even if it holds a character that a glob would interpret.
+    if Path::new(pattern).is_file() {
+        return Ok(vec![named(pattern.into())]);
+    }
+    let matches = glob::glob(pattern).map_err(|error| {
+        Error::request(
+            format!("`{pattern}`: {error}"),
+            "quote `[`, `*` and `?` or mend the pattern",
+        )
+    })?;
+    let mut found = Vec::new();
+    for path in matches {
+        let path = path.map_err(|error| Error::io(Path::new(pattern), "list", error.into()))?;
+        if path.is_file() {
+            found.push(named(path));
+        }
+    }
+    if found.is_empty() {
+        let remedy = "check the path, and quote a glob so that the shell leaves it alone";
+        return Err(Error::file(Path::new(pattern), "no such file, and no file matches", remedy));
+    }
+    Ok(found)
+}
+
+fn spool_standard_input() -> Result<NamedFile> {
+    let mut file = NamedTempFile::new().at(STANDARD_INPUT, "make a temporary file for")?;
+    io::copy(&mut io::stdin().lock(), &mut file).at(STANDARD_INPUT, "copy to a temporary file")?;
+    Ok(NamedFile {
+        path: file.path().to_owned(),
+        name: STANDARD_INPUT.to_owned(),
+        _spooled: Some(file),
+    })
+}
+
+/// What a line may be, and what becomes of one that is not.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct LineRules {
+    /// The longest line that is read, in bytes.
+    pub longest: usize,
+    /// Count and skip bad lines and empty files rather than stop.
+    pub tolerant: bool,
+}
+
+impl Default for LineRules {
+    fn default() -> Self {
+        Self { longest: 1 << 20, tolerant: false }
+    }
+}
+
+/// What a tolerant reader left out.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Skipped {
+    /// Lines that are not UTF-8.
+    pub invalid: u64,
+    /// Lines longer than allowed.
+    pub too_long: u64,
+    /// Files without a single line of text.
+    pub empty_files: u64,
+}
+
+impl Skipped {
+    /// How many things were left out in all.
+    pub fn total(&self) -> u64 {
+        self.invalid + self.too_long + self.empty_files
+    }
+}
+
+/// Reads line after line. Blank lines are passed over, as they only separate paragraphs.
+pub struct Lines<'a> {
+    files: std::slice::Iter<'a, NamedFile>,
+    current: Option<Open<'a>>,
+    rules: LineRules,
+    line: Vec<u8>,
+    skipped: Skipped,
+    bytes: Arc<AtomicU64>,
+}
+
+struct Open<'a> {
+    name: &'a str,
+    reader: Box<dyn BufRead + Send>,
+    number: u64,
+    holds_text: bool,
+}
+
+/// What was found where a line should be.
+enum Taken {
+    Line,
+    TooLong,
+    End,
+}
+
+impl Lines<'_> {
+    /// The next line that holds text, without its end.
+    pub fn next_line(&mut self) -> Result<Option<&str>> {
+        loop {
+            if self.current.is_none() && !self.open_next()? {
+                return Ok(None);
+            }
+            let open = self.current.as_mut().expect("a file was just opened");
+            open.number += 1;
+            let taken = take_line(&mut *open.reader, &mut self.line, self.rules.longest)
+                .at(open.name, "read on, for it is cut short or damaged,")?;
+            match taken {
+                Taken::End => self.close()?,
+                Taken::TooLong => self.refuse_long()?,
+                Taken::Line if self.judge_line()? => break,
+                Taken::Line => {}
+            }
+        }
+        let text = std::str::from_utf8(&self.line).expect("just judged to be UTF-8");
+        Ok(Some(trim_line(text)))
+    }
+
+    /// The number of the line last read, in its file.
+    pub fn number(&self) -> u64 {
+        self.current.as_ref().map_or(0, |open| open.number)
+    }
+
+    /// What was left out so far.
+    pub fn skipped(&self) -> Skipped {
+        self.skipped
+    }
+
+    /// Bytes on disk read so far; the counter can be watched from elsewhere.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn open_next(&mut self) -> Result<bool> {
+        let Some(file) = self.files.next() else { return Ok(false) };
+        let opened = File::open(&file.path).at(&file.name, "open")?;
+        let counted = Counted { inner: opened, bytes: Arc::clone(&self.bytes) };
+        let reader =
+            decompress(BufReader::with_capacity(1 << 16, counted)).at(&file.name, "read")?;
+        self.current = Some(Open { name: &file.name, reader, number: 0, holds_text: false });
+        Ok(true)
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(open) = self.current.take() else { return Ok(()) };
+        if open.holds_text {
+            return Ok(());
+        }
+        if !self.rules.tolerant {
+            let remedy = "leave the file out, or ask for the tolerant mode to skip it";
+            return Err(Error::file(Path::new(open.name), "holds no text", remedy));
+        }
+        self.skipped.empty_files += 1;
+        Ok(())
+    }
+
+    /// Whether the line in hand holds text; a line that is not UTF-8 is an error or is counted.
+    fn judge_line(&mut self) -> Result<bool> {
+        let open = self.current.as_mut().expect("a line comes from an open file");
+        match std::str::from_utf8(&self.line) {
+            Ok(text) => {
+                let text = trim_line(text);
+                open.holds_text |= !text.is_empty();
+                Ok(!text.is_empty())
+            }
+            Err(error) => {
+                let reason = format!("not UTF-8 at byte {}", error.valid_up_to() + 1);
+                self.refuse(reason, "convert the file (`iconv -t UTF-8`), or ask for the tolerant mode to skip such lines")?;
+                self.skipped.invalid += 1;
+                Ok(false)
+            }
+        }
+    }
+
+    fn refuse_long(&mut self) -> Result<()> {
+        let reason = format!("a line longer than {} bytes", self.rules.longest);
+        self.refuse(reason, "break the line up, raise the longest line allowed, or ask for the tolerant mode to skip it")?;
+        self.skipped.too_long += 1;
+        Ok(())
+    }
+
+    fn refuse(&mut self, reason: String, remedy: &'static str) -> Result<()> {
+        let open = self.current.as_mut().expect("a line comes from an open file");
+        open.holds_text = true;
+        if self.rules.tolerant {
+            return Ok(());
+        }
+        Err(Error::Line { file: open.name.to_owned(), line: open.number, reason, remedy })
+    }
+}
+
+/// Takes the byte-order mark and white space off, as neither is text.
+fn trim_line(text: &str) -> &str {
+    text.trim_start_matches('\u{feff}').trim()
+}
+
+/// Reads up to the next line feed. Of a line that is too long, the rest is passed over without
+/// being kept.
+fn take_line(reader: &mut dyn BufRead, line: &mut Vec<u8>, longest: usize) -> io::Result<Taken> {
+    line.clear();
+    let (mut started, mut too_long) = (false, false);
+    loop {
+        let buffer = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            buffer => buffer?,
+        };
+        if buffer.is_empty() {
+            break;
+        }
+        started = true;
+        let feed = memchr::memchr(b'\n', buffer);
+        let piece = &buffer[..feed.unwrap_or(buffer.len())];
+        too_long |= line.len() + piece.len() > longest;
+        if !too_long {
+            line.extend_from_slice(piece);
+        }
+        let used = piece.len() + usize::from(feed.is_some());
+        reader.consume(used);
+        if feed.is_some() {
+            break;
+        }
+    }
+    Ok(match (started, too_long) {
+        (false, _) => Taken::End,
+        (true, true) => Taken::TooLong,
+        (true, false) => Taken::Line,
+    })
+}
+
+fn decompress<R: BufRead + Send + 'static>(mut reader: R) -> io::Result<Box<dyn BufRead + Send>> {
+    let start = reader.fill_buf()?;
+    let decoder: Box<dyn Read + Send> = if start.starts_with(&[0x1f, 0x8b]) {
+        Box::new(MultiGzDecoder::new(reader))
+    } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Box::new(zstd::stream::read::Decoder::with_buffer(reader)?)
+    } else {
+        return Ok(Box::new(reader));
+    };
+    Ok(Box::new(BufReader::with_capacity(1 << 17, decoder)))
+}
+
+/// Counts what passes, so that progress is known even through a decompressor.
+struct Counted<R> {
+    inner: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file(bytes: &[u8]) -> NamedTempFile {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    fn read(bytes: &[u8], rules: LineRules) -> Result<(Vec<String>, Skipped)> {
+        let file = file(bytes);
+        let source = Source::new("en", &[file.path().display().to_string()])?;
+        let mut lines = source.lines(rules);
+        let mut read = Vec::new();
+        while let Some(line) = lines.next_line()? {
+            read.push(line.to_owned());
+        }
+        Ok((read, lines.skipped()))
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    const TOLERANT: LineRules = LineRules { longest: 64, tolerant: true };
+
+    #[test]
+    fn every_compression_reads_the_same() {
+        let text = "\u{feff}one\r\n\n  two  \nthree".as_bytes();
+        let expected = vec!["one".to_owned(), "two".to_owned(), "three".to_owned()];
+        let mut two_members = gzip(text);
+        two_members.extend(gzip(b"\nfour\n"));
+        assert_eq!(read(text, LineRules::default()).unwrap().0, expected);
+        assert_eq!(read(&gzip(text), LineRules::default()).unwrap().0, expected);
+        let zstd = zstd::encode_all(text, 1).unwrap();
+        assert_eq!(read(&zstd, LineRules::default()).unwrap().0, expected);
+        assert_eq!(read(&two_members, LineRules::default()).unwrap().0[3], "four");
+    }
+
+    #[test]
+    fn bad_lines_are_named_or_counted() {
+        let text = b"good\nbad \xff\nfine\n";
+        let error = read(text, LineRules::default()).unwrap_err().to_string();
+        assert!(error.contains(":2: not UTF-8 at byte 5"), "{error}");
+        let (lines, skipped) = read(text, TOLERANT).unwrap();
+        assert_eq!(lines, ["good", "fine"]);
+        assert_eq!(skipped, Skipped { invalid: 1, ..Skipped::default() });
+    }
+
+    #[test]
+    fn a_long_line_is_refused_without_being_held() {
+        let mut text = vec![b'x'; 10 << 20];
+        text.extend_from_slice(b"\nshort\n");
+        let error = read(&text, LineRules::default()).unwrap_err().to_string();
+        assert!(error.contains(":1: a line longer than 1048576 bytes"), "{error}");
+
+        let file = file(&text);
+        let source = Source::new("en", &[file.path().display().to_string()]).unwrap();
+        let mut lines = source.lines(LineRules { tolerant: true, ..LineRules::default() });
+        assert_eq!(lines.next_line().unwrap(), Some("short"));
+        assert_eq!(lines.skipped().too_long, 1);
+        assert!(lines.line.capacity() <= 2 << 20, "held {}", lines.line.capacity());
+    }
+
+    #[test]
+    fn an_empty_file_and_a_missing_one_are_errors() {
+        let error = read(b"\n \n", LineRules::default()).unwrap_err().to_string();
+        assert!(error.contains("holds no text"), "{error}");
+        assert_eq!(read(b"", TOLERANT).unwrap().1.empty_files, 1);
+        let error = Source::new("en", &["no/such*file".into()]).unwrap_err().to_string();
+        assert!(error.contains("no/such*file"), "{error}");
+        assert!(Source::new("en", &[]).unwrap_err().to_string().contains("`en`"));
+    }
+
+    #[test]
+    fn a_cut_archive_is_an_error() {
+        let whole = gzip("many different words in a row, so that it is cut within".as_bytes());
+        let error = read(&whole[..whole.len() / 2], LineRules::default()).unwrap_err().to_string();
+        assert!(error.contains("cut short"), "{error}");
+    }
+
+    #[test]
+    fn globs_read_in_order_and_fingerprints_follow_content() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [("b.txt", "second\n"), ("a.txt", "first\n")] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        let glob = folder.path().join("*.txt").display().to_string();
+        let source = Source::new("en", &[glob]).unwrap();
+        let mut lines = source.lines(LineRules::default());
+        assert_eq!(lines.next_line().unwrap(), Some("first"));
+        assert_eq!(lines.next_line().unwrap(), Some("second"));
+        let before = source.fingerprint().unwrap();
+        assert_eq!(before, source.fingerprint().unwrap());
+        std::fs::write(folder.path().join("b.txt"), "changed\n").unwrap();
+        assert_ne!(before, source.fingerprint().unwrap());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn any_bytes_are_read_or_counted(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+            // Bytes that happen to start like an archive are damaged archives: an error, no panic.
+            if let Ok((lines, skipped)) = read(&bytes, TOLERANT) {
+                let expected = bytes.split(|&byte| byte == b'\n');
+                let expected: Vec<_> = expected
+                    .filter(|line| line.len() <= TOLERANT.longest)
+                    .filter_map(|line| std::str::from_utf8(line).ok())
+                    .map(trim_line)
+                    .filter(|line| !line.is_empty())
+                    .collect();
+                prop_assert_eq!(&lines, &expected);
+                let bad = bytes.split(|&byte| byte == b'\n').filter(|line| {
+                    line.len() > TOLERANT.longest || std::str::from_utf8(line).is_err()
+                });
+                prop_assert_eq!(skipped.invalid + skipped.too_long, bad.count() as u64);
+            }
+            let _ = read(&bytes, LineRules::default());
+        }
+
+        #[test]
+        fn any_text_survives_compression(text in "\\PC{0,80}(\n\\PC{0,80}){0,5}") {
+            let plain = read(text.as_bytes(), LineRules { tolerant: true, ..LineRules::default() });
+            let packed = read(&gzip(text.as_bytes()), LineRules { tolerant: true, ..LineRules::default() });
+            prop_assert_eq!(plain.unwrap().0, packed.unwrap().0);
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Tokenised corpora on disk: built once, found again by what they were made from, and mapped
+//! into memory rather than read.
+//!
+//! A corpus is a folder: `train.bin`, `dev.bin` and `test.bin` hold token ids as little-endian
+//! 32-bit numbers, each sentence followed by the end-of-sentence id; `counts.bin` holds how often
+//! each id occurs in the training part; `corpus.json` says what it all is. Its name holds a hash
+//! of the text, the vocabulary and the settings, so that a change in any of them makes another.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::{Block, Corpus, Report, Selection, Split, Watch};
+use crate::error::{At, Error, Result};
+use crate::prepare::Preparation;
+use crate::reader::LineRules;
+use crate::vocabulary::{Encoder, Vocabulary};
+use crate::whole::{NewFolder, close};
+
+const MANIFEST: &str = "corpus.json";
+const COUNTS: &str = "counts.bin";
+const FORMAT: u32 = 1;
+const PREPARE_ANEW: &str = "remove the folder and prepare the corpus anew";
+
+#[cfg(target_endian = "big")]
+compile_error!("token files are little-endian and are mapped as they are");
+
+/// What a tokenised corpus was made from: equal values, equal tokens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Origin {
+    format: u32,
+    language: String,
+    text: String,
+    vocabulary: String,
+    preparation: Preparation,
+    rules: LineRules,
+    selection: Selection,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Manifest {
+    origin: Origin,
+    report: Report,
+    /// Tokens to train on, for development, for test.
+    tokens: [u64; 3],
+    /// Hashes of the three files.
+    hashes: [String; 3],
+}
+
+/// A corpus as token ids, mapped from disk.
+#[derive(Debug)]
+pub struct Tokenised {
+    folder: PathBuf,
+    manifest: Manifest,
+    language: usize,
+    splits: [Mapped; 3],
+    counts: Vec<u64>,
+}
+
+impl Tokenised {
+    /// Finds the corpus under `shelf`, or tokenises it there. The flag says whether it was found.
+    pub fn prepare(
+        corpus: &Corpus,
+        vocabulary: &Vocabulary,
+        shelf: &Path,
+        watch: Watch<'_>,
+    ) -> Result<(Self, bool)> {
+        let language = vocabulary.language(corpus.source.language())?;
+        check_preparation(corpus, vocabulary.preparer(language).preparation())?;
+        let origin = Origin {
+            format: FORMAT,
+            language: corpus.source.language().to_owned(),
+            text: corpus.source.fingerprint()?.to_hex().to_string(),
+            vocabulary: vocabulary.fingerprint().to_owned(),
+            preparation: corpus.preparer.preparation(),
+            rules: corpus.rules,
+            selection: corpus.selection,
+        };
+        let folder = shelf.join(origin.folder_name());
+        let found = folder.join(MANIFEST).is_file();
+        if !found {
+            write(corpus, vocabulary, language, origin, &folder, watch)?;
+        }
+        Ok((Self::open(&folder, vocabulary)?, found))
+    }
+
+    /// Maps a corpus that was tokenised with this vocabulary, and refuses any other.
+    pub fn open(folder: &Path, vocabulary: &Vocabulary) -> Result<Self> {
+        let path = folder.join(MANIFEST);
+        let text = std::fs::read_to_string(&path).at(&path, "read the corpus's manifest")?;
+        let manifest: Manifest = serde_json::from_str(&text)
+            .map_err(|error| Error::file(&path, error.to_string(), PREPARE_ANEW))?;
+        if manifest.origin.format != FORMAT {
+            let reason = format!("is of format {}, not {FORMAT}", manifest.origin.format);
+            return Err(Error::file(&path, reason, PREPARE_ANEW));
+        }
+        let what = format!("the corpus {}", folder.display());
+        vocabulary.check_fingerprint(&manifest.origin.vocabulary, &what)?;
+        let language = vocabulary.language(&manifest.origin.language)?;
+        let map = |split: Split| {
+            let path = folder.join(file_name(split));
+            Mapped::open(&path, manifest.tokens[split as usize])
+        };
+        let splits = [map(Split::Train)?, map(Split::Dev)?, map(Split::Test)?];
+        let counts = read_counts(&folder.join(COUNTS), vocabulary.len())?;
+        Ok(Self { folder: folder.to_owned(), manifest, language, splits, counts })
+    }
+
+    /// Reads every byte, and refuses a corpus that was damaged since it was written.
+    pub fn verify(&self) -> Result<()> {
+        for split in Split::ALL {
+            let bytes = bytemuck::cast_slice(self.tokens(split));
+            if blake3::hash(bytes).to_hex().as_str() != self.manifest.hashes[split as usize] {
+                let path = self.folder.join(file_name(split));
+                return Err(Error::file(&path, "was changed since it was written", PREPARE_ANEW));
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder it lies in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The language's index in the vocabulary.
+    pub fn language(&self) -> usize {
+        self.language
+    }
+
+    /// The language's name.
+    pub fn language_name(&self) -> &str {
+        &self.manifest.origin.language
+    }
+
+    /// The fingerprint of the vocabulary it was made with.
+    pub fn vocabulary(&self) -> &str {
+        &self.manifest.origin.vocabulary
+    }
+
+    /// Tells this corpus from any other: text, vocabulary and settings.
+    pub fn fingerprint(&self) -> String {
+        self.manifest.origin.fingerprint()
+    }
+
+    /// All tokens of a part, each sentence followed by the end-of-sentence id.
+    pub fn tokens(&self, split: Split) -> &[u32] {
+        self.splits[split as usize].tokens()
+    }
+
+    /// Sentences of a part.
+    pub fn sentences(&self, split: Split) -> u64 {
+        self.manifest.report.kept[split as usize]
+    }
+
+    /// How often each id occurs in the training part, ends of sentences aside.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// What reading the text came to.
+    pub fn report(&self) -> &Report {
+        &self.manifest.report
+    }
+}
+
+impl Origin {
+    fn fingerprint(&self) -> String {
+        let json = serde_json::to_vec(self).expect("plain data");
+        blake3::hash(&json).to_hex().to_string()
+    }
+
+    fn folder_name(&self) -> String {
+        format!("{}-{}", self.language, &self.fingerprint()[..16])
+    }
+}
+
+/// Text must be prepared as the vocabulary's was; only whether lines are split is free, since
+/// some files come a sentence a line.
+fn check_preparation(corpus: &Corpus, expected: Preparation) -> Result<()> {
+    let found = Preparation { split: expected.split, ..corpus.preparer.preparation() };
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::request(
+        format!("`{}` is prepared unlike the vocabulary's text", corpus.source.language()),
+        "prepare it by the vocabulary's own preparer",
+    ))
+}
+
+fn file_name(split: Split) -> String {
+    format!("{}.bin", split.name())
+}
+
+fn write(
+    corpus: &Corpus,
+    vocabulary: &Vocabulary,
+    language: usize,
+    origin: Origin,
+    folder: &Path,
+    watch: Watch<'_>,
+) -> Result<()> {
+    let draft = NewFolder::new(folder)?;
+    let mut writer = Writer::new(&draft, vocabulary.len())?;
+    let encoders = vocabulary.encoders(language);
+    let end = vocabulary.specials().end;
+    let report = corpus.read(watch, &mut |blocks| {
+        let encode = |block| encoders.with(|encoder| encode_block(block, encoder, end));
+        let encoded: Vec<_> = blocks.par_iter().map(encode).collect();
+        encoded.iter().try_for_each(|tokens| writer.push(tokens))
+    })?;
+    writer.counts[end as usize] = 0;
+    let counts = std::mem::take(&mut writer.counts);
+    let (tokens, hashes) = writer.close()?;
+    draft.write(COUNTS, bytemuck::cast_slice(&counts))?;
+    let manifest = Manifest { origin, report, tokens, hashes };
+    let json = serde_json::to_string_pretty(&manifest).expect("plain data");
+    draft.write(MANIFEST, json.as_bytes())?;
+    match draft.finish() {
+        // Somebody else made the same corpus meanwhile: theirs is as good as ours.
+        Err(_) if folder.join(MANIFEST).is_file() => Ok(()),
+        finished => finished,
+    }
+}
+
+fn encode_block(block: &Block, encoder: &mut Encoder, end: u32) -> [Vec<u32>; 3] {
+    let mut tokens: [Vec<u32>; 3] = Default::default();
+    for (split, sentence) in block.sentences() {
+        let out = &mut tokens[split as usize];
+        encoder.encode(sentence, out);
+        out.push(end);
+    }
+    tokens
+}
+
+/// The three files under way.
+struct Writer {
+    files: [(std::io::BufWriter<File>, blake3::Hasher, u64); 3],
+    counts: Vec<u64>,
+}
+
+impl Writer {
+    fn new(draft: &NewFolder, size: usize) -> Result<Self> {
+        let open = |split| Ok((draft.create(&file_name(split))?, blake3::Hasher::new(), 0));
+        let files = [open(Split::Train)?, open(Split::Dev)?, open(Split::Test)?];
+        Ok(Self { files, counts: vec![0; size] })
+    }
+
+    fn push(&mut self, tokens: &[Vec<u32>; 3]) -> Result<()> {
+        tokens[0].iter().for_each(|&id| self.counts[id as usize] += 1);
+        for ((file, hasher, count), tokens) in self.files.iter_mut().zip(tokens) {
+            let bytes = bytemuck::cast_slice(tokens);
+            file.write_all(bytes).at("token file", "write")?;
+            hasher.update(bytes);
+            *count += tokens.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn close(self) -> Result<([u64; 3], [String; 3])> {
+        let mut tokens = [0; 3];
+        let mut hashes: [String; 3] = Default::default();
+        for (at, (file, hasher, count)) in self.files.into_iter().enumerate() {
+            close(file, "token file")?;
+            tokens[at] = count;
+            hashes[at] = hasher.finalize().to_hex().to_string();
+        }
+        Ok((tokens, hashes))
+    }
+}
+
+fn read_counts(path: &Path, size: usize) -> Result<Vec<u64>> {
+    let bytes = std::fs::read(path).at(path, "read the counts")?;
+    if bytes.len() != size * 8 {
+        let reason = format!("has {} bytes, not {}", bytes.len(), size * 8);
+        return Err(Error::file(path, reason, PREPARE_ANEW));
+    }
+    let count = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    Ok(bytes.chunks_exact(8).map(count).collect())
+}
+
+/// Token ids in a file, as if in memory.
+#[derive(Debug)]
+struct Mapped {
+    /// None for an empty file, which cannot be mapped.
+    map: Option<Mmap>,
+}
+
+impl Mapped {
+    fn open(path: &Path, tokens: u64) -> Result<Self> {
+        let file = File::open(path).at(path, "open")?;
+        let length = file.metadata().at(path, "look at")?.len();
+        if length != tokens * 4 {
+            let reason = format!("has {length} bytes, not {}", tokens * 4);
+            return Err(Error::file(path, reason, PREPARE_ANEW));
+        }
+        let map = (length > 0).then(|| map(&file)).transpose().at(path, "map into memory")?;
+        Ok(Self { map })
+    }
+
+    fn tokens(&self) -> &[u32] {
+        // A map starts on a page and its length was checked, so that the cast cannot fail.
+        self.map.as_ref().map_or(&[], |map| bytemuck::cast_slice(map))
+    }
+}
+
+/// The one place where memory is mapped.
+#[allow(unsafe_code)]
+fn map(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: a map is sound as long as nobody changes the file under it. Token files are written
+    // under another name, renamed when whole, and never opened for writing again; whoever alters
+    // one by hand while it is in use is as free to alter the program.
+    unsafe { Mmap::map(file) }
+}

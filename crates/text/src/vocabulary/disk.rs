@@ -1,0 +1,219 @@
+//! A vocabulary's folder: `vocabulary.json` says what is there, `tokenizer.json` (one, or one per
+//! language) can be loaded by Hugging Face's `tokenizers`, and `pieces.tsv` lists every piece with
+//! its count in each language, to be read by people.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokenizers::Tokenizer;
+
+use super::{Kind, Language, LanguageEntry, Specials, Vocabulary, check_languages};
+use crate::error::{At, Error, Result};
+use crate::prepare::{Preparer, Simplified};
+use crate::whole::NewFolder;
+
+const MANIFEST: &str = "vocabulary.json";
+const PIECES: &str = "pieces.tsv";
+const SIMPLIFIED: &str = "simplified.tsv";
+const FORMAT: u32 = 1;
+const MAKE_ANEW: &str = "train the vocabulary anew, or restore the folder from a copy";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    format: u32,
+    kind: Kind,
+    size: usize,
+    specials: Specials,
+    languages: Vec<LanguageEntry>,
+    fingerprint: String,
+}
+
+/// Text that happens to read `<mask>` is text: only we put special tokens in.
+pub(super) fn as_text(mut tokenizer: Tokenizer) -> Tokenizer {
+    tokenizer.set_encode_special_tokens(true);
+    tokenizer
+}
+
+impl Vocabulary {
+    /// Writes the folder, whole or not at all; it must not exist yet.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        let draft = NewFolder::new(folder)?;
+        for (name, text) in self.files()? {
+            draft.write(&name, text.as_bytes())?;
+        }
+        let manifest = serde_json::to_string_pretty(&self.manifest()).expect("plain data");
+        draft.write(MANIFEST, manifest.as_bytes())?;
+        draft.finish()
+    }
+
+    /// Reads a folder, and refuses one that was changed since it was written.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let path = folder.join(MANIFEST);
+        let text = std::fs::read_to_string(&path).at(&path, "read the vocabulary's manifest")?;
+        let manifest: Manifest = serde_json::from_str(&text)
+            .map_err(|error| Error::file(&path, error.to_string(), MAKE_ANEW))?;
+        if manifest.format != FORMAT {
+            let reason = format!("is of format {}, not {FORMAT}", manifest.format);
+            return Err(Error::file(&path, reason, MAKE_ANEW));
+        }
+        check_languages(manifest.languages.iter().map(|language| language.name.as_str()))?;
+        let (pieces, counts) = read_pieces(folder, &manifest)?;
+        let languages = read_languages(folder, &manifest, counts)?;
+        let vocabulary = Self::assemble(manifest.kind, manifest.specials, pieces, languages)?;
+        if vocabulary.fingerprint != manifest.fingerprint {
+            let reason = "the folder was changed since it was written";
+            return Err(Error::file(folder, reason, MAKE_ANEW));
+        }
+        Ok(vocabulary)
+    }
+
+    fn manifest(&self) -> Manifest {
+        let entry = |index: usize| LanguageEntry {
+            name: self.languages[index].name.clone(),
+            tokenizer: self.tokenizer_file(index),
+            preparation: self.languages[index].preparer.preparation(),
+        };
+        Manifest {
+            format: FORMAT,
+            kind: self.kind,
+            size: self.pieces.len(),
+            specials: self.specials,
+            languages: (0..self.languages.len()).map(entry).collect(),
+            fingerprint: self.fingerprint.clone(),
+        }
+    }
+
+    /// One file for all languages where they share a tokenizer, one for each where they do not.
+    fn tokenizer_file(&self, language: usize) -> String {
+        match self.kind {
+            Kind::Joint | Kind::WordPiece => "tokenizer.json".to_owned(),
+            Kind::Union | Kind::Disjoint => {
+                format!("tokenizer.{}.json", self.languages[language].name)
+            }
+        }
+    }
+
+    /// Every file but the manifest.
+    fn files(&self) -> Result<BTreeMap<String, String>> {
+        let mut files = BTreeMap::new();
+        for (index, language) in self.languages.iter().enumerate() {
+            // Languages that share a tokenizer share its file.
+            if let Entry::Vacant(file) = files.entry(self.tokenizer_file(index)) {
+                let json = language.tokenizer.to_string(false).map_err(|error| {
+                    let reason = error.to_string();
+                    Error::file(Path::new(file.key()), reason, "report this as a fault")
+                })?;
+                file.insert(json);
+            }
+        }
+        files.insert(PIECES.to_owned(), self.pieces_table());
+        if let Some(simplified) = self.simplified() {
+            files.insert(SIMPLIFIED.to_owned(), simplified.to_text());
+        }
+        Ok(files)
+    }
+
+    fn pieces_table(&self) -> String {
+        let mut table = String::from("id\tpiece");
+        for language in &self.languages {
+            let _ = write!(table, "\t{}", language.name);
+        }
+        table.push('\n');
+        for (id, piece) in self.pieces.iter().enumerate() {
+            let _ = write!(table, "{id}\t{piece}");
+            for language in &self.languages {
+                let _ = write!(table, "\t{}", language.counts[id]);
+            }
+            table.push('\n');
+        }
+        table
+    }
+
+    pub(super) fn compute_fingerprint(&self) -> Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let manifest = Manifest { fingerprint: String::new(), ..self.manifest() };
+        hasher.update(&serde_json::to_vec(&manifest).expect("plain data"));
+        for (name, text) in self.files()? {
+            hasher.update(name.as_bytes()).update(blake3::hash(text.as_bytes()).as_bytes());
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+/// The pieces, and for each language how often they occurred.
+type PiecesAndCounts = (Vec<String>, Vec<Vec<u64>>);
+
+fn read_pieces(folder: &Path, manifest: &Manifest) -> Result<PiecesAndCounts> {
+    let path = folder.join(PIECES);
+    let text = std::fs::read_to_string(&path).at(&path, "read the list of pieces")?;
+    let mut pieces = Vec::new();
+    let mut counts = vec![Vec::new(); manifest.languages.len()];
+    for (line, row) in (1..).zip(text.lines()).skip(1) {
+        let mut columns = row.split('\t').skip(1);
+        let piece = columns.next();
+        let row: Option<Vec<u64>> = columns.map(|count| count.parse().ok()).collect();
+        let (Some(piece), Some(row)) = (piece, row.filter(|row| row.len() == counts.len())) else {
+            return Err(Error::Line {
+                file: path.display().to_string(),
+                line,
+                reason: "not a piece with a count for each language".into(),
+                remedy: MAKE_ANEW,
+            });
+        };
+        pieces.push(piece.to_owned());
+        for (counts, count) in counts.iter_mut().zip(row) {
+            counts.push(count);
+        }
+    }
+    let known = |id: u32| (id as usize) < pieces.len();
+    if pieces.len() != manifest.size || !manifest.specials.ids().into_iter().all(known) {
+        let reason = format!("has {} pieces, not {}", pieces.len(), manifest.size);
+        return Err(Error::file(&path, reason, MAKE_ANEW));
+    }
+    Ok((pieces, counts))
+}
+
+fn read_languages(
+    folder: &Path,
+    manifest: &Manifest,
+    counts: Vec<Vec<u64>>,
+) -> Result<Vec<Language>> {
+    let simplify = manifest.languages.iter().any(|language| language.preparation.simplify);
+    let simplified = simplify.then(|| Simplified::read(&folder.join(SIMPLIFIED))).transpose()?;
+    let simplified = simplified.map(Arc::new);
+    let mut tokenizers: BTreeMap<&str, Arc<Tokenizer>> = BTreeMap::new();
+    let mut languages = Vec::new();
+    for (entry, counts) in manifest.languages.iter().zip(counts) {
+        let tokenizer = match tokenizers.get(entry.tokenizer.as_str()) {
+            Some(tokenizer) => Arc::clone(tokenizer),
+            None => {
+                let read = Arc::new(read_tokenizer(&folder.join(&entry.tokenizer), manifest.size)?);
+                tokenizers.insert(&entry.tokenizer, Arc::clone(&read));
+                read
+            }
+        };
+        let preparer = Preparer::new(&entry.name, entry.preparation, simplified.clone())?;
+        languages.push(Language {
+            name: entry.name.clone(),
+            tokenizer,
+            preparer,
+            counts,
+            own: Vec::new(),
+        });
+    }
+    Ok(languages)
+}
+
+fn read_tokenizer(path: &Path, size: usize) -> Result<Tokenizer> {
+    let text = std::fs::read(path).at(path, "read the tokenizer")?;
+    let tokenizer = Tokenizer::from_bytes(text)
+        .map_err(|error| Error::file(path, error.to_string(), MAKE_ANEW))?;
+    if tokenizer.get_vocab(true).into_values().any(|id| id as usize >= size) {
+        return Err(Error::file(path, format!("has an id beyond {size}"), MAKE_ANEW));
+    }
+    Ok(as_text(tokenizer))
+}

@@ -1,0 +1,101 @@
+//! Encoding at the speed of a hash table: words come again and again, and a tokenizer that cuts at
+//! spaces treats each alike wherever it stands, so what it said once is remembered.
+
+use std::sync::{Arc, Mutex};
+
+use rustc_hash::FxHashMap;
+use tokenizers::Tokenizer;
+
+/// Words remembered at most; past that, memory starts afresh, and so it follows the text.
+const REMEMBERED: usize = 1 << 17;
+/// Longer words are too rare to be worth remembering.
+const LONGEST: usize = 64;
+
+/// Turns prepared text of one language into ids. Each thread has its own.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    tokenizer: Arc<Tokenizer>,
+    unknown: u32,
+    known: FxHashMap<Box<str>, (u32, u32)>,
+    ids: Vec<u32>,
+}
+
+/// Words as ids, with the place of each word's first piece.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// The pieces of all words.
+    pub ids: Vec<u32>,
+    /// For each word, the index of its first piece.
+    pub firsts: Vec<u32>,
+}
+
+impl Encoder {
+    pub(super) fn new(tokenizer: Arc<Tokenizer>, unknown: u32) -> Self {
+        Self { tokenizer, unknown, known: FxHashMap::default(), ids: Vec::new() }
+    }
+
+    /// Appends the ids of a prepared sentence.
+    pub fn encode(&mut self, sentence: &str, out: &mut Vec<u32>) {
+        for word in sentence.split_whitespace() {
+            self.encode_word(word, out);
+        }
+    }
+
+    /// The ids of words that are given one by one, as labelled data has them. A word that leaves
+    /// no piece at all is unknown, so that every word has a first piece.
+    pub fn encode_words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> Encoded {
+        let mut encoded = Encoded::default();
+        for word in words {
+            let first = encoded.ids.len();
+            encoded.firsts.push(first as u32);
+            self.encode(word, &mut encoded.ids);
+            if encoded.ids.len() == first {
+                encoded.ids.push(self.unknown);
+            }
+        }
+        encoded
+    }
+
+    fn encode_word(&mut self, word: &str, out: &mut Vec<u32>) {
+        if let Some(&(start, end)) = self.known.get(word) {
+            return out.extend_from_slice(&self.ids[start as usize..end as usize]);
+        }
+        // A model fails only where it lacks its own unknown piece, which loading rules out.
+        let encoding = self.tokenizer.encode_fast(word, false);
+        let unknown = [self.unknown];
+        let ids = encoding.as_ref().map_or(unknown.as_slice(), |encoding| encoding.get_ids());
+        out.extend_from_slice(ids);
+        if word.len() > LONGEST {
+            return;
+        }
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+            self.ids.clear();
+        }
+        let start = self.ids.len() as u32;
+        self.ids.extend_from_slice(ids);
+        self.known.insert(word.into(), (start, self.ids.len() as u32));
+    }
+}
+
+/// An encoder for each thread of the pool, so that many sentences can be encoded at once and
+/// every thread keeps what it remembers.
+#[derive(Debug)]
+pub struct Encoders {
+    of_threads: Vec<Mutex<Encoder>>,
+}
+
+impl Encoders {
+    pub(super) fn new(encoder: Encoder) -> Self {
+        let threads = rayon::current_num_threads();
+        Self { of_threads: (0..threads).map(|_| Mutex::new(encoder.clone())).collect() }
+    }
+
+    /// Lends the encoder of the thread that asks.
+    pub fn with<T>(&self, work: impl FnOnce(&mut Encoder) -> T) -> T {
+        let thread = rayon::current_thread_index().unwrap_or(0) % self.of_threads.len();
+        // An encoder is sound between any two words, so one that a panic left behind will do.
+        let mut encoder = self.of_threads[thread].lock().unwrap_or_else(|held| held.into_inner());
+        work(&mut encoder)
+    }
+}

@@ -1,0 +1,512 @@
+//! Learning byte-pair encodings, and taking over a list of word pieces.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+use tokenizers::decoders::bpe::BPEDecoder;
+use tokenizers::decoders::wordpiece::WordPiece as WordPieceDecoder;
+use tokenizers::models::bpe::{BPE, BpeTrainer, Merges, Vocab};
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::bert::BertNormalizer;
+use tokenizers::normalizers::strip::StripAccents;
+use tokenizers::normalizers::unicode::{NFC, NFD};
+use tokenizers::normalizers::utils::{Lowercase, Sequence};
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
+use tokenizers::processors::template::{Template, TemplateProcessing};
+use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
+
+use super::{Kind, Language, Specials, Vocabulary, WORD_END, WORD_GOES_ON, check_languages};
+use crate::corpus::{Block, Corpus, Report, Split, Watch};
+use crate::error::{At, Error, Result};
+use crate::prepare::{Preparation, Preparer};
+
+/// Different words counted at most; past that, the rarest are forgotten.
+const MOST_WORDS: usize = 4 << 20;
+
+/// How often each word occurs in a corpus.
+#[derive(Clone, Debug, Default)]
+pub struct WordCounts {
+    counts: FxHashMap<Box<str>, u64>,
+    /// Words as rare as this have been forgotten.
+    forgotten: u64,
+}
+
+impl WordCounts {
+    /// Counts the words of the training part of a corpus.
+    pub fn of(corpus: &Corpus, watch: Watch<'_>) -> Result<(Self, Report)> {
+        let mut words = Self::default();
+        let report = corpus.read(watch, &mut |blocks| {
+            let counted: Vec<_> = blocks.par_iter().map(count_block).collect();
+            for (word, count) in counted.into_iter().flatten() {
+                words.add(word, count);
+            }
+            words.forget_rarest(MOST_WORDS);
+            Ok(())
+        })?;
+        Ok((words, report))
+    }
+
+    /// Different words.
+    pub fn types(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Words in all.
+    pub fn tokens(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    fn add(&mut self, word: &str, count: u64) {
+        match self.counts.get_mut(word) {
+            Some(known) => *known += count,
+            None => {
+                self.counts.insert(word.into(), count);
+            }
+        }
+    }
+
+    /// Keeps memory bounded: words of count 1 go first, then 2, and so on.
+    fn forget_rarest(&mut self, most: usize) {
+        while self.counts.len() > most {
+            self.forgotten += 1;
+            let forgotten = self.forgotten;
+            self.counts.retain(|_, &mut count| count > forgotten);
+        }
+    }
+}
+
+fn count_block(block: &Block) -> FxHashMap<&str, u64> {
+    let mut counts = FxHashMap::default();
+    for (_, sentence) in block.sentences().filter(|&(split, _)| split == Split::Train) {
+        for word in sentence.split_whitespace() {
+            *counts.entry(word).or_insert(0) += 1;
+        }
+    }
+    counts
+}
+
+/// A language as a vocabulary is learned from it.
+#[derive(Debug)]
+pub struct LanguageText {
+    /// The language's name.
+    pub name: String,
+    /// How its text is prepared.
+    pub preparer: Preparer,
+    /// Its words.
+    pub words: WordCounts,
+}
+
+/// What kind of byte-pair encoding to learn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BpeSettings {
+    /// How the languages hang together; not [`Kind::WordPiece`].
+    pub kind: Kind,
+    /// Merges to learn: in all for a joint vocabulary, per language otherwise.
+    pub merges: usize,
+    /// The most frequent characters that are known; words with any other are not learned from.
+    pub characters: usize,
+    /// For a joint vocabulary, each language weighs as its share of words to this power: 1 takes
+    /// the text as it is, 0 makes all languages equal.
+    pub balance: f64,
+}
+
+impl Default for BpeSettings {
+    fn default() -> Self {
+        Self { kind: Kind::Joint, merges: 80_000, characters: 10_000, balance: 1.0 }
+    }
+}
+
+impl Vocabulary {
+    /// Learns a byte-pair encoding from the words of each language. The same words give the same
+    /// vocabulary, whatever the number of threads.
+    pub fn learn(texts: Vec<LanguageText>, settings: BpeSettings) -> Result<Self> {
+        check_languages(texts.iter().map(|text| text.name.as_str()))?;
+        let mut pieces: Vec<String> = Specials::LEARNED_NAMES.map(String::from).to_vec();
+        let languages = match settings.kind {
+            Kind::Joint => learn_joint(texts, settings, &mut pieces)?,
+            Kind::Union | Kind::Disjoint => learn_apart(texts, settings, &mut pieces)?,
+            Kind::WordPiece => {
+                let remedy = "give the pieces as a file, one a line";
+                return Err(Error::request("WordPiece is taken over, not learned", remedy));
+            }
+        };
+        Self::assemble(settings.kind, Specials::LEARNED, pieces, languages)
+    }
+
+    /// Takes over a list of word pieces, one a line, such as multilingual BERT's `vocab.txt`.
+    /// `uncased` must say how the list was made.
+    pub fn wordpiece(
+        file: &Path,
+        languages: Vec<(String, Preparer)>,
+        uncased: bool,
+    ) -> Result<Self> {
+        check_languages(languages.iter().map(|(name, _)| name.as_str()))?;
+        let pieces = read_pieces(file)?;
+        let find = |name: &str| {
+            let at = pieces.iter().position(|piece| piece == name).ok_or_else(|| {
+                let remedy =
+                    "give the vocabulary of a BERT model, which has it on a line of its own";
+                Error::file(file, format!("has no piece `{name}`"), remedy)
+            });
+            at.map(|at| at as u32)
+        };
+        let specials = Specials {
+            start: find("[CLS]")?,
+            end: find("[SEP]")?,
+            pad: find("[PAD]")?,
+            unknown: find("[UNK]")?,
+            mask: find("[MASK]")?,
+        };
+        let tokenizer = Arc::new(wordpiece_tokenizer(&pieces, specials, uncased)?);
+        let language = |(name, preparer): (String, Preparer)| Language {
+            name,
+            tokenizer: Arc::clone(&tokenizer),
+            preparer,
+            counts: vec![0; pieces.len()],
+            own: Vec::new(),
+        };
+        let languages = languages.into_iter().map(language).collect();
+        Self::assemble(Kind::WordPiece, specials, pieces, languages)
+    }
+
+    /// Replaces the counts, in the order of the languages, by what was counted elsewhere.
+    pub fn with_counts(mut self, counts: Vec<Vec<u64>>) -> Result<Self> {
+        for (language, counts) in self.languages.iter_mut().zip(counts) {
+            language.counts = counts;
+        }
+        Self::assemble(self.kind, self.specials, self.pieces, self.languages)
+    }
+}
+
+fn learn_joint(
+    texts: Vec<LanguageText>,
+    settings: BpeSettings,
+    pieces: &mut Vec<String>,
+) -> Result<Vec<Language>> {
+    let preparation = texts[0].preparer.preparation();
+    let learned = Learned::from(balanced(&texts, settings.balance), settings)?;
+    pieces.extend(learned.pieces.iter().cloned());
+    let tokenizer = Arc::new(bpe_tokenizer(&learned, &numbered(pieces), preparation)?);
+    let shared = |text: LanguageText| language(text, Arc::clone(&tokenizer), pieces.len());
+    Ok(texts.into_iter().map(shared).collect())
+}
+
+fn learn_apart(
+    texts: Vec<LanguageText>,
+    settings: BpeSettings,
+    pieces: &mut Vec<String>,
+) -> Result<Vec<Language>> {
+    let mut ids = numbered(pieces);
+    let mut tokenizers = Vec::new();
+    for text in &texts {
+        let learned = Learned::from(balanced(std::slice::from_ref(text), 1.0), settings)?;
+        if settings.kind == Kind::Disjoint {
+            ids = numbered(&Specials::LEARNED_NAMES.map(String::from));
+        }
+        for piece in &learned.pieces {
+            if !ids.contains_key(piece) {
+                ids.insert(piece.clone(), pieces.len() as u32);
+                pieces.push(match settings.kind {
+                    Kind::Disjoint => format!("{}:{piece}", text.name),
+                    _ => piece.clone(),
+                });
+            }
+        }
+        tokenizers.push(bpe_tokenizer(&learned, &ids, text.preparer.preparation())?);
+    }
+    let both = texts.into_iter().zip(tokenizers);
+    Ok(both.map(|(text, tokenizer)| language(text, Arc::new(tokenizer), pieces.len())).collect())
+}
+
+fn numbered(pieces: &[String]) -> BTreeMap<String, u32> {
+    pieces.iter().cloned().zip(0..).collect()
+}
+
+/// Counts pieces by way of words: each word is encoded once, however often it occurs.
+fn language(text: LanguageText, tokenizer: Arc<Tokenizer>, size: usize) -> Language {
+    let mut counts = vec![0; size];
+    for (word, count) in &text.words.counts {
+        if let Ok(encoding) = tokenizer.encode_fast(word.as_ref(), false) {
+            for &id in encoding.get_ids() {
+                counts[id as usize] += count;
+            }
+        }
+    }
+    Language { name: text.name, tokenizer, preparer: text.preparer, counts, own: Vec::new() }
+}
+
+/// The words of all languages together, each language weighed. In order, so that nothing after
+/// depends on where a hash table put a word.
+fn balanced(texts: &[LanguageText], power: f64) -> BTreeMap<&str, u64> {
+    let sizes: Vec<f64> = texts.iter().map(|text| text.words.tokens() as f64).collect();
+    let all: f64 = sizes.iter().sum();
+    let powers: f64 = sizes.iter().map(|size| (size / all).powf(power)).sum();
+    let mut words = BTreeMap::new();
+    for (text, size) in texts.iter().zip(&sizes) {
+        let share = size / all;
+        let weight = if power == 1.0 { 1.0 } else { share.powf(power) / powers / share };
+        for (word, &count) in &text.words.counts {
+            let count = ((count as f64 * weight).round() as u64).max(1);
+            *words.entry(word.as_ref()).or_insert(0) += count;
+        }
+    }
+    words
+}
+
+/// A byte-pair encoding as it was learned: pieces in the order in which they arose.
+struct Learned {
+    pieces: Vec<String>,
+    merges: Merges,
+}
+
+impl Learned {
+    fn from(words: BTreeMap<&str, u64>, settings: BpeSettings) -> Result<Self> {
+        let letters = frequent_characters(&words, settings.characters);
+        let words: Vec<_> = words
+            .into_iter()
+            .filter(|(word, _)| word.chars().all(|letter| letters.contains(&letter)))
+            .collect();
+        // The library gives single letters their numbers in the order of a hash table, and breaks
+        // ties by number; named up front, they have the same numbers every time.
+        let base = base_pieces(&words);
+        let trainer = BpeTrainer::builder()
+            .show_progress(false)
+            .special_tokens(
+                base.iter().map(|piece| AddedToken::from(piece.clone(), false)).collect(),
+            )
+            .end_of_word_suffix(WORD_END.into())
+            .vocab_size(base.len() + settings.merges)
+            .build();
+        let scale = overflow_guard(&words);
+        let counts =
+            words.iter().map(|&(word, count)| (word.into(), count.div_ceil(scale))).collect();
+        let mut model = BPE::default();
+        let trained = trainer.do_train(&counts, &mut model);
+        trained.map_err(|error| library_failure("learn a byte-pair encoding", &error))?;
+        let mut merges = merges_of(&model)?;
+        merges.truncate(settings.merges);
+        let mut known: FxHashSet<String> = base.iter().cloned().collect();
+        let mut pieces = base;
+        for (left, right) in &merges {
+            let merged = format!("{left}{right}");
+            if known.insert(merged.clone()) {
+                pieces.push(merged);
+            }
+        }
+        Ok(Self { pieces, merges })
+    }
+}
+
+fn frequent_characters(words: &BTreeMap<&str, u64>, most: usize) -> FxHashSet<char> {
+    let mut counts: BTreeMap<char, u64> = BTreeMap::new();
+    for (word, count) in words {
+        for letter in word.chars() {
+            *counts.entry(letter).or_insert(0) += count;
+        }
+    }
+    let mut letters: Vec<_> = counts.into_iter().collect();
+    letters.sort_by_key(|&(letter, count)| (std::cmp::Reverse(count), letter));
+    letters.into_iter().take(most).map(|(letter, _)| letter).collect()
+}
+
+/// Every letter, within a word and at its end.
+fn base_pieces(words: &[(&str, u64)]) -> Vec<String> {
+    let mut within = std::collections::BTreeSet::new();
+    let mut at_end = std::collections::BTreeSet::new();
+    for (word, _) in words {
+        within.extend(word.chars());
+        at_end.extend(word.chars().next_back());
+    }
+    let ends = at_end.into_iter().map(|letter| format!("{letter}{WORD_END}"));
+    within.into_iter().map(String::from).chain(ends).collect()
+}
+
+/// The library counts pairs in 32 bits with a sign. What to divide counts by so that none can
+/// overflow: 1 up to some billions of letters.
+fn overflow_guard(words: &[(&str, u64)]) -> u64 {
+    let letters = words.iter().map(|(word, count)| word.len() as u64 * count).sum::<u64>();
+    letters.div_ceil(i32::MAX as u64).max(1)
+}
+
+/// The model keeps its merges to itself but for its JSON.
+fn merges_of(model: &BPE) -> Result<Merges> {
+    let merges = serde_json::to_value(model).map(|mut json| json["merges"].take());
+    let merges = merges.and_then(serde_json::from_value::<Vec<Value>>);
+    let merges = merges.map_err(|error| library_failure("list the merges", &error))?;
+    let pair = |merge: &Value| {
+        let side = |at: usize| merge.get(at).and_then(Value::as_str).map(String::from);
+        Some((side(0)?, side(1)?))
+    };
+    let merges: Option<Merges> = merges.iter().map(pair).collect();
+    merges.ok_or_else(|| library_failure("list the merges", &"not pairs of pieces"))
+}
+
+fn bpe_tokenizer(
+    learned: &Learned,
+    ids: &BTreeMap<String, u32>,
+    preparation: Preparation,
+) -> Result<Tokenizer> {
+    let names = Specials::LEARNED_NAMES.iter().copied();
+    let known = names.chain(learned.pieces.iter().map(String::as_str));
+    let vocab: Vocab = known.map(|piece| (piece.to_owned(), ids[piece])).collect();
+    let model = BPE::builder()
+        .vocab_and_merges(vocab, learned.merges.clone())
+        .unk_token("<unk>".into())
+        .end_of_word_suffix(WORD_END.into())
+        .build()
+        .map_err(|error| library_failure("build a tokenizer", &error))?;
+    let mut tokenizer = Tokenizer::new(model);
+    tokenizer.with_pre_tokenizer(Some(WhitespaceSplit));
+    tokenizer.with_decoder(Some(BPEDecoder::new(WORD_END.into())));
+    tokenizer
+        .with_normalizer(normalizer(preparation))
+        .map_err(|error| library_failure("build a tokenizer", &error))?;
+    let end = Specials::LEARNED.end;
+    tokenizer.with_post_processor(Some(frame("</s>", end, "</s>", end)?));
+    add_specials(tokenizer, &Specials::LEARNED_NAMES)
+}
+
+/// What of the preparation a tokenizer file can say by itself, for those who load it elsewhere.
+fn normalizer(preparation: Preparation) -> Option<NormalizerWrapper> {
+    let mut steps: Vec<NormalizerWrapper> = Vec::new();
+    if preparation.strip_accents {
+        steps.extend([NFD.into(), StripAccents.into(), NFC.into()]);
+    }
+    if preparation.lowercase {
+        steps.push(Lowercase.into());
+    }
+    (!steps.is_empty()).then(|| Sequence::new(steps).into())
+}
+
+fn wordpiece_tokenizer(pieces: &[String], specials: Specials, uncased: bool) -> Result<Tokenizer> {
+    let vocab: Vocab = pieces.iter().cloned().zip(0..).collect();
+    let model = WordPiece::builder()
+        .vocab(vocab)
+        .unk_token("[UNK]".into())
+        .continuing_subword_prefix(WORD_GOES_ON.into())
+        .build()
+        .map_err(|error| library_failure("build a tokenizer", &error))?;
+    let mut tokenizer = Tokenizer::new(model);
+    tokenizer
+        .with_normalizer(Some(BertNormalizer::new(true, true, Some(uncased), uncased)))
+        .map_err(|error| library_failure("build a tokenizer", &error))?;
+    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+    tokenizer.with_decoder(Some(WordPieceDecoder::new(WORD_GOES_ON.into(), true)));
+    let frame = frame("[CLS]", specials.start, "[SEP]", specials.end)?;
+    tokenizer.with_post_processor(Some(frame));
+    add_specials(tokenizer, &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+}
+
+fn frame(start: &str, start_id: u32, end: &str, end_id: u32) -> Result<TemplateProcessing> {
+    let template = |text: String| {
+        Template::try_from(text).map_err(|error| library_failure("build a template", &error))
+    };
+    let mut specials = vec![(start.to_owned(), start_id)];
+    if start != end {
+        specials.push((end.to_owned(), end_id));
+    }
+    TemplateProcessing::builder()
+        .single(template(format!("{start} $A {end}"))?)
+        .pair(template(format!("{start} $A {end} $B:1 {end}:1"))?)
+        .special_tokens(specials)
+        .build()
+        .map_err(|error| library_failure("build a template", &error))
+}
+
+fn add_specials(mut tokenizer: Tokenizer, names: &[&str]) -> Result<Tokenizer> {
+    let tokens = names.iter().map(|&name| AddedToken::from(name, true));
+    tokenizer
+        .add_special_tokens(tokens)
+        .map_err(|error| library_failure("add the special tokens", &error))?;
+    Ok(super::disk::as_text(tokenizer))
+}
+
+fn read_pieces(file: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(file).at(file, "read")?;
+    let mut seen = FxHashSet::default();
+    let mut pieces = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let piece = line.trim_end();
+        let fault = match piece {
+            "" => "an empty line",
+            piece if !seen.insert(piece) => "a piece that came before",
+            piece if piece.contains('\t') => "a tab within a piece",
+            _ => {
+                pieces.push(piece.to_owned());
+                continue;
+            }
+        };
+        return Err(Error::Line {
+            file: file.display().to_string(),
+            line: number,
+            reason: fault.into(),
+            remedy: "give one piece a line, each once, as in BERT's vocab.txt",
+        });
+    }
+    Ok(pieces)
+}
+
+fn library_failure(doing: &str, error: &impl std::fmt::Display) -> Error {
+    let reason = format!("cannot {doing} ({error})");
+    Error::request(reason, "check the text and the settings the vocabulary is made from")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rarest_words_are_forgotten_first() {
+        let mut words = WordCounts::default();
+        for (word, count) in [("a", 9), ("b", 1), ("c", 2), ("d", 1), ("e", 5)] {
+            words.add(word, count);
+        }
+        words.forget_rarest(3);
+        assert_eq!((words.types(), words.forgotten), (3, 1));
+        words.forget_rarest(2);
+        assert!(words.counts.contains_key("a") && words.counts.contains_key("e"));
+    }
+
+    #[test]
+    fn counts_that_would_overflow_are_scaled() {
+        assert_eq!(overflow_guard(&[("word", 1_000_000)]), 1);
+        assert_eq!(overflow_guard(&[("word", 1 << 31)]), 5);
+    }
+
+    #[test]
+    fn balance_makes_small_languages_weigh_more() {
+        let text = |name: &str, word: &str, count| {
+            let mut words = WordCounts::default();
+            words.add(word, count);
+            let preparer = Preparer::new(name, Preparation::none(), None).unwrap();
+            LanguageText { name: name.into(), preparer, words }
+        };
+        let texts = [text("en", "big", 900), text("fr", "petit", 100)];
+        let at = |power| balanced(&texts, power);
+        assert_eq!(at(1.0), BTreeMap::from([("big", 900), ("petit", 100)]));
+        assert_eq!(at(0.0), BTreeMap::from([("big", 500), ("petit", 500)]));
+        assert!(at(0.5)["petit"] > 100 && at(0.5)["petit"] < 500);
+    }
+
+    #[test]
+    fn a_bad_list_of_pieces_is_an_error_with_its_line() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let preparer = Preparer::new("en", Preparation::none(), None).unwrap();
+        for (text, fault) in [
+            ("[PAD]\n\n[UNK]", ":2: an empty line"),
+            ("a\nb\na", ":3: a piece that"),
+            ("a", "has no piece `[CLS]`"),
+        ] {
+            std::fs::write(file.path(), text).unwrap();
+            let made =
+                Vocabulary::wordpiece(file.path(), vec![("en".into(), preparer.clone())], false);
+            let error = made.unwrap_err().to_string();
+            assert!(error.contains(fault), "{error}");
+        }
+    }
+}

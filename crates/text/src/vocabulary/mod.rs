@@ -1,0 +1,324 @@
+//! Vocabularies: one space of ids for all languages, one tokenizer for each.
+//!
+//! What two languages share is decided here. A joint vocabulary is learned from all of them
+//! together; a union is learned apart and equal pieces get one id (the papers' default anchors);
+//! a disjoint one is learned apart and equal pieces get an id in each language (no anchors). In
+//! all three the tokenizer of a language gives ids of the common space directly, so that what
+//! comes after need not know which kind it is.
+
+mod disk;
+mod encode;
+mod learn;
+mod stats;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokenizers::Tokenizer;
+
+pub use encode::{Encoded, Encoder, Encoders};
+pub use learn::{BpeSettings, LanguageText, WordCounts};
+pub use stats::{Anchor, LanguageCounts, PairSharing, Sharing, count_pieces, sharing};
+
+use crate::error::{Error, Result};
+use crate::prepare::{Preparation, Preparer, Simplified};
+
+/// The mark at the end of a word's last piece, in vocabularies that we learn.
+const WORD_END: &str = "</w>";
+/// The mark at the start of a piece that goes on a word, in WordPiece vocabularies.
+const WORD_GOES_ON: &str = "##";
+
+/// How the languages' vocabularies hang together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// One BPE learned from all languages together.
+    Joint,
+    /// One BPE per language; equal pieces share an id.
+    Union,
+    /// One BPE per language; no piece but the special ones shares an id.
+    Disjoint,
+    /// WordPiece over a given list of pieces, such as multilingual BERT's.
+    WordPiece,
+}
+
+/// The ids of tokens that are not text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Specials {
+    /// Starts a text (`<s>`, `[CLS]`).
+    pub start: u32,
+    /// Ends a sentence (`</s>`, `[SEP]`).
+    pub end: u32,
+    /// Fills up.
+    pub pad: u32,
+    /// Stands for what the vocabulary does not know.
+    pub unknown: u32,
+    /// Hides a token.
+    pub mask: u32,
+}
+
+impl Specials {
+    /// The order in which XLM numbers them; a place is kept for its separator.
+    const LEARNED: Specials = Specials { start: 0, end: 1, pad: 2, unknown: 3, mask: 5 };
+    /// The names that go with those numbers.
+    const LEARNED_NAMES: [&str; 6] = ["<s>", "</s>", "<pad>", "<unk>", "<sep>", "<mask>"];
+
+    /// All ids.
+    pub fn ids(&self) -> [u32; 5] {
+        [self.start, self.end, self.pad, self.unknown, self.mask]
+    }
+}
+
+/// One language of a vocabulary.
+#[derive(Clone, Debug)]
+struct Language {
+    name: String,
+    tokenizer: Arc<Tokenizer>,
+    preparer: Preparer,
+    /// Occurrences of each piece in the text that the vocabulary was made from.
+    counts: Vec<u64>,
+    own: Vec<u32>,
+}
+
+/// Pieces of words under one numbering, and how each language's text becomes such numbers.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    kind: Kind,
+    specials: Specials,
+    languages: Vec<Language>,
+    pieces: Vec<String>,
+    boundaries: Boundaries,
+    fingerprint: String,
+}
+
+impl Vocabulary {
+    /// Completes a vocabulary from its parts.
+    fn assemble(
+        kind: Kind,
+        specials: Specials,
+        pieces: Vec<String>,
+        mut languages: Vec<Language>,
+    ) -> Result<Self> {
+        for language in &mut languages {
+            language.own = own_pieces(kind, specials, language, pieces.len());
+        }
+        let boundaries = Boundaries::new(kind, specials, &pieces);
+        let fingerprint = String::new();
+        let mut vocabulary = Self { kind, specials, languages, pieces, boundaries, fingerprint };
+        vocabulary.fingerprint = vocabulary.compute_fingerprint()?;
+        Ok(vocabulary)
+    }
+
+    /// How the languages hang together.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// How many ids there are, over all languages.
+    #[expect(clippy::len_without_is_empty, reason = "a vocabulary always has its special tokens")]
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The ids that are not text.
+    pub fn specials(&self) -> Specials {
+        self.specials
+    }
+
+    /// What is put before and after a text: XLM uses `</s>` for both, BERT `[CLS]` and `[SEP]`.
+    pub fn frame(&self) -> (u32, u32) {
+        match self.kind {
+            Kind::WordPiece => (self.specials.start, self.specials.end),
+            _ => (self.specials.end, self.specials.end),
+        }
+    }
+
+    /// Tells this vocabulary from any other: everything made with it carries this string.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Refuses what was made with another vocabulary.
+    pub fn check_fingerprint(&self, made_with: &str, what: &str) -> Result<()> {
+        if made_with == self.fingerprint {
+            return Ok(());
+        }
+        let short = |hex: &str| hex.chars().take(12).collect::<String>();
+        Err(Error::request(
+            format!(
+                "{what} was made with vocabulary {}, not with this one ({})",
+                short(made_with),
+                short(&self.fingerprint)
+            ),
+            "use the vocabulary it was made with, or make it anew with this one",
+        ))
+    }
+
+    /// The languages' names, in the order of their indices.
+    pub fn languages(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.languages.iter().map(|language| language.name.as_str())
+    }
+
+    /// The index of a language.
+    pub fn language(&self, name: &str) -> Result<usize> {
+        self.languages().position(|known| known == name).ok_or_else(|| {
+            let known: Vec<_> = self.languages().collect();
+            Error::request(
+                format!("the vocabulary has no language `{name}`"),
+                format!("it has {}; train one with `{name}` to use it", known.join(", ")),
+            )
+        })
+    }
+
+    /// The piece behind an id; in a disjoint vocabulary, its language comes first (`fr:le</w>`).
+    pub fn piece(&self, id: u32) -> Option<&str> {
+        self.pieces.get(id as usize).map(String::as_str)
+    }
+
+    /// The ids that belong to a language, in ascending order, special ones included. The place of
+    /// an id in this list is its number in an embedding table of the language's own.
+    pub fn own(&self, language: usize) -> &[u32] {
+        &self.languages[language].own
+    }
+
+    /// How often each id occurred in the language's text when the vocabulary was made.
+    pub fn counts(&self, language: usize) -> &[u64] {
+        &self.languages[language].counts
+    }
+
+    /// What prepares raw text of a language for this vocabulary.
+    pub fn preparer(&self, language: usize) -> &Preparer {
+        &self.languages[language].preparer
+    }
+
+    /// Turns prepared text of a language into ids.
+    pub fn encoder(&self, language: usize) -> Encoder {
+        let tokenizer = Arc::clone(&self.languages[language].tokenizer);
+        Encoder::new(tokenizer, self.specials.unknown)
+    }
+
+    /// The same, one for each thread.
+    pub fn encoders(&self, language: usize) -> Encoders {
+        Encoders::new(self.encoder(language))
+    }
+
+    /// The text behind ids, as near as pieces can tell.
+    pub fn decode(&self, language: usize, ids: &[u32]) -> String {
+        // The only failure is a decoder that does not fit its model, which loading rules out.
+        self.languages[language].tokenizer.decode(ids, true).unwrap_or_default()
+    }
+
+    /// Whether an id is a special one.
+    pub fn is_special(&self, id: u32) -> bool {
+        self.specials.ids().contains(&id)
+    }
+
+    /// The words of a run of tokens, as ranges in it.
+    pub fn words<'a>(
+        &'a self,
+        tokens: &'a [u32],
+    ) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            let first = *tokens.get(start)?;
+            let (mut last, mut end) = (first, start + 1);
+            while end < tokens.len() && !self.boundaries.between(last, tokens[end]) {
+                last = tokens[end];
+                end += 1;
+            }
+            let word = start..end;
+            start = end;
+            Some(word)
+        })
+    }
+
+    fn simplified(&self) -> Option<&Simplified> {
+        self.languages.iter().find_map(|language| language.preparer.simplified())
+    }
+}
+
+/// The ids of a language: all that its own tokenizer can give, or, where all languages have one
+/// tokenizer, those that its text used.
+fn own_pieces(kind: Kind, specials: Specials, language: &Language, size: usize) -> Vec<u32> {
+    let mut own: Vec<u32> = match kind {
+        Kind::Union | Kind::Disjoint => language.tokenizer.get_vocab(true).into_values().collect(),
+        Kind::Joint | Kind::WordPiece if language.counts.iter().any(|&count| count > 0) => {
+            let used = |&id: &u32| language.counts[id as usize] > 0;
+            (0..size as u32).filter(used).chain(specials.ids()).collect()
+        }
+        Kind::Joint | Kind::WordPiece => (0..size as u32).collect(),
+    };
+    own.sort_unstable();
+    own.dedup();
+    own
+}
+
+/// Which pieces end a word, and which start one.
+#[derive(Clone, Debug)]
+struct Boundaries {
+    ends: Vec<bool>,
+    starts: Vec<bool>,
+}
+
+impl Boundaries {
+    fn new(kind: Kind, specials: Specials, pieces: &[String]) -> Self {
+        let mut boundaries = match kind {
+            Kind::WordPiece => Self {
+                ends: vec![false; pieces.len()],
+                starts: pieces.iter().map(|piece| !piece.starts_with(WORD_GOES_ON)).collect(),
+            },
+            _ => Self {
+                ends: pieces.iter().map(|piece| piece.ends_with(WORD_END)).collect(),
+                starts: vec![false; pieces.len()],
+            },
+        };
+        // An unknown character may stand within a word, so it neither ends nor starts one.
+        for id in specials.ids().into_iter().filter(|&id| id != specials.unknown) {
+            boundaries.ends[id as usize] = true;
+            boundaries.starts[id as usize] = true;
+        }
+        boundaries
+    }
+
+    fn between(&self, left: u32, right: u32) -> bool {
+        self.ends[left as usize] || self.starts[right as usize]
+    }
+}
+
+/// A language's name becomes part of file names and of pieces, so it is kept plain.
+fn check_language(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.len() <= 32 && name.chars().all(plain) {
+        return Ok(());
+    }
+    Err(Error::request(
+        format!("`{name}` is no name for a language"),
+        "use up to 32 letters, digits, `-` and `_`, such as `en` or `zh-Hant`",
+    ))
+}
+
+fn check_languages<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = Vec::new();
+    for name in names {
+        check_language(name)?;
+        if seen.contains(&name) {
+            return Err(Error::request(
+                format!("language `{name}` is given twice"),
+                "give each once",
+            ));
+        }
+        seen.push(name);
+    }
+    if seen.is_empty() {
+        return Err(Error::request("a vocabulary needs a language", "give text as LANG=FILE"));
+    }
+    Ok(())
+}
+
+/// What the manifest says of one language.
+#[derive(Debug, Serialize, Deserialize)]
+struct LanguageEntry {
+    name: String,
+    tokenizer: String,
+    preparation: Preparation,
+}
