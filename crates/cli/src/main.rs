@@ -1,6 +1,6 @@
 //! The binary `isogloss`: parse what was typed, run one command, print one result.
 //!
-//! Each command lives in its own file under `commands/` and returns a [`Outcome`]; this file only
+//! Each command lives in its own file under `commands/` and returns an [`outcome::Outcome`]; this file only
 //! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed,
 //! 2 used wrongly).
 

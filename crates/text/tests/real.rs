@@ -1,5 +1,6 @@
 //! Checks on real data, run where `ISOGLOSS_DATA` names the folder that holds it.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,7 +12,9 @@ use text::{
 fn data() -> Option<PathBuf> {
     let folder = std::env::var_os("ISOGLOSS_DATA").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!("left out: set ISOGLOSS_DATA to the folder of real data to run this check");
+        // Past the test harness, which would keep the note of a passing test to itself.
+        let note = "left out: set ISOGLOSS_DATA to the folder of real data to run this check";
+        let _ = writeln!(std::io::stderr(), "{note}");
     }
     folder
 }
