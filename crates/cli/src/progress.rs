@@ -31,6 +31,11 @@ impl Progress {
         Self { bar, label: label.to_owned(), total, done: 0, last_line }
     }
 
+    /// A line that stays, above the bar.
+    pub(crate) fn line(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("{text}"));
+    }
+
     /// One more step done; `note` is what to show beside the count.
     pub(crate) fn step(&mut self, note: &str) {
         self.done += 1;

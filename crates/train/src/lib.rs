@@ -6,8 +6,10 @@
 //! - [`Trainer`]: gradient accumulation, the update, and the watch for a loss that is no number.
 //! - [`Trainer::save`] and [`Trainer::resume`]: checkpoints from which a run goes on as if it had
 //!   never stopped, to the bit.
+//! - [`pretrain`]: from a configuration to a folder with a trained encoder.
 
 mod adam;
+pub mod pretrain;
 mod schedule;
 mod trainer;
 

@@ -46,7 +46,7 @@ pub enum TrainError {
 }
 
 /// What a step did.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// The number of the step, counted from 1.
     pub step: u64,
@@ -58,6 +58,8 @@ pub struct Report {
     pub norm: f32,
     /// The full rate of learning at this step.
     pub rate: f64,
+    /// The sum of the losses of each piece.
+    pub piece_losses: Vec<f64>,
 }
 
 /// What a checkpoint says besides weights and running means.
@@ -128,7 +130,7 @@ impl Trainer {
     ) -> Result<Report, TrainError> {
         let step = self.step + 1;
         self.params.clear_grads();
-        let (mut sum, mut right) = (0.0, 0.0);
+        let (mut piece_losses, mut right) = (Vec::with_capacity(pieces.len()), 0.0);
         for (number, piece) in pieces.iter().enumerate() {
             let mode = Mode::Train { seed: self.seed, step: step as u32, piece: number as u16 };
             let mut tape = Tape::new(&mut self.params, mode);
@@ -137,7 +139,7 @@ impl Trainer {
                 return Err(TrainError::Diverged { step, what: "loss", value: score[0] });
             }
             tape.backward();
-            sum += f64::from(score[0]);
+            piece_losses.push(f64::from(score[0]));
             right += f64::from(score[1]);
         }
         let norm = self.adam.update(&mut self.params, step);
@@ -147,7 +149,8 @@ impl Trainer {
         self.step = step;
         let targets = targets.max(1) as f64;
         let rate = self.adam.rate(step);
-        Ok(Report { step, loss: sum / targets, accuracy: right / targets, norm, rate })
+        let loss = piece_losses.iter().sum::<f64>() / targets;
+        Ok(Report { step, loss, accuracy: right / targets, norm, rate, piece_losses })
     }
 
     /// Writes everything that the run needs to go on exactly, with whatever the caller adds.

@@ -92,7 +92,7 @@ fn it_learns() {
     let mut trainer = Trainer::new(params, adam, 9, |_| Group::default()).unwrap();
     let reports: Vec<Report> =
         (0..200).map(|number| step_on(&model, &mut trainer, pieces(number, 20)).unwrap()).collect();
-    let (first, last) = (reports[0], reports[199]);
+    let (first, last) = (&reports[0], &reports[199]);
     assert!(first.loss > 6.0 && first.accuracy < 0.1, "{first:?}");
     assert!(last.loss < 0.5 && last.accuracy > 0.8, "{last:?}");
 }

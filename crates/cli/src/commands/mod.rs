@@ -2,6 +2,7 @@
 
 mod bench;
 mod corpus;
+mod pretrain;
 mod texts;
 mod vocab;
 mod world;
@@ -26,6 +27,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Corpus(corpus::Corpus),
 
+    /// Pretrain an encoder under a condition of the papers.
+    Pretrain(pretrain::Pretrain),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -38,6 +42,7 @@ impl Command {
             Command::World(command) => command.run(),
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
+            Command::Pretrain(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }

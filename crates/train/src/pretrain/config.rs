@@ -1,0 +1,200 @@
+//! What a pretraining run is made of.
+//!
+//! A configuration is laid together from layers: the defaults of a scale, the changes of a
+//! condition, a file, and flags; each overrides the one before, key by key. What comes out is
+//! checked once and saved with the run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use encoder::{ConfigError, EncoderConfig};
+use serde::{Deserialize, Serialize};
+use text::{BatchSettings, Kind, Preparation, SwitchSettings, Words};
+use toml::{Table, Value};
+
+use crate::adam::AdamConfig;
+
+/// The vocabulary that a run learns from its text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VocabularyConfig {
+    /// How the languages hang together.
+    pub kind: Kind,
+    /// Merges to learn: in all for a joint vocabulary, for each language otherwise.
+    pub merges: usize,
+}
+
+/// How text is prepared before it is cut into pieces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextConfig {
+    /// Take a line as a sentence, with words between spaces, as invented languages have them.
+    pub prepared: bool,
+    /// Make all letters small.
+    pub lowercase: bool,
+    /// Take accents off.
+    pub strip_accents: bool,
+    /// Take only the first so many sentences of each language.
+    pub first: Option<u64>,
+    /// Hold out so many sentences of each language to choose among models by.
+    pub dev: u64,
+}
+
+impl TextConfig {
+    /// How the text of a language is prepared.
+    pub(crate) fn preparation(&self, language: &str) -> Preparation {
+        let plain = if self.prepared { Words::Spaces } else { Words::for_language(language) };
+        Preparation {
+            split: !self.prepared,
+            words: plain,
+            lowercase: self.lowercase,
+            strip_accents: self.strip_accents,
+            simplify: false,
+        }
+    }
+}
+
+/// Extra anchors: words replaced by their translations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchConfig {
+    /// How much is replaced.
+    #[serde(flatten)]
+    pub settings: SwitchSettings,
+    /// By which dictionaries, each used in both directions.
+    pub dictionaries: Vec<DictionaryConfig>,
+}
+
+/// A dictionary and its languages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DictionaryConfig {
+    /// The language of its first column.
+    pub from: String,
+    /// The language of its second column.
+    pub to: String,
+    /// The file.
+    pub file: PathBuf,
+}
+
+/// Sentences of two languages, line by line translations of one another, to watch a shared space
+/// emerge by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeConfig {
+    /// The two languages.
+    pub languages: [String; 2],
+    /// The file of each.
+    pub files: [PathBuf; 2],
+}
+
+/// A pretraining run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PretrainConfig {
+    /// The condition that the run began from.
+    pub preset: String,
+    /// The scale that the run began from.
+    pub scale: String,
+    /// Decides weights, batches, masks and dropout.
+    pub seed: u64,
+    /// Updates to make.
+    pub steps: u64,
+    /// Batches whose gradients make one update.
+    pub accumulate: usize,
+    /// Updates between two checkpoints.
+    pub checkpoint_every: u64,
+    /// Updates between two evaluations.
+    pub evaluate_every: u64,
+    /// Stop after so many evaluations without a better one.
+    pub patience: Option<u64>,
+    /// The language whose perplexity on held-out text chooses the best weights; the first if none.
+    pub select_by: Option<String>,
+    /// The languages, in the order of their numbers.
+    pub languages: Vec<String>,
+    /// The files of each language: paths or globs.
+    pub files: BTreeMap<String, Vec<String>>,
+    /// How they are read.
+    pub text: TextConfig,
+    /// The vocabulary.
+    pub vocabulary: VocabularyConfig,
+    /// The shape of batches and how tokens are hidden.
+    pub batch: BatchSettings,
+    /// The encoder; its languages and vocabulary follow from the above.
+    pub encoder: EncoderConfig,
+    /// The optimiser.
+    pub adam: AdamConfig,
+    /// Extra anchors.
+    pub switch: Option<SwitchConfig>,
+    /// Translations to watch.
+    #[serde(default)]
+    pub probes: Vec<ProbeConfig>,
+}
+
+impl PretrainConfig {
+    /// Reads a configuration that was laid together from layers, and checks it.
+    pub fn from_table(table: Table) -> Result<Self, ConfigError> {
+        let config: Self = Value::Table(table).try_into().map_err(|error: toml::de::Error| {
+            ConfigError { key: "configuration", reason: error.to_string().trim().to_owned() }
+        })?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The configuration as a file.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is valid TOML")
+    }
+
+    /// The language that the best weights are chosen by.
+    pub fn selector(&self) -> &str {
+        self.select_by.as_ref().unwrap_or(&self.languages[0])
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |key, reason: &str| Err(ConfigError { key, reason: reason.to_owned() });
+        for (key, number) in [
+            ("accumulate", self.accumulate as u64),
+            ("checkpoint_every", self.checkpoint_every),
+            ("evaluate_every", self.evaluate_every),
+            ("text.dev", self.text.dev),
+            ("vocabulary.merges", self.vocabulary.merges as u64),
+        ] {
+            if number == 0 {
+                return refuse(key, "must not be 0");
+            }
+        }
+        if self.languages.is_empty() {
+            return refuse("languages", "no text; give --world DIR or --text LANG=FILE");
+        }
+        for language in &self.languages {
+            if self.files.get(language).is_none_or(Vec::is_empty) {
+                let reason = format!("'{language}' has no text; give --text {language}=FILE");
+                return Err(ConfigError { key: "files", reason });
+            }
+        }
+        if !self.languages.iter().any(|language| language == self.selector()) {
+            return refuse("select_by", "names none of the languages");
+        }
+        if self.switch.is_some() && self.encoder.separate.tokens {
+            let reason = "code-switched text needs embeddings that all languages share; leave out \
+                          'switch', or take 'embeddings' out of encoder.separate";
+            return refuse("switch", reason);
+        }
+        if self.batch.max_tokens.unwrap_or(self.batch.length) > self.encoder.positions {
+            return refuse("batch.length", "is more than encoder.positions");
+        }
+        self.encoder.check()?;
+        self.adam.check()
+    }
+}
+
+/// Lays `top` over `base`: tables are merged key by key, all else is replaced.
+pub fn overlay(base: &mut Table, top: Table) {
+    for (key, value) in top {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
+            (_, value) => _ = base.insert(key, value),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! From the files of a configuration to batches that the encoder takes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use encoder::{Batch, EncoderConfig, Masked, Vocabulary as Entries};
+use tensor::{Indices, Spans};
+use text::{
+    BatchSettings, Batches, BpeSettings, CodeSwitch, Corpus, Dictionary, Evaluation, LanguageText,
+    LineRules, Preparer, Selection, Source, Split, Take, Tokenised, Vocabulary, WordCounts,
+};
+
+use super::config::PretrainConfig;
+use super::log::Watch;
+
+/// Everything that a run reads.
+pub(crate) struct Data {
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) batches: Arc<Batches>,
+    /// Held-out text of each language.
+    pub(crate) dev: Vec<Evaluation>,
+    local: Option<Vec<Vec<u32>>>,
+}
+
+impl Data {
+    /// Learns or loads the vocabulary and tokenises or finds the corpora, in the run's folder.
+    pub(crate) fn prepare(
+        config: &PretrainConfig,
+        folder: &Path,
+        watch: &mut Watch<'_>,
+    ) -> text::Result<Self> {
+        let vocabulary = Arc::new(vocabulary(config, &folder.join("vocabulary"), watch)?);
+        let mut corpora = Vec::new();
+        for language in &config.languages {
+            watch(&format!("tokenising {language}"));
+            let corpus = corpus(config, language)?;
+            let shelf = folder.join("corpora");
+            let (corpus, _) = Tokenised::prepare(&corpus, &vocabulary, &shelf, &mut |_| {})?;
+            corpora.push(Arc::new(corpus));
+        }
+        let switch = config.switch.as_ref().map(|switch| {
+            let mut dictionaries = Vec::new();
+            for entry in &switch.dictionaries {
+                let dictionary =
+                    Dictionary::read(&entry.file, &entry.from, &entry.to, LineRules::default())?;
+                dictionaries.push(dictionary.reversed());
+                dictionaries.push(dictionary);
+            }
+            CodeSwitch::new(&vocabulary, &dictionaries, switch.settings)
+        });
+        let dev = corpora
+            .iter()
+            .map(|corpus| {
+                let (vocabulary, corpus) = (Arc::clone(&vocabulary), Arc::clone(corpus));
+                Evaluation::new(vocabulary, corpus, Split::Dev, config.batch)
+            })
+            .collect::<text::Result<_>>()?;
+        let local = config.encoder.separate.tokens.then(|| local_ids(&vocabulary));
+        let settings: BatchSettings = config.batch;
+        let batches = Batches::new(
+            Arc::clone(&vocabulary),
+            corpora,
+            settings,
+            switch.transpose()?,
+            config.seed,
+        )?;
+        Ok(Self { vocabulary, batches: Arc::new(batches), dev, local })
+    }
+
+    /// The encoder's configuration for this vocabulary.
+    pub(crate) fn encoder_config(&self, config: &PretrainConfig) -> EncoderConfig {
+        let entries = if self.local.is_some() {
+            let size = |(number, name): (usize, &str)| {
+                (name.to_owned(), self.vocabulary.own(number).len())
+            };
+            Entries::Sizes(
+                self.vocabulary.languages().enumerate().map(size).collect::<BTreeMap<_, _>>(),
+            )
+        } else {
+            Entries::Size(self.vocabulary.len())
+        };
+        let languages = self.vocabulary.languages().map(str::to_owned).collect();
+        EncoderConfig { languages, vocabulary: entries, ..config.encoder.clone() }
+    }
+
+    /// Token ids as the encoder numbers them: where embeddings are separate, by the place among the
+    /// language's own.
+    pub(crate) fn ids(&self, language: usize, ids: &[u32]) -> Indices {
+        match &self.local {
+            None => ids.iter().copied().collect(),
+            Some(local) => ids.iter().map(|&id| local[language][id as usize]).collect(),
+        }
+    }
+
+    /// A batch of text as the encoder takes it.
+    pub(crate) fn piece(&self, batch: &text::Batch) -> (Batch, Masked) {
+        let language = batch.language;
+        let lengths = batch.starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
+        let spans = Spans::of_lengths(lengths);
+        let tokens = self.ids(language, &batch.tokens);
+        let targets = self.ids(language, &batch.targets);
+        let rows = batch.masked.iter().copied().collect();
+        (Batch { language, tokens, spans }, Masked { rows, targets })
+    }
+}
+
+/// For each language, the place of every id among its own; others count as unknown.
+fn local_ids(vocabulary: &Vocabulary) -> Vec<Vec<u32>> {
+    let unknown = vocabulary.specials().unknown;
+    let places = |language: usize| {
+        let own = vocabulary.own(language);
+        let place = |id: u32| own.binary_search(&id).ok().map(|place| place as u32);
+        let unknown = place(unknown).unwrap_or(0);
+        (0..vocabulary.len() as u32).map(|id| place(id).unwrap_or(unknown)).collect()
+    };
+    (0..vocabulary.languages().len()).map(places).collect()
+}
+
+fn corpus(config: &PretrainConfig, language: &str) -> text::Result<Corpus> {
+    let text = &config.text;
+    Ok(Corpus {
+        source: Source::new(language, &config.files[language])?,
+        preparer: Preparer::new(language, text.preparation(language), None)?,
+        rules: LineRules::default(),
+        selection: Selection {
+            take: text.first.map_or(Take::All, Take::First),
+            dev: text.dev,
+            seed: config.seed,
+            ..Selection::default()
+        },
+    })
+}
+
+/// The vocabulary of the run: learned once, then found.
+fn vocabulary(
+    config: &PretrainConfig,
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> text::Result<Vocabulary> {
+    if folder.is_dir() {
+        return Vocabulary::load(folder);
+    }
+    let mut texts = Vec::new();
+    for language in &config.languages {
+        watch(&format!("counting words of {language}"));
+        let corpus = corpus(config, language)?;
+        let (words, _) = WordCounts::of(&corpus, &mut |_| {})?;
+        texts.push(LanguageText { name: language.clone(), preparer: corpus.preparer, words });
+    }
+    let merges = config.vocabulary.merges;
+    watch(&format!("learning {merges} merges"));
+    let settings = BpeSettings { kind: config.vocabulary.kind, merges, ..BpeSettings::default() };
+    let vocabulary = Vocabulary::learn(texts, settings)?;
+    vocabulary.save(folder)?;
+    Vocabulary::load(folder)
+}

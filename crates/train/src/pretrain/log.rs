@@ -1,0 +1,137 @@
+//! What a run tells: notes, metrics, and whether it has left the plateau.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use encoder::archive::{ArchiveError, in_place_of};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::trainer::Report;
+
+/// Told what is being prepared.
+pub(crate) type Watch<'a> = dyn FnMut(&str) + 'a;
+
+/// Updates between two lines of training metrics.
+const LINE_EVERY: u64 = 50;
+/// The loss has left the plateau when it is this share of what guessing by frequency gives.
+const LEFT: f64 = 0.9;
+/// After this share of the updates without leaving it, there is advice.
+const LATE: f64 = 0.4;
+
+/// Losses since the last line, and the plateau. Part of every checkpoint, so that a resumed run
+/// writes the lines that the unbroken one would have written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Log {
+    /// For each language: the sum of the losses, and how many targets.
+    sums: Vec<(f64, u64)>,
+    right: f64,
+    /// The update at which the loss left the plateau.
+    pub(crate) left_plateau: Option<u64>,
+    advised: bool,
+}
+
+/// What the log has to say after an update.
+#[derive(Default)]
+pub(crate) struct Told {
+    pub(crate) line: Option<Value>,
+    pub(crate) note: Option<String>,
+    /// The mean loss of the line.
+    pub(crate) loss: Option<f64>,
+}
+
+impl Log {
+    pub(crate) fn new(languages: usize) -> Self {
+        Self { sums: vec![(0.0, 0); languages], ..Self::default() }
+    }
+
+    /// Takes in an update: its report, and the language and number of targets of each batch.
+    pub(crate) fn step(
+        &mut self,
+        report: &Report,
+        pieces: impl Iterator<Item = (usize, usize)>,
+        names: &[String],
+        by_frequency: f64,
+        steps: u64,
+    ) -> Told {
+        for ((language, targets), loss) in pieces.zip(&report.piece_losses) {
+            self.sums[language].0 += loss;
+            self.sums[language].1 += targets as u64;
+            self.right += report.accuracy * targets as f64;
+        }
+        if !report.step.is_multiple_of(LINE_EVERY) {
+            return Told::default();
+        }
+        let targets: u64 = self.sums.iter().map(|(_, targets)| targets).sum();
+        let loss = self.sums.iter().map(|(loss, _)| loss).sum::<f64>() / targets.max(1) as f64;
+        let each = names.iter().zip(&self.sums).filter(|(_, (_, targets))| *targets > 0);
+        let by_language: serde_json::Map<String, Value> = each
+            .map(|(name, (loss, targets))| (name.clone(), json!(loss / *targets as f64)))
+            .collect();
+        let line = json!({
+            "kind": "train", "step": report.step, "loss": loss, "losses": by_language,
+            "accuracy": self.right / targets.max(1) as f64, "norm": report.norm, "rate": report.rate,
+        });
+        let note = self.plateau(report.step, loss, by_frequency, steps);
+        self.sums.fill((0.0, 0));
+        self.right = 0.0;
+        Told { line: Some(line), note, loss: Some(loss) }
+    }
+
+    fn plateau(&mut self, step: u64, loss: f64, by_frequency: f64, steps: u64) -> Option<String> {
+        if self.left_plateau.is_some() {
+            return None;
+        }
+        if loss < LEFT * by_frequency {
+            self.left_plateau = Some(step);
+            return Some(format!(
+                "step {step}: the loss has left the plateau ({loss:.2}; guessing by frequency \
+                 gives {by_frequency:.2})"
+            ));
+        }
+        if !self.advised && step as f64 > LATE * steps as f64 {
+            self.advised = true;
+            return Some(format!(
+                "step {step}: the loss is {loss:.2}, hardly better than guessing by frequency \
+                 ({by_frequency:.2}). What has helped: encoder.norm = \"pre\", a higher adam.rate with a \
+                 warm-up, encoder.start_positions = \"sinusoid\", no dropout, and more steps"
+            ));
+        }
+        None
+    }
+}
+
+/// A file of metrics, a JSON object a line.
+pub(crate) struct Metrics {
+    path: PathBuf,
+}
+
+impl Metrics {
+    /// Begins the file, or cuts it back to what a checkpoint at `step` had seen.
+    pub(crate) fn open(path: PathBuf, step: Option<u64>) -> Result<Self, ArchiveError> {
+        let text = match step {
+            Some(_) => fs::read_to_string(&path).unwrap_or_default(),
+            None => String::new(),
+        };
+        let seen = |line: &&str| {
+            let line: Option<Value> = serde_json::from_str(line).ok();
+            line.and_then(|line| line["step"].as_u64()).is_some_and(|at| Some(at) <= step)
+        };
+        let kept: String = text.lines().filter(seen).flat_map(|line| [line, "\n"]).collect();
+        in_place_of(&path, |partial| fs::write(partial, kept))?;
+        Ok(Self { path })
+    }
+
+    pub(crate) fn write(&self, line: &Value) -> Result<(), ArchiveError> {
+        let append = |path: &Path| {
+            let mut file = OpenOptions::new().append(true).open(path)?;
+            file.write_all(format!("{line}\n").as_bytes())
+        };
+        append(&self.path).map_err(|source| ArchiveError::Io {
+            action: "write",
+            path: self.path.clone(),
+            source,
+        })
+    }
+}
