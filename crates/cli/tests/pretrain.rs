@@ -1,0 +1,159 @@
+//! `isogloss pretrain` as people and scripts meet it: the real binary, killed and resumed.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
+    command.current_dir(folder).args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().expect("the binary runs")
+}
+
+/// A folder with a small world in it.
+fn with_world() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let sizes =
+        ["nli={train=3,dev=3,test=3}", "ner.train=9", "treebank.train=9", "parallel.train=9"];
+    let sizes = sizes.iter().flat_map(|size| ["--set", size]);
+    let mut arguments = vec!["world", "generate", "--out", "world", "--sentences", "3000"];
+    arguments.extend(sizes.chain(["--set", "tatoeba=40"]));
+    let output = isogloss(folder.path(), &arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    folder
+}
+
+const RUN: [&str; 11] = [
+    "pretrain",
+    "--world",
+    "world",
+    "--steps",
+    "40",
+    "--checkpoint-every",
+    "7",
+    "--evaluate-every",
+    "10",
+    "--preset",
+    "sep-emb-l1-3",
+];
+
+fn same(folder: &Path, file: &str) -> bool {
+    let read = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
+    read("whole") == read("broken")
+}
+
+#[test]
+fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
+    let folder = with_world();
+    let whole = isogloss(folder.path(), &[&RUN[..], &["--out", "whole", "--json"]].concat());
+    assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+    let summary: Value = serde_json::from_slice(&whole.stdout).expect("one JSON object");
+    assert_eq!((&summary["steps"], &summary["finished"]), (&40.into(), &true.into()));
+
+    let mut begun = command(folder.path(), &[&RUN[..], &["--out", "broken"]].concat());
+    let mut run = begun.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let configured = folder.path().join("broken/config.toml");
+    let mut kills = 0;
+    loop {
+        // A little later each time, so that every stretch of the run is hit once.
+        sleep(Duration::from_millis(60 + 45 * kills));
+        if run.try_wait().unwrap().is_some() {
+            break;
+        }
+        if !configured.exists() {
+            continue;
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        kills += 1;
+        let mut resumed = command(folder.path(), &["pretrain", "--resume", "--out", "broken"]);
+        run = resumed.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    }
+    let last = isogloss(folder.path(), &["pretrain", "--resume", "--out", "broken"]);
+    assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
+    assert!(kills > 0);
+    for file in ["model.safetensors", "state.safetensors", "metrics.jsonl", "config.toml"] {
+        assert!(same(folder.path(), file), "{file} after {kills} kills");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_told_with_exit_code_2() {
+    let folder = with_world();
+    for (flags, reason) in [
+        (&["--preset", "sep"][..], "preset: no 'sep'; there are default, "),
+        (&["--scale", "huge"], "scale: no 'huge'; there are tiny, small, paper"),
+        (&["--set", "encoder.heads=5"], "heads: 5 heads do not divide dim = 48"),
+        (&["--set", "encoder.headz=5"], "headz"),
+        (&["--set", "checkpoint_every=0"], "checkpoint_every: must not be 0"),
+        (&["--world", "nowhere"], "make a world with `isogloss world generate`"),
+        (&["--set", "batch.length=64"], "batch.length: is more than encoder.positions"),
+        (&["--device", "abacus"], "unknown device 'abacus'"),
+    ] {
+        let world = if flags[0] == "--world" { &[][..] } else { &["--world", "world"] };
+        let output = isogloss(folder.path(), &[&["pretrain", "--out", "r"], world, flags].concat());
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {message}");
+        assert!(message.contains(reason), "{flags:?}: {message}");
+        assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
+    }
+    let output = isogloss(folder.path(), &["pretrain", "--resume", "--out", "world"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("holds no run"));
+    let output = isogloss(folder.path(), &["pretrain", "--world", "world", "--out", "world"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not empty"));
+}
+
+#[test]
+fn two_processes_do_not_work_in_one_folder() {
+    let folder = with_world();
+    let arguments = [&RUN[..], &["--out", "r", "--set", "steps=2000"]].concat();
+    let mut first = command(folder.path(), &arguments);
+    let mut first = first.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    while !folder.path().join("r/metrics.jsonl").exists() {
+        sleep(Duration::from_millis(20));
+    }
+    let second = isogloss(folder.path(), &["pretrain", "--resume", "--out", "r"]);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let message = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(message.contains("another process is working in r"), "{message}");
+}
+
+/// Conditions differ only in what they say: each runs, and says so.
+#[test]
+fn every_condition_runs() {
+    let folder = with_world();
+    let names = [
+        "default",
+        "default-anchors",
+        "no-anchors",
+        "extra-anchors",
+        "sep-emb",
+        "sep-l1-6",
+        "sep-emb-l1-6",
+        "monolingual",
+        "random",
+        "window-20",
+    ];
+    for name in names {
+        let steps = if name == "random" { &[][..] } else { &["--steps", "2"] };
+        let arguments = ["pretrain", "--world", "world", "--preset", name, "--out", name, "--json"];
+        let output = isogloss(folder.path(), &[&arguments[..], steps].concat());
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{name}: {message}");
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        assert_eq!(summary["preset"], name);
+        let languages = if name == "monolingual" { 1 } else { 2 };
+        assert_eq!(summary["perplexity"].as_object().unwrap().len(), languages, "{name}");
+    }
+}
