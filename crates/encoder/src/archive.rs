@@ -95,8 +95,20 @@ pub fn write<'a>(
         serialize_to_file(views, Some(metadata), partial).map_err(|error| match error {
             safetensors::SafeTensorError::IoError(error) => error,
             other => io::Error::other(other),
-        })
+        })?;
+        readable(partial)
     })
+}
+
+/// Lets others read the file: the library makes it for its owner alone.
+fn readable(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
+    }
+    let _ = path;
+    Ok(())
 }
 
 /// Lets `write` make a file beside `path`, and puts it in its place once it is safely on the disk.

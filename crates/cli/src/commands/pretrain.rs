@@ -24,8 +24,8 @@ const EXAMPLES: &str = "Examples:
     isogloss world generate --out world
     isogloss pretrain --preset no-anchors --scale tiny --world world --out run
   Real text, embeddings and lower layers separate, a key changed:
-    isogloss pretrain --preset sep-emb-l1-3 --scale small --text en=en.txt.zst --text fr=fr.txt.zst \\
-        --set adam.rate=5e-4 --out run
+    isogloss pretrain --preset sep-emb-l1-3 --scale small --set adam.rate=5e-4 \\
+        --text en=en.txt.zst --text fr=fr.txt.zst --out run
   After a stop or a kill:
     isogloss pretrain --resume --out run";
 

@@ -88,6 +88,9 @@ pub struct ProbeConfig {
     pub files: [PathBuf; 2],
 }
 
+/// Keys of the encoder that are not for the configuration to say.
+const DERIVED: [&str; 2] = ["languages", "vocabulary"];
+
 /// A pretraining run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -134,6 +137,12 @@ pub struct PretrainConfig {
 impl PretrainConfig {
     /// Reads a configuration that was laid together from layers, and checks it.
     pub fn from_table(table: Table) -> Result<Self, ConfigError> {
+        let encoder = table.get("encoder").and_then(Value::as_table);
+        if let Some(key) = DERIVED.iter().find(|&&key| encoder.is_some_and(|e| e.contains_key(key)))
+        {
+            let reason = format!("leave out {key}: it follows from the text and its vocabulary");
+            return Err(ConfigError { key: "encoder", reason });
+        }
         let config: Self = Value::Table(table).try_into().map_err(|error: toml::de::Error| {
             ConfigError { key: "configuration", reason: error.to_string().trim().to_owned() }
         })?;
@@ -143,7 +152,11 @@ impl PretrainConfig {
 
     /// The configuration as a file.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a configuration is valid TOML")
+        let mut table = Table::try_from(self).expect("a configuration is valid TOML");
+        if let Some(Value::Table(encoder)) = table.get_mut("encoder") {
+            DERIVED.iter().for_each(|&key| _ = encoder.remove(key));
+        }
+        table.to_string()
     }
 
     /// The language that the best weights are chosen by.

@@ -11,8 +11,8 @@ use super::config::overlay;
 /// The scales by name, and what they are for.
 pub const SCALES: [(&str, &str); 3] = [
     ("tiny", "invented languages, minutes on two CPU cores"),
-    ("small", "real text, minutes on one GPU"),
-    ("paper", "the papers' own numbers"),
+    ("small", "real text; sized for a GPU, slow on a CPU"),
+    ("paper", "the papers' own numbers: days on eight GPUs"),
 ];
 
 /// The conditions by name, and what they change.
