@@ -45,6 +45,10 @@ fn nonsense_is_refused_with_a_reason() {
         (&["--vocab", "0"], "vocabulary: must not be 0"),
         (&["--steps", "0"], "--steps must not be 0"),
         (&["--batch", "1", "--length", "6"], "at least 7"),
+        (&["--vocab", "18446744073709551615"], "vocabulary: 18446744073709551615 is more than"),
+        (&["--batch", "18446744073709551615"], "at most 100000000"),
+        (&["--dim", "4611686018427387904"], "dim: 4611686018427387904 is more than"),
+        (&["--threads", "100000000"], "100000000 threads are more than 4096"),
         (&["--device", "abacus"], "unknown device 'abacus'; this build knows: cpu"),
     ] {
         let output = bench(flags);

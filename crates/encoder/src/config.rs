@@ -139,8 +139,17 @@ impl EncoderConfig {
             ("hidden", self.hidden),
             ("positions", self.positions),
         ];
-        if let Some((key, _)) = sizes.iter().find(|(_, size)| *size == 0) {
-            return Err(error(key, "must not be 0".to_owned()));
+        for (key, size) in sizes {
+            check_size(key, size)?;
+        }
+        let layer =
+            4 * self.dim as u128 * self.dim as u128 + 2 * self.dim as u128 * self.hidden as u128;
+        if self.layers as u128 * layer > MOST_WEIGHTS {
+            let reason = format!(
+                "with hidden = {} and layers = {}, too many weights for any machine",
+                self.hidden, self.layers
+            );
+            return Err(error("dim", reason));
         }
         if !self.dim.is_multiple_of(self.heads) {
             let reason = format!("{} heads do not divide dim = {}", self.heads, self.dim);
@@ -184,8 +193,7 @@ impl EncoderConfig {
             return Err(error("separate", reason));
         }
         let sizes = match &self.vocabulary {
-            Vocabulary::Size(0) => return Err(error("vocabulary", "must not be 0".to_owned())),
-            Vocabulary::Size(_) => return Ok(()),
+            Vocabulary::Size(size) => return check_size("vocabulary", *size),
             Vocabulary::Sizes(sizes) => sizes,
         };
         if !self.separate.tokens {
@@ -196,14 +204,27 @@ impl EncoderConfig {
         for name in &self.languages {
             match sizes.get(name) {
                 None => return Err(error("vocabulary", format!("no size for '{name}'"))),
-                Some(0) => return Err(error("vocabulary", format!("the size of '{name}' is 0"))),
-                Some(_) => {}
+                Some(&size) => check_size("vocabulary", size)?,
             }
         }
         match sizes.keys().find(|name| !self.languages.contains(name)) {
             Some(name) => Err(error("vocabulary", format!("'{name}' is none of the languages"))),
             None => Ok(()),
         }
+    }
+}
+
+/// The most weights that all layers together may have: a terabyte of them.
+const MOST_WEIGHTS: u128 = 1 << 38;
+
+/// The largest that any size may be: the product of two still counts without wrapping.
+const LARGEST: usize = 10_000_000;
+
+fn check_size(key: &'static str, size: usize) -> Result<(), ConfigError> {
+    match size {
+        0 => Err(error(key, "must not be 0".to_owned())),
+        1..=LARGEST => Ok(()),
+        _ => Err(error(key, format!("{size} is more than {LARGEST}"))),
     }
 }
 
@@ -229,6 +250,10 @@ mod tests {
     fn nonsense_is_refused_with_key_and_reason() {
         assert_eq!(refused(|c| c.heads = 5), "heads: 5 heads do not divide dim = 768");
         assert_eq!(refused(|c| c.hidden = 0), "hidden: must not be 0");
+        assert_eq!(
+            refused(|c| c.dim = usize::MAX & !7),
+            format!("dim: {} is more than 10000000", usize::MAX & !7)
+        );
         assert_eq!(refused(|c| c.vocabulary = Vocabulary::Size(0)), "vocabulary: must not be 0");
         let separate = refused(|c| c.separate = "7-9".parse().unwrap());
         assert_eq!(separate, "separate: layer 9 is to be separate, but layers = 8");

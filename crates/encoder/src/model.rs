@@ -175,10 +175,12 @@ impl Encoder {
     /// Runs the encoder.
     ///
     /// # Panics
-    /// Where a sequence is longer than the encoder's positions, or a token or language is unknown
-    /// to it: whoever makes batches knows the configuration.
+    /// Where a sequence is longer than the encoder's positions, a token or language is unknown to
+    /// it, or a shift is beyond its last layer: whoever asks knows the configuration.
     pub fn encode(&self, tape: &mut Tape<'_>, batch: &Batch, request: Request<'_>) -> Encoded {
         assert!(batch.spans.longest() <= self.config.positions, "a sequence is too long");
+        let inside = |shift: &Shift<'_>| shift.layer <= self.config.layers;
+        assert!(request.shifts.iter().all(inside), "a shift beyond the last layer");
         let mut hidden = Vec::with_capacity(self.config.layers + 1);
         let mut stream = self.embed(tape, batch);
         for number in 0..=self.config.layers {

@@ -52,9 +52,14 @@ impl FromStr for Plan {
     }
 }
 
+/// No encoder has more layers than this; a range is written out before it meets one.
+const DEEPEST: usize = 1000;
+
 /// One layer, or a range of them.
 fn layers(item: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
-    let number = |text: &str| text.trim().parse::<usize>().ok().filter(|&number| number > 0);
+    let number = |text: &str| {
+        text.trim().parse::<usize>().ok().filter(|number| (1..=DEEPEST).contains(number))
+    };
     let range = match item.split_once('-') {
         Some((first, last)) => number(first).zip(number(last)),
         None => number(item).zip(number(item)),
@@ -119,7 +124,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_named() {
-        for line in ["", "0", "3-1", "embeddings,,1", "top", "1-", "-2", "1-2-3"] {
+        for line in ["", "0", "3-1", "embeddings,,1", "top", "1-", "-2", "1-2-3", "1-99999999999"] {
             let error = line.parse::<Plan>().unwrap_err();
             assert!(error.contains("is neither"), "{line}: {error}");
         }

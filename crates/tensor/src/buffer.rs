@@ -3,7 +3,7 @@
 //! A training step asks for the same sizes again and again. Buffers that are dropped return to the
 //! pool of their device, so that a steady step allocates nothing and never faults a fresh page in.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A cache line of host memory: the unit in which it is allocated, so that rows are aligned.
@@ -32,7 +32,17 @@ impl HostMemory {
 /// The free memory of a device, by size.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: Mutex<HashMap<usize, Vec<Memory>>>,
+    free: Mutex<BTreeMap<usize, Vec<Memory>>>,
+}
+
+impl Pool {
+    /// The smallest free memory of at least so many lines, and less than twice as many: batches of
+    /// all lengths then share memory instead of each length keeping its own.
+    fn take(&self, lines: usize) -> Option<Memory> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fitting = free.range_mut(lines..(2 * lines).max(1));
+        fitting.find_map(|(_, memory)| memory.pop())
+    }
 }
 
 /// Rounds a number of lines up so that nearly equal sizes share memory: at most an eighth is spare.
@@ -52,12 +62,7 @@ impl Buffer {
     /// Takes host memory for `len` floats: from the pool where it has some, else newly allocated.
     pub(crate) fn host(pool: &Arc<Pool>, len: usize) -> Self {
         let lines = size_class(len.div_ceil(LINE));
-        let recycled = pool
-            .free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_mut(&lines)
-            .and_then(Vec::pop);
+        let recycled = pool.take(lines);
         let memory = recycled.unwrap_or_else(|| Memory::Host(HostMemory::zeroed(lines)));
         let mut buffer = Self { memory: Some(memory), len, pool: Arc::clone(pool) };
         if cfg!(debug_assertions) {
@@ -107,6 +112,15 @@ mod tests {
         assert_eq!(address, second.as_slice().as_ptr());
         assert_eq!(address as usize % 64, 0);
         assert_eq!(second.as_slice().len(), 999);
+    }
+
+    #[test]
+    fn a_smaller_need_takes_what_a_larger_one_left() {
+        let pool = Arc::new(Pool::default());
+        let address = |len: usize| Buffer::host(&pool, len).as_slice().as_ptr();
+        let large = address(10_000);
+        assert_eq!(address(6_000), large);
+        assert_ne!(address(1_000), large, "not what is ten times too large");
     }
 
     #[test]

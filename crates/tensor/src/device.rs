@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::buffer::{Buffer, Pool};
 use crate::cpu::Cpu;
 use crate::kernels::Kernels;
 use crate::value::Tensor;
@@ -14,6 +13,14 @@ pub enum DeviceError {
     /// The name is of no device that this program knows.
     #[error("unknown device '{0}'; this build knows: cpu")]
     Unknown(String),
+    /// No machine has so many.
+    #[error("{threads} threads are more than {most}; give the number of cores, or 0 for all")]
+    TooManyThreads {
+        /// How many were asked for.
+        threads: usize,
+        /// How many are taken.
+        most: usize,
+    },
     /// The threads could not be started.
     #[error("cannot start {threads} threads; ask for fewer with --threads")]
     Threads {
@@ -24,11 +31,10 @@ pub enum DeviceError {
     },
 }
 
-/// A device: its memory pool and its kernels. Clones share both.
+/// A device: a handle to its kernels, which own its memory. Clones share both.
 #[derive(Clone)]
 pub struct Device {
     kernels: Arc<dyn Kernels>,
-    pool: Arc<Pool>,
 }
 
 impl Device {
@@ -45,14 +51,14 @@ impl Device {
         Ok(Self::of(Arc::new(Cpu::new(threads)?)))
     }
 
-    /// A device of these kernels, with an empty pool.
+    /// A device of these kernels.
     pub(crate) fn of(kernels: Arc<dyn Kernels>) -> Self {
-        Self { kernels, pool: Arc::default() }
+        Self { kernels }
     }
 
     /// A matrix whose content is yet to be written.
     pub fn empty(&self, rows: usize, cols: usize) -> Tensor {
-        Tensor::new(Buffer::host(&self.pool, rows * cols), rows, cols)
+        self.kernels.empty(rows, cols)
     }
 
     /// A matrix of zeros.
@@ -68,7 +74,7 @@ impl Device {
     /// Where there are not `rows * cols` of them.
     pub fn tensor(&self, rows: usize, cols: usize, elements: &[f32]) -> Tensor {
         let mut tensor = self.empty(rows, cols);
-        tensor.as_mut_slice().copy_from_slice(elements);
+        self.kernels.upload(elements, &mut tensor);
         tensor
     }
 

@@ -97,6 +97,12 @@ pub trait Kernels: Send + Sync {
     /// Runs work on the device's threads.
     fn run(&self, work: &mut (dyn FnMut() + Send));
 
+    /// Takes memory for a matrix from the device's pool; its content is yet to be written.
+    fn empty(&self, rows: usize, cols: usize) -> Tensor;
+
+    /// Copies elements from this process's memory, row after row.
+    fn upload(&self, elements: &[f32], y: &mut Tensor);
+
     /// Sets every element.
     fn fill(&self, y: &mut Tensor, value: f32);
 
@@ -118,7 +124,7 @@ pub trait Kernels: Send + Sync {
         &self,
         x: &Tensor,
         weight: &Tensor,
-        bias: Option<&Tensor>,
+        bias: &Tensor,
         y: &mut Tensor,
         slope: Option<&mut Tensor>,
     );

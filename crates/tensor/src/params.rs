@@ -83,12 +83,6 @@ impl Params {
         param.grad.as_ref().filter(|_| param.written)
     }
 
-    /// Its weights to update, with its gradient where one has arrived.
-    pub fn value_and_grad(&mut self, id: ParamId) -> (&mut Tensor, Option<&Tensor>) {
-        let param = &mut self.params[id.0];
-        (&mut param.value, param.grad.as_ref().filter(|_| param.written))
-    }
-
     /// Every matrix to update, with its gradient where one has arrived.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (ParamId, &mut Tensor, Option<&Tensor>)> {
         self.params.iter_mut().enumerate().map(|(at, param)| {

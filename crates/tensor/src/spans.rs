@@ -51,8 +51,11 @@ impl Spans {
 
     /// How the given rows, sorted in ascending order, fall into these spans: the same number of
     /// sequences, each holding only its chosen rows.
+    ///
+    /// # Panics
+    /// Where the rows are not in order: they would fall to the wrong sequence.
     pub fn choose(&self, rows: &[u32]) -> Self {
-        debug_assert!(rows.is_sorted(), "rows are chosen in ascending order");
+        assert!(rows.is_sorted(), "rows are chosen in ascending order");
         Self::of_lengths(self.iter().map(|span| {
             rows.partition_point(|&row| (row as usize) < span.end)
                 - rows.partition_point(|&row| (row as usize) < span.start)

@@ -68,7 +68,7 @@ impl AdamConfig {
 }
 
 /// How some of the weights differ from the rest.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// What the rate of learning is multiplied by.
     pub rate: f64,
@@ -88,7 +88,7 @@ pub(crate) struct Moments {
     pub(crate) square: Tensor,
     /// How often the matrix was updated: a part of one language only when that language comes by.
     pub(crate) updates: u64,
-    group: Group,
+    pub(crate) group: Group,
 }
 
 /// The state of the optimiser.
@@ -132,13 +132,18 @@ impl Adam {
 
     /// Step number `step`, counted from 1: updates every weight that a gradient has reached. Returns the norm of the gradients before clipping;
     /// where that is not finite, nothing has changed.
+    ///
+    /// # Panics
+    /// Where a gradient has reached a weight that was frozen when the optimiser was made.
     pub fn update(&mut self, params: &mut Params, step: u64) -> f32 {
         let rate = self.rate(step);
         let device = params.device().clone();
         let weights = params.iter_mut().zip(&mut self.moments);
         let mut slots: Vec<AdamSlot<'_>> = weights
             .filter_map(|((_, value, grad), moments)| {
-                let (grad, Moments { mean, square, updates, group }) = (grad?, moments.as_mut()?);
+                let grad = grad?;
+                let moments = moments.as_mut().expect("what learns was not frozen at the start");
+                let Moments { mean, square, updates, group } = moments;
                 let rate = (rate * group.rate) as f32;
                 let decay = self.config.weight_decay * group.decay;
                 let number = *updates + 1;

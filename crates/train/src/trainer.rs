@@ -1,5 +1,6 @@
 //! One step after another.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use encoder::ConfigError;
@@ -68,8 +69,10 @@ struct Facts<T> {
     step: u64,
     seed: u64,
     adam: AdamConfig,
-    /// How often each weight matrix was updated; none where it is frozen.
-    updates: Vec<Option<u64>>,
+    /// What the weights are of.
+    model: serde_json::Value,
+    /// How often each weight matrix was updated, and its group; none where it is frozen.
+    updates: Vec<Option<(u64, Group)>>,
     /// Whatever the caller needs to go on: its configuration, its place in the data.
     rest: T,
 }
@@ -78,20 +81,25 @@ struct Facts<T> {
 pub struct Trainer {
     params: Params,
     adam: Adam,
+    /// What the weights are of, as checkpoints say it.
+    model: serde_json::Value,
     seed: u64,
     step: u64,
 }
 
 impl Trainer {
-    /// Begins at step 0 with these weights. What is frozen must be frozen before.
+    /// Begins at step 0 with these weights. What is frozen must be frozen before. `model` says what
+    /// the weights are of (its configuration): a checkpoint of anything else is refused.
     pub fn new(
+        model: &impl Serialize,
         params: Params,
         config: AdamConfig,
         seed: u64,
         group: impl Fn(ParamId) -> Group,
     ) -> Result<Self, TrainError> {
         let adam = Adam::new(config, &params, group)?;
-        Ok(Self { params, adam, seed, step: 0 })
+        let model = serde_json::to_value(model).expect("a configuration is valid JSON");
+        Ok(Self { params, adam, model, seed, step: 0 })
     }
 
     /// How many steps were done.
@@ -132,7 +140,8 @@ impl Trainer {
         self.params.clear_grads();
         let (mut piece_losses, mut right) = (Vec::with_capacity(pieces.len()), 0.0);
         for (number, piece) in pieces.iter().enumerate() {
-            let mode = Mode::Train { seed: self.seed, step: step as u32, piece: number as u16 };
+            let piece_number = u16::try_from(number).expect("fewer than 65,536 pieces a step");
+            let mode = Mode::Train { seed: self.seed, step: step as u32, piece: piece_number };
             let mut tape = Tape::new(&mut self.params, mode);
             let score = loss(&mut tape, piece).to_vec();
             if !score[0].is_finite() {
@@ -166,9 +175,12 @@ impl Trainer {
             ])
         });
         let adam = self.adam.config().clone();
-        let updates = |moments: &Option<Moments>| moments.as_ref().map(|moments| moments.updates);
+        let updates = |moments: &Option<Moments>| {
+            moments.as_ref().map(|moments| (moments.updates, moments.group))
+        };
         let updates = self.adam.moments.iter().map(updates).collect();
-        let facts = Facts { step: self.step, seed: self.seed, adam, updates, rest };
+        let model = self.model.clone();
+        let facts = Facts { step: self.step, seed: self.seed, model, adam, updates, rest };
         archive::write(path, weights.chain(moments.flatten()), &facts)?;
         Ok(())
     }
@@ -181,6 +193,17 @@ impl Trainer {
         let (adam, config) = (&facts.adam, self.adam.config());
         if facts.seed != self.seed {
             return Err(other("seed", facts.seed, self.seed));
+        }
+        if facts.model != self.model {
+            let (found, wanted) = difference(&facts.model, &self.model);
+            return Err(other("model", found, wanted));
+        }
+        for (moments, updates) in self.adam.moments.iter().zip(&facts.updates) {
+            let (here, there) =
+                (moments.as_ref().map(|m| m.group), updates.map(|(_, group)| group));
+            if here != there {
+                return Err(other("rate of a group", format!("{there:?}"), format!("{here:?}")));
+            }
         }
         if adam != config {
             let text = |config| serde_json::to_string(config).expect("settings are valid JSON");
@@ -200,12 +223,27 @@ impl Trainer {
         archive.load(targets)?;
         self.step = facts.step;
         for (moments, updates) in self.adam.moments.iter_mut().zip(facts.updates) {
-            if let (Some(moments), Some(updates)) = (moments, updates) {
+            if let (Some(moments), Some((updates, _))) = (moments, updates) {
                 moments.updates = updates;
             }
         }
         Ok(facts.rest)
     }
+}
+
+/// The keys in which two descriptions differ, on either side.
+fn difference(found: &serde_json::Value, wanted: &serde_json::Value) -> (String, String) {
+    let (Some(a), Some(b)) = (found.as_object(), wanted.as_object()) else {
+        return (found.to_string(), wanted.to_string());
+    };
+    let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let differing = keys.into_iter().filter(|key| a.get(*key) != b.get(*key));
+    let say = |key: &&String, value: Option<&serde_json::Value>| {
+        format!("{key} {}", value.unwrap_or(&serde_json::Value::Null))
+    };
+    let both: (Vec<_>, Vec<_>) =
+        differing.map(|key| (say(&key, a.get(key)), say(&key, b.get(key)))).unzip();
+    (both.0.join(", "), both.1.join(", "))
 }
 
 fn other(key: &'static str, found: impl ToString, wanted: impl ToString) -> TrainError {

@@ -34,7 +34,8 @@ fn adam() -> AdamConfig {
 fn trainer(norm: NormPlace, threads: usize, adam: AdamConfig) -> (Encoder, Trainer) {
     let mut params = Params::new(&Device::cpu(threads).unwrap());
     let model = Encoder::new(config(norm), &mut params, 3).unwrap();
-    (model, Trainer::new(params, adam, 9, |_| Group::default()).unwrap())
+    let trainer = Trainer::new(model.config(), params, adam, 9, |_| Group::default()).unwrap();
+    (model, trainer)
 }
 
 /// Ragged text in which every sequence says one word over and over, out of so many words.
@@ -89,7 +90,7 @@ fn it_learns() {
     let mut params = Params::new(&Device::cpu(2).unwrap());
     let model = Encoder::new(config, &mut params, 3).unwrap();
     let adam = AdamConfig { rate: 5e-3, beta2: 0.98, ..adam() };
-    let mut trainer = Trainer::new(params, adam, 9, |_| Group::default()).unwrap();
+    let mut trainer = Trainer::new(model.config(), params, adam, 9, |_| Group::default()).unwrap();
     let reports: Vec<Report> =
         (0..200).map(|number| step_on(&model, &mut trainer, pieces(number, 20)).unwrap()).collect();
     let (first, last) = (&reports[0], &reports[199]);
@@ -141,7 +142,20 @@ fn a_checkpoint_of_another_run_is_refused_and_changes_nothing() {
     assert!(error.contains("\"rate\":0.002") && error.contains("\"rate\":0.001"), "{error}");
     let (_, mut other) = trainer(NormPlace::Pre, 1, adam());
     let error = other.resume::<()>(&path).unwrap_err().to_string();
-    assert!(error.contains("does not fit") && error.contains("embeddings.norm"), "{error}");
+    assert!(error.contains("norm \"post\"") && error.contains("norm \"pre\""), "{error}");
+    // The same shapes, but another model all the same.
+    let mut params = Params::new(&Device::cpu(1).unwrap());
+    let heads = EncoderConfig { heads: 2, ..config(NormPlace::Post) };
+    let model = Encoder::new(heads, &mut params, 3).unwrap();
+    let slow = Group { rate: 0.1, ..Group::default() };
+    let mut other = Trainer::new(model.config(), params, adam(), 9, |_| slow).unwrap();
+    let error = other.resume::<()>(&path).unwrap_err().to_string();
+    assert!(error.contains("heads 4") && error.contains("heads 2"), "{error}");
+    let mut params = Params::new(&Device::cpu(1).unwrap());
+    let model = Encoder::new(config(NormPlace::Post), &mut params, 3).unwrap();
+    let mut other = Trainer::new(model.config(), params, adam(), 9, |_| slow).unwrap();
+    let error = other.resume::<()>(&path).unwrap_err().to_string();
+    assert!(error.contains("rate of a group"), "{error}");
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x40;
@@ -197,7 +211,8 @@ fn two_halves_make_the_gradient_of_the_whole() {
     let run = |pieces: &[(Batch, Masked)]| {
         let mut params = Params::new(&Device::cpu(2).unwrap());
         let model = Encoder::new(config.clone(), &mut params, 3).unwrap();
-        let mut trainer = Trainer::new(params, adam(), 9, |_| Group::default()).unwrap();
+        let mut trainer =
+            Trainer::new(model.config(), params, adam(), 9, |_| Group::default()).unwrap();
         let report = trainer.step(pieces, targets, |tape, (batch, masked)| {
             model.guess(tape, batch, masked, 1.0 / targets as f32)
         });
@@ -218,7 +233,7 @@ fn groups_have_rates_of_their_own() {
         let (_, part) = parts.iter().find(|(part, _)| *part == id).unwrap();
         Group { rate: if still(part.place) { 0.0 } else { 1.0 }, decay: 1.0 }
     };
-    let mut trainer = Trainer::new(params, adam(), 9, group).unwrap();
+    let mut trainer = Trainer::new(model.config(), params, adam(), 9, group).unwrap();
     let before = weights(&trainer);
     step(&model, &mut trainer).unwrap();
     for (&(id, part), (before, after)) in model.parts().iter().zip(parts.iter().map(|(id, _)| {

@@ -23,7 +23,9 @@ fn a_steady_step_allocates_next_to_nothing() {
     };
     let mut params = Params::new(&Device::cpu(2).unwrap());
     let model = Encoder::new(config, &mut params, 1).unwrap();
-    let mut trainer = Trainer::new(params, AdamConfig::default(), 1, |_| Group::default()).unwrap();
+    let mut trainer =
+        Trainer::new(model.config(), params, AdamConfig::default(), 1, |_| Group::default())
+            .unwrap();
     let rows: Vec<u32> = (0..1024).step_by(7).collect();
     let batch = Batch {
         language: 0,

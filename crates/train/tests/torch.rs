@@ -146,7 +146,8 @@ fn ten_steps_of_adam_are_pytorchs() {
             weight_decay: 0.1,
             clip: Some(1.0),
         };
-        let mut trainer = Trainer::new(params, config, 1, |_| Group::default()).unwrap();
+        let mut trainer =
+            Trainer::new(model.config(), params, config, 1, |_| Group::default()).unwrap();
         for (batch, theirs) in fixture.facts.steps.iter().zip(&fixture.facts.losses) {
             let (batch, masked) = batch.ours(model.config());
             let targets = masked.rows.len();

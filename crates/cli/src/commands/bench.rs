@@ -70,6 +70,9 @@ pub(crate) struct Mlm {
     seed: u64,
 }
 
+/// The most tokens in a batch: more than any memory holds.
+const MOST_TOKENS: usize = 100_000_000;
+
 /// What was measured.
 #[derive(Serialize)]
 struct Facts {
@@ -87,12 +90,15 @@ struct Facts {
 
 impl Mlm {
     fn run(self) -> Result<Outcome, Failure> {
-        let masked = self.batch * self.length * 15 / 100;
-        if self.steps == 0 || masked == 0 {
-            let reason = "--steps must not be 0, and --batch times --length must be at least 7, so \
-                          that 15 % of it is a token";
-            return Err(Failure::Usage(reason.to_owned()));
+        let tokens = self.batch.saturating_mul(self.length);
+        if self.steps == 0 || !(7..=MOST_TOKENS).contains(&tokens) {
+            let reason = format!(
+                "--steps must not be 0, and --batch times --length must be at least 7, so that 15 % \
+                 of it is a token, and at most {MOST_TOKENS}"
+            );
+            return Err(Failure::Usage(reason));
         }
+        let masked = tokens * 15 / 100;
         let device = Device::named(&self.device, self.threads)
             .map_err(|error| Failure::Usage(error.to_string()))?;
         let mut params = Params::new(&device);
@@ -100,7 +106,8 @@ impl Mlm {
             .map_err(|error| Failure::Usage(error.to_string()))?;
         let parameters = params.count();
         let adam = AdamConfig { schedule: Schedule::Constant, ..AdamConfig::default() };
-        let mut trainer = Trainer::new(params, adam, self.seed, |_| Group::default())?;
+        let mut trainer =
+            Trainer::new(model.config(), params, adam, self.seed, |_| Group::default())?;
 
         let mut progress = Progress::new("steps", self.steps as u64);
         let mut times = Vec::with_capacity(self.steps);
@@ -145,7 +152,7 @@ impl Mlm {
             layers: self.layers,
             heads: self.heads,
             dim: self.dim,
-            hidden: 4 * self.dim,
+            hidden: self.dim.saturating_mul(4),
             positions: self.length,
             transform: true,
             ..EncoderConfig::default()

@@ -112,6 +112,9 @@ pub(super) fn forward(
     let (y, lse) = (ViewMut::of(y), ViewMut::of(lse));
     (0..shape.keys.count() * shape.heads).into_par_iter().with_max_len(1).for_each(|task| {
         let head = Head::of(task, shape, dim);
+        if head.queries.is_empty() {
+            return;
+        }
         let (keys, width) = (head.keys.len(), head.cols().len());
         let mut scratch = cpu.scratch((QUERIES + 1) * keys + width * padded(keys));
         let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
@@ -166,6 +169,9 @@ pub(super) fn backward(
     (0..shape.keys.count() * shape.heads).into_par_iter().with_max_len(1).for_each(|task| {
         let head = Head::of(task, shape, dim);
         let (keys, cols) = (head.keys.len(), head.cols());
+        if keys == 0 {
+            return;
+        }
         // SAFETY: this task alone has this sequence's rows and this head's columns, and the
         // columns of keys and of values are different ones.
         let mut dk = unsafe { dkv.block(head.keys.clone(), cols.clone()) };

@@ -43,6 +43,16 @@ impl TiedSoftmax<'_> {
         let height = rows.div_ceil(rows.div_ceil(ROWS).max(1));
         let blocks = vocabulary.div_ceil(BLOCK);
         let width = height.next_multiple_of(16);
+        if let Some(grads) = &mut grads
+            && rows == 0
+        {
+            // No row, no gradient; but whoever reads it must not find an old one.
+            for grad in [&mut grads.table, &mut grads.bias].into_iter().flatten() {
+                if !grad.accumulate {
+                    grad.tensor.as_mut_slice().fill(0.0);
+                }
+            }
+        }
         let mut scores = cpu.scratch(vocabulary * width);
         let mut facts = cpu.scratch(blocks * FACTS * width);
         let (mut loss, mut correct) = (0.0, 0);
@@ -175,6 +185,7 @@ impl Chunk<'_> {
             let lse = f64::from(top) + blocks().map(sum).sum::<f64>().ln();
             let chosen: f32 = blocks().map(|facts| facts[2 * self.width + row]).sum();
             *loss += lse - f64::from(chosen);
+            // A tie counts as right: the target had the highest score.
             *correct += usize::from(chosen >= top);
             lse
         };

@@ -15,22 +15,20 @@ pub(super) fn forward(
     arch: Arch,
     x: &Tensor,
     weight: &Tensor,
-    bias: Option<&Tensor>,
+    bias: &Tensor,
     y: &mut Tensor,
     slope: Option<&mut Tensor>,
 ) {
     let y = ViewMut::of(y);
     let slope = slope.map(ViewMut::of);
     let finish = |rows: Range<usize>, cols: Range<usize>| {
-        let bias = bias.map(|bias| &bias.as_slice()[cols.clone()]);
+        let bias = &bias.as_slice()[cols.clone()];
         arch.dispatch(|| {
             for row in rows.clone() {
                 // SAFETY: `finish` is called once for each block, and blocks share no element.
                 let y = unsafe { y.segment(row, cols.clone()) };
-                if let Some(bias) = bias {
-                    for (y, &b) in y.iter_mut().zip(bias) {
-                        *y += b;
-                    }
+                for (y, &b) in y.iter_mut().zip(bias) {
+                    *y += b;
                 }
                 if let Some(slope) = &slope {
                     // SAFETY: as above.

@@ -125,7 +125,8 @@ impl<'a> ViewMut<'a> {
     /// # Safety
     /// No two live blocks may overlap.
     pub(super) unsafe fn block(&self, rows: Range<usize>, cols: Range<usize>) -> ViewMut<'_> {
-        assert!(rows.end <= self.rows && cols.end <= self.cols);
+        assert!(rows.start < rows.end && rows.end <= self.rows);
+        assert!(cols.start < cols.end && cols.end <= self.cols);
         // SAFETY: in bounds by the assertion above; alone by contract.
         let data = unsafe { self.data.add(rows.start * self.stride + cols.start) };
         ViewMut {
@@ -197,6 +198,9 @@ pub(super) fn multiply_parallel(
     finish: impl Fn(Range<usize>, Range<usize>) + Sync,
 ) {
     assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a product");
+    if c.rows == 0 || c.cols == 0 {
+        return;
+    }
     let width = c.cols.div_ceil(ACROSS).next_multiple_of(COLUMNS).min(MAX_COLUMNS);
     let height = if c.cols < 2 * COLUMNS { ROWS_OF_NARROW } else { ROWS_OF_WIDE };
     let (across, down) = (c.cols.div_ceil(width), c.rows.div_ceil(height));
@@ -218,7 +222,10 @@ const TILE: usize = 16;
 
 /// `dst = srcᵀ`, where `src` has `cols` columns, on all threads.
 pub(super) fn transpose(arch: pulp::Arch, src: &[f32], cols: usize, dst: &mut [f32]) {
-    let rows = src.len() / cols;
+    let rows = src.len() / cols.max(1);
+    if rows == 0 {
+        return;
+    }
     dst.par_chunks_mut(rows * TILE).enumerate().for_each(|(strip, dst)| {
         let strip = View::new(&src[strip * TILE..], rows, dst.len() / rows, cols);
         arch.dispatch(|| turn(strip, dst, rows));
@@ -228,6 +235,9 @@ pub(super) fn transpose(arch: pulp::Arch, src: &[f32], cols: usize, dst: &mut [f
 /// `dst = srcᵀ` on this thread, with rows of `stride` elements of which those beyond are zero.
 #[inline(always)]
 pub(super) fn turn(src: View<'_>, dst: &mut [f32], stride: usize) {
+    if src.rows == 0 {
+        return dst.fill(0.0);
+    }
     for row in (0..src.rows).step_by(TILE) {
         let height = TILE.min(src.rows - row);
         for (col, dst) in dst.chunks_mut(stride).enumerate() {

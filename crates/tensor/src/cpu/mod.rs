@@ -30,26 +30,32 @@ use crate::value::{Indices, Tensor};
 /// costs nothing, few enough that it fits the second cache.
 const TASK: usize = 1 << 14;
 
+/// More threads than any machine has; starting them one by one would take for ever.
+const MOST_THREADS: usize = 4096;
+
 /// The processor that this program runs on.
 pub(crate) struct Cpu {
     threads: ThreadPool,
     arch: Arch,
-    scratch: Arc<Pool>,
+    pool: Arc<Pool>,
 }
 
 impl Cpu {
     pub(crate) fn new(threads: usize) -> Result<Self, DeviceError> {
+        if threads > MOST_THREADS {
+            return Err(DeviceError::TooManyThreads { threads, most: MOST_THREADS });
+        }
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|number| format!("cpu-{number}"))
             .build()
             .map_err(|source| DeviceError::Threads { threads, source })?;
-        Ok(Self { threads: pool, arch: Arch::new(), scratch: Arc::default() })
+        Ok(Self { threads: pool, arch: Arch::new(), pool: Arc::default() })
     }
 
     /// Memory for the time of one kernel.
     fn scratch(&self, len: usize) -> Buffer {
-        Buffer::host(&self.scratch, len)
+        Buffer::host(&self.pool, len)
     }
 }
 
@@ -67,6 +73,14 @@ impl Kernels for Cpu {
 
     fn run(&self, work: &mut (dyn FnMut() + Send)) {
         self.threads.install(work);
+    }
+
+    fn empty(&self, rows: usize, cols: usize) -> Tensor {
+        Tensor::new(Buffer::host(&self.pool, rows * cols), rows, cols)
+    }
+
+    fn upload(&self, elements: &[f32], y: &mut Tensor) {
+        y.as_mut_slice().copy_from_slice(elements);
     }
 
     fn fill(&self, y: &mut Tensor, value: f32) {
@@ -93,7 +107,7 @@ impl Kernels for Cpu {
         &self,
         x: &Tensor,
         weight: &Tensor,
-        bias: Option<&Tensor>,
+        bias: &Tensor,
         y: &mut Tensor,
         slope: Option<&mut Tensor>,
     ) {

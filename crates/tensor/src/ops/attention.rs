@@ -33,6 +33,9 @@ impl Tape<'_> {
         assert_eq!((rows, self.value(kv).rows()), (queries.rows(), keys.rows()), "rows and spans");
         assert_eq!(self.value(kv).cols(), 2 * dim, "keys and values stand side by side");
         assert!(heads > 0 && dim % heads == 0, "heads divide the dimension");
+        let mut lengths = queries.iter().zip(keys.iter());
+        assert!(queries.count() == keys.count(), "queries and keys of the same sequences");
+        assert!(lengths.all(|(q, k)| q.is_empty() || !k.is_empty()), "queries need keys");
         let dropout = self.dropout(rate);
         let shape = AttentionShape { heads, queries: queries.clone(), keys: keys.clone(), dropout };
         let (mut y, mut lse) = (self.device.empty(rows, dim), self.device.empty(rows, heads));
@@ -91,6 +94,12 @@ mod tests {
     #[test]
     fn gradients_of_some_queries_only() {
         check([1, 0, 2], [4, 2, 3], 0.0);
+    }
+
+    #[test]
+    fn gradients_past_empty_sequences() {
+        check([0, 3, 0], [0, 3, 2], 0.0);
+        check([2, 0, 0], [2, 3, 0], 0.0);
     }
 
     #[test]

@@ -83,6 +83,24 @@ mod tests {
     }
 
     #[test]
+    fn no_targets_give_no_gradient() {
+        let mut rig = Rig::new();
+        let (table, bias) = (rig.param("table", 9, 4, 0.7), rig.param("bias", 1, 9, 0.7));
+        let hidden = rig.values(3, 4, 1.0);
+        // A first pass leaves gradients behind in the memory that the second is given.
+        let some = Indices::from(vec![1, 2, 3]);
+        let first = rig.param_grads(&[hidden], |tape, inputs| {
+            tape.tied_cross_entropy(inputs[0], table, bias, &some, 1.0)
+        });
+        assert!(first.iter().flatten().any(|&grad| grad != 0.0));
+        let nothing = rig.values(0, 4, 1.0);
+        let none = rig.param_grads(&[nothing], |tape, inputs| {
+            tape.tied_cross_entropy(inputs[0], table, bias, &Vec::new().into(), 1.0)
+        });
+        assert!(none.iter().flatten().all(|&grad| grad == 0.0), "{none:?}");
+    }
+
+    #[test]
     fn the_loss_is_what_the_logits_say() {
         let mut rig = Rig::new();
         let (table, bias) =

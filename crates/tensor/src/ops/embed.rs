@@ -34,6 +34,10 @@ impl Tape<'_> {
     pub fn embed(&mut self, tables: EmbedTables, norm: Option<LayerNorm>, rate: f32) -> Var {
         let dropout = self.dropout(rate);
         let (rows, cols) = (tables[0].1.len(), self.params.value(tables[0].0).cols());
+        let equal = |(table, list): &(ParamId, Indices)| {
+            list.len() == rows && self.params.value(*table).cols() == cols
+        };
+        assert!(tables.iter().all(equal), "a row of every table for every position");
         let kernels = self.device.kernels();
         let mut sum = self.device.empty(rows, cols);
         let values: Vec<_> =

@@ -18,7 +18,7 @@ pub struct Affine {
 pub enum Activation {
     /// Nothing.
     None,
-    /// `x · Φ(x)`, with the exact error function.
+    /// `x · Φ(x)`, by the error function and not by a hyperbolic tangent.
     Gelu,
 }
 
@@ -37,13 +37,14 @@ impl Tape<'_> {
     /// `x`: rows x inputs; result: rows x outputs.
     pub fn linear(&mut self, x: Var, affine: Affine, activation: Activation) -> Var {
         let rows = self.value(x).rows();
-        let outputs = self.params.value(affine.weight).cols();
+        let (inputs, outputs) = self.params.value(affine.weight).shape();
+        assert_eq!(self.value(x).cols(), inputs, "an affine map of that many inputs");
         let mut y = self.device.empty(rows, outputs);
         let mut slope = (activation == Activation::Gelu).then(|| self.device.empty(rows, outputs));
         self.device.kernels().linear(
             self.value(x),
             self.params.value(affine.weight),
-            Some(self.params.value(affine.bias)),
+            self.params.value(affine.bias),
             &mut y,
             slope.as_mut(),
         );

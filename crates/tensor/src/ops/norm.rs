@@ -77,6 +77,7 @@ impl Tape<'_> {
     /// `x` and the result: rows x dim.
     pub fn norm(&mut self, x: Var, norm: LayerNorm) -> Var {
         let (rows, cols) = self.value(x).shape();
+        assert_eq!(self.params.value(norm.gamma).cols(), cols, "a LayerNorm of that width");
         let (mut y, mut stats) = (self.device.empty(rows, cols), self.device.empty(rows, 2));
         let weights = norm.weights(self.params);
         self.device.kernels().norm(self.value(x), weights, &mut y, &mut stats);
@@ -93,6 +94,7 @@ impl Tape<'_> {
     pub fn residual(&mut self, x: Var, update: Var, rate: f32) -> Var {
         let dropout = self.dropout(rate);
         let (rows, cols) = self.value(x).shape();
+        assert_eq!(self.value(update).shape(), (rows, cols), "an update has its stream's shape");
         let mut sum = self.device.empty(rows, cols);
         self.device.kernels().residual(self.value(x), self.value(update), dropout, &mut sum);
         let sum = self.push(sum, self.wants(x) || self.wants(update));
@@ -107,6 +109,8 @@ impl Tape<'_> {
     pub fn residual_norm(&mut self, x: Var, update: Var, rate: f32, norm: LayerNorm) -> (Var, Var) {
         let dropout = self.dropout(rate);
         let (rows, cols) = self.value(x).shape();
+        assert_eq!(self.value(update).shape(), (rows, cols), "an update has its stream's shape");
+        assert_eq!(self.params.value(norm.gamma).cols(), cols, "a LayerNorm of that width");
         let mut sum = self.device.empty(rows, cols);
         let (mut y, mut stats) = (self.device.empty(rows, cols), self.device.empty(rows, 2));
         self.device.kernels().residual_norm(

@@ -81,6 +81,21 @@ impl Rig {
         tape.value(y).to_vec()
     }
 
+    /// The gradients of all weights after one pass through a loss.
+    pub(crate) fn param_grads(
+        &mut self,
+        inputs: &[Values],
+        loss: impl Fn(&mut Tape<'_>, &[Var]) -> Tensor,
+    ) -> Vec<Vec<f32>> {
+        self.params.clear_grads();
+        let mut tape = Tape::new(&mut self.params, Mode::Train { seed: 3, step: 1, piece: 0 });
+        let vars = put(&mut tape, inputs);
+        loss(&mut tape, &vars);
+        tape.backward();
+        let grad = |id| self.params.grad(id).map(Tensor::to_vec).unwrap_or_default();
+        self.params.ids().map(grad).collect()
+    }
+
     /// Checks an operation through a random linear function of its result.
     pub(crate) fn check(
         &mut self,

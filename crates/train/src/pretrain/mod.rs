@@ -226,8 +226,9 @@ impl<'a> Run<'a> {
         let data = Data::prepare(config, folder, &mut |text| observer.note(text))?;
         let mut params = Params::new(device);
         let model = Encoder::new(data.encoder_config(config), &mut params, config.seed)?;
+        let adam = config.adam.clone();
         let mut trainer =
-            Trainer::new(params, config.adam.clone(), config.seed, |_| Group::default())?;
+            Trainer::new(model.config(), params, adam, config.seed, |_| Group::default())?;
         let mut position =
             Position { log: Log::new(config.languages.len()), best: None, since_best: 0 };
         let state = folder.join(STATE);
@@ -285,7 +286,9 @@ impl<'a> Run<'a> {
             let speed = tokens as f64 / start.elapsed().as_secs_f64();
             self.step(&pieces, speed, observer)?;
         }
-        if self.trainer.steps() > first && self.trainer.steps() % config.checkpoint_every != 0 {
+        if self.trainer.steps() > first
+            && !self.trainer.steps().is_multiple_of(config.checkpoint_every)
+        {
             self.save()?;
         }
         let seconds = start.elapsed().as_secs_f64();
@@ -419,7 +422,7 @@ fn guessing_by_frequency(data: &Data) -> f64 {
     let entropy = |counts: &[u64]| {
         let total = counts.iter().sum::<u64>().max(1) as f64;
         let share = |&count: &u64| count as f64 / total;
-        let seen = counts.iter().map(|count| share(count)).filter(|&share| share > 0.0);
+        let seen = counts.iter().map(share).filter(|&share| share > 0.0);
         seen.map(|share| -share * share.ln()).sum::<f64>()
     };
     let chances = data.batches.chances();
