@@ -202,12 +202,39 @@ impl PretrainConfig {
     }
 }
 
-/// Lays `top` over `base`: tables are merged key by key, all else is replaced.
+/// Lays `top` over `base`: tables are merged key by key, all else is replaced; so is a table of
+/// another `kind`, whose other keys would mean nothing.
 pub fn overlay(base: &mut Table, top: Table) {
+    let same_kind = |below: &Table, above: &Table| {
+        above.get("kind").is_none_or(|kind| below.get("kind") == Some(kind))
+    };
     for (key, value) in top {
         match (base.get_mut(&key), value) {
-            (Some(Value::Table(below)), Value::Table(above)) => overlay(below, above),
+            (Some(Value::Table(below)), Value::Table(above))
+                if key != "schedule" || same_kind(below, &above) =>
+            {
+                overlay(below, above);
+            }
             (_, value) => _ = base.insert(key, value),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_laid_over_one_another() {
+        let parse = |text: &str| text.parse::<Table>().unwrap();
+        let mut table =
+            parse("a = 1\nb = { c = 1, d = 2 }\nschedule = { kind = \"linear\", warmup = 5 }");
+        overlay(&mut table, parse("a = 3\nb = { c = 4 }\nschedule = { warmup = 7 }"));
+        assert_eq!(
+            table,
+            parse("a = 3\nb = { c = 4, d = 2 }\nschedule = { kind = \"linear\", warmup = 7 }")
+        );
+        overlay(&mut table, parse("schedule = { kind = \"constant\" }"));
+        assert_eq!(table["schedule"], parse("schedule = { kind = \"constant\" }")["schedule"]);
     }
 }
