@@ -37,6 +37,10 @@ impl Failure {
 
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
-        Failure::Failed(Box::new(error))
+        let error: Box<dyn Error + Send + Sync> = Box::new(error);
+        match error.downcast_ref::<text::Error>() {
+            Some(request @ text::Error::Request { .. }) => Failure::Usage(request.to_string()),
+            _ => Failure::Failed(error),
+        }
     }
 }

@@ -22,8 +22,15 @@ impl Outcome {
     /// Prints to standard output. A reader that went away (`| head`) is no failure.
     pub(crate) fn print(self, as_json: bool) -> ExitCode {
         let text = if as_json { self.json.to_string() } else { self.text };
-        match writeln!(io::stdout().lock(), "{}", text.trim_end()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        let mut out = io::stdout().lock();
+        match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                eprintln!(
+                    "error: standard output: cannot write the result (what was asked for is done; \
+                     check the room on the disk it goes to): {error}"
+                );
+                ExitCode::FAILURE
+            }
             _ => ExitCode::SUCCESS,
         }
     }

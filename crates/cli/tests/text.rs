@@ -106,6 +106,82 @@ fn word_pieces_are_counted_in_given_text() {
 }
 
 #[test]
+fn json_is_one_object_and_help_can_be_copied() {
+    let place = place();
+    let folder = place.path();
+    assert!(done(folder, &[&TRAIN[..], &["--merges", "9", "--out", "v"]].concat()).is_object());
+    assert!(done(folder, &["vocab", "stats", "v"]).is_object());
+    let prepare = ["corpus", "prepare", "--vocab", "v", "--text", "en=b.en.txt", "--out", "c"];
+    assert!(done(folder, &prepare).is_object());
+    for command in [["vocab", "train"], ["vocab", "stats"], ["corpus", "prepare"]] {
+        let help = isogloss(folder, &[&command[..], &["--help"]].concat(), "").stdout;
+        let help = String::from_utf8(help).unwrap();
+        let examples = help.split("Examples:").nth(1).unwrap();
+        assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
+        // A line that goes on says so: every line is a heading, a command, or after a backslash.
+        let mut goes_on = false;
+        for line in examples.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let sound = goes_on || line.ends_with(':') || line.starts_with("isogloss ");
+            assert!(sound, "{line}");
+            goes_on = line.ends_with('\\');
+        }
+    }
+}
+
+#[test]
+fn numbers_without_bounds_are_met_or_refused() {
+    let place = place();
+    let folder = place.path();
+    let train = |flags: &[&'static str]| [&TRAIN[..], flags].concat();
+    let all = done(folder, &train(&["--merges", "5000", "--out", "all"]));
+    for (merges, out) in [("99999999999", "many"), ("18446744073709551615", "most")] {
+        let trained = done(folder, &train(&["--merges", merges, "--out", out]));
+        assert_eq!(trained["pieces"], all["pieces"]);
+    }
+    for (flag, value) in [("--characters", "0"), ("--first", "0"), ("--sample", "0")] {
+        refused(folder, &train(&[flag, value, "--out", "v"]), 2, flag);
+    }
+    let held_out = ["--dev", "18446744073709551615", "--test", "1", "--out", "v"];
+    refused(folder, &train(&held_out), 2, "hold out fewer");
+    assert!(!folder.join("v").exists());
+}
+
+#[test]
+fn what_can_be_refused_is_refused_before_text_is_read() {
+    let place = place();
+    let folder = place.path();
+    std::fs::write(folder.join("file"), "").unwrap();
+    std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
+    let train =
+        |flags: &[&'static str]| [&["vocab", "train", "--text", "en=bad.txt"][..], flags].concat();
+    refused(folder, &train(&["--text", "e!n=fr.txt", "--out", "v"]), 2, "`e!n` is no name");
+    refused(folder, &train(&["--out", "file"]), 1, "file: is a file");
+    refused(folder, &train(&["--out", "file/v"]), 1, "file: cannot make a folder in");
+    refused(folder, &train(&["--out", "."]), 2, "not empty");
+    let pieces = ["--kind", "wordpiece", "--pieces", "gone.txt", "--merges", "5", "--out", "v"];
+    refused(folder, &train(&pieces), 2, "--merges");
+    refused(folder, &train(&["--simplify", "gone.tsv", "--out", "v"]), 2, "--simplify");
+}
+
+#[test]
+fn a_cause_is_told_once_and_a_remedy_fits_it() {
+    let place = place();
+    let folder = place.path();
+    let output = isogloss(folder, &["vocab", "stats", "nowhere"], "");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(errors.matches("os error 2").count(), 1, "{errors}");
+    // The start of a zstd frame, and nothing after it.
+    std::fs::write(folder.join("cut.zst"), [0x28, 0xb5, 0x2f, 0xfd, 0x04]).unwrap();
+    let train = |text: &'static str| ["vocab", "train", "--text", text, "--out", "v"];
+    refused(folder, &train("en=cut.zst"), 1, "cut short or damaged");
+    refused(folder, &train("en=."), 1, ".: is a folder");
+    std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
+    refused(folder, &train("en=bad.txt"), 1, "--tolerant");
+    let long = [&train("en=fr.txt")[..], &["--longest-line", "5"]].concat();
+    refused(folder, &long, 1, "--longest-line");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_place() {
     let place = place();
     let folder = place.path();
@@ -125,8 +201,8 @@ fn what_is_wrong_is_said_with_its_place() {
     );
     refused(
         folder,
-        &["vocab", "train", "--text", "e/n=fr.txt", "--out", "v"],
-        1,
+        &["vocab", "train", "--text", "e/n=gone.txt", "--out", "v"],
+        2,
         "no name for a language",
     );
     std::fs::write(folder.join("bad.txt"), b"good line\nbad \xff line\n").unwrap();
@@ -137,7 +213,7 @@ fn what_is_wrong_is_said_with_its_place() {
     assert_eq!(tolerated["languages"][0]["report"]["skipped"]["invalid"], 1);
     refused(folder, &bad, 2, "exists and is not empty");
     let prepare = ["corpus", "prepare", "--vocab", "v", "--out", "c", "--text"];
-    refused(folder, &[&prepare[..], &["fr=fr.txt"]].concat(), 1, "no language `fr`");
-    refused(folder, &[&prepare[..], &["en=b.en.txt", "--dev", "9"]].concat(), 1, "hold out fewer");
+    refused(folder, &[&prepare[..], &["fr=fr.txt"]].concat(), 2, "no language `fr`");
+    refused(folder, &[&prepare[..], &["en=b.en.txt", "--dev", "9"]].concat(), 2, "hold out fewer");
     refused(folder, &["vocab", "stats", "nowhere"], 1, "nowhere/vocabulary.json");
 }

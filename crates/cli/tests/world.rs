@@ -81,7 +81,10 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
         (vec!["--set", "meaning.zips=1"], "zips"),
         (vec!["--config", "bad.toml"], "line 2"),
         (vec!["--config", "latin1.toml"], "latin1.toml"),
-        (vec!["--config", "absent.toml"], "absent.toml"),
+        (vec!["--set", "sentences=0"], "sentences: 0 is out of range"),
+        (vec!["--set", "language.1.sentences=0"], "language.1.sentences: 0 is out of range"),
+        (vec!["--set", "nli.train=100000000000000"], "nli.train: 100000000000000 is out of range"),
+        (vec!["--set", "treebank.parallel=100000001"], "treebank.parallel"),
     ] {
         let out = generate(folder.path(), &flags);
         assert_eq!(out.status.code(), Some(2), "{flags:?}");
@@ -97,6 +100,58 @@ fn a_folder_that_cannot_be_written_fails_with_exit_code_1() {
     let out = isogloss(folder.path(), &["world", "generate", "--out", "file/w"]);
     assert_eq!(out.status.code(), Some(1), "{}", text(&out.stderr));
     assert!(text(&out.stderr).contains("file"));
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_fails_with_exit_code_1() {
+    let folder = TempDir::new().unwrap();
+    let out = generate(folder.path(), &["--config", "absent.toml"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("absent.toml: cannot read"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn sets_of_no_size_are_left_out() {
+    let folder = TempDir::new().unwrap();
+    let none = ["--set", "tatoeba=0", "--set", "nli={train=0,dev=3,test=3}", "--json"];
+    let more = ["--set", "ner={train=0,dev=0,test=0}", "--set", "dictionary_test=0.0"];
+    let out = generate(folder.path(), &[&none[..], &more].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let files = report["files"].as_array().unwrap();
+    assert!(files.iter().all(|file| file["bytes"].as_u64().unwrap() > 0));
+    let world = folder.path().join("w");
+    assert!(!world.join("tatoeba").exists() && !world.join("ner").exists());
+    assert!(!world.join("xnli/train-qaa.tsv").exists());
+    assert!(world.join("xnli/dev-qaa.tsv").is_file());
+    assert!(!world.join("muse/qaa-qab.5000-6500.txt").exists());
+}
+
+#[test]
+fn json_is_one_object_and_help_has_examples() {
+    let folder = TempDir::new().unwrap();
+    let out = isogloss(folder.path(), &["world", "show", "--count", "2", "--json"]);
+    let shown: Value = serde_json::from_slice(&out.stdout).unwrap();
+    // Two sentences in two languages.
+    assert_eq!(shown["sentences"].as_array().map(Vec::len), Some(4));
+    let out = generate(folder.path(), &["--json"]);
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(report.is_object());
+    for command in ["generate", "show"] {
+        let help = text(&isogloss(folder.path(), &["world", command, "--help"]).stdout);
+        assert!(help.contains("Examples:"), "{help}");
+        assert!(help.contains(&format!("isogloss world {command} --")), "{help}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_printed_is_told() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
+    let out = command.args(["world", "show"]).stdout(full).output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("standard output"), "{}", text(&out.stderr));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::Split;
 use crate::error::{Error, Result};
-use crate::mask::{Hidden, MaskSettings, Masker, hide_for_evaluation};
+use crate::mask::{Hidden, MaskSettings, Masker, Replacements, hide_for_evaluation};
 use crate::random::Chance;
 use crate::switch::CodeSwitch;
 use crate::tokens::Tokenised;
@@ -126,6 +126,13 @@ impl Batches {
     ) -> Result<Self> {
         settings.check()?;
         check_corpora(&vocabulary, &corpora)?;
+        if switch.is_some() && settings.mask.replacements == Replacements::Own {
+            return Err(Error::request(
+                "code-switching puts in foreign pieces, which have no row in a language's own \
+                 embeddings",
+                "switch no words, or share the embeddings and draw replacements from all pieces",
+            ));
+        }
         let shares = corpora.iter().map(|corpus| corpus.sentences(Split::Train) as f64);
         let chances = cumulate(shares.collect(), settings.share_power);
         let text = |corpus: Arc<Tokenised>| {

@@ -8,7 +8,7 @@
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
@@ -103,18 +103,18 @@ impl Block {
         })
     }
 
-    fn push(&mut self, sentence: &str, split: Split) {
+    pub(crate) fn push(&mut self, sentence: &str, split: Split) {
         self.text.push_str(sentence);
         self.ends.push((self.text.len(), split));
     }
 }
 
-/// What reading a corpus came to.
+/// What reading a corpus came to, as far as it had to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Lines that held text.
+    /// Lines that held text, up to the one with the last sentence wanted.
     pub lines: u64,
-    /// Sentences found in them.
+    /// Sentences found in them, up to the last one wanted.
     pub sentences: u64,
     /// Sentences dropped because they came before.
     pub duplicates: u64,
@@ -162,10 +162,11 @@ impl Corpus {
         };
         if report.kept[0] == 0 {
             let names: Vec<_> = self.source.names().collect();
-            return Err(Error::request(
-                format!("not one sentence of `{}` in {}", self.source.language(), names.join(", ")),
-                "give files that hold text",
-            ));
+            return Err(Error::File {
+                file: names.join(", "),
+                reason: format!("not one sentence of `{}`", self.source.language()),
+                remedy: "give files that hold text",
+            });
         }
         Ok(report)
     }
@@ -205,20 +206,32 @@ impl Corpus {
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(at_once);
             scope.spawn(|| self.send_lines(sender));
-            while !filter.is_full() {
-                let raw = receive(&receiver, at_once)?;
-                let Some(last) = raw.last() else { break };
-                let bytes = last.bytes;
-                report.skipped = last.skipped;
-                report.lines += raw.iter().map(|raw| raw.ends.len() as u64).sum::<u64>();
+            let mut more = true;
+            while more && !filter.is_full() {
+                let Received { blocks: raw, end } = receive(&receiver, at_once);
+                let bytes = raw.last().map(|last| last.bytes);
                 let hashes = self.selection.distinct;
                 let prepared: Vec<_> =
                     raw.into_par_iter().map(|raw| raw.prepare(&self.preparer, hashes)).collect();
-                let blocks: Vec<_> =
-                    prepared.into_iter().map(|block| filter.keep(block, &mut report)).collect();
+                // Block by block, so that what lies beyond the last sentence wanted has no part
+                // in the result, whether or not it was read already.
+                let mut blocks = Vec::new();
+                for block in prepared {
+                    if filter.is_full() {
+                        break;
+                    }
+                    report.skipped = block.skipped;
+                    blocks.push(filter.keep(block, &mut report));
+                }
                 report.count_kept(&blocks);
                 consume(&blocks)?;
-                watch(Progress { bytes, total });
+                if let Some(bytes) = bytes {
+                    watch(Progress { bytes, total });
+                }
+                match end {
+                    Some(Err(error)) if !filter.is_full() => return Err(error),
+                    end => more = end.is_none(),
+                }
             }
             // Dropped here, the receiver tells the reading thread to stop.
             drop(receiver);
@@ -232,24 +245,45 @@ impl Corpus {
         loop {
             let mut block = RawBlock::default();
             let filled = block.fill(&mut lines);
-            let done = filled.as_ref().map_or(true, |more| !more);
-            if sender.send(filled.map(|_| block)).is_err() || done {
+            // The lines before a bad one count: they may be all that is wanted.
+            if sender.send(Ok(block)).is_err() {
                 return;
+            }
+            match filled {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    // Nobody waits for it any more: then it does not matter.
+                    let _ = sender.send(Err(error));
+                    return;
+                }
             }
         }
     }
 }
 
-fn receive(receiver: &Receiver<Result<RawBlock>>, at_most: usize) -> Result<Vec<RawBlock>> {
+/// Blocks that were ready, and how the text ended, if it did.
+struct Received {
+    blocks: Vec<RawBlock>,
+    end: Option<Result<()>>,
+}
+
+fn receive(receiver: &Receiver<Result<RawBlock>>, at_most: usize) -> Received {
     let mut blocks = Vec::new();
-    if let Ok(first) = receiver.recv() {
-        blocks.push(first?);
-        while blocks.len() < at_most {
-            let Ok(next) = receiver.try_recv() else { break };
-            blocks.push(next?);
+    let mut next = receiver.recv().map_err(|_| TryRecvError::Disconnected);
+    let end = loop {
+        match next {
+            Ok(Ok(block)) => blocks.push(block),
+            Ok(Err(error)) => break Some(Err(error)),
+            Err(TryRecvError::Disconnected) => break Some(Ok(())),
+            Err(TryRecvError::Empty) => break None,
         }
-    }
-    Ok(blocks)
+        if blocks.len() == at_most {
+            break None;
+        }
+        next = receiver.try_recv();
+    };
+    Received { blocks, end }
 }
 
 /// Lines as they were read.
@@ -264,23 +298,23 @@ struct RawBlock {
 impl RawBlock {
     /// Reads until the block is full; false at the end of the text.
     fn fill(&mut self, lines: &mut crate::reader::Lines<'_>) -> Result<bool> {
-        let mut more = true;
-        while more && self.text.len() < BLOCK_BYTES {
-            match lines.next_line()? {
-                Some(line) => {
+        let mut more = Ok(true);
+        while matches!(more, Ok(true)) && self.text.len() < BLOCK_BYTES {
+            more = lines.next_line().map(|line| {
+                if let Some(line) = line {
                     self.text.push_str(line);
                     self.ends.push(self.text.len());
                 }
-                None => more = false,
-            }
+                line.is_some()
+            });
         }
         self.bytes = lines.bytes_read();
         self.skipped = lines.skipped();
-        Ok(more)
+        more
     }
 
     fn prepare(self, preparer: &Preparer, with_hashes: bool) -> Hashed {
-        let mut hashed = Hashed::default();
+        let mut hashed = Hashed { skipped: self.skipped, ..Hashed::default() };
         let mut start = 0;
         for end in self.ends {
             preparer.sentences(&self.text[start..end], |sentence| {
@@ -289,6 +323,7 @@ impl RawBlock {
                     hashed.hashes.push(hash(sentence));
                 }
             });
+            hashed.lines.push(hashed.block.ends.len());
             start = end;
         }
         hashed
@@ -306,6 +341,9 @@ fn hash(sentence: &str) -> u64 {
 struct Hashed {
     block: Block,
     hashes: Vec<u64>,
+    /// For each line, how many sentences there are up to its end.
+    lines: Vec<usize>,
+    skipped: Skipped,
 }
 
 /// Drops duplicates, and everything after the last sentence wanted.
@@ -325,16 +363,20 @@ impl Filter {
     }
 
     fn keep(&mut self, hashed: Hashed, report: &mut Report) -> Block {
-        report.sentences += hashed.block.ends.len() as u64;
-        if self.seen.is_none() && hashed.block.ends.len() as u64 <= self.left {
-            self.left -= hashed.block.ends.len() as u64;
+        let sentences = hashed.block.ends.len();
+        if self.seen.is_none() && (sentences as u64) < self.left {
+            self.left -= sentences as u64;
+            report.lines += hashed.lines.len() as u64;
+            report.sentences += sentences as u64;
             return hashed.block;
         }
         let mut kept = Block::default();
+        let mut used = 0;
         for (index, (split, sentence)) in hashed.block.sentences().enumerate() {
             if self.left == 0 {
                 break;
             }
+            used += 1;
             if self.seen.as_mut().is_some_and(|seen| !seen.insert(hashed.hashes[index])) {
                 report.duplicates += 1;
                 continue;
@@ -342,6 +384,12 @@ impl Filter {
             kept.push(sentence, split);
             self.left -= 1;
         }
+        let lines = match self.left {
+            0 => hashed.lines.partition_point(|&end| end < used) + 1,
+            _ => hashed.lines.len(),
+        };
+        report.lines += lines as u64;
+        report.sentences += used as u64;
         kept
     }
 }
@@ -380,7 +428,7 @@ impl Seen {
 
 impl Selection {
     fn needs_the_whole(&self) -> bool {
-        matches!(self.take, Take::Sample(_)) || self.dev + self.test > 0
+        matches!(self.take, Take::Sample(_)) || self.dev > 0 || self.test > 0
     }
 }
 
@@ -396,7 +444,7 @@ struct Lottery {
 
 impl Lottery {
     fn new(selection: Selection) -> Self {
-        let held_out = selection.dev + selection.test;
+        let held_out = selection.dev.saturating_add(selection.test);
         let keep = match selection.take {
             Take::Sample(count) => count.max(held_out),
             _ => held_out,
@@ -421,7 +469,7 @@ impl Lottery {
         let Selection { take, dev, test, .. } = self.selection;
         let taken =
             if let Take::Sample(count) = take { count.min(self.entered) } else { self.entered };
-        if dev + test >= taken {
+        if dev.saturating_add(test) >= taken {
             return Err(Error::request(
                 format!("of {taken} sentences of `{language}`, {dev} + {test} are to be held out"),
                 "hold out fewer, take more, or give more text",
@@ -577,6 +625,41 @@ pub(crate) mod tests {
         assert_eq!(sentences[2].1, "sentence 2");
         let selection = Selection { take: Take::First(300), ..selection };
         assert_eq!(read(&numbered(100), selection).unwrap().0.len(), 100);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_first_sentences_has_no_part_in_the_result() {
+        let first = Selection { take: Take::First(3), ..Selection::default() };
+        // A bad line right after, some blocks after, and far beyond what is read ahead.
+        for between in [0, 40_000, 400_000] {
+            let (file, corpus) = corpus("en", "", first);
+            let mut text = numbered(3 + between).into_bytes();
+            text.extend_from_slice(b"\xff\n");
+            std::fs::write(file.path(), text).unwrap();
+            for _ in 0..5 {
+                let report = corpus.read(&mut |_| {}, &mut |_| Ok(())).unwrap();
+                assert_eq!((report.lines, report.sentences), (3, 3));
+                assert_eq!(report.kept, [3, 0, 0]);
+            }
+        }
+        let (_, report) = read("a\na\nb\nc\n", Selection { distinct: true, ..first }).unwrap();
+        assert_eq!((report.lines, report.sentences, report.duplicates), (4, 4, 1));
+    }
+
+    #[test]
+    fn an_error_before_the_last_sentence_wanted_is_an_error() {
+        let selection = Selection { take: Take::First(4), ..Selection::default() };
+        let (file, corpus) = corpus("en", "", selection);
+        std::fs::write(file.path(), b"one\ntwo\n\xff\nthree\nfour\n").unwrap();
+        let error = corpus.read(&mut |_| {}, &mut |_| Ok(())).unwrap_err().to_string();
+        assert!(error.contains(":3: not UTF-8"), "{error}");
+    }
+
+    #[test]
+    fn more_held_out_than_a_number_can_count_is_refused() {
+        let selection = Selection { dev: u64::MAX, test: 1, ..Selection::default() };
+        let error = read(&numbered(10), selection).unwrap_err().to_string();
+        assert!(error.contains("hold out fewer"), "{error}");
     }
 
     #[test]

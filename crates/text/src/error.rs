@@ -34,15 +34,25 @@ pub enum Error {
     },
 
     /// The operating system refused to read or write.
-    #[error(
-        "{file}: cannot {doing} ({source}); check that the path exists, is readable or writable, and that the disk has room"
-    )]
+    #[error("{file}: cannot {doing} (check the path, its permissions and the room on the disk)")]
     Io {
         /// The file's or folder's name.
         file: String,
         /// What was attempted.
         doing: &'static str,
-        /// The system's own words.
+        /// The system's own words, which whoever prints the chain of causes adds.
+        source: io::Error,
+    },
+
+    /// A compressed file that cannot be decompressed to its end.
+    #[error(
+        "{file}: the compressed file is cut short or damaged (fetch or make it anew, and test it \
+         with `gzip -t` or `zstd -t`)"
+    )]
+    Damaged {
+        /// The file's name, or `standard input`.
+        file: String,
+        /// The decompressor's own words.
         source: io::Error,
     },
 

@@ -30,5 +30,6 @@ pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::Tokenised;
 pub use vocabulary::{
     Anchor, BpeSettings, Encoded, Encoder, Encoders, Kind, LanguageCounts, LanguageText,
-    PairSharing, Sharing, Specials, Vocabulary, WordCounts, count_pieces, sharing,
+    PairSharing, Sharing, Specials, Vocabulary, WordCounts, check_language, count_pieces, sharing,
 };
+pub use whole::check_new_folder;

@@ -102,6 +102,10 @@ fn find(pattern: &str) -> Result<Vec<NamedFile>> {
     if Path::new(pattern).is_file() {
         return Ok(vec![named(pattern.into())]);
     }
+    if Path::new(pattern).is_dir() {
+        let remedy = "name a file in it, or all of them by a glob in quotes, as in 'FOLDER/*.txt'";
+        return Err(Error::file(Path::new(pattern), "is a folder, not a file", remedy));
+    }
     let matches = glob::glob(pattern).map_err(|error| {
         Error::request(
             format!("`{pattern}`: {error}"),
@@ -199,7 +203,7 @@ impl Lines<'_> {
             let open = self.current.as_mut().expect("a file was just opened");
             open.number += 1;
             let taken = take_line(&mut *open.reader, &mut self.line, self.rules.longest)
-                .at(open.name, "read on, for it is cut short or damaged,")?;
+                .map_err(|error| unreadable(open.name, error))?;
             match taken {
                 Taken::End => self.close()?,
                 Taken::TooLong => self.refuse_long()?,
@@ -230,8 +234,8 @@ impl Lines<'_> {
         let Some(file) = self.files.next() else { return Ok(false) };
         let opened = File::open(&file.path).at(&file.name, "open")?;
         let counted = Counted { inner: opened, bytes: Arc::clone(&self.bytes) };
-        let reader =
-            decompress(BufReader::with_capacity(1 << 16, counted)).at(&file.name, "read")?;
+        let reader = decompress(BufReader::with_capacity(1 << 16, counted))
+            .map_err(|error| unreadable(&file.name, error))?;
         self.current = Some(Open { name: &file.name, reader, number: 0, holds_text: false });
         Ok(true)
     }
@@ -242,7 +246,7 @@ impl Lines<'_> {
             return Ok(());
         }
         if !self.rules.tolerant {
-            let remedy = "leave the file out, or ask for the tolerant mode to skip it";
+            let remedy = "leave the file out, or skip it with --tolerant";
             return Err(Error::file(Path::new(open.name), "holds no text", remedy));
         }
         self.skipped.empty_files += 1;
@@ -260,7 +264,10 @@ impl Lines<'_> {
             }
             Err(error) => {
                 let reason = format!("not UTF-8 at byte {}", error.valid_up_to() + 1);
-                self.refuse(reason, "convert the file (`iconv -t UTF-8`), or ask for the tolerant mode to skip such lines")?;
+                self.refuse(
+                    reason,
+                    "convert the file (`iconv -t UTF-8`), or skip such lines with --tolerant",
+                )?;
                 self.skipped.invalid += 1;
                 Ok(false)
             }
@@ -269,7 +276,7 @@ impl Lines<'_> {
 
     fn refuse_long(&mut self) -> Result<()> {
         let reason = format!("a line longer than {} bytes", self.rules.longest);
-        self.refuse(reason, "break the line up, raise the longest line allowed, or ask for the tolerant mode to skip it")?;
+        self.refuse(reason, "break the line up, raise --longest-line, or skip it with --tolerant")?;
         self.skipped.too_long += 1;
         Ok(())
     }
@@ -281,6 +288,14 @@ impl Lines<'_> {
             return Ok(());
         }
         Err(Error::Line { file: open.name.to_owned(), line: open.number, reason, remedy })
+    }
+}
+
+/// The system's errors have a number; one without comes from a decompressor.
+fn unreadable(name: &str, source: io::Error) -> Error {
+    match source.raw_os_error() {
+        Some(_) => Error::io(Path::new(name), "read", source),
+        None => Error::Damaged { file: name.to_owned(), source },
     }
 }
 
@@ -431,9 +446,31 @@ mod tests {
 
     #[test]
     fn a_cut_archive_is_an_error() {
-        let whole = gzip("many different words in a row, so that it is cut within".as_bytes());
-        let error = read(&whole[..whole.len() / 2], LineRules::default()).unwrap_err().to_string();
-        assert!(error.contains("cut short"), "{error}");
+        let text = "many different words in a row, so that it is cut within".as_bytes();
+        for whole in [gzip(text), zstd::encode_all(text, 1).unwrap()] {
+            let error = read(&whole[..whole.len() / 2], LineRules::default()).unwrap_err();
+            assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+            let error = error.to_string();
+            assert!(error.contains("cut short") && error.contains("anew"), "{error}");
+            assert!(!error.contains("disk"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_called_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display().to_string();
+        let error = Source::new("en", &[path]).unwrap_err().to_string();
+        assert!(error.contains("is a folder"), "{error}");
+    }
+
+    #[test]
+    fn the_system_s_own_words_are_left_to_the_chain_of_causes() {
+        let source = io::Error::from_raw_os_error(2);
+        let words = source.to_string();
+        let error = Error::io(Path::new("file"), "read", source);
+        assert!(!error.to_string().contains(&words), "{error}");
+        assert_eq!(std::error::Error::source(&error).unwrap().to_string(), words);
     }
 
     #[test]

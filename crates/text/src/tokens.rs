@@ -23,7 +23,8 @@ use crate::whole::{NewFolder, close};
 
 const MANIFEST: &str = "corpus.json";
 const COUNTS: &str = "counts.bin";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+const CHANGED: &str = "was changed since it was written";
 const PREPARE_ANEW: &str = "remove the folder and prepare the corpus anew";
 
 #[cfg(target_endian = "big")]
@@ -49,6 +50,20 @@ struct Manifest {
     tokens: [u64; 3],
     /// Hashes of the three files.
     hashes: [String; 3],
+    /// The hash of the counts. Formats before the second had none, nor a seal.
+    #[serde(default)]
+    counts: String,
+    /// The hash of all the rest of this manifest.
+    #[serde(default)]
+    seal: String,
+}
+
+impl Manifest {
+    fn seal(&self) -> String {
+        let unsealed = Manifest { seal: String::new(), ..self.clone() };
+        let json = serde_json::to_vec(&unsealed).expect("plain data");
+        blake3::hash(&json).to_hex().to_string()
+    }
 }
 
 /// A corpus as token ids, mapped from disk.
@@ -88,7 +103,8 @@ impl Tokenised {
         Ok((Self::open(&folder, vocabulary)?, found))
     }
 
-    /// Maps a corpus that was tokenised with this vocabulary, and refuses any other.
+    /// Maps a corpus that was tokenised with this vocabulary, and refuses any other, as well as one
+    /// whose manifest or counts were changed since they were written.
     pub fn open(folder: &Path, vocabulary: &Vocabulary) -> Result<Self> {
         let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).at(&path, "read the corpus's manifest")?;
@@ -98,6 +114,9 @@ impl Tokenised {
             let reason = format!("is of format {}, not {FORMAT}", manifest.origin.format);
             return Err(Error::file(&path, reason, PREPARE_ANEW));
         }
+        if manifest.seal != manifest.seal() {
+            return Err(Error::file(&path, CHANGED, PREPARE_ANEW));
+        }
         let what = format!("the corpus {}", folder.display());
         vocabulary.check_fingerprint(&manifest.origin.vocabulary, &what)?;
         let language = vocabulary.language(&manifest.origin.language)?;
@@ -106,17 +125,17 @@ impl Tokenised {
             Mapped::open(&path, manifest.tokens[split as usize])
         };
         let splits = [map(Split::Train)?, map(Split::Dev)?, map(Split::Test)?];
-        let counts = read_counts(&folder.join(COUNTS), vocabulary.len())?;
+        let counts = read_counts(&folder.join(COUNTS), vocabulary.len(), &manifest.counts)?;
         Ok(Self { folder: folder.to_owned(), manifest, language, splits, counts })
     }
 
-    /// Reads every byte, and refuses a corpus that was damaged since it was written.
+    /// Reads every token, and refuses a corpus that was damaged since it was written.
     pub fn verify(&self) -> Result<()> {
         for split in Split::ALL {
             let bytes = bytemuck::cast_slice(self.tokens(split));
             if blake3::hash(bytes).to_hex().as_str() != self.manifest.hashes[split as usize] {
                 let path = self.folder.join(file_name(split));
-                return Err(Error::file(&path, "was changed since it was written", PREPARE_ANEW));
+                return Err(Error::file(&path, CHANGED, PREPARE_ANEW));
             }
         }
         Ok(())
@@ -216,8 +235,11 @@ fn write(
     writer.counts[end as usize] = 0;
     let counts = std::mem::take(&mut writer.counts);
     let (tokens, hashes) = writer.close()?;
-    draft.write(COUNTS, bytemuck::cast_slice(&counts))?;
-    let manifest = Manifest { origin, report, tokens, hashes };
+    let counts: &[u8] = bytemuck::cast_slice(&counts);
+    draft.write(COUNTS, counts)?;
+    let counts = blake3::hash(counts).to_hex().to_string();
+    let mut manifest = Manifest { origin, report, tokens, hashes, counts, seal: String::new() };
+    manifest.seal = manifest.seal();
     let json = serde_json::to_string_pretty(&manifest).expect("plain data");
     draft.write(MANIFEST, json.as_bytes())?;
     match draft.finish() {
@@ -273,11 +295,14 @@ impl Writer {
     }
 }
 
-fn read_counts(path: &Path, size: usize) -> Result<Vec<u64>> {
+fn read_counts(path: &Path, size: usize, hash: &str) -> Result<Vec<u64>> {
     let bytes = std::fs::read(path).at(path, "read the counts")?;
     if bytes.len() != size * 8 {
         let reason = format!("has {} bytes, not {}", bytes.len(), size * 8);
         return Err(Error::file(path, reason, PREPARE_ANEW));
+    }
+    if blake3::hash(&bytes).to_hex().as_str() != hash {
+        return Err(Error::file(path, CHANGED, PREPARE_ANEW));
     }
     let count = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     Ok(bytes.chunks_exact(8).map(count).collect())

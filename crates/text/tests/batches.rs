@@ -135,6 +135,30 @@ fn a_corpus_that_does_not_fit_is_refused() {
     assert!(error.contains("has 8 bytes"), "{error}");
 }
 
+#[test]
+fn changed_counts_and_reports_are_refused() {
+    let lab = lab(Kind::Union);
+    let folder = lab.corpora[0].folder();
+    let refused = |name: &str, change: &dyn Fn(Vec<u8>) -> Vec<u8>| {
+        let path = folder.join(name);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, change(whole.clone())).unwrap();
+        let error = Tokenised::open(folder, &lab.vocabulary).unwrap_err().to_string();
+        assert!(error.contains(&format!("{name}: was changed")), "{error}");
+        std::fs::write(&path, whole).unwrap();
+    };
+    refused("counts.bin", &|mut bytes| {
+        bytes[80] ^= 1;
+        bytes
+    });
+    refused("corpus.json", &|bytes| {
+        let mut manifest: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        manifest["report"]["kept"][0] = 7.into();
+        serde_json::to_vec(&manifest).unwrap()
+    });
+    Tokenised::open(folder, &lab.vocabulary).unwrap().verify().unwrap();
+}
+
 /// XLM's arrangement, written out as plainly as possible.
 fn expected_pass(stream: &[u32], end: u32, settings: BatchSettings) -> Vec<Vec<u32>> {
     let (length, rows) = (settings.length, settings.sequences);
@@ -383,6 +407,20 @@ fn switching(
     let vocabulary = Arc::clone(&lab.vocabulary);
     let batches = Batches::new(vocabulary, corpora, settings, Some(switch), seed).unwrap();
     Arc::new(batches).from(0).take(60).collect()
+}
+
+#[test]
+fn switching_is_refused_where_each_language_has_its_own_embeddings() {
+    let lab = lab(Kind::Disjoint);
+    let dictionaries = [dictionary("en", "fr", &[("cat", "chat", 1.0)])];
+    let switch = CodeSwitch::new(&lab.vocabulary, &dictionaries, SwitchSettings::default());
+    let mask = MaskSettings { replacements: Replacements::Own, ..SMALL.mask };
+    let settings = BatchSettings { mask, ..SMALL };
+    let corpora = vec![Arc::clone(&lab.corpora[0])];
+    let vocabulary = Arc::clone(&lab.vocabulary);
+    let made = Batches::new(vocabulary, corpora, settings, Some(switch.unwrap()), 1);
+    let error = made.unwrap_err().to_string();
+    assert!(error.contains("no row"), "{error}");
 }
 
 /// All words of the batches by count, as text.

@@ -20,9 +20,11 @@ pub(crate) enum Corpus {
 }
 
 const EXAMPLES: &str = "Examples:
-  isogloss corpus prepare --vocab joint --text en=en.txt.zst --text fr=fr.txt.zst \\
-      --distinct --dev 5000 --test 5000 --out corpora
-  isogloss corpus prepare --vocab mbert --text en=- --sample 200000 --show 3 --out corpora < en.txt";
+  isogloss corpus prepare --vocab joint --out corpora \\
+      --text en=en.txt.zst --text fr=fr.txt.zst \\
+      --distinct --dev 5000 --test 5000
+  isogloss corpus prepare --vocab mbert --out corpora \\
+      --text en=- --sample 200000 --show 3 < en.txt";
 
 impl Corpus {
     /// Runs the command to its end.
@@ -74,6 +76,9 @@ impl Prepare {
             return Err(Failure::Usage(message.into()));
         }
         let vocabulary = Vocabulary::load(&self.vocab)?;
+        for language in self.text.languages() {
+            vocabulary.language(language)?;
+        }
         let mut prepared = Vec::new();
         for source in self.text.sources()? {
             let language = vocabulary.language(source.language())?;

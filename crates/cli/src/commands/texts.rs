@@ -22,11 +22,12 @@ pub(crate) struct TextFlags {
     lines: bool,
 
     /// Take the first N sentences of each language.
-    #[arg(long, value_name = "N", conflicts_with = "sample")]
+    #[arg(long, value_name = "N", conflicts_with = "sample",
+        value_parser = clap::value_parser!(u64).range(1..))]
     first: Option<u64>,
 
     /// Take a random sample of N sentences of each language.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     sample: Option<u64>,
 
     /// Drop sentences that came before.
@@ -64,6 +65,11 @@ pub(super) fn parse_text(argument: &str) -> Result<(String, String), String> {
 }
 
 impl TextFlags {
+    /// The languages' names, as often as they are given.
+    pub(crate) fn languages(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(|(language, _)| language.as_str())
+    }
+
     /// The languages in the order in which they were first named, each with its files.
     pub(crate) fn sources(&self) -> Result<Vec<Source>, Failure> {
         let mut languages: Vec<(&str, Vec<String>)> = Vec::new();
@@ -146,6 +152,11 @@ impl PreparationFlags {
         languages: &[String],
         cuts_itself: bool,
     ) -> Result<Vec<Preparer>, Failure> {
+        let chinese = |language: &String| Words::for_language(language) == Words::Jieba;
+        if self.simplify.is_some() && !languages.iter().any(chinese) {
+            let message = "--simplify is for Chinese, and no --text is `zh`; leave it out";
+            return Err(Failure::Usage(message.into()));
+        }
         let table = self.simplify.as_deref().map(Simplified::read).transpose()?.map(Arc::new);
         let prepare = |language: &String| {
             let words = match self.words {
@@ -155,13 +166,12 @@ impl PreparationFlags {
                 WordsFlag::Moses => Words::Moses,
                 WordsFlag::Jieba => Words::Jieba,
             };
-            let chinese = Words::for_language(language) == Words::Jieba;
             let preparation = Preparation {
                 split: !flags.lines,
                 words,
                 lowercase: self.lowercase,
                 strip_accents: self.strip_accents,
-                simplify: chinese && table.is_some(),
+                simplify: chinese(language) && table.is_some(),
             };
             Ok(Preparer::new(language, preparation, table.clone())?)
         };

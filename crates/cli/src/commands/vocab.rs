@@ -29,18 +29,24 @@ pub(crate) enum Vocab {
 
 const TRAIN_EXAMPLES: &str = "Examples:
   One vocabulary learned from both languages together:
-    isogloss vocab train --text en=en.txt.zst --text fr='fr.*.txt.gz' --out joint
-  One each, equal pieces shared (default anchors), or nothing shared (no anchors):
-    isogloss vocab train --kind union --merges 40000 --text en=en.txt --text fr=fr.txt --out union
-    isogloss vocab train --kind disjoint --merges 40000 --text en=en.txt --text fr=fr.txt --out disjoint
+    isogloss vocab train --out joint \\
+      --text en=en.txt.zst --text fr='fr.*.txt.gz'
+  One each, equal pieces shared (default anchors):
+    isogloss vocab train --kind union --out union \\
+      --merges 40000 --text en=en.txt --text fr=fr.txt
+  One each, nothing shared (no anchors):
+    isogloss vocab train --kind disjoint --out disjoint \\
+      --merges 40000 --text en=en.txt --text fr=fr.txt
   Multilingual BERT's pieces:
-    isogloss vocab train --kind wordpiece --pieces vocab.txt --text en=en.txt --text zh=zh.txt --out mbert";
+    isogloss vocab train --kind wordpiece --out mbert \\
+      --pieces vocab.txt --text en=en.txt --text zh=zh.txt";
 
 const STATS_EXAMPLES: &str = "Examples:
   What the languages shared in the text that the vocabulary was made from:
     isogloss vocab stats joint
   What they share in other text:
-    isogloss vocab stats mbert --text en=xnli.en.txt --text de=xnli.de.txt --anchors 30";
+    isogloss vocab stats mbert --anchors 30 \\
+      --text en=xnli.en.txt --text de=xnli.de.txt";
 
 impl Vocab {
     /// Runs the command to its end.
@@ -64,7 +70,8 @@ pub(crate) struct Train {
     merges: Option<usize>,
 
     /// Know the N most frequent characters; words with others are not learned from.
-    #[arg(long, value_name = "N", default_value_t = BpeSettings::default().characters)]
+    #[arg(long, value_name = "N", default_value_t = BpeSettings::default().characters,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     characters: usize,
 
     /// In a joint vocabulary, weigh languages by their share of words to this power: 1 as they
@@ -158,17 +165,21 @@ impl Train {
         if self.text.texts.is_empty() {
             return usage("no text; give some for each language, as --text LANG=FILE".into());
         }
-        if self.out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-            let out = self.out.display();
-            return usage(format!("{out} exists and is not empty; name another folder with --out"));
-        }
+        self.text.languages().try_for_each(text::check_language)?;
         if self.pieces.is_some() && self.kind != KindFlag::Wordpiece {
             return usage("--pieces are for --kind wordpiece; leave one of them out".into());
+        }
+        if self.merges.is_some() && self.kind == KindFlag::Wordpiece {
+            return usage("--merges are learned, and --kind wordpiece takes pieces over; leave one of them out".into());
         }
         if !(self.balance.is_finite() && self.balance >= 0.0) {
             return usage("--balance is a number from 0 up".into());
         }
-        Ok(())
+        if self.out.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+            let out = self.out.display();
+            return usage(format!("{out} exists and is not empty; name another folder with --out"));
+        }
+        Ok(text::check_new_folder(&self.out)?)
     }
 
     fn learn(&self, corpora: Vec<text::Corpus>) -> Result<(Vocabulary, Vec<Report>), Failure> {
@@ -295,6 +306,9 @@ impl Stats {
         if self.text.texts.is_empty() {
             let all = 0..vocabulary.languages().len();
             return Ok(all.map(|index| (index, vocabulary.counts(index).to_vec())).collect());
+        }
+        for language in self.text.languages() {
+            vocabulary.language(language)?;
         }
         let mut counts = Vec::new();
         for source in self.text.sources()? {

@@ -19,10 +19,30 @@ use crate::progress::Progress;
 #[derive(Subcommand)]
 pub(crate) enum World {
     /// Write corpora, dictionaries, parallel text and labelled data for every task.
+    #[command(after_help = GENERATE_EXAMPLES)]
     Generate(Generate),
     /// Print a few sentences in every language, word by word with their meaning.
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(Show),
 }
+
+const GENERATE_EXAMPLES: &str = "Examples:
+  Two languages without a word in common:
+    isogloss world generate --out world
+  Three, the second near the first and the third far from it:
+    isogloss world generate --out three --languages 3 \\
+      --distance 0.2,0.8 --sentences 100000
+  The same world again from its own file, but with another seed:
+    isogloss world generate --out again \\
+      --config world/world.toml --seed 2
+  Without inference pairs, and with a smaller retrieval test:
+    isogloss world generate --out small \\
+      --set nli={train=0,dev=0,test=0} --set tatoeba=200";
+
+const SHOW_EXAMPLES: &str = "Examples:
+  isogloss world show --count 2 --distance 0.5
+  isogloss world show --verb sov --script han --morphology rich
+  isogloss world show --config world/world.toml --json";
 
 #[derive(Args)]
 pub(crate) struct Generate {
@@ -39,7 +59,8 @@ pub(crate) struct Generate {
 #[derive(Args)]
 pub(crate) struct Show {
     /// How many sentences.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     count: usize,
     #[command(flatten)]
     keys: Keys,
@@ -188,7 +209,7 @@ impl Show {
             }
             text.push('\n');
         }
-        Ok(Outcome::new(text, &facts))
+        Ok(Outcome::new(text, &serde_json::json!({ "sentences": facts })))
     }
 }
 
@@ -246,8 +267,11 @@ impl Keys {
             None => WorldConfig::default().with_defaults(),
             Some(path) => {
                 let origin = path.display().to_string();
-                let text = fs::read_to_string(path)
-                    .map_err(|error| Failure::Usage(format!("{origin}: cannot read: {error}")))?;
+                let bytes = fs::read(path).map_err(|error| {
+                    Failure::Failed(format!("{origin}: cannot read: {error}").into())
+                })?;
+                let text = String::from_utf8(bytes)
+                    .map_err(|error| Failure::Usage(format!("{origin}: not UTF-8: {error}")))?;
                 WorldConfig::from_toml(&text, &origin).map_err(told)?
             }
         };

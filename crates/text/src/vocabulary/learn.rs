@@ -41,14 +41,22 @@ impl WordCounts {
     pub fn of(corpus: &Corpus, watch: Watch<'_>) -> Result<(Self, Report)> {
         let mut words = Self::default();
         let report = corpus.read(watch, &mut |blocks| {
-            let counted: Vec<_> = blocks.par_iter().map(count_block).collect();
-            for (word, count) in counted.into_iter().flatten() {
-                words.add(word, count);
-            }
-            words.forget_rarest(MOST_WORDS);
+            words.add_blocks(blocks, MOST_WORDS);
             Ok(())
         })?;
         Ok((words, report))
+    }
+
+    /// Rare words are forgotten after each block: where blocks end depends on the text alone,
+    /// while how many of them come at a time depends on how fast they were read.
+    fn add_blocks(&mut self, blocks: &[Block], most: usize) {
+        let counted: Vec<_> = blocks.par_iter().map(count_block).collect();
+        for block in counted {
+            for (word, count) in block {
+                self.add(word, count);
+            }
+            self.forget_rarest(most);
+        }
     }
 
     /// Different words.
@@ -126,6 +134,10 @@ impl Vocabulary {
     /// vocabulary, whatever the number of threads.
     pub fn learn(texts: Vec<LanguageText>, settings: BpeSettings) -> Result<Self> {
         check_languages(texts.iter().map(|text| text.name.as_str()))?;
+        if settings.characters == 0 {
+            let reason = "a vocabulary that knows no character knows no word";
+            return Err(Error::request(reason, "know one character at least"));
+        }
         let mut pieces: Vec<String> = Specials::LEARNED_NAMES.map(String::from).to_vec();
         let languages = match settings.kind {
             Kind::Joint => learn_joint(texts, settings, &mut pieces)?,
@@ -280,7 +292,7 @@ impl Learned {
                 base.iter().map(|piece| AddedToken::from(piece.clone(), false)).collect(),
             )
             .end_of_word_suffix(WORD_END.into())
-            .vocab_size(base.len() + settings.merges)
+            .vocab_size(base.len() + settings.merges.min(possible_merges(&words)))
             .build();
         let scale = overflow_guard(&words);
         let counts =
@@ -324,6 +336,12 @@ fn base_pieces(words: &[(&str, u64)]) -> Vec<String> {
     }
     let ends = at_end.into_iter().map(|letter| format!("{letter}{WORD_END}"));
     within.into_iter().map(String::from).chain(ends).collect()
+}
+
+/// Each merge shortens one word at least by one piece, so that there can be no more than these.
+/// The library sets memory aside for as many as it is asked for.
+fn possible_merges(words: &[(&str, u64)]) -> usize {
+    words.iter().map(|(word, _)| word.chars().count().saturating_sub(1)).sum()
 }
 
 /// The library counts pairs in 32 bits with a sign. What to divide counts by so that none can
@@ -470,6 +488,36 @@ mod tests {
         assert_eq!((words.types(), words.forgotten), (3, 1));
         words.forget_rarest(2);
         assert!(words.counts.contains_key("a") && words.counts.contains_key("e"));
+    }
+
+    #[test]
+    fn words_are_forgotten_alike_however_many_blocks_come_at_a_time() {
+        let block = |text: &str| {
+            let mut block = Block::default();
+            block.push(text, Split::Train);
+            block
+        };
+        let blocks = [block("a a b c"), block("b d e"), block("c c d a")];
+        let mut together = WordCounts::default();
+        together.add_blocks(&blocks, 2);
+        let mut apart = WordCounts::default();
+        for block in &blocks {
+            apart.add_blocks(std::slice::from_ref(block), 2);
+        }
+        assert_eq!(together.counts, apart.counts);
+        assert_eq!(together.forgotten, apart.forgotten);
+    }
+
+    #[test]
+    fn more_merges_than_there_can_be_are_all_that_there_are() {
+        let words = || BTreeMap::from([("abc", 3), ("bc", 2)]);
+        let learned = |merges| {
+            let settings = BpeSettings { merges, ..BpeSettings::default() };
+            Learned::from(words(), settings).unwrap().merges
+        };
+        assert_eq!(learned(usize::MAX), learned(100));
+        assert!(!learned(usize::MAX).is_empty());
+        assert_eq!(learned(1).len(), 1);
     }
 
     #[test]

@@ -285,8 +285,9 @@ impl Boundaries {
     }
 }
 
-/// A language's name becomes part of file names and of pieces, so it is kept plain.
-fn check_language(name: &str) -> Result<()> {
+/// Refuses what is no name for a language: it becomes part of file names and of pieces, so it is
+/// kept plain.
+pub fn check_language(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.len() <= 32 && name.chars().all(plain) {
         return Ok(());

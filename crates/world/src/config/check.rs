@@ -3,12 +3,17 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
-use super::{DomainConfig, LanguageConfig, Layout, MeaningConfig, WorldConfig};
+use super::{
+    DomainConfig, LanguageConfig, Layout, MeaningConfig, Splits, TreebankSizes, WorldConfig,
+};
 use crate::error::Error;
 use crate::meaning::Stock;
 
 /// Beyond this many weights the sampling tables would not fit an ordinary machine's memory.
 const MOST_WEIGHTS: usize = 40_000_000;
+
+/// Items in any one set. More would fill a disk; a number so large is a slip.
+const MOST_ITEMS: usize = 100_000_000;
 
 impl WorldConfig {
     pub(super) fn check(&self) -> Result<(), Error> {
@@ -19,6 +24,7 @@ impl WorldConfig {
                 "set punctuation = true, or layout = \"sentences\"",
             ));
         }
+        self.check_sizes()?;
         within("dictionary_test", self.dictionary_test, 0.0..=0.9)?;
         self.meaning.check()?;
         let weights = self.meaning.topics * self.meaning.classes * self.meaning.lemmas;
@@ -35,6 +41,29 @@ impl WorldConfig {
         names_are_sound("language", "code", codes)?;
         self.domain.iter().enumerate().try_for_each(|(i, domain)| domain.check(i))?;
         self.language.iter().enumerate().try_for_each(|(i, language)| self.allows(i, language))
+    }
+
+    /// A set may be left out, but a language without text is none.
+    fn check_sizes(&self) -> Result<(), Error> {
+        between("sentences", self.sentences, 1..=MOST_ITEMS)?;
+        for (index, language) in self.language.iter().enumerate() {
+            let sentences = language.sentences.unwrap_or(self.sentences);
+            between(&format!("language.{index}.sentences"), sentences, 1..=MOST_ITEMS)?;
+        }
+        between("tatoeba", self.tatoeba, 0..=MOST_ITEMS)?;
+        between("treebank.parallel", self.treebank.parallel, 0..=MOST_ITEMS)?;
+        let TreebankSizes { train, dev, test, .. } = self.treebank;
+        for (set, splits) in [
+            ("parallel", self.parallel),
+            ("treebank", Splits { train, dev, test }),
+            ("ner", self.ner),
+            ("nli", self.nli),
+        ] {
+            for (split, size) in splits.named() {
+                between(&format!("{set}.{split}"), size, 0..=MOST_ITEMS)?;
+            }
+        }
+        Ok(())
     }
 
     fn allows(&self, index: usize, language: &LanguageConfig) -> Result<(), Error> {

@@ -84,8 +84,14 @@ impl Folder {
         Ok(Sink { out, path, hash: blake3::Hasher::new(), record })
     }
 
-    /// Ends a file.
+    /// Ends a file. One that stayed empty is left out: it says nothing, and readers refuse it.
     pub(crate) fn close(&mut self, mut sink: Sink) -> Result<(), Error> {
+        if sink.record.bytes == 0 {
+            fs::remove_file(&sink.path).map_err(Error::io("remove", &sink.path))?;
+            // Its folder goes with the last file, and only then.
+            let _ = sink.path.parent().map(fs::remove_dir);
+            return Ok(());
+        }
         sink.out.flush().map_err(Error::io("write", &sink.path))?;
         sink.out.get_ref().sync_all().map_err(Error::io("write", &sink.path))?;
         sink.record.blake3 = sink.hash.finalize().to_hex().to_string();
@@ -126,6 +132,7 @@ impl Folder {
             None
         };
         let staging = self.staging.keep();
+        sync_folders(&staging);
         fs::rename(&staging, target).map_err(|error| {
             // Best effort: the caller hears of the first failure.
             let _ = fs::remove_dir_all(&staging);
@@ -133,7 +140,26 @@ impl Folder {
                 let _ = fs::rename(place, target);
             }
             failed(error)
-        })
+        })?;
+        sync(parent);
+        Ok(())
+    }
+}
+
+/// Makes the lists of names of a world's folder and of those in it last.
+fn sync_folders(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            sync(&entry.path());
+        }
+    }
+    sync(folder);
+}
+
+/// Where a folder cannot be synced, a rename is still atomic.
+fn sync(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
     }
 }
 

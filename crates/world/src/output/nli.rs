@@ -40,7 +40,7 @@ impl Writer<'_> {
             Some((item, hypothesis))
         };
         let mut seen: HashSet<String> = HashSet::new();
-        let mut items = Vec::with_capacity(wanted);
+        let mut items = Vec::new();
         let mut barren = 0;
         if wanted > 0 {
             scan(wanted, make, |made| {

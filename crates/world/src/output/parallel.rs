@@ -63,7 +63,7 @@ impl Writer<'_> {
             documents.document(index).into_iter().filter(long).map(line).collect()
         };
         let mut seen: Vec<HashSet<String>> = vec![HashSet::new(); languages.len()];
-        let mut lines = Vec::with_capacity(wanted);
+        let mut lines = Vec::new();
         let mut barren = 0;
         scan(wanted / 4, make, |made| {
             let before = lines.len();
