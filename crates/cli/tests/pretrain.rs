@@ -106,6 +106,10 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
         assert!(message.contains(reason), "{flags:?}: {message}");
         assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
     }
+    let output = isogloss(folder.path(), &["pretrain", "--text", "en=nowhere.txt", "--out", "r"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nowhere.txt"));
+    assert!(!folder.path().join("r").exists(), "a missing file left a folder");
     let output = isogloss(folder.path(), &["pretrain", "--resume", "--out", "world"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("holds no run"));
     let output = isogloss(folder.path(), &["pretrain", "--world", "world", "--out", "world"]);

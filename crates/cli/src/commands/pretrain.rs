@@ -147,9 +147,10 @@ impl Pretrain {
         };
         drop(shown);
         let summary = summary.map_err(|error| match error {
-            PretrainError::Config(_) | PretrainError::Occupied(_) | PretrainError::Nothing(_) => {
-                usage(&error)
-            }
+            PretrainError::Config(_)
+            | PretrainError::Text(text::Error::Request { .. })
+            | PretrainError::Occupied(_)
+            | PretrainError::Nothing(_) => usage(&error),
             error => error.into(),
         })?;
         Ok(Outcome::new(in_words(&summary, &self.out), &summary))

@@ -117,6 +117,11 @@ fn local_ids(vocabulary: &Vocabulary) -> Vec<Vec<u32>> {
     (0..vocabulary.languages().len()).map(places).collect()
 }
 
+/// Whether every language's files are there, before a folder is made for the run.
+pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
+    config.languages.iter().try_for_each(|language| corpus(config, language).map(drop))
+}
+
 fn corpus(config: &PretrainConfig, language: &str) -> text::Result<Corpus> {
     let text = &config.text;
     Ok(Corpus {

@@ -150,6 +150,7 @@ pub fn begin(
     if occupied {
         return Err(PretrainError::Occupied(folder.to_owned()));
     }
+    data::check(config)?;
     fs::create_dir_all(folder).map_err(|source| at("make", folder, source))?;
     let lock = lock(folder)?;
     let text = config.to_toml();
