@@ -67,8 +67,13 @@ fn task_rows(cols: usize) -> usize {
 impl Kernels for Cpu {
     fn description(&self) -> String {
         let threads = self.threads.current_num_threads();
-        let vectors = format!("{:?}", self.arch).to_lowercase();
-        format!("cpu, {threads} threads, {}", vectors.split('(').next().unwrap_or_default())
+        let vectors = match format!("{:?}", self.arch) {
+            name if name.starts_with("V4") => "AVX-512",
+            name if name.starts_with("V3") => "AVX2",
+            name if name.starts_with("Scalar") => "no vectors",
+            _ => "vectors",
+        };
+        format!("cpu, {threads} threads, {vectors}")
     }
 
     fn run(&self, work: &mut (dyn FnMut() + Send)) {
