@@ -81,6 +81,13 @@ fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     let last = isogloss(folder.path(), &["pretrain", "--resume", "--out", "broken"]);
     assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
     assert!(kills > 0);
+    // A run that is resumed after its end says what it said then.
+    let resumed: Value =
+        serde_json::from_slice(&fs::read(folder.path().join("broken/summary.json")).unwrap())
+            .unwrap();
+    for key in ["perplexity", "retrieval", "best", "left_plateau", "steps"] {
+        assert_eq!(resumed[key], summary[key], "{key}");
+    }
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl", "config.toml"] {
         assert!(same(folder.path(), file), "{file} after {kills} kills");
     }

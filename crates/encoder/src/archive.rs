@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize_to_file};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tensor::{Device, Tensor};
+use tensor::Tensor;
 
 // Elements are written as they stand in memory, and the format is little-endian.
 const _: () = assert!(cfg!(target_endian = "little"));
@@ -204,19 +204,6 @@ impl Archive {
         Ok(())
     }
 
-    /// One matrix, on a device.
-    pub fn matrix(&self, device: &Device, name: &str) -> Result<Tensor, ArchiveError> {
-        let tensors = SafeTensors::deserialize(&self.bytes).expect("it was read when opened");
-        let view = tensors.tensor(name);
-        let view = view.map_err(|_| self.misfit(format!("it holds no {name}")))?;
-        let &[rows, cols] = view.shape() else {
-            return Err(self.misfit(format!("{name} is no matrix")));
-        };
-        let mut tensor = device.empty(rows, cols);
-        bytemuck::cast_slice_mut(tensor.as_mut_slice()).copy_from_slice(view.data());
-        Ok(tensor)
-    }
-
     fn misfit(&self, reason: String) -> ArchiveError {
         ArchiveError::Misfit { path: self.path.clone(), reason }
     }
@@ -225,6 +212,7 @@ impl Archive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tensor::Device;
 
     fn tensors() -> (Device, Tensor, Tensor) {
         let device = Device::cpu(1).unwrap();
@@ -248,7 +236,7 @@ mod tests {
         let (mut a, mut b) = (device.zeros(2, 3), device.zeros(1, 1));
         archive.load(vec![("a".to_owned(), &mut a), ("b".to_owned(), &mut b)]).unwrap();
         assert_eq!(a.to_vec(), [1., 2., 3., 4., 5., 6.]);
-        assert_eq!(archive.matrix(&device, "b").unwrap().to_vec(), [-7.]);
+        assert_eq!(b.to_vec(), [-7.]);
         let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
         assert_eq!(names.len(), 1, "nothing is left beside the file");
         let again = fs::read(&path).unwrap();

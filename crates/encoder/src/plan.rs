@@ -26,11 +26,6 @@ impl Plan {
     pub fn none() -> Self {
         Self::default()
     }
-
-    /// Whether any part is separate.
-    pub fn any(&self) -> bool {
-        *self != Self::none()
-    }
 }
 
 impl FromStr for Plan {
@@ -119,7 +114,7 @@ mod tests {
         }
         let odd: Plan = "8, 1-2,positions , 4-4".parse().unwrap();
         assert_eq!(odd.to_string(), "positions, 1-2, 4, 8");
-        assert!(!odd.tokens && odd.positions && odd.any());
+        assert!(!odd.tokens && odd.positions);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use encoder::{Batch, Encoder, Request};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tensor::{Indices, Mode, Params, Spans, Tape, Tensor};
 use text::{LineRules, Source};
 
@@ -33,13 +33,13 @@ pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &Data) ->
 pub(crate) struct Probe {
     names: [String; 2],
     sides: [Vec<Batch>; 2],
-    /// Rows to leave out of a sentence's mean: its frame.
+    /// How many sentences each side has.
     count: usize,
 }
 
 /// How many translations were found, at each layer from the embeddings up: the nearest sentence by
 /// cosine, mean of both directions.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Retrieval {
     /// The two languages.
     pub languages: [String; 2],

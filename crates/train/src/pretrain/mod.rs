@@ -92,6 +92,10 @@ struct Position {
     best: Option<Best>,
     /// Evaluations since the best one.
     since_best: u64,
+    /// Perplexity on held-out text, last measured.
+    perplexity: BTreeMap<String, f64>,
+    /// Retrieval of translations, last measured.
+    retrieval: Vec<Retrieval>,
 }
 
 /// What came of a run.
@@ -213,8 +217,6 @@ struct Run<'a> {
     probes: Vec<Probe>,
     /// The loss of guessing by frequency.
     by_frequency: f64,
-    perplexity: BTreeMap<String, f64>,
-    retrieval: Vec<Retrieval>,
 }
 
 impl<'a> Run<'a> {
@@ -230,8 +232,13 @@ impl<'a> Run<'a> {
         let adam = config.adam.clone();
         let mut trainer =
             Trainer::new(model.config(), params, adam, config.seed, |_| Group::default())?;
-        let mut position =
-            Position { log: Log::new(config.languages.len()), best: None, since_best: 0 };
+        let mut position = Position {
+            log: Log::new(config.languages.len()),
+            best: None,
+            since_best: 0,
+            perplexity: BTreeMap::new(),
+            retrieval: Vec::new(),
+        };
         let state = folder.join(STATE);
         let resumed = state.is_file();
         if resumed {
@@ -244,20 +251,7 @@ impl<'a> Run<'a> {
         let probes = config.probes.iter().map(|probe| Probe::read(probe, &data, longest));
         let probes = probes.collect::<text::Result<_>>()?;
         let by_frequency = guessing_by_frequency(&data);
-        let (perplexity, retrieval) = Default::default();
-        Ok(Self {
-            config,
-            folder,
-            data,
-            model,
-            trainer,
-            position,
-            metrics,
-            probes,
-            by_frequency,
-            perplexity,
-            retrieval,
-        })
+        Ok(Self { config, folder, data, model, trainer, position, metrics, probes, by_frequency })
     }
 
     fn go(mut self, observer: &mut dyn Observer) -> Result<Summary, PretrainError> {
@@ -354,15 +348,15 @@ impl<'a> Run<'a> {
             (perplexities(model, params, data), found)
         });
         let names = self.config.languages.iter().cloned();
-        self.perplexity = names.zip(perplexities).collect();
-        self.retrieval = retrieval;
+        self.position.perplexity = names.zip(perplexities).collect();
+        self.position.retrieval = retrieval;
         let line = json!({
             "kind": "evaluation", "step": step,
-            "perplexity": self.perplexity, "retrieval": self.retrieval,
+            "perplexity": self.position.perplexity, "retrieval": self.position.retrieval,
         });
         self.metrics.write(&line)?;
         observer.note(&self.evaluated(step));
-        let perplexity = self.perplexity[self.config.selector()];
+        let perplexity = self.position.perplexity[self.config.selector()];
         if self.position.best.is_none_or(|best| perplexity < best.perplexity) {
             self.position.best = Some(Best { step, perplexity });
             self.position.since_best = 0;
@@ -376,9 +370,9 @@ impl<'a> Run<'a> {
     /// An evaluation in words.
     fn evaluated(&self, step: u64) -> String {
         let each = |(name, perplexity): (&String, &f64)| format!("{name} {perplexity:.1}");
-        let perplexity: Vec<String> = self.perplexity.iter().map(each).collect();
+        let perplexity: Vec<String> = self.position.perplexity.iter().map(each).collect();
         let mut text = format!("step {step}: perplexity {}", perplexity.join(", "));
-        for retrieval in &self.retrieval {
+        for retrieval in &self.position.retrieval {
             let (raw, shifted) = retrieval.best();
             let [a, b] = &retrieval.languages;
             text += &format!("; {a}-{b} found {raw:.3}, shifted {shifted:.3}");
@@ -393,7 +387,7 @@ impl<'a> Run<'a> {
         let facts = json!({
             "encoder": self.model.config(),
             "vocabulary": self.data.vocabulary.fingerprint(),
-            "step": step, "perplexity": self.perplexity,
+            "step": step, "perplexity": self.position.perplexity,
         });
         Ok(archive::write(&self.folder.join(MODEL), weights, &facts)?)
     }
@@ -411,8 +405,8 @@ impl<'a> Run<'a> {
             parameters: self.trainer.params().count(),
             left_plateau: self.position.log.left_plateau,
             best: self.position.best,
-            perplexity: self.perplexity.clone(),
-            retrieval: self.retrieval.clone(),
+            perplexity: self.position.perplexity.clone(),
+            retrieval: self.position.retrieval.clone(),
         }
     }
 }
