@@ -10,9 +10,11 @@
 
 mod adam;
 pub mod pretrain;
+mod pretrained;
 mod schedule;
 mod trainer;
 
 pub use crate::adam::{Adam, AdamConfig, Group};
+pub use crate::pretrained::{OpenError, Pretrained};
 pub use crate::schedule::Schedule;
 pub use crate::trainer::{Report, TrainError, Trainer};

@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use files::NewFolder;
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 use super::{Kind, Language, LanguageEntry, Specials, Vocabulary, check_languages};
 use crate::error::{At, Error, Result};
 use crate::prepare::{Preparer, Simplified};
-use crate::whole::NewFolder;
 
 const MANIFEST: &str = "vocabulary.json";
 const PIECES: &str = "pieces.tsv";
@@ -47,7 +47,7 @@ impl Vocabulary {
         }
         let manifest = serde_json::to_string_pretty(&self.manifest()).expect("plain data");
         draft.write(MANIFEST, manifest.as_bytes())?;
-        draft.finish()
+        Ok(draft.finish()?)
     }
 
     /// Reads a folder, and refuses one that was changed since it was written.

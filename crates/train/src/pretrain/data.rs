@@ -1,10 +1,9 @@
 //! From the files of a configuration to batches that the encoder takes.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use encoder::{Batch, EncoderConfig, Masked, Vocabulary as Entries};
+use encoder::{Batch, EncoderConfig, Masked};
 use tensor::{Indices, Spans};
 use text::{
     BatchSettings, Batches, BpeSettings, CodeSwitch, Corpus, Dictionary, Evaluation, LanguageText,
@@ -13,6 +12,8 @@ use text::{
 
 use super::config::PretrainConfig;
 use super::log::Watch;
+use super::numbering::Numbering;
+use crate::pretrained::VOCABULARY;
 
 /// Everything that a run reads.
 pub(crate) struct Data {
@@ -20,7 +21,7 @@ pub(crate) struct Data {
     pub(crate) batches: Arc<Batches>,
     /// Held-out text of each language.
     pub(crate) dev: Vec<Evaluation>,
-    local: Option<Vec<Vec<u32>>>,
+    numbering: Numbering,
 }
 
 impl Data {
@@ -30,7 +31,7 @@ impl Data {
         folder: &Path,
         watch: &mut Watch<'_>,
     ) -> text::Result<Self> {
-        let vocabulary = Arc::new(vocabulary(config, &folder.join("vocabulary"), watch)?);
+        let vocabulary = Arc::new(vocabulary(config, &folder.join(VOCABULARY), watch)?);
         let mut corpora = Vec::new();
         for language in &config.languages {
             watch(&format!("tokenising {language}"));
@@ -56,7 +57,7 @@ impl Data {
                 Evaluation::new(vocabulary, corpus, Split::Dev, config.batch)
             })
             .collect::<text::Result<_>>()?;
-        let local = config.encoder.separate.tokens.then(|| local_ids(&vocabulary));
+        let numbering = Numbering::new(&vocabulary, config.encoder.separate.tokens);
         let settings: BatchSettings = config.batch;
         let batches = Batches::new(
             Arc::clone(&vocabulary),
@@ -65,32 +66,19 @@ impl Data {
             switch.transpose()?,
             config.seed,
         )?;
-        Ok(Self { vocabulary, batches: Arc::new(batches), dev, local })
+        Ok(Self { vocabulary, batches: Arc::new(batches), dev, numbering })
     }
 
     /// The encoder's configuration for this vocabulary.
     pub(crate) fn encoder_config(&self, config: &PretrainConfig) -> EncoderConfig {
-        let entries = if self.local.is_some() {
-            let size = |(number, name): (usize, &str)| {
-                (name.to_owned(), self.vocabulary.own(number).len())
-            };
-            Entries::Sizes(
-                self.vocabulary.languages().enumerate().map(size).collect::<BTreeMap<_, _>>(),
-            )
-        } else {
-            Entries::Size(self.vocabulary.len())
-        };
+        let entries = self.numbering.entries(&self.vocabulary);
         let languages = self.vocabulary.languages().map(str::to_owned).collect();
         EncoderConfig { languages, vocabulary: entries, ..config.encoder.clone() }
     }
 
-    /// Token ids as the encoder numbers them: where embeddings are separate, by the place among the
-    /// language's own.
+    /// Token ids as the encoder numbers them.
     pub(crate) fn ids(&self, language: usize, ids: &[u32]) -> Indices {
-        match &self.local {
-            None => ids.iter().copied().collect(),
-            Some(local) => ids.iter().map(|&id| local[language][id as usize]).collect(),
-        }
+        self.numbering.to_encoder(language, ids)
     }
 
     /// A batch of text as the encoder takes it.
@@ -103,18 +91,6 @@ impl Data {
         let rows = batch.masked.iter().copied().collect();
         (Batch { language, tokens, spans }, Masked { rows, targets })
     }
-}
-
-/// For each language, the place of every id among its own; others count as unknown.
-fn local_ids(vocabulary: &Vocabulary) -> Vec<Vec<u32>> {
-    let unknown = vocabulary.specials().unknown;
-    let places = |language: usize| {
-        let own = vocabulary.own(language);
-        let place = |id: u32| own.binary_search(&id).ok().map(|place| place as u32);
-        let unknown = place(unknown).unwrap_or(0);
-        (0..vocabulary.len() as u32).map(|id| place(id).unwrap_or(unknown)).collect()
-    };
-    (0..vocabulary.languages().len()).map(places).collect()
 }
 
 /// Whether every language's files are there, before a folder is made for the run.

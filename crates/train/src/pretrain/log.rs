@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use encoder::archive::{ArchiveError, in_place_of};
+use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Begins the file, or cuts it back to what a checkpoint at `step` had seen.
-    pub(crate) fn open(path: PathBuf, step: Option<u64>) -> Result<Self, ArchiveError> {
+    pub(crate) fn open(path: PathBuf, step: Option<u64>) -> files::Result<Self> {
         let text = match step {
             Some(_) => fs::read_to_string(&path).unwrap_or_default(),
             None => String::new(),
@@ -119,19 +119,15 @@ impl Metrics {
             line.and_then(|line| line["step"].as_u64()).is_some_and(|at| Some(at) <= step)
         };
         let kept: String = text.lines().filter(seen).flat_map(|line| [line, "\n"]).collect();
-        in_place_of(&path, |partial| fs::write(partial, kept))?;
+        files::write(&path, kept)?;
         Ok(Self { path })
     }
 
-    pub(crate) fn write(&self, line: &Value) -> Result<(), ArchiveError> {
+    pub(crate) fn write(&self, line: &Value) -> files::Result<()> {
         let append = |path: &Path| {
             let mut file = OpenOptions::new().append(true).open(path)?;
             file.write_all(format!("{line}\n").as_bytes())
         };
-        append(&self.path).map_err(|source| ArchiveError::Io {
-            action: "write",
-            path: self.path.clone(),
-            source,
-        })
+        append(&self.path).at(&self.path, "write")
     }
 }

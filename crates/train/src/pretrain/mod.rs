@@ -9,16 +9,17 @@ mod config;
 mod data;
 mod evaluate;
 mod log;
+pub(crate) mod numbering;
 mod presets;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use encoder::archive::{self, ArchiveError};
 use encoder::{ConfigError, Encoder};
+use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tensor::{Device, Params};
@@ -35,6 +36,7 @@ use self::data::Data;
 use self::evaluate::{Probe, perplexities};
 use self::log::{Log, Metrics};
 use crate::adam::Group;
+use crate::pretrained::MODEL;
 use crate::trainer::{TrainError, Trainer};
 
 /// Batches made ahead of training.
@@ -52,18 +54,18 @@ pub enum PretrainError {
     /// Training failed.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// A file of the run could not be written or read.
+    /// The weights could not be written or read.
     #[error(transparent)]
-    File(#[from] ArchiveError),
+    Archive(#[from] ArchiveError),
     /// The folder holds something already.
     #[error("{0} is not empty; go on with --resume, or name another folder")]
     Occupied(PathBuf),
     /// There is nothing to go on with.
     #[error("{0} holds no run; leave out --resume to begin one")]
     Nothing(PathBuf),
-    /// Another process works in the folder.
-    #[error("another process is working in {0}; wait for it, or name another folder")]
-    Busy(PathBuf),
+    /// A file of the run could not be put in its place, or another process works in the folder.
+    #[error(transparent)]
+    Files(#[from] files::Error),
 }
 
 /// Told how a run goes on, and asked whether it shall stop.
@@ -155,10 +157,10 @@ pub fn begin(
         return Err(PretrainError::Occupied(folder.to_owned()));
     }
     data::check(config)?;
-    fs::create_dir_all(folder).map_err(|source| at("make", folder, source))?;
-    let lock = lock(folder)?;
+    fs::create_dir_all(folder).at(folder, "make the folder")?;
+    let lock = files::lock(folder)?;
     let text = config.to_toml();
-    archive::in_place_of(&folder.join(CONFIG), |partial| fs::write(partial, text))?;
+    files::write(&folder.join(CONFIG), text)?;
     let summary = Run::open(config, folder, device, observer)?.go(observer);
     drop(lock);
     summary
@@ -174,8 +176,8 @@ pub fn resume(
     if !path.is_file() {
         return Err(PretrainError::Nothing(folder.to_owned()));
     }
-    let lock = lock(folder)?;
-    let text = fs::read_to_string(&path).map_err(|source| at("read", &path, source))?;
+    let lock = files::lock(folder)?;
+    let text = fs::read_to_string(&path).at(&path, "read")?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| ConfigError {
         key: "config.toml",
         reason: error.to_string(),
@@ -188,22 +190,6 @@ pub fn resume(
 
 const CONFIG: &str = "config.toml";
 const STATE: &str = "state.safetensors";
-const MODEL: &str = "model.safetensors";
-
-fn at(action: &'static str, path: &Path, source: io::Error) -> PretrainError {
-    PretrainError::File(ArchiveError::Io { action, path: path.to_owned(), source })
-}
-
-/// Keeps other processes out for as long as the file is held.
-fn lock(folder: &Path) -> Result<File, PretrainError> {
-    let path = folder.join("lock");
-    let file = File::create(&path).map_err(|source| at("make", &path, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(PretrainError::Busy(folder.to_owned())),
-        Err(TryLockError::Error(source)) => Err(at("lock", &path, source)),
-    }
-}
 
 /// A run under way.
 struct Run<'a> {
@@ -289,9 +275,7 @@ impl<'a> Run<'a> {
         let seconds = start.elapsed().as_secs_f64();
         let summary = self.summary(finished, tokens, seconds, waited / seconds.max(1e-9));
         let text = serde_json::to_string_pretty(&summary).expect("a summary is valid JSON");
-        archive::in_place_of(&self.folder.join("summary.json"), |partial| {
-            fs::write(partial, text)
-        })?;
+        files::write(&self.folder.join("summary.json"), text)?;
         Ok(summary)
     }
 
