@@ -3,6 +3,7 @@
 mod bench;
 mod corpus;
 mod pretrain;
+mod shift;
 mod texts;
 mod vocab;
 mod world;
@@ -30,6 +31,10 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
+    /// See a language inside the vectors, and shift them to another.
+    #[command(subcommand)]
+    Shift(shift::Shift),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -43,6 +48,7 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::Shift(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
