@@ -5,6 +5,7 @@ mod corpus;
 mod pretrain;
 mod texts;
 mod vocab;
+mod word_align;
 mod world;
 
 use clap::Subcommand;
@@ -30,6 +31,9 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
+    /// Find out which words of parallel text stand for one another.
+    WordAlign(word_align::WordAlign),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -43,6 +47,7 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::WordAlign(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
