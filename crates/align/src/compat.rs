@@ -7,11 +7,14 @@
 //! - The tension takes eight steps of fixed length, whatever they lead to.
 //! - Before the first pass every translation has the probability 1e-9, which is no distribution.
 
-use crate::diagonal::{Diagonal, TENSIONS};
+use crate::diagonal::{Diagonal, LEAST_TENSION};
 use crate::view::Shape;
 
 /// The probability of every translation before the first pass.
 pub(crate) const FIRST: f64 = 1e-9;
+
+/// The most that a tension grows to.
+const MOST_TENSION: f64 = 14.0;
 
 /// Eight steps of length 20 towards the observed mean feature.
 pub(crate) fn step_tension(tension: f64, observed: f64, shapes: &[Shape]) -> f64 {
@@ -24,7 +27,7 @@ pub(crate) fn step_tension(tension: f64, observed: f64, shapes: &[Shape]) -> f64
             sentences as f64 * (1..=m).map(term).sum::<f64>()
         };
         let expected = shapes.iter().map(of_shape).sum::<f64>() / tokens;
-        (tension + 20.0 * (observed - expected)).clamp(TENSIONS.0, TENSIONS.1)
+        (tension + 20.0 * (observed - expected)).clamp(LEAST_TENSION, MOST_TENSION)
     })
 }
 

@@ -6,8 +6,8 @@
 //! that ratio and their sums, kept for each length n, give every weight, the normaliser and its
 //! derivative by λ without a loop over places.
 
-/// The range in which the tension is learned, as in the original program.
-pub(crate) const TENSIONS: (f64, f64) = (0.1, 14.0);
+/// The least tension that is learned.
+pub(crate) const LEAST_TENSION: f64 = 0.1;
 
 /// Powers of exp(-λ/n) for each length n that occurs.
 pub(crate) struct Diagonal {
@@ -121,11 +121,11 @@ fn split(j: usize, m: usize, n: usize) -> (usize, f64) {
     (j * n / m, (j * n % m) as f64 / m as f64)
 }
 
-/// The λ at which the mean feature is what was observed: the maximum of a concave function, so
-/// that a likelihood that depends on it never falls. `mean` gives the model's mean for a λ, which
-/// grows with it.
-pub(crate) fn solve_tension(observed: f64, mean: impl Fn(f64) -> f64) -> f64 {
-    let (mut low, mut high) = TENSIONS;
+/// The λ, up to `most`, at which the mean feature is what was observed: the maximum of a concave
+/// function, so that a likelihood that depends on it never falls. `mean` gives the model's mean
+/// for a λ, which grows with it.
+pub(crate) fn solve_tension(observed: f64, most: f64, mean: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (LEAST_TENSION, most);
     if mean(low) >= observed {
         return low;
     }
@@ -184,9 +184,9 @@ mod tests {
     fn the_tension_is_found_again() {
         let mean = |tension: f64| Diagonal::new(tension, [12].into_iter()).mean_feature(5, 9, 12);
         for tension in [0.5, 4.0, 11.0] {
-            assert!((solve_tension(mean(tension), mean) - tension).abs() < 1e-8);
+            assert!((solve_tension(mean(tension), 14.0, mean) - tension).abs() < 1e-8);
         }
-        assert_eq!(solve_tension(0.0, mean), TENSIONS.1);
-        assert_eq!(solve_tension(-1.0, mean), TENSIONS.0);
+        assert_eq!(solve_tension(0.0, 4.0, mean), 4.0);
+        assert_eq!(solve_tension(-1.0, 4.0, mean), LEAST_TENSION);
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::bitext::Bitext;
 use crate::compat;
-use crate::diagonal::{Diagonal, TENSIONS, solve_tension};
+use crate::diagonal::{Diagonal, LEAST_TENSION, solve_tension};
 use crate::error::{Error, Result};
 use crate::lexicon::{Best, Estimate, Learned, Lexicon, Sums};
 use crate::links::Links;
@@ -22,6 +22,9 @@ pub struct Config {
     pub tension: f64,
     /// Learn the tension, from the second pass on.
     pub learn_tension: bool,
+    /// The most that it grows to. The likelihood of real text often grows far beyond, but links get
+    /// worse: places then stand for what words should tell.
+    pub most_tension: f64,
     /// The Dirichlet prior of variational Bayes; without one, plain expectation-maximisation.
     pub prior: Option<f64>,
     /// Reproduce the original program's arithmetic, with its faults.
@@ -33,8 +36,9 @@ impl Default for Config {
         Self {
             passes: 5,
             null: 0.08,
-            tension: 4.0,
+            tension: 2.0,
             learn_tension: true,
+            most_tension: 4.0,
             prior: Some(0.01),
             like_fast_align: false,
         }
@@ -52,10 +56,18 @@ impl Config {
             return refuse("the probability of no link", self.null, "give 0 or more, less than 1");
         }
         if !(0.0..=100.0).contains(&self.tension) {
-            return refuse("the tension", self.tension, "give a number from 0 to 100 (4 is usual)");
+            return refuse("the tension", self.tension, "give a number from 0 to 100 (2 is usual)");
         }
-        if self.learn_tension && !(TENSIONS.0..=TENSIONS.1).contains(&self.tension) {
-            let remedy = "begin between 0.1 and 14, or keep it fixed";
+        if !(LEAST_TENSION..=100.0).contains(&self.most_tension) {
+            return refuse(
+                "the greatest tension",
+                self.most_tension,
+                "give 0.1 to 100 (4 is usual)",
+            );
+        }
+        let learned = LEAST_TENSION..=self.most_tension;
+        if self.learn_tension && !self.like_fast_align && !learned.contains(&self.tension) {
+            let remedy = "begin between 0.1 and the greatest tension, or keep it fixed";
             return refuse("the tension to begin with", self.tension, remedy);
         }
         match self.prior {
@@ -127,7 +139,7 @@ pub fn train_direction(
         let learned = lexicon.learn(&view, if config.like_fast_align { 1.0 } else { 0.0 });
         watch(&Pass::new(pass, &learned.sums, &lexicon, &view));
         if config.learn_tension && pass > 1 {
-            lexicon.tension = next_tension(&lexicon, &learned, &view, config.like_fast_align);
+            lexicon.tension = next_tension(&lexicon, &learned, &view, config);
         }
         lexicon.estimate(view.given_ids(), config.prior);
     }
@@ -156,16 +168,17 @@ impl Pass {
 }
 
 /// The tension under which links are as far from the diagonal as they were seen to be.
-fn next_tension(lexicon: &Lexicon, learned: &Learned, view: &View, like_fast_align: bool) -> f64 {
-    if like_fast_align {
+fn next_tension(lexicon: &Lexicon, learned: &Learned, view: &View, config: &Config) -> f64 {
+    if config.like_fast_align {
         let observed = learned.sums.feature / view.tokens() as f64;
         return compat::step_tension(lexicon.tension, observed, view.shapes());
     }
     let linked: f64 = learned.linked.iter().sum();
+    // Nothing is linked, where there is nothing but the empty word.
     if linked <= 0.0 {
         return lexicon.tension;
     }
-    solve_tension(learned.sums.feature / linked, |tension| {
+    solve_tension(learned.sums.feature / linked, config.most_tension, |tension| {
         let diagonal = Diagonal::new(tension, view.shapes().iter().map(|shape| shape.n));
         let of_shape = |shape: &crate::view::Shape| {
             let linked = &learned.linked[shape.base..][..shape.m];

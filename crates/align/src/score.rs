@@ -19,11 +19,12 @@ pub struct Gold {
 }
 
 impl Gold {
-    /// Reads `0-0 1?2`: `-` is sure, `?` or `p` possible.
-    pub fn parse(text: &str) -> Option<Self> {
+    /// Reads `0-0 1?2`: `-` is sure, `?` or `p` possible. The first place is `first`.
+    pub fn parse(text: &str, first: u16) -> Option<Self> {
         let (mut sure, mut possible) = (Vec::new(), Vec::new());
         for link in text.split_ascii_whitespace() {
-            let (link, mark) = parse_link(link, &['-', '?', 'p'])?;
+            let ((source, target), mark) = parse_link(link, &['-', '?', 'p'])?;
+            let link = (source.checked_sub(first)?, target.checked_sub(first)?);
             possible.push(link);
             if mark == '-' {
                 sure.push(link);
@@ -89,8 +90,8 @@ impl Tally {
     }
 }
 
-/// Compares two files of links, line by line.
-pub fn compare(gold: &Source, predicted: &Source) -> Result<Tally> {
+/// Compares two files of links, line by line; gold places count from `first`.
+pub fn compare(gold: &Source, predicted: &Source, first: u16) -> Result<Tally> {
     let mut gold_lines = gold.raw_lines(LineRules::default());
     let mut lines = predicted.raw_lines(LineRules::default());
     let mut tally = Tally::default();
@@ -98,7 +99,7 @@ pub fn compare(gold: &Source, predicted: &Source) -> Result<Tally> {
         Error::line(lines.name(), lines.number(), "not links".into(), remedy)
     };
     loop {
-        let truth = gold_lines.next_line()?.map(Gold::parse);
+        let truth = gold_lines.next_line()?.map(|line| Gold::parse(line, first));
         let found = lines.next_line()?.map(Links::parse);
         let (truth, found) = match (truth, found) {
             (None, None) => return Ok(tally),
@@ -117,7 +118,7 @@ pub fn compare(gold: &Source, predicted: &Source) -> Result<Tally> {
             }
         };
         let truth = truth.ok_or_else(|| {
-            bad(&gold_lines, "write `0-0` for a sure link and `0?0` for a possible one")
+            bad(&gold_lines, "write `0-0` for a sure link and `0?0` for a possible one, counted from 0 or, if so said, 1")
         })?;
         let found = found.ok_or_else(|| bad(&lines, "write `0-0` for each link"))?;
         tally.add(&truth, &found);
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let gold = Gold::parse("0-0 1-1 2?2 3p3").unwrap();
+        let gold = Gold::parse("0-0 1-1 2?2 3p3", 0).unwrap();
         assert_eq!((gold.sure.len(), gold.possible.len()), (2, 4));
         let mut tally = Tally::default();
         tally.add(&gold, &Links::parse("0-0 2-2 4-4").unwrap());
@@ -148,6 +149,8 @@ mod tests {
         assert!((score.recall - 0.5).abs() < 1e-12);
         assert!((score.aer - (1.0 - 3.0 / 5.0)).abs() < 1e-12);
         assert_eq!(Tally::default().score(), None);
-        assert_eq!(Gold::parse("0x0"), None);
+        assert_eq!(Gold::parse("0x0", 0), None);
+        assert_eq!(Gold::parse("1-1 2-2 3?3 4p4", 1), Some(gold));
+        assert_eq!(Gold::parse("0-1", 1), None);
     }
 }

@@ -140,6 +140,16 @@ mod tests {
         }
     }
 
+    /// What `final-and` takes in, `final` nearly always does too, but not by necessity: here it has
+    /// linked both words elsewhere before the link comes by. The original's tool gives the same.
+    #[test]
+    fn the_two_endings_are_not_nested() {
+        let (forward, reverse) = (links("0-4 5-0 5-5"), links("0-0 4-4 5-5"));
+        let of = |symmetry| symmetrise(&forward, &reverse, symmetry);
+        assert_eq!(of(Symmetry::GrowDiagFinalAnd), links("0-0 4-4 5-5"));
+        assert_eq!(of(Symmetry::GrowDiagFinal), links("0-4 4-4 5-0 5-5"));
+    }
+
     /// At most one link for each word of one side, as a direction gives them.
     fn one_way(words: usize, places: u16) -> impl Strategy<Value = Vec<Option<u16>>> {
         proptest::collection::vec(proptest::option::of(0..places), words)
@@ -166,7 +176,6 @@ mod tests {
                 prop_assert!(is_within(&grown, &of(last)));
                 prop_assert!(is_within(&of(last), &union));
             }
-            prop_assert!(is_within(&of(Symmetry::GrowDiagFinalAnd), &of(Symmetry::GrowDiagFinal)));
         }
     }
 }

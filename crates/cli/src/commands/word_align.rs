@@ -56,6 +56,10 @@ struct ScoreFlags {
     /// Links to be judged: `0-0`.
     #[arg(long, value_name = "FILE")]
     predicted: String,
+
+    /// The gold standard counts places from 1.
+    #[arg(long)]
+    gold_from_one: bool,
 }
 
 #[derive(Args)]
@@ -102,7 +106,7 @@ struct Align {
 
     /// Learn nothing; link by what was kept, preparing text as then.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "save", "passes", "null", "tension", "fixed_tension", "prior", "plain", "compat",
+        "save", "passes", "null", "tension", "most_tension", "fixed_tension", "prior", "plain", "compat",
         "lowercase", "languages"])]
     model: Option<PathBuf>,
 
@@ -140,9 +144,14 @@ struct Learning {
     #[arg(long, value_name = "P")]
     null: Option<f64>,
 
-    /// How strongly links keep to the diagonal, at first; 0 (fixed) is model 1 [default: 4].
+    /// How strongly links keep to the diagonal, at first; 0 (fixed) is model 1 [default: 2].
     #[arg(long, value_name = "X")]
     tension: Option<f64>,
+
+    /// The most that the tension grows to; more fits the text better and links it worse
+    /// [default: 4].
+    #[arg(long, value_name = "X", conflicts_with_all = ["fixed_tension", "compat"])]
+    most_tension: Option<f64>,
 
     /// Keep the tension as it is.
     #[arg(long)]
@@ -156,7 +165,7 @@ struct Learning {
     #[arg(long)]
     plain: bool,
 
-    /// Reproduce another program's arithmetic, with its faults.
+    /// Reproduce another program's arithmetic, with its faults (its tension begins at 4).
     #[arg(long, value_enum, value_name = "PROGRAM")]
     compat: Option<Compat>,
 }
@@ -232,7 +241,7 @@ impl ScoreFlags {
         }
         let gold = Source::new("gold", &[self.gold])?;
         let predicted = Source::new("predicted", &[self.predicted])?;
-        let tally = compare(&gold, &predicted)?;
+        let tally = compare(&gold, &predicted, u16::from(self.gold_from_one))?;
         let Some(score) = tally.score() else {
             return Err(Failure::Usage(format!(
                 "{} links found and {} sure gold links: there is nothing to compare",
@@ -438,7 +447,11 @@ impl Learning {
         let config = Config {
             passes: self.passes.unwrap_or(usual.passes),
             null: self.null.unwrap_or(usual.null),
-            tension: self.tension.unwrap_or(usual.tension),
+            tension: self.tension.unwrap_or(match self.compat {
+                Some(Compat::FastAlign) => 4.0,
+                None => usual.tension,
+            }),
+            most_tension: self.most_tension.unwrap_or(usual.most_tension),
             learn_tension: !self.fixed_tension,
             prior: if self.plain { None } else { self.prior.or(usual.prior) },
             like_fast_align: self.compat.is_some(),
