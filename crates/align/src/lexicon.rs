@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::diagonal::Diagonal;
 use crate::special::exp_digamma;
 use crate::table::{Column, Shard, Table};
-use crate::view::{Occurrence, View};
+use crate::view::{Fetched, Occurrence, View};
 use crate::words::EMPTY;
 
 /// The probability of a translation that was never seen.
@@ -77,17 +77,36 @@ struct Cell {
     count: f64,
 }
 
-/// A thread's own tables: cells for all given words, and one occurrence's probabilities.
+/// A thread's own tables.
 struct Bench {
+    /// For all given words.
     cells: Vec<Cell>,
+    /// One occurrence's probabilities.
     row: Vec<f64>,
+    /// How many words are linked to something, by shape and place, in parts of [`ONE`].
+    linked: Vec<u64>,
+    fetched: Fetched,
 }
 
 impl Bench {
     fn new(view: &View) -> Self {
         let longest = view.shapes().iter().map(|shape| shape.n).max().unwrap_or(0);
         let cell = Cell { probability: UNSEEN, count: 0.0 };
-        Self { cells: vec![cell; view.given_ids()], row: vec![0.0; longest] }
+        Self {
+            cells: vec![cell; view.given_ids()],
+            row: vec![0.0; longest],
+            linked: vec![0; view.places()],
+            fetched: Fetched::default(),
+        }
+    }
+
+    /// Hands on what was counted. Whole numbers come to the same sum in any order.
+    fn hand_on(&mut self, linked: &[AtomicU64]) {
+        for (mine, sum) in self.linked.iter_mut().zip(linked) {
+            if *mine > 0 {
+                sum.fetch_add(std::mem::take(mine), Ordering::Relaxed);
+            }
+        }
     }
 }
 
@@ -114,14 +133,14 @@ impl Lexicon {
     /// original's reading).
     pub(crate) fn learn(&mut self, view: &View, origin: f64) -> Learned {
         let diagonal = self.diagonal(view);
-        let places = view.shapes().last().map_or(0, |shape| shape.base + shape.m);
-        let linked: Vec<AtomicU64> = (0..places).map(|_| AtomicU64::new(0)).collect();
+        let linked: Vec<AtomicU64> = (0..view.places()).map(|_| AtomicU64::new(0)).collect();
         let mut table = std::mem::take(&mut self.table);
         let learn = |bench: &mut Bench, shard: &mut Shard| {
             let mut sums = Sums::default();
             shard.for_each_column(|column| {
-                self.learn_word(view, &diagonal, origin, column, bench, &mut sums, &linked);
+                self.learn_word(view, &diagonal, origin, column, bench, &mut sums);
             });
+            bench.hand_on(&linked);
             sums
         };
         let shards = table.shards_mut().par_iter_mut();
@@ -131,7 +150,6 @@ impl Lexicon {
         Learned { sums: add_up(&sums), linked }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the innermost loop's whole surroundings")]
     fn learn_word(
         &self,
         view: &View,
@@ -140,14 +158,13 @@ impl Lexicon {
         column: Column,
         bench: &mut Bench,
         sums: &mut Sums,
-        linked: &[AtomicU64],
     ) {
-        let Bench { cells, row } = bench;
+        let Bench { cells, row, linked, fetched } = bench;
         for (&given, &count) in column.given.iter().zip(&*column.counts) {
             let probability = self.probability(given, count);
             cells[given as usize] = Cell { probability, count: 0.0 };
         }
-        for occurrence in view.occurrences(column.word) {
+        view.for_each_occurrence(column.word, fetched, |occurrence| {
             let Occurrence { given, shape, j, .. } = occurrence;
             let row = &mut row[..given.len()];
             let (empty, sum) = self.explain(diagonal, &occurrence, cells, row);
@@ -165,8 +182,8 @@ impl Lexicon {
             sums.log += sum.ln();
             sums.null += empty;
             sums.feature -= distance / shape.n as f64;
-            linked[shape.base + j - 1].fetch_add(((1.0 - empty) * ONE) as u64, Ordering::Relaxed);
-        }
+            linked[shape.base + j - 1] += ((1.0 - empty) * ONE) as u64;
+        });
         for (&given, count) in column.given.iter().zip(column.counts) {
             *count = cells[given as usize].count as f32;
         }
@@ -242,11 +259,11 @@ impl Lexicon {
         sums: &mut Sums,
         best: &Best,
     ) {
-        let Bench { cells, row } = bench;
+        let Bench { cells, row, fetched, .. } = bench;
         for (&given, &count) in given.iter().zip(counts) {
             cells[given as usize].probability = self.probability(given, count);
         }
-        for occurrence in view.occurrences(word) {
+        view.for_each_occurrence(word, fetched, |occurrence| {
             let row = &mut row[..occurrence.given.len()];
             let (empty, sum) = self.explain(diagonal, &occurrence, cells, row);
             let mut most = (empty, NOTHING);
@@ -258,7 +275,7 @@ impl Lexicon {
             best.places[occurrence.at].store(most.1, Ordering::Relaxed);
             sums.log += sum.ln();
             sums.null += empty / sum;
-        }
+        });
         for &given in given {
             cells[given as usize].probability = UNSEEN;
         }

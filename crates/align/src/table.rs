@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use crate::view::View;
+use crate::view::{Fetched, View};
 use crate::words::EMPTY;
 
 /// Pieces into which the work is cut, whatever the number of threads.
@@ -49,7 +49,8 @@ impl Table {
     pub(crate) fn new(view: &View) -> Self {
         let shards = cut(view).into_par_iter();
         let fill = |seen: &mut Seen, words: std::ops::Range<usize>| Shard::new(view, words, seen);
-        let seen = || Seen { bits: vec![0; view.given_ids().div_ceil(64)] };
+        let bits = || vec![0; view.given_ids().div_ceil(64)];
+        let seen = || Seen { bits: bits(), fetched: Fetched::default() };
         Self { shards: shards.map_init(seen, fill).collect() }
     }
 
@@ -185,6 +186,7 @@ fn cut(view: &View) -> Vec<std::ops::Range<usize>> {
 /// A set of given words, as bits.
 struct Seen {
     bits: Vec<u64>,
+    fetched: Fetched,
 }
 
 impl Seen {
@@ -195,11 +197,13 @@ impl Seen {
         }
         let from = given.len();
         self.insert(EMPTY, given);
-        for occurrence in view.occurrences(word) {
+        let mut fetched = std::mem::take(&mut self.fetched);
+        view.for_each_occurrence(word, &mut fetched, |occurrence| {
             for &other in occurrence.given {
                 self.insert(other, given);
             }
-        }
+        });
+        self.fetched = fetched;
         let found = &mut given[from..];
         if found.len() < self.bits.len() {
             found.sort_unstable();

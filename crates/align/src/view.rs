@@ -31,19 +31,13 @@ pub(crate) struct Shape {
     pub(crate) base: usize,
 }
 
-/// Where a sentence's given words begin, and which shape it has.
-#[derive(Clone, Copy)]
-struct Sentence {
-    start: u32,
-    shape: u32,
-}
-
 /// One direction's view of a bitext.
 pub(crate) struct View<'a> {
     given: &'a Side,
     explained: &'a Side,
-    sentences: Vec<Sentence>,
     shapes: Vec<Shape>,
+    /// Each sentence's shape.
+    shape: Vec<u32>,
     /// Where each explained word's occurrences begin, by id; one more for the end.
     starts: Vec<u32>,
     /// The sentence of each occurrence, and its place there from 0.
@@ -63,6 +57,18 @@ pub(crate) struct Occurrence<'a> {
     pub(crate) at: usize,
 }
 
+/// Occurrences fetched together: their sentences lie far apart in memory, and a short loop over
+/// several waits for them once, where a long one over each would wait every time.
+#[derive(Default)]
+pub(crate) struct Fetched {
+    given: Vec<u32>,
+    shapes: Vec<u32>,
+    at: Vec<usize>,
+}
+
+/// How many are fetched together.
+const TOGETHER: usize = 32;
+
 impl<'a> View<'a> {
     /// Sorts the explained side's words by what they are.
     pub(crate) fn new(bitext: &'a Bitext, direction: Direction) -> Self {
@@ -70,14 +76,19 @@ impl<'a> View<'a> {
             Direction::Forward => (bitext.source(), bitext.target()),
             Direction::Reverse => (bitext.target(), bitext.source()),
         };
-        let (sentences, shapes) = shapes(given, explained);
+        let (shape, shapes) = shapes(given, explained);
         let (starts, sentence, place) = occurrences(explained, given);
-        Self { given, explained, sentences, shapes, starts, sentence, place }
+        Self { given, explained, shapes, shape, starts, sentence, place }
     }
 
     /// The shapes that sentence pairs have.
     pub(crate) fn shapes(&self) -> &[Shape] {
         &self.shapes
+    }
+
+    /// The number of places j in all shapes.
+    pub(crate) fn places(&self) -> usize {
+        self.shapes.last().map_or(0, |shape| shape.base + shape.m)
     }
 
     /// The number of ids of the given side: words, the empty word and the unknown one.
@@ -110,31 +121,54 @@ impl<'a> View<'a> {
         (self.starts[word + 1] - self.starts[word]) as usize
     }
 
-    /// A word's occurrences, in the order of the text.
-    pub(crate) fn occurrences(&self, word: usize) -> impl Iterator<Item = Occurrence<'_>> {
+    /// Goes through a word's occurrences, in the order of the text.
+    pub(crate) fn for_each_occurrence(
+        &self,
+        word: usize,
+        fetched: &mut Fetched,
+        mut each: impl FnMut(Occurrence),
+    ) {
         let range = self.starts[word] as usize..self.starts[word + 1] as usize;
-        self.sentence[range.clone()].iter().zip(&self.place[range]).map(|(&sentence, &place)| {
-            let Sentence { start, shape } = self.sentences[sentence as usize];
-            let shape = &self.shapes[shape as usize];
-            let given = &self.given.tokens()[start as usize..][..shape.n];
-            let at = self.explained.start(sentence as usize) + usize::from(place);
-            Occurrence { given, shape, j: usize::from(place) + 1, at }
-        })
+        let sentences = self.sentence[range.clone()].chunks(TOGETHER);
+        for (sentences, places) in sentences.zip(self.place[range].chunks(TOGETHER)) {
+            self.fetch(sentences, fetched);
+            let Fetched { given, shapes, at } = &*fetched;
+            let mut given = given.as_slice();
+            for ((shape, &at), &place) in shapes.iter().zip(at).zip(places) {
+                let shape = &self.shapes[*shape as usize];
+                let (sentence, rest) = given.split_at(shape.n);
+                given = rest;
+                let (at, j) = (at + usize::from(place), usize::from(place) + 1);
+                each(Occurrence { given: sentence, shape, j, at });
+            }
+        }
+    }
+
+    fn fetch(&self, sentences: &[u32], fetched: &mut Fetched) {
+        let Fetched { given, shapes, at } = fetched;
+        given.clear();
+        shapes.clear();
+        at.clear();
+        for &sentence in sentences {
+            let sentence = sentence as usize;
+            given.extend_from_slice(self.given.sentence(sentence));
+            shapes.push(self.shape[sentence]);
+            at.push(self.explained.start(sentence));
+        }
     }
 }
 
 /// A pair with an empty side has no shape; no occurrence leads to it.
 const NO_SHAPE: u32 = u32::MAX;
 
-fn shapes(given: &Side, explained: &Side) -> (Vec<Sentence>, Vec<Shape>) {
+fn shapes(given: &Side, explained: &Side) -> (Vec<u32>, Vec<Shape>) {
     let mut known: FxHashMap<(usize, usize), u32> = FxHashMap::default();
     let mut shapes: Vec<Shape> = Vec::new();
     let mut base = 0;
     let sentences = (0..given.sentences()).map(|s| {
         let (m, n) = (explained.length(s), given.length(s));
-        let start = given.start(s) as u32;
         if m == 0 || n == 0 {
-            return Sentence { start, shape: NO_SHAPE };
+            return NO_SHAPE;
         }
         let shape = *known.entry((m, n)).or_insert_with(|| {
             shapes.push(Shape { m, n, sentences: 0, base });
@@ -142,7 +176,7 @@ fn shapes(given: &Side, explained: &Side) -> (Vec<Sentence>, Vec<Shape>) {
             shapes.len() as u32 - 1
         });
         shapes[shape as usize].sentences += 1;
-        Sentence { start, shape }
+        shape
     });
     (sentences.collect(), shapes)
 }
