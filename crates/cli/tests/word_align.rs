@@ -145,6 +145,8 @@ fn bad_input_is_refused_by_name() {
     align(&["pairs", "--model", "gold"], 1, "not a saved word alignment");
     align(&["pairs", "--model", "m", "--passes", "3"], 2, "cannot be used with");
     align(&[], 2, "no text");
+    align(&["two", "--threads", "100000"], 2, "--threads");
+    refused(folder, &["word-align", "two", "--out", "-"], 2, "`-` is no file");
     align(&["pairs", "--save", "no/such/folder"], 1, "no/such");
     refused(folder, &["word-align", "pairs"], 2, "--out");
     let score = |predicted: &str, expected: &str| {

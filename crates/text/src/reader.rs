@@ -266,7 +266,10 @@ impl Lines<'_> {
             return Ok(());
         }
         if !self.rules.tolerant {
-            let remedy = "leave the file out, or skip it with --tolerant";
+            let remedy = match self.raw {
+                true => "give a file that holds some",
+                false => "leave the file out, or skip it with --tolerant",
+            };
             return Err(Error::file(Path::new(open.name), "holds no text", remedy));
         }
         self.skipped.empty_files += 1;
@@ -284,10 +287,13 @@ impl Lines<'_> {
             }
             Err(error) => {
                 let reason = format!("not UTF-8 at byte {}", error.valid_up_to() + 1);
-                self.refuse(
-                    reason,
-                    "convert the file (`iconv -t UTF-8`), or skip such lines with --tolerant",
-                )?;
+                let remedy = match self.raw {
+                    true => "convert the file (`iconv -t UTF-8`)",
+                    false => {
+                        "convert the file (`iconv -t UTF-8`), or skip such lines with --tolerant"
+                    }
+                };
+                self.refuse(reason, remedy)?;
                 self.skipped.invalid += 1;
                 Ok(false)
             }
@@ -296,7 +302,11 @@ impl Lines<'_> {
 
     fn refuse_long(&mut self) -> Result<()> {
         let reason = format!("a line longer than {} bytes", self.rules.longest);
-        self.refuse(reason, "break the line up, raise --longest-line, or skip it with --tolerant")?;
+        let remedy = match self.raw {
+            true => "break the line up",
+            false => "break the line up, raise --longest-line, or skip it with --tolerant",
+        };
+        self.refuse(reason, remedy)?;
         self.skipped.too_long += 1;
         Ok(())
     }

@@ -130,8 +130,8 @@ struct Align {
     allow_empty: bool,
 
     /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    threads: u16,
 }
 
 #[derive(Args)]
@@ -272,7 +272,7 @@ struct Aligned {
 
 impl Align {
     fn run(self) -> Result<Outcome, Failure> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads).build()?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads.into()).build()?;
         pool.install(|| self.align())
     }
 
@@ -281,6 +281,10 @@ impl Align {
         let out = self.out.as_ref().expect("clap asks for it");
         let outputs = [&self.forward, &self.reverse, &self.posteriors, &self.scores, &self.save];
         for path in outputs.into_iter().chain([&self.prepared]).flatten().chain([out]) {
+            if path.as_os_str() == "-" {
+                let message = "`-` is no file: standard output is kept for the result; name a file";
+                return Err(Failure::Usage(message.to_owned()));
+            }
             files::check_new_file(path)?;
         }
         let config = self.learning.config()?;
