@@ -3,6 +3,7 @@
 mod bench;
 mod corpus;
 mod pretrain;
+mod shift;
 mod texts;
 mod vocab;
 mod word_align;
@@ -34,6 +35,10 @@ pub(crate) enum Command {
     /// Find out which words of parallel text stand for one another.
     WordAlign(word_align::WordAlign),
 
+    /// See a language inside the vectors, and shift them to another.
+    #[command(subcommand)]
+    Shift(shift::Shift),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -48,6 +53,7 @@ impl Command {
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
             Command::WordAlign(command) => command.run(),
+            Command::Shift(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
