@@ -20,7 +20,7 @@ use files::At;
 /// The first line; the number changes when the format does.
 const MAGIC: &[u8] = b"isogloss word alignment 1\n";
 /// No line of JSON of ours is longer.
-const LONGEST_HEADER: u64 = 1 << 16;
+const LONGEST_HEADER: usize = 1 << 16;
 const DIGEST: usize = blake3::OUT_LEN;
 
 /// The line of JSON.
@@ -207,11 +207,12 @@ fn read_header(reader: &mut Hashing<impl Read>) -> io::Result<Header> {
     if found.is_err() || magic != MAGIC {
         return Err(damaged("not a saved word alignment"));
     }
-    let mut line = Vec::new();
-    for byte in reader.by_ref().take(LONGEST_HEADER).bytes() {
-        match byte? {
-            b'\n' => break,
-            byte => line.push(byte),
+    let (mut line, mut byte) = (Vec::new(), [0]);
+    while line.len() < LONGEST_HEADER {
+        reader.read_exact(&mut byte)?;
+        match byte {
+            [b'\n'] => break,
+            [byte] => line.push(byte),
         }
     }
     serde_json::from_slice(&line).map_err(|error| damaged(&format!("its header: {error}")))

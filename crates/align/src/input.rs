@@ -39,12 +39,15 @@ pub struct Reader {
     preparers: Option<[Preparer; 2]>,
 }
 
+/// Hears of the two sides of a pair.
+pub type HearPair<'a> = dyn FnMut(&str, &str) + 'a;
+
 /// What hears of the pairs as they are aligned, and of bytes read.
 pub struct Heard<'a> {
     /// Bytes read so far.
     pub bytes: &'a mut dyn FnMut(u64),
     /// The two sides of a pair, prepared.
-    pub pair: Option<&'a mut dyn FnMut(&str, &str)>,
+    pub pair: Option<&'a mut HearPair<'a>>,
 }
 
 impl Reader {

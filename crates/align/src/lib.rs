@@ -25,7 +25,7 @@ mod words;
 
 pub use bitext::{Bitext, Side};
 pub use error::{Error, Result};
-pub use input::{Heard, Input, Preparing, Reader};
+pub use input::{HearPair, Heard, Input, Preparing, Reader};
 pub use learn::{Config, OneWay, Pass, train_direction};
 pub use lexicon::Lexicon;
 pub use links::Links;
