@@ -1,19 +1,23 @@
 //! `isogloss word-align`: which words of parallel text stand for one another.
 
-use std::fmt::Write as _;
+mod learning;
+mod output;
+mod score;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use align::{
-    Bitext, Config, Direction, Heard, Input, Lexicon, Links, Model, OneWay, Pass, Preparing,
-    Reader, Symmetry, Tally, compare, symmetrise, train_direction,
+    Bitext, Config, Direction, Heard, Input, Lexicon, Model, OneWay, Pass, Preparing, Reader,
+    Symmetry, train_direction,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use rayon::prelude::*;
-use serde::Serialize;
 use text::Source;
 
+use self::learning::Learning;
+use self::output::{Aligned, Summary};
+use self::score::ScoreFlags;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::{Progress, Waiting};
@@ -45,21 +49,6 @@ pub(crate) struct WordAlign {
 enum Then {
     /// Compare links with a gold standard: precision, recall, F and alignment error rate.
     Score(ScoreFlags),
-}
-
-#[derive(Args)]
-struct ScoreFlags {
-    /// Gold links, a sentence pair a line: `0-0` is sure, `0?0` or `0p0` possible.
-    #[arg(long, value_name = "FILE")]
-    gold: String,
-
-    /// Links to be judged: `0-0`.
-    #[arg(long, value_name = "FILE")]
-    predicted: String,
-
-    /// The gold standard counts places from 1.
-    #[arg(long)]
-    gold_from_one: bool,
 }
 
 #[derive(Args)]
@@ -134,49 +123,6 @@ struct Align {
     threads: u16,
 }
 
-#[derive(Args)]
-struct Learning {
-    /// Passes through the text; the last one only links [default: 5].
-    #[arg(long, value_name = "N")]
-    passes: Option<usize>,
-
-    /// The probability that a word is linked to nothing [default: 0.08].
-    #[arg(long, value_name = "P")]
-    null: Option<f64>,
-
-    /// How strongly links keep to the diagonal, at first; 0 (fixed) is model 1 [default: 2].
-    #[arg(long, value_name = "X")]
-    tension: Option<f64>,
-
-    /// The most that the tension grows to; more fits the text better and links it worse
-    /// [default: 4].
-    #[arg(long, value_name = "X", conflicts_with_all = ["fixed_tension", "compat"])]
-    most_tension: Option<f64>,
-
-    /// Keep the tension as it is.
-    #[arg(long)]
-    fixed_tension: bool,
-
-    /// The Dirichlet prior of variational Bayes [default: 0.01].
-    #[arg(long, value_name = "ALPHA", conflicts_with = "plain")]
-    prior: Option<f64>,
-
-    /// Plain expectation-maximisation, without a prior.
-    #[arg(long)]
-    plain: bool,
-
-    /// Reproduce another program's arithmetic, with its faults (its tension begins at 4).
-    #[arg(long, value_enum, value_name = "PROGRAM")]
-    compat: Option<Compat>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Compat {
-    /// fast_align as of 2016.
-    #[value(name = "fast_align")]
-    FastAlign,
-}
-
 #[derive(Clone, Copy, ValueEnum)]
 enum SymmetryFlag {
     /// Links that both directions have.
@@ -203,22 +149,6 @@ impl From<SymmetryFlag> for Symmetry {
     }
 }
 
-/// What was done.
-#[derive(Serialize)]
-struct Summary {
-    pairs: usize,
-    /// Words of both sides, and different ones.
-    tokens: [usize; 2],
-    types: [usize; 2],
-    /// By direction; empty where nothing was learned.
-    forward: Vec<Pass>,
-    reverse: Vec<Pass>,
-    symmetrise: Symmetry,
-    links: u64,
-    out: PathBuf,
-    seconds: f64,
-}
-
 impl WordAlign {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self.then {
@@ -226,48 +156,6 @@ impl WordAlign {
             None => self.align.run(),
         }
     }
-}
-
-impl ScoreFlags {
-    fn run(self) -> Result<Outcome, Failure> {
-        #[derive(Serialize)]
-        struct Scored {
-            #[serde(flatten)]
-            score: align::Score,
-            sentences: u64,
-            found: u64,
-            sure: u64,
-            possible: u64,
-        }
-        let gold = Source::new("gold", &[self.gold])?;
-        let predicted = Source::new("predicted", &[self.predicted])?;
-        let tally = compare(&gold, &predicted, u16::from(self.gold_from_one))?;
-        let Some(score) = tally.score() else {
-            return Err(Failure::Usage(format!(
-                "{} links found and {} sure gold links: there is nothing to compare",
-                tally.found, tally.sure
-            )));
-        };
-        let Tally { sentences, found, sure, possible, .. } = tally;
-        let text = format!(
-            "precision {:.4}  recall {:.4}  F {:.4}  AER {:.4}\n\
-             {sentences} sentence pairs, {found} links found, {sure} sure and {} possible in gold\n",
-            score.precision,
-            score.recall,
-            score.f,
-            score.aer,
-            possible - sure,
-        );
-        Ok(Outcome::new(text, &Scored { score, sentences, found, sure, possible }))
-    }
-}
-
-/// Both directions' links, and the model where something asks for it.
-struct Aligned {
-    forward: OneWay,
-    reverse: OneWay,
-    model: Option<Model>,
-    passes: [Vec<Pass>; 2],
 }
 
 impl Align {
@@ -405,64 +293,6 @@ impl Align {
         };
         Ok(Aligned { forward, reverse, model, passes })
     }
-
-    /// Writes all that was asked for; what comes back is the number of links.
-    fn write(&self, out: &Path, bitext: &Bitext, aligned: &Aligned) -> Result<u64, Failure> {
-        let Aligned { forward, reverse, model, .. } = aligned;
-        let pairs = bitext.len();
-        let both = |s| {
-            let (forward, reverse) = (forward.links(bitext, s), reverse.links(bitext, s));
-            symmetrise(&forward, &reverse, self.symmetrise.into())
-        };
-        for (path, one_way) in [(&self.forward, forward), (&self.reverse, reverse)] {
-            if let Some(path) = path {
-                write_lines(path, pairs, |s, text| put(&one_way.links(bitext, s), text))?;
-            }
-        }
-        if let (Some(path), Some(model)) = (&self.posteriors, model) {
-            write_lines(path, pairs, |s, text| {
-                let explained =
-                    model.explain(bitext.source().sentence(s), bitext.target().sentence(s));
-                for (index, link) in both(s).iter().enumerate() {
-                    let [forward, reverse] = explained.posteriors(link);
-                    let space = if index > 0 { " " } else { "" };
-                    let (i, j) = link;
-                    let _ = write!(text, "{space}{i}-{j}:{forward:.4}:{reverse:.4}");
-                }
-                0
-            })?;
-        }
-        if let (Some(path), Some(model)) = (&self.scores, model) {
-            write_lines(path, pairs, |s, text| {
-                let explained =
-                    model.explain(bitext.source().sentence(s), bitext.target().sentence(s));
-                let [forward, reverse] = explained.log_probabilities;
-                let _ = write!(text, "{forward:.6}\t{reverse:.6}");
-                0
-            })?;
-        }
-        write_lines(out, pairs, |s, text| put(&both(s), text))
-    }
-}
-
-impl Learning {
-    fn config(&self) -> Result<Config, Failure> {
-        let usual = Config::default();
-        let config = Config {
-            passes: self.passes.unwrap_or(usual.passes),
-            null: self.null.unwrap_or(usual.null),
-            tension: self.tension.unwrap_or(match self.compat {
-                Some(Compat::FastAlign) => 4.0,
-                None => usual.tension,
-            }),
-            most_tension: self.most_tension.unwrap_or(usual.most_tension),
-            learn_tension: !self.fixed_tension,
-            prior: if self.plain { None } else { self.prior.or(usual.prior) },
-            like_fast_align: self.compat.is_some(),
-        };
-        config.check().map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(config)
-    }
 }
 
 fn load(path: &Path) -> Result<Model, Failure> {
@@ -488,55 +318,4 @@ fn describe(direction: Direction, pass: &Pass, of: usize) -> String {
          tension {tension:.3}, linked to nothing {:.1} %",
         100.0 * null
     )
-}
-
-fn put(links: &Links, text: &mut String) -> u64 {
-    let _ = write!(text, "{links}");
-    links.len() as u64
-}
-
-/// Writes a line for each pair, made side by side in blocks; sums up what `line` counts.
-fn write_lines(
-    path: &Path,
-    pairs: usize,
-    line: impl Fn(usize, &mut String) -> u64 + Sync,
-) -> Result<u64, Failure> {
-    const BLOCK: usize = 1 << 12;
-    const BLOCKS: usize = 64;
-    let block = |from: usize| {
-        let (mut text, mut count) = (String::new(), 0);
-        for s in from..(from + BLOCK).min(pairs) {
-            count += line(s, &mut text);
-            text.push('\n');
-        }
-        (text, count)
-    };
-    let mut total = 0;
-    files::write_with(path, |writer| {
-        let starts: Vec<usize> = (0..pairs).step_by(BLOCK).collect();
-        for run in starts.chunks(BLOCKS) {
-            let blocks: Vec<(String, u64)> = run.par_iter().map(|&from| block(from)).collect();
-            for (text, count) in blocks {
-                writer.write_all(text.as_bytes())?;
-                total += count;
-            }
-        }
-        Ok(())
-    })?;
-    Ok(total)
-}
-
-impl Summary {
-    fn in_words(&self) -> String {
-        let Self { pairs, tokens, types, links, seconds, out, .. } = self;
-        format!(
-            "{}: {links} links for {pairs} sentence pairs in {seconds:.1} s\n  \
-             source    {} words, {} different\n  target    {} words, {} different\n",
-            out.display(),
-            tokens[0],
-            types[0],
-            tokens[1],
-            types[1],
-        )
-    }
 }
