@@ -2,8 +2,12 @@
 
 mod bench;
 mod corpus;
+mod manifest;
 mod pretrain;
+mod score;
+mod shown;
 mod texts;
+mod transfer;
 mod vocab;
 mod world;
 
@@ -30,6 +34,12 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
+    /// Fine-tune on one language, and score the others with no further training.
+    Transfer(transfer::Transfer),
+
+    /// Score predictions against what is right.
+    Score(score::Score),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -43,6 +53,8 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::Transfer(command) => command.run(),
+            Command::Score(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
