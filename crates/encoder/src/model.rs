@@ -178,11 +178,46 @@ impl Encoder {
     /// Where a sequence is longer than the encoder's positions, a token or language is unknown to
     /// it, or a shift is beyond its last layer: whoever asks knows the configuration.
     pub fn encode(&self, tape: &mut Tape<'_>, batch: &Batch, request: Request<'_>) -> Encoded {
+        let stream = self.embed(tape, batch);
+        self.through(tape, batch, stream, request)
+    }
+
+    /// Runs the encoder over vectors that come from elsewhere (rows x dim), in the place of token
+    /// embeddings.
+    ///
+    /// # Panics
+    /// As [`Encoder::encode`] does.
+    pub fn encode_vectors(
+        &self,
+        tape: &mut Tape<'_>,
+        vectors: Var,
+        language: usize,
+        spans: &Spans,
+        request: Request<'_>,
+    ) -> Encoded {
+        let batch = Batch { language, tokens: Vec::new().into(), spans: spans.clone() };
+        let positions = vec![(*self.positions.get(language), positions(spans))];
+        let positions = tape.embed(positions, None, 0.0);
+        let sum = tape.residual(vectors, positions, 0.0);
+        let norm = self.embedding_norm.as_ref().map(|norm| *norm.get(language));
+        let hidden = norm.map_or(sum, |norm| tape.norm(sum, norm));
+        let hidden = tape.drop(hidden, self.config.dropout);
+        let stream = self.read(tape, 0, language, hidden);
+        self.through(tape, &batch, stream, request)
+    }
+
+    /// The layers, one after another.
+    fn through(
+        &self,
+        tape: &mut Tape<'_>,
+        batch: &Batch,
+        mut stream: Stream,
+        request: Request<'_>,
+    ) -> Encoded {
         assert!(batch.spans.longest() <= self.config.positions, "a sequence is too long");
         let inside = |shift: &Shift<'_>| shift.layer <= self.config.layers;
         assert!(request.shifts.iter().all(inside), "a shift beyond the last layer");
         let mut hidden = Vec::with_capacity(self.config.layers + 1);
-        let mut stream = self.embed(tape, batch);
         for number in 0..=self.config.layers {
             if number > 0 {
                 let rows = request.rows.filter(|_| number == self.config.layers);
@@ -231,10 +266,9 @@ impl Encoder {
 
     fn embed(&self, tape: &mut Tape<'_>, batch: &Batch) -> Stream {
         let language = batch.language;
-        let positions = batch.spans.iter().flat_map(|span| 0..span.len() as u32);
         let mut tables = vec![
             (*self.tokens.get(language), batch.tokens.clone()),
-            (*self.positions.get(language), positions.collect()),
+            (*self.positions.get(language), positions(&batch.spans)),
         ];
         if let Some(languages) = self.languages {
             let rows = std::iter::repeat_n(language as u32, batch.tokens.len());
@@ -311,6 +345,11 @@ impl Encoder {
         let (sum, read) = tape.residual_norm(stream.hidden, update, rate, norm);
         Stream::new(config.norm, sum, read)
     }
+}
+
+/// The place of every row in its sequence.
+fn positions(spans: &Spans) -> Indices {
+    spans.iter().flat_map(|span| 0..span.len() as u32).collect()
 }
 
 impl Stream {

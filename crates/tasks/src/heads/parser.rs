@@ -84,9 +84,10 @@ impl Parser {
             arc_dependent: network("arc_dependent", arc),
             label_head: network("label_head", label),
             label_dependent: network("label_dependent", label),
-            arc: maker.affine("arc", arc, arc, glorot(arc, arc)),
-            pairs: maker.affine("label", label, classes * label, glorot(label, label)),
-            dependent: maker.affine("label_bias", label, classes, glorot(label, classes)),
+            // Forms that score pairs begin by scoring all alike.
+            arc: maker.affine("arc", arc, arc, 0.0),
+            pairs: maker.affine("label", label, classes * label, 0.0),
+            dependent: maker.affine("label_bias", label, classes, 0.0),
             classes,
             root: labels.id(ROOT),
             dropout,
