@@ -25,6 +25,7 @@ pub(super) struct ManifestFile {
     pub(super) kind: String,
     pub(super) languages: Vec<String>,
     pub(super) split: Option<String>,
+    pub(super) domain: Option<String>,
 }
 
 impl Manifest {
