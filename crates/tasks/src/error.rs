@@ -44,6 +44,9 @@ pub enum Error {
     /// Text or vocabulary.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Static vectors, maps and shifts.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A pretrained model could not be opened.
     #[error(transparent)]
     Open(#[from] train::OpenError),

@@ -1,11 +1,13 @@
 //! `isogloss transfer`: learned in one language, scored in the others.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use tasks::features::Above;
 use tasks::finetune::{
-    FeaturesConfig, Pace, Recipe, SetConfig, Summary, TransferConfig, begin, resume,
+    FeaturesConfig, Pace, Recipe, SetConfig, ShiftConfig, Summary, TransferConfig, begin, resume,
 };
 use tasks::{Error, Mean, Score, Task};
 use tensor::Device;
@@ -27,6 +29,8 @@ const EXAMPLES: &str = "Examples:
   Only the upper layers learn:
     isogloss transfer --task nli --model run --train-layers 7-12 --rate 2e-5 --batch 32 --epochs 3 \\
         --train en=multinli.tsv --dev en=dev-en.tsv --test zh=test-zh.tsv --out nli
+  New layers over layer 6 of two monolingual encoders, the second mapped into the first (paper 1, 5.1.2):
+    isogloss transfer --task ner --feature-layer 6 --model en=run-en --model fr=run-fr --map fr=W.npy ...
   After a stop or a kill:
     isogloss transfer --resume --out nli";
 
@@ -59,9 +63,8 @@ pub(crate) struct Transfer {
     #[arg(long, conflicts_with_all = ["task", "model", "world", "train", "dev", "test", "quick"])]
     resume: bool,
 
-    /// A run of `pretrain`, whose encoder is fine-tuned.
-    #[arg(long, value_name = "DIR", required_unless_present = "resume")]
-    model: Option<PathBuf>,
+    #[command(flatten)]
+    source: Source,
 
     /// A folder of `world generate`: train and choose on its first language, score them all.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["train", "dev", "test"])]
@@ -85,10 +88,6 @@ pub(crate) struct Transfer {
     #[command(flatten)]
     rules: Rules,
 
-    /// The layers that learn, such as 7-12; what a language has for itself never does.
-    #[arg(long, value_name = "LAYERS")]
-    train_layers: Option<String>,
-
     /// Let labels stand in the other files that training never saw; they count as mistakes.
     #[arg(long)]
     allow_unseen: bool,
@@ -104,6 +103,91 @@ pub(crate) struct Transfer {
     /// Threads; 0 takes every core.
     #[arg(long, default_value_t = 0)]
     threads: usize,
+}
+
+/// Where the vectors come from that the task's own layers read.
+#[derive(Args)]
+struct Source {
+    /// A run of `pretrain`, whose encoder is fine-tuned. With --feature-layer, one for each
+    /// language: --model en=DIR --model zh=DIR.
+    #[arg(long, value_name = "[LANG=]DIR")]
+    model: Vec<String>,
+
+    /// The layers that learn, such as 7-12; what a language has for itself never does.
+    #[arg(long, value_name = "LAYERS")]
+    train_layers: Option<String>,
+
+    /// Freeze the encoders, read this layer of theirs (0 is the embeddings), and learn new layers
+    /// above it.
+    #[arg(long, value_name = "N", conflicts_with = "train_layers")]
+    feature_layer: Option<usize>,
+
+    /// A map of a language's vectors x into the source language's space: W x, W an array of NumPy.
+    #[arg(long, value_name = "LANG=W.npy", value_parser = parse_text, requires = "feature_layer")]
+    map: Vec<(String, String)>,
+
+    /// Static vectors of a language in place of an encoder, in any format of `isogloss vectors`; new
+    /// layers are learned above them.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with_all = ["model", "feature_layer"])]
+    vectors: Vec<(String, String)>,
+
+    /// How many new layers [4 above an encoder's, 2 above static vectors].
+    #[arg(long, value_name = "N")]
+    new_layers: Option<usize>,
+
+    /// A vector to add to the hidden states of a language when it is scored, an array of NumPy.
+    #[arg(long, value_name = "LANG=D.npy", value_parser = parse_text, requires = "shift_layer")]
+    shift: Vec<(String, String)>,
+
+    /// After which layer it is added; 0 is the embeddings.
+    #[arg(long, value_name = "N")]
+    shift_layer: Option<usize>,
+}
+
+/// Dropout in new layers.
+const NEW_DROPOUT: f32 = 0.1;
+
+impl Source {
+    fn config(&self, languages: &[&str]) -> Result<FeaturesConfig, Failure> {
+        let above =
+            |default| Above { layers: self.new_layers.unwrap_or(default), dropout: NEW_DROPOUT };
+        if !self.vectors.is_empty() {
+            return Ok(FeaturesConfig::Vectors { files: paths(&self.vectors), above: above(2) });
+        }
+        let Some(layer) = self.feature_layer else {
+            return match self.model.as_slice() {
+                [] => Err(missing("--model DIR, or --vectors LANG=FILE")),
+                [model] => Ok(FeaturesConfig::Encoder {
+                    model: model.into(),
+                    train_layers: self.train_layers.clone(),
+                }),
+                _ => Err(Failure::Usage(
+                    "several --model are for --feature-layer; fine-tune one encoder".to_owned(),
+                )),
+            };
+        };
+        let models = match self.model.as_slice() {
+            [] => return Err(missing("--model DIR")),
+            [one] if !one.contains('=') => {
+                languages.iter().map(|language| ((*language).to_owned(), one.into())).collect()
+            }
+            each => {
+                let parsed = each.iter().map(|model| parse_text(model).map_err(Failure::Usage));
+                paths(&parsed.collect::<Result<Vec<_>, _>>()?)
+            }
+        };
+        Ok(FeaturesConfig::Layer { models, layer, maps: paths(&self.map), above: above(4) })
+    }
+
+    fn shifts(&self) -> BTreeMap<String, ShiftConfig> {
+        let layer = self.shift_layer.unwrap_or(0);
+        let files = paths(&self.shift).into_iter();
+        files.map(|(language, file)| (language, ShiftConfig { layer, file })).collect()
+    }
+}
+
+fn paths(pairs: &[(String, String)]) -> BTreeMap<String, PathBuf> {
+    pairs.iter().map(|(language, file)| (language.clone(), file.into())).collect()
 }
 
 /// What is tried. The defaults are paper 1's.
@@ -187,11 +271,13 @@ impl Transfer {
 
     fn config(&self) -> Result<TransferConfig, Failure> {
         let task: Task = self.task.ok_or_else(|| missing("--task"))?.into();
-        let model = self.model.clone().ok_or_else(|| missing("--model"))?;
         let Sets { train, dev, tests } = match &self.world {
             Some(world) => of_world(world, task)?,
             None => self.named_sets()?,
         };
+        let all = [&train, &dev].into_iter().chain(&tests);
+        let languages: Vec<&str> = all.map(|set| set.language.as_str()).collect();
+        let features = self.source.config(&languages)?;
         let grid = &self.grid;
         let recipe = if grid.quick { Recipe::quick(task) } else { Recipe::paper(task) };
         let or = |given: &[f64], default: Vec<f64>| match given {
@@ -220,7 +306,8 @@ impl Transfer {
             allow_unseen: self.allow_unseen,
             first: self.first,
             parser: None,
-            features: FeaturesConfig::Encoder { model, train_layers: self.train_layers.clone() },
+            features,
+            shifts: self.source.shifts(),
             train,
             dev,
             tests,

@@ -89,6 +89,10 @@ impl Features for EncoderFeatures {
         self.pretrained.model.config().positions
     }
 
+    fn layers(&self) -> Option<usize> {
+        Some(self.pretrained.model.config().layers)
+    }
+
     fn frame(&self) -> (u32, u32) {
         self.pretrained.vocabulary.frame()
     }

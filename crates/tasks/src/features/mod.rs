@@ -1,9 +1,14 @@
 //! Where the vectors come from that a head reads.
 //!
 //! A head wants a row for each word; it does not care whether an encoder that learns with it made
-//! the row, or anything else.
+//! the row ([`EncoderFeatures`]) or a light Transformer over vectors that never learn
+//! ([`GivenFeatures`]): those of a layer of frozen encoders ([`LayerVectors`]), or static ones
+//! ([`StaticVectors`]).
 
 mod encoder;
+mod given;
+mod layer;
+mod table;
 
 use std::collections::BTreeSet;
 
@@ -12,6 +17,9 @@ use tensor::{Indices, Params, Tape, Tensor, Var};
 use text::Encoded;
 
 pub use self::encoder::EncoderFeatures;
+pub use self::given::{Above, Given, GivenFeatures};
+pub use self::layer::LayerVectors;
+pub use self::table::StaticVectors;
 
 use crate::error::Result;
 
@@ -43,6 +51,9 @@ pub trait Features: Sync {
 
     /// The longest input, in tokens.
     fn longest(&self) -> usize;
+
+    /// How many layers representations can be shifted after; none where there is nothing to shift.
+    fn layers(&self) -> Option<usize>;
 
     /// The tokens before and after a text.
     fn frame(&self) -> (u32, u32);

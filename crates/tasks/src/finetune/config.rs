@@ -1,12 +1,13 @@
 //! What a run of transfer is told.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use encoder::{ConfigError, Plan};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::features::Above;
 use crate::heads::ParserSizes;
 use crate::labelled::Task;
 use crate::ner::Repair;
@@ -34,6 +35,35 @@ pub enum FeaturesConfig {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         train_layers: Option<String>,
     },
+    /// A layer of frozen encoders, with new layers above it.
+    Layer {
+        /// The folder of each language's encoder.
+        models: BTreeMap<String, PathBuf>,
+        /// Which layer; 0 is the embeddings.
+        layer: usize,
+        /// For a language, the map of its vectors into the space that is learned in.
+        #[serde(default)]
+        maps: BTreeMap<String, PathBuf>,
+        /// The new layers.
+        above: Above,
+    },
+    /// Static vectors, with new layers above them.
+    Vectors {
+        /// The vectors of each language.
+        files: BTreeMap<String, PathBuf>,
+        /// The new layers.
+        above: Above,
+    },
+}
+
+/// A vector that is added to the hidden states of a language when it is scored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShiftConfig {
+    /// After which layer; 0 is the embeddings.
+    pub layer: usize,
+    /// An array of as many numbers as a hidden state has.
+    pub file: PathBuf,
 }
 
 /// How the rate of learning goes.
@@ -88,6 +118,9 @@ pub struct TransferConfig {
     pub parser: Option<ParserSizes>,
     /// Where the vectors come from.
     pub features: FeaturesConfig,
+    /// Shifts of target languages.
+    #[serde(default)]
+    pub shifts: BTreeMap<String, ShiftConfig>,
     /// What is learned from.
     pub train: SetConfig,
     /// What settings and epochs are chosen by.
@@ -198,8 +231,9 @@ impl TransferConfig {
 
     /// The layers that learn, where not all do.
     pub fn train_layers(&self) -> Result<Option<BTreeSet<usize>>> {
-        let FeaturesConfig::Encoder { train_layers, .. } = &self.features;
-        let Some(text) = train_layers else { return Ok(None) };
+        let FeaturesConfig::Encoder { train_layers: Some(text), .. } = &self.features else {
+            return Ok(None);
+        };
         let plan: std::result::Result<Plan, String> = text.parse();
         let layers = plan.ok().filter(|plan| !plan.tokens && !plan.positions);
         let layers = layers.map(|plan| plan.layers).ok_or_else(|| {

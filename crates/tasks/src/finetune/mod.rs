@@ -14,7 +14,9 @@ mod run;
 mod sets;
 mod summary;
 
-pub use self::config::{FeaturesConfig, Pace, Recipe, SetConfig, Setting, TransferConfig};
+pub use self::config::{
+    FeaturesConfig, Pace, Recipe, SetConfig, Setting, ShiftConfig, TransferConfig,
+};
 pub use self::evaluate::Model;
 pub use self::run::{begin, resume, transfer};
 pub use self::sets::{Set, SetFacts, Sets};

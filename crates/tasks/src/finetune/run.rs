@@ -19,7 +19,7 @@ use super::evaluate::Model;
 use super::sets::{Set, Sets};
 use super::summary::{Outcome, Record, Speed, Summary, mean_of_best};
 use crate::error::{Error, Result};
-use crate::features::{EncoderFeatures, Features};
+use crate::features::{EncoderFeatures, Features, GivenFeatures, LayerVectors, StaticVectors};
 use crate::heads::{Classifier, Head, Parser, ParserSizes};
 use crate::labelled::{Answer, Example, Score, Task};
 
@@ -45,11 +45,11 @@ pub fn begin(
         return Err(Error::request(format!("{} is not empty", folder.display()), remedy));
     }
     let features = open_features(config, device)?;
-    let sets = Sets::read(config, &*features)?;
+    let sets = Sets::read(config, &*features, device)?;
     fs::create_dir_all(folder).at(folder, "make the folder")?;
     let text = toml::to_string(config).expect("a configuration is valid TOML");
     files::write(&folder.join(CONFIG), text)?;
-    transfer(config, &*features, &sets, folder, device, observer)
+    transfer(config, &*features, &sets, folder, observer)
 }
 
 /// Goes on with the run in `folder`.
@@ -64,17 +64,28 @@ pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Re
         .map_err(|error| Error::file(&path, error.to_string(), "restore it, or begin a new run"))?;
     config.check()?;
     let features = open_features(&config, device)?;
-    let sets = Sets::read(&config, &*features)?;
-    transfer(&config, &*features, &sets, folder, device, observer)
+    let sets = Sets::read(&config, &*features, device)?;
+    transfer(&config, &*features, &sets, folder, observer)
 }
 
 fn open_features(config: &TransferConfig, device: &Device) -> Result<Box<dyn Features>> {
-    let FeaturesConfig::Encoder { model, .. } = &config.features;
-    let features = EncoderFeatures::open(model, device)?;
-    if let Some(layers) = config.train_layers()? {
-        features.check_layers(&layers)?;
-    }
-    Ok(Box::new(features))
+    Ok(match &config.features {
+        FeaturesConfig::Encoder { model, .. } => {
+            let features = EncoderFeatures::open(model, device)?;
+            if let Some(layers) = config.train_layers()? {
+                features.check_layers(&layers)?;
+            }
+            Box::new(features)
+        }
+        FeaturesConfig::Layer { models, layer, maps, above } => {
+            let given = LayerVectors::open(models, *layer, maps, device)?;
+            Box::new(GivenFeatures::new(given, *above, device)?)
+        }
+        FeaturesConfig::Vectors { files, above } => {
+            let given = StaticVectors::open(files, device)?;
+            Box::new(GivenFeatures::new(given, *above, device)?)
+        }
+    })
 }
 
 /// Fine-tunes over any features and sets, in a folder that is there already; what it holds of this
@@ -84,7 +95,6 @@ pub fn transfer(
     features: &dyn Features,
     sets: &Sets,
     folder: &Path,
-    device: &Device,
     observer: &mut dyn Observer,
 ) -> Result<Summary> {
     let _lock = files::lock(folder)?;
@@ -98,7 +108,7 @@ pub fn transfer(
     let mut finished = true;
     for (number, setting) in settings.iter().enumerate().skip(run.records.len()) {
         let label = run.label(number, settings.len(), setting);
-        finished = run.setting(setting, &label, device, observer)?;
+        finished = run.setting(setting, &label, observer)?;
         if !finished {
             break;
         }
@@ -163,7 +173,6 @@ impl Run<'_> {
         &mut self,
         setting: &Setting,
         label: &str,
-        device: &Device,
         observer: &mut dyn Observer,
     ) -> Result<bool> {
         let mut attempt = self.open(setting)?;
@@ -185,7 +194,7 @@ impl Run<'_> {
                 numbers.1,
             ));
         }
-        self.finish(attempt, setting, device)?;
+        self.finish(attempt, setting)?;
         Ok(true)
     }
 
@@ -323,7 +332,7 @@ impl Run<'_> {
     }
 
     /// Scores the best epoch of a setting, and notes it down as done.
-    fn finish(&mut self, attempt: Attempt, setting: &Setting, device: &Device) -> Result<()> {
+    fn finish(&mut self, attempt: Attempt, setting: &Setting) -> Result<()> {
         let Attempt { mut trainer, head, position } = attempt;
         let (epoch, dev) = position.best.expect("an epoch was scored");
         let params = trainer.params_mut();
@@ -349,7 +358,6 @@ impl Run<'_> {
             let path = self.path(name);
             fs::remove_file(&path).at(&path, "remove")?;
         }
-        let _ = device;
         Ok(())
     }
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tensor::Device;
+use vectors::npy;
 
-use super::config::{SetConfig, TransferConfig};
+use super::config::{SetConfig, ShiftConfig, TransferConfig};
 use crate::error::{Error, Result};
 use crate::features::{Features, Shift};
 use crate::labelled::{Example, Labelled, Labels, Prepared, Task};
@@ -80,7 +82,7 @@ fn read(config: &TransferConfig, set: &SetConfig) -> Result<Read> {
 
 impl Sets {
     /// Reads and encodes all files. Whatever is wrong with any of them is said before training.
-    pub fn read(config: &TransferConfig, features: &dyn Features) -> Result<Self> {
+    pub fn read(config: &TransferConfig, features: &dyn Features, device: &Device) -> Result<Self> {
         let mut train = read(config, &config.train)?;
         if let Some(first) = config.first {
             train.labelled.truncate(first);
@@ -97,9 +99,28 @@ impl Sets {
         let dev = set(format!("{} (dev)", config.dev.language), config, &config.dev, dev)?;
         let each = names(&config.tests).into_iter().zip(&config.tests).zip(tests);
         let tests = each.map(|((name, of), file)| set(name, config, of, file));
-        let tests = tests.collect::<Result<_>>()?;
+        let mut tests: Vec<Set> = tests.collect::<Result<_>>()?;
+        for (set, of) in tests.iter_mut().zip(&config.tests) {
+            let shift = config.shifts.get(&of.language);
+            set.shift = shift.map(|shift| read_shift(shift, features, device)).transpose()?;
+        }
         Ok(Self { train, dev, tests, labels })
     }
+}
+
+fn read_shift(config: &ShiftConfig, features: &dyn Features, device: &Device) -> Result<Shift> {
+    let ShiftConfig { layer, file } = config;
+    if features.layers().is_none_or(|layers| *layer > layers) {
+        let remedy = "shift a layer of an encoder, from 0, the embeddings, to its last";
+        return Err(Error::request(format!("there is no layer {layer} to shift"), remedy));
+    }
+    let array: npy::Array<f32> = npy::read(file)?;
+    if array.values.len() != features.dim() {
+        let (found, dim) = (array.values.len(), features.dim());
+        let reason = format!("{found} numbers, but hidden states have {dim}");
+        return Err(Error::file(file, reason, "give one vector, of the same encoder"));
+    }
+    Ok(Shift { layer: *layer, vector: device.tensor(1, features.dim(), &array.values) })
 }
 
 /// A name for each test set: the language, with the file's where a language has several.
