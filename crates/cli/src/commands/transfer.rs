@@ -34,22 +34,27 @@ const EXAMPLES: &str = "Examples:
   After a stop or a kill:
     isogloss transfer --resume --out nli";
 
-const LONG: &str = "Fine-tune on one language, and score the others with no further training.
+const LONG: &str = "How it is done:
+  Every combination of --batch, --rate and --head-rate is tried with every seed. After each epoch the
+  source language's development set is scored; a setting stands for its best epoch, and the result is the
+  mean of the best two settings by that score. No target language is looked at to choose anything. With
+  several seeds, the mean over seeds is given with its 95 % interval.
 
-Every combination of --batch, --rate and --head-rate is tried with every seed. After each epoch the \
-source language's development set is scored; a setting stands for its best epoch, and the result is the \
-mean of the best two settings by that score. No target language is ever looked at to choose anything. \
-With several seeds, the mean over seeds is given with its 95 % interval.
+Files:
+  nli    premise<TAB>hypothesis<TAB>label
+  ner    word<TAB>tag in BIO, WikiAnn's lang:word<TAB>tag, the columns of CoNLL-2003; Chinese also with a
+         character a line
+  parse  CoNLL-U
+  Sentences longer than the encoder's input are read in parts and put together again (ner, parse); pairs
+  lose the end of their longer sentence (nli). Both are counted and said.
 
-Files: nli premise<TAB>hypothesis<TAB>label; ner word<TAB>tag (BIO), WikiAnn's lang:word<TAB>tag or the \
-columns of CoNLL-2003, Chinese also a character a line; parse CoNLL-U.
-
-Sentences that are longer than the encoder's input are read in parts and put together again (ner, parse); \
-pairs lose the end of their longer sentence (nli). Both are counted and said.";
+The run's folder:
+  predictions/ has every test file again with the best setting's answers (`isogloss score` rescores them),
+  results.json every setting, metrics.jsonl every epoch, summary.json what is printed here.";
 
 /// Flags of `transfer`.
 #[derive(Args)]
-#[command(long_about = LONG, after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{LONG}\n\n{EXAMPLES}"))]
 pub(crate) struct Transfer {
     /// The task.
     #[arg(long, required_unless_present = "resume")]
