@@ -39,7 +39,7 @@ static MADE: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = TempDir::new().unwrap();
     let sizes = [
         "nli={train=150,dev=60,test=60}",
-        "ner={train=600,dev=80,test=200}",
+        "ner={train=2500,dev=80,test=200}",
         "treebank={train=500,dev=60,test=100}",
         "parallel.train=9",
         "tatoeba=40",
@@ -63,8 +63,8 @@ fn transfer<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&fixed, more].concat()
 }
 
-const GRID: [&str; 8] =
-    ["--model", "run", "--rate", "1e-3,2e-3", "--epochs", "2", "--seeds", "1,2"];
+const GRID: [&str; 10] =
+    ["--model", "run", "--rate", "1e-3,2e-3", "--epochs", "2", "--seeds", "1,2", "--first", "600"];
 
 #[test]
 fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
@@ -109,11 +109,11 @@ fn predictions_score_as_the_run_said() {
     let folder = MADE.path();
     for (task, gold, least) in [
         ("ner", "ner/panx-test-LANG.tsv", 0.8),
-        ("parse", "ud/LANG_world-ud-test.conllu", 0.5),
+        ("parse", "ud/LANG_world-ud-test.conllu", 0.4),
         ("nli", "xnli/test-LANG.tsv", 0.2),
     ] {
         let out = format!("scored-{task}");
-        let more = ["--model", "run", "--epochs", "4", "--rate", "3e-3"];
+        let more = ["--model", "run", "--epochs", "5", "--rate", "3e-3"];
         let summary = json(folder, &transfer(task, &out, &more));
         assert_eq!(summary["padding"], 0.0);
         for (at, language) in ["qaa", "qab"].into_iter().enumerate() {
@@ -206,6 +206,12 @@ fn requests_that_make_no_sense_are_usage() {
         let (code, message) = refused(folder, &transfer("ner", "never", more));
         assert!(code == 2 && message.contains(reason), "{code} {message}");
     }
+    let file = "world/ner/panx-dev-qaa.tsv";
+    let [train, dev, test] = ["--train", "--dev", "--test"].map(|set| format!("{set}=qaa={file}"));
+    let twice =
+        ["transfer", "--task=ner", "--model=run", "--out=never", &train, &dev, &test, &test];
+    let (code, message) = refused(folder, &twice);
+    assert!(code == 2 && message.contains("two test files are called"), "{code} {message}");
     let (code, message) = refused(folder, &["transfer", "--resume", "--out", "never"]);
     assert!(code == 2 && message.contains("holds no run"), "{code} {message}");
 }
@@ -245,7 +251,18 @@ fn a_frozen_layer_is_read_through_its_map() {
     npy(&folder.join("same.npy"), "(48, 48)", &matrix(1.0));
     npy(&folder.join("other.npy"), "(48, 48)", &matrix(-1.0));
     npy(&folder.join("zero.npy"), "(48,)", &[0.0; 48]);
-    let layer = ["--model", "run", "--feature-layer", "1", "--new-layers", "1", "--epochs", "2"];
+    let layer = [
+        "--model",
+        "run",
+        "--feature-layer",
+        "1",
+        "--new-layers",
+        "1",
+        "--rate",
+        "3e-3",
+        "--epochs",
+        "2",
+    ];
     let run = |out: &str, more: &[&str]| {
         let summary = json(folder, &transfer("ner", out, &[&layer, more].concat()));
         (summary["results"][0]["mean"].clone(), summary["results"][1]["mean"].clone())
@@ -277,7 +294,7 @@ fn static_vectors_that_agree_transfer() {
     }
     fs::write(folder.join("a.txt"), first).unwrap();
     fs::write(folder.join("b.txt"), second).unwrap();
-    let vectors = ["--vectors", "qaa=a.txt", "--vectors", "qab=b.txt", "--epochs", "6"];
+    let vectors = ["--vectors", "qaa=a.txt", "--vectors", "qab=b.txt", "--rate", "3e-3"];
     let summary = json(folder, &transfer("ner", "static", &vectors));
     let score = |at: usize| summary["results"][at]["mean"].as_f64().unwrap();
     assert!(score(0) > 0.8 && score(1) > 0.8, "{} {}", score(0), score(1));

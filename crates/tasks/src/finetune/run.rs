@@ -1,4 +1,4 @@
-//! A run from beginning to end.
+//! The settings of a grid, one after another.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,21 +9,20 @@ use encoder::archive::{self, Archive};
 use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tensor::{Device, ParamId, Params};
+use tensor::{ParamId, Params};
 use text::Chance;
 use train::pretrain::Observer;
 use train::{AdamConfig, Group, Schedule, Trainer};
 
-use super::config::{FeaturesConfig, Pace, Setting, TransferConfig};
+use super::config::{Pace, Setting, TransferConfig};
 use super::evaluate::Model;
 use super::sets::{Set, Sets};
 use super::summary::{Outcome, Record, Speed, Summary, mean_of_best};
 use crate::error::{Error, Result};
-use crate::features::{EncoderFeatures, Features, GivenFeatures, LayerVectors, StaticVectors};
+use crate::features::Features;
 use crate::heads::{Classifier, Head, Parser, ParserSizes};
 use crate::labelled::{Answer, Example, Score, Task};
 
-const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.jsonl";
 const RESULTS: &str = "results.json";
 const MODEL: &str = "model.safetensors";
@@ -31,62 +30,6 @@ const PREDICTIONS: &str = "predictions";
 const SUMMARY: &str = "summary.json";
 const STATE: &str = "state.safetensors";
 const EPOCH: &str = "epoch.safetensors";
-
-/// Begins a run in `folder`.
-pub fn begin(
-    config: &TransferConfig,
-    folder: &Path,
-    device: &Device,
-    observer: &mut dyn Observer,
-) -> Result<Summary> {
-    config.check()?;
-    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        let remedy = "go on with --resume, or name another folder";
-        return Err(Error::request(format!("{} is not empty", folder.display()), remedy));
-    }
-    let features = open_features(config, device)?;
-    let sets = Sets::read(config, &*features, device)?;
-    fs::create_dir_all(folder).at(folder, "make the folder")?;
-    let text = toml::to_string(config).expect("a configuration is valid TOML");
-    files::write(&folder.join(CONFIG), text)?;
-    transfer(config, &*features, &sets, folder, observer)
-}
-
-/// Goes on with the run in `folder`.
-pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Result<Summary> {
-    let path = folder.join(CONFIG);
-    if !path.is_file() {
-        let remedy = "leave out --resume to begin one";
-        return Err(Error::request(format!("{} holds no run", folder.display()), remedy));
-    }
-    let text = fs::read_to_string(&path).at(&path, "read")?;
-    let config: TransferConfig = toml::from_str(&text)
-        .map_err(|error| Error::file(&path, error.to_string(), "restore it, or begin a new run"))?;
-    config.check()?;
-    let features = open_features(&config, device)?;
-    let sets = Sets::read(&config, &*features, device)?;
-    transfer(&config, &*features, &sets, folder, observer)
-}
-
-fn open_features(config: &TransferConfig, device: &Device) -> Result<Box<dyn Features>> {
-    Ok(match &config.features {
-        FeaturesConfig::Encoder { model, .. } => {
-            let features = EncoderFeatures::open(model, device)?;
-            if let Some(layers) = config.train_layers()? {
-                features.check_layers(&layers)?;
-            }
-            Box::new(features)
-        }
-        FeaturesConfig::Layer { models, layer, maps, above } => {
-            let given = LayerVectors::open(models, *layer, maps, device)?;
-            Box::new(GivenFeatures::new(given, *above, device)?)
-        }
-        FeaturesConfig::Vectors { files, above } => {
-            let given = StaticVectors::open(files, device)?;
-            Box::new(GivenFeatures::new(given, *above, device)?)
-        }
-    })
-}
 
 /// Fine-tunes over any features and sets, in a folder that is there already; what it holds of this
 /// run is gone on from.
@@ -255,6 +198,7 @@ impl Run<'_> {
         json!({
             "task": self.config.task, "features": self.features.facts(),
             "labels": self.sets.labels, "setting": setting,
+            "examples": self.sets.train.examples.len(),
         })
     }
 

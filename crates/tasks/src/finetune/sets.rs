@@ -97,7 +97,9 @@ impl Sets {
         let tests: Vec<Read> = tests.collect::<Result<_>>()?;
         let train = set("train".to_owned(), config, &config.train, train)?;
         let dev = set(format!("{} (dev)", config.dev.language), config, &config.dev, dev)?;
-        let each = names(&config.tests).into_iter().zip(&config.tests).zip(tests);
+        let names = names(&config.tests);
+        refuse_twice(&names)?;
+        let each = names.into_iter().zip(&config.tests).zip(tests);
         let tests = each.map(|((name, of), file)| set(name, config, of, file));
         let mut tests: Vec<Set> = tests.collect::<Result<_>>()?;
         for (set, of) in tests.iter_mut().zip(&config.tests) {
@@ -135,6 +137,18 @@ fn names(tests: &[SetConfig]) -> Vec<String> {
         }
     };
     tests.iter().map(name).collect()
+}
+
+/// Results and predictions go by name, so no two sets may share one.
+fn refuse_twice(names: &[String]) -> Result<()> {
+    let mut before = names.iter().enumerate();
+    match before.find(|(at, name)| names[..*at].contains(name)) {
+        None => Ok(()),
+        Some((_, name)) => Err(Error::request(
+            format!("two test files are called {name}"),
+            "give them different names, or score them in different runs",
+        )),
+    }
 }
 
 impl Set {

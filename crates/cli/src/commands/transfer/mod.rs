@@ -1,17 +1,17 @@
 //! `isogloss transfer`: learned in one language, scored in the others.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+mod report;
+mod source;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tasks::features::Above;
-use tasks::finetune::{
-    FeaturesConfig, Pace, Recipe, SetConfig, ShiftConfig, Summary, TransferConfig, begin, resume,
-};
-use tasks::{Error, Mean, Score, Task};
+use tasks::finetune::{Pace, Recipe, SetConfig, TransferConfig, begin, resume};
+use tasks::{Error, Task};
 use tensor::Device;
 
+use self::report::in_words;
+use self::source::Source;
 use super::manifest::Manifest;
 use super::score::{Rules, TaskName};
 use super::shown::Shown;
@@ -108,91 +108,6 @@ pub(crate) struct Transfer {
     /// Threads; 0 takes every core.
     #[arg(long, default_value_t = 0)]
     threads: usize,
-}
-
-/// Where the vectors come from that the task's own layers read.
-#[derive(Args)]
-struct Source {
-    /// A run of `pretrain`, whose encoder is fine-tuned. With --feature-layer, one for each
-    /// language: --model en=DIR --model zh=DIR.
-    #[arg(long, value_name = "[LANG=]DIR")]
-    model: Vec<String>,
-
-    /// The layers that learn, such as 7-12; what a language has for itself never does.
-    #[arg(long, value_name = "LAYERS")]
-    train_layers: Option<String>,
-
-    /// Freeze the encoders, read this layer of theirs (0 is the embeddings), and learn new layers
-    /// above it.
-    #[arg(long, value_name = "N", conflicts_with = "train_layers")]
-    feature_layer: Option<usize>,
-
-    /// A map of a language's vectors x into the source language's space: W x, W an array of NumPy.
-    #[arg(long, value_name = "LANG=W.npy", value_parser = parse_text, requires = "feature_layer")]
-    map: Vec<(String, String)>,
-
-    /// Static vectors of a language in place of an encoder, in any format of `isogloss vectors`; new
-    /// layers are learned above them.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with_all = ["model", "feature_layer"])]
-    vectors: Vec<(String, String)>,
-
-    /// How many new layers [4 above an encoder's, 2 above static vectors].
-    #[arg(long, value_name = "N")]
-    new_layers: Option<usize>,
-
-    /// A vector to add to the hidden states of a language when it is scored, an array of NumPy.
-    #[arg(long, value_name = "LANG=D.npy", value_parser = parse_text, requires = "shift_layer")]
-    shift: Vec<(String, String)>,
-
-    /// After which layer it is added; 0 is the embeddings.
-    #[arg(long, value_name = "N")]
-    shift_layer: Option<usize>,
-}
-
-/// Dropout in new layers.
-const NEW_DROPOUT: f32 = 0.1;
-
-impl Source {
-    fn config(&self, languages: &[&str]) -> Result<FeaturesConfig, Failure> {
-        let above =
-            |default| Above { layers: self.new_layers.unwrap_or(default), dropout: NEW_DROPOUT };
-        if !self.vectors.is_empty() {
-            return Ok(FeaturesConfig::Vectors { files: paths(&self.vectors), above: above(2) });
-        }
-        let Some(layer) = self.feature_layer else {
-            return match self.model.as_slice() {
-                [] => Err(missing("--model DIR, or --vectors LANG=FILE")),
-                [model] => Ok(FeaturesConfig::Encoder {
-                    model: model.into(),
-                    train_layers: self.train_layers.clone(),
-                }),
-                _ => Err(Failure::Usage(
-                    "several --model are for --feature-layer; fine-tune one encoder".to_owned(),
-                )),
-            };
-        };
-        let models = match self.model.as_slice() {
-            [] => return Err(missing("--model DIR")),
-            [one] if !one.contains('=') => {
-                languages.iter().map(|language| ((*language).to_owned(), one.into())).collect()
-            }
-            each => {
-                let parsed = each.iter().map(|model| parse_text(model).map_err(Failure::Usage));
-                paths(&parsed.collect::<Result<Vec<_>, _>>()?)
-            }
-        };
-        Ok(FeaturesConfig::Layer { models, layer, maps: paths(&self.map), above: above(4) })
-    }
-
-    fn shifts(&self) -> BTreeMap<String, ShiftConfig> {
-        let layer = self.shift_layer.unwrap_or(0);
-        let files = paths(&self.shift).into_iter();
-        files.map(|(language, file)| (language, ShiftConfig { layer, file })).collect()
-    }
-}
-
-fn paths(pairs: &[(String, String)]) -> BTreeMap<String, PathBuf> {
-    pairs.iter().map(|(language, file)| (language.clone(), file.into())).collect()
 }
 
 /// What is tried. The defaults are paper 1's.
@@ -363,89 +278,4 @@ fn of_world(folder: &Path, task: Task) -> Result<Sets, Failure> {
         dev: find(first, "dev")?,
         tests: tests.collect::<Result<_, Failure>>()?,
     })
-}
-
-fn in_words(summary: &Summary, folder: &Path) -> String {
-    let place = folder.display();
-    let mut text = format!("{place}: {}, {}\n\n", summary.task.name(), tried(summary));
-    let width = summary.results.iter().map(|result| result.name.len()).max().unwrap_or(0).max(9);
-    let _ = writeln!(text, "  {:width$}  {:>18}   {}", "", summary.headline, columns(summary.task));
-    if let Some(dev) = summary.dev {
-        let _ = writeln!(text, "  {:width$}  {:>18}", "dev", mean(&dev));
-    }
-    for result in &summary.results {
-        let detail = summary.scores.get(&result.name).map(detail).unwrap_or_default();
-        let _ = writeln!(text, "  {:width$}  {:>18}   {detail}", result.name, mean(&result.score));
-    }
-    let signature = summary.scores.values().next().map(Score::signature).unwrap_or_default();
-    let _ = writeln!(text, "\n  {signature}");
-    let speed = &summary.speed;
-    if speed.train_seconds > 0.0 {
-        let _ = writeln!(
-            text,
-            "  {:.2} M weights learned at {:.0} tokens/s; scored at {:.0} tokens/s; padding {:.1} %",
-            summary.parameters as f64 / 1e6,
-            speed.train(),
-            speed.evaluate(),
-            100.0 * summary.padding,
-        );
-    }
-    if !summary.finished {
-        let _ = writeln!(text, "stopped; go on with: isogloss transfer --resume --out {place}");
-    }
-    text
-}
-
-/// What the result is a mean of.
-fn tried(summary: &Summary) -> String {
-    let mut seeds: Vec<u64> =
-        summary.settings.iter().filter_map(|setting| setting["seed"].as_u64()).collect();
-    seeds.sort_unstable();
-    seeds.dedup();
-    let settings = summary.settings.len() / seeds.len().max(1);
-    let of = if settings > 2 {
-        format!("best two of {settings} settings")
-    } else {
-        format!("{settings} setting{}", if settings == 1 { "" } else { "s" })
-    };
-    match seeds.len() {
-        0 => "no setting done".to_owned(),
-        1 => of,
-        count => format!("{of}, mean of {count} seeds with its 95 % interval"),
-    }
-}
-
-fn mean(mean: &Mean) -> String {
-    match mean.interval {
-        None => format!("{:.4}", mean.mean),
-        Some(interval) => format!("{:.4} ± {interval:.4}", mean.mean),
-    }
-}
-
-/// What stands beside the headline, for the best setting alone.
-fn columns(task: Task) -> &'static str {
-    match task {
-        Task::Nli => "of the best setting:    pairs",
-        Task::Ner => "of the best setting:  precision  recall   entities",
-        Task::Parse => "of the best setting:     UAS  LAS, UAS without punctuation   words",
-    }
-}
-
-fn detail(score: &Score) -> String {
-    match score {
-        Score::Nli(score) => format!("{:>29}", score.pairs),
-        Score::Ner(score) => {
-            let found = score.micro;
-            let row = format!("{:>31.4}  {:.4}  {:>9}", found.precision, found.recall, found.gold);
-            match score.characters {
-                Some(found) => format!("{row}   F1 over characters {:.4}", found.f1),
-                None => row,
-            }
-        }
-        Score::Parse(score) => {
-            let (all, without) = (score.all, score.without_punctuation);
-            let row = format!("{:>28.4}  {:>13.4}  {:.4}", all.uas, without.las, without.uas);
-            format!("{row}  {:>18}", all.words)
-        }
-    }
 }
