@@ -80,6 +80,8 @@ impl<G: Given> GivenFeatures<G> {
             attention_dropout: above.dropout,
             norm: NormPlace::Pre,
             epsilon: 1e-5,
+            // Small layers need larger weights to pass on as much.
+            init_std: 1.0 / ((2 * dim) as f32).sqrt(),
             scale_outputs: true,
             start_positions: PositionStart::Sinusoid,
             ..EncoderConfig::default()

@@ -7,8 +7,8 @@ use crate::features::{Features, Input, Shift};
 use crate::heads::Head;
 use crate::labelled::{Answer, Example, Labels, Score};
 
-/// Tokens that are evaluated at once.
-const TOKENS: usize = 4096;
+/// Tokens that are evaluated at once: enough for large products, few enough for the caches.
+const TOKENS: usize = 1024;
 
 /// What reads words, and what answers.
 #[derive(Clone, Copy)]
