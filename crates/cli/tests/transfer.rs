@@ -102,6 +102,10 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     }
     same("predictions/qaa.panx-test-qaa.tsv");
     same("predictions/qab.panx-test-qab.tsv");
+    let threads = [&GRID[..], &["--threads", "1"]].concat();
+    json(folder, &transfer("ner", "alone", &threads));
+    let results = |run: &str| fs::read(folder.join(run).join("results.json")).unwrap();
+    assert!(results("alone") == results("whole"), "the same on one thread");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) struct Source {
     #[arg(long, value_name = "LANG=W.npy", value_parser = parse_text, requires = "feature_layer")]
     map: Vec<(String, String)>,
 
-    /// Static vectors of a language in place of an encoder, in any format of `isogloss vectors`; new
+    /// Static vectors of a language in place of an encoder, as Word2Vec, GloVe or NumPy write them; new
     /// layers are learned above them.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with_all = ["model", "feature_layer"])]
     vectors: Vec<(String, String)>,
