@@ -91,12 +91,12 @@ pub fn is_tree(heads: &[u32]) -> bool {
 /// The best head of every node but 0: row `node` of `graph` (nodes x nodes) scores its heads.
 fn arborescence(graph: &[f64], nodes: usize) -> Vec<usize> {
     let score = |node: usize, head: usize| graph[node * nodes + head];
-    let mut heads = vec![0; nodes];
-    for node in 1..nodes {
+    let best_head = |node: usize| {
         let candidates = (0..nodes).filter(|&head| head != node);
         let best = candidates.reduce(|a, b| if score(node, b) > score(node, a) { b } else { a });
-        heads[node] = best.unwrap_or(0);
-    }
+        best.filter(|_| node != 0).unwrap_or(0)
+    };
+    let mut heads: Vec<usize> = (0..nodes).map(best_head).collect();
     let Some(cycle) = find_cycle(&heads) else { return heads };
 
     // The cycle becomes one node, the last; the others keep their order.
