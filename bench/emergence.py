@@ -111,7 +111,7 @@ def pretrain(arguments, folder, world, setting, seed):
     default = () if "--steps" in flags else steps(arguments.steps)
     command = [arguments.isogloss, "pretrain", "--world", world, "--out", out, "--seed", str(seed),
                "--threads", "1", "--evaluate-every", "100", "--checkpoint-every", "100000", "--json",
-               "--set", "patience=1000", *flags, *default]
+               "--set", "patience=1000", *flags, *default, *arguments.flags.split()]
     begun = time.time()
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -181,6 +181,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--isogloss", default="target/release/isogloss")
     parser.add_argument("--group", action="append", choices=groups(4), required=True)
+    parser.add_argument("--flags", default="", help="flags for every run of pretraining")
     parser.add_argument("--only", action="append", help="settings to run, if not all of the group")
     parser.add_argument("--steps", type=int, default=2000, help="updates of 2,048 tokens")
     parser.add_argument("--seeds", type=int, default=5)

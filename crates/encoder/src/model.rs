@@ -178,8 +178,9 @@ impl Encoder {
     /// Where a sequence is longer than the encoder's positions, a token or language is unknown to
     /// it, or a shift is beyond its last layer: whoever asks knows the configuration.
     pub fn encode(&self, tape: &mut Tape<'_>, batch: &Batch, request: Request<'_>) -> Encoded {
+        assert!(batch.spans.longest() <= self.config.positions, "a sequence is too long");
         let stream = self.embed(tape, batch);
-        self.through(tape, batch, stream, request)
+        self.run(tape, batch, 0, stream, request)
     }
 
     /// Runs the encoder over vectors that come from elsewhere (rows x dim), in the place of token
@@ -195,6 +196,7 @@ impl Encoder {
         spans: &Spans,
         request: Request<'_>,
     ) -> Encoded {
+        assert!(spans.longest() <= self.config.positions, "a sequence is too long");
         let batch = Batch { language, tokens: Vec::new().into(), spans: spans.clone() };
         let positions = vec![(*self.positions.get(language), positions(spans))];
         let positions = tape.embed(positions, None, 0.0);
@@ -203,23 +205,41 @@ impl Encoder {
         let hidden = norm.map_or(sum, |norm| tape.norm(sum, norm));
         let hidden = tape.drop(hidden, self.config.dropout);
         let stream = self.read(tape, 0, language, hidden);
-        self.through(tape, &batch, stream, request)
+        self.run(tape, &batch, 0, stream, request)
     }
 
-    /// The layers, one after another.
-    fn through(
+    /// Runs only the layers above `layer`, on the hidden states after it: rows x dim. The hidden
+    /// states that come out begin with those.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    pub fn encode_from(
         &self,
         tape: &mut Tape<'_>,
         batch: &Batch,
+        layer: usize,
+        hidden: Tensor,
+        request: Request<'_>,
+    ) -> Encoded {
+        let hidden = tape.input(hidden, false);
+        let stream = self.read(tape, layer, batch.language, hidden);
+        self.run(tape, batch, layer, stream, request)
+    }
+
+    /// The layers above `first`, from the stream after it.
+    fn run(
+        &self,
+        tape: &mut Tape<'_>,
+        batch: &Batch,
+        first: usize,
         mut stream: Stream,
         request: Request<'_>,
     ) -> Encoded {
-        assert!(batch.spans.longest() <= self.config.positions, "a sequence is too long");
         let inside = |shift: &Shift<'_>| shift.layer <= self.config.layers;
         assert!(request.shifts.iter().all(inside), "a shift beyond the last layer");
-        let mut hidden = Vec::with_capacity(self.config.layers + 1);
-        for number in 0..=self.config.layers {
-            if number > 0 {
+        let mut hidden = Vec::with_capacity(self.config.layers + 1 - first);
+        for number in first..=self.config.layers {
+            if number > first {
                 let rows = request.rows.filter(|_| number == self.config.layers);
                 stream = self.layer(tape, number, batch, stream, rows);
             }

@@ -5,6 +5,7 @@ mod corpus;
 mod manifest;
 mod pretrain;
 mod score;
+mod shift;
 mod shown;
 mod texts;
 mod transfer;
@@ -40,6 +41,10 @@ pub(crate) enum Command {
     /// Score predictions against what is right.
     Score(score::Score),
 
+    /// See a language inside the vectors, and shift them to another.
+    #[command(subcommand)]
+    Shift(shift::Shift),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -55,6 +60,7 @@ impl Command {
             Command::Pretrain(command) => command.run(),
             Command::Transfer(command) => command.run(),
             Command::Score(command) => command.run(),
+            Command::Shift(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
