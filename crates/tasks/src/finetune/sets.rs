@@ -193,7 +193,11 @@ impl Set {
             notes.push(format!("{split} of {items} {called} too long, read in parts"));
         }
         if cut > 0 {
-            notes.push(format!("{cut} of {items} {called} too long, cut"));
+            let what = match called {
+                "pairs" => "too long, the end of the longer sentence cut",
+                _ => "with a word too long for any input, its end cut",
+            };
+            notes.push(format!("{cut} of {items} {called} {what}"));
         }
         if unseen > 0 {
             notes.push(format!("{unseen} labels that training never saw count as mistakes"));
