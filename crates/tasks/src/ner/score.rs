@@ -82,9 +82,7 @@ pub fn score<'a>(
         ..sum
     });
     let rule = if repair == Repair::Paper { "paper" } else { "conventional" };
-    let signature = signature(&format!(
-        "ner|f1:micro|spans:exact|repair:{rule}|sentences:{count}|words:{words}"
-    ));
+    let signature = signature(&format!("ner|f1:micro|spans:exact|repair:{rule}"));
     let types = types.into_iter().map(|(kind, found)| (kind, found.finish())).collect();
     NerScore { micro: micro.finish(), types, sentences: count, words, characters: None, signature }
 }

@@ -93,11 +93,8 @@ pub fn score<'a>(
         }
     }
     let kind = if relations == Relations::Full { "full" } else { "universal" };
-    let signature = signature(&format!(
-        "parse|las|labels:{kind}|nopunct:{}|words:{}",
-        PUNCTUATION.join("+"),
-        all.words
-    ));
+    let punctuation = PUNCTUATION.join("+");
+    let signature = signature(&format!("parse|las|labels:{kind}|nopunct:{punctuation}"));
     ParseScore {
         all: all.shares(),
         without_punctuation: without.shares(),
