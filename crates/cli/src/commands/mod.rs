@@ -2,9 +2,13 @@
 
 mod bench;
 mod corpus;
+mod manifest;
 mod pretrain;
+mod score;
 mod shift;
+mod shown;
 mod texts;
+mod transfer;
 mod vocab;
 mod word_align;
 mod world;
@@ -34,6 +38,11 @@ pub(crate) enum Command {
 
     /// Find out which words of parallel text stand for one another.
     WordAlign(word_align::WordAlign),
+    /// Fine-tune on one language, and score the others with no further training.
+    Transfer(transfer::Transfer),
+
+    /// Score predictions against what is right.
+    Score(score::Score),
 
     /// See a language inside the vectors, and shift them to another.
     #[command(subcommand)]
@@ -53,6 +62,8 @@ impl Command {
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
             Command::WordAlign(command) => command.run(),
+            Command::Transfer(command) => command.run(),
+            Command::Score(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Bench(command) => command.run(),
         }

@@ -1,0 +1,177 @@
+//! Files of word vectors, in the formats of the field.
+//!
+//! What a file is, is told by its content when it is read and by its name when it is written; both
+//! can be said outright. What cannot be trusted is refused with its line: a header that lies, a
+//! value that is not finite, a word that came before.
+
+mod array;
+mod binary;
+mod text;
+
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read};
+use std::path::Path;
+
+use ::files::At;
+
+use crate::error::{Error, Result};
+use crate::table::Vectors;
+
+/// How vectors lie in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Word2Vec's text, which is also fastText's `.vec`: a header of count and dimension, then a
+    /// word and its values on each line. `gensim` reads it with no flag.
+    Text,
+    /// Word2Vec's binary: the same header, then each word, a space, and 32-bit values.
+    Binary,
+    /// GloVe's text: like Word2Vec's, without the header.
+    Glove,
+    /// An array of NumPy, and beside it a file of the words, one a line (`a.npy`, `a.vocab`).
+    Npy,
+}
+
+/// How a file is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// What it is; by its content if not said.
+    pub format: Option<Format>,
+    /// Read so many words from the start, rather than all.
+    pub first: Option<usize>,
+}
+
+/// Content is told by so many bytes.
+const HEAD: u64 = 1 << 16;
+/// What a fastText model begins with.
+const FASTTEXT_MODEL: &[u8] = &793_712_314_i32.to_le_bytes();
+const NOT_A_MODEL: &str =
+    "export its words as text (`fasttext print-word-vectors`), or use the .vec that comes with it";
+
+/// Reads vectors.
+pub fn read(path: &Path, options: Options) -> Result<Vectors> {
+    let mut file = File::open(path).at(path, "open")?;
+    let size = file.metadata().at(path, "look at")?.len();
+    let mut head = Vec::new();
+    file.by_ref().take(HEAD).read_to_end(&mut head).at(path, "read")?;
+    if head.is_empty() {
+        return Err(Error::file(path, "is empty", "give a file that holds vectors"));
+    }
+    if head.starts_with(FASTTEXT_MODEL) {
+        return Err(Error::file(path, "is a model of fastText, not its vectors", NOT_A_MODEL));
+    }
+    let format = options.format.unwrap_or_else(|| tell(&head));
+    let mut input = Input {
+        path,
+        size,
+        first: options.first.unwrap_or(usize::MAX).max(1),
+        reader: BufReader::with_capacity(1 << 18, Cursor::new(head).chain(file)),
+    };
+    match format {
+        Format::Text => text::read(&mut input, true),
+        Format::Glove => text::read(&mut input, false),
+        Format::Binary => binary::read(&mut input),
+        Format::Npy => array::read(path, input.first),
+    }
+}
+
+/// Writes vectors; the file appears whole or not at all.
+pub fn write(path: &Path, vectors: &Vectors, format: Option<Format>) -> Result<()> {
+    let format = format.unwrap_or_else(|| Format::for_name(path));
+    check_words(vectors, path)?;
+    match format {
+        Format::Text => text::write(path, vectors, true),
+        Format::Glove => text::write(path, vectors, false),
+        Format::Binary => binary::write(path, vectors),
+        Format::Npy => array::write(path, vectors),
+    }
+}
+
+impl Format {
+    /// What a file of this name is written as: `.bin` is binary, `.npy` an array, `.glove` GloVe's
+    /// text, and everything else text with a header.
+    pub fn for_name(path: &Path) -> Self {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("bin") => Format::Binary,
+            Some("npy") => Format::Npy,
+            Some("glove") => Format::Glove,
+            _ => Format::Text,
+        }
+    }
+}
+
+/// A file being read, from its first byte.
+struct Input<'a> {
+    path: &'a Path,
+    size: u64,
+    first: usize,
+    reader: BufReader<std::io::Chain<Cursor<Vec<u8>>, File>>,
+}
+
+impl Input<'_> {
+    /// How many rows to make room for: as many as promised, but no more than the file can hold
+    /// where a value takes so many bytes, since a header may lie.
+    fn room(&self, promised: usize, dim: usize, bytes: u64) -> usize {
+        let possible = self.size / (dim as u64).saturating_mul(bytes).max(1) + 1;
+        promised.min(self.first).min(usize::try_from(possible).unwrap_or(usize::MAX))
+    }
+}
+
+/// Tells a format by how a file begins.
+fn tell(head: &[u8]) -> Format {
+    if head.starts_with(b"\x93NUMPY") {
+        return Format::Npy;
+    }
+    let (line, rest) = match head.iter().position(|&byte| byte == b'\n') {
+        Some(at) => (&head[..at], &head[at + 1..]),
+        None => (head, &head[..0]),
+    };
+    if header(line).is_none() {
+        return Format::Glove;
+    }
+    // After a word and a space comes a line of numbers in letters, or else any bytes at all.
+    let word = rest.iter().position(|&byte| byte == b' ').map_or(rest.len(), |at| at + 1);
+    let values = rest[word..].split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-. \t\r".contains(byte);
+    let text = values.iter().all(letter) && (!values.is_empty() || word == rest.len());
+    if text { Format::Text } else { Format::Binary }
+}
+
+/// The count and the dimension that a header names.
+fn header(line: &[u8]) -> Option<(usize, usize)> {
+    let mut numbers = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    let (count, dim) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+    numbers.next().is_none().then_some((count, dim))
+}
+
+/// Refuses a count or a dimension of nothing.
+fn check_header(path: &Path, count: usize, dim: usize) -> Result<()> {
+    if count > 0 && dim > 0 {
+        return Ok(());
+    }
+    let reason = format!("the header promises {count} vectors of {dim} values");
+    Err(Error::line(path, 1, reason, "give a file that holds vectors"))
+}
+
+/// Refuses fewer vectors than the header promised.
+fn check_count(path: &Path, promised: usize, found: usize, first: usize) -> Result<()> {
+    if found >= promised.min(first) {
+        return Ok(());
+    }
+    let reason = format!("the header promises {promised} vectors, and {found} are there");
+    Err(Error::file(path, reason, "the file is cut short: fetch it anew, or mend its first line"))
+}
+
+/// Words that would end in the wrong column or on the wrong line are not written.
+fn check_words(vectors: &Vectors, path: &Path) -> Result<()> {
+    match vectors.words().find(|word| word.contains(|c: char| c.is_ascii_whitespace())) {
+        None => Ok(()),
+        Some(word) => Err(Error::file(
+            path,
+            format!("the word {word:?} has white space in it, which no vector file can hold"),
+            "put another character in its place, such as `_`",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;
