@@ -38,7 +38,11 @@ impl Failure {
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let error: Box<dyn Error + Send + Sync> = Box::new(error);
-        match error.downcast_ref::<text::Error>() {
+        let of_text = match error.downcast_ref::<geometry::Error>() {
+            Some(geometry::Error::Text(error)) => Some(error),
+            _ => error.downcast_ref::<text::Error>(),
+        };
+        match of_text {
             Some(request @ text::Error::Request { .. }) => Failure::Usage(request.to_string()),
             _ => Failure::Failed(error),
         }

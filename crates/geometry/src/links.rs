@@ -10,7 +10,7 @@ use train::Pretrained;
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::states::{Reader, for_each, read_lines};
+use crate::states::{Reader, for_each, lines, open};
 
 /// The links of each pair of sentences.
 pub type Links = Vec<Vec<(u32, u32)>>;
@@ -97,7 +97,9 @@ pub fn vectors(
     let mut reader = Reader::new(model, language)?;
     let (dim, layers) = (model.model.config().dim, model.model.config().layers + 1);
     let mut sentences: Vec<(Vec<u32>, Vec<u32>)> = Vec::new();
-    read_lines(path, |line| {
+    let source = open(path)?;
+    for line in lines(&source) {
+        let line = line?;
         let encoded = reader.words(line.split_whitespace());
         let words = encoded.firsts.len();
         if let Some(&link) =
@@ -119,8 +121,11 @@ pub fn vectors(
         }
         let ends = encoded.firsts.iter().copied().chain([encoded.ids.len() as u32]).collect();
         sentences.push((reader.framed(&encoded.ids), ends));
-        Ok(())
-    })?;
+    }
+    if sentences.len() != links.len() {
+        let reason = format!("has {} lines for {} lines of links", sentences.len(), links.len());
+        return Err(Error::input(path.display(), reason, "give the text that was aligned"));
+    }
     let mut values = vec![Vec::new(); layers];
     let ids = sentences.iter().map(|(ids, _)| Ok::<_, Error>(ids.clone()));
     for_each(model, reader.language(), ids, |states| {

@@ -130,26 +130,55 @@ fn encode<E>(
     each(&States { first, spans: &batch.spans, layers, dim: model.model.config().dim })
 }
 
-/// Reads a file of one sentence a line. A line without text is refused: it would have no vector, and
-/// the lines of a translation would no longer belong to one another.
-pub fn read_lines(path: &Path, mut each: impl FnMut(&str) -> Result<()>) -> Result<usize> {
-    let source = Source::new("text", &[path.display().to_string()])?;
+/// The lines of a file of one sentence a line. A line without text is refused: it would have no
+/// vector, and the lines of a translation would no longer belong to one another.
+pub fn lines(source: &Source) -> impl Iterator<Item = Result<String>> + '_ {
     let mut lines = source.lines(LineRules::default());
-    let (mut last, mut count) = (0, 0);
-    loop {
-        let line = match lines.next_line()? {
-            None => return Ok(count),
-            Some(line) => line.to_owned(),
+    let mut last = 0;
+    std::iter::from_fn(move || {
+        let line = match lines.next_line() {
+            Ok(line) => line?.to_owned(),
+            Err(error) => return Some(Err(error.into())),
         };
-        if lines.number() > last + 1 {
-            let place = format!("{}:{}", path.display(), last + 1);
+        let number = lines.number();
+        if number > last + 1 {
+            let file = source.names().next().unwrap_or_default();
+            let place = format!("{file}:{}", last + 1);
             let remedy = "take it out, and the same line of its translation";
-            return Err(Error::input(place, "a line without text has no vector", remedy));
+            return Some(Err(Error::input(place, "a line without text has no vector", remedy)));
         }
-        last = lines.number();
-        count += 1;
-        each(&line)?;
-    }
+        last = number;
+        Some(Ok(line))
+    })
+}
+
+/// The source of one file of sentences.
+pub fn open(path: &Path) -> Result<Source> {
+    Ok(Source::new("text", &[path.display().to_string()])?)
+}
+
+/// Every sentence of a file as one vector at each of some layers.
+pub fn pooled(
+    model: &mut Pretrained,
+    language: &str,
+    path: &Path,
+    layers: &[usize],
+    mut heard: impl FnMut(usize),
+) -> Result<Vec<crate::Matrix>> {
+    let mut reader = Reader::new(model, language)?;
+    let source = open(path)?;
+    let number = reader.language();
+    let ids = lines(&source).map(|line| Ok(reader.sentence(&line?).ids));
+    let mut values = vec![Vec::new(); layers.len()];
+    for_each(model, number, ids, |states| {
+        for (values, &layer) in values.iter_mut().zip(layers) {
+            Pool::Mean.push(states, layer, values);
+        }
+        heard(states.sentences());
+        Ok::<_, Error>(())
+    })?;
+    let dim = model.model.config().dim;
+    Ok(values.into_iter().map(|v| crate::Matrix::new(v.len() / dim, dim, v)).collect())
 }
 
 /// The sentence of a line as this model reads it.

@@ -1,10 +1,16 @@
 //! The commands, one file each.
 
+mod align;
 mod bench;
+mod cka;
 mod corpus;
+mod encode;
+mod models;
 mod pretrain;
+mod retrieve;
 mod texts;
 mod vocab;
+mod words;
 mod world;
 
 use clap::Subcommand;
@@ -30,6 +36,22 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
+    /// Write the vectors that an encoder gives to sentences, at any layer.
+    Encode(encode::Encode),
+
+    /// Write the vectors that an encoder gives to words: embeddings, or means over contexts.
+    Words(words::Words),
+
+    /// Learn orthogonal maps between spaces of vectors, and see what they recover.
+    #[command(subcommand)]
+    Align(align::Align),
+
+    /// Look for translations among sentences: raw, mean-shifted and aligned, layer by layer.
+    Retrieve(retrieve::Retrieve),
+
+    /// Say how similar two sets of vectors are up to rotation: linear CKA, biased and debiased.
+    Cka(cka::Cka),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -43,6 +65,11 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::Encode(command) => command.run(),
+            Command::Words(command) => command.run(),
+            Command::Align(command) => command.run(),
+            Command::Retrieve(command) => command.run(),
+            Command::Cka(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
