@@ -38,8 +38,17 @@ impl Failure {
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let error: Box<dyn Error + Send + Sync> = Box::new(error);
-        match error.downcast_ref::<text::Error>() {
-            Some(request @ text::Error::Request { .. }) => Failure::Usage(request.to_string()),
+        let of_text = error.downcast_ref::<text::Error>();
+        let of_vectors = error.downcast_ref::<vectors::Error>();
+        match (of_text, of_vectors) {
+            (Some(text::Error::Request { .. }), _)
+            | (
+                _,
+                Some(
+                    vectors::Error::Request { .. }
+                    | vectors::Error::Text(text::Error::Request { .. }),
+                ),
+            ) => Failure::Usage(error.to_string()),
             _ => Failure::Failed(error),
         }
     }

@@ -4,6 +4,7 @@ mod bench;
 mod corpus;
 mod pretrain;
 mod texts;
+mod vectors;
 mod vocab;
 mod world;
 
@@ -30,6 +31,10 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
+    /// Learn static word vectors, and convert files of them.
+    #[command(subcommand)]
+    Vectors(vectors::Vectors),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -43,6 +48,7 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::Vectors(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
