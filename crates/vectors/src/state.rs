@@ -87,14 +87,16 @@ pub(crate) fn not_a_state(path: &Path) -> Error {
     Error::file(path, "is no state of training, or not a whole one", REMEDY)
 }
 
-/// Refuses to go on where something is not as it was.
-pub(crate) fn check_agrees<T: PartialEq>(
+/// Refuses to go on where something is not as it was. What is not kept, such as the number of threads,
+/// may change.
+pub(crate) fn check_agrees<T: Serialize>(
     path: &Path,
     what: &str,
     kept: &T,
     wanted: &T,
 ) -> Result<()> {
-    if kept == wanted {
+    let plain = |value: &T| serde_json::to_value(value).expect("plain data");
+    if plain(kept) == plain(wanted) {
         return Ok(());
     }
     let remedy = "give what it was begun with, or remove the file and begin anew";

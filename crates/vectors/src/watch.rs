@@ -31,6 +31,8 @@ pub struct Epoch {
 pub trait Observer {
     /// Several times a second.
     fn progress(&mut self, _progress: &Progress) {}
+    /// Before the first epoch, where pairs of words are counted: words gone through, and of how many.
+    fn counting(&mut self, _done: u64, _total: u64) {}
     /// After each epoch.
     fn epoch(&mut self, _epoch: &Epoch) {}
     /// Whether to stop soon; what was kept after the last epoch stays.
@@ -59,10 +61,31 @@ impl Meter {
     }
 }
 
-/// Runs `work` on another thread, and tells the observer how far it is until it is done.
+/// Runs an epoch on another thread, and tells the observer how far it is until it is done.
 pub(crate) fn watch<T: Send>(
     observer: &mut dyn Observer,
     mut progress: Progress,
+    work: impl FnOnce(&Meter) -> T + Send,
+) -> T {
+    let tell = |observer: &mut dyn Observer, done| {
+        progress.done = done;
+        observer.progress(&progress);
+    };
+    watch_with(observer, tell, work)
+}
+
+/// The same for counting.
+pub(crate) fn watch_counting<T: Send>(
+    observer: &mut dyn Observer,
+    total: u64,
+    work: impl FnOnce(&Meter) -> T + Send,
+) -> T {
+    watch_with(observer, |observer, done| observer.counting(done, total), work)
+}
+
+fn watch_with<T: Send>(
+    observer: &mut dyn Observer,
+    mut tell: impl FnMut(&mut dyn Observer, u64),
     work: impl FnOnce(&Meter) -> T + Send,
 ) -> T {
     let meter = Meter::default();
@@ -75,8 +98,7 @@ pub(crate) fn watch<T: Send>(
         });
         while !worker.is_finished() {
             std::thread::park_timeout(Duration::from_millis(100));
-            progress.done = meter.done.load(Ordering::Relaxed);
-            observer.progress(&progress);
+            tell(observer, meter.done.load(Ordering::Relaxed));
             meter.stop.store(observer.stop(), Ordering::Relaxed);
         }
         match worker.join() {

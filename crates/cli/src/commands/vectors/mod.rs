@@ -2,6 +2,7 @@
 //! another.
 
 mod convert;
+mod glove;
 mod input;
 mod shown;
 mod word2vec;
@@ -18,6 +19,10 @@ pub(crate) enum Vectors {
     #[command(after_help = word2vec::EXAMPLES)]
     Word2vec(word2vec::Word2vec),
 
+    /// Learn vectors by GloVe: from how often words stand near each other.
+    #[command(after_help = glove::EXAMPLES)]
+    Glove(glove::Glove),
+
     /// Read vectors of any format, check them, and write them in another.
     #[command(after_help = convert::EXAMPLES)]
     Convert(convert::Convert),
@@ -28,6 +33,7 @@ impl Vectors {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Vectors::Word2vec(command) => command.run(),
+            Vectors::Glove(command) => command.run(),
             Vectors::Convert(command) => command.run(),
         }
     }

@@ -14,6 +14,8 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub(super) struct Shown {
     /// What is counted: words or pairs.
     unit: &'static str,
+    counting: Option<progress::Progress>,
+    counted: u64,
     bar: Option<progress::Progress>,
     /// Thousandths of the whole that are shown already.
     steps: u64,
@@ -25,16 +27,33 @@ impl Shown {
     pub(super) fn new(unit: &'static str) -> Self {
         // Where no handler can be set, an interrupt ends the process; the last state stays.
         let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
-        Self { unit, bar: None, steps: 0, started: Instant::now(), done_before: 0 }
+        Self {
+            unit,
+            counting: None,
+            counted: 0,
+            bar: None,
+            steps: 0,
+            started: Instant::now(),
+            done_before: 0,
+        }
     }
 }
 
 const STEPS: u64 = 1000;
 
 impl Observer for Shown {
+    fn counting(&mut self, done: u64, total: u64) {
+        let bar = self.counting.get_or_insert_with(|| progress::Progress::new("counting", STEPS));
+        while self.counted < done * STEPS / total.max(1) {
+            self.counted += 1;
+            bar.step("");
+        }
+    }
+
     fn progress(&mut self, at: &Progress) {
         let whole = at.total * at.epochs as u64;
         let done = at.total * at.epoch as u64 + at.done;
+        self.counting = None;
         if self.bar.is_none() {
             self.started = Instant::now();
             self.done_before = done;
