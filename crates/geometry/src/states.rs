@@ -91,11 +91,11 @@ impl Pool {
 }
 
 /// Encodes sentences and hands on their states in order, whatever the error of either side.
-pub fn for_each<E>(
+pub fn for_each<E: Send>(
     model: &mut Pretrained,
     language: usize,
     sentences: impl IntoIterator<Item = std::result::Result<Vec<u32>, E>>,
-    mut each: impl FnMut(&States<'_>) -> std::result::Result<(), E>,
+    mut each: impl FnMut(&States<'_>) -> std::result::Result<(), E> + Send,
 ) -> std::result::Result<(), E> {
     let (mut batch, mut tokens, mut first) = (Vec::<Vec<u32>>::new(), 0, 0);
     let mut encode = |batch: &mut Vec<Vec<u32>>| {
@@ -116,18 +116,23 @@ pub fn for_each<E>(
     if batch.is_empty() { Ok(()) } else { encode(&mut batch) }
 }
 
-fn encode<E>(
+fn encode<E: Send>(
     model: &mut Pretrained,
     language: usize,
     sentences: &[Vec<u32>],
     first: usize,
-    each: &mut impl FnMut(&States<'_>) -> std::result::Result<(), E>,
+    each: &mut (impl FnMut(&States<'_>) -> std::result::Result<(), E> + Send),
 ) -> std::result::Result<(), E> {
     let batch = model.batch(language, sentences.iter().map(Vec::as_slice));
-    let mut tape = Tape::new(&mut model.params, Mode::Evaluate);
-    let encoded = model.model.encode(&mut tape, &batch, Request::default());
-    let layers = encoded.hidden.iter().map(|&hidden| tape.value(hidden).as_slice()).collect();
-    each(&States { first, spans: &batch.spans, layers, dim: model.model.config().dim })
+    let Pretrained { model, params, .. } = model;
+    let device = params.device().clone();
+    // On the device's own threads, so that its many kernels need not be handed over one by one.
+    device.run(|| {
+        let mut tape = Tape::new(params, Mode::Evaluate);
+        let encoded = model.encode(&mut tape, &batch, Request::default());
+        let layers = encoded.hidden.iter().map(|&hidden| tape.value(hidden).as_slice()).collect();
+        each(&States { first, spans: &batch.spans, layers, dim: model.config().dim })
+    })
 }
 
 /// The lines of a file of one sentence a line. A line without text is refused: it would have no
@@ -163,7 +168,7 @@ pub fn pooled(
     language: &str,
     path: &Path,
     layers: &[usize],
-    mut heard: impl FnMut(usize),
+    mut heard: impl FnMut(usize) + Send,
 ) -> Result<Vec<crate::Matrix>> {
     let mut reader = Reader::new(model, language)?;
     let source = open(path)?;

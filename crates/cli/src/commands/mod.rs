@@ -9,6 +9,7 @@ mod models;
 mod pretrain;
 mod retrieve;
 mod texts;
+mod vectors;
 mod vocab;
 mod words;
 mod world;
@@ -52,6 +53,10 @@ pub(crate) enum Command {
     /// Say how similar two sets of vectors are up to rotation: linear CKA, biased and debiased.
     Cka(cka::Cka),
 
+    /// Learn static word vectors, and convert files of them.
+    #[command(subcommand)]
+    Vectors(vectors::Vectors),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -70,6 +75,7 @@ impl Command {
             Command::Align(command) => command.run(),
             Command::Retrieve(command) => command.run(),
             Command::Cka(command) => command.run(),
+            Command::Vectors(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }

@@ -70,6 +70,11 @@ impl TextFlags {
         self.texts.iter().map(|(language, _)| language.as_str())
     }
 
+    /// Decides the sample and what is held out; other chance of a command follows it.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// The languages in the order in which they were first named, each with its files.
     pub(crate) fn sources(&self) -> Result<Vec<Source>, Failure> {
         let mut languages: Vec<(&str, Vec<String>)> = Vec::new();
