@@ -42,7 +42,7 @@ pub(crate) struct TextFlags {
     #[arg(long, value_name = "N", default_value_t = 0)]
     test: u64,
 
-    /// Decides the sample and what is held out.
+    /// Decides the sample, what is held out, and whatever else is left to chance.
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
