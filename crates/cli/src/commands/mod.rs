@@ -3,6 +3,7 @@
 mod bench;
 mod corpus;
 mod pretrain;
+mod shift;
 mod texts;
 mod vectors;
 mod vocab;
@@ -31,6 +32,10 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
+    /// See a language inside the vectors, and shift them to another.
+    #[command(subcommand)]
+    Shift(shift::Shift),
+
     /// Learn static word vectors, and convert files of them.
     #[command(subcommand)]
     Vectors(vectors::Vectors),
@@ -48,6 +53,7 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
