@@ -23,7 +23,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Something stands there already.
-    #[error("{path} {reason}; {remedy}")]
+    #[error("{path}: {reason}; {remedy}")]
     Occupied {
         /// The file or folder.
         path: PathBuf,

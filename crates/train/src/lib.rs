@@ -9,6 +9,7 @@
 //! - [`pretrain`]: from a configuration to a folder with a trained encoder.
 
 mod adam;
+mod events;
 pub mod pretrain;
 mod pretrained;
 mod schedule;

@@ -22,10 +22,11 @@ pub use crate::state::Keep;
 pub use crate::table::Vectors;
 pub use crate::watch::{Epoch, Observer, Progress};
 
+/// More threads than this would only wait for each other.
+const MOST_THREADS: usize = 256;
+
 /// As many threads as asked for; every core for 0.
 fn threads(asked: usize) -> usize {
-    match asked {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        asked => asked,
-    }
+    let all = || std::thread::available_parallelism().map_or(1, usize::from);
+    if asked == 0 { all() } else { asked }.min(MOST_THREADS)
 }

@@ -8,6 +8,7 @@ mod encode;
 mod models;
 mod pretrain;
 mod retrieve;
+mod shift;
 mod texts;
 mod vectors;
 mod vocab;
@@ -53,6 +54,10 @@ pub(crate) enum Command {
     /// Say how similar two sets of vectors are up to rotation: linear CKA, biased and debiased.
     Cka(cka::Cka),
 
+    /// See a language inside the vectors, and shift them to another.
+    #[command(subcommand)]
+    Shift(shift::Shift),
+
     /// Learn static word vectors, and convert files of them.
     #[command(subcommand)]
     Vectors(vectors::Vectors),
@@ -75,6 +80,7 @@ impl Command {
             Command::Align(command) => command.run(),
             Command::Retrieve(command) => command.run(),
             Command::Cka(command) => command.run(),
+            Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
             Command::Bench(command) => command.run(),
         }

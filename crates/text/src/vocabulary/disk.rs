@@ -97,8 +97,8 @@ impl Vocabulary {
         }
     }
 
-    /// Every file but the manifest.
-    fn files(&self) -> Result<BTreeMap<String, String>> {
+    /// The files that Hugging Face's `tokenizers` loads, by name.
+    pub fn tokenizers(&self) -> Result<BTreeMap<String, String>> {
         let mut files = BTreeMap::new();
         for (index, language) in self.languages.iter().enumerate() {
             // Languages that share a tokenizer share its file.
@@ -110,6 +110,12 @@ impl Vocabulary {
                 file.insert(json);
             }
         }
+        Ok(files)
+    }
+
+    /// Every file but the manifest.
+    fn files(&self) -> Result<BTreeMap<String, String>> {
+        let mut files = self.tokenizers()?;
         files.insert(PIECES.to_owned(), self.pieces_table());
         if let Some(simplified) = self.simplified() {
             files.insert(SIMPLIFIED.to_owned(), simplified.to_text());

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use encoder::{Batch, EncoderConfig, Masked};
 use tensor::{Indices, Spans};
 use text::{
-    BatchSettings, Batches, BpeSettings, CodeSwitch, Corpus, Dictionary, Evaluation, LanguageText,
-    LineRules, Preparer, Selection, Source, Split, Take, Tokenised, Vocabulary, WordCounts,
+    BatchSettings, Batches, BatchesAhead, BpeSettings, CodeSwitch, Corpus, Dictionary, Evaluation,
+    LanguageText, LineRules, Preparer, Selection, Source, Split, Take, Tokenised, Vocabulary,
+    WordCounts,
 };
 
 use super::config::PretrainConfig;
@@ -15,10 +16,42 @@ use super::log::Watch;
 use super::numbering::Numbering;
 use crate::pretrained::VOCABULARY;
 
+/// Batches made ahead of training, in updates.
+const AHEAD: usize = 8;
+
+/// A stretch of a run whose batches have one shape.
+struct Stage {
+    /// The first update after it, or never.
+    until: u64,
+    accumulate: usize,
+    batches: Arc<Batches>,
+}
+
+/// Gives the batches of update after update.
+pub(crate) struct Feed {
+    stage: usize,
+    /// Updates fed so far, over all stages.
+    step: u64,
+    batches: BatchesAhead,
+}
+
+impl Feed {
+    /// The batches of the next update.
+    pub(crate) fn next_step(&mut self, data: &Data) -> Vec<(Batch, Masked)> {
+        if self.step >= data.stages[self.stage].until {
+            *self = data.feed(self.step);
+        }
+        self.step += 1;
+        let accumulate = data.stages[self.stage].accumulate;
+        self.batches.by_ref().take(accumulate).map(|batch| data.piece(&batch)).collect()
+    }
+}
+
 /// Everything that a run reads.
 pub(crate) struct Data {
     pub(crate) vocabulary: Arc<Vocabulary>,
-    pub(crate) batches: Arc<Batches>,
+    /// Batches by stage; the last goes on to the end.
+    stages: Vec<Stage>,
     /// Held-out text of each language.
     pub(crate) dev: Vec<Evaluation>,
     numbering: Numbering,
@@ -38,6 +71,7 @@ impl Data {
             let corpus = corpus(config, language)?;
             let shelf = folder.join("corpora");
             let (corpus, _) = Tokenised::prepare(&corpus, &vocabulary, &shelf, &mut |_| {})?;
+            enough(&corpus, config)?;
             corpora.push(Arc::new(corpus));
         }
         let switch = config.switch.as_ref().map(|switch| {
@@ -58,15 +92,28 @@ impl Data {
             })
             .collect::<text::Result<_>>()?;
         let numbering = Numbering::new(&vocabulary, config.encoder.separate.tokens);
-        let settings: BatchSettings = config.batch;
-        let batches = Batches::new(
-            Arc::clone(&vocabulary),
-            corpora,
-            settings,
-            switch.transpose()?,
-            config.seed,
-        )?;
-        Ok(Self { vocabulary, batches: Arc::new(batches), dev, numbering })
+        let switch = switch.transpose()?;
+        let mut stages: Vec<Stage> = Vec::new();
+        for (until, accumulate, settings) in shapes(config) {
+            let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
+            let batches = Batches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
+            stages.push(Stage { until, accumulate, batches: Arc::new(batches) });
+        }
+        Ok(Self { vocabulary, stages, dev, numbering })
+    }
+
+    /// The batches of a run from update `step` on.
+    pub(crate) fn feed(&self, step: u64) -> Feed {
+        let stage = self.stages.partition_point(|stage| stage.until <= step);
+        let begun = stage.checked_sub(1).map_or(0, |before| self.stages[before].until);
+        let Stage { accumulate, batches, .. } = &self.stages[stage];
+        let first = (step - begun) * *accumulate as u64;
+        Feed { stage, step, batches: batches.ahead(first, AHEAD * accumulate) }
+    }
+
+    /// The chance of each language's batch.
+    pub(crate) fn chances(&self) -> Vec<f64> {
+        self.stages[0].batches.chances()
     }
 
     /// The encoder's configuration for this vocabulary.
@@ -93,6 +140,41 @@ impl Data {
     }
 }
 
+/// A comparison of data sizes with less data than it says would lie.
+fn enough(corpus: &Tokenised, config: &PretrainConfig) -> text::Result<()> {
+    let there: u64 = [Split::Train, Split::Dev].iter().map(|&split| corpus.sentences(split)).sum();
+    match config.text.sample {
+        Some(asked) if there < asked => Err(text::Error::Request {
+            reason: format!(
+                "text.sample asks for {asked} sentences, and `{}` has {there}",
+                corpus.language_name()
+            ),
+            remedy: "give more text, or set text.sample lower".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// When each stage ends, how many batches make an update, and their shape.
+fn shapes(config: &PretrainConfig) -> Vec<(u64, usize, BatchSettings)> {
+    let mut until = 0;
+    let mut shapes: Vec<_> = config
+        .stages
+        .iter()
+        .map(|stage| {
+            until += stage.steps;
+            let settings = BatchSettings {
+                length: stage.length.unwrap_or(config.batch.length),
+                sequences: stage.sequences.unwrap_or(config.batch.sequences),
+                ..config.batch
+            };
+            (until, stage.accumulate.unwrap_or(config.accumulate), settings)
+        })
+        .collect();
+    shapes.push((u64::MAX, config.accumulate, config.batch));
+    shapes
+}
+
 /// Whether every language's files are there, before a folder is made for the run.
 pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
     config.languages.iter().try_for_each(|language| corpus(config, language).map(drop))
@@ -105,7 +187,11 @@ fn corpus(config: &PretrainConfig, language: &str) -> text::Result<Corpus> {
         preparer: Preparer::new(language, text.preparation(language), None)?,
         rules: LineRules::default(),
         selection: Selection {
-            take: text.first.map_or(Take::All, Take::First),
+            take: match (text.first, text.sample) {
+                (Some(first), _) => Take::First(first),
+                (None, Some(sample)) => Take::Sample(sample),
+                (None, None) => Take::All,
+            },
             dev: text.dev,
             seed: config.seed,
             ..Selection::default()
@@ -122,6 +208,32 @@ fn vocabulary(
     if folder.is_dir() {
         return Vocabulary::load(folder);
     }
+    let vocabulary = match &config.vocabulary.folder {
+        Some(given) => taken(config, given)?,
+        None => learned(config, watch)?,
+    };
+    vocabulary.save(folder)?;
+    Vocabulary::load(folder)
+}
+
+/// The vocabulary that was given, if it is of the run's languages.
+fn taken(config: &PretrainConfig, folder: &Path) -> text::Result<Vocabulary> {
+    let vocabulary = Vocabulary::load(folder)?;
+    if vocabulary.languages().eq(&config.languages) {
+        return Ok(vocabulary);
+    }
+    let of = vocabulary.languages().collect::<Vec<_>>().join(", ");
+    Err(text::Error::File {
+        file: folder.display().to_string(),
+        reason: format!(
+            "is a vocabulary of {of}, and the run is of {}",
+            config.languages.join(", ")
+        ),
+        remedy: "give the text of the same languages in the same order",
+    })
+}
+
+fn learned(config: &PretrainConfig, watch: &mut Watch<'_>) -> text::Result<Vocabulary> {
     let mut texts = Vec::new();
     for language in &config.languages {
         watch(&format!("counting words of {language}"));
@@ -132,7 +244,5 @@ fn vocabulary(
     let merges = config.vocabulary.merges;
     watch(&format!("learning {merges} merges"));
     let settings = BpeSettings { kind: config.vocabulary.kind, merges, ..BpeSettings::default() };
-    let vocabulary = Vocabulary::learn(texts, settings)?;
-    vocabulary.save(folder)?;
-    Vocabulary::load(folder)
+    Vocabulary::learn(texts, settings)
 }

@@ -27,8 +27,7 @@ pub(crate) struct Log {
     /// For each language: the sum of the losses, and how many targets.
     sums: Vec<(f64, u64)>,
     right: f64,
-    /// The update at which the loss left the plateau.
-    pub(crate) left_plateau: Option<u64>,
+    left_plateau: bool,
     advised: bool,
 }
 
@@ -37,6 +36,8 @@ pub(crate) struct Log {
 pub(crate) struct Told {
     pub(crate) line: Option<Value>,
     pub(crate) note: Option<String>,
+    /// Whether the loss has just left the plateau.
+    pub(crate) left: bool,
     /// The mean loss of the line.
     pub(crate) loss: Option<f64>,
 }
@@ -73,18 +74,19 @@ impl Log {
             "kind": "train", "step": report.step, "loss": loss, "losses": by_language,
             "accuracy": self.right / targets.max(1) as f64, "norm": report.norm, "rate": report.rate,
         });
+        let on_plateau = !self.left_plateau;
         let note = self.plateau(report.step, loss, by_frequency, steps);
         self.sums.fill((0.0, 0));
         self.right = 0.0;
-        Told { line: Some(line), note, loss: Some(loss) }
+        Told { line: Some(line), note, left: on_plateau && self.left_plateau, loss: Some(loss) }
     }
 
     fn plateau(&mut self, step: u64, loss: f64, by_frequency: f64, steps: u64) -> Option<String> {
-        if self.left_plateau.is_some() {
+        if self.left_plateau {
             return None;
         }
         if loss < LEFT * by_frequency {
-            self.left_plateau = Some(step);
+            self.left_plateau = true;
             return Some(format!(
                 "step {step}: the loss has left the plateau ({loss:.2}; guessing by frequency \
                  gives {by_frequency:.2})"

@@ -129,7 +129,7 @@ impl Config {
             return refuse("a learning rate is a number above zero", "give one as --rate");
         }
         if !finite(self.sample) || !self.power.is_finite() {
-            return refuse("--sample is a share from 0 up", "0 keeps every word");
+            return refuse("--subsample is a share from 0 up", "0 keeps every word");
         }
         match self.ngrams {
             Some(_) if self.architecture == Architecture::Cbow => {

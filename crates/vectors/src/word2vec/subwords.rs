@@ -96,6 +96,15 @@ mod tests {
     }
 
     #[test]
+    fn hashes_are_those_of_fasttext() {
+        // As gensim's `ft_hash_bytes` gives them.
+        let expected = [("<fü", 365_038_320), ("für>", 2_179_962_838), ("<猫>", 3_691_757_861)];
+        for (gram, number) in expected {
+            assert_eq!(hash(gram), number, "{gram}");
+        }
+    }
+
+    #[test]
     fn equal_n_grams_share_a_row() {
         let words = ["cat".to_owned(), "cats".to_owned()];
         let subwords =

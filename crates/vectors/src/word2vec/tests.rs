@@ -12,12 +12,15 @@ use crate::columns::{Exchange, units};
 struct Case {
     name: String,
     dim: usize,
-    windows: Vec<(Vec<u32>, Vec<(u32, u32)>)>,
+    windows: Vec<(Vec<u32>, Vec<Target>)>,
     rate: f32,
     start: Both,
     end: Both,
     loss: f64,
 }
+
+/// A row, and 1 where it is true.
+type Target = (u32, u32);
 
 #[derive(Deserialize)]
 struct Both {
@@ -29,7 +32,7 @@ fn plan(case: &Case) -> Plan {
     let mut plan = Plan::default();
     for (inputs, targets) in &case.windows {
         plan.inputs.extend(inputs);
-        plan.targets.extend(targets.iter().map(|&(row, truth)| row | truth * TRUE));
+        plan.targets.extend(targets.iter().map(|&(row, truth)| row | (truth * TRUE)));
         plan.windows.push([plan.inputs.len() as u32, plan.targets.len() as u32]);
     }
     plan.batches.push((plan.windows.len() as u32, case.rate));
@@ -169,6 +172,6 @@ fn what_cannot_be_trained_is_refused() {
     assert!(refused(|c| c.negative = 0).contains("without false words"));
     assert!(refused(|c| c.epochs = 0).contains("no epochs"));
     assert!(refused(|c| c.rate = Some(f32::NAN)).contains("a learning rate"));
-    assert!(refused(|c| c.sample = -1.0).contains("--sample"));
+    assert!(refused(|c| c.sample = -1.0).contains("--subsample"));
     assert!(refused(|c| c.rate = Some(1e30)).contains("no number any more"));
 }

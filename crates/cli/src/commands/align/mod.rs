@@ -1,5 +1,6 @@
 //! `isogloss align`: orthogonal maps between spaces of vectors.
 
+mod aligned;
 mod contexts;
 mod words;
 

@@ -1,17 +1,16 @@
 //! `isogloss align words`: word vectors of two languages, a map, and translations looked up.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use geometry::learn::{Induction, Round, from_nothing, identical, refine};
-use geometry::lexicon::{Candidates, Found, Lexicon};
+use geometry::lexicon::Lexicon;
 use geometry::search::Measure;
 use geometry::{Map, Matrix, describe, normalize};
-use serde::Serialize;
 use vectors::Vectors;
 use vectors::files::{self as vector_files, Options};
 
+use super::aligned::Aligned;
 use crate::commands::models::{Normalize, Threads, steps};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -133,28 +132,6 @@ enum Retrieval {
     Csls,
     /// Cosine.
     Nn,
-}
-
-/// What `align words` says when done.
-#[derive(Serialize)]
-struct Aligned {
-    #[serde(flatten)]
-    found: Option<Found>,
-    /// The share of the test dictionary's source words that have a pair.
-    coverage: Option<f64>,
-    /// Pairs of the test dictionary, and how many of them could be used.
-    pairs: Option<[usize; 2]>,
-    /// Word retrieval among the dictionary's translations.
-    candidates: Option<Candidates>,
-    /// What was computed, so that numbers can be compared.
-    signature: String,
-    start: &'static str,
-    /// Pairs that the first map was learned from.
-    train_pairs: Option<usize>,
-    rounds: Vec<Round>,
-    source_words: usize,
-    target_words: Option<usize>,
-    dim: usize,
 }
 
 /// One side: its words, and its vectors after normalisation.
@@ -403,43 +380,4 @@ fn check_dims(a: usize, b: usize, first: &Path, second: Option<&Path>) -> Result
         "{first} has {a} dimensions, {second} has {b}; an orthogonal map needs the same of both"
     );
     Err(Failure::Usage(message))
-}
-
-impl Aligned {
-    fn in_words(&self) -> String {
-        let target = self.target_words.map_or(String::new(), |words| format!(" x {words}"));
-        let mut text = format!("{}{target} words, {} dimensions", self.source_words, self.dim);
-        match self.train_pairs {
-            Some(pairs) => _ = write!(text, ", map learned from {pairs} pairs"),
-            None => _ = write!(text, ", start: {}", self.start),
-        }
-        if !self.rounds.is_empty() {
-            let last = self.rounds[self.rounds.len() - 1];
-            let _ = write!(text, ", {} rounds (mean cosine {:.3})", self.rounds.len(), last.cosine);
-        }
-        if let (Some(found), Some(coverage), Some([listed, used])) =
-            (self.found, self.coverage, self.pairs)
-        {
-            let _ = write!(
-                text,
-                "\n\n                          queries    P@1    P@5   P@10    MRR\n\
-                 whole vocabulary       {:>10}  {:.3}  {:.3}  {:.3}  {:.3}\n",
-                found.queries, found.p1, found.p5, found.p10, found.mrr
-            );
-            if let Some(Candidates { words, found }) = self.candidates {
-                let label = format!("{words} candidates");
-                let _ = writeln!(
-                    text,
-                    "{label:<22} {:>10}  {:.3}  {:.3}  {:.3}  {:.3}",
-                    found.queries, found.p1, found.p5, found.p10, found.mrr
-                );
-            }
-            let _ = write!(
-                text,
-                "\ncoverage {coverage:.3} ({used} of {listed} pairs)\n{}",
-                self.signature
-            );
-        }
-        text
-    }
 }

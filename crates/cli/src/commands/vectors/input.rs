@@ -96,6 +96,12 @@ impl Input {
             let message = "no text; give some for each language, as --text LANG=FILE";
             return Err(Failure::Usage(message.into()));
         }
+        let own = matches!(self.tokenizer.as_str(), "whitespace" | "words") && self.run.is_none();
+        if self.lowercase && !own {
+            let message = "a vocabulary decides for itself whether letters are made small; leave \
+                           --lowercase out";
+            return Err(Failure::Usage(message.into()));
+        }
         self.text.languages().try_for_each(text::check_language)?;
         ::files::check_new_file(&self.out)?;
         let state = self.keep().path;
@@ -128,18 +134,13 @@ impl Input {
         };
         let corpora = self.corpora(vocabulary.as_ref())?;
         let tokens = vocabulary.as_ref().map_or(Tokens::Words, Tokens::Pieces);
-        let mut shown: Option<(String, Box<dyn FnMut(text::Progress)>)> = None;
+        let mut bars = std::collections::HashMap::new();
         let mut tell = |language: &str, at: text::Progress| {
-            if shown.as_ref().is_none_or(|(known, _)| known != language) {
-                let bar = watch(format!("reading {language}"));
-                shown = Some((language.to_owned(), Box::new(bar)));
-            }
-            if let Some((_, bar)) = &mut shown {
-                bar(at);
-            }
+            let bar = || watch(format!("reading {language}"));
+            bars.entry(language.to_owned()).or_insert_with(bar)(at);
         };
         let (sentences, reports) = Sentences::read(&corpora, tokens, self.min_count, &mut tell)?;
-        drop(shown);
+        drop(bars);
         for (corpus, report) in corpora.iter().zip(reports) {
             let (language, skipped) = (corpus.source.language(), describe_skipped(report.skipped));
             eprintln!("{language}: {} sentences{skipped}", report.kept[0]);
