@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use files::At;
-use safetensors::{Dtype, SafeTensors};
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 use vectors::npy::{self, Precision};
 
 use crate::error::{Error, Result};
@@ -240,9 +241,9 @@ fn of_safetensors(file: &mut File, path: &Path) -> Result<Vec<(Layer, usize)>> {
     if length < 2 || length > size.saturating_sub(8) {
         return Err(foreign());
     }
-    let mut header = length.to_le_bytes().to_vec();
+    let mut header = Vec::new();
     (&*file).take(length).read_to_end(&mut header).at(path, "read")?;
-    let (_, metadata) = SafeTensors::read_metadata(&header).map_err(|_| foreign())?;
+    let metadata: Metadata = serde_json::from_slice(&header).map_err(|_| foreign())?;
     let mut names = metadata.offset_keys();
     names.sort_by(|a, b| natural(a).cmp(&natural(b)));
     let mut layers = Vec::new();
@@ -332,5 +333,65 @@ impl StackWriter {
             return Err(io::Error::other(format!("{} of {} rows came", self.done, self.rows)));
         }
         self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers() -> Vec<f32> {
+        (0..24).map(|i| i as f32 / 4.0 - 3.0).collect()
+    }
+
+    fn check(stack: &Stack, names: [&str; 2]) {
+        assert_eq!((stack.layers(), stack.rows(), stack.dim(1)), (2, 4, 3));
+        assert_eq!([0, 1].map(|layer| stack.layer_name(layer).to_owned()), names);
+        assert_eq!(stack.whole(0).unwrap().values(), &numbers()[..12]);
+        assert_eq!(stack.read(1, 1..3).unwrap().values(), &numbers()[15..21]);
+    }
+
+    #[test]
+    fn every_format_gives_the_same_layers() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        let (first, second) = (numbers()[..12].to_vec(), numbers()[12..].to_vec());
+
+        let mut writer = StackWriter::create(&path("a.npy"), 2, 4, 3).unwrap();
+        writer.append(1, &[first[..3].to_vec(), second[..3].to_vec()]).unwrap();
+        writer.append(3, &[first[3..].to_vec(), second[3..].to_vec()]).unwrap();
+        writer.finish().unwrap();
+        check(&Stack::open(&path("a.npy")).unwrap(), ["0", "1"]);
+
+        let array = |values: &[f32]| npy::Array { shape: vec![4, 3], values: values.to_vec() };
+        let arrays = [("low", &array(&first)), ("high", &array(&second))];
+        npy::write_archive(&path("a.npz"), &arrays, Precision::Double).unwrap();
+        check(&Stack::open(&path("a.npz")).unwrap(), ["low", "high"]);
+
+        let bytes =
+            |values: &[f32]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>();
+        // The upper half of these values is all of them.
+        let brain = |values: &[f32]| {
+            values.iter().flat_map(|x| x.to_le_bytes()[2..].to_vec()).collect::<Vec<_>>()
+        };
+        let (first, second) = (bytes(&first), brain(&second));
+        let view =
+            |kind, data| safetensors::tensor::TensorView::new(kind, vec![4, 3], data).unwrap();
+        let views =
+            [("layer.9", view(Dtype::F32, &first)), ("layer.10", view(Dtype::BF16, &second))];
+        let file = safetensors::serialize(views, None).unwrap();
+        std::fs::write(path("a.safetensors"), &file).unwrap();
+        check(&Stack::open(&path("a.safetensors")).unwrap(), ["layer.9", "layer.10"]);
+        std::fs::write(path("a.safetensors"), &file[..file.len() - 1]).unwrap();
+        let error = Stack::open(&path("a.safetensors")).unwrap_err().to_string();
+        assert!(error.contains("its header promises"), "{error}");
+    }
+
+    #[test]
+    fn an_array_that_is_not_filled_is_not_finished() {
+        let place = tempfile::tempdir().unwrap();
+        let mut writer = StackWriter::create(&place.path().join("a.npy"), 1, 2, 1).unwrap();
+        writer.append(1, &[vec![1.0]]).unwrap();
+        assert!(writer.finish().unwrap_err().to_string().contains("1 of 2 rows"));
     }
 }

@@ -295,6 +295,10 @@ fn in_words(
             }
             text.push('\n');
         }
+        if let Some(intervals) = intervals {
+            let widest = intervals.cka.iter().flatten().map(|i| i.high - i.low).fold(0.0, f64::max);
+            let _ = writeln!(text, "intervals of 95 % (in --json): at most {widest:.3} wide");
+        }
     }
     for name in ["raw", "shifted", "aligned"] {
         if let Some(value) = compared.pearson.get(name) {
