@@ -4,21 +4,19 @@ mod align;
 mod bench;
 mod cka;
 mod corpus;
-mod manifest;
-mod pretrain;
-mod score;
 mod encode;
+mod manifest;
 mod models;
 mod pretrain;
 mod retrieve;
+mod score;
 mod shift;
 mod shown;
 mod texts;
 mod transfer;
-mod vocab;
-mod word_align;
 mod vectors;
 mod vocab;
+mod word_align;
 mod words;
 mod world;
 
@@ -47,11 +45,13 @@ pub(crate) enum Command {
 
     /// Find out which words of parallel text stand for one another.
     WordAlign(word_align::WordAlign),
+
     /// Fine-tune on one language, and score the others with no further training.
     Transfer(transfer::Transfer),
 
     /// Score predictions against what is right.
     Score(score::Score),
+
     /// Write the vectors that an encoder gives to sentences, at any layer.
     Encode(encode::Encode),
 
