@@ -9,6 +9,7 @@
 //!
 //! Given a seed, the bits are the same on any number of threads (see [`crate::columns`]).
 
+mod buckets;
 mod count;
 mod kernel;
 mod team;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use text::Chance;
 
-use self::count::{Buckets, Record};
+use self::buckets::{Buckets, Record};
 use crate::error::{Error, Result};
 use crate::random::Fast;
 use crate::sentences::Sentences;
