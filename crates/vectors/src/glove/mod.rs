@@ -7,7 +7,7 @@
 //! to the sums of squares even where it skips the step), and a cost that is no number stops the run
 //! (the original prints it and goes on). Pairs come in another order in every epoch.
 //!
-//! Given a seed, the bits are the same on any number of threads (see [`crate::columns`]).
+//! Given a seed, the bits are the same on any number of threads (see `columns`).
 
 mod buckets;
 mod count;
