@@ -15,6 +15,7 @@ use tensor::Device;
 use text::{Dictionary, LineRules};
 use train::Pretrained;
 
+use super::models::Place;
 use super::texts::{TextFlags, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -47,19 +48,13 @@ struct ModelFlags {
     #[arg(long, value_name = "RUN")]
     model: PathBuf,
 
-    /// Where to run.
-    #[arg(long, default_value = "cpu")]
-    device: String,
-
-    /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
+    #[command(flatten)]
+    place: Place,
 }
 
 impl ModelFlags {
     fn open(&self) -> Result<(Pretrained, Device), Failure> {
-        let device = Device::named(&self.device, self.threads)
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        let device = self.place.device()?;
         Ok((Pretrained::open(&self.model, &device)?, device))
     }
 
