@@ -7,6 +7,15 @@ use crate::random::Dropout;
 use crate::spans::Spans;
 use crate::value::{Indices, Tensor};
 
+/// How exactly a device keeps the numbers of a matrix. The CPU knows `f32` alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// `f32`: weights, their gradients, statistics, losses.
+    Full,
+    /// As the device computes: what flows from one operation to the next.
+    Working,
+}
+
 /// The scale and offset of a LayerNorm, each of one row.
 #[derive(Clone, Copy)]
 pub struct NormWeights<'a> {
@@ -98,10 +107,20 @@ pub trait Kernels: Send + Sync {
     fn run(&self, work: &mut (dyn FnMut() + Send));
 
     /// Takes memory for a matrix from the device's pool; its content is yet to be written.
-    fn empty(&self, rows: usize, cols: usize) -> Tensor;
+    fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor;
 
-    /// Copies elements from this process's memory, row after row.
-    fn upload(&self, elements: &[f32], y: &mut Tensor);
+    /// A matrix in the precision that the device computes in.
+    fn working(&self, x: Tensor) -> Tensor {
+        x
+    }
+
+    /// Waits until everything that was asked for is done: a device may run behind.
+    fn wait(&self) {}
+
+    /// How many bytes of its own memory the device holds, where it has any.
+    fn held_memory(&self) -> Option<usize> {
+        None
+    }
 
     /// Sets every element.
     fn fill(&self, y: &mut Tensor, value: f32);
@@ -119,7 +138,7 @@ pub trait Kernels: Send + Sync {
     fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor);
 
     /// `y = x · w + bias`, and where `slope` is given, GELU after it: then `y` is the activation and
-    /// `slope` its derivative, which is all that the way back needs.
+    /// `slope` keeps what [`Kernels::bias_grad`] needs to know its derivative.
     fn linear(
         &self,
         x: &Tensor,
@@ -129,17 +148,15 @@ pub trait Kernels: Send + Sync {
         slope: Option<&mut Tensor>,
     );
 
-    /// Multiplies `dy` by the slope of the activation.
-    fn scale_by(&self, dy: &mut Tensor, slope: &Tensor);
+    /// Multiplies `dy` by the derivative of the activation that `slope` is of, and sums it up:
+    /// `db = Σ_rows dy`.
+    fn bias_grad(&self, dy: &mut Tensor, slope: Option<&Tensor>, db: Option<Grad<'_>>);
 
     /// `dx = dy · wᵀ`.
     fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>);
 
     /// `dw = xᵀ · dy`.
     fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>);
-
-    /// `db = Σ_rows dy`.
-    fn column_sum(&self, dy: &Tensor, db: Grad<'_>);
 
     /// Attention of `q` (queries x dim) over `kv` (keys x 2·dim: keys, then values), every
     /// sequence on its own; `lse` (queries x heads) keeps the logarithm of each softmax's sum.
@@ -186,7 +203,9 @@ pub trait Kernels: Send + Sync {
     /// `y = LayerNorm(x)`.
     fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor);
 
-    /// `dx (+)= ∂LayerNorm(x) · dy`, and the gradients of the weights.
+    /// `dx (+)= ∂LayerNorm(x) · dy`, and the gradients of the weights; where `dropped` is given, the
+    /// dropout of `dx` too, which is the gradient of a residual connection's update.
+    #[allow(clippy::too_many_arguments, reason = "one pass instead of two")]
     fn norm_grad(
         &self,
         x: &Tensor,
@@ -194,6 +213,7 @@ pub trait Kernels: Send + Sync {
         weights: NormWeights<'_>,
         dy: &Tensor,
         dx: Grad<'_>,
+        dropped: Option<(Dropout, &mut Tensor)>,
         weight_grads: NormGrads<'_>,
     );
 

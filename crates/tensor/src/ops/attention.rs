@@ -38,7 +38,7 @@ impl Tape<'_> {
         assert!(lengths.all(|(q, k)| q.is_empty() || !k.is_empty()), "queries need keys");
         let dropout = self.dropout(rate);
         let shape = AttentionShape { heads, queries: queries.clone(), keys: keys.clone(), dropout };
-        let (mut y, mut lse) = (self.device.empty(rows, dim), self.device.empty(rows, heads));
+        let (mut y, mut lse) = (self.device.working(rows, dim), self.device.empty(rows, heads));
         self.device.kernels().attention(self.value(q), self.value(kv), &shape, &mut y, &mut lse);
         let y = self.push(y, self.wants(q) || self.wants(kv));
         self.remember(1, Attention { q, kv, y, shape, lse });
@@ -50,8 +50,8 @@ impl Backward for Attention {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(dy) = tape.take_grad(self.y) else { return };
         let (q, kv) = (tape.value(self.q), tape.value(self.kv));
-        let mut dq = tape.device.empty(q.rows(), q.cols());
-        let mut dkv = tape.device.empty(kv.rows(), kv.cols());
+        let mut dq = tape.device.working(q.rows(), q.cols());
+        let mut dkv = tape.device.working(kv.rows(), kv.cols());
         tape.device.kernels().attention_grad(
             q,
             kv,

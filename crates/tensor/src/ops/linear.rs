@@ -26,7 +26,7 @@ struct Linear {
     x: Var,
     y: Var,
     affine: Affine,
-    /// The derivative of the activation: rows x outputs.
+    /// What is kept of the activation: rows x outputs.
     slope: Option<Tensor>,
 }
 
@@ -39,8 +39,8 @@ impl Tape<'_> {
         let rows = self.value(x).rows();
         let (inputs, outputs) = self.params.value(affine.weight).shape();
         assert_eq!(self.value(x).cols(), inputs, "an affine map of that many inputs");
-        let mut y = self.device.empty(rows, outputs);
-        let mut slope = (activation == Activation::Gelu).then(|| self.device.empty(rows, outputs));
+        let mut y = self.device.working(rows, outputs);
+        let mut slope = (activation == Activation::Gelu).then(|| self.device.working(rows, outputs));
         self.device.kernels().linear(
             self.value(x),
             self.params.value(affine.weight),
@@ -60,9 +60,8 @@ impl Backward for Linear {
         let Some(mut dy) = tape.take_grad(self.y) else { return };
         let device = tape.device.clone();
         let kernels = device.kernels();
-        if let Some(slope) = &self.slope {
-            kernels.scale_by(&mut dy, slope);
-        }
+        let db = tape.params.grad_slot(self.affine.bias);
+        kernels.bias_grad(&mut dy, self.slope.as_ref(), db);
         tape.grad_into(self.x, |device, params, dx| {
             device.kernels().linear_input_grad(&dy, params.value(self.affine.weight), dx);
         });
@@ -72,9 +71,6 @@ impl Backward for Linear {
             kernels.linear_weight_grad(&x, &dy, dw);
         }
         tape.put_value(self.x, x);
-        if let Some(db) = tape.params.grad_slot(self.affine.bias) {
-            kernels.column_sum(&dy, db);
-        }
     }
 }
 
