@@ -7,6 +7,7 @@
 mod commands;
 mod failure;
 mod outcome;
+mod overrides;
 mod progress;
 
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(overrides::rewrite(std::env::args_os()));
     match arguments.command.run() {
         Ok(outcome) => outcome.print(arguments.json),
         Err(failure) => failure.print(),

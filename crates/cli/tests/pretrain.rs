@@ -32,7 +32,7 @@ fn with_world() -> TempDir {
     folder
 }
 
-const RUN: [&str; 11] = [
+const RUN: [&str; 13] = [
     "pretrain",
     "--world",
     "world",
@@ -44,6 +44,8 @@ const RUN: [&str; 11] = [
     "10",
     "--preset",
     "sep-emb-l1-3",
+    "--set",
+    "stages=[{steps=9,length=16,sequences=8},{steps=4,accumulate=1}]",
 ];
 
 fn same(folder: &Path, file: &str) -> bool {
@@ -85,7 +87,7 @@ fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     let resumed: Value =
         serde_json::from_slice(&fs::read(folder.path().join("broken/summary.json")).unwrap())
             .unwrap();
-    for key in ["perplexity", "retrieval", "best", "left_plateau", "steps"] {
+    for key in ["perplexity", "retrieval", "best", "left_plateau", "emerged", "tokens", "steps"] {
         assert_eq!(resumed[key], summary[key], "{key}");
     }
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl", "config.toml"] {
@@ -105,6 +107,9 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
         (&["--world", "nowhere"], "make a world with `isogloss world generate`"),
         (&["--set", "batch.length=64"], "batch.length: is more than encoder.positions"),
         (&["--device", "abacus"], "unknown device 'abacus'"),
+        (&["--preset", "wiki-cc"], "world generate --domain-shift"),
+        (&["--encoder.headz", "5"], "headz"),
+        (&["--set", "stages=[{steps=5,length=64}]"], "stages: "),
     ] {
         let world = if flags[0] == "--world" { &[][..] } else { &["--world", "world"] };
         let output = isogloss(folder.path(), &[&["pretrain", "--out", "r"], world, flags].concat());
@@ -140,6 +145,85 @@ fn two_processes_do_not_work_in_one_folder() {
     assert!(message.contains("another process is working in r"), "{message}");
 }
 
+/// The names of the files in a folder.
+fn listed(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<fs::DirEntry>| {
+        entry.unwrap().file_name().to_string_lossy().into_owned()
+    };
+    let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_is_a_complete_folder() {
+    let folder = with_world();
+    let flags = ["--preset", "default", "--steps", "60", "--adam.rate", "2e-3", "--out", "r"];
+    let output = isogloss(folder.path(), &[&["pretrain", "--world", "world"], &flags[..]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let run = folder.path().join("r");
+    let names = listed(&run);
+    for file in [
+        "config.json",
+        "config.toml",
+        "metrics.jsonl",
+        "model.safetensors",
+        "state.safetensors",
+        "summary.json",
+        "tokenizer.json",
+        "vocabulary",
+    ] {
+        assert!(names.iter().any(|name| name == file), "no {file} in {names:?}");
+    }
+    assert!(names.iter().any(|name| name.starts_with("events.out.tfevents.")), "{names:?}");
+    assert!(!names.iter().any(|name| name.ends_with("partial")), "{names:?}");
+    let config = fs::read_to_string(run.join("config.toml")).unwrap();
+    assert!(config.contains("rate = 0.002"), "{config}");
+}
+
+/// What the system refuses is told, and the last checkpoint stands.
+#[test]
+fn a_full_disk_leaves_the_last_checkpoint() {
+    let folder = with_world();
+    let begun = isogloss(folder.path(), &[&RUN[..], &["--out", "r", "--set", "steps=7"]].concat());
+    assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
+    let state = folder.path().join("r/state.safetensors");
+    let before = fs::read(&state).unwrap();
+    let config = folder.path().join("r/config.toml");
+    let text = fs::read_to_string(&config).unwrap().replace("steps = 7", "steps = 40");
+    fs::write(&config, text).unwrap();
+    // No file may grow beyond 100 kB: what is larger fails as on a full disk.
+    let limited = format!(
+        "trap '' XFSZ; ulimit -f 200; exec {} pretrain --resume --out r",
+        env!("CARGO_BIN_EXE_isogloss")
+    );
+    let output = Command::new("bash")
+        .args(["-c", &limited])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("safetensors: cannot write"), "{message}");
+    assert_eq!(fs::read(&state).unwrap(), before);
+    assert!(!listed(&folder.path().join("r")).iter().any(|name| name.ends_with("partial")));
+    let output = isogloss(folder.path(), &["pretrain", "--resume", "--out", "r"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let folder = with_world();
+    fs::write(folder.path().join("file"), "").unwrap();
+    for out in ["/proc/run", "file/run"] {
+        let output = isogloss(folder.path(), &[&RUN[..], &["--out", out]].concat());
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        assert!(message.contains("cannot make the folder"), "{message}");
+    }
+}
+
 /// Conditions differ only in what they say: each runs, and says so.
 #[test]
 fn every_condition_runs() {
@@ -153,6 +237,7 @@ fn every_condition_runs() {
         "sep-l1-6",
         "sep-emb-l1-6",
         "monolingual",
+        "same-language",
         "random",
         "window-20",
     ];

@@ -2,13 +2,13 @@
 //!
 //! The format is safetensors, which every tool of the field reads. The metadata carries a BLAKE3
 //! digest of all names, shapes and elements; a file is read only after its digest was found true.
-//! A file is written under another name beside its place, synchronised, and then renamed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use files::At;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize_to_file};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tensor::Tensor;
@@ -24,15 +24,8 @@ const KEY: &str = "isogloss";
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The system refused.
-    #[error("cannot {action} {path}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] files::Error),
     /// The file is not a safetensors file, or only the beginning of one.
     #[error("{path} is truncated or is no safetensors file; use an earlier checkpoint")]
     Malformed {
@@ -91,13 +84,14 @@ pub fn write<'a>(
     let seal = Seal { blake3: digest(&views, &facts), facts };
     let seal = serde_json::to_string(&seal).expect("facts of ours are valid JSON");
     let metadata = HashMap::from([(KEY.to_owned(), seal)]);
-    in_place_of(path, |partial| {
+    files::in_place_of(path, |partial| {
         serialize_to_file(views, Some(metadata), partial).map_err(|error| match error {
             safetensors::SafeTensorError::IoError(error) => error,
             other => io::Error::other(other),
         })?;
         readable(partial)
-    })
+    })?;
+    Ok(())
 }
 
 /// Lets others read the file: the library makes it for its owner alone.
@@ -109,26 +103,6 @@ fn readable(path: &Path) -> io::Result<()> {
     }
     let _ = path;
     Ok(())
-}
-
-/// Lets `write` make a file beside `path`, and puts it in its place once it is safely on the disk.
-pub fn in_place_of(
-    path: &Path,
-    write: impl FnOnce(&Path) -> io::Result<()>,
-) -> Result<(), ArchiveError> {
-    let partial = path.with_added_extension("partial");
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let replace = || {
-        write(&partial)?;
-        File::open(&partial)?.sync_all()?;
-        fs::rename(&partial, path)?;
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    replace().map_err(|source| {
-        // What was written so far is of no use; that it cannot be removed either is no news.
-        let _ = fs::remove_file(&partial);
-        ArchiveError::Io { action: "write", path: path.to_owned(), source }
-    })
 }
 
 /// A digest of all names, shapes, elements and facts.
@@ -147,17 +121,14 @@ pub struct Archive {
     path: PathBuf,
     bytes: Vec<u8>,
     facts: String,
+    digest: String,
 }
 
 impl Archive {
     /// Reads a file and checks its digest.
     pub fn open(path: &Path) -> Result<Self, ArchiveError> {
         let owned = || path.to_owned();
-        let bytes = fs::read(path).map_err(|source| ArchiveError::Io {
-            action: "read",
-            path: owned(),
-            source,
-        })?;
+        let bytes = fs::read(path).at(path, "read")?;
         let malformed = |source| ArchiveError::Malformed { path: owned(), source };
         let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
         let seal = metadata.metadata().as_ref().and_then(|map| map.get(KEY));
@@ -169,7 +140,12 @@ impl Archive {
         if digest(&views, &seal.facts) != seal.blake3 {
             return Err(ArchiveError::Altered { path: owned() });
         }
-        Ok(Self { path: owned(), bytes, facts: seal.facts })
+        Ok(Self { path: owned(), bytes, facts: seal.facts, digest: seal.blake3 })
+    }
+
+    /// What tells this content from any other.
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 
     /// The facts that were written with the matrices.

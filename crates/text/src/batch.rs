@@ -54,6 +54,10 @@ pub struct BatchSettings {
     pub length: usize,
     /// Rows in a batch.
     pub sequences: usize,
+    /// Let every row begin with a sentence, so that the first words always stand at the first
+    /// places: a row is moved back to where the sentence that it would begin in begins.
+    #[serde(default)]
+    pub aligned: bool,
     /// Cut every row into sequences of at most so many tokens: the same text with a smaller
     /// window on it.
     pub max_tokens: Option<usize>,
@@ -68,6 +72,7 @@ impl Default for BatchSettings {
         Self {
             length: 256,
             sequences: 96,
+            aligned: false,
             max_tokens: None,
             share_power: 0.7,
             mask: MaskSettings::default(),
@@ -285,13 +290,19 @@ struct Layout {
     batches: u64,
     /// Ends of sentences put in front to fill the last batch.
     filling: u64,
+    aligned: bool,
 }
 
 impl Layout {
     fn new(tokens: usize, settings: BatchSettings) -> Self {
         let (length, rows) = (settings.length as u64, settings.sequences as u64);
         let batches = (tokens as u64).div_ceil(length * rows).max(1);
-        Self { length, batches, filling: batches * length * rows - tokens as u64 }
+        Self {
+            length,
+            batches,
+            filling: batches * length * rows - tokens as u64,
+            aligned: settings.aligned,
+        }
     }
 
     /// One row of one batch. Before a row's first token stands the end of a sentence, so that
@@ -299,12 +310,19 @@ impl Layout {
     fn row(&self, stream: &[u32], end: u32, row: u64, column: u64) -> Vec<u32> {
         let width = self.batches * self.length;
         let first = row * width;
-        let within = column * self.length..(column + 1) * self.length;
         let token = |place: u64| {
             let place = (first + place.checked_sub(1)?).checked_sub(self.filling)?;
             stream.get(place as usize).copied()
         };
-        within.map(|place| token(place).unwrap_or(end)).collect()
+        let token = |place: u64| token(place).unwrap_or(end);
+        let mut start = column * self.length;
+        if self.aligned {
+            let begins = |&place: &u64| token(place) == end;
+            // A sentence longer than a row is cut where the row would have begun.
+            let earliest = (start + 1).saturating_sub(self.length);
+            start = (earliest..=start).rev().find(begins).unwrap_or(start);
+        }
+        (start..start + self.length).map(token).collect()
     }
 }
 

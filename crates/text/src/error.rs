@@ -44,6 +44,10 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// A file or folder could not be put in its place.
+    #[error(transparent)]
+    Files(#[from] files::Error),
+
     /// A compressed file that cannot be decompressed to its end.
     #[error(
         "{file}: the compressed file is cut short or damaged (fetch or make it anew, and test it \

@@ -17,7 +17,6 @@ mod reader;
 mod switch;
 mod tokens;
 mod vocabulary;
-mod whole;
 
 pub use batch::{Batch, BatchReader, BatchSettings, Batches, BatchesAhead, Evaluation};
 pub use corpus::{Block, Consume, Corpus, Progress, Report, Selection, Split, Take, Watch};
@@ -32,4 +31,3 @@ pub use vocabulary::{
     Anchor, BpeSettings, Encoded, Encoder, Encoders, Kind, LanguageCounts, LanguageText,
     PairSharing, Sharing, Specials, Vocabulary, WordCounts, check_language, count_pieces, sharing,
 };
-pub use whole::check_new_folder;

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use files::NewFolder;
 use memmap2::Mmap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,6 @@ use crate::error::{At, Error, Result};
 use crate::prepare::Preparation;
 use crate::reader::LineRules;
 use crate::vocabulary::{Encoder, Vocabulary};
-use crate::whole::{NewFolder, close};
 
 const MANIFEST: &str = "corpus.json";
 const COUNTS: &str = "counts.bin";
@@ -245,7 +245,7 @@ fn write(
     match draft.finish() {
         // Somebody else made the same corpus meanwhile: theirs is as good as ours.
         Err(_) if folder.join(MANIFEST).is_file() => Ok(()),
-        finished => finished,
+        finished => Ok(finished?),
     }
 }
 
@@ -267,7 +267,9 @@ struct Writer {
 
 impl Writer {
     fn new(draft: &NewFolder, size: usize) -> Result<Self> {
-        let open = |split| Ok((draft.create(&file_name(split))?, blake3::Hasher::new(), 0));
+        let open = |split| -> Result<_> {
+            Ok((draft.create(&file_name(split))?, blake3::Hasher::new(), 0))
+        };
         let files = [open(Split::Train)?, open(Split::Dev)?, open(Split::Test)?];
         Ok(Self { files, counts: vec![0; size] })
     }
@@ -287,7 +289,7 @@ impl Writer {
         let mut tokens = [0; 3];
         let mut hashes: [String; 3] = Default::default();
         for (at, (file, hasher, count)) in self.files.into_iter().enumerate() {
-            close(file, "token file")?;
+            files::close(file, Path::new("token file"))?;
             tokens[at] = count;
             hashes[at] = hasher.finalize().to_hex().to_string();
         }

@@ -48,6 +48,7 @@ impl Lab {
 const SMALL: BatchSettings = BatchSettings {
     length: 16,
     sequences: 8,
+    aligned: false,
     max_tokens: None,
     share_power: 0.7,
     mask: MaskSettings {
@@ -95,6 +96,32 @@ fn a_corpus_is_built_once_and_found_again() {
     let (other, reused) = prepare(&other);
     assert!(!reused);
     assert_ne!(other.folder(), found.folder());
+}
+
+#[test]
+fn aligned_rows_begin_with_a_sentence_and_cover_the_text() {
+    let lab = lab(Kind::Joint);
+    let end = lab.vocabulary.specials().end;
+    let batches = lab.batches(BatchSettings { aligned: true, ..SMALL }, 1);
+    let per_pass: u64 = batches.per_pass().iter().sum();
+    let mut seen = std::collections::BTreeSet::new();
+    let mut begun = 0;
+    for batch in batches.from(0).take(4 * per_pass as usize) {
+        let tokens = unmasked(&batch);
+        for pair in batch.starts.windows(2) {
+            let row = &tokens[pair[0] as usize..pair[1] as usize];
+            assert_eq!(row.len(), SMALL.length);
+            begun += usize::from(row[0] == end);
+            if batch.language == 0 {
+                seen.extend(row.windows(3).map(<[u32]>::to_vec));
+            }
+        }
+    }
+    // Sentences here are shorter than a row, so that every row can begin with one.
+    assert_eq!(begun as u64, 4 * per_pass * SMALL.sequences as u64);
+    let text = lab.corpora[0].tokens(Split::Train);
+    let missing = text.windows(3).filter(|&three| !seen.contains(three)).count();
+    assert!(missing * 100 < text.len(), "{missing} of {}", text.len());
 }
 
 #[test]

@@ -9,10 +9,13 @@
 //! - [`pretrain`]: from a configuration to a folder with a trained encoder.
 
 mod adam;
+mod events;
 pub mod pretrain;
+mod pretrained;
 mod schedule;
 mod trainer;
 
 pub use crate::adam::{Adam, AdamConfig, Group};
+pub use crate::pretrained::{OpenError, Pretrained};
 pub use crate::schedule::Schedule;
 pub use crate::trainer::{Report, TrainError, Trainer};

@@ -49,6 +49,9 @@ pub enum Error {
         /// How many there were before the search was given up.
         found: usize,
     },
+    /// A file or folder could not be put in its place.
+    #[error(transparent)]
+    Files(#[from] files::Error),
     /// A file or folder could not be read or written.
     #[error("{path}: cannot {action}")]
     Io {
@@ -65,7 +68,7 @@ pub enum Error {
 impl Error {
     /// Whether the request itself was wrong, as against something failing on the way.
     pub fn is_usage(&self) -> bool {
-        !matches!(self, Error::Io { .. })
+        !matches!(self, Error::Io { .. } | Error::Files(_))
     }
 
     /// A refused key.

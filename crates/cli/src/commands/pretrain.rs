@@ -10,8 +10,8 @@ use serde::Deserialize;
 use tensor::Device;
 use toml::{Table, Value};
 use train::pretrain::{
-    CONDITIONS, Observer, PretrainConfig, PretrainError, SCALES, Summary, begin, complete, overlay,
-    preset, resume,
+    CONDITIONS, Observer, PretrainConfig, PretrainError, SCALES, Shares, Summary, begin, complete,
+    overlay, preset, resume,
 };
 
 use super::texts::parse_text;
@@ -24,8 +24,10 @@ const EXAMPLES: &str = "Examples:
     isogloss world generate --out world
     isogloss pretrain --preset no-anchors --scale tiny --world world --out run
   Real text, embeddings and lower layers separate, a key changed:
-    isogloss pretrain --preset sep-emb-l1-3 --scale small --set adam.rate=5e-4 \\
+    isogloss pretrain --preset sep-emb-l1-3 --scale small --adam.rate 5e-4 \\
         --text en=en.txt.zst --text fr=fr.txt.zst --out run
+  Any key of the configuration is a flag:
+    isogloss pretrain --world world --encoder.norm post --batch.length 24 --out run
   After a stop or a kill:
     isogloss pretrain --resume --out run";
 
@@ -81,7 +83,20 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "N")]
     seed: Option<i64>,
 
-    /// Set any key, such as encoder.norm=post or adam.rate=1e-3; repeat for more.
+    /// Batches whose gradients make one update.
+    #[arg(long, value_name = "N")]
+    accumulate: Option<i64>,
+
+    /// Stop after so many evaluations without a better one.
+    #[arg(long, value_name = "N")]
+    patience: Option<i64>,
+
+    /// The language whose perplexity on held-out text chooses the best weights; the first if none.
+    #[arg(long, value_name = "LANG")]
+    select_by: Option<String>,
+
+    /// Set any key, such as encoder.norm=post or adam.rate=1e-3; repeat for more. A key with a dot
+    /// is a flag too: --adam.rate 1e-3.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
@@ -179,10 +194,15 @@ impl Pretrain {
             ("checkpoint_every", self.checkpoint_every),
             ("evaluate_every", self.evaluate_every),
             ("seed", self.seed),
+            ("accumulate", self.accumulate),
+            ("patience", self.patience),
         ] {
             if let Some(number) = number {
                 table.insert(key.to_owned(), Value::Integer(number));
             }
+        }
+        if let Some(language) = &self.select_by {
+            table.insert("select_by".to_owned(), Value::from(language.as_str()));
         }
         if !self.texts.is_empty() {
             let mut languages: Vec<&str> = Vec::new();
@@ -195,6 +215,12 @@ impl Pretrain {
                 list.as_array_mut().expect("made as a list").push(Value::from(file.as_str()));
             }
             languages.truncate(if condition == "monolingual" { 1 } else { usize::MAX });
+            let mut languages: Vec<String> = languages.into_iter().map(str::to_owned).collect();
+            if let ("same-language", [only]) = (condition, &languages[..]) {
+                let second = twin(only);
+                files.insert(second.clone(), files[only].clone());
+                languages.push(second);
+            }
             table.insert("languages".to_owned(), Value::from(languages));
             table.insert("files".to_owned(), Value::Table(files));
         }
@@ -250,6 +276,25 @@ struct ManifestFile {
     path: String,
     kind: String,
     languages: Vec<String>,
+    domain: Option<String>,
+}
+
+/// The name of a language's second self.
+fn twin(language: &str) -> String {
+    format!("{language}-b")
+}
+
+/// Whether the languages' text is of more than one domain, as the condition says.
+fn refuse_one_domain(manifest: &Manifest) -> Result<(), Failure> {
+    let texts = manifest.files.iter().filter(|file| file.kind == "text");
+    let mut domains: Vec<_> = texts.map(|file| &file.domain).collect();
+    domains.dedup();
+    if domains.len() > 1 {
+        return Ok(());
+    }
+    let message = "--preset wiki-cc: all text of this world is of one domain; make one with \
+                   `isogloss world generate --domain-shift 0.5`";
+    Err(Failure::Usage(message.to_owned()))
 }
 
 /// The text of a world, its translations to watch, and for extra anchors its dictionaries.
@@ -264,27 +309,42 @@ fn of_world(folder: &Path, condition: &str) -> Result<Table, Failure> {
     let manifest: Manifest = serde_json::from_str(&text)
         .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let full = |file: &str| folder.join(file).display().to_string();
-    let mut languages: Vec<&str> =
-        manifest.languages.iter().map(|language| language.code.as_str()).collect();
-    languages.truncate(if condition == "monolingual" { 1 } else { usize::MAX });
+    let mut languages: Vec<String> =
+        manifest.languages.iter().map(|language| language.code.clone()).collect();
+    let first = languages.first().cloned().unwrap_or_default();
+    match condition {
+        "monolingual" => languages.truncate(1),
+        "same-language" => languages = vec![first.clone(), twin(&first)],
+        "wiki-cc" => refuse_one_domain(&manifest)?,
+        _ => {}
+    }
+    // A second self has the files of the first.
+    let speaker = |language: &String| match condition {
+        "same-language" => first.clone(),
+        _ => language.clone(),
+    };
     let mut files = Table::new();
     for language in &languages {
-        let of_language = |file: &&ManifestFile| {
-            file.kind == "text" && file.languages.iter().any(|name| name == language)
-        };
+        let speaker = speaker(language);
+        let of_language =
+            |file: &&ManifestFile| file.kind == "text" && file.languages.contains(&speaker);
         let paths: Vec<String> =
             manifest.files.iter().filter(of_language).map(|file| full(&file.path)).collect();
-        files.insert((*language).to_owned(), Value::from(paths));
+        files.insert(language.clone(), Value::from(paths));
     }
     let (mut probes, mut dictionaries) = (Vec::new(), Vec::new());
     for other in languages.iter().skip(1) {
-        let first = languages[0];
-        let side = |language: &str| full(&format!("tatoeba/tatoeba.{other}-{first}.{language}"));
+        let pair = manifest.languages.iter().map(|language| &language.code);
+        let pair = pair.skip(1).find(|&code| code == other || condition == "same-language");
+        let Some(pair) = pair else { continue };
+        let side = |language: &String| {
+            full(&format!("tatoeba/tatoeba.{pair}-{first}.{}", speaker(language)))
+        };
         probes.push(Value::Table(Table::from_iter([
-            ("languages".to_owned(), Value::from(vec![first, other])),
-            ("files".to_owned(), Value::from(vec![side(first), side(other)])),
+            ("languages".to_owned(), Value::from(vec![first.clone(), other.clone()])),
+            ("files".to_owned(), Value::from(vec![side(&first), side(other)])),
         ])));
-        dictionaries.push(dictionary(first, other, &full(&format!("muse/{first}-{other}.txt"))));
+        dictionaries.push(dictionary(&first, other, &full(&format!("muse/{first}-{other}.txt"))));
     }
     let mut table = Table::new();
     table.insert("languages".to_owned(), Value::from(languages));
@@ -308,28 +368,43 @@ fn dictionary(from: &str, to: &str, file: &str) -> Value {
     )
 }
 
+/// A number of tokens in words.
+fn tokens(tokens: u64) -> String {
+    format!("{:.2} M tokens", tokens as f64 / 1e6)
+}
+
 fn in_words(summary: &Summary, folder: &Path) -> String {
     let folder = folder.display();
     let mut text = format!(
-        "{folder}: {} at {} scale, {} steps, {:.1} M parameters, {:.0} tokens/s, {:.1} % of the time waiting for data\n",
+        "{folder}: {} at {} scale, {} steps, {:.1} M parameters, {:.0} tokens/s\n",
         summary.preset,
         summary.scale,
         summary.steps,
         summary.parameters as f64 / 1e6,
-        summary.tokens as f64 / summary.seconds.max(1e-9),
-        100.0 * summary.waiting,
+        summary.tokens_per_second,
+    );
+    let Shares { waiting, evaluating, saving } = summary.shares;
+    let _ = writeln!(
+        text,
+        "  time      {:.0} s: {:.1} % waiting for data, {:.1} % evaluating, {:.1} % saving",
+        summary.seconds,
+        100.0 * waiting,
+        100.0 * evaluating,
+        100.0 * saving,
     );
     if let Some(best) = summary.best {
         let _ = writeln!(text, "  best      step {}, perplexity {:.2}", best.step, best.perplexity);
     }
     match summary.left_plateau {
-        Some(step) => _ = writeln!(text, "  plateau   left at step {step}"),
+        Some(left) => {
+            _ = writeln!(text, "  plateau   left at step {} ({})", left.step, tokens(left.tokens));
+        }
         None => _ = writeln!(text, "  plateau   not left"),
     }
     for (language, perplexity) in &summary.perplexity {
         let _ = writeln!(text, "  {language:<9} perplexity {perplexity:.2}");
     }
-    for retrieval in &summary.retrieval {
+    for (retrieval, emerged) in summary.retrieval.iter().zip(&summary.emerged) {
         let [a, b] = &retrieval.languages;
         let layers = |values: &[f64]| {
             values.iter().map(|value| format!("{value:.3}")).collect::<Vec<_>>().join(" ")
@@ -343,6 +418,16 @@ fn in_words(summary: &Summary, folder: &Path) -> String {
             layers(&retrieval.shifted),
             width = a.len() + b.len() + 1,
         );
+        if let Some(at) = emerged {
+            let _ = writeln!(
+                text,
+                "  {:width$}   found without alignment from step {} on ({})",
+                "",
+                at.step,
+                tokens(at.tokens),
+                width = a.len() + b.len() + 1,
+            );
+        }
     }
     if !summary.finished {
         let _ = writeln!(text, "stopped; go on with: isogloss pretrain --resume --out {folder}");

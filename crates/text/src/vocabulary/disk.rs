@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use files::NewFolder;
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 use super::{Kind, Language, LanguageEntry, Specials, Vocabulary, check_languages};
 use crate::error::{At, Error, Result};
 use crate::prepare::{Preparer, Simplified};
-use crate::whole::NewFolder;
 
 const MANIFEST: &str = "vocabulary.json";
 const PIECES: &str = "pieces.tsv";
@@ -47,7 +47,7 @@ impl Vocabulary {
         }
         let manifest = serde_json::to_string_pretty(&self.manifest()).expect("plain data");
         draft.write(MANIFEST, manifest.as_bytes())?;
-        draft.finish()
+        Ok(draft.finish()?)
     }
 
     /// Reads a folder, and refuses one that was changed since it was written.
@@ -97,8 +97,8 @@ impl Vocabulary {
         }
     }
 
-    /// Every file but the manifest.
-    fn files(&self) -> Result<BTreeMap<String, String>> {
+    /// The files that Hugging Face's `tokenizers` loads, by name.
+    pub fn tokenizers(&self) -> Result<BTreeMap<String, String>> {
         let mut files = BTreeMap::new();
         for (index, language) in self.languages.iter().enumerate() {
             // Languages that share a tokenizer share its file.
@@ -110,6 +110,12 @@ impl Vocabulary {
                 file.insert(json);
             }
         }
+        Ok(files)
+    }
+
+    /// Every file but the manifest.
+    fn files(&self) -> Result<BTreeMap<String, String>> {
+        let mut files = self.tokenizers()?;
         files.insert(PIECES.to_owned(), self.pieces_table());
         if let Some(simplified) = self.simplified() {
             files.insert(SIMPLIFIED.to_owned(), simplified.to_text());

@@ -22,6 +22,8 @@ pub struct VocabularyConfig {
     pub kind: Kind,
     /// Merges to learn: in all for a joint vocabulary, for each language otherwise.
     pub merges: usize,
+    /// A folder of `isogloss vocab` to take instead of learning one; kind and merges are its own.
+    pub folder: Option<PathBuf>,
 }
 
 /// How text is prepared before it is cut into pieces.
@@ -36,6 +38,8 @@ pub struct TextConfig {
     pub strip_accents: bool,
     /// Take only the first so many sentences of each language.
     pub first: Option<u64>,
+    /// Take only so many sentences of each language, from anywhere.
+    pub sample: Option<u64>,
     /// Hold out so many sentences of each language to choose among models by.
     pub dev: u64,
 }
@@ -88,6 +92,20 @@ pub struct ProbeConfig {
     pub files: [PathBuf; 2],
 }
 
+/// A stretch at the beginning of a run whose batches have another shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageConfig {
+    /// Updates that it lasts.
+    pub steps: u64,
+    /// Tokens in a row.
+    pub length: Option<usize>,
+    /// Rows in a batch.
+    pub sequences: Option<usize>,
+    /// Batches whose gradients make one update.
+    pub accumulate: Option<usize>,
+}
+
 /// Keys of the encoder that are not for the configuration to say.
 const DERIVED: [&str; 2] = ["languages", "vocabulary"];
 
@@ -123,6 +141,9 @@ pub struct PretrainConfig {
     pub vocabulary: VocabularyConfig,
     /// The shape of batches and how tokens are hidden.
     pub batch: BatchSettings,
+    /// Stages before the batches take that shape.
+    #[serde(default)]
+    pub stages: Vec<StageConfig>,
     /// The encoder; its languages and vocabulary follow from the above.
     pub encoder: EncoderConfig,
     /// The optimiser.
@@ -177,6 +198,9 @@ impl PretrainConfig {
                 return refuse(key, "must not be 0");
             }
         }
+        if self.text.first.is_some() && self.text.sample.is_some() {
+            return refuse("text.sample", "leave out text.first: it is one or the other");
+        }
         if self.languages.is_empty() {
             return refuse("languages", "no text; give --world DIR or --text LANG=FILE");
         }
@@ -193,6 +217,14 @@ impl PretrainConfig {
             let reason = "code-switched text needs embeddings that all languages share; leave out \
                           'switch', or take 'embeddings' out of encoder.separate";
             return refuse("switch", reason);
+        }
+        for stage in &self.stages {
+            if stage.accumulate == Some(0) || stage.length.unwrap_or(2) > self.encoder.positions {
+                return refuse(
+                    "stages",
+                    "a stage needs accumulate > 0, length <= encoder.positions",
+                );
+            }
         }
         if self.batch.max_tokens.unwrap_or(self.batch.length) > self.encoder.positions {
             return refuse("batch.length", "is more than encoder.positions");

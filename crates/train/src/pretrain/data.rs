@@ -1,26 +1,60 @@
 //! From the files of a configuration to batches that the encoder takes.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use encoder::{Batch, EncoderConfig, Masked, Vocabulary as Entries};
+use encoder::{Batch, EncoderConfig, Masked};
 use tensor::{Indices, Spans};
 use text::{
-    BatchSettings, Batches, BpeSettings, CodeSwitch, Corpus, Dictionary, Evaluation, LanguageText,
-    LineRules, Preparer, Selection, Source, Split, Take, Tokenised, Vocabulary, WordCounts,
+    BatchSettings, Batches, BatchesAhead, BpeSettings, CodeSwitch, Corpus, Dictionary, Evaluation,
+    LanguageText, LineRules, Preparer, Selection, Source, Split, Take, Tokenised, Vocabulary,
+    WordCounts,
 };
 
 use super::config::PretrainConfig;
 use super::log::Watch;
+use super::numbering::Numbering;
+use crate::pretrained::VOCABULARY;
+
+/// Batches made ahead of training, in updates.
+const AHEAD: usize = 8;
+
+/// A stretch of a run whose batches have one shape.
+struct Stage {
+    /// The first update after it, or never.
+    until: u64,
+    accumulate: usize,
+    batches: Arc<Batches>,
+}
+
+/// Gives the batches of update after update.
+pub(crate) struct Feed {
+    stage: usize,
+    /// Updates fed so far, over all stages.
+    step: u64,
+    batches: BatchesAhead,
+}
+
+impl Feed {
+    /// The batches of the next update.
+    pub(crate) fn next_step(&mut self, data: &Data) -> Vec<(Batch, Masked)> {
+        if self.step >= data.stages[self.stage].until {
+            *self = data.feed(self.step);
+        }
+        self.step += 1;
+        let accumulate = data.stages[self.stage].accumulate;
+        self.batches.by_ref().take(accumulate).map(|batch| data.piece(&batch)).collect()
+    }
+}
 
 /// Everything that a run reads.
 pub(crate) struct Data {
     pub(crate) vocabulary: Arc<Vocabulary>,
-    pub(crate) batches: Arc<Batches>,
+    /// Batches by stage; the last goes on to the end.
+    stages: Vec<Stage>,
     /// Held-out text of each language.
     pub(crate) dev: Vec<Evaluation>,
-    local: Option<Vec<Vec<u32>>>,
+    numbering: Numbering,
 }
 
 impl Data {
@@ -30,13 +64,14 @@ impl Data {
         folder: &Path,
         watch: &mut Watch<'_>,
     ) -> text::Result<Self> {
-        let vocabulary = Arc::new(vocabulary(config, &folder.join("vocabulary"), watch)?);
+        let vocabulary = Arc::new(vocabulary(config, &folder.join(VOCABULARY), watch)?);
         let mut corpora = Vec::new();
         for language in &config.languages {
             watch(&format!("tokenising {language}"));
             let corpus = corpus(config, language)?;
             let shelf = folder.join("corpora");
             let (corpus, _) = Tokenised::prepare(&corpus, &vocabulary, &shelf, &mut |_| {})?;
+            enough(&corpus, config)?;
             corpora.push(Arc::new(corpus));
         }
         let switch = config.switch.as_ref().map(|switch| {
@@ -56,41 +91,41 @@ impl Data {
                 Evaluation::new(vocabulary, corpus, Split::Dev, config.batch)
             })
             .collect::<text::Result<_>>()?;
-        let local = config.encoder.separate.tokens.then(|| local_ids(&vocabulary));
-        let settings: BatchSettings = config.batch;
-        let batches = Batches::new(
-            Arc::clone(&vocabulary),
-            corpora,
-            settings,
-            switch.transpose()?,
-            config.seed,
-        )?;
-        Ok(Self { vocabulary, batches: Arc::new(batches), dev, local })
+        let numbering = Numbering::new(&vocabulary, config.encoder.separate.tokens);
+        let switch = switch.transpose()?;
+        let mut stages: Vec<Stage> = Vec::new();
+        for (until, accumulate, settings) in shapes(config) {
+            let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
+            let batches = Batches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
+            stages.push(Stage { until, accumulate, batches: Arc::new(batches) });
+        }
+        Ok(Self { vocabulary, stages, dev, numbering })
+    }
+
+    /// The batches of a run from update `step` on.
+    pub(crate) fn feed(&self, step: u64) -> Feed {
+        let stage = self.stages.partition_point(|stage| stage.until <= step);
+        let begun = stage.checked_sub(1).map_or(0, |before| self.stages[before].until);
+        let Stage { accumulate, batches, .. } = &self.stages[stage];
+        let first = (step - begun) * *accumulate as u64;
+        Feed { stage, step, batches: batches.ahead(first, AHEAD * accumulate) }
+    }
+
+    /// The chance of each language's batch.
+    pub(crate) fn chances(&self) -> Vec<f64> {
+        self.stages[0].batches.chances()
     }
 
     /// The encoder's configuration for this vocabulary.
     pub(crate) fn encoder_config(&self, config: &PretrainConfig) -> EncoderConfig {
-        let entries = if self.local.is_some() {
-            let size = |(number, name): (usize, &str)| {
-                (name.to_owned(), self.vocabulary.own(number).len())
-            };
-            Entries::Sizes(
-                self.vocabulary.languages().enumerate().map(size).collect::<BTreeMap<_, _>>(),
-            )
-        } else {
-            Entries::Size(self.vocabulary.len())
-        };
+        let entries = self.numbering.entries(&self.vocabulary);
         let languages = self.vocabulary.languages().map(str::to_owned).collect();
         EncoderConfig { languages, vocabulary: entries, ..config.encoder.clone() }
     }
 
-    /// Token ids as the encoder numbers them: where embeddings are separate, by the place among the
-    /// language's own.
+    /// Token ids as the encoder numbers them.
     pub(crate) fn ids(&self, language: usize, ids: &[u32]) -> Indices {
-        match &self.local {
-            None => ids.iter().copied().collect(),
-            Some(local) => ids.iter().map(|&id| local[language][id as usize]).collect(),
-        }
+        self.numbering.to_encoder(language, ids)
     }
 
     /// A batch of text as the encoder takes it.
@@ -105,16 +140,39 @@ impl Data {
     }
 }
 
-/// For each language, the place of every id among its own; others count as unknown.
-fn local_ids(vocabulary: &Vocabulary) -> Vec<Vec<u32>> {
-    let unknown = vocabulary.specials().unknown;
-    let places = |language: usize| {
-        let own = vocabulary.own(language);
-        let place = |id: u32| own.binary_search(&id).ok().map(|place| place as u32);
-        let unknown = place(unknown).unwrap_or(0);
-        (0..vocabulary.len() as u32).map(|id| place(id).unwrap_or(unknown)).collect()
-    };
-    (0..vocabulary.languages().len()).map(places).collect()
+/// A comparison of data sizes with less data than it says would lie.
+fn enough(corpus: &Tokenised, config: &PretrainConfig) -> text::Result<()> {
+    let there: u64 = [Split::Train, Split::Dev].iter().map(|&split| corpus.sentences(split)).sum();
+    match config.text.sample {
+        Some(asked) if there < asked => Err(text::Error::Request {
+            reason: format!(
+                "text.sample asks for {asked} sentences, and `{}` has {there}",
+                corpus.language_name()
+            ),
+            remedy: "give more text, or set text.sample lower".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// When each stage ends, how many batches make an update, and their shape.
+fn shapes(config: &PretrainConfig) -> Vec<(u64, usize, BatchSettings)> {
+    let mut until = 0;
+    let mut shapes: Vec<_> = config
+        .stages
+        .iter()
+        .map(|stage| {
+            until += stage.steps;
+            let settings = BatchSettings {
+                length: stage.length.unwrap_or(config.batch.length),
+                sequences: stage.sequences.unwrap_or(config.batch.sequences),
+                ..config.batch
+            };
+            (until, stage.accumulate.unwrap_or(config.accumulate), settings)
+        })
+        .collect();
+    shapes.push((u64::MAX, config.accumulate, config.batch));
+    shapes
 }
 
 /// Whether every language's files are there, before a folder is made for the run.
@@ -129,7 +187,11 @@ fn corpus(config: &PretrainConfig, language: &str) -> text::Result<Corpus> {
         preparer: Preparer::new(language, text.preparation(language), None)?,
         rules: LineRules::default(),
         selection: Selection {
-            take: text.first.map_or(Take::All, Take::First),
+            take: match (text.first, text.sample) {
+                (Some(first), _) => Take::First(first),
+                (None, Some(sample)) => Take::Sample(sample),
+                (None, None) => Take::All,
+            },
             dev: text.dev,
             seed: config.seed,
             ..Selection::default()
@@ -146,6 +208,32 @@ fn vocabulary(
     if folder.is_dir() {
         return Vocabulary::load(folder);
     }
+    let vocabulary = match &config.vocabulary.folder {
+        Some(given) => taken(config, given)?,
+        None => learned(config, watch)?,
+    };
+    vocabulary.save(folder)?;
+    Vocabulary::load(folder)
+}
+
+/// The vocabulary that was given, if it is of the run's languages.
+fn taken(config: &PretrainConfig, folder: &Path) -> text::Result<Vocabulary> {
+    let vocabulary = Vocabulary::load(folder)?;
+    if vocabulary.languages().eq(&config.languages) {
+        return Ok(vocabulary);
+    }
+    let of = vocabulary.languages().collect::<Vec<_>>().join(", ");
+    Err(text::Error::File {
+        file: folder.display().to_string(),
+        reason: format!(
+            "is a vocabulary of {of}, and the run is of {}",
+            config.languages.join(", ")
+        ),
+        remedy: "give the text of the same languages in the same order",
+    })
+}
+
+fn learned(config: &PretrainConfig, watch: &mut Watch<'_>) -> text::Result<Vocabulary> {
     let mut texts = Vec::new();
     for language in &config.languages {
         watch(&format!("counting words of {language}"));
@@ -156,7 +244,5 @@ fn vocabulary(
     let merges = config.vocabulary.merges;
     watch(&format!("learning {merges} merges"));
     let settings = BpeSettings { kind: config.vocabulary.kind, merges, ..BpeSettings::default() };
-    let vocabulary = Vocabulary::learn(texts, settings)?;
-    vocabulary.save(folder)?;
-    Vocabulary::load(folder)
+    Vocabulary::learn(texts, settings)
 }

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use encoder::archive::{ArchiveError, in_place_of};
+use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -27,8 +27,7 @@ pub(crate) struct Log {
     /// For each language: the sum of the losses, and how many targets.
     sums: Vec<(f64, u64)>,
     right: f64,
-    /// The update at which the loss left the plateau.
-    pub(crate) left_plateau: Option<u64>,
+    left_plateau: bool,
     advised: bool,
 }
 
@@ -37,6 +36,8 @@ pub(crate) struct Log {
 pub(crate) struct Told {
     pub(crate) line: Option<Value>,
     pub(crate) note: Option<String>,
+    /// Whether the loss has just left the plateau.
+    pub(crate) left: bool,
     /// The mean loss of the line.
     pub(crate) loss: Option<f64>,
 }
@@ -73,18 +74,19 @@ impl Log {
             "kind": "train", "step": report.step, "loss": loss, "losses": by_language,
             "accuracy": self.right / targets.max(1) as f64, "norm": report.norm, "rate": report.rate,
         });
+        let on_plateau = !self.left_plateau;
         let note = self.plateau(report.step, loss, by_frequency, steps);
         self.sums.fill((0.0, 0));
         self.right = 0.0;
-        Told { line: Some(line), note, loss: Some(loss) }
+        Told { line: Some(line), note, left: on_plateau && self.left_plateau, loss: Some(loss) }
     }
 
     fn plateau(&mut self, step: u64, loss: f64, by_frequency: f64, steps: u64) -> Option<String> {
-        if self.left_plateau.is_some() {
+        if self.left_plateau {
             return None;
         }
         if loss < LEFT * by_frequency {
-            self.left_plateau = Some(step);
+            self.left_plateau = true;
             return Some(format!(
                 "step {step}: the loss has left the plateau ({loss:.2}; guessing by frequency \
                  gives {by_frequency:.2})"
@@ -109,7 +111,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Begins the file, or cuts it back to what a checkpoint at `step` had seen.
-    pub(crate) fn open(path: PathBuf, step: Option<u64>) -> Result<Self, ArchiveError> {
+    pub(crate) fn open(path: PathBuf, step: Option<u64>) -> files::Result<Self> {
         let text = match step {
             Some(_) => fs::read_to_string(&path).unwrap_or_default(),
             None => String::new(),
@@ -119,19 +121,15 @@ impl Metrics {
             line.and_then(|line| line["step"].as_u64()).is_some_and(|at| Some(at) <= step)
         };
         let kept: String = text.lines().filter(seen).flat_map(|line| [line, "\n"]).collect();
-        in_place_of(&path, |partial| fs::write(partial, kept))?;
+        files::write(&path, kept)?;
         Ok(Self { path })
     }
 
-    pub(crate) fn write(&self, line: &Value) -> Result<(), ArchiveError> {
+    pub(crate) fn write(&self, line: &Value) -> files::Result<()> {
         let append = |path: &Path| {
             let mut file = OpenOptions::new().append(true).open(path)?;
             file.write_all(format!("{line}\n").as_bytes())
         };
-        append(&self.path).map_err(|source| ArchiveError::Io {
-            action: "write",
-            path: self.path.clone(),
-            source,
-        })
+        append(&self.path).at(&self.path, "write")
     }
 }

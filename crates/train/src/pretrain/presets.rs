@@ -16,8 +16,9 @@ pub const SCALES: [(&str, &str); 3] = [
 ];
 
 /// The conditions by name, and what they change.
-pub const CONDITIONS: [(&str, &str); 12] = [
+pub const CONDITIONS: [(&str, &str); 18] = [
     ("default", "one vocabulary learned from all languages together, everything shared"),
+    ("wiki-cc", "as default, each language's text from another domain"),
     ("default-anchors", "a vocabulary for each language, equal pieces shared"),
     ("no-anchors", "a vocabulary for each language, nothing shared"),
     ("extra-anchors", "words replaced by translations from a dictionary"),
@@ -27,8 +28,13 @@ pub const CONDITIONS: [(&str, &str); 12] = [
     ("sep-l1-3", "the lower 3 of 8 layers separate"),
     ("sep-l1-6", "the lower 6 of 8 layers separate"),
     ("monolingual", "the first language alone"),
+    ("same-language", "the first language twice, embeddings and softmax separate"),
     ("random", "no training at all"),
     ("window-20", "inputs cut to 20 tokens"),
+    ("sentences-200k", "200k sentences of every language (paper 2: of 15)"),
+    ("sentences-1000k", "1,000k sentences of every language"),
+    ("sentences-200k-window-20", "200k sentences, inputs cut to 20 tokens"),
+    ("sentences-1000k-window-20", "1,000k sentences, inputs cut to 20 tokens"),
 ];
 
 /// What is the same at every scale.
@@ -130,6 +136,12 @@ rate = 1e-4
 schedule = { kind = "inverse-sqrt", warmup = 30000 }
 "#;
 
+/// Inputs as short as paper 2 cuts them.
+const WINDOW_20: &str = "[batch]\nmax_tokens = 20\n";
+
+/// The shape of multilingual BERT, which paper 2 trains anew; paper 1's is shallower.
+const BERT_BASE: &str = "[encoder]\nlayers = 12\npositions = 512\ntransform = true\n";
+
 /// The settings of a condition at a scale, before any text is named.
 pub fn preset(condition: &str, scale: &str) -> Result<Table, ConfigError> {
     let layers: &[&str] = match scale {
@@ -140,7 +152,7 @@ pub fn preset(condition: &str, scale: &str) -> Result<Table, ConfigError> {
     };
     let mut table = parse(COMMON);
     layers.iter().for_each(|layer| overlay(&mut table, parse(layer)));
-    let changes = changes(condition, &table)?;
+    let changes = changes(condition, scale, &table)?;
     overlay(&mut table, changes);
     table.insert("preset".to_owned(), Value::from(condition));
     table.insert("scale".to_owned(), Value::from(scale));
@@ -148,7 +160,7 @@ pub fn preset(condition: &str, scale: &str) -> Result<Table, ConfigError> {
 }
 
 /// What a condition changes.
-fn changes(condition: &str, base: &Table) -> Result<Table, ConfigError> {
+fn changes(condition: &str, scale: &str, base: &Table) -> Result<Table, ConfigError> {
     let merges = base["vocabulary"]["merges"].as_integer().unwrap_or(0);
     // A vocabulary for each language has half the merges of one for two.
     let apart = |kind: &str| format!("[vocabulary]\nkind = \"{kind}\"\nmerges = {}\n", merges / 2);
@@ -158,21 +170,29 @@ fn changes(condition: &str, base: &Table) -> Result<Table, ConfigError> {
         last => format!("1-{last}"),
     };
     let separate = |parts: String| format!("[encoder]\nseparate = \"{parts}\"\n");
+    // Invented languages say in a tenth of the sentences what there is to say.
+    let divisor = if scale == "tiny" { 10 } else { 1 };
+    let bert = if scale == "paper" { BERT_BASE } else { "" };
+    let sentences = |number: u64| format!("{bert}[text]\nsample = {}\n", number / divisor);
     let own = "[batch.mask]\nreplacements = \"own\"\n";
     let text = match condition {
-        "default" | "monolingual" => String::new(),
+        "default" | "wiki-cc" | "monolingual" => String::new(),
         "extra-anchors" => {
             "[switch]\nprobability = 0.3\nmost = 0.15\ndictionaries = []\n".to_owned()
         }
         "default-anchors" => apart("union"),
         "no-anchors" => apart("disjoint"),
-        "sep-emb" => apart("disjoint") + &separate("embeddings".to_owned()) + own,
+        "sep-emb" | "same-language" => apart("disjoint") + &separate("embeddings".to_owned()) + own,
         "sep-emb-l1-3" => apart("disjoint") + &separate(format!("embeddings, {}", lower(3))) + own,
         "sep-emb-l1-6" => apart("disjoint") + &separate(format!("embeddings, {}", lower(6))) + own,
         "sep-l1-3" => apart("union") + &separate(lower(3)) + own,
         "sep-l1-6" => apart("union") + &separate(lower(6)) + own,
         "random" => "steps = 0\n".to_owned(),
-        "window-20" => "[batch]\nmax_tokens = 20\n".to_owned(),
+        "window-20" => WINDOW_20.to_owned(),
+        "sentences-200k" => sentences(200_000),
+        "sentences-1000k" => sentences(1_000_000),
+        "sentences-200k-window-20" => sentences(200_000) + WINDOW_20,
+        "sentences-1000k-window-20" => sentences(1_000_000) + WINDOW_20,
         _ => {
             let known = CONDITIONS.map(|(name, _)| name);
             return Err(unknown("preset", condition, &known));
@@ -217,6 +237,7 @@ mod tests {
         };
         assert_eq!(separate("sep-l1-3", "paper"), "1-3");
         assert_eq!(separate("sep-emb-l1-6", "small"), "embeddings, 1-6");
+        assert_eq!(separate("same-language", "small"), "embeddings");
         assert_eq!(separate("sep-l1-3", "tiny"), "1-2");
         assert_eq!(separate("sep-emb-l1-6", "tiny"), "embeddings, 1-3");
         let error = preset("sep", "tiny").unwrap_err().to_string();

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use files::NewFolder;
 use serde::Serialize;
-use tempfile::TempDir;
 
 use crate::error::Error;
 
@@ -40,8 +40,7 @@ pub struct FileRecord {
 
 /// A folder on its way.
 pub(crate) struct Folder {
-    staging: TempDir,
-    target: PathBuf,
+    draft: NewFolder,
     records: Vec<FileRecord>,
 }
 
@@ -57,30 +56,13 @@ impl Folder {
     /// Prepares to fill `target`, which must not exist, be empty, or, with `force`, be a world.
     pub(crate) fn open(target: &Path, force: bool) -> Result<Self, Error> {
         refuse_occupied(target, force)?;
-        let target = std::path::absolute(target).map_err(Error::io("resolve", target))?;
-        let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
-            return Err(Error::Occupied {
-                path: target,
-                reason: "has no parent folder",
-                remedy: "name a folder below the root",
-            });
-        };
-        fs::create_dir_all(parent).map_err(Error::io("create the folder", parent))?;
-        let prefix = format!(".{}.", name.to_string_lossy());
-        let mut builder = tempfile::Builder::new();
-        open_to_others(&mut builder);
-        let staging = builder.prefix(&prefix).suffix(".partial").tempdir_in(parent);
-        let staging = staging.map_err(Error::io("create a folder in", parent))?;
-        Ok(Self { staging, target, records: Vec::new() })
+        Ok(Self { draft: NewFolder::instead_of(target)?, records: Vec::new() })
     }
 
     /// Starts a file.
     pub(crate) fn file(&self, record: FileRecord) -> Result<Sink, Error> {
-        let path = self.staging.path().join(&record.path);
-        let parent = path.parent().unwrap_or(self.staging.path());
-        fs::create_dir_all(parent).map_err(Error::io("create the folder", parent))?;
-        let file = File::create(&path).map_err(Error::io("create", &path))?;
-        let out = BufWriter::with_capacity(1 << 18, file);
+        let out = self.draft.create(&record.path)?;
+        let path = self.draft.path().join(&record.path);
         Ok(Sink { out, path, hash: blake3::Hasher::new(), record })
     }
 
@@ -92,8 +74,7 @@ impl Folder {
             let _ = sink.path.parent().map(fs::remove_dir);
             return Ok(());
         }
-        sink.out.flush().map_err(Error::io("write", &sink.path))?;
-        sink.out.get_ref().sync_all().map_err(Error::io("write", &sink.path))?;
+        files::close(sink.out, &sink.path)?;
         sink.record.blake3 = sink.hash.finalize().to_hex().to_string();
         self.records.push(sink.record);
         Ok(())
@@ -118,48 +99,7 @@ impl Folder {
 
     /// Puts the folder in its place; a world that stood there goes only once the new one stands.
     pub(crate) fn commit(self) -> Result<(), Error> {
-        let target = &self.target;
-        let parent = target.parent().unwrap_or(target);
-        let failed = Error::io("move the finished world to", target);
-        let old = if target.exists() {
-            let aside =
-                tempfile::Builder::new().prefix(".world.").suffix(".old").tempdir_in(parent);
-            let aside = aside.map_err(Error::io("create a folder in", parent))?;
-            let place = aside.path().join("old");
-            fs::rename(target, &place).map_err(Error::io("set aside", target))?;
-            Some((aside, place))
-        } else {
-            None
-        };
-        let staging = self.staging.keep();
-        sync_folders(&staging);
-        fs::rename(&staging, target).map_err(|error| {
-            // Best effort: the caller hears of the first failure.
-            let _ = fs::remove_dir_all(&staging);
-            if let Some((_, place)) = &old {
-                let _ = fs::rename(place, target);
-            }
-            failed(error)
-        })?;
-        sync(parent);
-        Ok(())
-    }
-}
-
-/// Makes the lists of names of a world's folder and of those in it last.
-fn sync_folders(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.path().is_dir() {
-            sync(&entry.path());
-        }
-    }
-    sync(folder);
-}
-
-/// Where a folder cannot be synced, a rename is still atomic.
-fn sync(folder: &Path) {
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
+        Ok(self.draft.finish()?)
     }
 }
 
@@ -197,13 +137,3 @@ fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
         (false, _) => occupied("is not empty and holds no world", "choose another folder"),
     }
 }
-
-/// Temporary folders are closed to others; a world is to be as open as the user's other folders.
-#[cfg(unix)]
-fn open_to_others(builder: &mut tempfile::Builder<'_, '_>) {
-    use std::os::unix::fs::PermissionsExt;
-    builder.permissions(fs::Permissions::from_mode(0o777));
-}
-
-#[cfg(not(unix))]
-fn open_to_others(_: &mut tempfile::Builder<'_, '_>) {}

@@ -1,0 +1,192 @@
+"""When does a shared space emerge, and what brings it forward?
+
+Pretrains at `tiny` scale on invented languages under many settings and seeds, several runs at a
+time, and prints means with 95 % intervals (Student's t over seeds). Every seed has a world of its
+own. Runs are ordered by seed, so that a run cut short by `--budget` still compares all settings;
+results are kept in `--out` and not computed twice.
+
+    python3 bench/emergence.py --isogloss target/release/isogloss --group conditions --seeds 5
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+# Two-sided 95 % points of Student's t by degrees of freedom.
+T95 = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+NONE = ("--preset", "no-anchors")
+
+
+def steps(number):
+    return ("--steps", str(number))
+
+
+def keys(*settings):
+    return tuple(flag for setting in settings for flag in ("--set", setting))
+
+
+def groups(updates):
+    """A group is a list of settings: a name, the world's flags, and the flags of pretraining."""
+    return {
+        # Paper 1's Table 1, where a tenth of the content words are written alike.
+        "conditions": [
+            (name, ("--anchors", "0.1"), ("--preset", name))
+            for name in [
+                "default", "default-anchors", "no-anchors", "extra-anchors", "sep-emb", "sep-emb-l1-3",
+                "sep-emb-l1-6", "sep-l1-3", "sep-l1-6",
+            ]
+        ],
+        # No word in common; order, morphology and script move away together.
+        "distance": [
+            (f"distance {d}", ("--distance", d, "--anchors", "0", "--cognates", "0"), NONE)
+            for d in ["0", "0.25", "0.5", "0.75", "1"]
+        ],
+        "domain": [
+            (f"domain shift {d}", ("--domain-shift", d), ("--preset", "default"))
+            for d in ["0", "0.3", "0.6", "1"]
+        ],
+        # One change at a time, with no word in common and the same number of tokens.
+        "factors": [
+            ("base", (), NONE),
+            ("joint vocabulary", (), ("--preset", "default")),
+            ("rows begin with sentences", (), NONE + keys("batch.aligned=true")),
+            ("rate 1.5e-3", (), NONE + keys("adam.rate=1.5e-3")),
+            ("rate 6e-3", (), NONE + keys("adam.rate=6e-3")),
+            ("warm-up 20", (), NONE + keys("adam.schedule.warmup=20")),
+            ("warm-up 400", (), NONE + keys("adam.schedule.warmup=400")),
+            ("half the batch", (), NONE + keys("batch.sequences=16") + steps(2 * updates)),
+            ("a quarter of the batch", (), NONE + keys("batch.sequences=8") + steps(4 * updates)),
+            ("twice the batch", (), NONE + keys("batch.sequences=64") + steps(updates // 2)),
+            ("rows of 16 tokens", (), NONE + keys("batch.length=16", "batch.sequences=64")),
+            ("first quarter: rows of 16", (), NONE + keys(f"stages=[{{steps={updates // 4},length=16,sequences=64}}]")),
+            ("first quarter: batches of a quarter", (),
+             NONE + keys(f"stages=[{{steps={updates},sequences=8}}]") + steps(updates + updates * 3 // 4)),
+            ("mask 15 %", (), NONE + keys("batch.mask.rate=0.15")),
+            ("mask 40 %", (), NONE + keys("batch.mask.rate=0.4")),
+            ("beta2 .95", (), NONE + keys("adam.beta2=0.95")),
+            ("beta2 .999", (), NONE + keys("adam.beta2=0.999")),
+            ("no weight decay", (), NONE + keys("adam.weight_decay=0.0")),
+            ("weights N(0, .05)", (), NONE + keys("encoder.init_std=0.05")),
+            ("weights N(0, .01)", (), NONE + keys("encoder.init_std=0.01")),
+            ("positions N(0, .02)", (), NONE + keys("encoder.start_positions=normal")),
+            ("norm after", (), NONE + keys("encoder.norm=post")),
+            ("500 merges", (), NONE + keys("vocabulary.merges=250")),
+            ("dropout .1", (), NONE + keys("encoder.dropout=0.1")),
+        ],
+    }
+
+
+def pretrain(arguments, folder, world, setting, seed):
+    name, world_flags, flags = setting
+    out = folder / f"{name.replace(' ', '_').replace('/', '-')}.{seed}"
+    summary = out.with_suffix(".json")
+    if summary.exists():
+        return json.loads(summary.read_text())
+    if time.time() > arguments.deadline:
+        return None
+    default = () if "--steps" in flags else steps(arguments.steps)
+    command = [arguments.isogloss, "pretrain", "--world", world, "--out", out, "--seed", str(seed),
+               "--threads", "1", "--evaluate-every", "100", "--checkpoint-every", "100000", "--json",
+               "--set", "patience=1000", *flags, *default]
+    begun = time.time()
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{name}, seed {seed}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return None
+    result = json.loads(done.stdout)
+    result["wall"] = time.time() - begun
+    result["curve"] = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()
+                       if '"evaluation"' in line]
+    summary.write_text(json.dumps(result))
+    subprocess.run(["rm", "-r", out])
+    return result
+
+
+def world_for(arguments, folder, flags, seed):
+    path = folder / ("world" + "".join(flags).replace("-", "_") + f".{seed}")
+    if not path.exists():
+        command = [arguments.isogloss, "world", "generate", "--out", path, "--seed", str(seed), *flags]
+        subprocess.run(command, check=True, capture_output=True)
+    return path
+
+
+def interval(values):
+    values = [value for value in values if value is not None]
+    if not values:
+        return "–"
+    mean = statistics.mean(values)
+    if len(values) < 2:
+        return f"{mean:.3g}"
+    half = T95.get(len(values) - 1, 1.96) * statistics.stdev(values) / math.sqrt(len(values))
+    return f"{mean:.3g} ± {half:.2g}"
+
+
+def millions(results, key):
+    moments = [r[key][0] if isinstance(r[key], list) else r[key] for r in results]
+    reached = [m["tokens"] / 1e6 for m in moments if m]
+    note = "" if len(reached) == len(moments) else f" ({len(reached)} of {len(moments)})"
+    return interval(reached) + note
+
+
+def table(group, results):
+    print(f"\n{group}\n")
+    print("| setting | seeds | left plateau, M tokens | found unaligned, M tokens | found raw | found shifted | perplexity |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name, found in results.items():
+        if not found:
+            continue
+        best = lambda kind: interval([max(r["retrieval"][0][kind]) for r in found])
+        perplexity = interval([statistics.mean(r["perplexity"].values()) for r in found])
+        print(f"| {name} | {len(found)} | {millions(found, 'left_plateau')} | {millions(found, 'emerged')}"
+              f" | {best('raw')} | {best('shifted')} | {perplexity} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--isogloss", default="target/release/isogloss")
+    parser.add_argument("--group", action="append", choices=groups(4), required=True)
+    parser.add_argument("--steps", type=int, default=2000, help="updates of 2,048 tokens")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--budget", type=float, default=1e9, help="seconds after which nothing new begins")
+    parser.add_argument("--out", type=Path, default=Path("emergence"))
+    arguments = parser.parse_args()
+    arguments.isogloss = Path(arguments.isogloss).resolve()
+    arguments.deadline = time.time() + arguments.budget
+    settings = groups(arguments.steps)
+    jobs, results = [], {}
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        worlds = {}
+        for group in arguments.group:
+            (arguments.out / group).mkdir(parents=True, exist_ok=True)
+            for _, flags, _ in settings[group]:
+                for seed in range(1, arguments.seeds + 1):
+                    if (flags, seed) not in worlds:
+                        worlds[flags, seed] = pool.submit(world_for, arguments, arguments.out, flags, seed)
+        for seed in range(1, arguments.seeds + 1):
+            for group in arguments.group:
+                for setting in settings[group]:
+                    world = worlds[setting[1], seed].result()
+                    job = pool.submit(pretrain, arguments, arguments.out / group, world, setting, seed)
+                    jobs.append((group, setting[0], job))
+        for group, name, job in jobs:
+            found = results.setdefault(group, {}).setdefault(name, [])
+            if job.result():
+                found.append(job.result())
+    for group, found in results.items():
+        table(group, found)
+    walls = [r["wall"] for found in results.values() for runs in found.values() for r in runs]
+    if walls:
+        print(f"\n{len(walls)} runs, {statistics.mean(walls):.0f} s each on one thread")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,326 @@
+//! Files and folders that appear whole or not at all.
+//!
+//! Whatever is made here is made under another name, put safely on the disk, and only then given
+//! its own: a kill, a full disk or a lost machine leaves what stood there before.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// Why something could not be put in its place.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{path}: cannot {doing} (check the path, its permissions and the room on the disk)")]
+    Io {
+        /// What was attempted.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's own words, which whoever prints the chain of causes adds.
+        source: io::Error,
+    },
+    /// Something stands there already.
+    #[error("{path}: {reason}; {remedy}")]
+    Occupied {
+        /// The file or folder.
+        path: PathBuf,
+        /// What stands there.
+        reason: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// Another process holds the folder.
+    #[error("another process is working in {0}; wait for it, or name another folder")]
+    Busy(PathBuf),
+}
+
+/// Results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Lets an operation on the file system end in `.at(path, "read")?`.
+pub trait At<T> {
+    /// Names the file and what was attempted with it.
+    fn at(self, path: &Path, doing: &'static str) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path, doing: &'static str) -> Result<T> {
+        self.map_err(|source| Error::Io { doing, path: path.to_owned(), source })
+    }
+}
+
+/// Lets `write` make a file beside `path`, and puts it in its place once it is safely on the disk.
+pub fn in_place_of(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+    let partial = path.with_added_extension("partial");
+    let replace = || {
+        write(&partial)?;
+        File::open(&partial)?.sync_all()?;
+        fs::rename(&partial, path)
+    };
+    replace().at(path, "write").inspect_err(|_| {
+        // What was written so far is of no use; that it cannot be removed either is no news.
+        let _ = fs::remove_file(&partial);
+    })?;
+    sync_folder(parent_of(path));
+    Ok(())
+}
+
+/// Writes a file through a buffer; it appears when `fill` has come back.
+pub fn write_with(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<()> {
+    in_place_of(path, |partial| {
+        let mut writer = BufWriter::with_capacity(1 << 18, File::create(partial)?);
+        fill(&mut writer)?;
+        writer.flush()
+    })
+}
+
+/// Writes a file of these bytes.
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+    in_place_of(path, |partial| fs::write(partial, bytes))
+}
+
+/// A folder in the making. Dropped before [`finish`](Self::finish), it leaves nothing behind.
+pub struct NewFolder {
+    draft: TempDir,
+    path: PathBuf,
+    replaces: bool,
+}
+
+impl NewFolder {
+    /// Starts a folder that will stand at `path`, which must not exist yet or be empty.
+    pub fn new(path: &Path) -> Result<Self> {
+        refuse_occupied(path)?;
+        Ok(Self { replaces: false, ..Self::instead_of(path)? })
+    }
+
+    /// Starts a folder that will stand at `path`, in the place of whatever stands there.
+    pub fn instead_of(path: &Path) -> Result<Self> {
+        let parent = parent_of(path);
+        fs::create_dir_all(parent).at(parent, "make the folder")?;
+        let draft = draft_in(parent)?;
+        Ok(Self { draft, path: path.to_owned(), replaces: true })
+    }
+
+    /// Where the folder stands for now.
+    pub fn path(&self) -> &Path {
+        self.draft.path()
+    }
+
+    /// Opens a file of the folder for writing, and the folders that it lies in; close it by
+    /// [`close`].
+    pub fn create(&self, name: &str) -> Result<BufWriter<File>> {
+        let path = self.path().join(name);
+        let parent = parent_of(&path);
+        fs::create_dir_all(parent).at(parent, "make the folder")?;
+        let file = File::create(&path).at(&path, "make")?;
+        Ok(BufWriter::with_capacity(1 << 18, file))
+    }
+
+    /// Writes a whole file of the folder.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let mut writer = self.create(name)?;
+        writer.write_all(bytes).at(Path::new(name), "write")?;
+        close(writer, Path::new(name))
+    }
+
+    /// Gives the folder its name. What stood there goes only once the new one stands.
+    pub fn finish(self) -> Result<()> {
+        let Self { draft, path, replaces } = self;
+        let parent = parent_of(&path);
+        sync_folders(draft.path());
+        let old = if replaces && path.exists() {
+            let aside = draft_in(parent)?;
+            let place = aside.path().join("old");
+            fs::rename(&path, &place).at(&path, "set aside")?;
+            Some((aside, place))
+        } else {
+            None
+        };
+        fs::rename(draft.path(), &path)
+            .at(&path, "give the finished folder the name")
+            .inspect_err(|_| {
+                // Best effort: the caller hears of the first failure.
+                if let Some((_, place)) = &old {
+                    let _ = fs::rename(place, &path);
+                }
+            })?;
+        // Nothing is left under the draft's name for the guard to remove.
+        let _ = draft.keep();
+        sync_folder(parent);
+        Ok(())
+    }
+}
+
+/// Flushes and syncs a file, so that a rename after it never uncovers half of it.
+pub fn close(writer: BufWriter<File>, path: &Path) -> Result<()> {
+    let file = writer.into_inner().map_err(|error| error.into_error()).at(path, "write")?;
+    file.sync_all().at(path, "sync")
+}
+
+/// Refuses, before any work is done, a place where a new folder could not be made afterwards.
+/// Leaves nothing behind.
+pub fn check_new_folder(path: &Path) -> Result<()> {
+    refuse_occupied(path)?;
+    let mut place = parent_of(path);
+    while !place.exists() {
+        place = parent_of(place);
+    }
+    draft_in(place).map(drop)
+}
+
+/// Refuses, before any work is done, a place where a file could not be written afterwards. Leaves
+/// nothing behind.
+pub fn check_new_file(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return occupied(path, "is a folder", "name a file");
+    }
+    let parent = parent_of(path);
+    tempfile::tempfile_in(parent).at(parent, "make a file in").map(drop)
+}
+
+/// Keeps other processes out of a folder for as long as the file is held.
+pub fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    let file = File::create(&path).at(&path, "make")?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Busy(folder.to_owned())),
+        Err(TryLockError::Error(source)) => Err(source).at(&path, "lock"),
+    }
+}
+
+fn occupied<T>(path: &Path, reason: &'static str, remedy: &'static str) -> Result<T> {
+    Err(Error::Occupied { path: path.to_owned(), reason, remedy })
+}
+
+fn refuse_occupied(path: &Path) -> Result<()> {
+    if path.exists() && !path.is_dir() {
+        return occupied(path, "is a file", "name a folder");
+    }
+    if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        let remedy = "name another folder, or remove this one";
+        return occupied(path, "exists and is not empty", remedy);
+    }
+    Ok(())
+}
+
+fn draft_in(parent: &Path) -> Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".unfinished-");
+    #[cfg(unix)]
+    {
+        // A draft is private by default, and would stay so under its final name.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o777));
+    }
+    builder.tempdir_in(parent).at(parent, "make a folder in")
+}
+
+/// The folder that a path lies in; a bare name lies in the current one.
+fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes the lists of names of a folder and of those in it last.
+fn sync_folders(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            sync_folders(&entry.path());
+        }
+    }
+    sync_folder(folder);
+}
+
+/// Makes a folder's list of names last. Where a folder cannot be synced, a rename is still atomic.
+fn sync_folder(path: &Path) {
+    if let Ok(folder) = File::open(path) {
+        let _ = folder.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_lies_in_the_current_folder() {
+        assert_eq!(parent_of(Path::new("joint")), Path::new("."));
+        assert_eq!(parent_of(Path::new("a/joint")), Path::new("a"));
+        assert_eq!(parent_of(Path::new("/joint")), Path::new("/"));
+    }
+
+    #[test]
+    fn a_place_is_checked_without_a_trace() {
+        let place = tempfile::tempdir().unwrap();
+        check_new_folder(&place.path().join("deep/folder")).unwrap();
+        check_new_file(&place.path().join("file")).unwrap();
+        assert_eq!(place.path().read_dir().unwrap().count(), 0);
+        fs::write(place.path().join("file"), "").unwrap();
+        for path in ["file", "file/folder", "."] {
+            check_new_folder(&place.path().join(path)).unwrap_err();
+        }
+        check_new_file(&place.path().join("none/file")).unwrap_err();
+        check_new_file(place.path()).unwrap_err();
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("file");
+        write(&path, "before").unwrap();
+        let full = || io::Error::other("no room");
+        let failed = write_with(&path, |writer| {
+            writer.write_all(b"half")?;
+            Err(full())
+        });
+        assert!(failed.unwrap_err().to_string().contains("cannot write"));
+        assert_eq!(fs::read(&path).unwrap(), b"before");
+        assert_eq!(place.path().read_dir().unwrap().count(), 1);
+        write_with(&path, |writer| writer.write_all(b"after")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"after");
+    }
+
+    #[test]
+    fn a_folder_appears_whole_or_not_at_all() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("deep/folder");
+        let folder = NewFolder::new(&path).unwrap();
+        folder.write("a.txt", b"text").unwrap();
+        drop(folder);
+        assert!(!path.exists());
+        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 0);
+
+        let folder = NewFolder::new(&path).unwrap();
+        folder.write("inner/a.txt", b"text").unwrap();
+        folder.finish().unwrap();
+        assert_eq!(fs::read(path.join("inner/a.txt")).unwrap(), b"text");
+        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 1);
+        let error = NewFolder::new(&path).map(drop).unwrap_err().to_string();
+        assert!(error.contains("not empty"), "{error}");
+
+        let folder = NewFolder::instead_of(&path).unwrap();
+        folder.write("b.txt", b"other").unwrap();
+        folder.finish().unwrap();
+        assert!(!path.join("inner").exists());
+        assert_eq!(fs::read(path.join("b.txt")).unwrap(), b"other");
+        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 1);
+    }
+
+    #[test]
+    fn one_process_at_a_time() {
+        let place = tempfile::tempdir().unwrap();
+        let held = lock(place.path()).unwrap();
+        assert!(matches!(lock(place.path()), Err(Error::Busy(_))));
+        drop(held);
+        lock(place.path()).unwrap();
+    }
+}
