@@ -158,18 +158,24 @@ pub trait Kernels: Send + Sync {
     /// `dw = xᵀ · dy`.
     fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>);
 
+    /// How many numbers for each query the way forward of attention notes for the way back.
+    fn attention_notes(&self, shape: &AttentionShape) -> usize {
+        shape.heads
+    }
+
     /// Attention of `q` (queries x dim) over `kv` (keys x 2·dim: keys, then values), every
-    /// sequence on its own; `lse` (queries x heads) keeps the logarithm of each softmax's sum.
+    /// sequence on its own; `notes` keeps the logarithm of each softmax's sum, and whatever else the
+    /// device would not compute twice.
     fn attention(
         &self,
         q: &Tensor,
         kv: &Tensor,
         shape: &AttentionShape,
         y: &mut Tensor,
-        lse: &mut Tensor,
+        notes: &mut Tensor,
     );
 
-    /// The gradients of [`Kernels::attention`], which recomputes the weights from `lse`.
+    /// The gradients of [`Kernels::attention`], which recomputes the weights from `notes`.
     #[allow(clippy::too_many_arguments, reason = "what went in, what came out, what comes back")]
     fn attention_grad(
         &self,
@@ -177,7 +183,7 @@ pub trait Kernels: Send + Sync {
         kv: &Tensor,
         shape: &AttentionShape,
         y: &Tensor,
-        lse: &Tensor,
+        notes: &Tensor,
         dy: &Tensor,
         dq: &mut Tensor,
         dkv: &mut Tensor,

@@ -6,10 +6,13 @@ use super::{Cuda, Drops, Program, at, launch, to};
 use crate::kernels::AttentionShape;
 use crate::value::Tensor;
 
-/// Rows of a tile, as the kernels have it.
+/// Keys that a block of queries meets at a time, as the kernels have it.
 const TILE: usize = 64;
-/// Keys of a block on the way back, as the kernels have it.
+/// Keys of a block on the way back, as the kernels have it; also those that one counter of dropout
+/// decides upon.
 const KEYS: usize = 128;
+/// What meets a block on the way back, as the kernels have it.
+const SLICE: usize = 32;
 /// Widths of heads that programs are compiled for; a head takes the next larger.
 const HEADS: [usize; 5] = [16, 32, 64, 96, 128];
 
@@ -18,7 +21,7 @@ pub(super) struct Saved<'a> {
     pub(super) q: &'a Tensor,
     pub(super) kv: &'a Tensor,
     pub(super) y: &'a Tensor,
-    pub(super) lse: &'a Tensor,
+    pub(super) notes: &'a Tensor,
 }
 
 /// As the kernels have it.
@@ -30,6 +33,7 @@ struct Shape {
     heads: i32,
     dim: i32,
     width: i32,
+    groups: i32,
     scale: f32,
     drop: Drops,
 }
@@ -43,6 +47,7 @@ impl Shape {
             heads: shape.heads as i32,
             dim: dim as i32,
             width: width as i32,
+            groups: groups(shape) as i32,
             scale: 1.0 / (width as f32).sqrt(),
             drop: Drops::from(shape.dropout),
         }
@@ -57,6 +62,27 @@ fn head(shape: &AttentionShape, dim: usize) -> usize {
     })
 }
 
+/// Groups of keys that dropout is noted for; none without dropout.
+fn groups(shape: &AttentionShape) -> usize {
+    if shape.dropout.threshold() == 0 { 0 } else { shape.keys.longest().div_ceil(KEYS) }
+}
+
+/// Numbers noted for each query: for each head, which weights are kept (16 bytes for each group) and
+/// the logarithm of the softmax's sum.
+pub(super) fn notes(shape: &AttentionShape) -> usize {
+    shape.heads * (4 * groups(shape) + 1)
+}
+
+/// Where in the notes the logarithms begin: after what is kept of all queries.
+fn logarithms(shape: &AttentionShape) -> u64 {
+    (shape.queries.rows() * shape.heads * groups(shape) * 16) as u64
+}
+
+/// Rows of a warp, as the kernels have it.
+fn rows(head: usize) -> usize {
+    if head > 64 { 16 } else { 32 }
+}
+
 /// Bytes of shared memory for so many rows.
 fn shared(head: usize, rows: usize) -> usize {
     rows * (head + 8) * 2
@@ -68,13 +94,16 @@ pub(super) fn forward(
     kv: &Tensor,
     shape: &AttentionShape,
     y: &mut Tensor,
-    lse: &mut Tensor,
+    notes: &mut Tensor,
 ) {
     let head = head(shape, q.cols());
-    let grid = [shape.queries.longest().div_ceil(TILE), shape.heads, shape.queries.count()];
+    let queries = 4 * rows(head);
+    let grid = [shape.queries.longest().div_ceil(queries), shape.heads, shape.queries.count()];
+    let (sizes, notes) = (Shape::of(cuda, shape, q.cols()), to(notes));
+    let shared = shared(head, queries + 4 * TILE);
     launch!(
-        cuda, Program::Attention { head }, "attention", grid, [128, 1, 1], shared(head, 5 * TILE);
-        at(q), at(kv), Shape::of(cuda, shape, q.cols()), to(y), to(lse),
+        cuda, Program::Attention { head }, "attention", grid, [128, 1, 1], shared;
+        at(q), at(kv), sizes, to(y), notes + logarithms(shape), notes,
     );
 }
 
@@ -86,20 +115,22 @@ pub(super) fn backward(
     dq: &mut Tensor,
     dkv: &mut Tensor,
 ) {
-    let Saved { q, kv, y, lse } = *saved;
+    let Saved { q, kv, y, notes } = *saved;
     let head = head(shape, q.cols());
     let program = Program::Attention { head };
     let sizes = Shape::of(cuda, shape, q.cols());
-    let delta = cuda.scratch(lse.len() * 4);
-    let grid = [shape.queries.longest().div_ceil(TILE), shape.heads, shape.queries.count()];
+    let lse = at(notes) + logarithms(shape);
+    let delta = cuda.scratch(q.rows() * shape.heads * 4);
+    let queries = 4 * rows(head);
+    let grid = [shape.queries.longest().div_ceil(queries), shape.heads, shape.queries.count()];
     launch!(
-        cuda, program, "attention_queries", grid, [128, 1, 1], shared(head, 6 * TILE);
-        at(q), at(kv), sizes, at(y), at(lse), at(dy), to(dq), delta.pointer,
+        cuda, program, "attention_queries", grid, [128, 1, 1], shared(head, 2 * queries + 4 * SLICE);
+        at(q), at(kv), sizes, at(y), lse, at(notes), at(dy), to(dq), delta.pointer,
     );
-    let queries = if head > 64 { 32 } else { 64 };
+    let threads = (KEYS / rows(head) * 32) as u32;
     let grid = [shape.keys.longest().div_ceil(KEYS), shape.heads, shape.keys.count()];
     launch!(
-        cuda, program, "attention_keys", grid, [256, 1, 1], shared(head, 2 * KEYS + 4 * queries);
-        at(q), at(kv), sizes, at(lse), at(dy), delta.pointer, to(dkv),
+        cuda, program, "attention_keys", grid, [threads, 1, 1], shared(head, 2 * KEYS + 4 * SLICE);
+        at(q), at(kv), sizes, lse, at(notes), at(dy), delta.pointer, to(dkv),
     );
 }

@@ -26,7 +26,7 @@ struct Rounded {
 
 impl Block {
     pub(super) fn new(context: &Arc<Context>, len: usize, precision: Precision) -> Self {
-        let bytes = len * bytes_of(precision);
+        let bytes = len * precision.bytes();
         let memory = context.take(bytes);
         if cfg!(debug_assertions) {
             // Bytes of ones are no number: a kernel that reads before it writes shows itself.
@@ -81,7 +81,7 @@ impl Block {
     pub(super) fn rounded(&self, round: impl FnOnce(CUdeviceptr)) -> CUdeviceptr {
         let mut rounded = lock(&self.rounded);
         let rounded = rounded.get_or_insert_with(|| {
-            let bytes = self.len * bytes_of(Precision::Working);
+            let bytes = self.len * Precision::Working.bytes();
             Rounded { memory: self.memory.context.take(bytes), fresh: false }
         });
         if !rounded.fresh {
@@ -101,10 +101,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn bytes_of(precision: Precision) -> usize {
-    match precision {
-        Precision::Full => 4,
-        Precision::Working => 2,
+impl Precision {
+    /// What a number takes up on a GPU.
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Self::Full => 4,
+            Self::Working => 2,
+        }
     }
 }
 

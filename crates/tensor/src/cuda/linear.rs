@@ -1,6 +1,6 @@
 //! Affine maps: a product, and what follows it.
 
-use super::{Cuda, Product, Program, Side, THREADS, at, block, lanes, launch, to};
+use super::{Cuda, Memory, Product, Program, STRIPS, Side, THREADS, at, block, lanes, launch, to};
 use crate::kernels::{Grad, Precision};
 use crate::value::Tensor;
 
@@ -54,33 +54,64 @@ pub(super) fn bias_grad(
         return;
     }
     let (rows, cols) = dy.shape();
-    column_sums(cuda, to(dy), slope.map_or(0, at), [rows, cols, cols], db);
+    if rows == 0 {
+        return db.into_iter().for_each(|db| super::rows::clear(cuda, db));
+    }
+    let Some(before) = slope else {
+        return column_sums(cuda, to(dy), [rows, cols, cols], db);
+    };
+    let cut = Cut::of(cuda, rows, cols, cols);
+    let (out, accumulate) = sink(db);
+    let name = if cut.lanes == 8 { "gelu_backward_8" } else { "gelu_backward_1" };
+    launch!(
+        cuda, Program::Sums, name, cut.grid, [THREADS, 1, 1], 0;
+        to(dy), at(before), rows as i32, cols as i32, cut.height, cut.partial.pointer,
+        cuda.arrived.pointer, out, accumulate,
+    );
 }
 
-/// Sums up the columns of `size[0]` rows of `size[1]` columns that lie `size[2]` apart; `slope` is
-/// what GELU was taken of, or 0.
-pub(super) fn column_sums(
-    cuda: &Cuda,
-    dy: u64,
-    slope: u64,
-    size: [usize; 3],
-    db: Option<Grad<'_>>,
-) {
+/// Sums up the columns of `size[0]` rows of `size[1]` columns that lie `size[2]` apart.
+pub(super) fn column_sums(cuda: &Cuda, dy: u64, size: [usize; 3], db: Option<Grad<'_>>) {
     let [rows, cols, pitch] = size;
-    // Rows that lie whole multiples of eight apart are read eight columns at a time, to the end of
-    // the pitch.
-    let lanes = lanes(pitch);
-    let across = cols.div_ceil(32 * lanes);
-    let blocks = (8 * cuda.context.processors as usize).div_ceil(across.max(1));
-    let height = rows.div_ceil(blocks).max(8).next_multiple_of(8);
-    let down = rows.div_ceil(height);
-    let partial = cuda.scratch(down * cols * 4);
-    let name = if lanes == 8 { "column_sums_8" } else { "column_sums_1" };
+    let cut = Cut::of(cuda, rows, cols, pitch);
+    let (out, accumulate) = sink(db);
+    let name = if cut.lanes == 8 { "column_sums_8" } else { "column_sums_1" };
     launch!(
-        cuda, Program::Sums, name, [across, down, 1], [THREADS, 1, 1], 0;
-        dy, slope, rows as i32, cols as i32, pitch as i32, height as i32, partial.pointer,
+        cuda, Program::Sums, name, cut.grid, [THREADS, 1, 1], 0;
+        dy, rows as i32, cols as i32, pitch as i32, cut.height, cut.partial.pointer,
+        cuda.arrived.pointer, out, accumulate,
     );
-    sum_partials(cuda, partial.pointer, down, cols, cols, [db, None]);
+}
+
+/// How a matrix is cut to sum up its columns.
+struct Cut {
+    /// Columns that a lane takes at once: to the end of the pitch, where that is a multiple of eight.
+    lanes: usize,
+    grid: [usize; 3],
+    /// Rows of a block.
+    height: i32,
+    /// What each block finds.
+    partial: Memory,
+}
+
+impl Cut {
+    fn of(cuda: &Cuda, rows: usize, cols: usize, pitch: usize) -> Self {
+        /// More blocks below one another would make the last one's sum long.
+        const MOST_DOWN: usize = 96;
+        let lanes = lanes(pitch);
+        let across = cols.div_ceil(32 * lanes);
+        assert!(across <= STRIPS, "a matrix of at most {} columns", 32 * STRIPS);
+        let blocks = (4 * cuda.context.processors as usize).div_ceil(across).min(MOST_DOWN);
+        let height = rows.div_ceil(blocks).next_multiple_of(8);
+        let down = rows.div_ceil(height);
+        let partial = cuda.scratch(down * cols * 4);
+        Self { lanes, grid: [across, down, 1], height: height as i32, partial }
+    }
+}
+
+/// Where a sum goes, and whether it is added to what is there.
+fn sink(grad: Option<Grad<'_>>) -> (u64, i32) {
+    grad.map_or((0, 0), |Grad { tensor, accumulate }| (to(tensor), i32::from(accumulate)))
 }
 
 /// Adds up `count` rows of sums that lie `stride` apart; each row holds two lists of `cols`.
@@ -93,10 +124,7 @@ pub(super) fn sum_partials(
     sinks: [Option<Grad<'_>>; 2],
 ) {
     let lists = if sinks[1].is_some() { 2 } else { 1 };
-    let [(first, add_first), (second, add_second)] = sinks.map(|sink| match sink {
-        Some(Grad { tensor, accumulate }) => (to(tensor), i32::from(accumulate)),
-        None => (0, 0),
-    });
+    let [(first, add_first), (second, add_second)] = sinks.map(sink);
     launch!(
         cuda, Program::Sums, "sum_partials", [cols.div_ceil(32), lists, 1], [32, 8, 1], 0;
         partial, count as i32, stride as i32, cols as i32, first, add_first, second, add_second,

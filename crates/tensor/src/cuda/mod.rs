@@ -43,6 +43,9 @@ const THREADS: u32 = 256;
 /// Rows of a block where each warp has one.
 const ROWS: usize = THREADS as usize / 32;
 
+/// Strips of columns that sums are taken in at most.
+const STRIPS: usize = 1 << 16;
+
 /// Runs a kernel: what it needs to run on, its program, its name; blocks, threads and bytes of
 /// shared memory; its arguments, whose types are those of its parameters.
 macro_rules! launch {
@@ -70,6 +73,8 @@ pub(crate) struct Cuda {
     code: Code,
     products: Products,
     adam: adam::Pieces,
+    /// For every strip of columns, how many blocks have summed up theirs: 0 between kernels.
+    arrived: Memory,
 }
 
 /// Dropout as the kernels have it.
@@ -103,7 +108,10 @@ impl Cuda {
         libraries::find()?;
         let context = Context::open()?;
         let products = Products::new(&context)?;
-        Ok(Self { context, code: Code::default(), products, adam: adam::Pieces::default() })
+        let arrived = context.take(4 * STRIPS);
+        context.set_bytes(arrived.pointer, 0, 4 * STRIPS);
+        let (code, adam) = (Code::default(), adam::Pieces::default());
+        Ok(Self { context, code, products, adam, arrived })
     }
 
     /// Memory for the time of one operation.
@@ -225,15 +233,19 @@ impl Kernels for Cuda {
         linear::weight_grad(self, x, dy, dw);
     }
 
+    fn attention_notes(&self, shape: &AttentionShape) -> usize {
+        attention::notes(shape)
+    }
+
     fn attention(
         &self,
         q: &Tensor,
         kv: &Tensor,
         shape: &AttentionShape,
         y: &mut Tensor,
-        lse: &mut Tensor,
+        notes: &mut Tensor,
     ) {
-        attention::forward(self, q, kv, shape, y, lse);
+        attention::forward(self, q, kv, shape, y, notes);
     }
 
     fn attention_grad(
@@ -242,12 +254,12 @@ impl Kernels for Cuda {
         kv: &Tensor,
         shape: &AttentionShape,
         y: &Tensor,
-        lse: &Tensor,
+        notes: &Tensor,
         dy: &Tensor,
         dq: &mut Tensor,
         dkv: &mut Tensor,
     ) {
-        let saved = attention::Saved { q, kv, y, lse };
+        let saved = attention::Saved { q, kv, y, notes };
         attention::backward(self, &saved, shape, dy, dq, dkv);
     }
 

@@ -11,6 +11,10 @@ const TABLES: usize = 4;
 
 pub(super) fn fill(cuda: &Cuda, y: &mut Tensor, value: f32) {
     let count = y.len();
+    if value == 0.0 {
+        let bytes = count * block(y).precision.bytes();
+        return cuda.context.set_bytes(to(y), 0, bytes);
+    }
     let name = match block(y).precision {
         Precision::Full => "fill_full",
         Precision::Working => "fill_working",

@@ -131,7 +131,7 @@ impl Chunk<'_> {
         if let Some(Grad { tensor, accumulate }) = &mut grads.bias {
             let sink = Grad { tensor, accumulate: *accumulate || later };
             let size = [count, vocabulary, self.scores.pitch];
-            column_sums(self.cuda, self.scores.pointer, 0, size, Some(sink));
+            column_sums(self.cuda, self.scores.pointer, size, Some(sink));
         }
     }
 }

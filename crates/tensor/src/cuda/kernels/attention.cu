@@ -1,22 +1,26 @@
 // Attention within each sequence, for heads of at most HEAD columns (a multiple of 16).
 //
 // Scores never reach memory: a block of queries meets the keys a tile at a time, and the softmax is
-// corrected as higher scores appear. The way back computes the weights again from the logarithm of
+// corrected as higher scores appear. Only which weights dropout keeps is noted, a bit each. The way back computes the weights again from the logarithm of
 // each row's sum, once for the gradient of the queries and once for that of keys and values, so that
 // no sum depends on the order in which blocks finish.
 //
 // Products are m16n8k16 of the tensor cores. Of a 16 x 8 result, lane l has columns 2 * (l % 4) and
-// the next, in rows l / 4 and l / 4 + 8.
+// the next, in rows l / 4 and l / 4 + 8. A warp has TALL such results below one another, so that what
+// it reads of the other factor serves them all: shared memory is what limits these kernels.
 
 static constexpr int STRIDE = HEAD + 8; // of a row in shared memory: eight rows then touch all banks
-static constexpr int TILE = 64;         // rows of a tile
-static constexpr int QUERIES = HEAD > 64 ? 32 : 64; // queries that keys meet at a time on the way back
-static constexpr int KEYS = 128;        // keys of a block on the way back: one counter's eight planes
+static constexpr int TALL = HEAD > 64 ? 1 : 2; // heights of 16 rows that a warp has
+static constexpr int ROWS = 16 * TALL;         // rows of a warp
+static constexpr int QUERIES = 4 * ROWS;       // queries of a block of four warps
+static constexpr int KEYS = 128;               // keys of a block on the way back: one counter's eight planes
+static constexpr int TILE = 64;                // keys that a block of queries meets at a time
+static constexpr int SLICE = 32;               // keys, or queries, that meet a block on the way back
 static constexpr float LOG2E = 1.4426950408889634f;
 
 struct Shape {
     const u32 *queries, *keys; // where each sequence begins
-    int heads, dim, width;
+    int heads, dim, width, groups; // groups: of 128 keys, in the longest sequence
     float scale;
     Dropout drop;
 };
@@ -66,38 +70,94 @@ INLINE void multiply(float *sum, const u32 *a, u32 b0, u32 b1) {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// sum = the warp's 16 rows of `a` times the COLS rows of `b`, turned.
-template <int COLS> INLINE void across(float (*sum)[4], const bf16 *a, const bf16 *b) {
+// The warp's rows of `a`, ready for products.
+struct Ready {
+    u32 part[HEAD / 16][TALL][4];
+};
+INLINE void ready(Ready &to, const bf16 *a) {
     int lane = threadIdx.x % 32;
 #pragma unroll
-    for (int n = 0; n < COLS / 8; n++) sum[n][0] = sum[n][1] = sum[n][2] = sum[n][3] = 0.0f;
+    for (int k = 0; k < HEAD / 16; k++) {
 #pragma unroll
-    for (int k = 0; k < HEAD; k += 16) {
-        u32 rows[4];
-        matrices(rows, a + lane % 16 * STRIDE + k + lane / 16 * 8);
+        for (int m = 0; m < TALL; m++)
+            matrices(to.part[k][m], a + (m * 16 + lane % 16) * STRIDE + k * 16 + lane / 16 * 8);
+    }
+}
+
+// sum = the rows times the COLS rows of `b`, turned.
+template <int COLS> INLINE void across(float (*sum)[COLS / 8][4], const Ready &rows, const bf16 *b) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int m = 0; m < TALL; m++) {
+#pragma unroll
+        for (int n = 0; n < COLS / 8; n++) sum[m][n][0] = sum[m][n][1] = sum[m][n][2] = sum[m][n][3] = 0.0f;
+    }
+#pragma unroll
+    for (int k = 0; k < HEAD / 16; k++) {
 #pragma unroll
         for (int n = 0; n < COLS / 16; n++) {
             u32 cols[4];
-            matrices(cols, b + (n * 16 + lane % 8 + lane / 16 * 8) * STRIDE + k + lane / 8 % 2 * 8);
-            multiply(sum[2 * n], rows, cols[0], cols[1]);
-            multiply(sum[2 * n + 1], rows, cols[2], cols[3]);
+            matrices(cols, b + (n * 16 + lane % 8 + lane / 16 * 8) * STRIDE + k * 16 + lane / 8 % 2 * 8);
+#pragma unroll
+            for (int m = 0; m < TALL; m++) {
+                multiply(sum[m][2 * n], rows.part[k][m], cols[0], cols[1]);
+                multiply(sum[m][2 * n + 1], rows.part[k][m], cols[2], cols[3]);
+            }
         }
     }
 }
 
-// sum += weights (16 x ROWS, as `across` leaves them) times the ROWS rows of `b`.
-template <int ROWS> INLINE void along(float (*sum)[4], float (*weights)[4], const bf16 *b) {
+// The same, with the rows read from shared memory as they are needed: registers are few.
+template <int COLS> INLINE void across(float (*sum)[COLS / 8][4], const bf16 *a, const bf16 *b) {
     int lane = threadIdx.x % 32;
 #pragma unroll
-    for (int k = 0; k < ROWS / 16; k++) {
-        float *left = weights[2 * k], *right = weights[2 * k + 1];
-        u32 rows[4] = {pack(left[0], left[1]), pack(left[2], left[3]), pack(right[0], right[1]), pack(right[2], right[3])};
+    for (int m = 0; m < TALL; m++) {
+#pragma unroll
+        for (int n = 0; n < COLS / 8; n++) sum[m][n][0] = sum[m][n][1] = sum[m][n][2] = sum[m][n][3] = 0.0f;
+    }
+#pragma unroll
+    for (int k = 0; k < HEAD / 16; k++) {
+        u32 rows[TALL][4];
+#pragma unroll
+        for (int m = 0; m < TALL; m++)
+            matrices(rows[m], a + (m * 16 + lane % 16) * STRIDE + k * 16 + lane / 16 * 8);
+#pragma unroll
+        for (int n = 0; n < COLS / 16; n++) {
+            u32 cols[4];
+            matrices(cols, b + (n * 16 + lane % 8 + lane / 16 * 8) * STRIDE + k * 16 + lane / 8 % 2 * 8);
+#pragma unroll
+            for (int m = 0; m < TALL; m++) {
+                multiply(sum[m][2 * n], rows[m], cols[0], cols[1]);
+                multiply(sum[m][2 * n + 1], rows[m], cols[2], cols[3]);
+            }
+        }
+    }
+}
+
+// sum += weights (ROWS x DEPTH, as `across` leaves them) times the DEPTH rows of `b`.
+template <int DEPTH>
+INLINE void along(float (*sum)[HEAD / 8][4], float (*weights)[DEPTH / 8][4], const bf16 *b) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int k = 0; k < DEPTH / 16; k++) {
+        u32 rows[TALL][4];
+#pragma unroll
+        for (int m = 0; m < TALL; m++) {
+            float *left = weights[m][2 * k], *right = weights[m][2 * k + 1];
+            rows[m][0] = pack(left[0], left[1]);
+            rows[m][1] = pack(left[2], left[3]);
+            rows[m][2] = pack(right[0], right[1]);
+            rows[m][3] = pack(right[2], right[3]);
+        }
 #pragma unroll
         for (int n = 0; n < HEAD / 16; n++) {
             u32 cols[4];
             matrices_turned(cols, b + (k * 16 + lane % 16) * STRIDE + n * 16 + lane / 16 * 8);
-            multiply(sum[2 * n], rows, cols[0], cols[1]);
-            multiply(sum[2 * n + 1], rows, cols[2], cols[3]);
+#pragma unroll
+            for (int m = 0; m < TALL; m++) {
+                multiply(sum[m][2 * n], rows[m], cols[0], cols[1]);
+                multiply(sum[m][2 * n + 1], rows[m], cols[2], cols[3]);
+            }
         }
     }
 }
@@ -124,39 +184,60 @@ INLINE void put(bf16 *to, int pitch, int width, float (*sum)[4], const float *fa
     }
 }
 
-// Which of a lane's 32 keys among 128 are kept for a query: bit 2 * n + e for column 8 * n + 2 * (lane % 4) + e.
-INLINE u32 kept_keys(const Dropout &drop, u32 group, u32 weight_row) {
-    u32 kept = 0, lane = threadIdx.x % 32;
-#pragma unroll
-    for (u32 i = 0; i < 4; i++) {
-        u32 planes = kept_planes(drop, group * 16 + i / 2 * 8 + lane % 4 * 2 + i % 2, weight_row);
-#pragma unroll
-        for (u32 plane = 0; plane < 8; plane++) kept |= (planes >> plane & 1) << (plane * 4 + i);
+// Which weights are kept, of one query and head: 16 bytes for every 128 keys, byte l holding bit p for
+// key 16 * p + l. Of these a lane of a 16 x 8 result needs bytes 2 * (lane % 4), the next, and the two
+// eight further on; side by side they are one word, and column 8 * n + 2 * (lane % 4) + e of the 128 is
+// its bit 8 * (n % 2 * 2 + e) + n / 2.
+INLINE u64 noted(const Shape &shape, u32 query, int head, int group) {
+    return (((u64)query * shape.heads + head) * shape.groups + group) * 16;
+}
+INLINE u32 draw_kept(const Shape &shape, u8 *notes, u32 query, int head, int group, bool there) {
+    u32 lane = threadIdx.x % 32, first = group * 16 + lane % 4 * 2, row = query * shape.heads + head;
+    u32 low = kept_planes(shape.drop, first, row) | kept_planes(shape.drop, first + 1, row) << 8;
+    u32 high = kept_planes(shape.drop, first + 8, row) | kept_planes(shape.drop, first + 9, row) << 8;
+    if (there) {
+        u16 *to = reinterpret_cast<u16 *>(notes + noted(shape, query, head, group)) + lane % 4;
+        to[0] = (u16)low;
+        to[4] = (u16)high;
     }
-    return kept;
+    return low | high << 16;
+}
+INLINE u32 read_kept(const Shape &shape, const u8 *notes, u32 query, int head, int group) {
+    const u16 *from = reinterpret_cast<const u16 *>(notes + noted(shape, query, head, group)) + threadIdx.x % 4;
+    return from[0] | (u32)from[4] << 16;
 }
 
-// A block: 64 queries of one head of one sequence, 16 for each of four warps.
+// A block: some queries of one head of one sequence.
 extern "C" __global__ void __launch_bounds__(128)
-    attention(const bf16 *q, const bf16 *kv, Shape shape, bf16 *y, float *lse) {
+    attention(const bf16 *q, const bf16 *kv, Shape shape, bf16 *y, float *lse, u8 *notes) {
     int head = blockIdx.y, sequence = blockIdx.z;
-    int first = shape.queries[sequence] + blockIdx.x * TILE, rows = (int)shape.queries[sequence + 1] - first;
+    int first = shape.queries[sequence] + blockIdx.x * QUERIES, rows = (int)shape.queries[sequence + 1] - first;
     if (rows <= 0) return;
     int from = shape.keys[sequence], count = (int)shape.keys[sequence + 1] - from;
     int dim = shape.dim, width = shape.width, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bf16 *keys = kv + (u64)from * 2 * dim + head * width, *values = keys + dim;
 
     extern __shared__ __align__(16) bf16 shared[];
-    bf16 *queries = shared, *tiles = shared + TILE * STRIDE; // then keys and values, twice
-    fetch<TILE>(queries, q + (u64)first * dim + head * width, dim, rows, width);
+    bf16 *queries = shared, *tiles = shared + QUERIES * STRIDE; // then keys and values, twice
+    fetch<QUERIES>(queries, q + (u64)first * dim + head * width, dim, rows, width);
     fetch<TILE>(tiles, keys, 2 * dim, count, width);
     fetch<TILE>(tiles + TILE * STRIDE, values, 2 * dim, count, width);
     commit();
 
-    float out[HEAD / 8][4] = {}, top[2] = {-infinity(), -infinity()}, sum[2] = {};
-    u32 kept[2] = {ALL, ALL};
+    Ready own;
+    float out[TALL][HEAD / 8][4] = {}, top[TALL][2], sum[TALL][2];
+    u32 kept[TALL][2];
+#pragma unroll
+    for (int m = 0; m < TALL; m++) {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            top[m][half] = -infinity();
+            sum[m][half] = 0.0f;
+            kept[m][half] = ALL;
+        }
+    }
     float exponent = shape.scale * LOG2E;
-    int row = warp * 16 + lane / 4, blocks = (count + TILE - 1) / TILE;
+    int row = warp * ROWS + lane / 4, blocks = (count + TILE - 1) / TILE;
     for (int block = 0; block < blocks; block++) {
         bf16 *tile = tiles + block % 2 * 2 * TILE * STRIDE;
         if (block + 1 < blocks) {
@@ -170,68 +251,80 @@ extern "C" __global__ void __launch_bounds__(128)
             wait<0>();
         }
         __syncthreads();
-        float scores[TILE / 8][4];
-        across<TILE>(scores, queries + warp * 16 * STRIDE, tile);
-        if (shape.drop.threshold && block % 2 == 0) {
-            for (int half = 0; half < 2; half++)
-                kept[half] = kept_keys(shape.drop, block / 2, (first + row + half * 8) * shape.heads + head);
+        if (block == 0) ready(own, queries + warp * ROWS * STRIDE);
+        float scores[TALL][TILE / 8][4];
+        across<TILE>(scores, own, tile);
+        if ((block + 1) * TILE > count) {
+#pragma unroll
+            for (int n = 0; n < TILE / 8; n++) {
+#pragma unroll
+                for (int e = 0; e < 2; e++) {
+                    if (block * TILE + n * 8 + lane % 4 * 2 + e < count) continue;
+#pragma unroll
+                    for (int m = 0; m < TALL; m++) scores[m][n][e] = scores[m][n][2 + e] = -infinity();
+                }
+            }
         }
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            float best = top[half];
+        for (int m = 0; m < TALL; m++) {
 #pragma unroll
-            for (int n = 0; n < TILE / 8; n++) {
-#pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    float *score = &scores[n][2 * half + e];
-                    if (block * TILE + n * 8 + lane % 4 * 2 + e >= count) *score = -infinity();
-                    best = fmaxf(best, *score);
+            for (int half = 0; half < 2; half++) {
+                if (shape.drop.threshold && block % 2 == 0) {
+                    int at = row + m * 16 + half * 8;
+                    kept[m][half] = draw_kept(shape, notes, first + at, head, block / 2, at < rows);
                 }
-            }
-            best = fmaxf(best, __shfl_xor_sync(ALL, best, 1));
-            best = fmaxf(best, __shfl_xor_sync(ALL, best, 2));
-            float shrink = exp2f((top[half] - best) * exponent);
-            top[half] = best;
-            sum[half] *= shrink;
-            u32 keep = kept[half] >> (block % 2 * 16);
+                float best = top[m][half];
 #pragma unroll
-            for (int n = 0; n < TILE / 8; n++) {
+                for (int n = 0; n < TILE / 8; n++)
+                    best = fmaxf(best, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
+                best = fmaxf(best, __shfl_xor_sync(ALL, best, 1));
+                best = fmaxf(best, __shfl_xor_sync(ALL, best, 2));
+                float shrink = power((top[m][half] - best) * exponent), base = best * exponent, total = 0.0f;
+                u32 keep = kept[m][half] >> (block % 2 * 4);
 #pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    float *score = &scores[n][2 * half + e];
-                    float weight = exp2f((*score - best) * exponent);
-                    sum[half] += weight;
-                    *score = keep >> (2 * n + e) & 1 ? weight : 0.0f;
+                for (int n = 0; n < TILE / 8; n++) {
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        float weight = power(scores[m][n][2 * half + e] * exponent - base);
+                        total += weight;
+                        scores[m][n][2 * half + e] = keep & 1u << (8 * (n % 2 * 2 + e) + n / 2) ? weight : 0.0f;
+                    }
                 }
-            }
+                top[m][half] = best;
+                sum[m][half] = sum[m][half] * shrink + total;
 #pragma unroll
-            for (int n = 0; n < HEAD / 8; n++) {
-                out[n][2 * half] *= shrink;
-                out[n][2 * half + 1] *= shrink;
+                for (int n = 0; n < HEAD / 8; n++) {
+                    out[m][n][2 * half] *= shrink;
+                    out[m][n][2 * half + 1] *= shrink;
+                }
             }
         }
         along<TILE>(out, scores, tile + TILE * STRIDE);
         __syncthreads();
     }
-    float factors[2];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        sum[half] += __shfl_xor_sync(ALL, sum[half], 1);
-        sum[half] += __shfl_xor_sync(ALL, sum[half], 2);
-        factors[half] = shape.drop.scale / sum[half];
-        int at = row + half * 8;
-        if (lane % 4 == 0 && at < rows)
-            lse[(u64)(first + at) * shape.heads + head] = top[half] * shape.scale + logf(sum[half]);
+    for (int m = 0; m < TALL; m++) {
+        float factors[2];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            float total = sum[m][half];
+            total += __shfl_xor_sync(ALL, total, 1);
+            total += __shfl_xor_sync(ALL, total, 2);
+            factors[half] = shape.drop.scale / total;
+            int at = row + m * 16 + half * 8;
+            if (lane % 4 == 0 && at < rows)
+                lse[(u64)(first + at) * shape.heads + head] = top[m][half] * shape.scale + logf(total);
+        }
+        put(y + (u64)first * dim + head * width, dim, width, out[m], factors, row + m * 16, rows);
     }
-    put(y + (u64)first * dim + head * width, dim, width, out, factors, row, rows);
 }
 
 // The gradient of the queries, and `delta`: each query's output times its gradient.
 extern "C" __global__ void __launch_bounds__(128)
-    attention_queries(const bf16 *q, const bf16 *kv, Shape shape, const bf16 *y, const float *lse, const bf16 *dy,
-                      bf16 *dq, float *delta) {
+    attention_queries(const bf16 *q, const bf16 *kv, Shape shape, const bf16 *y, const float *lse, const u8 *notes,
+                      const bf16 *dy, bf16 *dq, float *delta) {
     int head = blockIdx.y, sequence = blockIdx.z;
-    int first = shape.queries[sequence] + blockIdx.x * TILE, rows = (int)shape.queries[sequence + 1] - first;
+    int first = shape.queries[sequence] + blockIdx.x * QUERIES, rows = (int)shape.queries[sequence + 1] - first;
     if (rows <= 0) return;
     int from = shape.keys[sequence], count = (int)shape.keys[sequence + 1] - from;
     int dim = shape.dim, width = shape.width, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -239,16 +332,15 @@ extern "C" __global__ void __launch_bounds__(128)
     u64 start = (u64)first * dim + head * width;
 
     extern __shared__ __align__(16) bf16 shared[];
-    bf16 *queries = shared, *slopes = queries + TILE * STRIDE, *tiles = slopes + TILE * STRIDE;
-    __shared__ float deltas[TILE];
-    fetch<TILE>(queries, q + start, dim, rows, width);
-    fetch<TILE>(slopes, dy + start, dim, rows, width);
-    fetch<TILE>(tiles, keys, 2 * dim, count, width);
-    fetch<TILE>(tiles + TILE * STRIDE, values, 2 * dim, count, width);
+    bf16 *queries = shared, *slopes = queries + QUERIES * STRIDE, *tiles = slopes + QUERIES * STRIDE;
+    __shared__ float deltas[QUERIES];
+    fetch<QUERIES>(queries, q + start, dim, rows, width);
+    fetch<QUERIES>(slopes, dy + start, dim, rows, width);
+    fetch<SLICE>(tiles, keys, 2 * dim, count, width);
+    fetch<SLICE>(tiles + SLICE * STRIDE, values, 2 * dim, count, width);
     commit();
-    {
-        // Two threads for each query.
-        int at = threadIdx.x / 2;
+    // Two threads for each query.
+    for (int at = threadIdx.x / 2; at < QUERIES; at += 64) {
         float total = 0.0f;
         if (at < rows) {
             const bf16 *a = y + start + (u64)at * dim, *b = dy + start + (u64)at * dim;
@@ -270,64 +362,86 @@ extern "C" __global__ void __launch_bounds__(128)
             if (at < rows) delta[(u64)(first + at) * shape.heads + head] = total;
         }
     }
-    int row = warp * 16 + lane / 4;
-    float base[2];
+    int row = warp * ROWS + lane / 4;
+    float sum[TALL][HEAD / 8][4] = {}, base[TALL][2];
+    u32 kept[TALL][2];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        int at = row + half * 8;
-        base[half] = at < rows ? lse[(u64)(first + at) * shape.heads + head] * LOG2E : infinity();
-    }
-    float sum[HEAD / 8][4] = {};
-    u32 kept[2] = {ALL, ALL};
-    float exponent = shape.scale * LOG2E;
-    int blocks = (count + TILE - 1) / TILE;
-    for (int block = 0; block < blocks; block++) {
-        bf16 *tile = tiles + block % 2 * 2 * TILE * STRIDE;
-        if (block + 1 < blocks) {
-            bf16 *next = tiles + (block + 1) % 2 * 2 * TILE * STRIDE;
-            int at = (block + 1) * TILE;
-            fetch<TILE>(next, keys + (u64)at * 2 * dim, 2 * dim, count - at, width);
-            fetch<TILE>(next + TILE * STRIDE, values + (u64)at * 2 * dim, 2 * dim, count - at, width);
-            commit();
-            wait<1>();
-        } else {
-            wait<0>();
-        }
-        __syncthreads();
-        float weights[TILE / 8][4], grads[TILE / 8][4];
-        across<TILE>(weights, queries + warp * 16 * STRIDE, tile);
-        across<TILE>(grads, slopes + warp * 16 * STRIDE, tile + TILE * STRIDE);
-        if (shape.drop.threshold && block % 2 == 0) {
-            for (int half = 0; half < 2; half++)
-                kept[half] = kept_keys(shape.drop, block / 2, (first + row + half * 8) * shape.heads + head);
-        }
+    for (int m = 0; m < TALL; m++) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            u32 keep = kept[half] >> (block % 2 * 16);
-            float mean = deltas[row + half * 8];
+            int at = row + m * 16 + half * 8;
+            base[m][half] = at < rows ? lse[(u64)(first + at) * shape.heads + head] * LOG2E : infinity();
+            kept[m][half] = ALL;
+        }
+    }
+    float exponent = shape.scale * LOG2E;
+    int blocks = (count + SLICE - 1) / SLICE;
+    for (int block = 0; block < blocks; block++) {
+        bf16 *tile = tiles + block % 2 * 2 * SLICE * STRIDE;
+        if (block + 1 < blocks) {
+            bf16 *next = tiles + (block + 1) % 2 * 2 * SLICE * STRIDE;
+            int at = (block + 1) * SLICE;
+            fetch<SLICE>(next, keys + (u64)at * 2 * dim, 2 * dim, count - at, width);
+            fetch<SLICE>(next + SLICE * STRIDE, values + (u64)at * 2 * dim, 2 * dim, count - at, width);
+            commit();
+        }
+        if (shape.drop.threshold && block % 4 == 0) {
 #pragma unroll
-            for (int n = 0; n < TILE / 8; n++) {
+            for (int m = 0; m < TALL; m++) {
 #pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    float weight = exp2f(weights[n][2 * half + e] * exponent - base[half]);
-                    if (block * TILE + n * 8 + lane % 4 * 2 + e >= count) weight = 0.0f;
-                    float grad = keep >> (2 * n + e) & 1 ? grads[n][2 * half + e] * shape.drop.scale : 0.0f;
-                    grads[n][2 * half + e] = weight * (grad - mean);
+                for (int half = 0; half < 2; half++) {
+                    int at = row + m * 16 + half * 8;
+                    if (at < rows) kept[m][half] = read_kept(shape, notes, first + at, head, block / 4);
                 }
             }
         }
-        along<TILE>(sum, grads, tile);
+        if (block + 1 < blocks) wait<1>();
+        else wait<0>();
+        __syncthreads();
+        float weights[TALL][SLICE / 8][4], grads[TALL][SLICE / 8][4];
+        across<SLICE>(weights, queries + warp * ROWS * STRIDE, tile);
+        across<SLICE>(grads, slopes + warp * ROWS * STRIDE, tile + SLICE * STRIDE);
+#pragma unroll
+        for (int m = 0; m < TALL; m++) {
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                u32 keep = kept[m][half] >> (block % 4 * 2);
+                float mean = deltas[row + m * 16 + half * 8];
+#pragma unroll
+                for (int n = 0; n < SLICE / 8; n++) {
+#pragma unroll
+                    for (int e = 0; e < 2; e++) {
+                        float weight = power(weights[m][n][2 * half + e] * exponent - base[m][half]);
+                        float factor = keep & 1u << (8 * (n % 2 * 2 + e) + n / 2) ? shape.drop.scale : 0.0f;
+                        grads[m][n][2 * half + e] = weight * (grads[m][n][2 * half + e] * factor - mean);
+                    }
+                }
+            }
+        }
+        if ((block + 1) * SLICE > count) {
+#pragma unroll
+            for (int n = 0; n < SLICE / 8; n++) {
+#pragma unroll
+                for (int e = 0; e < 2; e++) {
+                    if (block * SLICE + n * 8 + lane % 4 * 2 + e < count) continue;
+#pragma unroll
+                    for (int m = 0; m < TALL; m++) grads[m][n][e] = grads[m][n][2 + e] = 0.0f;
+                }
+            }
+        }
+        along<SLICE>(sum, grads, tile);
         __syncthreads();
     }
     float factors[2] = {shape.scale, shape.scale};
-    put(dq + start, dim, width, sum, factors, row, rows);
+#pragma unroll
+    for (int m = 0; m < TALL; m++) put(dq + start, dim, width, sum[m], factors, row + m * 16, rows);
 }
 
-// The gradients of keys and values. A block: 128 keys of one head of one sequence, 16 for each of
-// eight warps; queries come by, and weights are computed with keys running down.
-extern "C" __global__ void __launch_bounds__(256)
-    attention_keys(const bf16 *q, const bf16 *kv, Shape shape, const float *lse, const bf16 *dy, const float *delta,
-                   bf16 *dkv) {
+// The gradients of keys and values. A block: 128 keys of one head of one sequence; queries come by,
+// and weights are computed with keys running down.
+extern "C" __global__ void __launch_bounds__(KEYS / ROWS * 32)
+    attention_keys(const bf16 *q, const bf16 *kv, Shape shape, const float *lse, const u8 *notes, const bf16 *dy,
+                   const float *delta, bf16 *dkv) {
     int head = blockIdx.y, sequence = blockIdx.z;
     int from = shape.keys[sequence] + blockIdx.x * KEYS, there = (int)shape.keys[sequence + 1] - from;
     if (there <= 0) return;
@@ -338,67 +452,72 @@ extern "C" __global__ void __launch_bounds__(256)
 
     extern __shared__ __align__(16) bf16 shared[];
     bf16 *keys = shared, *values = keys + KEYS * STRIDE, *tiles = values + KEYS * STRIDE;
-    __shared__ float bases[QUERIES], deltas[QUERIES];
-    __shared__ u8 planes[QUERIES][16];
+    __shared__ float bases[SLICE], deltas[SLICE];
+    __shared__ __align__(16) u8 planes[SLICE][16];
     fetch<KEYS>(keys, kv + start, 2 * dim, there, width);
     fetch<KEYS>(values, kv + start + dim, 2 * dim, there, width);
-    fetch<QUERIES>(tiles, queries, dim, rows, width);
-    fetch<QUERIES>(tiles + QUERIES * STRIDE, slopes, dim, rows, width);
+    fetch<SLICE>(tiles, queries, dim, rows, width);
+    fetch<SLICE>(tiles + SLICE * STRIDE, slopes, dim, rows, width);
     commit();
 
-    float dk[HEAD / 8][4] = {}, dv[HEAD / 8][4] = {};
+    float dk[TALL][HEAD / 8][4] = {}, dv[TALL][HEAD / 8][4] = {};
     float exponent = shape.scale * LOG2E;
-    int blocks = (rows + QUERIES - 1) / QUERIES;
+    int blocks = (rows + SLICE - 1) / SLICE;
     for (int block = 0; block < blocks; block++) {
-        bf16 *tile = tiles + block % 2 * 2 * QUERIES * STRIDE;
+        bf16 *tile = tiles + block % 2 * 2 * SLICE * STRIDE;
         if (block + 1 < blocks) {
-            bf16 *next = tiles + (block + 1) % 2 * 2 * QUERIES * STRIDE;
-            int at = (block + 1) * QUERIES;
-            fetch<QUERIES>(next, queries + (u64)at * dim, dim, rows - at, width);
-            fetch<QUERIES>(next + QUERIES * STRIDE, slopes + (u64)at * dim, dim, rows - at, width);
+            bf16 *next = tiles + (block + 1) % 2 * 2 * SLICE * STRIDE;
+            int at = (block + 1) * SLICE;
+            fetch<SLICE>(next, queries + (u64)at * dim, dim, rows - at, width);
+            fetch<SLICE>(next + SLICE * STRIDE, slopes + (u64)at * dim, dim, rows - at, width);
             commit();
         }
-        for (int i = threadIdx.x; i < QUERIES; i += blockDim.x) {
-            int at = block * QUERIES + i;
+        if (threadIdx.x < SLICE) {
+            int at = block * SLICE + threadIdx.x;
             u64 place = (u64)(first + at) * shape.heads + head;
-            bases[i] = at < rows ? lse[place] * LOG2E : infinity();
-            deltas[i] = at < rows ? delta[place] : 0.0f;
-        }
-        if (shape.drop.threshold) {
-            for (int i = threadIdx.x; i < QUERIES * 16; i += blockDim.x) {
-                u32 weight_row = (first + block * QUERIES + i / 16) * shape.heads + head;
-                planes[i / 16][i % 16] = (u8)kept_planes(shape.drop, blockIdx.x * 16 + i % 16, weight_row);
+            bases[threadIdx.x] = at < rows ? lse[place] * LOG2E : infinity();
+            deltas[threadIdx.x] = at < rows ? delta[place] : 0.0f;
+            if (shape.drop.threshold && at < rows) {
+                const u8 *note = notes + noted(shape, first + at, head, blockIdx.x);
+                *reinterpret_cast<uint4 *>(planes[threadIdx.x]) = *reinterpret_cast<const uint4 *>(note);
             }
         }
         if (block + 1 < blocks) wait<1>();
         else wait<0>();
         __syncthreads();
-        float weights[QUERIES / 8][4], grads[QUERIES / 8][4];
-        across<QUERIES>(weights, keys + warp * 16 * STRIDE, tile);
-        across<QUERIES>(grads, values + warp * 16 * STRIDE, tile + QUERIES * STRIDE);
+        float weights[TALL][SLICE / 8][4], grads[TALL][SLICE / 8][4];
+        across<SLICE>(weights, keys + warp * ROWS * STRIDE, tile);
+        across<SLICE>(grads, values + warp * ROWS * STRIDE, tile + SLICE * STRIDE);
 #pragma unroll
-        for (int n = 0; n < QUERIES / 8; n++) {
+        for (int n = 0; n < SLICE / 8; n++) {
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 int at = n * 8 + lane % 4 * 2 + e;
                 float base = bases[at], mean = deltas[at];
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
-                    float weight = exp2f(weights[n][2 * half + e] * exponent - base);
-                    float factor = shape.drop.scale;
-                    if (shape.drop.threshold && !(planes[at][lane / 4 + half * 8] >> warp & 1)) factor = 0.0f;
-                    grads[n][2 * half + e] = weight * (grads[n][2 * half + e] * factor - mean);
-                    weights[n][2 * half + e] = weight * factor;
+                    // The planes of the warp's heights lie side by side.
+                    u32 keep = shape.drop.threshold ? planes[at][lane / 4 + half * 8] >> (warp * TALL) : ALL;
+#pragma unroll
+                    for (int m = 0; m < TALL; m++) {
+                        float weight = power(weights[m][n][2 * half + e] * exponent - base);
+                        float factor = keep & 1u << m ? shape.drop.scale : 0.0f;
+                        grads[m][n][2 * half + e] = weight * (grads[m][n][2 * half + e] * factor - mean);
+                        weights[m][n][2 * half + e] = weight * factor;
+                    }
                 }
             }
         }
-        along<QUERIES>(dv, weights, tile + QUERIES * STRIDE);
-        along<QUERIES>(dk, grads, tile);
+        along<SLICE>(dv, weights, tile + SLICE * STRIDE);
+        along<SLICE>(dk, grads, tile);
         __syncthreads();
     }
     wait<0>();
     float scales[2] = {shape.scale, shape.scale}, ones[2] = {1.0f, 1.0f};
-    int row = warp * 16 + lane / 4;
-    put(dkv + start, 2 * dim, width, dk, scales, row, there);
-    put(dkv + start + dim, 2 * dim, width, dv, ones, row, there);
+#pragma unroll
+    for (int m = 0; m < TALL; m++) {
+        int row = warp * ROWS + m * 16 + lane / 4;
+        put(dkv + start, 2 * dim, width, dk[m], scales, row, there);
+        put(dkv + start + dim, 2 * dim, width, dv[m], ones, row, there);
+    }
 }

@@ -24,17 +24,33 @@ INLINE u32 pack(float low, float high) {
 
 INLINE bf16 narrow(float x) { return (bf16)pack(x, 0.0f); }
 
+// V numbers as they lie in memory, for whoever needs them twice.
+template <int V> struct Raw;
+template <> struct Raw<1> {
+    bf16 own;
+    INLINE void read(const bf16 *from) { own = *from; }
+    INLINE void widen(float *x) const { x[0] = wide(own); }
+};
+template <> struct Raw<8> {
+    uint4 own;
+    INLINE void read(const bf16 *from) { own = *reinterpret_cast<const uint4 *>(from); }
+    INLINE void widen(float *x) const {
+        u32 each[4] = {own.x, own.y, own.z, own.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            x[2 * i] = __uint_as_float(each[i] << 16);
+            x[2 * i + 1] = __uint_as_float(each[i] & 0xffff0000u);
+        }
+    }
+};
+
 // V consecutive numbers, read or written in one go. V is 8 where rows are whole multiples of it.
 template <int V> INLINE void load(const bf16 *from, float *x);
 template <> INLINE void load<1>(const bf16 *from, float *x) { x[0] = wide(*from); }
 template <> INLINE void load<8>(const bf16 *from, float *x) {
-    uint4 words = *reinterpret_cast<const uint4 *>(from);
-    u32 each[4] = {words.x, words.y, words.z, words.w};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        x[2 * i] = __uint_as_float(each[i] << 16);
-        x[2 * i + 1] = __uint_as_float(each[i] & 0xffff0000u);
-    }
+    Raw<8> raw;
+    raw.read(from);
+    raw.widen(x);
 }
 template <int V> INLINE void load(const float *from, float *x);
 template <> INLINE void load<1>(const float *from, float *x) { x[0] = *from; }
@@ -58,6 +74,13 @@ template <> INLINE void store<8>(float *to, const float *x) {
 
 // Rounds as memory would, so that what is computed now is what the way back reads.
 INLINE float rounded(float x) { return __uint_as_float(pack(x, 0.0f) << 16); }
+
+// 2 to the power of x; what is too small for an ordinary number becomes 0.
+INLINE float power(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 
 INLINE float warp_sum(float x) {
 #pragma unroll
@@ -92,11 +115,12 @@ INLINE u32 kept_planes(const Dropout &drop, u32 counter, u32 row) {
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    u32 words[4] = {a, b, c, d}, kept = 0;
+    // The upper half of a word is compared as the whole word, the lower one shifted up.
+    u32 words[4] = {a, b, c, d}, kept = 0, bound = drop.threshold << 16;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        kept |= (u32)((words[i] & 0xffffu) >= drop.threshold) << (2 * i);
-        kept |= (u32)((words[i] >> 16) >= drop.threshold) << (2 * i + 1);
+        if (words[i] << 16 >= bound) kept |= 1u << (2 * i);
+        if (words[i] >= bound) kept |= 2u << (2 * i);
     }
     return kept;
 }

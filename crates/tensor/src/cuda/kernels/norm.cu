@@ -65,24 +65,32 @@ INLINE void backward(const bf16 *x, const float *stats, const float *gamma, cons
     for (int row = blockIdx.x * warps + warp; row < rows; row += gridDim.x * warps) {
         u64 start = (u64)row * cols;
         float mean = stats[2 * row], inverse = stats[2 * row + 1];
-        float normed[N][V], scaled[N][V];
+        // Read once, widened twice: registers are few, and more warps hide more of the memory.
+        Raw<V> raw_x[N], raw_dy[N];
         float flat = 0.0f, along = 0.0f;
 #pragma unroll
         for (int n = 0; n < N; n++) {
             int col = (n * 32 + lane) * V;
             if (col >= cols) continue;
-            float g[V];
-            load<V>(x + start + col, normed[n]);
-            load<V>(dy + start + col, scaled[n]);
+            raw_x[n].read(x + start + col);
+            raw_dy[n].read(dy + start + col);
+        }
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            int col = (n * 32 + lane) * V;
+            if (col >= cols) continue;
+            float normed[V], scaled[V], g[V];
+            raw_x[n].widen(normed);
+            raw_dy[n].widen(scaled);
             load<V>(gamma + col, g);
 #pragma unroll
             for (int i = 0; i < V; i++) {
-                normed[n][i] = (normed[n][i] - mean) * inverse;
-                dgamma[n][i] += scaled[n][i] * normed[n][i];
-                dbeta[n][i] += scaled[n][i];
-                scaled[n][i] *= g[i];
-                flat += scaled[n][i];
-                along += scaled[n][i] * normed[n][i];
+                normed[i] = (normed[i] - mean) * inverse;
+                dgamma[n][i] += scaled[i] * normed[i];
+                dbeta[n][i] += scaled[i];
+                scaled[i] *= g[i];
+                flat += scaled[i];
+                along += scaled[i] * normed[i];
             }
         }
         flat = warp_sum(flat) / cols;
@@ -92,11 +100,14 @@ INLINE void backward(const bf16 *x, const float *stats, const float *gamma, cons
             int col = (n * 32 + lane) * V;
             u32 keep = dropped && drop.threshold ? kept<V>(drop, row, n) : 0xff;
             if (col >= cols) continue;
-            float out[V];
+            float normed[V], scaled[V], g[V], out[V];
+            raw_x[n].widen(normed);
+            raw_dy[n].widen(scaled);
+            load<V>(gamma + col, g);
             if (accumulate) load<V>(dx + start + col, out);
 #pragma unroll
             for (int i = 0; i < V; i++) {
-                float here = inverse * (scaled[n][i] - flat - normed[n][i] * along);
+                float here = inverse * (scaled[i] * g[i] - flat - (normed[i] - mean) * inverse * along);
                 out[i] = accumulate ? out[i] + here : here;
             }
             store<V>(dx + start + col, out);
@@ -139,7 +150,7 @@ extern "C" __global__ void residual_norm(const bf16 *x, const bf16 *update, Drop
                                          float *stats) {
     forward<true, true>(x, update, drop, gamma, beta, epsilon, rows, cols, sum, y, stats);
 }
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, N * V > 32 ? 1 : 2)
     norm_grad(const bf16 *x, const float *stats, const float *gamma, const bf16 *dy, int rows, int cols, bf16 *dx,
               int accumulate, Dropout drop, bf16 *dropped, float *partial) {
     backward(x, stats, gamma, dy, rows, cols, dx, accumulate, drop, dropped, partial);

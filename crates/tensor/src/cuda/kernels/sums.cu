@@ -1,5 +1,5 @@
 // GELU, and sums over rows: gradients of biases. Sums are taken in two stages in a fixed order, so
-// that the same input gives the same bits.
+// that the same input gives the same bits: the only atomic is a count of blocks.
 
 extern "C" __global__ void gelu_forward(const bf16 *z, bf16 *y, u64 count) {
     u64 at = 8 * ((u64)blockIdx.x * blockDim.x + threadIdx.x);
@@ -14,10 +14,12 @@ extern "C" __global__ void gelu_forward(const bf16 *z, bf16 *y, u64 count) {
     }
 }
 
-// Sums columns of `dy` over this block's rows into partial[blockIdx.y]; where `z` is given, `dy` is
-// first multiplied by GELU's slope there and written back. Eight warps take rows by turns.
+// out = (out +) the sums of the columns of `dy`; where `z` is given, `dy` is first multiplied by GELU's
+// slope there and written back. Eight warps take this block's rows by turns; what they find goes to
+// partial[blockIdx.y], and the block that comes last adds that up, in the order of the blocks.
 template <int V, bool GELU>
-INLINE void column_sums(bf16 *dy, const bf16 *z, int rows, int cols, int pitch, int height, float *partial) {
+INLINE void column_sums(bf16 *dy, const bf16 *z, int rows, int cols, int pitch, int height, float *partial,
+                        u32 *arrived, float *out, int accumulate) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int col = (blockIdx.x * 32 + lane) * V;
     int end = min(rows, (int)(blockIdx.y + 1) * height);
@@ -50,12 +52,33 @@ INLINE void column_sums(bf16 *dy, const bf16 *z, int rows, int cols, int pitch, 
         for (int w = 0; w < 8; w++) total += sums[w][i];
         partial[(u64)blockIdx.y * cols + at] = total;
     }
+    if (!out) return;
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    // The count begins at 0 again by itself.
+    if (threadIdx.x == 0) last = atomicInc(arrived + blockIdx.x, gridDim.y - 1) == gridDim.y - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    for (int i = threadIdx.x; i < 32 * V; i += blockDim.x) {
+        int at = blockIdx.x * 32 * V + i;
+        if (at >= cols) continue;
+        float total = accumulate ? out[at] : 0.0f;
+#pragma unroll 16
+        for (int b = 0; b < gridDim.y; b++) total += __ldcg(partial + (u64)b * cols + at);
+        out[at] = total;
+    }
 }
 #define COLUMN_SUMS(V)                                                                                     \
-    extern "C" __global__ void column_sums_##V(                                                            \
-        bf16 *dy, const bf16 *z, int rows, int cols, int pitch, int height, float *partial) {              \
-        if (z) column_sums<V, true>(dy, z, rows, cols, pitch, height, partial);                            \
-        else column_sums<V, false>(dy, z, rows, cols, pitch, height, partial);                             \
+    extern "C" __global__ void column_sums_##V(bf16 *dy, int rows, int cols, int pitch, int height,        \
+                                               float *partial, u32 *arrived, float *out, int accumulate) { \
+        column_sums<V, false>(dy, 0, rows, cols, pitch, height, partial, arrived, out, accumulate);        \
+    }                                                                                                      \
+    extern "C" __global__ void gelu_backward_##V(bf16 *dy, const bf16 *z, int rows, int cols, int height,  \
+                                                 float *partial, u32 *arrived, float *out,                 \
+                                                 int accumulate) {                                         \
+        column_sums<V, true>(dy, z, rows, cols, cols, height, partial, arrived, out, accumulate);          \
     }
 COLUMN_SUMS(8)
 COLUMN_SUMS(1)
