@@ -6,7 +6,7 @@ use super::{Cuda, Drops, Program, at, launch, to};
 use crate::kernels::AttentionShape;
 use crate::value::Tensor;
 
-/// Keys that a block of queries meets at a time, as the kernels have it.
+/// Keys that a block of queries meets at a time on the way forward, as the kernels have it.
 const TILE: usize = 64;
 /// Keys of a block on the way back, as the kernels have it; also those that one counter of dropout
 /// decides upon.
@@ -101,8 +101,16 @@ pub(super) fn forward(
     let grid = [shape.queries.longest().div_ceil(queries), shape.heads, shape.queries.count()];
     let (sizes, notes) = (Shape::of(cuda, shape, q.cols()), to(notes));
     let shared = shared(head, queries + 4 * TILE);
+    let program = Program::Attention { head };
+    if sizes.groups > 0 {
+        let words = logarithms(shape) as usize / 4;
+        launch!(
+            cuda, program, "attention_dropout", [words.div_ceil(256), 1, 1], [256, 1, 1], 0;
+            sizes, words as u32, notes,
+        );
+    }
     launch!(
-        cuda, Program::Attention { head }, "attention", grid, [128, 1, 1], shared;
+        cuda, program, "attention", grid, [128, 1, 1], shared;
         at(q), at(kv), sizes, to(y), notes + logarithms(shape), notes,
     );
 }

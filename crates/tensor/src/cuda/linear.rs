@@ -97,7 +97,7 @@ struct Cut {
 impl Cut {
     fn of(cuda: &Cuda, rows: usize, cols: usize, pitch: usize) -> Self {
         /// More blocks below one another would make the last one's sum long.
-        const MOST_DOWN: usize = 96;
+        const MOST_DOWN: usize = 176;
         let lanes = lanes(pitch);
         let across = cols.div_ceil(32 * lanes);
         assert!(across <= STRIPS, "a matrix of at most {} columns", 32 * STRIPS);

@@ -7,16 +7,25 @@
 //
 // Products are m16n8k16 of the tensor cores. Of a 16 x 8 result, lane l has columns 2 * (l % 4) and
 // the next, in rows l / 4 and l / 4 + 8. A warp has TALL such results below one another, so that what
-// it reads of the other factor serves them all: shared memory is what limits these kernels.
+// it reads of the other factor serves them all.
 
 static constexpr int STRIDE = HEAD + 8; // of a row in shared memory: eight rows then touch all banks
-static constexpr int TALL = HEAD > 64 ? 1 : 2; // heights of 16 rows that a warp has
-static constexpr int ROWS = 16 * TALL;         // rows of a warp
-static constexpr int QUERIES = 4 * ROWS;       // queries of a block of four warps
-static constexpr int KEYS = 128;               // keys of a block on the way back: one counter's eight planes
-static constexpr int TILE = 64;                // keys that a block of queries meets at a time
-static constexpr int SLICE = 32;               // keys, or queries, that meet a block on the way back
+static constexpr int KEYS = 128;        // keys of a block on the way back: one counter's eight planes
 static constexpr float LOG2E = 1.4426950408889634f;
+
+// For each kernel: how many heights of 16 rows a warp has, what its block meets at a time, and how many
+// blocks are to fit a processor.
+#ifndef FORWARD_TALL
+#define FORWARD_TALL (HEAD > 64 ? 1 : 2)
+#define FORWARD_TILE 64
+#define FORWARD_BLOCKS 1
+#define QUERIES_TALL (HEAD > 64 ? 1 : 2)
+#define QUERIES_TILE 32
+#define QUERIES_BLOCKS 1
+#define KEYS_TALL (HEAD > 64 ? 1 : 2)
+#define KEYS_TILE 32
+#define KEYS_BLOCKS 1
+#endif
 
 struct Shape {
     const u32 *queries, *keys; // where each sequence begins
@@ -33,18 +42,23 @@ INLINE void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int PENDING> INLINE void wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
 
 // Brings ROWS rows of one head into shared memory; rows and columns that are not there become 0.
-template <int ROWS> INLINE void fetch(bf16 *tile, const bf16 *from, int pitch, int valid, int width) {
+template <int ROWS, int THREADS> INLINE void fetch(bf16 *tile, const bf16 *from, int pitch, int valid, int width) {
     if (width % 8 == 0) {
-        for (int i = threadIdx.x; i < ROWS * HEAD / 8; i += blockDim.x) {
-            int row = i / (HEAD / 8), col = i % (HEAD / 8) * 8;
-            bool there = row < valid && col < width;
-            const bf16 *source = there ? from + (u64)row * pitch + col : from;
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(tile + row * STRIDE + col)),
-                         "l"(source), "r"(there ? 16 : 0)
-                         : "memory");
+#pragma unroll
+        for (int i = 0; i < (ROWS * HEAD / 8 + THREADS - 1) / THREADS; i++) {
+            int at = i * THREADS + threadIdx.x, row = at / (HEAD / 8), col = at % (HEAD / 8) * 8;
+            if (ROWS * HEAD / 8 % THREADS && row >= ROWS) continue;
+            bf16 *to = tile + row * STRIDE + col;
+            if (row < valid && col < width) {
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address(to)),
+                             "l"(from + (u64)row * pitch + col)
+                             : "memory");
+            } else {
+                *reinterpret_cast<uint4 *>(to) = make_uint4(0, 0, 0, 0);
+            }
         }
     } else {
-        for (int i = threadIdx.x; i < ROWS * HEAD; i += blockDim.x) {
+        for (int i = threadIdx.x; i < ROWS * HEAD; i += THREADS) {
             int row = i / HEAD, col = i % HEAD;
             tile[row * STRIDE + col] = row < valid && col < width ? from[(u64)row * pitch + col] : (bf16)0;
         }
@@ -71,10 +85,10 @@ INLINE void multiply(float *sum, const u32 *a, u32 b0, u32 b1) {
 }
 
 // The warp's rows of `a`, ready for products.
-struct Ready {
+template <int TALL> struct Ready {
     u32 part[HEAD / 16][TALL][4];
 };
-INLINE void ready(Ready &to, const bf16 *a) {
+template <int TALL> INLINE void ready(Ready<TALL> &to, const bf16 *a) {
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int k = 0; k < HEAD / 16; k++) {
@@ -85,7 +99,7 @@ INLINE void ready(Ready &to, const bf16 *a) {
 }
 
 // sum = the rows times the COLS rows of `b`, turned.
-template <int COLS> INLINE void across(float (*sum)[COLS / 8][4], const Ready &rows, const bf16 *b) {
+template <int TALL, int COLS> INLINE void across(float (*sum)[COLS / 8][4], const Ready<TALL> &rows, const bf16 *b) {
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int m = 0; m < TALL; m++) {
@@ -108,7 +122,7 @@ template <int COLS> INLINE void across(float (*sum)[COLS / 8][4], const Ready &r
 }
 
 // The same, with the rows read from shared memory as they are needed: registers are few.
-template <int COLS> INLINE void across(float (*sum)[COLS / 8][4], const bf16 *a, const bf16 *b) {
+template <int TALL, int COLS> INLINE void across(float (*sum)[COLS / 8][4], const bf16 *a, const bf16 *b) {
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int m = 0; m < TALL; m++) {
@@ -134,8 +148,8 @@ template <int COLS> INLINE void across(float (*sum)[COLS / 8][4], const bf16 *a,
     }
 }
 
-// sum += weights (ROWS x DEPTH, as `across` leaves them) times the DEPTH rows of `b`.
-template <int DEPTH>
+// sum += weights (of DEPTH columns, as `across` leaves them) times the DEPTH rows of `b`.
+template <int TALL, int DEPTH>
 INLINE void along(float (*sum)[HEAD / 8][4], float (*weights)[DEPTH / 8][4], const bf16 *b) {
     int lane = threadIdx.x % 32;
 #pragma unroll
@@ -191,16 +205,13 @@ INLINE void put(bf16 *to, int pitch, int width, float (*sum)[4], const float *fa
 INLINE u64 noted(const Shape &shape, u32 query, int head, int group) {
     return (((u64)query * shape.heads + head) * shape.groups + group) * 16;
 }
-INLINE u32 draw_kept(const Shape &shape, u8 *notes, u32 query, int head, int group, bool there) {
-    u32 lane = threadIdx.x % 32, first = group * 16 + lane % 4 * 2, row = query * shape.heads + head;
-    u32 low = kept_planes(shape.drop, first, row) | kept_planes(shape.drop, first + 1, row) << 8;
-    u32 high = kept_planes(shape.drop, first + 8, row) | kept_planes(shape.drop, first + 9, row) << 8;
-    if (there) {
-        u16 *to = reinterpret_cast<u16 *>(notes + noted(shape, query, head, group)) + lane % 4;
-        to[0] = (u16)low;
-        to[4] = (u16)high;
-    }
-    return low | high << 16;
+extern "C" __global__ void attention_dropout(Shape shape, u32 words, u32 *notes) {
+    u32 at = blockIdx.x * blockDim.x + threadIdx.x;
+    if (at >= words) return;
+    u32 row = at / 4 / shape.groups, counter = at / 4 % shape.groups * 16 + at % 4 * 4, kept = 0;
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) kept |= kept_planes(shape.drop, counter + i, row) << (8 * i);
+    notes[at] = kept;
 }
 INLINE u32 read_kept(const Shape &shape, const u8 *notes, u32 query, int head, int group) {
     const u16 *from = reinterpret_cast<const u16 *>(notes + noted(shape, query, head, group)) + threadIdx.x % 4;
@@ -208,8 +219,9 @@ INLINE u32 read_kept(const Shape &shape, const u8 *notes, u32 query, int head, i
 }
 
 // A block: some queries of one head of one sequence.
-extern "C" __global__ void __launch_bounds__(128)
-    attention(const bf16 *q, const bf16 *kv, Shape shape, bf16 *y, float *lse, u8 *notes) {
+extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
+    attention(const bf16 *q, const bf16 *kv, Shape shape, bf16 *y, float *lse, const u8 *notes) {
+    constexpr int TALL = FORWARD_TALL, ROWS = 16 * TALL, QUERIES = 4 * ROWS, TILE = FORWARD_TILE;
     int head = blockIdx.y, sequence = blockIdx.z;
     int first = shape.queries[sequence] + blockIdx.x * QUERIES, rows = (int)shape.queries[sequence + 1] - first;
     if (rows <= 0) return;
@@ -219,12 +231,12 @@ extern "C" __global__ void __launch_bounds__(128)
 
     extern __shared__ __align__(16) bf16 shared[];
     bf16 *queries = shared, *tiles = shared + QUERIES * STRIDE; // then keys and values, twice
-    fetch<QUERIES>(queries, q + (u64)first * dim + head * width, dim, rows, width);
-    fetch<TILE>(tiles, keys, 2 * dim, count, width);
-    fetch<TILE>(tiles + TILE * STRIDE, values, 2 * dim, count, width);
+    fetch<QUERIES, 128>(queries, q + (u64)first * dim + head * width, dim, rows, width);
+    fetch<TILE, 128>(tiles, keys, 2 * dim, count, width);
+    fetch<TILE, 128>(tiles + TILE * STRIDE, values, 2 * dim, count, width);
     commit();
 
-    Ready own;
+    Ready<TALL> own;
     float out[TALL][HEAD / 8][4] = {}, top[TALL][2], sum[TALL][2];
     u32 kept[TALL][2];
 #pragma unroll
@@ -243,17 +255,27 @@ extern "C" __global__ void __launch_bounds__(128)
         if (block + 1 < blocks) {
             bf16 *next = tiles + (block + 1) % 2 * 2 * TILE * STRIDE;
             int at = (block + 1) * TILE;
-            fetch<TILE>(next, keys + (u64)at * 2 * dim, 2 * dim, count - at, width);
-            fetch<TILE>(next + TILE * STRIDE, values + (u64)at * 2 * dim, 2 * dim, count - at, width);
+            fetch<TILE, 128>(next, keys + (u64)at * 2 * dim, 2 * dim, count - at, width);
+            fetch<TILE, 128>(next + TILE * STRIDE, values + (u64)at * 2 * dim, 2 * dim, count - at, width);
             commit();
             wait<1>();
         } else {
             wait<0>();
         }
         __syncthreads();
+        if (shape.drop.threshold && block % (KEYS / TILE) == 0) {
+#pragma unroll
+            for (int m = 0; m < TALL; m++) {
+#pragma unroll
+                for (int half = 0; half < 2; half++) {
+                    int at = row + m * 16 + half * 8;
+                    if (at < rows) kept[m][half] = read_kept(shape, notes, first + at, head, block / (KEYS / TILE));
+                }
+            }
+        }
         if (block == 0) ready(own, queries + warp * ROWS * STRIDE);
         float scores[TALL][TILE / 8][4];
-        across<TILE>(scores, own, tile);
+        across<TALL, TILE>(scores, own, tile);
         if ((block + 1) * TILE > count) {
 #pragma unroll
             for (int n = 0; n < TILE / 8; n++) {
@@ -269,10 +291,6 @@ extern "C" __global__ void __launch_bounds__(128)
         for (int m = 0; m < TALL; m++) {
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                if (shape.drop.threshold && block % 2 == 0) {
-                    int at = row + m * 16 + half * 8;
-                    kept[m][half] = draw_kept(shape, notes, first + at, head, block / 2, at < rows);
-                }
                 float best = top[m][half];
 #pragma unroll
                 for (int n = 0; n < TILE / 8; n++)
@@ -280,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(128)
                 best = fmaxf(best, __shfl_xor_sync(ALL, best, 1));
                 best = fmaxf(best, __shfl_xor_sync(ALL, best, 2));
                 float shrink = power((top[m][half] - best) * exponent), base = best * exponent, total = 0.0f;
-                u32 keep = kept[m][half] >> (block % 2 * 4);
+                u32 keep = kept[m][half] >> (block % (KEYS / TILE) * (TILE / 16));
 #pragma unroll
                 for (int n = 0; n < TILE / 8; n++) {
 #pragma unroll
@@ -299,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(128)
                 }
             }
         }
-        along<TILE>(out, scores, tile + TILE * STRIDE);
+        along<TALL, TILE>(out, scores, tile + TILE * STRIDE);
         __syncthreads();
     }
 #pragma unroll
@@ -320,9 +338,10 @@ extern "C" __global__ void __launch_bounds__(128)
 }
 
 // The gradient of the queries, and `delta`: each query's output times its gradient.
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
     attention_queries(const bf16 *q, const bf16 *kv, Shape shape, const bf16 *y, const float *lse, const u8 *notes,
                       const bf16 *dy, bf16 *dq, float *delta) {
+    constexpr int TALL = QUERIES_TALL, ROWS = 16 * TALL, QUERIES = 4 * ROWS, TILE = QUERIES_TILE;
     int head = blockIdx.y, sequence = blockIdx.z;
     int first = shape.queries[sequence] + blockIdx.x * QUERIES, rows = (int)shape.queries[sequence + 1] - first;
     if (rows <= 0) return;
@@ -334,10 +353,10 @@ extern "C" __global__ void __launch_bounds__(128)
     extern __shared__ __align__(16) bf16 shared[];
     bf16 *queries = shared, *slopes = queries + QUERIES * STRIDE, *tiles = slopes + QUERIES * STRIDE;
     __shared__ float deltas[QUERIES];
-    fetch<QUERIES>(queries, q + start, dim, rows, width);
-    fetch<QUERIES>(slopes, dy + start, dim, rows, width);
-    fetch<SLICE>(tiles, keys, 2 * dim, count, width);
-    fetch<SLICE>(tiles + SLICE * STRIDE, values, 2 * dim, count, width);
+    fetch<QUERIES, 128>(queries, q + start, dim, rows, width);
+    fetch<QUERIES, 128>(slopes, dy + start, dim, rows, width);
+    fetch<TILE, 128>(tiles, keys, 2 * dim, count, width);
+    fetch<TILE, 128>(tiles + TILE * STRIDE, values, 2 * dim, count, width);
     commit();
     // Two threads for each query.
     for (int at = threadIdx.x / 2; at < QUERIES; at += 64) {
@@ -375,40 +394,40 @@ extern "C" __global__ void __launch_bounds__(128)
         }
     }
     float exponent = shape.scale * LOG2E;
-    int blocks = (count + SLICE - 1) / SLICE;
+    int blocks = (count + TILE - 1) / TILE;
     for (int block = 0; block < blocks; block++) {
-        bf16 *tile = tiles + block % 2 * 2 * SLICE * STRIDE;
+        bf16 *tile = tiles + block % 2 * 2 * TILE * STRIDE;
         if (block + 1 < blocks) {
-            bf16 *next = tiles + (block + 1) % 2 * 2 * SLICE * STRIDE;
-            int at = (block + 1) * SLICE;
-            fetch<SLICE>(next, keys + (u64)at * 2 * dim, 2 * dim, count - at, width);
-            fetch<SLICE>(next + SLICE * STRIDE, values + (u64)at * 2 * dim, 2 * dim, count - at, width);
+            bf16 *next = tiles + (block + 1) % 2 * 2 * TILE * STRIDE;
+            int at = (block + 1) * TILE;
+            fetch<TILE, 128>(next, keys + (u64)at * 2 * dim, 2 * dim, count - at, width);
+            fetch<TILE, 128>(next + TILE * STRIDE, values + (u64)at * 2 * dim, 2 * dim, count - at, width);
             commit();
         }
-        if (shape.drop.threshold && block % 4 == 0) {
+        if (shape.drop.threshold && block % (KEYS / TILE) == 0) {
 #pragma unroll
             for (int m = 0; m < TALL; m++) {
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int at = row + m * 16 + half * 8;
-                    if (at < rows) kept[m][half] = read_kept(shape, notes, first + at, head, block / 4);
+                    if (at < rows) kept[m][half] = read_kept(shape, notes, first + at, head, block / (KEYS / TILE));
                 }
             }
         }
         if (block + 1 < blocks) wait<1>();
         else wait<0>();
         __syncthreads();
-        float weights[TALL][SLICE / 8][4], grads[TALL][SLICE / 8][4];
-        across<SLICE>(weights, queries + warp * ROWS * STRIDE, tile);
-        across<SLICE>(grads, slopes + warp * ROWS * STRIDE, tile + SLICE * STRIDE);
+        float weights[TALL][TILE / 8][4], grads[TALL][TILE / 8][4];
+        across<TALL, TILE>(weights, queries + warp * ROWS * STRIDE, tile);
+        across<TALL, TILE>(grads, slopes + warp * ROWS * STRIDE, tile + TILE * STRIDE);
 #pragma unroll
         for (int m = 0; m < TALL; m++) {
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                u32 keep = kept[m][half] >> (block % 4 * 2);
+                u32 keep = kept[m][half] >> (block % (KEYS / TILE) * (TILE / 16));
                 float mean = deltas[row + m * 16 + half * 8];
 #pragma unroll
-                for (int n = 0; n < SLICE / 8; n++) {
+                for (int n = 0; n < TILE / 8; n++) {
 #pragma unroll
                     for (int e = 0; e < 2; e++) {
                         float weight = power(weights[m][n][2 * half + e] * exponent - base[m][half]);
@@ -418,18 +437,18 @@ extern "C" __global__ void __launch_bounds__(128)
                 }
             }
         }
-        if ((block + 1) * SLICE > count) {
+        if ((block + 1) * TILE > count) {
 #pragma unroll
-            for (int n = 0; n < SLICE / 8; n++) {
+            for (int n = 0; n < TILE / 8; n++) {
 #pragma unroll
                 for (int e = 0; e < 2; e++) {
-                    if (block * SLICE + n * 8 + lane % 4 * 2 + e < count) continue;
+                    if (block * TILE + n * 8 + lane % 4 * 2 + e < count) continue;
 #pragma unroll
                     for (int m = 0; m < TALL; m++) grads[m][n][e] = grads[m][n][2 + e] = 0.0f;
                 }
             }
         }
-        along<SLICE>(sum, grads, tile);
+        along<TALL, TILE>(sum, grads, tile);
         __syncthreads();
     }
     float factors[2] = {shape.scale, shape.scale};
@@ -439,9 +458,10 @@ extern "C" __global__ void __launch_bounds__(128)
 
 // The gradients of keys and values. A block: 128 keys of one head of one sequence; queries come by,
 // and weights are computed with keys running down.
-extern "C" __global__ void __launch_bounds__(KEYS / ROWS * 32)
+extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
     attention_keys(const bf16 *q, const bf16 *kv, Shape shape, const float *lse, const u8 *notes, const bf16 *dy,
                    const float *delta, bf16 *dkv) {
+    constexpr int TALL = KEYS_TALL, ROWS = 16 * TALL, THREADS = KEYS / ROWS * 32, TILE = KEYS_TILE;
     int head = blockIdx.y, sequence = blockIdx.z;
     int from = shape.keys[sequence] + blockIdx.x * KEYS, there = (int)shape.keys[sequence + 1] - from;
     if (there <= 0) return;
@@ -452,28 +472,28 @@ extern "C" __global__ void __launch_bounds__(KEYS / ROWS * 32)
 
     extern __shared__ __align__(16) bf16 shared[];
     bf16 *keys = shared, *values = keys + KEYS * STRIDE, *tiles = values + KEYS * STRIDE;
-    __shared__ float bases[SLICE], deltas[SLICE];
-    __shared__ __align__(16) u8 planes[SLICE][16];
-    fetch<KEYS>(keys, kv + start, 2 * dim, there, width);
-    fetch<KEYS>(values, kv + start + dim, 2 * dim, there, width);
-    fetch<SLICE>(tiles, queries, dim, rows, width);
-    fetch<SLICE>(tiles + SLICE * STRIDE, slopes, dim, rows, width);
+    __shared__ float bases[TILE], deltas[TILE];
+    __shared__ __align__(16) u8 planes[TILE][16];
+    fetch<KEYS, THREADS>(keys, kv + start, 2 * dim, there, width);
+    fetch<KEYS, THREADS>(values, kv + start + dim, 2 * dim, there, width);
+    fetch<TILE, THREADS>(tiles, queries, dim, rows, width);
+    fetch<TILE, THREADS>(tiles + TILE * STRIDE, slopes, dim, rows, width);
     commit();
 
     float dk[TALL][HEAD / 8][4] = {}, dv[TALL][HEAD / 8][4] = {};
     float exponent = shape.scale * LOG2E;
-    int blocks = (rows + SLICE - 1) / SLICE;
+    int blocks = (rows + TILE - 1) / TILE;
     for (int block = 0; block < blocks; block++) {
-        bf16 *tile = tiles + block % 2 * 2 * SLICE * STRIDE;
+        bf16 *tile = tiles + block % 2 * 2 * TILE * STRIDE;
         if (block + 1 < blocks) {
-            bf16 *next = tiles + (block + 1) % 2 * 2 * SLICE * STRIDE;
-            int at = (block + 1) * SLICE;
-            fetch<SLICE>(next, queries + (u64)at * dim, dim, rows - at, width);
-            fetch<SLICE>(next + SLICE * STRIDE, slopes + (u64)at * dim, dim, rows - at, width);
+            bf16 *next = tiles + (block + 1) % 2 * 2 * TILE * STRIDE;
+            int at = (block + 1) * TILE;
+            fetch<TILE, THREADS>(next, queries + (u64)at * dim, dim, rows - at, width);
+            fetch<TILE, THREADS>(next + TILE * STRIDE, slopes + (u64)at * dim, dim, rows - at, width);
             commit();
         }
-        if (threadIdx.x < SLICE) {
-            int at = block * SLICE + threadIdx.x;
+        if (threadIdx.x < TILE) {
+            int at = block * TILE + threadIdx.x;
             u64 place = (u64)(first + at) * shape.heads + head;
             bases[threadIdx.x] = at < rows ? lse[place] * LOG2E : infinity();
             deltas[threadIdx.x] = at < rows ? delta[place] : 0.0f;
@@ -485,11 +505,11 @@ extern "C" __global__ void __launch_bounds__(KEYS / ROWS * 32)
         if (block + 1 < blocks) wait<1>();
         else wait<0>();
         __syncthreads();
-        float weights[TALL][SLICE / 8][4], grads[TALL][SLICE / 8][4];
-        across<SLICE>(weights, keys + warp * ROWS * STRIDE, tile);
-        across<SLICE>(grads, values + warp * ROWS * STRIDE, tile + SLICE * STRIDE);
+        float weights[TALL][TILE / 8][4], grads[TALL][TILE / 8][4];
+        across<TALL, TILE>(weights, keys + warp * ROWS * STRIDE, tile);
+        across<TALL, TILE>(grads, values + warp * ROWS * STRIDE, tile + TILE * STRIDE);
 #pragma unroll
-        for (int n = 0; n < SLICE / 8; n++) {
+        for (int n = 0; n < TILE / 8; n++) {
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 int at = n * 8 + lane % 4 * 2 + e;
@@ -508,8 +528,8 @@ extern "C" __global__ void __launch_bounds__(KEYS / ROWS * 32)
                 }
             }
         }
-        along<SLICE>(dv, weights, tile + SLICE * STRIDE);
-        along<SLICE>(dk, grads, tile);
+        along<TALL, TILE>(dv, weights, tile + TILE * STRIDE);
+        along<TALL, TILE>(dk, grads, tile);
         __syncthreads();
     }
     wait<0>();
