@@ -180,7 +180,8 @@ impl Archive {
         }
         for (view, target) in pairs {
             let (elements, _) = view.data().as_chunks();
-            let elements: Vec<f32> = elements.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+            let elements: Vec<f32> =
+                elements.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
             target.write(&elements);
         }
         Ok(())

@@ -13,6 +13,9 @@ use tensor::{
 /// How far norms of differences may be from 0, relative to the norm: results and gradients.
 const TOLERANCE: f64 = 1e-2;
 
+/// The largest case, in elements, when `ISOGLOSS_QUICK` is set: under a checker everything is slow.
+const QUICK: usize = 120_000;
+
 /// Both devices, or a word on why the test is left out.
 fn devices() -> Option<[Device; 2]> {
     match Device::cuda() {
@@ -82,7 +85,10 @@ fn outcome(
         }
         tape.backward();
         for (&(name, ..), &var) in inputs.iter().zip(&vars) {
-            found.push((format!("d {name}"), tape.grad(var).map(Tensor::to_vec).unwrap_or_default()));
+            found.push((
+                format!("d {name}"),
+                tape.grad(var).map(Tensor::to_vec).unwrap_or_default(),
+            ));
         }
     }
     for id in params.ids() {
@@ -105,6 +111,10 @@ fn check(
     inputs: Sizes<'_>,
     operation: impl Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made,
 ) {
+    let elements: usize = weights.iter().chain(inputs).map(|&(_, rows, cols, _)| rows * cols).sum();
+    if std::env::var_os("ISOGLOSS_QUICK").is_some() && elements > QUICK {
+        return;
+    }
     let ours = outcome(cuda, weights, inputs, &operation);
     let theirs = outcome(cpu, weights, inputs, &operation);
     let again = outcome(cuda, weights, inputs, &operation);
@@ -144,7 +154,10 @@ fn affine_maps() {
             check(
                 &format!("linear {rows} x {inputs} -> {outputs}, {activation:?}"),
                 &devices,
-                &[("weight", inputs, outputs, 1.0 / (inputs as f32).sqrt()), ("bias", 1, outputs, 0.5)],
+                &[
+                    ("weight", inputs, outputs, 1.0 / (inputs as f32).sqrt()),
+                    ("bias", 1, outputs, 0.5),
+                ],
                 &[("x", rows, inputs, 1.0)],
                 |tape, ids, x| {
                     let affine = Affine { weight: ids[0], bias: ids[1] };
@@ -158,7 +171,9 @@ fn affine_maps() {
 #[test]
 fn norms_and_residuals() {
     let Some(devices) = devices() else { return };
-    for (rows, dim) in [(1, 8), (5, 9), (7, 12), (300, 48), (33, 200), (1000, 768), (64, 1024), (9, 1500)] {
+    for (rows, dim) in
+        [(1, 8), (5, 9), (7, 12), (300, 48), (33, 200), (1000, 768), (64, 1024), (9, 1500)]
+    {
         let norm = [("gamma", 1, dim, 1.0), ("beta", 1, dim, 1.0)];
         let layer = |ids: &[ParamId]| LayerNorm { gamma: ids[0], beta: ids[1], epsilon: 1e-5 };
         let inputs = [("x", rows, dim, 2.0), ("update", rows, dim, 1.0)];
@@ -166,9 +181,13 @@ fn norms_and_residuals() {
             Made::Values(vec![tape.norm(x[0], layer(ids))])
         });
         for rate in [0.0, 0.1, 0.5] {
-            check(&format!("residual {rows} x {dim}, dropout {rate}"), &devices, &[], &inputs, |tape, _, x| {
-                Made::Values(vec![tape.residual(x[0], x[1], rate)])
-            });
+            check(
+                &format!("residual {rows} x {dim}, dropout {rate}"),
+                &devices,
+                &[],
+                &inputs,
+                |tape, _, x| Made::Values(vec![tape.residual(x[0], x[1], rate)]),
+            );
             check(
                 &format!("residual and norm {rows} x {dim}, dropout {rate}"),
                 &devices,
@@ -187,7 +206,10 @@ fn norms_and_residuals() {
 fn embeddings_and_chosen_rows() {
     let Some(devices) = devices() else { return };
     for (count, dim, entries) in [(1, 8, 3), (5, 9, 4), (700, 48, 11), (3000, 768, 5000)] {
-        let (tokens, places) = (some_rows(count, entries as u32), (0..count as u32).map(|at| at % 3).collect::<Indices>());
+        let (tokens, places) = (
+            some_rows(count, entries as u32),
+            (0..count as u32).map(|at| at % 3).collect::<Indices>(),
+        );
         let languages: Indices = std::iter::repeat_n(1, count).collect();
         let weights = [
             ("tokens", entries, dim, 1.0),
@@ -198,26 +220,39 @@ fn embeddings_and_chosen_rows() {
         ];
         for (with_norm, rate) in [(true, 0.1), (false, 0.0)] {
             let weights = if with_norm { &weights[..] } else { &weights[..3] };
-            check(&format!("embed {count} x {dim}, norm {with_norm}"), &devices, weights, &[], |tape, ids, _| {
-                let tables = vec![
-                    (ids[0], tokens.clone()),
-                    (ids[1], places.clone()),
-                    (ids[2], languages.clone()),
-                ];
-                let norm = with_norm.then(|| LayerNorm { gamma: ids[3], beta: ids[4], epsilon: 1e-5 });
-                Made::Values(vec![tape.embed(tables, norm, rate)])
-            });
+            check(
+                &format!("embed {count} x {dim}, norm {with_norm}"),
+                &devices,
+                weights,
+                &[],
+                |tape, ids, _| {
+                    let tables = vec![
+                        (ids[0], tokens.clone()),
+                        (ids[1], places.clone()),
+                        (ids[2], languages.clone()),
+                    ];
+                    let norm =
+                        with_norm.then(|| LayerNorm { gamma: ids[3], beta: ids[4], epsilon: 1e-5 });
+                    Made::Values(vec![tape.embed(tables, norm, rate)])
+                },
+            );
         }
-        check(&format!("select {count} of {entries} x {dim}"), &devices, &[], &[("x", entries, dim, 1.0)], |tape, _, x| {
-            Made::Values(vec![tape.select(x[0], &tokens)])
-        });
+        check(
+            &format!("select {count} of {entries} x {dim}"),
+            &devices,
+            &[],
+            &[("x", entries, dim, 1.0)],
+            |tape, _, x| Made::Values(vec![tape.select(x[0], &tokens)]),
+        );
     }
     let [cpu, cuda] = &devices;
     let row = |device: &Device| device.tensor(1, 5, &[1.0, -2.0, 3.0, 0.5, 0.25]);
     let rows = [row(cpu), row(cuda)];
     let added = [cpu, cuda].map(|device| {
         let row = &rows[usize::from(std::ptr::eq(device, cuda))];
-        outcome(device, &[], &[("x", 3, 5, 1.0)], &|tape, _, x| Made::Values(vec![tape.add_row(x[0], row)]))
+        outcome(device, &[], &[("x", 3, 5, 1.0)], &|tape, _, x| {
+            Made::Values(vec![tape.add_row(x[0], row)])
+        })
     });
     for ((name, a), (_, b)) in added[1].iter().zip(&added[0]) {
         assert!(distance(a, b) < TOLERANCE, "add_row: {name}");
@@ -242,7 +277,8 @@ fn attention() {
         (1, 5, &[40], &[140]),
     ];
     for &(heads, width, queries, keys) in cases {
-        let (q, k) = (Spans::of_lengths(queries.iter().copied()), Spans::of_lengths(keys.iter().copied()));
+        let (q, k) =
+            (Spans::of_lengths(queries.iter().copied()), Spans::of_lengths(keys.iter().copied()));
         let dim = heads * width;
         // Over a single key nothing depends on the query, and what is left of its gradient is rounding.
         let rates = if k.longest() == 1 { &[0.0][..] } else { &[0.0, 0.1, 0.5] };
@@ -261,7 +297,9 @@ fn attention() {
 #[test]
 fn softmax_over_the_vocabulary() {
     let Some(devices) = devices() else { return };
-    for (rows, dim, entries) in [(1, 8, 9), (131, 4, 521), (64, 48, 1000), (77, 64, 31_987), (600, 256, 8001)] {
+    for (rows, dim, entries) in
+        [(1, 8, 9), (131, 4, 521), (64, 48, 1000), (77, 64, 31_987), (600, 256, 8001)]
+    {
         let targets = some_rows(rows, entries as u32);
         check(
             &format!("tied softmax {rows} x {dim} over {entries}"),
@@ -269,7 +307,13 @@ fn softmax_over_the_vocabulary() {
             &[("table", entries, dim, 0.5), ("bias", 1, entries, 0.5)],
             &[("hidden", rows, dim, 0.5)],
             |tape, ids, x| {
-                Made::Loss(tape.tied_cross_entropy(x[0], ids[0], ids[1], &targets, 1.0 / rows as f32))
+                Made::Loss(tape.tied_cross_entropy(
+                    x[0],
+                    ids[0],
+                    ids[1],
+                    &targets,
+                    1.0 / rows as f32,
+                ))
             },
         );
     }
@@ -286,7 +330,8 @@ fn softmax_over_the_vocabulary() {
         let logits = [cpu, cuda].map(|device| {
             let mut draws = Draws::new(Key { seed: 15, step: 0, stream: 0 });
             let mut params = Params::new(device);
-            let table = params.add("table", device.tensor(301, 24, &draw(&mut draws, 301, 24, 1.0)));
+            let table =
+                params.add("table", device.tensor(301, 24, &draw(&mut draws, 301, 24, 1.0)));
             let bias = params.add("bias", device.tensor(1, 301, &draw(&mut draws, 1, 301, 1.0)));
             let hidden = device.tensor(7, 24, &draw(&mut draws, 7, 24, 1.0));
             if exact {
@@ -313,7 +358,8 @@ fn adam() {
             let mut draws = Draws::new(Key { seed: 14, step: 0, stream: 0 });
             let mut make = |scale: f32, square: bool| -> Vec<Tensor> {
                 let tensor = |&(rows, cols): &(usize, usize)| {
-                    let mut elements: Vec<f32> = (0..rows * cols).map(|_| scale * draws.normal()).collect();
+                    let mut elements: Vec<f32> =
+                        (0..rows * cols).map(|_| scale * draws.normal()).collect();
                     if square {
                         elements.iter_mut().for_each(|x| *x *= *x);
                     }
@@ -333,8 +379,14 @@ fn adam() {
                 .zip(&grads)
                 .zip(means.iter_mut().zip(&mut squares))
                 .zip(1..)
-                .map(|(((value, grad), (mean, square)), number)| {
-                    AdamSlot { value, grad, mean, square, rate: 1e-2, decay: 0.01, number }
+                .map(|(((value, grad), (mean, square)), number)| AdamSlot {
+                    value,
+                    grad,
+                    mean,
+                    square,
+                    rate: 1e-2,
+                    decay: 0.01,
+                    number,
                 })
                 .collect();
             let step = AdamStep { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, clip };

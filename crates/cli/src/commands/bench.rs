@@ -200,7 +200,8 @@ impl Facts {
             .peak_rss_bytes
             .map_or("unknown".to_owned(), |bytes| format!("{:.2} GB", bytes as f64 / 1e9));
         if let Some(bytes) = self.device_bytes {
-            let _ = write!(memory, ", and {:.2} GiB of the GPU's", bytes as f64 / (1_u64 << 30) as f64);
+            let _ =
+                write!(memory, ", and {:.2} GiB of the GPU's", bytes as f64 / (1_u64 << 30) as f64);
         }
         format!(
             "device            {}\n\
@@ -231,7 +232,8 @@ fn gemm_peak(device: &Device) -> f64 {
     // Random numbers: a GPU multiplies zeros faster than it multiplies anything else.
     let mut draws = Draws::new(Key { seed: 1, step: 0, stream: 0 });
     let some: Vec<f32> = (0..1 << 16).map(|_| draws.normal()).collect();
-    let elements: Vec<f32> = (0..side * side).map(|at| some[(at + at / 9973) % some.len()]).collect();
+    let elements: Vec<f32> =
+        (0..side * side).map(|at| some[(at + at / 9973) % some.len()]).collect();
     let mut params = Params::new(device);
     let weight = params.add("weight", device.tensor(side, side, &elements));
     let bias = params.add("bias", device.zeros(1, side));

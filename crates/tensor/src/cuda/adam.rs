@@ -43,7 +43,8 @@ pub(super) struct Pieces(Mutex<Option<(Vec<usize>, Memory, usize)>>);
 /// How the matrices are cut, for matrices of these sizes.
 fn pieces(sizes: &[usize]) -> Vec<Piece> {
     let of_slot = |(slot, &size): (usize, &usize)| {
-        (0..size.div_ceil(PIECE)).map(move |number| Piece { slot: slot as u32, number: number as u32 })
+        (0..size.div_ceil(PIECE))
+            .map(move |number| Piece { slot: slot as u32, number: number as u32 })
     };
     sizes.iter().enumerate().flat_map(of_slot).collect()
 }

@@ -6,15 +6,18 @@ use super::{Cuda, Drops, Program, at, launch, to};
 use crate::kernels::AttentionShape;
 use crate::value::Tensor;
 
-/// Keys that a block of queries meets at a time on the way forward, as the kernels have it.
-const TILE: usize = 64;
+/// Queries of a block, as the kernels have it.
+const QUERIES: usize = 64;
 /// Keys of a block on the way back, as the kernels have it; also those that one counter of dropout
 /// decides upon.
 const KEYS: usize = 128;
-/// What meets a block on the way back, as the kernels have it.
+/// Keys that a block of queries meets at a time, as the kernels have it.
+const TILE: usize = 64;
+/// Queries that a block of keys meets at a time, and keys that a block of queries does where heads are
+/// wide, as the kernels have it.
 const SLICE: usize = 32;
 /// Widths of heads that programs are compiled for; a head takes the next larger.
-const HEADS: [usize; 5] = [16, 32, 64, 96, 128];
+const HEADS: [usize; 4] = [16, 32, 64, 128];
 
 /// What the way forward leaves for the way back.
 pub(super) struct Saved<'a> {
@@ -62,6 +65,10 @@ fn head(shape: &AttentionShape, dim: usize) -> usize {
     })
 }
 
+fn program(shape: &AttentionShape, head: usize, dim: usize) -> Program {
+    Program::Attention { head, whole: (dim / shape.heads).is_multiple_of(8) }
+}
+
 /// Groups of keys that dropout is noted for; none without dropout.
 fn groups(shape: &AttentionShape) -> usize {
     if shape.dropout.threshold() == 0 { 0 } else { shape.keys.longest().div_ceil(KEYS) }
@@ -78,11 +85,6 @@ fn logarithms(shape: &AttentionShape) -> u64 {
     (shape.queries.rows() * shape.heads * groups(shape) * 16) as u64
 }
 
-/// Rows of a warp, as the kernels have it.
-fn rows(head: usize) -> usize {
-    if head > 64 { 16 } else { 32 }
-}
-
 /// Bytes of shared memory for so many rows.
 fn shared(head: usize, rows: usize) -> usize {
     rows * (head + 8) * 2
@@ -97,11 +99,10 @@ pub(super) fn forward(
     notes: &mut Tensor,
 ) {
     let head = head(shape, q.cols());
-    let queries = 4 * rows(head);
-    let grid = [shape.queries.longest().div_ceil(queries), shape.heads, shape.queries.count()];
+    let grid = [shape.queries.longest().div_ceil(QUERIES), shape.heads, shape.queries.count()];
     let (sizes, notes) = (Shape::of(cuda, shape, q.cols()), to(notes));
-    let shared = shared(head, queries + 4 * TILE);
-    let program = Program::Attention { head };
+    let shared = shared(head, QUERIES + 4 * TILE);
+    let program = program(shape, head, q.cols());
     if sizes.groups > 0 {
         let words = logarithms(shape) as usize / 4;
         launch!(
@@ -125,17 +126,18 @@ pub(super) fn backward(
 ) {
     let Saved { q, kv, y, notes } = *saved;
     let head = head(shape, q.cols());
-    let program = Program::Attention { head };
+    let program = program(shape, head, q.cols());
     let sizes = Shape::of(cuda, shape, q.cols());
     let lse = at(notes) + logarithms(shape);
     let delta = cuda.scratch(q.rows() * shape.heads * 4);
-    let queries = 4 * rows(head);
-    let grid = [shape.queries.longest().div_ceil(queries), shape.heads, shape.queries.count()];
+    let grid = [shape.queries.longest().div_ceil(QUERIES), shape.heads, shape.queries.count()];
+    let tile = if head > 64 { SLICE } else { TILE };
     launch!(
-        cuda, program, "attention_queries", grid, [128, 1, 1], shared(head, 2 * queries + 4 * SLICE);
+        cuda, program, "attention_queries", grid, [128, 1, 1], shared(head, 2 * QUERIES + 4 * tile);
         at(q), at(kv), sizes, at(y), lse, at(notes), at(dy), to(dq), delta.pointer,
     );
-    let threads = (KEYS / rows(head) * 32) as u32;
+    // A warp for 16 keys, or for 32 where heads are narrow.
+    let threads = if head > 64 { 256 } else { 128 };
     let grid = [shape.keys.longest().div_ceil(KEYS), shape.heads, shape.keys.count()];
     launch!(
         cuda, program, "attention_keys", grid, [threads, 1, 1], shared(head, 2 * KEYS + 4 * SLICE);

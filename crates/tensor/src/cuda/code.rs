@@ -34,15 +34,17 @@ pub(super) enum Program {
     Adam,
     /// LayerNorm of rows of `slabs` times 32 times `lanes` columns at most.
     Norm { lanes: usize, slabs: usize },
-    /// Attention with heads of that many columns at most.
-    Attention { head: usize },
+    /// Attention with heads of that many columns at most; whether heads are multiples of eight.
+    Attention { head: usize, whole: bool },
 }
 
 impl Program {
     fn source(self) -> String {
         let file = match self {
             Self::Elements => include_str!("kernels/elements.cu"),
-            Self::Sums => concat!(include_str!("kernels/gelu.cuh"), include_str!("kernels/sums.cu")),
+            Self::Sums => {
+                concat!(include_str!("kernels/gelu.cuh"), include_str!("kernels/sums.cu"))
+            }
             Self::Rows => include_str!("kernels/rows.cu"),
             Self::Softmax => include_str!("kernels/softmax.cu"),
             Self::Adam => include_str!("kernels/adam.cu"),
@@ -50,8 +52,12 @@ impl Program {
             Self::Attention { .. } => include_str!("kernels/attention.cu"),
         };
         let fixed = match self {
-            Self::Norm { lanes, slabs } => format!("#define LANES {lanes}\n#define SLABS {slabs}\n"),
-            Self::Attention { head } => format!("#define HEAD {head}\n"),
+            Self::Norm { lanes, slabs } => {
+                format!("#define LANES {lanes}\n#define SLABS {slabs}\n")
+            }
+            Self::Attention { head, whole } => {
+                format!("#define HEAD {head}\n#define WHOLE {}\n", u8::from(whole))
+            }
             _ => String::new(),
         };
         format!("{fixed}{}{file}", include_str!("kernels/common.cuh"))
@@ -182,7 +188,8 @@ unsafe fn binary(program: sys::nvrtcProgram) -> Result<Vec<u8>, nvrtc::NvrtcErro
 unsafe fn log(program: sys::nvrtcProgram) -> Option<String> {
     // SAFETY: promised by the caller.
     let log = unsafe { nvrtc::get_program_log(program) }.ok()?;
-    let text: String = log.iter().map(|&byte| byte as u8 as char).take_while(|&c| c != '\0').collect();
+    let text: String =
+        log.iter().map(|&byte| byte as u8 as char).take_while(|&c| c != '\0').collect();
     Some(text.lines().take(12).collect::<Vec<_>>().join("\n"))
 }
 
@@ -229,9 +236,9 @@ mod tests {
             Program::Adam,
             Program::Norm { lanes: 8, slabs: 3 },
             Program::Norm { lanes: 1, slabs: 2 },
-            Program::Attention { head: 16 },
-            Program::Attention { head: 64 },
-            Program::Attention { head: 128 },
+            Program::Attention { head: 16, whole: false },
+            Program::Attention { head: 64, whole: true },
+            Program::Attention { head: 128, whole: true },
         ];
         for arch in ["sm_80", "sm_90"] {
             for program in programs {

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::result::{self, DriverError, stream::StreamKind};
-use cudarc::driver::sys::{CUcontext, CUdevice_attribute, CUdeviceptr, CUfunction, CUresult, CUstream};
+use cudarc::driver::sys::{
+    CUcontext, CUdevice_attribute, CUdeviceptr, CUfunction, CUresult, CUstream,
+};
 
 use super::fault::{fail, must};
 use crate::device::DeviceError;
@@ -79,18 +81,30 @@ impl Context {
             return Err(DeviceError::OldGpu { name, capability });
         }
         // SAFETY: the device was given by the driver; the context is kept until the process ends.
-        let context = unsafe { result::primary_ctx::retain(device) }.map_err(failed("open the GPU"))?;
+        let context =
+            unsafe { result::primary_ctx::retain(device) }.map_err(failed("open the GPU"))?;
         // SAFETY: the context was just retained.
         unsafe { result::ctx::set_current(context) }.map_err(failed("open the GPU"))?;
         BOUND.set(context as usize);
         // SAFETY: the device was given by the driver.
         let total = unsafe { result::device::total_mem(device) }.map_err(asked)?;
-        let stream = result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
+        let stream =
+            result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
         // SAFETY: the memory is only written through `Stage`.
         let base = unsafe { result::malloc_host(STAGE, 0) }.map_err(failed("lock host memory"))?;
         let stage = Mutex::new(Stage { base: base.cast(), used: 0 });
         let (free, held) = (Mutex::default(), AtomicUsize::new(0));
-        Ok(Arc::new(Self { context, stream, name, capability, processors, total, free, held, stage }))
+        Ok(Arc::new(Self {
+            context,
+            stream,
+            name,
+            capability,
+            processors,
+            total,
+            free,
+            held,
+            stage,
+        }))
     }
 
     /// Prepares this thread to speak to the GPU.
@@ -188,9 +202,8 @@ impl Context {
             };
             stage.used += piece.len().next_multiple_of(64);
             // SAFETY: the caller gives memory for all bytes.
-            let copied = unsafe {
-                result::memcpy_htod_async(to + offset as u64, staged, self.stream)
-            };
+            let copied =
+                unsafe { result::memcpy_htod_async(to + offset as u64, staged, self.stream) };
             must(copied, "copying to its memory");
         }
     }

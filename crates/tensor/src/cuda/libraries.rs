@@ -42,7 +42,8 @@ fn open(prefix: &'static str) -> Result<(), DeviceError> {
                 continue;
             }
             // SAFETY: these libraries of NVIDIA's are made to be opened by any process.
-            if let Ok(library) = unsafe { Library::open(Some(entry.path()), RTLD_LAZY | RTLD_GLOBAL) }
+            if let Ok(library) =
+                unsafe { Library::open(Some(entry.path()), RTLD_LAZY | RTLD_GLOBAL) }
             {
                 // It stays open until the process ends.
                 std::mem::forget(library);
@@ -65,7 +66,8 @@ fn folders() -> Vec<PathBuf> {
         .iter()
         .flat_map(|root| ["lib64", "lib", "targets/x86_64-linux/lib"].map(|lib| root.join(lib)))
         .collect();
-    folders.extend(["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"].map(PathBuf::from));
+    folders
+        .extend(["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"].map(PathBuf::from));
     for environment in environments() {
         for python in children(&environment.join("lib"), "python3") {
             for packages in ["site-packages", "dist-packages"].map(|name| python.join(name)) {

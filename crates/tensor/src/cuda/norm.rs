@@ -16,7 +16,9 @@ fn program(cols: usize) -> Program {
     let slabs = cols.div_ceil(32 * lanes).max(1);
     if slabs * lanes > MOST {
         let most = 32 * MOST;
-        fail(format!("the GPU's LayerNorm takes {most} columns at most, not {cols}: lower encoder.dim"));
+        fail(format!(
+            "the GPU's LayerNorm takes {most} columns at most, not {cols}: lower encoder.dim"
+        ));
     }
     Program::Norm { lanes, slabs }
 }
@@ -25,7 +27,13 @@ fn grid(rows: usize) -> [usize; 3] {
     [rows.div_ceil(ROWS), 1, 1]
 }
 
-pub(super) fn residual(cuda: &Cuda, x: &Tensor, update: &Tensor, dropout: Dropout, sum: &mut Tensor) {
+pub(super) fn residual(
+    cuda: &Cuda,
+    x: &Tensor,
+    update: &Tensor,
+    dropout: Dropout,
+    sum: &mut Tensor,
+) {
     let (rows, cols) = x.shape();
     launch!(
         cuda, program(cols), "residual", grid(rows), [THREADS, 1, 1], 0;

@@ -40,10 +40,12 @@ impl TiedSoftmax<'_> {
         let height = rows.div_ceil(chunks);
         let scores = cuda.scratch(height * pitch * 2);
         let facts = cuda.scratch(height * 2 * 4);
-        let scores = Side { pointer: scores.pointer, precision: Precision::Working, pitch, turned: false };
+        let scores =
+            Side { pointer: scores.pointer, precision: Precision::Working, pitch, turned: false };
         let mut grads = grads;
         for start in (0..rows).step_by(height) {
-            let chunk = Chunk { softmax: self, cuda, start, count: height.min(rows - start), scores };
+            let chunk =
+                Chunk { softmax: self, cuda, start, count: height.min(rows - start), scores };
             chunk.score(grads.is_some(), facts.pointer, score);
             if let Some(grads) = &mut grads {
                 chunk.gradients(grads);

@@ -40,7 +40,8 @@ impl Tape<'_> {
         let (inputs, outputs) = self.params.value(affine.weight).shape();
         assert_eq!(self.value(x).cols(), inputs, "an affine map of that many inputs");
         let mut y = self.device.working(rows, outputs);
-        let mut slope = (activation == Activation::Gelu).then(|| self.device.working(rows, outputs));
+        let mut slope =
+            (activation == Activation::Gelu).then(|| self.device.working(rows, outputs));
         self.device.kernels().linear(
             self.value(x),
             self.params.value(affine.weight),

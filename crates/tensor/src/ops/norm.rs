@@ -174,10 +174,8 @@ impl Backward for ResidualNorm {
         };
         let Residual { x, update, dropout, .. } = self.residual;
         let accumulate = dsum.is_some();
-        let mut dsum =
-            dsum.take().unwrap_or_else(|| tape.device.working(sum.rows(), sum.cols()));
-        let mut dupdate =
-            tape.wants(update).then(|| tape.device.working(sum.rows(), sum.cols()));
+        let mut dsum = dsum.take().unwrap_or_else(|| tape.device.working(sum.rows(), sum.cols()));
+        let mut dupdate = tape.wants(update).then(|| tape.device.working(sum.rows(), sum.cols()));
         let dropped = dupdate.as_mut().map(|dupdate| (dropout, dupdate));
         let slot = Grad { tensor: &mut dsum, accumulate };
         self.norm.backward(tape, &sum, &self.stats, &dy, slot, dropped);

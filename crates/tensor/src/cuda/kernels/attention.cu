@@ -1,4 +1,5 @@
-// Attention within each sequence, for heads of at most HEAD columns (a multiple of 16).
+// Attention within each sequence, for heads of at most HEAD columns (a power of two, 16 at least); WHOLE
+// says that they are whole multiples of eight.
 //
 // Scores never reach memory: a block of queries meets the keys a tile at a time, and the softmax is
 // corrected as higher scores appear. Only which weights dropout keeps is noted, a bit each. The way back computes the weights again from the logarithm of
@@ -14,18 +15,16 @@ static constexpr int KEYS = 128;        // keys of a block on the way back: one 
 static constexpr float LOG2E = 1.4426950408889634f;
 
 // For each kernel: how many heights of 16 rows a warp has, what its block meets at a time, and how many
-// blocks are to fit a processor.
-#ifndef FORWARD_TALL
-#define FORWARD_TALL (HEAD > 64 ? 1 : 2)
+// blocks are to fit a processor. Measured on an H200 with heads of 64.
+#define FORWARD_TALL 1
 #define FORWARD_TILE 64
-#define FORWARD_BLOCKS 1
-#define QUERIES_TALL (HEAD > 64 ? 1 : 2)
-#define QUERIES_TILE 32
-#define QUERIES_BLOCKS 1
+#define FORWARD_BLOCKS (HEAD > 64 ? 1 : 4)
+#define QUERIES_TALL 1
+#define QUERIES_TILE (HEAD > 64 ? 32 : 64)
+#define QUERIES_BLOCKS (HEAD > 64 ? 1 : 3)
 #define KEYS_TALL (HEAD > 64 ? 1 : 2)
 #define KEYS_TILE 32
-#define KEYS_BLOCKS 1
-#endif
+#define KEYS_BLOCKS (HEAD > 64 ? 1 : 2)
 
 struct Shape {
     const u32 *queries, *keys; // where each sequence begins
@@ -41,28 +40,41 @@ INLINE u32 address(const void *shared) { return (u32)__cvta_generic_to_shared(sh
 INLINE void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int PENDING> INLINE void wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
 
-// Brings ROWS rows of one head into shared memory; rows and columns that are not there become 0.
+// Brings ROWS rows of one head into shared memory; rows and columns that are not there become 0. Where
+// heads are whole multiples of eight columns, sixteen bytes at a time, without waiting.
 template <int ROWS, int THREADS> INLINE void fetch(bf16 *tile, const bf16 *from, int pitch, int valid, int width) {
-    if (width % 8 == 0) {
+#if WHOLE
+    constexpr int ACROSS = HEAD / 8, DOWN = THREADS / ACROSS;
+    int row = threadIdx.x / ACROSS, col = threadIdx.x % ACROSS * 8;
+    const bf16 *source = from + row * pitch + col;
+    bf16 *to = tile + row * STRIDE + col;
+    if (ROWS < DOWN && row >= ROWS) return;
+    if (valid >= ROWS && width == HEAD) {
 #pragma unroll
-        for (int i = 0; i < (ROWS * HEAD / 8 + THREADS - 1) / THREADS; i++) {
-            int at = i * THREADS + threadIdx.x, row = at / (HEAD / 8), col = at % (HEAD / 8) * 8;
-            if (ROWS * HEAD / 8 % THREADS && row >= ROWS) continue;
-            bf16 *to = tile + row * STRIDE + col;
-            if (row < valid && col < width) {
-                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address(to)),
-                             "l"(from + (u64)row * pitch + col)
-                             : "memory");
-            } else {
-                *reinterpret_cast<uint4 *>(to) = make_uint4(0, 0, 0, 0);
-            }
+        for (int i = 0; i < (ROWS + DOWN - 1) / DOWN; i++) {
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address(to + i * DOWN * STRIDE)), "l"(source)
+                         : "memory");
+            source += DOWN * pitch;
         }
     } else {
-        for (int i = threadIdx.x; i < ROWS * HEAD; i += THREADS) {
-            int row = i / HEAD, col = i % HEAD;
-            tile[row * STRIDE + col] = row < valid && col < width ? from[(u64)row * pitch + col] : (bf16)0;
+#pragma unroll
+        for (int i = 0; i < (ROWS + DOWN - 1) / DOWN; i++) {
+            if (row + i * DOWN < valid && col < width) {
+                asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address(to + i * DOWN * STRIDE)),
+                             "l"(source)
+                             : "memory");
+            } else {
+                *reinterpret_cast<uint4 *>(to + i * DOWN * STRIDE) = make_uint4(0, 0, 0, 0);
+            }
+            source += DOWN * pitch;
         }
     }
+#else
+    for (int i = threadIdx.x; i < ROWS * HEAD; i += THREADS) {
+        int row = i / HEAD, col = i % HEAD;
+        tile[row * STRIDE + col] = row < valid && col < width ? from[row * pitch + col] : (bf16)0;
+    }
+#endif
 }
 
 INLINE void matrices(u32 *to, const bf16 *from) {
@@ -188,12 +200,12 @@ INLINE void put(bf16 *to, int pitch, int width, float (*sum)[4], const float *fa
         for (int n = 0; n < HEAD / 8; n++) {
             int col = n * 8 + lane % 4 * 2;
             float a = sum[n][2 * half] * factors[half], b = sum[n][2 * half + 1] * factors[half];
-            if (width % 2 == 0) {
-                if (col < width) *reinterpret_cast<u32 *>(own + col) = pack(a, b);
-            } else {
-                if (col < width) own[col] = narrow(a);
-                if (col + 1 < width) own[col + 1] = narrow(b);
-            }
+#if WHOLE
+            if (col < width) *reinterpret_cast<u32 *>(own + col) = pack(a, b);
+#else
+            if (col < width) own[col] = narrow(a);
+            if (col + 1 < width) own[col + 1] = narrow(b);
+#endif
         }
     }
 }
@@ -363,17 +375,17 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
         float total = 0.0f;
         if (at < rows) {
             const bf16 *a = y + start + (u64)at * dim, *b = dy + start + (u64)at * dim;
-            if (width % 8 == 0) {
-                for (int col = threadIdx.x % 2 * 8; col < width; col += 16) {
-                    float left[8], right[8];
-                    load<8>(a + col, left);
-                    load<8>(b + col, right);
+#if WHOLE
+            for (int col = threadIdx.x % 2 * 8; col < width; col += 16) {
+                float left[8], right[8];
+                load<8>(a + col, left);
+                load<8>(b + col, right);
 #pragma unroll
-                    for (int i = 0; i < 8; i++) total += left[i] * right[i];
-                }
-            } else {
-                for (int col = threadIdx.x % 2; col < width; col += 2) total += wide(a[col]) * wide(b[col]);
+                for (int i = 0; i < 8; i++) total += left[i] * right[i];
             }
+#else
+            for (int col = threadIdx.x % 2; col < width; col += 2) total += wide(a[col]) * wide(b[col]);
+#endif
         }
         total += __shfl_xor_sync(ALL, total, 1);
         if (threadIdx.x % 2 == 0) {

@@ -82,6 +82,13 @@ INLINE float power(float x) {
     return y;
 }
 
+// 1 / x to a few units in the last place.
+INLINE float inverse(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 INLINE float warp_sum(float x) {
 #pragma unroll
     for (int other = 16; other > 0; other /= 2) x += __shfl_xor_sync(ALL, x, other);

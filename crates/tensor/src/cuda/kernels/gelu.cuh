@@ -2,15 +2,14 @@
 
 // The distribution function of the normal distribution at x, and its bell there (unscaled).
 INLINE void normal(float x, float &phi, float &bell) {
-    float z = fabsf(x) * 0.70710678f;
-    bell = __expf(-z * z);
-    float t = __fdividef(1.0f, 1.0f + 0.3275911f * z);
-    float p = 1.0614054f;
-    p = p * t - 1.453152f;
-    p = p * t + 1.4214137f;
-    p = p * t - 0.28449674f;
-    p = p * t + 0.2548296f;
-    float tail = 0.5f * p * t * bell;
+    bell = power(x * x * -0.72134752f); // e to the -x² / 2
+    float t = inverse(0.23164189f * fabsf(x) + 1.0f);
+    float p = 0.5307027f;
+    p = p * t - 0.726576f;
+    p = p * t + 0.71070686f;
+    p = p * t - 0.14224837f;
+    p = p * t + 0.1274148f;
+    float tail = p * t * bell;
     phi = x < 0.0f ? tail : 1.0f - tail;
 }
 

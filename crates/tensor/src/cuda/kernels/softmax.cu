@@ -30,14 +30,15 @@ extern "C" __global__ void __launch_bounds__(512)
             best = fmaxf(best, each[i]);
         }
         if (best > top) {
-            sum *= exp2f((top - best) * LOG2E);
+            sum *= power((top - best) * LOG2E);
             top = best;
         }
+        float base = top * LOG2E;
 #pragma unroll
-        for (int i = 0; i < 8; i++) sum += exp2f((each[i] - top) * LOG2E);
+        for (int i = 0; i < 8; i++) sum += power(each[i] * LOG2E - base);
     }
     float highest = block_reduce(top, true);
-    sum = block_reduce(sum * exp2f((top - highest) * LOG2E), false);
+    sum = block_reduce(sum * power((top - highest) * LOG2E), false);
     float lse = highest + logf(sum), chosen = wide(own[target]);
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -45,12 +46,13 @@ extern "C" __global__ void __launch_bounds__(512)
         facts[2 * row + 1] = chosen >= highest ? 1.0f : 0.0f;
     }
     if (weight == 0.0f) return;
+    float base = lse * LOG2E;
     for (int col = 8 * threadIdx.x; col < vocabulary; col += 8 * blockDim.x) {
         float each[8];
         load<8>(own + col, each);
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            float share = exp2f((each[i] - lse) * LOG2E) - (u32)(col + i == target);
+            float share = power(each[i] * LOG2E - base) - (col + i == target ? 1.0f : 0.0f);
             each[i] = weight * share;
         }
         store<8>(own + col, each);

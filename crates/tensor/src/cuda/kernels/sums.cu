@@ -61,12 +61,24 @@ INLINE void column_sums(bf16 *dy, const bf16 *z, int rows, int cols, int pitch, 
     __syncthreads();
     if (!last) return;
     __threadfence();
+#pragma unroll
+    for (int i = 0; i < V; i++) sum[i] = 0.0f;
+#pragma unroll 2
+    for (int b = warp; b < gridDim.y; b += 8) {
+#pragma unroll
+        for (int i = 0; i < V; i++) {
+            int at = (blockIdx.x * V + i) * 32 + lane;
+            if (at < cols) sum[i] += __ldcg(partial + (u64)b * cols + at);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < V; i++) sums[warp][i * 32 + lane] = sum[i];
+    __syncthreads();
     for (int i = threadIdx.x; i < 32 * V; i += blockDim.x) {
         int at = blockIdx.x * 32 * V + i;
         if (at >= cols) continue;
         float total = accumulate ? out[at] : 0.0f;
-#pragma unroll 16
-        for (int b = 0; b < gridDim.y; b++) total += __ldcg(partial + (u64)b * cols + at);
+        for (int w = 0; w < 8; w++) total += sums[w][i];
         out[at] = total;
     }
 }
