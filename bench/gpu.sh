@@ -17,19 +17,20 @@ export ISOGLOSS_GPU=1 PYTHONUNBUFFERED=1
 line() { printf '%-58s %s\n' "$1" "$2"; }
 verdict() { if [ "$1" -eq 0 ]; then echo passed; else echo "FAILED ($1)"; fi; }
 
+if [ -n "$run" ]; then
+    # The CPU takes longest, so it begins first, with half of the cores.
+    mkdir -p "$out/cpu" "$out/cuda" && cp -r "$run" "$out/cpu/run" && cp -r "$run" "$out/cuda/run"
+    "$isogloss" pretrain --resume --device cpu --threads $(($(nproc) / 2)) --out "$out/cpu/run" >"$out/cpu.txt" 2>&1 &
+    slow=$!
+fi
+
 line "operations beside the CPU" ""
 for name in $("$tests" --list 2>/dev/null | sed -n 's/: test$//p'); do
     "$tests" --exact "$name" --nocapture >"$out/$name.txt" 2>&1
     line "  $name" "$(verdict $?), largest distance $(grep -oE '[0-9.]+e-?[0-9]+  ' "$out/$name.txt" | sort -g | tail -1)"
 done
-if command -v compute-sanitizer >/dev/null; then
-    for tool in memcheck racecheck; do
-        ISOGLOSS_QUICK=1 timeout "${SANITIZE_S:-100}" compute-sanitizer --tool $tool --error-exitcode 9 \
-            "$tests" --nocapture --test-threads 1 >"$out/$tool.txt" 2>&1
-        line "compute-sanitizer $tool" "$(verdict $?), $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/$tool.txt" | tail -1)"
-    done
-fi
-
+nvidia-smi --query-gpu=clocks.sm,power.draw,temperature.gpu --format=csv,noheader -lms 250 >"$out/clock.txt" 2>/dev/null &
+watch=$!
 shape() { # batch length dim heads layers vocabulary
     for turn in 1 2; do
         ours=$("$isogloss" bench mlm --device cuda --batch "$1" --length "$2" --dim "$3" --heads "$4" --layers "$5" \
@@ -42,16 +43,16 @@ shape() { # batch length dim heads layers vocabulary
 }
 shape 96 256 768 12 8 80000
 shape 64 256 512 8 8 32000
+kill "$watch"
+line "clock and power when hottest" "$(sort -t, -k2 -rn -k1 "$out/clock.txt" | sort -t, -k2,2 -rn | head -1)"
 
 if [ -n "$run" ]; then
-    for device in cpu cuda; do
-        mkdir -p "$out/$device" && cp -r "$run" "$out/$device/run"
-        "$isogloss" pretrain --resume --device $device --out "$out/$device/run" >"$out/$device.txt" 2>&1 &
-    done
-    wait
+    "$isogloss" pretrain --resume --device cuda --out "$out/cuda/run" >"$out/cuda.txt" 2>&1
+    wait "$slow"
     for device in cpu cuda; do
         losses=$(grep -oE '"loss":[0-9.]+' "$out/$device/run/metrics.jsonl" | cut -d: -f2 | tr '\n' ' ')
         line "losses of a real run, $device" "$losses"
+        line "  " "$(grep tokens/s "$out/$device.txt" | tail -1)"
         cp "$out/$device/run/metrics.jsonl" "$out/$device.jsonl" && rm -r "${out:?}/$device"
     done
 fi
@@ -61,4 +62,12 @@ if command -v ncu >/dev/null; then
         "$isogloss" bench mlm --device cuda --batch 96 --length 256 --dim 768 --heads 12 --layers 8 --vocab 80000 \
         --steps 4 >"$out/ncu.csv" 2>/dev/null
     python3 "$(dirname "$0")/kernel_times.py" "$out/ncu.csv"
+fi
+
+if command -v compute-sanitizer >/dev/null; then
+    for tool in memcheck racecheck; do
+        ISOGLOSS_QUICK=1 timeout "${SANITIZE_S:-100}" compute-sanitizer --tool $tool --error-exitcode 9 \
+            "$tests" --nocapture --test-threads 1 >"$out/$tool.txt" 2>&1
+        line "compute-sanitizer $tool" "$(verdict $?), $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/$tool.txt" | tail -1)"
+    done
 fi

@@ -42,9 +42,8 @@ fn open(prefix: &'static str) -> Result<(), DeviceError> {
                 continue;
             }
             // SAFETY: these libraries of NVIDIA's are made to be opened by any process.
-            if let Ok(library) =
-                unsafe { Library::open(Some(entry.path()), RTLD_LAZY | RTLD_GLOBAL) }
-            {
+            let opened = unsafe { Library::open(Some(entry.path()), RTLD_LAZY | RTLD_GLOBAL) };
+            if let Ok(library) = opened {
                 // It stays open until the process ends.
                 std::mem::forget(library);
                 return Ok(());
