@@ -33,6 +33,10 @@ def keys(*settings):
     return tuple(flag for setting in settings for flag in ("--set", setting))
 
 
+HALF = keys("batch.aligned=true", "batch.sequences=16")
+QUARTER = keys("batch.aligned=true", "batch.sequences=8")
+
+
 def groups(updates):
     """A group is a list of settings: a name, the world's flags, and the flags of pretraining."""
     return {
@@ -81,13 +85,25 @@ def groups(updates):
             ("500 merges", (), NONE + keys("vocabulary.merges=250")),
             ("dropout .1", (), NONE + keys("encoder.dropout=0.1")),
         ],
+        # What helped alone, together.
+        "combined": [
+            ("aligned, half the batch", (), NONE + HALF + steps(2 * updates)),
+            ("aligned, a quarter of the batch", (), NONE + QUARTER + steps(4 * updates)),
+            ("aligned, a quarter, rate 2e-3", (), NONE + QUARTER + keys("adam.rate=2e-3") + steps(4 * updates)),
+            ("aligned, a quarter, warm-up 400", (),
+             NONE + QUARTER + keys("adam.schedule.warmup=400") + steps(4 * updates)),
+            ("aligned, half, rows of 16", (),
+             NONE + HALF + keys("batch.length=16", "batch.sequences=32") + steps(2 * updates)),
+            ("aligned, half, first quarter: rows of 16", (),
+             NONE + HALF + keys(f"stages=[{{steps={updates // 2},length=16,sequences=32}}]") + steps(2 * updates)),
+        ],
     }
 
 
 def pretrain(arguments, folder, world, setting, seed):
     name, world_flags, flags = setting
-    out = folder / f"{name.replace(' ', '_').replace('/', '-')}.{seed}"
-    summary = out.with_suffix(".json")
+    out = folder / f"{name.replace(' ', '_')} {seed}"
+    summary = folder / f"{out.name}.json"
     if summary.exists():
         return json.loads(summary.read_text())
     if time.time() > arguments.deadline:
@@ -95,7 +111,7 @@ def pretrain(arguments, folder, world, setting, seed):
     default = () if "--steps" in flags else steps(arguments.steps)
     command = [arguments.isogloss, "pretrain", "--world", world, "--out", out, "--seed", str(seed),
                "--threads", "1", "--evaluate-every", "100", "--checkpoint-every", "100000", "--json",
-               "--set", "patience=1000", *flags, *default]
+               "--set", "patience=1000", *flags, *default, *arguments.flags.split()]
     begun = time.time()
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -131,21 +147,33 @@ def interval(values):
 
 def millions(results, key):
     moments = [r[key][0] if isinstance(r[key], list) else r[key] for r in results]
-    reached = [m["tokens"] / 1e6 for m in moments if m]
-    note = "" if len(reached) == len(moments) else f" ({len(reached)} of {len(moments)})"
-    return interval(reached) + note
+    return reached([m and m["tokens"] / 1e6 for m in moments])
+
+
+def half_found(result):
+    """Millions of tokens until half of the translations are found after a shift of means."""
+    per_step = result["tokens"] / max(result["steps"], 1) / 1e6
+    found = [line["step"] for line in result["curve"] if max(line["retrieval"][0]["shifted"]) >= 0.5]
+    return found[0] * per_step if found else None
+
+
+def reached(values):
+    there = [value for value in values if value is not None]
+    note = "" if len(there) == len(values) else f" ({len(there)} of {len(values)})"
+    return interval(there) + note
 
 
 def table(group, results):
     print(f"\n{group}\n")
-    print("| setting | seeds | left plateau, M tokens | found unaligned, M tokens | found raw | found shifted | perplexity |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| setting | seeds | left plateau, M tokens | ten times chance | half found shifted | found raw | found shifted | perplexity |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, found in results.items():
         if not found:
             continue
         best = lambda kind: interval([max(r["retrieval"][0][kind]) for r in found])
         perplexity = interval([statistics.mean(r["perplexity"].values()) for r in found])
         print(f"| {name} | {len(found)} | {millions(found, 'left_plateau')} | {millions(found, 'emerged')}"
+              f" | {reached([half_found(r) for r in found])}"
               f" | {best('raw')} | {best('shifted')} | {perplexity} |")
 
 
@@ -153,6 +181,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--isogloss", default="target/release/isogloss")
     parser.add_argument("--group", action="append", choices=groups(4), required=True)
+    parser.add_argument("--flags", default="", help="flags for every run of pretraining")
+    parser.add_argument("--only", action="append", help="settings to run, if not all of the group")
     parser.add_argument("--steps", type=int, default=2000, help="updates of 2,048 tokens")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -162,6 +192,8 @@ def main():
     arguments.isogloss = Path(arguments.isogloss).resolve()
     arguments.deadline = time.time() + arguments.budget
     settings = groups(arguments.steps)
+    if arguments.only:
+        settings = {group: [each for each in all if each[0] in arguments.only] for group, all in settings.items()}
     jobs, results = [], {}
     with ThreadPoolExecutor(arguments.jobs) as pool:
         worlds = {}

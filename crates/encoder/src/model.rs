@@ -179,12 +179,42 @@ impl Encoder {
     /// it, or a shift is beyond its last layer: whoever asks knows the configuration.
     pub fn encode(&self, tape: &mut Tape<'_>, batch: &Batch, request: Request<'_>) -> Encoded {
         assert!(batch.spans.longest() <= self.config.positions, "a sequence is too long");
+        let stream = self.embed(tape, batch);
+        self.run(tape, batch, 0, stream, request)
+    }
+
+    /// Runs only the layers above `layer`, on the hidden states after it: rows x dim. The hidden
+    /// states that come out begin with those.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    pub fn encode_from(
+        &self,
+        tape: &mut Tape<'_>,
+        batch: &Batch,
+        layer: usize,
+        hidden: Tensor,
+        request: Request<'_>,
+    ) -> Encoded {
+        let hidden = tape.input(hidden, false);
+        let stream = self.read(tape, layer, batch.language, hidden);
+        self.run(tape, batch, layer, stream, request)
+    }
+
+    /// The layers above `first`, from the stream after it.
+    fn run(
+        &self,
+        tape: &mut Tape<'_>,
+        batch: &Batch,
+        first: usize,
+        mut stream: Stream,
+        request: Request<'_>,
+    ) -> Encoded {
         let inside = |shift: &Shift<'_>| shift.layer <= self.config.layers;
         assert!(request.shifts.iter().all(inside), "a shift beyond the last layer");
-        let mut hidden = Vec::with_capacity(self.config.layers + 1);
-        let mut stream = self.embed(tape, batch);
-        for number in 0..=self.config.layers {
-            if number > 0 {
+        let mut hidden = Vec::with_capacity(self.config.layers + 1 - first);
+        for number in first..=self.config.layers {
+            if number > first {
                 let rows = request.rows.filter(|_| number == self.config.layers);
                 stream = self.layer(tape, number, batch, stream, rows);
             }

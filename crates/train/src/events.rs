@@ -27,8 +27,8 @@ impl Events {
         let mut events = Self { path, file };
         let mut records = record(&event(now, 0, 3, b"brain.Event:2"));
         if step > 0 {
-            // The status START: what was recorded after this update is void.
-            records.extend(record(&event(now, step, 7, &[0x08, 0x01])));
+            // The status START: what was recorded from the next update on is void.
+            records.extend(record(&event(now, step + 1, 7, &[0x08, 0x01])));
         }
         events.append(&records)?;
         Ok(events)

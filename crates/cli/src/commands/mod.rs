@@ -3,8 +3,10 @@
 mod bench;
 mod corpus;
 mod pretrain;
+mod shift;
 mod texts;
 mod vocab;
+mod word_align;
 mod world;
 
 use clap::Subcommand;
@@ -30,6 +32,13 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
+    /// Find out which words of parallel text stand for one another.
+    WordAlign(word_align::WordAlign),
+
+    /// See a language inside the vectors, and shift them to another.
+    #[command(subcommand)]
+    Shift(shift::Shift),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -43,6 +52,8 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::WordAlign(command) => command.run(),
+            Command::Shift(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use text::{Corpus, LineRules, Preparation, Preparer, Selection, Simplified, Source, Take, Words};
+use text::{
+    Corpus, LineRules, Preparation, Preparer, Selection, Simplified, Source, Take, Vocabulary,
+    Words,
+};
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -93,6 +96,20 @@ impl TextFlags {
         let preparation = Preparation { split: preparation.split && !self.lines, ..preparation };
         let simplified = preparer.simplified().cloned().map(Arc::new);
         Ok(Preparer::new(preparer.language(), preparation, simplified)?)
+    }
+
+    /// The text as a vocabulary's languages take it.
+    pub(crate) fn corpora_for(&self, vocabulary: &Vocabulary) -> Result<Vec<Corpus>, Failure> {
+        let mut corpora = Vec::new();
+        for source in self.sources()? {
+            let number = vocabulary.language(source.language())?;
+            let preparer = self.adapt(vocabulary.preparer(number))?;
+            corpora.push(self.corpus(source, preparer));
+        }
+        if corpora.is_empty() {
+            return Err(Failure::Usage("there is no text; give --text LANG=FILE".to_owned()));
+        }
+        Ok(corpora)
     }
 
     fn rules(&self) -> LineRules {

@@ -1,0 +1,87 @@
+//! `isogloss shift` as people meet it: the real binary on a world of its own.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
+    command.current_dir(folder).args(arguments).stdin(Stdio::null());
+    command.output().expect("the binary runs")
+}
+
+fn done(folder: &Path, arguments: &[&str]) -> Value {
+    let output = isogloss(folder, &[arguments, &["--json"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn from_means_to_a_sweep() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let world = ["world", "generate", "--out", "world", "--sentences", "2000"];
+    let sizes = ["--set", "nli={train=3,dev=3,test=3}", "--set", "tatoeba=50"];
+    done(folder, &[&world[..], &sizes].concat());
+    let run =
+        ["pretrain", "--world", "world", "--steps", "20", "--out", "run", "--text.dev", "100"];
+    done(folder, &run);
+
+    let output = isogloss(
+        folder,
+        &[
+            "shift",
+            "translate",
+            "--model",
+            "run",
+            "--from",
+            "qaa",
+            "--to",
+            "qab",
+            "--layer",
+            "2",
+            "x",
+        ],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("isogloss shift means"));
+
+    let texts = ["--text", "qaa=world/text/qaa.base.txt", "--text", "qab=world/text/qab.base.txt"];
+    let means = done(folder, &[&["shift", "means", "--model", "run"], &texts[..]].concat());
+    assert!(folder.join("run/means.safetensors").is_file());
+    assert_eq!(means["languages"][1]["language"], "qab");
+    assert!(means["languages"][0]["states"]["all"].as_u64().unwrap() > 10_000);
+
+    let text = std::fs::read_to_string(folder.join("world/tatoeba/tatoeba.qab-qaa.qaa")).unwrap();
+    let sentence = text.lines().next().unwrap();
+    let translate = ["shift", "translate", "--model", "run", "--from", "qaa", "--to", "qab"];
+    let flags = ["--layer", "2", "--alpha=-1,0,1", sentence];
+    let said = done(folder, &[&translate[..], &flags].concat());
+    let lines = said["sentences"][0]["said"].as_array().unwrap();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["alpha"], -1.0);
+    let output = isogloss(folder, &[&translate[..], &["--layer", "9", "x"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no layer 9"));
+
+    let parallel = [
+        "--parallel",
+        "qaa=world/tatoeba/tatoeba.qab-qaa.qaa",
+        "--parallel",
+        "qab=world/tatoeba/tatoeba.qab-qaa.qab",
+        "--dictionary",
+        "qaa-qab=world/muse/qaa-qab.txt",
+    ];
+    let flags = ["--kind", "mean", "--kind", "bands", "--alphas", "0,1,2", "--out", "sweep.json"];
+    let swept =
+        done(folder, &[&["shift", "sweep", "--model", "run"], &parallel[..], &flags].concat());
+    let sweeps = swept["sweeps"].as_array().unwrap();
+    assert_eq!(sweeps.len(), 4);
+    assert_eq!(sweeps[0]["cells"].as_array().unwrap().len(), 12);
+    assert!(swept["signature"].as_str().unwrap().starts_with("BLEU-1|"));
+    assert!(sweeps[0]["cells"][0]["translated"].is_number());
+    assert!(folder.join("sweep.json").is_file());
+}

@@ -1,0 +1,366 @@
+//! The mean of a language: of all its hidden states, at each layer.
+//!
+//! Text is read twice. The first time only pieces are counted, so that it is known which languages
+//! share which; the second time the model reads, and sums are kept for each layer and class of
+//! pieces. Neither pass keeps text in memory.
+
+use std::path::Path;
+
+use encoder::archive::{self, Archive};
+use encoder::{Batch, Request};
+use faer::{Mat, Side};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use tensor::kernels::Grad;
+use tensor::{Device, Indices, Mode, Tape, Tensor};
+use text::{Block, Corpus, count_pieces};
+use train::Pretrained;
+
+use crate::classes::{CLASSES, Classes};
+use crate::error::{Error, Result};
+use crate::sentences::batches;
+
+/// Leading directions kept for each layer.
+pub const DIRECTIONS: usize = 8;
+/// Rows of a language's states that the leading directions are computed from, at most.
+const SPREAD_ROWS: usize = 50_000;
+
+/// What a file of means says of itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Facts {
+    /// The weights' fingerprint.
+    model: String,
+    /// The vocabulary's fingerprint.
+    vocabulary: String,
+    languages: Vec<String>,
+    layers: usize,
+    /// For each language, how many states of each class were seen.
+    counts: Vec<[u64; CLASSES.len()]>,
+}
+
+/// The means of one language.
+#[derive(Clone, Debug)]
+pub struct LanguageMeans {
+    /// Its name.
+    pub name: String,
+    /// How many states of each class were seen.
+    pub counts: [u64; CLASSES.len()],
+    /// For each layer from the embeddings on: the mean of each class, classes x dim.
+    pub layers: Vec<Vec<f32>>,
+    /// For each layer: the standard error of the mean of all, dim.
+    pub errors: Vec<Vec<f32>>,
+    /// How often each piece occurred.
+    pub pieces: Vec<u64>,
+}
+
+/// The means of several languages under one model.
+#[derive(Clone, Debug)]
+pub struct Means {
+    /// The languages, in the order in which their text was given.
+    pub languages: Vec<LanguageMeans>,
+    /// For each layer: the directions in which states differ most within a language, as rows,
+    /// the leading one first.
+    pub directions: Vec<Vec<f32>>,
+    dim: usize,
+    model: String,
+    vocabulary: String,
+}
+
+/// Told how many sentences of which language were read.
+pub type Watch<'a> = &'a mut dyn FnMut(&str, u64);
+
+/// Sums over the states of one language at one layer.
+struct Sums {
+    /// classes x dim.
+    sums: Vec<f64>,
+    /// dim.
+    squares: Vec<f64>,
+}
+
+/// The means of the languages of some corpora.
+pub fn compute(model: &mut Pretrained, corpora: &[Corpus], watch: Watch<'_>) -> Result<Means> {
+    let names: Vec<String> =
+        corpora.iter().map(|corpus| corpus.source.language().to_owned()).collect();
+    let mut pieces = Vec::new();
+    for (corpus, name) in corpora.iter().zip(&names) {
+        let number = model.vocabulary.language(name)?;
+        pieces.push(count_pieces(&model.vocabulary, number, corpus, &mut |_| {})?.0);
+    }
+    let (layers, dim) = (model.model.config().layers, model.model.config().dim);
+    let mut spread = vec![vec![0.0; dim * dim]; layers + 1];
+    let mut languages = Vec::new();
+    for (index, (corpus, name)) in corpora.iter().zip(names).enumerate() {
+        let classes = Classes::new(&pieces, index);
+        let mut reader = Reader::new(model, &name, classes)?;
+        reader.read(corpus, watch)?;
+        let read = reader.finish(name, pieces[index].clone(), &mut spread)?;
+        languages.push(read);
+    }
+    let directions = spread.par_iter().map(|spread| leading(spread, dim)).collect::<Result<_>>()?;
+    let (fingerprint, vocabulary) =
+        (model.fingerprint.clone(), model.vocabulary.fingerprint().to_owned());
+    Ok(Means { languages, directions, dim, model: fingerprint, vocabulary })
+}
+
+/// Reads one language's text through the model.
+struct Reader<'a> {
+    model: &'a mut Pretrained,
+    language: usize,
+    classes: Classes,
+    counts: [u64; CLASSES.len()],
+    layers: Vec<Sums>,
+    /// For each layer, products of states with themselves: dim x dim.
+    spread: Vec<Option<Tensor>>,
+    spread_rows: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(model: &'a mut Pretrained, name: &str, classes: Classes) -> Result<Self> {
+        let language = model.vocabulary.language(name)?;
+        let (layers, dim) = (model.model.config().layers, model.model.config().dim);
+        let sums = || Sums { sums: vec![0.0; CLASSES.len() * dim], squares: vec![0.0; dim] };
+        Ok(Self {
+            model,
+            language,
+            classes,
+            counts: [0; CLASSES.len()],
+            layers: (0..=layers).map(|_| sums()).collect(),
+            spread: (0..=layers).map(|_| None).collect(),
+            spread_rows: 0,
+        })
+    }
+
+    fn read(&mut self, corpus: &Corpus, watch: Watch<'_>) -> Result<()> {
+        let encoders = self.model.vocabulary.encoders(self.language);
+        let (before, after) = self.model.vocabulary.frame();
+        let longest = self.model.model.config().positions;
+        let (name, mut done) = (corpus.source.language().to_owned(), 0);
+        corpus.read(&mut |_| {}, &mut |blocks: &[Block]| {
+            for block in blocks {
+                let encode = |sentence: &str| {
+                    let mut ids = Vec::new();
+                    encoders.with(|encoder| encoder.encode(sentence, &mut ids));
+                    // What is longer than the model can read is read in pieces.
+                    let frame = |piece: &[u32]| [&[before], piece, &[after]].concat();
+                    ids.chunks(longest - 2).map(frame).collect::<Vec<_>>()
+                };
+                let sentences: Vec<Vec<u32>> =
+                    block.sentences().flat_map(|(_, sentence)| encode(sentence)).collect();
+                let sentences: Vec<&[u32]> = sentences.iter().map(Vec::as_slice).collect();
+                for (chosen, batch) in batches(self.model, self.language, &sentences) {
+                    self.batch(&chosen, &batch);
+                }
+                done += block.sentences().count() as u64;
+                watch(&name, done);
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Adds the states of a batch, the frames left out.
+    fn batch(&mut self, sentences: &[&[u32]], batch: &Batch) {
+        let Self { model, classes, counts, layers, spread, spread_rows, .. } = self;
+        let Pretrained { model, params, .. } = &mut **model;
+        let device = params.device().clone();
+        let mut tape = Tape::new(params, Mode::Evaluate);
+        let encoded = model.encode(&mut tape, batch, Request::default());
+        // The row of each piece, and its classes.
+        let inner: Vec<(usize, [usize; 3])> = batch
+            .spans
+            .iter()
+            .zip(sentences)
+            .flat_map(|(span, ids)| {
+                let inside = 1..ids.len() - 1;
+                inside.map(move |place| (span.start + place, ids[place]))
+            })
+            .map(|(row, id)| (row, classes.of(id)))
+            .collect();
+        for (_, classes) in &inner {
+            classes.iter().for_each(|&class| counts[class] += 1);
+        }
+        let states: Vec<Vec<f32>> =
+            encoded.hidden.iter().map(|&hidden| tape.value(hidden).to_vec()).collect();
+        let dim = model.config().dim;
+        layers.par_iter_mut().zip(&states).for_each(|(sums, states)| {
+            for (row, classes) in &inner {
+                sums.add(&states[row * dim..][..dim], classes);
+            }
+        });
+        if *spread_rows < SPREAD_ROWS {
+            *spread_rows += inner.len();
+            let rows: Indices = inner.iter().map(|&(row, _)| row as u32).collect();
+            for (spread, &hidden) in spread.iter_mut().zip(&encoded.hidden) {
+                let chosen = tape.select(hidden, &rows);
+                add_square(&device, tape.value(chosen), spread);
+            }
+        }
+    }
+
+    /// Makes means of the sums, and adds what is left of the products when the mean is taken away.
+    fn finish(
+        self,
+        name: String,
+        pieces: Vec<u64>,
+        spread: &mut [Vec<f64>],
+    ) -> Result<LanguageMeans> {
+        if self.counts[0] == 0 {
+            return Err(Error::request(format!("the text of `{name}` holds no piece at all")));
+        }
+        let dim = self.layers[0].squares.len();
+        let mut language = LanguageMeans {
+            name,
+            counts: self.counts,
+            layers: Vec::new(),
+            errors: Vec::new(),
+            pieces,
+        };
+        for sums in &self.layers {
+            let mean = |place: usize| {
+                let count = self.counts[place / dim].max(1) as f64;
+                (sums.sums[place] / count) as f32
+            };
+            language.layers.push((0..sums.sums.len()).map(mean).collect());
+            let count = self.counts[0] as f64;
+            let error = |(square, sum): (&f64, &f64)| {
+                let variance = (square - sum * sum / count).max(0.0) / (count - 1.0).max(1.0);
+                (variance / count).sqrt() as f32
+            };
+            language.errors.push(sums.squares.iter().zip(&sums.sums).map(error).collect());
+        }
+        let rows = self.spread_rows.max(1) as f64;
+        for ((products, layer), total) in self.spread.iter().zip(&language.layers).zip(spread) {
+            let Some(products) = products else { continue };
+            let (products, mean) = (products.to_vec(), &layer[..dim]);
+            for (place, total) in total.iter_mut().enumerate() {
+                let means = f64::from(mean[place / dim]) * f64::from(mean[place % dim]);
+                *total += f64::from(products[place]) / rows - means;
+            }
+        }
+        Ok(language)
+    }
+}
+
+impl Sums {
+    fn add(&mut self, state: &[f32], classes: &[usize; 3]) {
+        let dim = state.len();
+        for &class in classes {
+            let sums = &mut self.sums[class * dim..][..dim];
+            sums.iter_mut().zip(state).for_each(|(sum, &x)| *sum += f64::from(x));
+        }
+        for (square, &x) in self.squares.iter_mut().zip(state) {
+            *square += f64::from(x) * f64::from(x);
+        }
+    }
+}
+
+/// Adds statesᵀ · states.
+fn add_square(device: &Device, states: &Tensor, sum: &mut Option<Tensor>) {
+    let dim = states.cols();
+    let add = sum.is_some();
+    let target = sum.get_or_insert_with(|| device.zeros(dim, dim));
+    let target = Grad { tensor: target, accumulate: add };
+    device.kernels().linear_weight_grad(states, states, target);
+}
+
+/// The leading eigenvectors of a symmetric matrix, as rows.
+fn leading(matrix: &[f64], dim: usize) -> Result<Vec<f32>> {
+    let matrix = Mat::from_fn(dim, dim, |row, column| {
+        (matrix[row * dim + column] + matrix[column * dim + row]) / 2.0
+    });
+    let eigen = matrix
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| Error::request("the spread of the states has no leading directions"))?;
+    let vectors = eigen.U();
+    let column = |place: usize| {
+        let column = dim - 1 - place;
+        (0..dim).map(move |row| vectors[(row, column)] as f32)
+    };
+    Ok((0..DIRECTIONS.min(dim)).flat_map(column).collect())
+}
+
+impl Means {
+    /// Writes the means; the file appears whole or not at all.
+    pub fn save(&self, path: &Path, device: &Device) -> Result<()> {
+        let facts = Facts {
+            model: self.model.clone(),
+            vocabulary: self.vocabulary.clone(),
+            languages: self.languages.iter().map(|language| language.name.clone()).collect(),
+            layers: self.directions.len() - 1,
+            counts: self.languages.iter().map(|language| language.counts).collect(),
+        };
+        let mut matrices = Vec::new();
+        let mut put = |name: String, elements: &[f32], cols: usize| {
+            matrices.push((name, device.tensor(elements.len() / cols, cols, elements)));
+        };
+        for language in &self.languages {
+            let name = &language.name;
+            put(format!("{name}.means"), &language.layers.concat(), self.dim);
+            put(format!("{name}.errors"), &language.errors.concat(), self.dim);
+            let pieces: Vec<f32> = language.pieces.iter().map(|&count| count as f32).collect();
+            put(format!("{name}.pieces"), &pieces, pieces.len());
+        }
+        put("directions".to_owned(), &self.directions.concat(), self.dim);
+        let views = matrices.iter().map(|(name, tensor)| (name.clone(), tensor));
+        Ok(archive::write(path, views, &facts)?)
+    }
+
+    /// Reads the means of a model, and refuses those of another.
+    pub fn open(path: &Path, model: &Pretrained) -> Result<Self> {
+        let archive = Archive::open(path)?;
+        let facts: Facts = archive.facts()?;
+        if facts.model != model.fingerprint {
+            let path = path.display();
+            return Err(Error::request(format!(
+                "{path} holds means of another model; make them anew with `isogloss shift means`"
+            )));
+        }
+        model.vocabulary.check_fingerprint(&facts.vocabulary, &path.display().to_string())?;
+        let (dim, layers) = (model.model.config().dim, facts.layers + 1);
+        let device = model.params.device();
+        let pieces = model.vocabulary.len();
+        let kept = DIRECTIONS.min(dim);
+        let mut shapes = vec![("directions".to_owned(), layers * kept, dim)];
+        for name in &facts.languages {
+            shapes.push((format!("{name}.means"), layers * CLASSES.len(), dim));
+            shapes.push((format!("{name}.errors"), layers, dim));
+            shapes.push((format!("{name}.pieces"), 1, pieces));
+        }
+        let mut tensors: Vec<(String, Tensor)> =
+            shapes.into_iter().map(|(name, rows, cols)| (name, device.zeros(rows, cols))).collect();
+        archive.load(tensors.iter_mut().map(|(name, tensor)| (name.clone(), tensor)).collect())?;
+        let mut tensors = tensors.into_iter().map(|(_, tensor)| tensor.to_vec());
+        let mut rows = |width: usize| -> Vec<Vec<f32>> {
+            let elements = tensors.next().expect("one for each shape");
+            elements.chunks(width).map(<[f32]>::to_vec).collect()
+        };
+        let directions = rows(kept * dim);
+        let languages = facts.languages.iter().zip(&facts.counts).map(|(name, &counts)| {
+            let layers = rows(CLASSES.len() * dim);
+            let errors = rows(dim);
+            let pieces = rows(1).concat().iter().map(|&count| count as u64).collect();
+            LanguageMeans { name: name.clone(), counts, layers, errors, pieces }
+        });
+        let languages = languages.collect();
+        let (model, vocabulary) = (facts.model, facts.vocabulary);
+        Ok(Self { languages, directions, dim, model, vocabulary })
+    }
+
+    /// The place of a language.
+    pub fn language(&self, name: &str) -> Result<usize> {
+        let found = self.languages.iter().position(|language| language.name == name);
+        found.ok_or_else(|| {
+            let there: Vec<&str> =
+                self.languages.iter().map(|language| language.name.as_str()).collect();
+            Error::request(format!(
+                "there is no mean of `{name}`, only of {}; add its text to `isogloss shift means`",
+                there.join(", ")
+            ))
+        })
+    }
+
+    /// Numbers in a state.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+}

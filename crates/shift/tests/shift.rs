@@ -1,0 +1,239 @@
+//! Means, shifts and token translation on a small model, held against plain computations.
+
+use std::path::Path;
+
+use encoder::Request;
+use shift::bleu::Bleu;
+use shift::means::{Means, compute};
+use shift::shifter::{Kind, Shifter};
+use shift::translate::{Direction, Grid, Truth, sweep, translate};
+use shift::{CLASSES, sentences};
+use tempfile::TempDir;
+use tensor::{Device, Mode, Tape};
+use text::{Corpus, LineRules, Selection, Source};
+use train::Pretrained;
+use train::pretrain::{Observer, PretrainConfig, begin, complete, overlay, preset};
+
+struct Silent;
+
+impl Observer for Silent {
+    fn note(&mut self, _: &str) {}
+    fn step(&mut self, _: u64, _: u64, _: &str) {}
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// Sentences of two languages that share the word `no`; line by line translations.
+fn line(number: usize, suffix: &str) -> String {
+    let word = |place: usize| match (number * 7 + place * 3) % 11 {
+        0 => "no".to_owned(),
+        other => format!("w{other}{suffix}"),
+    };
+    (0..4 + number % 3).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A folder with text of two languages and a run on it.
+fn run(extra: &str) -> (TempDir, Device) {
+    let folder = TempDir::new().unwrap();
+    for (language, suffix) in [("aa", "a"), ("bb", "b")] {
+        let lines: Vec<String> = (0..300).map(|number| line(number, suffix)).collect();
+        std::fs::write(folder.path().join(language), lines.join("\n") + "\n").unwrap();
+    }
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let mut table = preset("default", "tiny").unwrap();
+    let text = format!(
+        "steps = 30\nlanguages = [\"aa\", \"bb\"]\n[files]\naa = [{:?}]\nbb = [{:?}]\n[text]\n\
+         prepared = true\ndev = 20\n[vocabulary]\nmerges = 60\n{extra}",
+        file("aa"),
+        file("bb")
+    );
+    overlay(&mut table, text.parse().unwrap());
+    complete(&mut table);
+    let config = PretrainConfig::from_table(table).unwrap();
+    let device = Device::cpu(2).unwrap();
+    begin(&config, &folder.path().join("run"), &device, &mut Silent).unwrap();
+    (folder, device)
+}
+
+fn corpus(model: &Pretrained, folder: &Path, language: &str) -> Corpus {
+    let number = model.vocabulary.language(language).unwrap();
+    Corpus {
+        source: Source::new(language, &[folder.join(language).display().to_string()]).unwrap(),
+        preparer: model.vocabulary.preparer(number).clone(),
+        rules: LineRules::default(),
+        selection: Selection::default(),
+    }
+}
+
+/// The model of the run, and the means of its languages.
+fn opened(folder: &Path, device: &Device) -> (Pretrained, Means) {
+    let mut model = Pretrained::open(&folder.join("run"), device).unwrap();
+    let corpora = ["aa", "bb"].map(|language| corpus(&model, folder, language));
+    let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
+    (model, means)
+}
+
+#[test]
+fn means_are_means() {
+    let (folder, device) = run("");
+    let (mut model, means) = opened(folder.path(), &device);
+    let dim = means.dim();
+    let (before, after) = model.vocabulary.frame();
+    // One sentence at a time, in another precision and order.
+    let mut sums = vec![vec![0.0f64; dim]; 5];
+    let mut count = 0;
+    for number in 0..300 {
+        let mut ids = vec![before];
+        model.vocabulary.encoder(1).encode(&line(number, "b"), &mut ids);
+        ids.push(after);
+        let batch = model.batch(1, [ids.as_slice()]);
+        let mut tape = Tape::new(&mut model.params, Mode::Evaluate);
+        let encoded = model.model.encode(&mut tape, &batch, Request::default());
+        for (sum, &hidden) in sums.iter_mut().zip(&encoded.hidden) {
+            let states = tape.value(hidden).to_vec();
+            for row in 1..ids.len() - 1 {
+                for (sum, x) in sum.iter_mut().zip(&states[row * dim..]) {
+                    *sum += f64::from(*x);
+                }
+            }
+        }
+        count += ids.len() as u64 - 2;
+    }
+    let language = &means.languages[1];
+    assert_eq!(language.counts[0], count);
+    for (layer, sum) in language.layers.iter().zip(&sums) {
+        for (mean, sum) in layer.iter().zip(sum) {
+            assert!((f64::from(*mean) - sum / count as f64).abs() < 1e-5);
+        }
+    }
+    // Classes make up the whole, and the shared word is seen as such.
+    let [all, own, shared, bands @ ..] = language.counts;
+    assert_eq!((own + shared, bands.iter().sum::<u64>()), (all, all));
+    assert!(shared > 0 && own > shared, "{:?}", CLASSES.iter().zip(language.counts));
+    let whole = |place: usize| {
+        let part = |class: usize| {
+            f64::from(language.layers[2][class * dim + place]) * language.counts[class] as f64
+        };
+        (part(1) + part(2)) / all as f64
+    };
+    assert!(
+        (0..dim).all(|place| (whole(place) - f64::from(language.layers[2][place])).abs() < 1e-5)
+    );
+}
+
+#[test]
+fn a_file_of_means_comes_back_and_fits_its_model_alone() {
+    let (folder, device) = run("");
+    let (model, means) = opened(folder.path(), &device);
+    let path = folder.path().join("means");
+    means.save(&path, &device).unwrap();
+    let again = Means::open(&path, &model).unwrap();
+    assert_eq!(again.directions, means.directions);
+    for (a, b) in again.languages.iter().zip(&means.languages) {
+        assert_eq!((&a.name, a.counts, &a.layers), (&b.name, b.counts, &b.layers));
+        assert_eq!((&a.errors, &a.pieces), (&b.errors, &b.pieces));
+    }
+    let (other, device) = run("[encoder]\nlayers = 2\n");
+    let other = Pretrained::open(&other.path().join("run"), &device).unwrap();
+    let error = Means::open(&path, &other).unwrap_err().to_string();
+    assert!(error.contains("means of another model"), "{error}");
+}
+
+#[test]
+fn there_and_back_are_opposite_and_nothing_added_is_the_plain_model() {
+    let (folder, device) = run("");
+    let (mut model, means) = opened(folder.path(), &device);
+    for kind in [Kind::Mean, Kind::Without(2)] {
+        let there = Shifter::new(&means, 0, 1, 3, kind).unwrap();
+        let back = Shifter::new(&means, 1, 0, 3, kind).unwrap();
+        for (a, b) in there.vector(7).iter().zip(back.vector(7)) {
+            assert!((a + b).abs() < 1e-6, "{a} {b}");
+        }
+    }
+    // The layers above a layer, run on its states, give what the whole model gives.
+    let ids: Vec<u32> = (0..9).collect();
+    let batch = model.batch(0, [ids.as_slice()]);
+    for layer in 0..=4 {
+        let mut tape = Tape::new(&mut model.params, Mode::Evaluate);
+        let encoded = model.model.encode(&mut tape, &batch, Request::default());
+        let states = tape.value(encoded.hidden[layer]).to_vec();
+        let whole = tape.value(encoded.output).to_vec();
+        let states = device.tensor(ids.len(), means.dim(), &states);
+        let mut tape = Tape::new(&mut model.params, Mode::Evaluate);
+        let request = Request::default();
+        let upper = model.model.encode_from(&mut tape, &batch, layer, states, request);
+        assert_eq!(tape.value(upper.output).to_vec(), whole, "layer {layer}");
+    }
+    let direction = Direction { means: &means, from: 0, to: 1 };
+    let sentence = line(3, "a");
+    let mut say = |layer, alphas: &[f32]| {
+        translate(&mut model, &direction, layer, Kind::Mean, alphas, &sentence).unwrap()
+    };
+    let plain = say(1, &[0.0]);
+    assert_eq!(plain[0].pieces, say(4, &[0.0, -1.0])[0].pieces);
+    assert_eq!(plain[0].pieces.len(), say(2, &[5.0])[0].pieces.len());
+}
+
+/// Of `aaa|bbb|no|?` where `?` is nobody's: two count and are not the target's, one is, one does not
+/// count.
+#[test]
+fn the_convert_rate_is_that_of_the_paper() {
+    let (folder, device) = run("");
+    let (mut model, means) = opened(folder.path(), &device);
+    let sides = ["aa", "bb"].map(|language| {
+        let file = folder.path().join(language).display().to_string();
+        sentences(&model, language, &file).unwrap()
+    });
+    let direction = Direction { means: &means, from: 0, to: 1 };
+    let grid = Grid { layers: &[1, 4], alphas: &[0.0, 2.0, -2.0], kind: Kind::Mean };
+    let words: Vec<(String, String)> =
+        (1..11).map(|number| (format!("w{number}a"), format!("w{number}b"))).collect();
+    let pairs = words.iter().map(|(a, b)| (a.as_str(), b.as_str()));
+    let truth = Truth::new(&model, "aa", "bb", pairs).unwrap();
+    assert!(!truth.is_empty());
+    let swept =
+        sweep(&mut model, &direction, &grid, [&sides[0], &sides[1]], &truth, &mut |_| {}).unwrap();
+    assert_eq!((swept.cells.len(), swept.sentences, swept.left_out), (6, 300, 0));
+    // By hand, from what is said sentence by sentence.
+    for cell in &swept.cells {
+        let (mut converted, mut counted) = (0, 0);
+        for number in 0..300 {
+            let alphas = [cell.alpha];
+            let sentence = line(number, "a");
+            let said =
+                translate(&mut model, &direction, cell.layer, Kind::Mean, &alphas, &sentence);
+            let said = &said.unwrap()[0];
+            for piece in &said.pieces {
+                converted += u32::from(piece.target && !piece.source);
+                counted += u32::from(!piece.target || !piece.source);
+            }
+        }
+        assert_eq!(cell.convert_rate, Some(f64::from(converted) / f64::from(counted)));
+    }
+    let separate = run("[encoder]\nseparate = \"embeddings\"\n").0;
+    let mut model = Pretrained::open(&separate.path().join("run"), &device).unwrap();
+    let corpora = ["aa", "bb"].map(|language| corpus(&model, separate.path(), language));
+    let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
+    let direction = Direction { means: &means, from: 0, to: 1 };
+    let refused = translate(&mut model, &direction, 1, Kind::Mean, &[1.0], "w1a");
+    assert!(refused.unwrap_err().to_string().contains("separate embeddings"));
+}
+
+#[test]
+fn bleu_is_that_of_sacrebleu() {
+    let numbers = |text: &str| text.split(',').map(|id| id.parse().unwrap()).collect::<Vec<u32>>();
+    let mut checked = 0;
+    for row in include_str!("fixtures/bleu.tsv").lines() {
+        let (score, corpus) = row.split_once('\t').unwrap();
+        let mut bleu = Bleu::default();
+        for pair in corpus.split(';') {
+            let (said, reference) = pair.split_once('|').unwrap();
+            bleu.add(&numbers(said), &numbers(reference));
+        }
+        let score: f64 = score.parse().unwrap();
+        assert!((bleu.score() - score).abs() < 1e-9, "{row}: {}", bleu.score());
+        checked += 1;
+    }
+    assert_eq!(checked, 2000);
+}
