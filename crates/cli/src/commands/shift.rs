@@ -47,8 +47,8 @@ struct ModelFlags {
     #[arg(long, value_name = "RUN")]
     model: PathBuf,
 
-    /// Where to run.
-    #[arg(long, default_value = "cpu")]
+    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
+    #[arg(long, default_value = "auto")]
     device: String,
 
     /// Threads; 0 takes every core.
