@@ -10,11 +10,14 @@ mod outcome;
 mod overrides;
 mod progress;
 
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tensor::DeviceFault;
 
 use crate::commands::Command;
+use crate::failure::Failure;
 
 /// A laboratory for cross-lingual structure in masked language models.
 #[derive(Parser)]
@@ -30,7 +33,13 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse_from(overrides::rewrite(std::env::args_os()));
-    match arguments.command.run() {
+    // A GPU that fails in the middle of an operation unwinds to here with what there is to say.
+    let run = panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run()));
+    let result = run.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
+        Ok(fault) => Err(Failure::Failed(fault)),
+        Err(payload) => panic::resume_unwind(payload),
+    });
+    match result {
         Ok(outcome) => outcome.print(arguments.json),
         Err(failure) => failure.print(),
     }

@@ -3,6 +3,7 @@
 //! The format is safetensors, which every tool of the field reads. The metadata carries a BLAKE3
 //! digest of all names, shapes and elements; a file is read only after its digest was found true.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
@@ -72,12 +73,15 @@ pub fn write<'a>(
     matrices: impl IntoIterator<Item = (String, &'a Tensor)>,
     facts: &impl Serialize,
 ) -> Result<(), ArchiveError> {
-    let views: BTreeMap<String, TensorView<'_>> = matrices
+    let copies: Vec<(String, Vec<usize>, Cow<'_, [f32]>)> = matrices
         .into_iter()
-        .map(|(name, tensor)| {
-            let shape = vec![tensor.rows(), tensor.cols()];
-            let bytes = bytemuck::cast_slice(tensor.as_slice());
-            (name, TensorView::new(Dtype::F32, shape, bytes).expect("bytes of that shape"))
+        .map(|(name, tensor)| (name, vec![tensor.rows(), tensor.cols()], tensor.elements()))
+        .collect();
+    let views: BTreeMap<String, TensorView<'_>> = copies
+        .iter()
+        .map(|(name, shape, elements)| {
+            let view = TensorView::new(Dtype::F32, shape.clone(), bytemuck::cast_slice(elements));
+            (name.clone(), view.expect("bytes of that shape"))
         })
         .collect();
     let facts = serde_json::to_string(facts).expect("facts of ours are valid JSON");
@@ -175,7 +179,10 @@ impl Archive {
             pairs.push((view, target));
         }
         for (view, target) in pairs {
-            bytemuck::cast_slice_mut(target.as_mut_slice()).copy_from_slice(view.data());
+            let (elements, _) = view.data().as_chunks();
+            let elements: Vec<f32> =
+                elements.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+            target.write(&elements);
         }
         Ok(())
     }

@@ -130,7 +130,9 @@ fn encode<E: Send>(
     device.run(|| {
         let mut tape = Tape::new(params, Mode::Evaluate);
         let encoded = model.encode(&mut tape, &batch, Request::default());
-        let layers = encoded.hidden.iter().map(|&hidden| tape.value(hidden).as_slice()).collect();
+        let states: Vec<_> =
+            encoded.hidden.iter().map(|&hidden| tape.value(hidden).elements()).collect();
+        let layers = states.iter().map(|states| &**states).collect();
         each(&States { first, spans: &batch.spans, layers, dim: model.config().dim })
     })
 }

@@ -41,7 +41,7 @@ pub fn embeddings(model: &Pretrained, language: &str, most: usize) -> Result<Vec
     let own = format!("{language}.embeddings.tokens");
     let table = model.params.find(&own).or_else(|| model.params.find("embeddings.tokens"));
     let table = model.params.value(table.expect("every encoder has a table of tokens"));
-    let (dim, values) = (table.cols(), table.as_slice());
+    let (dim, values) = (table.cols(), table.elements());
     let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];
     Ok(Vectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
 }

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::cuda::Block;
+
 /// A cache line of host memory: the unit in which it is allocated, so that rows are aligned.
 #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C, align(64))]
@@ -14,31 +16,61 @@ struct Line([f32; LINE]);
 /// Floats in a cache line.
 const LINE: usize = 16;
 
-/// Memory of one device. A second device adds its own variant.
-pub(crate) enum Memory {
-    /// Ordinary memory of this process.
-    Host(HostMemory),
+/// The elements of a matrix, on the device that it belongs to.
+pub(crate) enum Buffer {
+    /// In ordinary memory of this process.
+    Host(HostBuffer),
+    /// In the memory of a GPU.
+    Cuda(Block),
 }
 
-/// Aligned host memory.
-pub(crate) struct HostMemory(Vec<Line>);
+impl Buffer {
+    /// The floats, in host memory.
+    pub(crate) fn as_slice(&self) -> &[f32] {
+        match self {
+            Self::Host(buffer) => buffer.as_slice(),
+            Self::Cuda(_) => panic!("{ELSEWHERE}"),
+        }
+    }
 
-impl HostMemory {
-    fn zeroed(lines: usize) -> Self {
-        Self(vec![Line([0.0; LINE]); lines])
+    /// The floats, in host memory, to write.
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
+        match self {
+            Self::Host(buffer) => buffer.as_mut_slice(),
+            Self::Cuda(_) => panic!("{ELSEWHERE}"),
+        }
+    }
+
+    /// The block in the memory of a GPU.
+    pub(crate) fn block(&self) -> &Block {
+        match self {
+            Self::Cuda(block) => block,
+            Self::Host(_) => panic!("{HERE}"),
+        }
+    }
+
+    /// The block in the memory of a GPU, to write.
+    pub(crate) fn block_mut(&mut self) -> &mut Block {
+        match self {
+            Self::Cuda(block) => block,
+            Self::Host(_) => panic!("{HERE}"),
+        }
     }
 }
 
-/// The free memory of a device, by size.
+const ELSEWHERE: &str = "this matrix is in the memory of a GPU; copy it with to_vec";
+const HERE: &str = "this matrix is in the memory of the CPU, and a GPU is to read it";
+
+/// The free host memory of a device, by size.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: Mutex<BTreeMap<usize, Vec<Memory>>>,
+    free: Mutex<BTreeMap<usize, Vec<Vec<Line>>>>,
 }
 
 impl Pool {
     /// The smallest free memory of at least so many lines, and less than twice as many: batches of
     /// all lengths then share memory instead of each length keeping its own.
-    fn take(&self, lines: usize) -> Option<Memory> {
+    fn take(&self, lines: usize) -> Option<Vec<Line>> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut fitting = free.range_mut(lines..(2 * lines).max(1));
         fitting.find_map(|(_, memory)| memory.pop())
@@ -51,20 +83,20 @@ fn size_class(lines: usize) -> usize {
     lines.next_multiple_of(step)
 }
 
-/// A run of floats on a device. Its content is whatever was there before, until it is written.
-pub(crate) struct Buffer {
-    memory: Option<Memory>,
+/// A run of floats in host memory. Its content is whatever was there before, until it is written.
+pub(crate) struct HostBuffer {
+    lines: Vec<Line>,
     len: usize,
     pool: Arc<Pool>,
 }
 
-impl Buffer {
-    /// Takes host memory for `len` floats: from the pool where it has some, else newly allocated.
-    pub(crate) fn host(pool: &Arc<Pool>, len: usize) -> Self {
+impl HostBuffer {
+    /// Takes memory for `len` floats: from the pool where it has some, else newly allocated.
+    pub(crate) fn take(pool: &Arc<Pool>, len: usize) -> Self {
         let lines = size_class(len.div_ceil(LINE));
         let recycled = pool.take(lines);
-        let memory = recycled.unwrap_or_else(|| Memory::Host(HostMemory::zeroed(lines)));
-        let mut buffer = Self { memory: Some(memory), len, pool: Arc::clone(pool) };
+        let lines = recycled.unwrap_or_else(|| vec![Line([0.0; LINE]); lines]);
+        let mut buffer = Self { lines, len, pool: Arc::clone(pool) };
         if cfg!(debug_assertions) {
             // A kernel that reads before it writes shows itself.
             buffer.as_mut_slice().fill(f32::NAN);
@@ -72,29 +104,22 @@ impl Buffer {
         buffer
     }
 
-    /// The floats, in host memory.
+    /// The floats.
     pub(crate) fn as_slice(&self) -> &[f32] {
-        match self.memory.as_ref().expect("memory is there until the buffer is dropped") {
-            Memory::Host(HostMemory(lines)) => &bytemuck::cast_slice(lines)[..self.len],
-        }
+        &bytemuck::cast_slice(&self.lines)[..self.len]
     }
 
-    /// The floats, in host memory, to write.
+    /// The floats, to write.
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
-        match self.memory.as_mut().expect("memory is there until the buffer is dropped") {
-            Memory::Host(HostMemory(lines)) => &mut bytemuck::cast_slice_mut(lines)[..self.len],
-        }
+        &mut bytemuck::cast_slice_mut(&mut self.lines)[..self.len]
     }
 }
 
-impl Drop for Buffer {
+impl Drop for HostBuffer {
     fn drop(&mut self) {
-        let Some(memory) = self.memory.take() else { return };
-        let class = match &memory {
-            Memory::Host(HostMemory(lines)) => lines.len(),
-        };
+        let lines = std::mem::take(&mut self.lines);
         let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.entry(class).or_default().push(memory);
+        free.entry(lines.len()).or_default().push(lines);
     }
 }
 
@@ -105,10 +130,10 @@ mod tests {
     #[test]
     fn memory_comes_back() {
         let pool = Arc::new(Pool::default());
-        let first = Buffer::host(&pool, 1000);
+        let first = HostBuffer::take(&pool, 1000);
         let address = first.as_slice().as_ptr();
         drop(first);
-        let second = Buffer::host(&pool, 999);
+        let second = HostBuffer::take(&pool, 999);
         assert_eq!(address, second.as_slice().as_ptr());
         assert_eq!(address as usize % 64, 0);
         assert_eq!(second.as_slice().len(), 999);
@@ -117,7 +142,7 @@ mod tests {
     #[test]
     fn a_smaller_need_takes_what_a_larger_one_left() {
         let pool = Arc::new(Pool::default());
-        let address = |len: usize| Buffer::host(&pool, len).as_slice().as_ptr();
+        let address = |len: usize| HostBuffer::take(&pool, len).as_slice().as_ptr();
         let large = address(10_000);
         assert_eq!(address(6_000), large);
         assert_ne!(address(1_000), large, "not what is ten times too large");

@@ -4,15 +4,52 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::cpu::Cpu;
-use crate::kernels::Kernels;
+use crate::cuda::Cuda;
+use crate::kernels::{Kernels, Precision};
 use crate::value::Tensor;
 
 /// Why a device could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// The name is of no device that this program knows.
-    #[error("unknown device '{0}'; this build knows: cpu")]
+    #[error("unknown device '{0}'; there are: auto, cpu, cuda")]
     Unknown(String),
+    /// There is no driver of NVIDIA's.
+    #[error("no GPU can be used: the driver (libcuda) is not installed; take --device cpu")]
+    NoDriver,
+    /// There is a driver, but no GPU.
+    #[error("the driver finds no GPU; take --device cpu")]
+    NoGpu,
+    /// The GPU lacks what the kernels need.
+    #[error(
+        "{name} has compute capability {}.{}, and 8.0 is needed; take --device cpu",
+        capability.0, capability.1
+    )]
+    OldGpu {
+        /// What it is called.
+        name: String,
+        /// What it can do.
+        capability: (i32, i32),
+    },
+    /// A library is missing.
+    #[error(
+        "{name} is not found in {searched} folders; install the CUDA toolkit, or `pip install \
+         nvidia-cublas nvidia-cuda-nvrtc`, or name its folder in LD_LIBRARY_PATH; or take --device cpu"
+    )]
+    NoLibrary {
+        /// The library.
+        name: &'static str,
+        /// How many folders were looked through.
+        searched: usize,
+    },
+    /// The driver or a library refused.
+    #[error("cannot {what}: {reason}; a newer driver may help, or take --device cpu")]
+    Gpu {
+        /// What was tried.
+        what: &'static str,
+        /// What was said.
+        reason: String,
+    },
     /// No machine has so many.
     #[error("{threads} threads are more than {most}; give the number of cores, or 0 for all")]
     TooManyThreads {
@@ -38,10 +75,13 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device of that name. `threads` is for the CPU; 0 takes every core.
+    /// The device of that name; `auto` is a GPU where one can be used, else the CPU. `threads` is for
+    /// the CPU; 0 takes every core.
     pub fn named(name: &str, threads: usize) -> Result<Self, DeviceError> {
         match name {
+            "auto" => Self::cuda().or_else(|_| Self::cpu(threads)),
             "cpu" => Self::cpu(threads),
+            "cuda" => Self::cuda(),
             _ => Err(DeviceError::Unknown(name.to_owned())),
         }
     }
@@ -51,6 +91,11 @@ impl Device {
         Ok(Self::of(Arc::new(Cpu::new(threads)?)))
     }
 
+    /// The first GPU of NVIDIA's.
+    pub fn cuda() -> Result<Self, DeviceError> {
+        Ok(Self::of(Arc::new(Cuda::new()?)))
+    }
+
     /// A device of these kernels.
     pub(crate) fn of(kernels: Arc<dyn Kernels>) -> Self {
         Self { kernels }
@@ -58,7 +103,13 @@ impl Device {
 
     /// A matrix whose content is yet to be written.
     pub fn empty(&self, rows: usize, cols: usize) -> Tensor {
-        self.kernels.empty(rows, cols)
+        self.kernels.empty(rows, cols, Precision::Full)
+    }
+
+    /// A matrix for what flows between operations, in the precision that the device computes in;
+    /// its content is yet to be written.
+    pub(crate) fn working(&self, rows: usize, cols: usize) -> Tensor {
+        self.kernels.empty(rows, cols, Precision::Working)
     }
 
     /// A matrix of zeros.
@@ -74,7 +125,7 @@ impl Device {
     /// Where there are not `rows * cols` of them.
     pub fn tensor(&self, rows: usize, cols: usize, elements: &[f32]) -> Tensor {
         let mut tensor = self.empty(rows, cols);
-        self.kernels.upload(elements, &mut tensor);
+        tensor.write(elements);
         tensor
     }
 

@@ -7,6 +7,15 @@ use crate::random::Dropout;
 use crate::spans::Spans;
 use crate::value::{Indices, Tensor};
 
+/// How exactly a device keeps the numbers of a matrix. The CPU knows `f32` alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// `f32`: weights, their gradients, statistics, losses.
+    Full,
+    /// As the device computes: what flows from one operation to the next.
+    Working,
+}
+
 /// The scale and offset of a LayerNorm, each of one row.
 #[derive(Clone, Copy)]
 pub struct NormWeights<'a> {
@@ -98,10 +107,20 @@ pub trait Kernels: Send + Sync {
     fn run(&self, work: &mut (dyn FnMut() + Send));
 
     /// Takes memory for a matrix from the device's pool; its content is yet to be written.
-    fn empty(&self, rows: usize, cols: usize) -> Tensor;
+    fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor;
 
-    /// Copies elements from this process's memory, row after row.
-    fn upload(&self, elements: &[f32], y: &mut Tensor);
+    /// A matrix in the precision that the device computes in.
+    fn working(&self, x: Tensor) -> Tensor {
+        x
+    }
+
+    /// Waits until everything that was asked for is done: a device may run behind.
+    fn wait(&self) {}
+
+    /// How many bytes of its own memory the device holds, where it has any.
+    fn held_memory(&self) -> Option<usize> {
+        None
+    }
 
     /// Sets every element.
     fn fill(&self, y: &mut Tensor, value: f32);
@@ -119,7 +138,7 @@ pub trait Kernels: Send + Sync {
     fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor);
 
     /// `y = x · w + bias`, and where `slope` is given, GELU after it: then `y` is the activation and
-    /// `slope` its derivative, which is all that the way back needs.
+    /// `slope` keeps what [`Kernels::bias_grad`] needs to know its derivative.
     fn linear(
         &self,
         x: &Tensor,
@@ -129,11 +148,9 @@ pub trait Kernels: Send + Sync {
         slope: Option<&mut Tensor>,
     );
 
-    /// `y = ELU(y)` in place, and `slope` its derivative.
-    fn elu(&self, y: &mut Tensor, slope: &mut Tensor);
-
-    /// Multiplies `dy` by the slope of the activation.
-    fn scale_by(&self, dy: &mut Tensor, slope: &Tensor);
+    /// Multiplies `dy` by the derivative of the activation that `slope` is of, and sums it up:
+    /// `db = Σ_rows dy`.
+    fn bias_grad(&self, dy: &mut Tensor, slope: Option<&Tensor>, db: Option<Grad<'_>>);
 
     /// `dx = dy · wᵀ`.
     fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>);
@@ -141,21 +158,24 @@ pub trait Kernels: Send + Sync {
     /// `dw = xᵀ · dy`.
     fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>);
 
-    /// `db = Σ_rows dy`.
-    fn column_sum(&self, dy: &Tensor, db: Grad<'_>);
+    /// How many numbers for each query the way forward of attention notes for the way back.
+    fn attention_notes(&self, shape: &AttentionShape) -> usize {
+        shape.heads
+    }
 
     /// Attention of `q` (queries x dim) over `kv` (keys x 2·dim: keys, then values), every
-    /// sequence on its own; `lse` (queries x heads) keeps the logarithm of each softmax's sum.
+    /// sequence on its own; `notes` keeps the logarithm of each softmax's sum, and whatever else the
+    /// device would not compute twice.
     fn attention(
         &self,
         q: &Tensor,
         kv: &Tensor,
         shape: &AttentionShape,
         y: &mut Tensor,
-        lse: &mut Tensor,
+        notes: &mut Tensor,
     );
 
-    /// The gradients of [`Kernels::attention`], which recomputes the weights from `lse`.
+    /// The gradients of [`Kernels::attention`], which recomputes the weights from `notes`.
     #[allow(clippy::too_many_arguments, reason = "what went in, what came out, what comes back")]
     fn attention_grad(
         &self,
@@ -163,7 +183,7 @@ pub trait Kernels: Send + Sync {
         kv: &Tensor,
         shape: &AttentionShape,
         y: &Tensor,
-        lse: &Tensor,
+        notes: &Tensor,
         dy: &Tensor,
         dq: &mut Tensor,
         dkv: &mut Tensor,
@@ -189,7 +209,9 @@ pub trait Kernels: Send + Sync {
     /// `y = LayerNorm(x)`.
     fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor);
 
-    /// `dx (+)= ∂LayerNorm(x) · dy`, and the gradients of the weights.
+    /// `dx (+)= ∂LayerNorm(x) · dy`, and the gradients of the weights; where `dropped` is given, the
+    /// dropout of `dx` too, which is the gradient of a residual connection's update.
+    #[allow(clippy::too_many_arguments, reason = "one pass instead of two")]
     fn norm_grad(
         &self,
         x: &Tensor,
@@ -197,6 +219,7 @@ pub trait Kernels: Send + Sync {
         weights: NormWeights<'_>,
         dy: &Tensor,
         dx: Grad<'_>,
+        dropped: Option<(Dropout, &mut Tensor)>,
         weight_grads: NormGrads<'_>,
     );
 
@@ -224,6 +247,12 @@ pub trait Kernels: Send + Sync {
         score: &mut Tensor,
         grads: Option<TiedGrads<'_>>,
     );
+
+    /// `y = ELU(x)`: `x` above 0, `e^x - 1` below.
+    fn elu(&self, x: &Tensor, y: &mut Tensor);
+
+    /// `dx = dy` times the derivative of ELU where it gave `y`.
+    fn elu_grad(&self, y: &Tensor, dy: &Tensor, dx: &mut Tensor);
 
     /// Cross-entropy of the softmax of each row of `scores` over its first `widths[row]` columns
     /// against `targets[row]`. `score` receives the sum of the losses and how many targets had the

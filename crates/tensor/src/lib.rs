@@ -6,7 +6,7 @@
 //!
 //! - [`Device`] hands out memory from a pool and runs kernels. What a device must be able to do is
 //!   the trait [`kernels::Kernels`]; `cpu/` implements it, and another device is another folder
-//!   beside it.
+//!   beside it (`cuda/` is the second).
 //! - [`Params`] holds named weights and their gradients.
 //! - [`Tape`] runs operations forward, remembers them, and walks them backward.
 //!
@@ -15,6 +15,7 @@
 
 mod buffer;
 mod cpu;
+mod cuda;
 mod device;
 pub mod kernels;
 mod ops;
@@ -24,6 +25,7 @@ mod spans;
 mod tape;
 mod value;
 
+pub use crate::cuda::DeviceFault;
 pub use crate::device::{Device, DeviceError};
 pub use crate::ops::{Activation, Affine, EmbedTables, LayerNorm};
 pub use crate::params::{ParamId, Params};

@@ -38,10 +38,15 @@ impl Dropout {
         1.0 / (1.0 - self.rate)
     }
 
+    /// Draws of 16 bits below this drop their element.
+    pub(crate) fn threshold(&self) -> u32 {
+        (self.rate * 65536.0).round() as u32
+    }
+
     /// Writes the factor of each element of a row: zero, or [`Dropout::scale`].
     #[inline(always)]
     pub fn factors(&self, row: u32, factors: &mut [f32]) {
-        let threshold = (self.rate * 65536.0).round() as u32;
+        let threshold = self.threshold();
         let scale = self.scale();
         for (group, factors) in factors.chunks_mut(GROUP).enumerate() {
             let words = lanes(self.key, (group * LANES) as u32, row);

@@ -24,6 +24,11 @@ impl Spans {
         Self::of_lengths(std::iter::repeat_n(length, count))
     }
 
+    /// Where each begins, and where the last ends.
+    pub(crate) fn starts(&self) -> &Indices {
+        &self.0
+    }
+
     /// How many sequences there are.
     pub fn count(&self) -> usize {
         self.0.len() - 1

@@ -74,6 +74,7 @@ impl<'a> Tape<'a> {
     /// Puts a value on the tape from outside. With `wanted`, its gradient is computed too and can
     /// be read with [`Tape::grad`] after the way back.
     pub fn input(&mut self, value: Tensor, wanted: bool) -> Var {
+        let value = self.device.kernels().working(value);
         self.push(value, wanted)
     }
 
@@ -93,6 +94,7 @@ impl<'a> Tape<'a> {
     /// Sets the gradient of a value from outside: where a loss is computed elsewhere.
     pub fn seed_grad(&mut self, var: Var, grad: Tensor) {
         assert_eq!(grad.shape(), self.value(var).shape(), "a gradient has its value's shape");
+        let grad = self.device.kernels().working(grad);
         self.give_grad(var, grad);
     }
 
@@ -173,7 +175,7 @@ impl<'a> Tape<'a> {
         let (rows, cols) = self.value(var).shape();
         let slot = &mut self.slots[var.0];
         let accumulate = slot.grad.is_some();
-        let tensor = slot.grad.get_or_insert_with(|| self.device.empty(rows, cols));
+        let tensor = slot.grad.get_or_insert_with(|| self.device.working(rows, cols));
         write(&self.device, self.params, Grad { tensor, accumulate });
     }
 

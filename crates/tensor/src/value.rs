@@ -1,10 +1,12 @@
 //! Matrices and index lists.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::buffer::Buffer;
+use crate::cuda::Resident;
 
 /// A matrix of `f32` on a device, rows by columns, row after row.
 pub struct Tensor {
@@ -44,18 +46,54 @@ impl Tensor {
     }
 
     /// The elements, where they are in host memory.
+    ///
+    /// # Panics
+    /// Where they are not: [`Tensor::to_vec`] reads them wherever they are.
     pub fn as_slice(&self) -> &[f32] {
         self.buffer.as_slice()
     }
 
     /// The elements to write, where they are in host memory.
+    ///
+    /// # Panics
+    /// Where they are not: [`Tensor::write`] writes them wherever they are.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
         self.buffer.as_mut_slice()
     }
 
     /// A copy of the elements in host memory, wherever they are now.
     pub fn to_vec(&self) -> Vec<f32> {
-        self.as_slice().to_vec()
+        match &self.buffer {
+            Buffer::Host(buffer) => buffer.as_slice().to_vec(),
+            Buffer::Cuda(block) => block.to_vec(),
+        }
+    }
+
+    /// The elements in host memory: as they are where they are there, else a copy.
+    pub fn elements(&self) -> Cow<'_, [f32]> {
+        match &self.buffer {
+            Buffer::Host(buffer) => Cow::Borrowed(buffer.as_slice()),
+            Buffer::Cuda(block) => Cow::Owned(block.to_vec()),
+        }
+    }
+
+    /// Overwrites the elements, row after row.
+    ///
+    /// # Panics
+    /// Where there are not as many as the matrix has.
+    pub fn write(&mut self, elements: &[f32]) {
+        match &mut self.buffer {
+            Buffer::Host(buffer) => buffer.as_mut_slice().copy_from_slice(elements),
+            Buffer::Cuda(block) => block.write(elements),
+        }
+    }
+
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        &mut self.buffer
     }
 }
 
@@ -66,18 +104,45 @@ impl fmt::Debug for Tensor {
 }
 
 /// A list of row numbers or token ids, cheap to share between a batch and the tape.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Indices(Arc<[u32]>);
+#[derive(Clone)]
+pub struct Indices(Arc<List>);
+
+/// The numbers, and what a GPU keeps of them.
+struct List {
+    numbers: Vec<u32>,
+    resident: OnceLock<Resident>,
+}
+
+impl Indices {
+    /// What a GPU keeps of the list.
+    pub(crate) fn resident(&self) -> &OnceLock<Resident> {
+        &self.0.resident
+    }
+}
+
+impl fmt::Debug for Indices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.numbers.fmt(f)
+    }
+}
+
+impl PartialEq for Indices {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.numbers == other.0.numbers
+    }
+}
+
+impl Eq for Indices {}
 
 impl From<Vec<u32>> for Indices {
-    fn from(list: Vec<u32>) -> Self {
-        Self(list.into())
+    fn from(numbers: Vec<u32>) -> Self {
+        Self(Arc::new(List { numbers, resident: OnceLock::new() }))
     }
 }
 
 impl FromIterator<u32> for Indices {
     fn from_iter<I: IntoIterator<Item = u32>>(list: I) -> Self {
-        Self(list.into_iter().collect())
+        list.into_iter().collect::<Vec<_>>().into()
     }
 }
 
@@ -85,6 +150,6 @@ impl Deref for Indices {
     type Target = [u32];
 
     fn deref(&self) -> &[u32] {
-        &self.0
+        &self.0.numbers
     }
 }

@@ -138,16 +138,21 @@ impl Trainer {
     ) -> Result<Report, TrainError> {
         let step = self.step + 1;
         self.params.clear_grads();
-        let (mut piece_losses, mut right) = (Vec::with_capacity(pieces.len()), 0.0);
+        let mut scores = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
             let piece_number = u16::try_from(number).expect("fewer than 65,536 pieces a step");
             let mode = Mode::Train { seed: self.seed, step: step as u32, piece: piece_number };
             let mut tape = Tape::new(&mut self.params, mode);
-            let score = loss(&mut tape, piece).to_vec();
+            scores.push(loss(&mut tape, piece));
+            tape.backward();
+        }
+        // Scores are read only now: a device may run behind, and reading waits for it.
+        let (mut piece_losses, mut right) = (Vec::with_capacity(pieces.len()), 0.0);
+        for score in &scores {
+            let score = score.to_vec();
             if !score[0].is_finite() {
                 return Err(TrainError::Diverged { step, what: "loss", value: score[0] });
             }
-            tape.backward();
             piece_losses.push(f64::from(score[0]));
             right += f64::from(score[1]);
         }

@@ -1,5 +1,6 @@
 //! `isogloss bench`: how fast this machine trains.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
@@ -38,8 +39,8 @@ impl Bench {
 /// The shape of the model and of the batch.
 #[derive(Args)]
 pub(crate) struct Mlm {
-    /// Where to run.
-    #[arg(long, default_value = "cpu")]
+    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
+    #[arg(long, default_value = "auto")]
     device: String,
     /// Sequences in a batch.
     #[arg(long, default_value_t = 8)]
@@ -87,6 +88,7 @@ struct Facts {
     loss: f64,
     parameters: usize,
     peak_rss_bytes: Option<u64>,
+    device_bytes: Option<usize>,
 }
 
 impl Mlm {
@@ -124,7 +126,7 @@ impl Mlm {
             progress.step(&format!("loss {loss:.3}"));
         }
         drop(progress);
-        let peak_rss_bytes = peak_rss();
+        let (peak_rss_bytes, device_bytes) = (peak_rss(), device.kernels().held_memory());
         drop(trainer);
         let peak = gemm_peak(&device);
 
@@ -144,6 +146,7 @@ impl Mlm {
             loss,
             parameters,
             peak_rss_bytes,
+            device_bytes,
         };
         Ok(Outcome::new(facts.text(), &facts))
     }
@@ -193,9 +196,13 @@ impl Mlm {
 
 impl Facts {
     fn text(&self) -> String {
-        let memory = self
+        let mut memory = self
             .peak_rss_bytes
             .map_or("unknown".to_owned(), |bytes| format!("{:.2} GB", bytes as f64 / 1e9));
+        if let Some(bytes) = self.device_bytes {
+            let _ =
+                write!(memory, ", and {:.2} GiB of the GPU's", bytes as f64 / (1_u64 << 30) as f64);
+        }
         format!(
             "device            {}\n\
              tokens/s          {:.0}\n\
@@ -219,20 +226,28 @@ impl Facts {
 
 /// The best rate of a plain large product on this device, in GFLOP/s.
 fn gemm_peak(device: &Device) -> f64 {
-    const SIDE: usize = 2048;
     const TRIES: usize = 8;
+    let on_gpu = device.kernels().held_memory().is_some();
+    let side: usize = if on_gpu { 8192 } else { 2048 };
+    // Random numbers: a GPU multiplies zeros faster than it multiplies anything else.
+    let mut draws = Draws::new(Key { seed: 1, step: 0, stream: 0 });
+    let some: Vec<f32> = (0..1 << 16).map(|_| draws.normal()).collect();
+    let elements: Vec<f32> =
+        (0..side * side).map(|at| some[(at + at / 9973) % some.len()]).collect();
     let mut params = Params::new(device);
-    let weight = params.add("weight", device.zeros(SIDE, SIDE));
-    let bias = params.add("bias", device.zeros(1, SIDE));
+    let weight = params.add("weight", device.tensor(side, side, &elements));
+    let bias = params.add("bias", device.zeros(1, side));
     let fastest = (0..TRIES).map(|_| {
         let mut tape = Tape::new(&mut params, Mode::Evaluate);
-        let x = tape.input(device.zeros(SIDE, SIDE), false);
+        let x = tape.input(device.tensor(side, side, &elements), false);
+        device.kernels().wait();
         let start = Instant::now();
         tape.linear(x, Affine { weight, bias }, Activation::None);
+        device.kernels().wait();
         start.elapsed()
     });
     let fastest = fastest.min().unwrap_or(Duration::MAX);
-    2.0 * (SIDE as f64).powi(3) / fastest.as_secs_f64() / 1e9
+    2.0 * (side as f64).powi(3) / fastest.as_secs_f64() / 1e9
 }
 
 /// The most memory that this process has held, where the system tells.

@@ -14,8 +14,8 @@ use crate::failure::Failure;
 /// Where things run.
 #[derive(Args)]
 pub(crate) struct Place {
-    /// Where to run.
-    #[arg(long, default_value = "cpu")]
+    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
+    #[arg(long, default_value = "auto")]
     device: String,
 
     /// Threads; 0 takes every core.

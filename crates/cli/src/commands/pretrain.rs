@@ -99,8 +99,8 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
-    /// Where to run.
-    #[arg(long, default_value = "cpu")]
+    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
+    #[arg(long, default_value = "auto")]
     device: String,
 
     /// Threads; 0 takes every core.
@@ -124,6 +124,7 @@ impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
         let device = Device::named(&self.device, self.threads).map_err(|error| usage(&error))?;
+        eprintln!("running on {device:?}");
         let mut shown = Shown::new("steps");
         let summary = if self.resume {
             resume(&self.out, &device, &mut shown)

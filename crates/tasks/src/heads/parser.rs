@@ -95,7 +95,8 @@ impl Parser {
     }
 
     fn network(&self, tape: &mut Tape<'_>, x: Var, network: Affine) -> Var {
-        let y = tape.linear(x, network, Activation::Elu);
+        let y = tape.linear(x, network, Activation::None);
+        let y = tape.elu(y);
         tape.drop(y, self.dropout)
     }
 

@@ -20,10 +20,10 @@ use std::sync::Arc;
 use pulp::Arch;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::buffer::{Buffer, Pool};
+use crate::buffer::{Buffer, HostBuffer, Pool};
 use crate::device::DeviceError;
 use crate::kernels::{
-    AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, TiedGrads,
+    AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, Precision, TiedGrads,
 };
 use crate::random::Dropout;
 use crate::spans::Spans;
@@ -57,8 +57,8 @@ impl Cpu {
     }
 
     /// Memory for the time of one kernel.
-    fn scratch(&self, len: usize) -> Buffer {
-        Buffer::host(&self.pool, len)
+    fn scratch(&self, len: usize) -> HostBuffer {
+        HostBuffer::take(&self.pool, len)
     }
 }
 
@@ -83,12 +83,8 @@ impl Kernels for Cpu {
         self.threads.install(work);
     }
 
-    fn empty(&self, rows: usize, cols: usize) -> Tensor {
-        Tensor::new(Buffer::host(&self.pool, rows * cols), rows, cols)
-    }
-
-    fn upload(&self, elements: &[f32], y: &mut Tensor) {
-        y.as_mut_slice().copy_from_slice(elements);
+    fn empty(&self, rows: usize, cols: usize, _: Precision) -> Tensor {
+        Tensor::new(Buffer::Host(HostBuffer::take(&self.pool, rows * cols)), rows, cols)
     }
 
     fn fill(&self, y: &mut Tensor, value: f32) {
@@ -122,12 +118,15 @@ impl Kernels for Cpu {
         self.threads.install(|| linear::forward(self.arch, x, weight, bias, y, slope));
     }
 
-    fn elu(&self, y: &mut Tensor, slope: &mut Tensor) {
-        self.threads.install(|| rows::elu(self.arch, y, slope));
-    }
-
-    fn scale_by(&self, dy: &mut Tensor, slope: &Tensor) {
-        self.threads.install(|| rows::multiply(self.arch, dy, slope));
+    fn bias_grad(&self, dy: &mut Tensor, slope: Option<&Tensor>, db: Option<Grad<'_>>) {
+        self.threads.install(|| {
+            if let Some(slope) = slope {
+                rows::multiply(self.arch, dy, slope);
+            }
+            if let Some(db) = db {
+                rows::column_sum(self.arch, dy, db);
+            }
+        });
     }
 
     fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
@@ -136,10 +135,6 @@ impl Kernels for Cpu {
 
     fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
         self.threads.install(|| linear::weight_grad(x, dy, dw));
-    }
-
-    fn column_sum(&self, dy: &Tensor, db: Grad<'_>) {
-        self.threads.install(|| rows::column_sum(self.arch, dy, db));
     }
 
     fn attention(
@@ -198,9 +193,17 @@ impl Kernels for Cpu {
         weights: NormWeights<'_>,
         dy: &Tensor,
         dx: Grad<'_>,
+        dropped: Option<(Dropout, &mut Tensor)>,
         weight_grads: NormGrads<'_>,
     ) {
-        self.threads.install(|| norm::backward(self, x, stats, weights, dy, dx, weight_grads));
+        self.threads.install(|| {
+            let Grad { tensor, accumulate } = dx;
+            let written = Grad { tensor: &mut *tensor, accumulate };
+            norm::backward(self, x, stats, weights, dy, written, weight_grads);
+            if let Some((dropout, dropped)) = dropped {
+                rows::dropout(self.arch, tensor, dropout, dropped);
+            }
+        });
     }
 
     fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {
@@ -227,6 +230,14 @@ impl Kernels for Cpu {
     ) {
         let softmax = cross_entropy::TiedSoftmax { hidden, table, bias, targets, weight };
         self.threads.install(|| softmax.run(self, score, grads));
+    }
+
+    fn elu(&self, x: &Tensor, y: &mut Tensor) {
+        self.threads.install(|| rows::elu(self.arch, x, y));
+    }
+
+    fn elu_grad(&self, y: &Tensor, dy: &Tensor, dx: &mut Tensor) {
+        self.threads.install(|| rows::elu_grad(self.arch, y, dy, dx));
     }
 
     fn cross_entropy(

@@ -39,16 +39,13 @@ pub(super) fn multiply(arch: Arch, y: &mut Tensor, x: &Tensor) {
     combine(arch, y, x, |y, x| y * x);
 }
 
-pub(super) fn elu(arch: Arch, y: &mut Tensor, slope: &mut Tensor) {
-    let (y, slope) = (y.as_mut_slice(), slope.as_mut_slice());
-    y.par_chunks_mut(TASK).zip(slope.par_chunks_mut(TASK)).for_each(|(y, slope)| {
-        arch.dispatch(|| {
-            for (y, slope) in y.iter_mut().zip(slope) {
-                let below = exp(*y) - 1.0;
-                (*y, *slope) = if *y > 0.0 { (*y, 1.0) } else { (below, below + 1.0) };
-            }
-        });
-    });
+pub(super) fn elu(arch: Arch, x: &Tensor, y: &mut Tensor) {
+    combine(arch, y, x, |_, x| if x > 0.0 { x } else { exp(x) - 1.0 });
+}
+
+pub(super) fn elu_grad(arch: Arch, y: &Tensor, dy: &Tensor, dx: &mut Tensor) {
+    combine(arch, dx, y, |_, y| if y > 0.0 { 1.0 } else { y + 1.0 });
+    multiply(arch, dx, dy);
 }
 
 pub(super) fn dropout(arch: Arch, x: &Tensor, dropout: Dropout, y: &mut Tensor) {

@@ -16,7 +16,7 @@ impl Tape<'_> {
     pub fn add_row(&mut self, x: Var, row: &Tensor) -> Var {
         let (rows, cols) = self.value(x).shape();
         assert_eq!(row.shape(), (1, cols), "one row of the same width is added");
-        let mut y = self.device.empty(rows, cols);
+        let mut y = self.device.working(rows, cols);
         self.device.kernels().add_row(self.value(x), row, &mut y);
         let y = self.push(y, self.wants(x));
         self.remember(1, AddRow { x, y });

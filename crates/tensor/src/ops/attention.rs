@@ -10,8 +10,8 @@ struct Attention {
     kv: Var,
     y: Var,
     shape: AttentionShape,
-    /// The logarithm of each softmax's sum: queries x heads.
-    lse: Tensor,
+    /// What the device keeps of each query.
+    notes: Tensor,
 }
 
 impl Tape<'_> {
@@ -38,10 +38,11 @@ impl Tape<'_> {
         assert!(lengths.all(|(q, k)| q.is_empty() || !k.is_empty()), "queries need keys");
         let dropout = self.dropout(rate);
         let shape = AttentionShape { heads, queries: queries.clone(), keys: keys.clone(), dropout };
-        let (mut y, mut lse) = (self.device.empty(rows, dim), self.device.empty(rows, heads));
-        self.device.kernels().attention(self.value(q), self.value(kv), &shape, &mut y, &mut lse);
+        let kept = self.device.kernels().attention_notes(&shape);
+        let (mut y, mut notes) = (self.device.working(rows, dim), self.device.empty(rows, kept));
+        self.device.kernels().attention(self.value(q), self.value(kv), &shape, &mut y, &mut notes);
         let y = self.push(y, self.wants(q) || self.wants(kv));
-        self.remember(1, Attention { q, kv, y, shape, lse });
+        self.remember(1, Attention { q, kv, y, shape, notes });
         y
     }
 }
@@ -50,14 +51,14 @@ impl Backward for Attention {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(dy) = tape.take_grad(self.y) else { return };
         let (q, kv) = (tape.value(self.q), tape.value(self.kv));
-        let mut dq = tape.device.empty(q.rows(), q.cols());
-        let mut dkv = tape.device.empty(kv.rows(), kv.cols());
+        let mut dq = tape.device.working(q.rows(), q.cols());
+        let mut dkv = tape.device.working(kv.rows(), kv.cols());
         tape.device.kernels().attention_grad(
             q,
             kv,
             &self.shape,
             tape.value(self.y),
-            &self.lse,
+            &self.notes,
             &dy,
             &mut dq,
             &mut dkv,

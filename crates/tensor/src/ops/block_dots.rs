@@ -17,7 +17,7 @@ impl Tape<'_> {
     pub fn block_dots(&mut self, x: Var, z: Var) -> Var {
         let ((rows, wide), (other, dim)) = (self.value(x).shape(), self.value(z).shape());
         assert!(rows == other && dim > 0 && wide % dim == 0, "blocks as wide as the other row");
-        let mut y = self.device.empty(rows, wide / dim);
+        let mut y = self.device.working(rows, wide / dim);
         self.device.kernels().block_dots(self.value(x), self.value(z), &mut y);
         let y = self.push(y, self.wants(x) || self.wants(z));
         self.remember(1, BlockDots { x, z, y });
@@ -29,8 +29,8 @@ impl Backward for BlockDots {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(dy) = tape.take_grad(self.y) else { return };
         let (x, z) = (tape.value(self.x), tape.value(self.z));
-        let mut dx = tape.device.empty(x.rows(), x.cols());
-        let mut dz = tape.device.empty(z.rows(), z.cols());
+        let mut dx = tape.device.working(x.rows(), x.cols());
+        let mut dz = tape.device.working(z.rows(), z.cols());
         tape.device.kernels().block_dots_grad(x, z, &dy, &mut dx, &mut dz);
         tape.give_grad(self.x, dx);
         tape.give_grad(self.z, dz);

@@ -28,7 +28,7 @@ impl Tape<'_> {
         assert!(pairs.all(|(&w, &t)| t < w && w as usize <= cols), "a target among its classes");
         let device = self.device.clone();
         let mut score = device.empty(1, 2);
-        let mut grad = self.wants(scores).then(|| device.empty(rows, cols));
+        let mut grad = self.wants(scores).then(|| device.working(rows, cols));
         let values = self.value(scores);
         let kernels = device.kernels();
         kernels.cross_entropy(values, widths, targets, weight, &mut score, grad.as_mut());

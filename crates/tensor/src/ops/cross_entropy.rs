@@ -46,7 +46,7 @@ impl Tape<'_> {
             return score;
         }
         let h = self.take_value(hidden);
-        let mut dhidden = device.empty(rows, dim);
+        let mut dhidden = device.working(rows, dim);
         let [(table, table_grad), (bias, bias_grad)] = self.params.split([table, bias]);
         let grads = TiedGrads { hidden: &mut dhidden, table: table_grad, bias: bias_grad };
         kernels.tied_cross_entropy(&h, table, bias, targets, weight, &mut score, Some(grads));

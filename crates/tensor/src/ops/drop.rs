@@ -20,7 +20,7 @@ impl Tape<'_> {
             return x;
         }
         let (rows, cols) = self.value(x).shape();
-        let mut y = self.device.empty(rows, cols);
+        let mut y = self.device.working(rows, cols);
         self.device.kernels().dropout(self.value(x), dropout, &mut y);
         let y = self.push(y, self.wants(x));
         self.remember(1, Drop { x, y, dropout });
@@ -31,7 +31,7 @@ impl Tape<'_> {
 impl Backward for Drop {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(dy) = tape.take_grad(self.y) else { return };
-        let mut dx = tape.device.empty(dy.rows(), dy.cols());
+        let mut dx = tape.device.working(dy.rows(), dy.cols());
         tape.device.kernels().dropout(&dy, self.dropout, &mut dx);
         tape.give_grad(self.x, dx);
     }

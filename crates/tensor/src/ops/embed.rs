@@ -39,7 +39,7 @@ impl Tape<'_> {
         };
         assert!(tables.iter().all(equal), "a row of every table for every position");
         let kernels = self.device.kernels();
-        let mut sum = self.device.empty(rows, cols);
+        let mut sum = self.device.working(rows, cols);
         let values: Vec<_> =
             tables.iter().map(|(table, rows)| (self.params.value(*table), rows)).collect();
         kernels.gather_sum(&values, &mut sum);
@@ -47,13 +47,13 @@ impl Tape<'_> {
             None => (sum, None),
             Some(norm) => {
                 let (mut y, mut stats) =
-                    (self.device.empty(rows, cols), self.device.empty(rows, 2));
+                    (self.device.working(rows, cols), self.device.empty(rows, 2));
                 kernels.norm(&sum, norm.weights(self.params), &mut y, &mut stats);
                 (y, Some(Normed { norm, sum, stats }))
             }
         };
         if dropout.rate > 0.0 {
-            let mut dropped = self.device.empty(rows, cols);
+            let mut dropped = self.device.working(rows, cols);
             kernels.dropout(&y, dropout, &mut dropped);
             y = dropped;
         }
@@ -69,14 +69,14 @@ impl Backward for Embed {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(mut grad) = tape.take_grad(self.y) else { return };
         if self.dropout.rate > 0.0 {
-            let mut kept = tape.device.empty(grad.rows(), grad.cols());
+            let mut kept = tape.device.working(grad.rows(), grad.cols());
             tape.device.kernels().dropout(&grad, self.dropout, &mut kept);
             grad = kept;
         }
         if let Some(Normed { norm, sum, stats }) = &self.norm {
-            let mut dsum = tape.device.empty(grad.rows(), grad.cols());
+            let mut dsum = tape.device.working(grad.rows(), grad.cols());
             let slot = Grad { tensor: &mut dsum, accumulate: false };
-            norm.backward(tape, sum, stats, &grad, slot);
+            norm.backward(tape, sum, stats, &grad, slot, None);
             grad = dsum;
         }
         for (table, rows) in &self.tables {

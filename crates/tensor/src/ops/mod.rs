@@ -7,6 +7,7 @@ mod block_dots;
 mod classes;
 mod cross_entropy;
 mod drop;
+mod elu;
 mod embed;
 mod linear;
 mod norm;

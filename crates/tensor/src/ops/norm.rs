@@ -31,7 +31,8 @@ impl LayerNorm {
         tape.learns(self.gamma) || tape.learns(self.beta)
     }
 
-    /// The gradient at the input `x`, given that at the output; the weights receive theirs.
+    /// The gradient at the input `x`, given that at the output, and its dropout where that is wanted;
+    /// the weights receive theirs.
     pub(crate) fn backward(
         &self,
         tape: &mut Tape<'_>,
@@ -39,11 +40,12 @@ impl LayerNorm {
         stats: &Tensor,
         dy: &Tensor,
         dx: Grad<'_>,
+        dropped: Option<(Dropout, &mut Tensor)>,
     ) {
         let [(gamma, gamma_grad), (beta, beta_grad)] = tape.params.split([self.gamma, self.beta]);
         let weights = NormWeights { gamma, beta, epsilon: self.epsilon };
         let grads = NormGrads { gamma: gamma_grad, beta: beta_grad };
-        tape.device.kernels().norm_grad(x, stats, weights, dy, dx, grads);
+        tape.device.kernels().norm_grad(x, stats, weights, dy, dx, dropped, grads);
     }
 }
 
@@ -78,7 +80,7 @@ impl Tape<'_> {
     pub fn norm(&mut self, x: Var, norm: LayerNorm) -> Var {
         let (rows, cols) = self.value(x).shape();
         assert_eq!(self.params.value(norm.gamma).cols(), cols, "a LayerNorm of that width");
-        let (mut y, mut stats) = (self.device.empty(rows, cols), self.device.empty(rows, 2));
+        let (mut y, mut stats) = (self.device.working(rows, cols), self.device.empty(rows, 2));
         let weights = norm.weights(self.params);
         self.device.kernels().norm(self.value(x), weights, &mut y, &mut stats);
         let wanted = self.wants(x) || norm.learns(self);
@@ -95,7 +97,7 @@ impl Tape<'_> {
         let dropout = self.dropout(rate);
         let (rows, cols) = self.value(x).shape();
         assert_eq!(self.value(update).shape(), (rows, cols), "an update has its stream's shape");
-        let mut sum = self.device.empty(rows, cols);
+        let mut sum = self.device.working(rows, cols);
         self.device.kernels().residual(self.value(x), self.value(update), dropout, &mut sum);
         let sum = self.push(sum, self.wants(x) || self.wants(update));
         self.remember(1, Residual { x, update, sum, dropout });
@@ -111,8 +113,8 @@ impl Tape<'_> {
         let (rows, cols) = self.value(x).shape();
         assert_eq!(self.value(update).shape(), (rows, cols), "an update has its stream's shape");
         assert_eq!(self.params.value(norm.gamma).cols(), cols, "a LayerNorm of that width");
-        let mut sum = self.device.empty(rows, cols);
-        let (mut y, mut stats) = (self.device.empty(rows, cols), self.device.empty(rows, 2));
+        let mut sum = self.device.working(rows, cols);
+        let (mut y, mut stats) = (self.device.working(rows, cols), self.device.empty(rows, 2));
         self.device.kernels().residual_norm(
             self.value(x),
             self.value(update),
@@ -137,8 +139,8 @@ impl Backward for Norm {
         let x = tape.take_value(self.x);
         let mut sum = tape.take_grad(self.x);
         let accumulate = sum.is_some();
-        let dx = sum.get_or_insert_with(|| tape.device.empty(x.rows(), x.cols()));
-        self.norm.backward(tape, &x, &self.stats, &dy, Grad { tensor: dx, accumulate });
+        let dx = sum.get_or_insert_with(|| tape.device.working(x.rows(), x.cols()));
+        self.norm.backward(tape, &x, &self.stats, &dy, Grad { tensor: dx, accumulate }, None);
         tape.put_value(self.x, x);
         tape.give_grad(self.x, sum.expect("it was filled above"));
     }
@@ -148,7 +150,7 @@ impl Residual {
     /// Hands the gradient of the sum to both of its terms.
     fn share(&self, tape: &mut Tape<'_>, dsum: Tensor) {
         if tape.wants(self.update) {
-            let mut dupdate = tape.device.empty(dsum.rows(), dsum.cols());
+            let mut dupdate = tape.device.working(dsum.rows(), dsum.cols());
             tape.device.kernels().dropout(&dsum, self.dropout, &mut dupdate);
             tape.give_grad(self.update, dupdate);
         }
@@ -167,14 +169,18 @@ impl Backward for ResidualNorm {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let sum = tape.take_value(self.residual.sum);
         let mut dsum = tape.take_grad(self.residual.sum);
-        if let Some(dy) = tape.take_grad(self.y) {
-            let accumulate = dsum.is_some();
-            let dx = dsum.get_or_insert_with(|| tape.device.empty(sum.rows(), sum.cols()));
-            self.norm.backward(tape, &sum, &self.stats, &dy, Grad { tensor: dx, accumulate });
-        }
-        if let Some(dsum) = dsum {
-            self.residual.share(tape, dsum);
-        }
+        let Some(dy) = tape.take_grad(self.y) else {
+            return dsum.into_iter().for_each(|dsum| self.residual.share(tape, dsum));
+        };
+        let Residual { x, update, dropout, .. } = self.residual;
+        let accumulate = dsum.is_some();
+        let mut dsum = dsum.take().unwrap_or_else(|| tape.device.working(sum.rows(), sum.cols()));
+        let mut dupdate = tape.wants(update).then(|| tape.device.working(sum.rows(), sum.cols()));
+        let dropped = dupdate.as_mut().map(|dupdate| (dropout, dupdate));
+        let slot = Grad { tensor: &mut dsum, accumulate };
+        self.norm.backward(tape, &sum, &self.stats, &dy, slot, dropped);
+        dupdate.into_iter().for_each(|dupdate| tape.give_grad(update, dupdate));
+        tape.give_grad(x, dsum);
     }
 }
 

@@ -24,7 +24,7 @@ impl Tape<'_> {
         assert_eq!((rows, queries.count()), (queries.rows(), keys.count()), "rows and spans");
         let mut lengths = queries.iter().zip(keys.iter());
         assert!(lengths.all(|(q, k)| q.is_empty() || !k.is_empty()), "queries need keys");
-        let mut y = self.device.empty(rows, keys.longest());
+        let mut y = self.device.working(rows, keys.longest());
         let kernels = self.device.kernels();
         kernels.pair_scores(self.value(q), self.value(k), queries, keys, &mut y);
         let y = self.push(y, self.wants(q) || self.wants(k));
@@ -37,8 +37,8 @@ impl Backward for PairScores {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(dy) = tape.take_grad(self.y) else { return };
         let (q, k) = (tape.value(self.q), tape.value(self.k));
-        let mut dq = tape.device.empty(q.rows(), q.cols());
-        let mut dk = tape.device.empty(k.rows(), k.cols());
+        let mut dq = tape.device.working(q.rows(), q.cols());
+        let mut dk = tape.device.working(k.rows(), k.cols());
         let kernels = tape.device.kernels();
         kernels.pair_scores_grad(q, k, &self.queries, &self.keys, &dy, &mut dq, &mut dk);
         tape.give_grad(self.q, dq);

@@ -15,7 +15,7 @@ impl Tape<'_> {
     /// # Shapes
     /// `x`: n x dim; result: `rows.len()` x dim.
     pub fn select(&mut self, x: Var, rows: &Indices) -> Var {
-        let mut y = self.device.empty(rows.len(), self.value(x).cols());
+        let mut y = self.device.working(rows.len(), self.value(x).cols());
         self.device.kernels().select(self.value(x), rows, &mut y);
         let y = self.push(y, self.wants(x));
         self.remember(1, Select { x, y, rows: rows.clone() });

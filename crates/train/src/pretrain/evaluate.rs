@@ -98,7 +98,7 @@ impl Probe {
             let mut tape = Tape::new(params, Mode::Evaluate);
             let encoded = model.encode(&mut tape, batch, Request::default());
             for (layer, &hidden) in layers.iter_mut().zip(&encoded.hidden) {
-                let hidden = tape.value(hidden).as_slice();
+                let hidden = tape.value(hidden).elements();
                 for span in batch.spans.iter() {
                     let inner = span.start + 1..span.end - 1;
                     let start = layer.len();
@@ -176,7 +176,7 @@ fn found(params: &Params, a: &[f32], b: &[f32], dim: usize) -> f64 {
             let own = cosines[row];
             cosines.iter().enumerate().all(|(other, &cosine)| other == row || cosine < own)
         };
-        cosines.as_slice().chunks(count).enumerate().filter(|&row| best(row)).count()
+        cosines.elements().chunks(count).enumerate().filter(|&row| best(row)).count()
     };
     (hits(&a, &b) + hits(&b, &a)) as f64 / (2 * count.max(1)) as f64
 }

@@ -101,8 +101,8 @@ pub(crate) struct Transfer {
     #[arg(long, value_name = "N")]
     first: Option<usize>,
 
-    /// Where to run.
-    #[arg(long, default_value = "cpu")]
+    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
+    #[arg(long, default_value = "auto")]
     device: String,
 
     /// Threads; 0 takes every core.

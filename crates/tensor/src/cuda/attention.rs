@@ -1,0 +1,146 @@
+//! Attention: a block for some queries, or some keys, of one head of one sequence.
+
+use super::fault::fail;
+use super::lists::Resident;
+use super::{Cuda, Drops, Program, at, launch, to};
+use crate::kernels::AttentionShape;
+use crate::value::Tensor;
+
+/// Queries of a block, as the kernels have it.
+const QUERIES: usize = 64;
+/// Keys of a block on the way back, as the kernels have it; also those that one counter of dropout
+/// decides upon.
+const KEYS: usize = 128;
+/// Keys that a block of queries meets at a time, as the kernels have it.
+const TILE: usize = 64;
+/// Queries that a block of keys meets at a time, and keys that a block of queries does where heads are
+/// wide, as the kernels have it.
+const SLICE: usize = 32;
+/// Widths of heads that programs are compiled for; a head takes the next larger.
+const HEADS: [usize; 4] = [16, 32, 64, 128];
+
+/// What the way forward leaves for the way back.
+pub(super) struct Saved<'a> {
+    pub(super) q: &'a Tensor,
+    pub(super) kv: &'a Tensor,
+    pub(super) y: &'a Tensor,
+    pub(super) notes: &'a Tensor,
+}
+
+/// As the kernels have it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Shape {
+    queries: u64,
+    keys: u64,
+    heads: i32,
+    dim: i32,
+    width: i32,
+    groups: i32,
+    scale: f32,
+    drop: Drops,
+}
+
+impl Shape {
+    fn of(cuda: &Cuda, shape: &AttentionShape, dim: usize) -> Self {
+        let width = dim / shape.heads;
+        Self {
+            queries: Resident::of(&cuda.context, shape.queries.starts()).pointer(),
+            keys: Resident::of(&cuda.context, shape.keys.starts()).pointer(),
+            heads: shape.heads as i32,
+            dim: dim as i32,
+            width: width as i32,
+            groups: groups(shape) as i32,
+            scale: 1.0 / (width as f32).sqrt(),
+            drop: Drops::from(shape.dropout),
+        }
+    }
+}
+
+/// The width that a head of this shape is computed with.
+fn head(shape: &AttentionShape, dim: usize) -> usize {
+    let width = dim / shape.heads;
+    HEADS.into_iter().find(|&head| width <= head).unwrap_or_else(|| {
+        fail(format!("the GPU's attention takes heads of 128 columns at most, not {width}: raise encoder.heads"))
+    })
+}
+
+fn program(shape: &AttentionShape, head: usize, dim: usize) -> Program {
+    Program::Attention { head, whole: (dim / shape.heads).is_multiple_of(8) }
+}
+
+/// Groups of keys that dropout is noted for; none without dropout.
+fn groups(shape: &AttentionShape) -> usize {
+    if shape.dropout.threshold() == 0 { 0 } else { shape.keys.longest().div_ceil(KEYS) }
+}
+
+/// Numbers noted for each query: for each head, which weights are kept (16 bytes for each group) and
+/// the logarithm of the softmax's sum.
+pub(super) fn notes(shape: &AttentionShape) -> usize {
+    shape.heads * (4 * groups(shape) + 1)
+}
+
+/// Where in the notes the logarithms begin: after what is kept of all queries.
+fn logarithms(shape: &AttentionShape) -> u64 {
+    (shape.queries.rows() * shape.heads * groups(shape) * 16) as u64
+}
+
+/// Bytes of shared memory for so many rows.
+fn shared(head: usize, rows: usize) -> usize {
+    rows * (head + 8) * 2
+}
+
+pub(super) fn forward(
+    cuda: &Cuda,
+    q: &Tensor,
+    kv: &Tensor,
+    shape: &AttentionShape,
+    y: &mut Tensor,
+    notes: &mut Tensor,
+) {
+    let head = head(shape, q.cols());
+    let grid = [shape.queries.longest().div_ceil(QUERIES), shape.heads, shape.queries.count()];
+    let (sizes, notes) = (Shape::of(cuda, shape, q.cols()), to(notes));
+    let shared = shared(head, QUERIES + 4 * TILE);
+    let program = program(shape, head, q.cols());
+    if sizes.groups > 0 {
+        let words = logarithms(shape) as usize / 4;
+        launch!(
+            cuda, program, "attention_dropout", [words.div_ceil(256), 1, 1], [256, 1, 1], 0;
+            sizes, words as u32, notes,
+        );
+    }
+    launch!(
+        cuda, program, "attention", grid, [128, 1, 1], shared;
+        at(q), at(kv), sizes, to(y), notes + logarithms(shape), notes,
+    );
+}
+
+pub(super) fn backward(
+    cuda: &Cuda,
+    saved: &Saved<'_>,
+    shape: &AttentionShape,
+    dy: &Tensor,
+    dq: &mut Tensor,
+    dkv: &mut Tensor,
+) {
+    let Saved { q, kv, y, notes } = *saved;
+    let head = head(shape, q.cols());
+    let program = program(shape, head, q.cols());
+    let sizes = Shape::of(cuda, shape, q.cols());
+    let lse = at(notes) + logarithms(shape);
+    let delta = cuda.scratch(q.rows() * shape.heads * 4);
+    let grid = [shape.queries.longest().div_ceil(QUERIES), shape.heads, shape.queries.count()];
+    let tile = if head > 64 { SLICE } else { TILE };
+    launch!(
+        cuda, program, "attention_queries", grid, [128, 1, 1], shared(head, 2 * QUERIES + 4 * tile);
+        at(q), at(kv), sizes, at(y), lse, at(notes), at(dy), to(dq), delta.pointer,
+    );
+    // A warp for 16 keys, or for 32 where heads are narrow.
+    let threads = if head > 64 { 256 } else { 128 };
+    let grid = [shape.keys.longest().div_ceil(KEYS), shape.heads, shape.keys.count()];
+    launch!(
+        cuda, program, "attention_keys", grid, [threads, 1, 1], shared(head, 2 * KEYS + 4 * SLICE);
+        at(q), at(kv), sizes, lse, at(notes), at(dy), delta.pointer, to(dkv),
+    );
+}

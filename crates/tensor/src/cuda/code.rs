@@ -1,0 +1,250 @@
+//! Kernels: compiled for the card at hand when they are first needed, then kept on the disk.
+//!
+//! A program is one file of `kernels/` with what all share before it. What depends on a shape (the
+//! columns of a row, the width of a head) is fixed when compiling, so only what a model needs is
+//! compiled, in about a second each, once for each machine.
+
+#![allow(unsafe_code, reason = "the compiler and the driver speak in raw pointers")]
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::{env, fs, process};
+
+use cudarc::driver::result::{function, module};
+use cudarc::driver::sys::{CUfunction, CUfunction_attribute};
+use cudarc::nvrtc::{result as nvrtc, sys};
+
+use super::context::{Context, say};
+use super::fault::fail;
+
+/// A file of kernels, and what is fixed in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Program {
+    /// Element by element.
+    Elements,
+    /// GELU and sums over rows.
+    Sums,
+    /// Gathering and scattering.
+    Rows,
+    /// Cross-entropy.
+    Softmax,
+    /// Adam.
+    Adam,
+    /// LayerNorm of rows of `slabs` times 32 times `lanes` columns at most.
+    Norm { lanes: usize, slabs: usize },
+    /// Attention with heads of that many columns at most; whether heads are multiples of eight.
+    Attention { head: usize, whole: bool },
+}
+
+impl Program {
+    fn source(self) -> String {
+        let file = match self {
+            Self::Elements => include_str!("kernels/elements.cu"),
+            Self::Sums => {
+                concat!(include_str!("kernels/gelu.cuh"), include_str!("kernels/sums.cu"))
+            }
+            Self::Rows => include_str!("kernels/rows.cu"),
+            Self::Softmax => include_str!("kernels/softmax.cu"),
+            Self::Adam => include_str!("kernels/adam.cu"),
+            Self::Norm { .. } => include_str!("kernels/norm.cu"),
+            Self::Attention { .. } => include_str!("kernels/attention.cu"),
+        };
+        let fixed = match self {
+            Self::Norm { lanes, slabs } => {
+                format!("#define LANES {lanes}\n#define SLABS {slabs}\n")
+            }
+            Self::Attention { head, whole } => {
+                format!("#define HEAD {head}\n#define WHOLE {}\n", u8::from(whole))
+            }
+            _ => String::new(),
+        };
+        format!("{fixed}{}{file}", include_str!("kernels/common.cuh"))
+    }
+}
+
+/// Compiled kernels by name.
+#[derive(Default)]
+pub(super) struct Code {
+    functions: Mutex<HashMap<(Program, &'static str), Function>>,
+    programs: Mutex<HashMap<Program, Loaded>>,
+}
+
+#[derive(Clone, Copy)]
+struct Function(CUfunction);
+// SAFETY: a function's handle may be used from any thread.
+unsafe impl Send for Function {}
+
+struct Loaded(cudarc::driver::sys::CUmodule);
+// SAFETY: a module's handle may be used from any thread.
+unsafe impl Send for Loaded {}
+
+/// Shared memory that a kernel gets without asking.
+const PLAIN_SHARED: usize = 48 << 10;
+
+impl Code {
+    /// A kernel; its program is compiled and loaded where it was not yet.
+    pub(super) fn get(
+        &self,
+        context: &Context,
+        program: Program,
+        name: &'static str,
+        shared: usize,
+    ) -> CUfunction {
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = || Function(self.find(context, program, name, shared));
+        functions.entry((program, name)).or_insert_with(find).0
+    }
+
+    fn find(&self, context: &Context, program: Program, name: &str, shared: usize) -> CUfunction {
+        self.load(context, program);
+        let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let symbol = CString::new(name).expect("names of kernels have no zero");
+        // SAFETY: the module was loaded and is never unloaded.
+        let found = unsafe { module::get_function(programs[&program].0, symbol) };
+        let found = found.unwrap_or_else(|error| fail(format!("no kernel {name}: {}", say(error))));
+        if shared > PLAIN_SHARED {
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function was just found.
+            let raised =
+                unsafe { function::set_function_attribute(found, attribute, shared as i32) };
+            raised.unwrap_or_else(|error| {
+                let kib = shared >> 10;
+                fail(format!("{name} needs {kib} KiB of shared memory: {}", say(error)))
+            });
+        }
+        found
+    }
+
+    /// Loads a program, from the disk where it was compiled before.
+    pub(super) fn load(&self, context: &Context, program: Program) {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if programs.contains_key(&program) {
+            return;
+        }
+        context.prepare();
+        let (source, arch) = (program.source(), arch(context));
+        let path = cached(&source, &arch);
+        let known = path.as_ref().and_then(|path| fs::read(path).ok());
+        // A file that the driver does not take was not written whole, or by another version.
+        let module = known.and_then(|binary| load(&binary).ok()).unwrap_or_else(|| {
+            let binary = compile(&source, &arch).unwrap_or_else(|log| {
+                fail(format!("the kernels {program:?} do not compile for {arch}: {log}"))
+            });
+            if let Some(path) = path {
+                keep(&path, &binary);
+            }
+            load(&binary).unwrap_or_else(|error| {
+                fail(format!("the driver does not take the kernels {program:?}: {error}"))
+            })
+        });
+        programs.insert(program, module);
+    }
+}
+
+fn arch(context: &Context) -> String {
+    format!("sm_{}{}", context.capability.0, context.capability.1)
+}
+
+fn load(binary: &[u8]) -> Result<Loaded, String> {
+    // SAFETY: the driver checks what it is given.
+    unsafe { module::load_data(binary.as_ptr().cast::<c_void>()) }.map(Loaded).map_err(say)
+}
+
+/// Compiles a program to machine code; else says why it does not compile.
+fn compile(source: &str, arch: &str) -> Result<Vec<u8>, String> {
+    let text = CString::new(source).expect("our sources have no zero");
+    let program = nvrtc::create_program(&text, None).map_err(|error| format!("{error:?}"))?;
+    let options = [format!("--gpu-architecture={arch}"), "--std=c++17".to_owned()];
+    // SAFETY: the program was just made, and is destroyed once, below.
+    unsafe {
+        let compiled = nvrtc::compile_program(program, &options);
+        let result = compiled.map_err(|error| log(program).unwrap_or(format!("{error:?}")));
+        let result = result.and_then(|()| binary(program).map_err(|error| format!("{error:?}")));
+        // That a program cannot be destroyed costs a little memory and nothing else.
+        let _ = nvrtc::destroy_program(program);
+        result
+    }
+}
+
+/// # Safety
+/// The program was compiled.
+unsafe fn binary(program: sys::nvrtcProgram) -> Result<Vec<u8>, nvrtc::NvrtcError> {
+    let mut size = 0;
+    // SAFETY: the compiler writes as many bytes as it said.
+    unsafe {
+        sys::nvrtcGetCUBINSize(program, &raw mut size).result()?;
+        let mut bytes = vec![0_u8; size];
+        sys::nvrtcGetCUBIN(program, bytes.as_mut_ptr().cast()).result()?;
+        Ok(bytes)
+    }
+}
+
+/// The first errors that the compiler found.
+///
+/// # Safety
+/// The program exists.
+unsafe fn log(program: sys::nvrtcProgram) -> Option<String> {
+    // SAFETY: promised by the caller.
+    let log = unsafe { nvrtc::get_program_log(program) }.ok()?;
+    let text: String =
+        log.iter().map(|&byte| byte as u8 as char).take_while(|&c| c != '\0').collect();
+    Some(text.lines().take(12).collect::<Vec<_>>().join("\n"))
+}
+
+/// Where a compiled program is kept: named by everything that it depends on.
+fn cached(source: &str, arch: &str) -> Option<PathBuf> {
+    let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let caches = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: the compiler writes two numbers.
+    unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) }.result().ok()?;
+    let digest = blake3::hash(format!("{arch} {major}.{minor}\n{source}").as_bytes());
+    Some(caches.join("isogloss").join(format!("{}.cubin", digest.to_hex())))
+}
+
+/// Writes a compiled program, whole or not at all. Where it cannot be kept, it is compiled again
+/// next time.
+fn keep(path: &PathBuf, binary: &[u8]) {
+    let partial = path.with_extension(process::id().to_string());
+    let written = fs::create_dir_all(path.parent().unwrap_or(path))
+        .and_then(|()| fs::write(&partial, binary))
+        .and_then(|()| fs::rename(&partial, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Needs the compiler but no GPU.
+    #[test]
+    fn every_program_compiles() {
+        // SAFETY: looking for a library opens it.
+        if !unsafe { sys::is_culib_present() } {
+            println!("LEFT OUT: no CUDA compiler (libnvrtc) is found, kernels are not compiled");
+            return;
+        }
+        let programs = [
+            Program::Elements,
+            Program::Sums,
+            Program::Rows,
+            Program::Softmax,
+            Program::Adam,
+            Program::Norm { lanes: 8, slabs: 3 },
+            Program::Norm { lanes: 1, slabs: 2 },
+            Program::Attention { head: 16, whole: false },
+            Program::Attention { head: 64, whole: true },
+            Program::Attention { head: 128, whole: true },
+        ];
+        for arch in ["sm_80", "sm_90"] {
+            for program in programs {
+                let compiled = compile(&program.source(), arch);
+                assert!(compiled.is_ok_and(|code| !code.is_empty()), "{program:?} for {arch}");
+            }
+        }
+    }
+}

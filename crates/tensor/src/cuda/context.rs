@@ -1,0 +1,296 @@
+//! One GPU: its context, its one stream, and its memory.
+//!
+//! Everything runs on one stream, in the order in which it was asked for. So memory that is dropped
+//! can be handed out again at once: whatever uses it next runs after whatever used it last.
+
+#![allow(unsafe_code, reason = "the driver speaks in raw pointers")]
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::result::{self, DriverError, stream::StreamKind};
+use cudarc::driver::sys::{
+    CUcontext, CUdevice_attribute, CUdeviceptr, CUfunction, CUresult, CUstream,
+};
+
+use super::fault::{fail, must};
+use crate::device::DeviceError;
+
+/// The unit in which memory is taken.
+const LINE: usize = 512;
+/// Page-locked memory through which lists and matrices travel without waiting for the GPU.
+const STAGE: usize = 32 << 20;
+
+/// A GPU that is ready to work.
+pub(super) struct Context {
+    context: CUcontext,
+    pub(super) stream: CUstream,
+    /// What the maker calls it.
+    pub(super) name: String,
+    /// Compute capability, such as (9, 0).
+    pub(super) capability: (i32, i32),
+    /// How many blocks run at a time is a multiple of this.
+    pub(super) processors: u32,
+    total: usize,
+    free: Mutex<BTreeMap<usize, Vec<CUdeviceptr>>>,
+    held: AtomicUsize,
+    stage: Mutex<Stage>,
+}
+
+// SAFETY: handles of the driver may be used from any thread, which `bind` prepares first.
+unsafe impl Send for Context {}
+// SAFETY: as above; what changes is behind locks.
+unsafe impl Sync for Context {}
+
+/// Page-locked memory, filled from the front until the stream was waited for.
+struct Stage {
+    base: *mut u8,
+    used: usize,
+}
+
+thread_local! {
+    /// The context that this thread was prepared for.
+    static BOUND: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Context {
+    /// Opens the first GPU.
+    pub(super) fn open() -> Result<Arc<Self>, DeviceError> {
+        let failed = |what| move |error: DriverError| DeviceError::Gpu { what, reason: say(error) };
+        result::init().map_err(failed("start the driver"))?;
+        let count = result::device::get_count().map_err(failed("count the GPUs"))?;
+        if count == 0 {
+            return Err(DeviceError::NoGpu);
+        }
+        let device = result::device::get(0).map_err(failed("open the GPU"))?;
+        let name = result::device::get_name(device).map_err(failed("ask the GPU's name"))?;
+        // SAFETY: the device was given by the driver.
+        let ask = |attribute| unsafe { result::device::get_attribute(device, attribute) };
+        use CUdevice_attribute::{
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as PROCESSORS,
+        };
+        let asked = failed("ask what the GPU can do");
+        let capability = (ask(MAJOR).map_err(asked)?, ask(MINOR).map_err(asked)?);
+        let processors = ask(PROCESSORS).map_err(asked)? as u32;
+        if capability.0 < 8 {
+            return Err(DeviceError::OldGpu { name, capability });
+        }
+        // SAFETY: the device was given by the driver; the context is kept until the process ends.
+        let context =
+            unsafe { result::primary_ctx::retain(device) }.map_err(failed("open the GPU"))?;
+        // SAFETY: the context was just retained.
+        unsafe { result::ctx::set_current(context) }.map_err(failed("open the GPU"))?;
+        BOUND.set(context as usize);
+        // SAFETY: the device was given by the driver.
+        let total = unsafe { result::device::total_mem(device) }.map_err(asked)?;
+        let stream =
+            result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
+        // SAFETY: the memory is only written through `Stage`.
+        let base = unsafe { result::malloc_host(STAGE, 0) }.map_err(failed("lock host memory"))?;
+        let stage = Mutex::new(Stage { base: base.cast(), used: 0 });
+        let (free, held) = (Mutex::default(), AtomicUsize::new(0));
+        Ok(Arc::new(Self {
+            context,
+            stream,
+            name,
+            capability,
+            processors,
+            total,
+            free,
+            held,
+            stage,
+        }))
+    }
+
+    /// Prepares this thread to speak to the GPU.
+    fn bind(&self) {
+        if BOUND.get() != self.context as usize {
+            // SAFETY: the context lives as long as the process.
+            must(unsafe { result::ctx::set_current(self.context) }, "preparing a thread");
+            BOUND.set(self.context as usize);
+        }
+    }
+
+    /// The most memory that was ever taken from the GPU, in bytes: what is free stays in the pool.
+    pub(super) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Takes memory of at least so many bytes: from the pool where it has some, else newly allocated.
+    pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Memory {
+        let class = size_class(bytes.div_ceil(LINE).max(1)) * LINE;
+        let recycled = {
+            let mut free = lock(&self.free);
+            let mut fitting = free.range_mut(class..class + class / 2);
+            fitting.find_map(|(&class, list)| list.pop().map(|pointer| (class, pointer)))
+        };
+        let (class, pointer) = recycled.unwrap_or_else(|| (class, self.allocate(class)));
+        Memory { pointer, class, context: Arc::clone(self) }
+    }
+
+    fn allocate(&self, bytes: usize) -> CUdeviceptr {
+        self.bind();
+        // SAFETY: the pointer is only used through `Memory`, which knows its size.
+        let mut taken = unsafe { result::malloc_sync(bytes) };
+        if matches!(taken, Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))) {
+            self.give_back();
+            // SAFETY: as above.
+            taken = unsafe { result::malloc_sync(bytes) };
+        }
+        match taken {
+            Ok(pointer) => {
+                self.held.fetch_add(bytes, Ordering::Relaxed);
+                pointer
+            }
+            Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => fail(format!(
+                "the GPU's memory is full: {:.2} GiB more are needed, {:.2} of {:.2} GiB are in use \
+                 here. Lower batch.sequences or batch.length (and raise accumulate to keep the \
+                 tokens of an update)",
+                gib(bytes),
+                gib(self.held()),
+                gib(self.total)
+            )),
+            Err(error) => fail(format!("the GPU gave no memory: {}", say(error))),
+        }
+    }
+
+    /// Returns what is free in the pool to the GPU.
+    fn give_back(&self) {
+        self.wait();
+        for (class, list) in std::mem::take(&mut *lock(&self.free)) {
+            for pointer in list {
+                // SAFETY: nothing uses what is free in the pool, and the stream was waited for.
+                must(unsafe { result::free_sync(pointer) }, "returning memory");
+                self.held.fetch_sub(class, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Waits until everything that was asked for is done.
+    pub(super) fn wait(&self) {
+        self.bind();
+        let mut stage = lock(&self.stage);
+        // SAFETY: the stream lives as long as the process.
+        let done = unsafe { result::stream::synchronize(self.stream) };
+        if let Err(error) = done {
+            drop(stage);
+            fail(format!("the GPU failed: {}", say(error)));
+        }
+        stage.used = 0;
+    }
+
+    /// Copies bytes to the GPU, in the order of the stream. Returns before they have arrived.
+    pub(super) fn upload(&self, bytes: &[u8], to: CUdeviceptr) {
+        self.bind();
+        for piece in bytes.chunks(STAGE).enumerate().map(|(at, piece)| (at * STAGE, piece)) {
+            let (offset, piece) = piece;
+            if lock(&self.stage).used + piece.len() > STAGE {
+                self.wait();
+            }
+            let mut stage = lock(&self.stage);
+            // SAFETY: there is room for the piece, and what lies there arrives before `wait` lets it
+            // be overwritten.
+            let staged = unsafe {
+                let place = stage.base.add(stage.used);
+                std::ptr::copy_nonoverlapping(piece.as_ptr(), place, piece.len());
+                std::slice::from_raw_parts(place, piece.len())
+            };
+            stage.used += piece.len().next_multiple_of(64);
+            // SAFETY: the caller gives memory for all bytes.
+            let copied =
+                unsafe { result::memcpy_htod_async(to + offset as u64, staged, self.stream) };
+            must(copied, "copying to its memory");
+        }
+    }
+
+    /// Copies bytes from the GPU, after everything that was asked for before.
+    pub(super) fn download(&self, from: CUdeviceptr, bytes: &mut [u8]) {
+        self.bind();
+        if !bytes.is_empty() {
+            // SAFETY: the caller gives memory of that many bytes, and waits below.
+            let copied = unsafe { result::memcpy_dtoh_async(bytes, from, self.stream) };
+            must(copied, "copying from its memory");
+        }
+        self.wait();
+    }
+
+    /// Sets all bytes, in the order of the stream.
+    pub(super) fn set_bytes(&self, to: CUdeviceptr, byte: u8, count: usize) {
+        if count == 0 {
+            return;
+        }
+        self.bind();
+        // SAFETY: the caller gives memory of that many bytes.
+        must(unsafe { result::memset_d8_async(to, byte, count, self.stream) }, "filling memory");
+    }
+
+    /// Runs a kernel, in the order of the stream.
+    ///
+    /// # Safety
+    /// `arguments` point to values of the kernel's parameters, which fit its function.
+    pub(super) unsafe fn launch(
+        &self,
+        function: CUfunction,
+        grid: [usize; 3],
+        threads: [u32; 3],
+        shared: u32,
+        arguments: &mut [*mut c_void],
+    ) {
+        if grid.contains(&0) {
+            return;
+        }
+        self.bind();
+        let [x, y, z] = grid.map(|blocks| blocks as u32);
+        let threads = (threads[0], threads[1], threads[2]);
+        // SAFETY: promised by the caller.
+        let run = unsafe {
+            result::launch_kernel(function, (x, y, z), threads, shared, self.stream, arguments)
+        };
+        must(run, "starting a kernel");
+    }
+
+    /// Prepares this thread, for calls that go past this type.
+    pub(super) fn prepare(&self) -> CUstream {
+        self.bind();
+        self.stream
+    }
+}
+
+/// Some memory of the GPU, which goes back to the pool when dropped.
+pub(super) struct Memory {
+    pub(super) pointer: CUdeviceptr,
+    class: usize,
+    pub(super) context: Arc<Context>,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        lock(&self.context.free).entry(self.class).or_default().push(self.pointer);
+    }
+}
+
+/// Rounds a number of lines up so that nearly equal sizes share memory: at most an eighth is spare.
+fn size_class(lines: usize) -> usize {
+    lines.next_multiple_of((lines.next_power_of_two() / 16).max(1))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn gib(bytes: usize) -> f64 {
+    bytes as f64 / (1 << 30) as f64
+}
+
+/// What the driver calls an error, and what it means.
+pub(super) fn say(error: DriverError) -> String {
+    let text = |said: Result<&std::ffi::CStr, DriverError>| {
+        said.map_or_else(|_| "unknown".to_owned(), |said| said.to_string_lossy().into_owned())
+    };
+    format!("{} ({})", text(error.error_string()), text(error.error_name()))
+}

@@ -1,0 +1,29 @@
+//! What happens when the GPU fails in the middle of things.
+//!
+//! Kernels return nothing: a failure of the GPU is not something that an operation could answer. It
+//! unwinds to whoever started the work, carrying one sentence, and the program ends in good order;
+//! what was on the disk stays there.
+
+use std::fmt;
+
+/// The GPU failed; says how, and what may help.
+#[derive(Debug)]
+pub struct DeviceFault(pub(crate) String);
+
+impl fmt::Display for DeviceFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DeviceFault {}
+
+/// Unwinds with this sentence. No message is printed here: whoever catches it prints it once.
+pub(crate) fn fail(sentence: String) -> ! {
+    std::panic::resume_unwind(Box::new(DeviceFault(sentence)))
+}
+
+/// The result, or a fault that names what was being done.
+pub(crate) fn must<T, E: fmt::Debug>(result: Result<T, E>, doing: &str) -> T {
+    result.unwrap_or_else(|error| fail(format!("the GPU failed while {doing}: {error:?}")))
+}

@@ -1,0 +1,111 @@
+//! Lists of row numbers in the GPU's memory, and how rows are scattered back by them.
+//!
+//! Scattering adds up all rows that go to one place. So that no sum depends on which thread came
+//! first, the list is turned around on this side: for every place, who goes there, in order.
+
+use std::sync::{Arc, OnceLock};
+
+use cudarc::driver::sys::CUdeviceptr;
+
+use super::context::{Context, Memory};
+use crate::value::Indices;
+
+/// Sources that one warp adds up.
+const GROUP: usize = 32;
+
+/// What a GPU keeps of a list.
+pub(crate) struct Resident {
+    rows: Memory,
+    inverse: OnceLock<Inverse>,
+}
+
+/// A list turned around.
+pub(super) struct Inverse {
+    /// All sources, by the row that they go to.
+    pub(super) order: Memory,
+    pub(super) groups: Memory,
+    pub(super) group_count: usize,
+    /// Rows with several groups.
+    pub(super) joints: Memory,
+    pub(super) joint_count: usize,
+    /// How many groups must put their sum aside.
+    pub(super) slots: usize,
+}
+
+/// As the kernels have it: a row, its sources `begin..end`, where its sum goes (-1: the table).
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Group {
+    row: u32,
+    begin: u32,
+    end: u32,
+    slot: i32,
+}
+
+/// As the kernels have it: a row, its slots `begin..end`.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Joint {
+    row: u32,
+    begin: u32,
+    end: u32,
+}
+
+/// Copies plain data to new memory.
+pub(super) fn put<T: bytemuck::NoUninit>(context: &Arc<Context>, list: &[T]) -> Memory {
+    let memory = context.take(size_of_val(list));
+    context.upload(bytemuck::cast_slice(list), memory.pointer);
+    memory
+}
+
+impl Resident {
+    /// What the GPU keeps of this list, copied there the first time.
+    pub(super) fn of<'a>(context: &Arc<Context>, list: &'a Indices) -> &'a Self {
+        let make = || Self { rows: put(context, list), inverse: OnceLock::new() };
+        let resident = list.resident().get_or_init(make);
+        assert!(Arc::ptr_eq(&resident.rows.context, context), "a list is used on one GPU");
+        resident
+    }
+
+    pub(super) fn pointer(&self) -> CUdeviceptr {
+        self.rows.pointer
+    }
+
+    pub(super) fn inverse(&self, list: &[u32]) -> &Inverse {
+        self.inverse.get_or_init(|| Inverse::of(&self.rows.context, list))
+    }
+}
+
+impl Inverse {
+    fn of(context: &Arc<Context>, list: &[u32]) -> Self {
+        let keyed = list.iter().zip(0_u64..).map(|(&row, source)| u64::from(row) << 32 | source);
+        let mut keyed: Vec<u64> = keyed.collect();
+        keyed.sort_unstable();
+        let order: Vec<u32> = keyed.iter().map(|&key| key as u32).collect();
+        let (mut groups, mut joints, mut slots) = (Vec::new(), Vec::new(), 0_u32);
+        let mut begin = 0;
+        for same in keyed.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let row = (same[0] >> 32) as u32;
+            let first = slots;
+            for part in same.chunks(GROUP) {
+                let end = begin + part.len() as u32;
+                let alone = same.len() <= GROUP;
+                let slot = if alone { -1 } else { slots as i32 };
+                slots += u32::from(!alone);
+                groups.push(Group { row, begin, end, slot });
+                begin = end;
+            }
+            if slots > first {
+                joints.push(Joint { row, begin: first, end: slots });
+            }
+        }
+        Self {
+            order: put(context, &order),
+            group_count: groups.len(),
+            groups: put(context, &groups),
+            joint_count: joints.len(),
+            joints: put(context, &joints),
+            slots: slots as usize,
+        }
+    }
+}

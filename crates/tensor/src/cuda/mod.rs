@@ -1,0 +1,399 @@
+//! A GPU of NVIDIA's: kernels compiled for the card at run time, products from cuBLASLt.
+//!
+//! What flows between operations is bf16; weights, gradients of weights, statistics and losses are
+//! f32, and so is every sum inside a kernel. Products read a rounded copy of the weights, which Adam
+//! writes along with them. Everything runs on one stream, behind this process; only reading a result
+//! waits for it. No sum depends on timing (there are no atomic additions), so the same input gives
+//! the same bits on the same card and libraries.
+
+mod adam;
+mod attention;
+mod block;
+mod code;
+mod context;
+mod fault;
+mod host;
+mod libraries;
+mod linear;
+mod lists;
+mod norm;
+mod product;
+mod rows;
+mod softmax;
+
+use std::sync::{Arc, OnceLock};
+
+use cudarc::driver::sys::CUdeviceptr;
+
+pub(crate) use self::block::Block;
+use self::code::{Code, Program};
+use self::context::{Context, Memory};
+pub use self::fault::DeviceFault;
+pub(crate) use self::lists::Resident;
+use self::product::{Product, Products, Side};
+use crate::buffer::Buffer;
+use crate::cpu::Cpu;
+use crate::device::DeviceError;
+use crate::kernels::{
+    AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, Precision, TiedGrads,
+};
+use crate::random::Dropout;
+use crate::spans::Spans;
+use crate::value::{Indices, Tensor};
+
+/// Threads of a block where nothing else decides.
+const THREADS: u32 = 256;
+/// Rows of a block where each warp has one.
+const ROWS: usize = THREADS as usize / 32;
+
+/// Strips of columns that sums are taken in at most.
+const STRIPS: usize = 1 << 16;
+
+/// Runs a kernel: what it needs to run on, its program, its name; blocks, threads and bytes of
+/// shared memory; its arguments, whose types are those of its parameters.
+macro_rules! launch {
+    ($cuda:expr, $program:expr, $name:expr, $grid:expr, $threads:expr, $shared:expr; $($argument:expr),+ $(,)?) => {{
+        let function = $cuda.code.get(&$cuda.context, $program, $name, $shared);
+        #[allow(unsafe_code, reason = "arguments are passed by their addresses")]
+        // SAFETY: arguments are listed as the kernel declares them, beside which this was written,
+        // and live until the launch has copied them.
+        unsafe {
+            $cuda.context.launch(
+                function,
+                $grid,
+                $threads,
+                $shared as u32,
+                &mut [$((&raw mut *&mut { $argument }).cast::<std::ffi::c_void>()),+],
+            );
+        }
+    }};
+}
+use launch;
+
+/// The first GPU.
+pub(crate) struct Cuda {
+    context: Arc<Context>,
+    code: Code,
+    products: Products,
+    adam: adam::Pieces,
+    /// For every strip of columns, how many blocks have summed up theirs: 0 between kernels.
+    arrived: Memory,
+    /// The CPU, for what has no kernel here.
+    host: OnceLock<Cpu>,
+}
+
+/// Dropout as the kernels have it.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Drops {
+    seed_low: u32,
+    seed_high: u32,
+    step: u32,
+    stream: u32,
+    threshold: u32,
+    scale: f32,
+}
+
+impl From<Dropout> for Drops {
+    fn from(dropout: Dropout) -> Self {
+        let key = dropout.key;
+        Self {
+            seed_low: key.seed as u32,
+            seed_high: (key.seed >> 32) as u32,
+            step: key.step,
+            stream: key.stream,
+            threshold: dropout.threshold(),
+            scale: dropout.scale(),
+        }
+    }
+}
+
+impl Cuda {
+    pub(crate) fn new() -> Result<Self, DeviceError> {
+        libraries::find()?;
+        let context = Context::open()?;
+        let products = Products::new(&context)?;
+        let arrived = context.take(4 * STRIPS);
+        context.set_bytes(arrived.pointer, 0, 4 * STRIPS);
+        let (code, adam) = (Code::default(), adam::Pieces::default());
+        Ok(Self { context, code, products, adam, arrived, host: OnceLock::new() })
+    }
+
+    /// Memory for the time of one operation.
+    fn scratch(&self, bytes: usize) -> Memory {
+        let memory = self.context.take(bytes);
+        if cfg!(debug_assertions) {
+            self.context.set_bytes(memory.pointer, 0xff, bytes);
+        }
+        memory
+    }
+
+    /// The matrix in the precision of products: itself, or its rounded copy.
+    fn rounded(&self, x: &Tensor) -> CUdeviceptr {
+        let block = block(x);
+        match block.precision {
+            Precision::Working => block.pointer(),
+            Precision::Full => block.rounded(|to| self.round(block.pointer(), to, x.len())),
+        }
+    }
+
+    /// Rounds full numbers.
+    fn round(&self, from: CUdeviceptr, to: CUdeviceptr, count: usize) {
+        let grid = [count.div_ceil(8 * THREADS as usize), 1, 1];
+        launch!(self, Program::Elements, "narrow_all", grid, [THREADS, 1, 1], 0; from, to, count as u64);
+    }
+}
+
+/// The block of a matrix of this device.
+fn block(x: &Tensor) -> &Block {
+    x.buffer().block()
+}
+
+/// Where a matrix is, to read.
+fn at(x: &Tensor) -> CUdeviceptr {
+    block(x).pointer()
+}
+
+/// Where a matrix is, to write.
+fn to(y: &mut Tensor) -> CUdeviceptr {
+    y.buffer_mut().block_mut().pointer_mut()
+}
+
+/// How many columns a lane takes at once: eight where rows are whole multiples of that.
+fn lanes(cols: usize) -> usize {
+    if cols.is_multiple_of(8) { 8 } else { 1 }
+}
+
+impl Kernels for Cuda {
+    fn description(&self) -> String {
+        let (major, minor) = self.context.capability;
+        format!("cuda, {} (compute capability {major}.{minor}), bf16", self.context.name)
+    }
+
+    fn run(&self, work: &mut (dyn FnMut() + Send)) {
+        work();
+    }
+
+    fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor {
+        Tensor::new(Buffer::Cuda(Block::new(&self.context, rows * cols, precision)), rows, cols)
+    }
+
+    fn working(&self, x: Tensor) -> Tensor {
+        if block(&x).precision == Precision::Working {
+            return x;
+        }
+        let mut y = self.empty(x.rows(), x.cols(), Precision::Working);
+        self.round(at(&x), to(&mut y), x.len());
+        y
+    }
+
+    fn wait(&self) {
+        self.context.wait();
+    }
+
+    fn held_memory(&self) -> Option<usize> {
+        Some(self.context.held())
+    }
+
+    fn fill(&self, y: &mut Tensor, value: f32) {
+        rows::fill(self, y, value);
+    }
+
+    fn add(&self, y: &mut Tensor, x: &Tensor) {
+        rows::add(self, y, x);
+    }
+
+    fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
+        rows::dropout(self, x, dropout, y);
+    }
+
+    fn gather_sum(&self, tables: &[(&Tensor, &Indices)], sum: &mut Tensor) {
+        rows::gather_sum(self, tables, sum);
+    }
+
+    fn scatter_add(&self, x: &Tensor, list: &Indices, table: &mut Tensor) {
+        rows::scatter_add(self, x, list, table);
+    }
+
+    fn linear(
+        &self,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: &Tensor,
+        y: &mut Tensor,
+        slope: Option<&mut Tensor>,
+    ) {
+        linear::forward(self, x, weight, bias, y, slope);
+    }
+
+    fn bias_grad(&self, dy: &mut Tensor, slope: Option<&Tensor>, db: Option<Grad<'_>>) {
+        linear::bias_grad(self, dy, slope, db);
+    }
+
+    fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
+        linear::input_grad(self, dy, weight, dx);
+    }
+
+    fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
+        linear::weight_grad(self, x, dy, dw);
+    }
+
+    fn attention_notes(&self, shape: &AttentionShape) -> usize {
+        attention::notes(shape)
+    }
+
+    fn attention(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &mut Tensor,
+        notes: &mut Tensor,
+    ) {
+        attention::forward(self, q, kv, shape, y, notes);
+    }
+
+    fn attention_grad(
+        &self,
+        q: &Tensor,
+        kv: &Tensor,
+        shape: &AttentionShape,
+        y: &Tensor,
+        notes: &Tensor,
+        dy: &Tensor,
+        dq: &mut Tensor,
+        dkv: &mut Tensor,
+    ) {
+        let saved = attention::Saved { q, kv, y, notes };
+        attention::backward(self, &saved, shape, dy, dq, dkv);
+    }
+
+    fn residual(&self, x: &Tensor, update: &Tensor, dropout: Dropout, sum: &mut Tensor) {
+        norm::residual(self, x, update, dropout, sum);
+    }
+
+    fn residual_norm(
+        &self,
+        x: &Tensor,
+        update: &Tensor,
+        dropout: Dropout,
+        weights: NormWeights<'_>,
+        sum: &mut Tensor,
+        y: &mut Tensor,
+        stats: &mut Tensor,
+    ) {
+        norm::residual_norm(self, (x, update), dropout, weights, sum, y, stats);
+    }
+
+    fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor) {
+        norm::forward(self, x, weights, y, stats);
+    }
+
+    fn norm_grad(
+        &self,
+        x: &Tensor,
+        stats: &Tensor,
+        weights: NormWeights<'_>,
+        dy: &Tensor,
+        dx: Grad<'_>,
+        dropped: Option<(Dropout, &mut Tensor)>,
+        weight_grads: NormGrads<'_>,
+    ) {
+        norm::backward(self, (x, stats), weights, dy, dx, dropped, weight_grads);
+    }
+
+    fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {
+        rows::gather_sum(self, &[(x, rows)], y);
+    }
+
+    fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor) {
+        rows::add_row(self, x, row, y);
+    }
+
+    fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
+        linear::logits(self, hidden, table, bias, y);
+    }
+
+    fn tied_cross_entropy(
+        &self,
+        hidden: &Tensor,
+        table: &Tensor,
+        bias: &Tensor,
+        targets: &Indices,
+        weight: f32,
+        score: &mut Tensor,
+        grads: Option<TiedGrads<'_>>,
+    ) {
+        let softmax = softmax::TiedSoftmax { hidden, table, bias, targets, weight };
+        softmax.run(self, score, grads);
+    }
+
+    fn elu(&self, x: &Tensor, y: &mut Tensor) {
+        host::run(self, [x], [y], |cpu, [x], [y]| cpu.elu(x, y));
+    }
+
+    fn elu_grad(&self, y: &Tensor, dy: &Tensor, dx: &mut Tensor) {
+        host::run(self, [y, dy], [dx], |cpu, [y, dy], [dx]| cpu.elu_grad(y, dy, dx));
+    }
+
+    fn cross_entropy(
+        &self,
+        scores: &Tensor,
+        widths: &Indices,
+        targets: &Indices,
+        weight: f32,
+        score: &mut Tensor,
+        dscores: Option<&mut Tensor>,
+    ) {
+        match dscores {
+            Some(dscores) => {
+                host::run(self, [scores], [score, dscores], |cpu, [scores], [score, dscores]| {
+                    cpu.cross_entropy(scores, widths, targets, weight, score, Some(dscores));
+                })
+            }
+            None => host::run(self, [scores], [score], |cpu, [scores], [score]| {
+                cpu.cross_entropy(scores, widths, targets, weight, score, None);
+            }),
+        }
+    }
+
+    fn pair_scores(&self, q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &mut Tensor) {
+        host::run(self, [q, k], [y], |cpu, [q, k], [y]| cpu.pair_scores(q, k, queries, keys, y));
+    }
+
+    fn pair_scores_grad(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        queries: &Spans,
+        keys: &Spans,
+        dy: &Tensor,
+        dq: &mut Tensor,
+        dk: &mut Tensor,
+    ) {
+        host::run(self, [q, k, dy], [dq, dk], |cpu, [q, k, dy], [dq, dk]| {
+            cpu.pair_scores_grad(q, k, queries, keys, dy, dq, dk);
+        });
+    }
+
+    fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
+        host::run(self, [x, z], [y], |cpu, [x, z], [y]| cpu.block_dots(x, z, y));
+    }
+
+    fn block_dots_grad(
+        &self,
+        x: &Tensor,
+        z: &Tensor,
+        dy: &Tensor,
+        dx: &mut Tensor,
+        dz: &mut Tensor,
+    ) {
+        host::run(self, [x, z, dy], [dx, dz], |cpu, [x, z, dy], [dx, dz]| {
+            cpu.block_dots_grad(x, z, dy, dx, dz);
+        });
+    }
+
+    fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
+        adam::update(self, slots, step, norm);
+    }
+}

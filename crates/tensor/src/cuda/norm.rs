@@ -1,0 +1,100 @@
+//! LayerNorm and the residual connection before it: a warp for each row.
+
+use super::linear::sum_partials;
+use super::{Cuda, Drops, Program, ROWS, THREADS, at, lanes, launch, to};
+use crate::cuda::fault::fail;
+use crate::kernels::{Grad, NormGrads, NormWeights};
+use crate::random::{Dropout, Key};
+use crate::value::Tensor;
+
+/// The most columns that a lane holds in registers and what they spill to.
+const MOST: usize = 128;
+
+/// The program for rows of so many columns.
+fn program(cols: usize) -> Program {
+    let lanes = lanes(cols);
+    let slabs = cols.div_ceil(32 * lanes).max(1);
+    if slabs * lanes > MOST {
+        let most = 32 * MOST;
+        fail(format!(
+            "the GPU's LayerNorm takes {most} columns at most, not {cols}: lower encoder.dim"
+        ));
+    }
+    Program::Norm { lanes, slabs }
+}
+
+fn grid(rows: usize) -> [usize; 3] {
+    [rows.div_ceil(ROWS), 1, 1]
+}
+
+pub(super) fn residual(
+    cuda: &Cuda,
+    x: &Tensor,
+    update: &Tensor,
+    dropout: Dropout,
+    sum: &mut Tensor,
+) {
+    let (rows, cols) = x.shape();
+    launch!(
+        cuda, program(cols), "residual", grid(rows), [THREADS, 1, 1], 0;
+        at(x), at(update), Drops::from(dropout), rows as i32, cols as i32, to(sum),
+    );
+}
+
+pub(super) fn residual_norm(
+    cuda: &Cuda,
+    (x, update): (&Tensor, &Tensor),
+    dropout: Dropout,
+    weights: NormWeights<'_>,
+    sum: &mut Tensor,
+    y: &mut Tensor,
+    stats: &mut Tensor,
+) {
+    let (rows, cols) = x.shape();
+    launch!(
+        cuda, program(cols), "residual_norm", grid(rows), [THREADS, 1, 1], 0;
+        at(x), at(update), Drops::from(dropout), at(weights.gamma), at(weights.beta),
+        weights.epsilon, rows as i32, cols as i32, to(sum), to(y), to(stats),
+    );
+}
+
+pub(super) fn forward(
+    cuda: &Cuda,
+    x: &Tensor,
+    weights: NormWeights<'_>,
+    y: &mut Tensor,
+    stats: &mut Tensor,
+) {
+    let (rows, cols) = x.shape();
+    launch!(
+        cuda, program(cols), "layer_norm", grid(rows), [THREADS, 1, 1], 0;
+        at(x), at(weights.gamma), at(weights.beta), weights.epsilon, rows as i32, cols as i32,
+        to(y), to(stats),
+    );
+}
+
+pub(super) fn backward(
+    cuda: &Cuda,
+    (x, stats): (&Tensor, &Tensor),
+    weights: NormWeights<'_>,
+    dy: &Tensor,
+    dx: Grad<'_>,
+    dropped: Option<(Dropout, &mut Tensor)>,
+    weight_grads: NormGrads<'_>,
+) {
+    let (rows, cols) = x.shape();
+    let blocks = rows.div_ceil(ROWS).min(2 * cuda.context.processors as usize);
+    let partial = cuda.scratch(blocks * 2 * cols * 4);
+    let nothing = Dropout { rate: 0.0, key: Key { seed: 0, step: 0, stream: 0 } };
+    let (dropout, dropped) = match dropped {
+        Some((dropout, dropped)) => (dropout, to(dropped)),
+        None => (nothing, 0),
+    };
+    launch!(
+        cuda, program(cols), "norm_grad", [blocks, 1, 1], [THREADS, 1, 1], 0;
+        at(x), at(stats), at(weights.gamma), at(dy), rows as i32, cols as i32, to(dx.tensor),
+        i32::from(dx.accumulate), Drops::from(dropout), dropped, partial.pointer,
+    );
+    let sinks = [weight_grads.gamma, weight_grads.beta];
+    sum_partials(cuda, partial.pointer, blocks, 2 * cols, cols, sinks);
+}

@@ -1,0 +1,111 @@
+//! Element by element and row by row: filling, adding, dropping, gathering, scattering.
+
+use super::lists::Resident;
+use super::{Cuda, Drops, Program, ROWS, THREADS, at, block, lanes, launch, to};
+use crate::kernels::{Grad, Precision};
+use crate::random::Dropout;
+use crate::value::{Indices, Tensor};
+
+/// Tables that can be gathered from at once.
+const TABLES: usize = 4;
+
+pub(super) fn fill(cuda: &Cuda, y: &mut Tensor, value: f32) {
+    let count = y.len();
+    if value == 0.0 {
+        let bytes = count * block(y).precision.bytes();
+        return cuda.context.set_bytes(to(y), 0, bytes);
+    }
+    let name = match block(y).precision {
+        Precision::Full => "fill_full",
+        Precision::Working => "fill_working",
+    };
+    let grid = [count.div_ceil(THREADS as usize), 1, 1];
+    launch!(cuda, Program::Elements, name, grid, [THREADS, 1, 1], 0; to(y), value, count as u64);
+}
+
+pub(super) fn add(cuda: &Cuda, y: &mut Tensor, x: &Tensor) {
+    assert_eq!(block(x).precision, block(y).precision, "equals are added");
+    let name = match block(x).precision {
+        Precision::Full => "add_full",
+        Precision::Working => "add_working",
+    };
+    let grid = [x.len().div_ceil(8 * THREADS as usize), 1, 1];
+    launch!(cuda, Program::Elements, name, grid, [THREADS, 1, 1], 0; to(y), at(x), x.len() as u64);
+}
+
+pub(super) fn add_row(cuda: &Cuda, x: &Tensor, row: &Tensor, y: &mut Tensor) {
+    let (rows, cols) = x.shape();
+    let grid = [rows.div_ceil(ROWS), 1, 1];
+    launch!(
+        cuda, Program::Elements, "add_row", grid, [THREADS, 1, 1], 0;
+        at(x), at(row), rows as i32, cols as i32, to(y),
+    );
+}
+
+pub(super) fn dropout(cuda: &Cuda, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
+    let (rows, cols) = x.shape();
+    let name = if lanes(cols) == 8 { "dropout_8" } else { "dropout_1" };
+    let grid = [rows.div_ceil(ROWS), 1, 1];
+    launch!(
+        cuda, Program::Elements, name, grid, [THREADS, 1, 1], 0;
+        at(x), Drops::from(dropout), rows as i32, cols as i32, to(y),
+    );
+}
+
+/// As the kernel has it: a table and the row that each position takes from it.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Gather {
+    table: u64,
+    rows: u64,
+}
+
+pub(super) fn gather_sum(cuda: &Cuda, tables: &[(&Tensor, &Indices)], sum: &mut Tensor) {
+    assert!(tables.len() <= TABLES, "at most {TABLES} tables are added up");
+    let (rows, cols) = sum.shape();
+    let mut gathers = [Gather::default(); TABLES];
+    for (gather, (table, list)) in gathers.iter_mut().zip(tables) {
+        *gather = Gather { table: at(table), rows: Resident::of(&cuda.context, list).pointer() };
+    }
+    let name = match (block(tables[0].0).precision, lanes(cols)) {
+        (Precision::Full, 8) => "gather_full_8",
+        (Precision::Full, _) => "gather_full_1",
+        (Precision::Working, 8) => "gather_working_8",
+        (Precision::Working, _) => "gather_working_1",
+    };
+    let grid = [rows.div_ceil(ROWS), 1, 1];
+    launch!(
+        cuda, Program::Rows, name, grid, [THREADS, 1, 1], 0;
+        gathers, tables.len() as i32, rows as i32, cols as i32, to(sum),
+    );
+}
+
+pub(super) fn scatter_add(cuda: &Cuda, x: &Tensor, list: &Indices, table: &mut Tensor) {
+    let cols = x.cols();
+    let inverse = Resident::of(&cuda.context, list).inverse(list);
+    let partial = cuda.scratch(inverse.slots * cols * 4);
+    let (groups, joints) = match (block(table).precision, lanes(cols)) {
+        (Precision::Full, 8) => ("scatter_full_groups_8", "scatter_full_joints"),
+        (Precision::Full, _) => ("scatter_full_groups_1", "scatter_full_joints"),
+        (Precision::Working, 8) => ("scatter_working_groups_8", "scatter_working_joints"),
+        (Precision::Working, _) => ("scatter_working_groups_1", "scatter_working_joints"),
+    };
+    let grid = [inverse.group_count.div_ceil(ROWS), 1, 1];
+    launch!(
+        cuda, Program::Rows, groups, grid, [THREADS, 1, 1], 0;
+        at(x), inverse.order.pointer, inverse.groups.pointer, inverse.group_count as i32,
+        cols as i32, to(table), partial.pointer,
+    );
+    let grid = [inverse.joint_count, cols.div_ceil(THREADS as usize), 1];
+    launch!(
+        cuda, Program::Rows, joints, grid, [THREADS, 1, 1], 0;
+        partial.pointer, inverse.joints.pointer, cols as i32, to(table),
+    );
+}
+
+/// A gradient to which nothing is added: nothing stays as it was, or becomes 0.
+pub(super) fn clear(cuda: &Cuda, grad: Grad<'_>) {
+    if !grad.accumulate {
+        fill(cuda, grad.tensor, 0.0);
+    }
+}

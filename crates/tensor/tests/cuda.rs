@@ -1,0 +1,444 @@
+//! Every operation on a GPU beside the CPU: results and gradients, at awkward sizes.
+//!
+//! Left out, loudly, where no GPU can be used. What flows between operations is bf16 there, whose
+//! numbers are 0.4 % apart: inputs are rounded first, so that both devices begin with the same, and
+//! results may then differ by about that, relative to the norm of the whole matrix.
+
+use tensor::kernels::{AdamSlot, AdamStep};
+use tensor::random::{Draws, Key};
+use tensor::{
+    Activation, Affine, Device, Indices, LayerNorm, Mode, ParamId, Params, Spans, Tape, Tensor, Var,
+};
+
+/// How far norms of differences may be from 0, relative to the norm: results and gradients.
+const TOLERANCE: f64 = 1e-2;
+
+/// The largest case, in elements, when `ISOGLOSS_QUICK` is set: under a checker everything is slow.
+const QUICK: usize = 120_000;
+
+/// Both devices, or a word on why the test is left out.
+fn devices() -> Option<[Device; 2]> {
+    match Device::cuda() {
+        Ok(cuda) => Some([Device::cpu(0).expect("the CPU is there"), cuda]),
+        Err(error) => {
+            println!("LEFT OUT: {error}");
+            assert!(std::env::var_os("ISOGLOSS_GPU").is_none(), "a GPU was demanded: {error}");
+            None
+        }
+    }
+}
+
+/// Rounds to what a GPU can hold.
+fn rounded(x: f32) -> f32 {
+    let bits = x.to_bits();
+    f32::from_bits((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff_0000)
+}
+
+/// Matrices to begin with: name, rows, columns, deviation.
+type Sizes<'a> = &'a [(&'a str, usize, usize, f32)];
+
+fn draw(draws: &mut Draws, rows: usize, cols: usize, scale: f32) -> Vec<f32> {
+    (0..rows * cols).map(|_| rounded(scale * draws.normal())).collect()
+}
+
+/// What came of an operation: each matrix by name.
+type Outcome = Vec<(String, Vec<f32>)>;
+
+/// Runs an operation forward and back on one device.
+fn outcome(
+    device: &Device,
+    weights: Sizes<'_>,
+    inputs: Sizes<'_>,
+    operation: &dyn Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made,
+) -> Outcome {
+    let mut draws = Draws::new(Key { seed: 11, step: 0, stream: 0 });
+    let mut params = Params::new(device);
+    let ids: Vec<ParamId> = weights
+        .iter()
+        .map(|&(name, rows, cols, scale)| {
+            let elements = draw(&mut draws, rows, cols, scale);
+            params.add(name, device.tensor(rows, cols, &elements))
+        })
+        .collect();
+    let given: Vec<Vec<f32>> =
+        inputs.iter().map(|&(_, rows, cols, scale)| draw(&mut draws, rows, cols, scale)).collect();
+    let mut found = Outcome::new();
+    // Twice, so that gradients are added up the second time and memory is used again.
+    for piece in 0..2 {
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 3, step: 1, piece });
+        let vars: Vec<Var> = inputs
+            .iter()
+            .zip(&given)
+            .map(|(&(_, rows, cols, _), given)| tape.input(device.tensor(rows, cols, given), true))
+            .collect();
+        match operation(&mut tape, &ids, &vars) {
+            Made::Values(made) => {
+                for (at, var) in made.into_iter().enumerate() {
+                    found.push((format!("result {at}"), tape.value(var).to_vec()));
+                    let (rows, cols) = tape.value(var).shape();
+                    let mut draws = Draws::new(Key { seed: 12, step: at as u32, stream: 0 });
+                    let seed = draw(&mut draws, rows, cols, 1.0);
+                    tape.seed_grad(var, device.tensor(rows, cols, &seed));
+                }
+            }
+            Made::Loss(score) => found.push(("score".to_owned(), score.to_vec())),
+        }
+        tape.backward();
+        for (&(name, ..), &var) in inputs.iter().zip(&vars) {
+            found.push((
+                format!("d {name}"),
+                tape.grad(var).map(Tensor::to_vec).unwrap_or_default(),
+            ));
+        }
+    }
+    for id in params.ids() {
+        let grad = params.grad(id).map(Tensor::to_vec).unwrap_or_default();
+        found.push((format!("d {}", params.name(id)), grad));
+    }
+    found
+}
+
+enum Made {
+    Values(Vec<Var>),
+    Loss(Tensor),
+}
+
+/// Compares both devices and prints the largest distance.
+fn check(
+    what: &str,
+    [cpu, cuda]: &[Device; 2],
+    weights: Sizes<'_>,
+    inputs: Sizes<'_>,
+    operation: impl Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made,
+) {
+    let elements: usize = weights.iter().chain(inputs).map(|&(_, rows, cols, _)| rows * cols).sum();
+    if std::env::var_os("ISOGLOSS_QUICK").is_some() && elements > QUICK {
+        return;
+    }
+    let ours = outcome(cuda, weights, inputs, &operation);
+    let theirs = outcome(cpu, weights, inputs, &operation);
+    let again = outcome(cuda, weights, inputs, &operation);
+    let mut worst = (0.0, "");
+    for ((name, a), (_, b)) in ours.iter().zip(&theirs) {
+        let distance = distance(a, b);
+        assert!(distance < TOLERANCE, "{what}: {name} is {distance:.2e} from the CPU's");
+        if distance >= worst.0 {
+            worst = (distance, name);
+        }
+    }
+    assert!(ours == again, "{what}: the same input gave other bits");
+    println!("{what:<44} {:.1e}  {}", worst.0, worst.1);
+}
+
+/// ‖a - b‖ / ‖b‖; what is nearly nothing on average (a gradient that should vanish) counts as 0.01.
+fn distance(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let square = |x: f64| x * x;
+    let far: f64 = a.iter().zip(b).map(|(&a, &b)| square(f64::from(a) - f64::from(b))).sum();
+    let norm: f64 = b.iter().map(|&b| square(f64::from(b))).sum();
+    if far == 0.0 { 0.0 } else { (far / norm.max(1e-4 * b.len() as f64)).sqrt() }
+}
+
+fn some_rows(count: usize, below: u32) -> Indices {
+    let mut draws = Draws::new(Key { seed: 13, step: 0, stream: 0 });
+    (0..count).map(|_| draws.below(below)).collect()
+}
+
+#[test]
+fn affine_maps() {
+    let Some(devices) = devices() else { return };
+    for (rows, inputs, outputs) in
+        [(1, 8, 8), (3, 5, 7), (130, 64, 200), (257, 48, 33), (300, 768, 3072), (2048, 512, 512)]
+    {
+        for activation in [Activation::None, Activation::Gelu] {
+            check(
+                &format!("linear {rows} x {inputs} -> {outputs}, {activation:?}"),
+                &devices,
+                &[
+                    ("weight", inputs, outputs, 1.0 / (inputs as f32).sqrt()),
+                    ("bias", 1, outputs, 0.5),
+                ],
+                &[("x", rows, inputs, 1.0)],
+                |tape, ids, x| {
+                    let affine = Affine { weight: ids[0], bias: ids[1] };
+                    Made::Values(vec![tape.linear(x[0], affine, activation)])
+                },
+            );
+        }
+    }
+}
+
+#[test]
+fn norms_and_residuals() {
+    let Some(devices) = devices() else { return };
+    for (rows, dim) in
+        [(1, 8), (5, 9), (7, 12), (300, 48), (33, 200), (1000, 768), (64, 1024), (9, 1500)]
+    {
+        let norm = [("gamma", 1, dim, 1.0), ("beta", 1, dim, 1.0)];
+        let layer = |ids: &[ParamId]| LayerNorm { gamma: ids[0], beta: ids[1], epsilon: 1e-5 };
+        let inputs = [("x", rows, dim, 2.0), ("update", rows, dim, 1.0)];
+        check(&format!("norm {rows} x {dim}"), &devices, &norm, &inputs[..1], |tape, ids, x| {
+            Made::Values(vec![tape.norm(x[0], layer(ids))])
+        });
+        for rate in [0.0, 0.1, 0.5] {
+            check(
+                &format!("residual {rows} x {dim}, dropout {rate}"),
+                &devices,
+                &[],
+                &inputs,
+                |tape, _, x| Made::Values(vec![tape.residual(x[0], x[1], rate)]),
+            );
+            check(
+                &format!("residual and norm {rows} x {dim}, dropout {rate}"),
+                &devices,
+                &norm,
+                &inputs,
+                |tape, ids, x| {
+                    let (sum, normed) = tape.residual_norm(x[0], x[1], rate, layer(ids));
+                    Made::Values(vec![sum, normed])
+                },
+            );
+        }
+    }
+}
+
+#[test]
+fn embeddings_and_chosen_rows() {
+    let Some(devices) = devices() else { return };
+    for (count, dim, entries) in [(1, 8, 3), (5, 9, 4), (700, 48, 11), (3000, 768, 5000)] {
+        let (tokens, places) = (
+            some_rows(count, entries as u32),
+            (0..count as u32).map(|at| at % 3).collect::<Indices>(),
+        );
+        let languages: Indices = std::iter::repeat_n(1, count).collect();
+        let weights = [
+            ("tokens", entries, dim, 1.0),
+            ("positions", 3, dim, 1.0),
+            ("languages", 2, dim, 1.0),
+            ("gamma", 1, dim, 1.0),
+            ("beta", 1, dim, 1.0),
+        ];
+        for (with_norm, rate) in [(true, 0.1), (false, 0.0)] {
+            let weights = if with_norm { &weights[..] } else { &weights[..3] };
+            check(
+                &format!("embed {count} x {dim}, norm {with_norm}"),
+                &devices,
+                weights,
+                &[],
+                |tape, ids, _| {
+                    let tables = vec![
+                        (ids[0], tokens.clone()),
+                        (ids[1], places.clone()),
+                        (ids[2], languages.clone()),
+                    ];
+                    let norm =
+                        with_norm.then(|| LayerNorm { gamma: ids[3], beta: ids[4], epsilon: 1e-5 });
+                    Made::Values(vec![tape.embed(tables, norm, rate)])
+                },
+            );
+        }
+        check(
+            &format!("select {count} of {entries} x {dim}"),
+            &devices,
+            &[],
+            &[("x", entries, dim, 1.0)],
+            |tape, _, x| Made::Values(vec![tape.select(x[0], &tokens)]),
+        );
+    }
+    let [cpu, cuda] = &devices;
+    let row = |device: &Device| device.tensor(1, 5, &[1.0, -2.0, 3.0, 0.5, 0.25]);
+    let rows = [row(cpu), row(cuda)];
+    let added = [cpu, cuda].map(|device| {
+        let row = &rows[usize::from(std::ptr::eq(device, cuda))];
+        outcome(device, &[], &[("x", 3, 5, 1.0)], &|tape, _, x| {
+            Made::Values(vec![tape.add_row(x[0], row)])
+        })
+    });
+    for ((name, a), (_, b)) in added[1].iter().zip(&added[0]) {
+        assert!(distance(a, b) < TOLERANCE, "add_row: {name}");
+    }
+}
+
+#[test]
+fn attention() {
+    let Some(devices) = devices() else { return };
+    let cases: &[(usize, usize, &[usize], &[usize])] = &[
+        (1, 4, &[1], &[1]),
+        (2, 4, &[3, 1, 5], &[3, 1, 5]),
+        (4, 12, &[32, 7, 31], &[32, 7, 31]),
+        (3, 16, &[0, 3, 0, 70], &[0, 3, 2, 70]),
+        (2, 24, &[63, 64, 65], &[63, 64, 65]),
+        (2, 32, &[1, 0, 2], &[129, 20, 300]),
+        (12, 64, &[256, 255, 1, 130], &[256, 255, 1, 130]),
+        (2, 64, &[512, 511], &[512, 511]),
+        (3, 64, &[38, 40, 5], &[256, 256, 256]),
+        (2, 72, &[100], &[100]),
+        (2, 128, &[512, 77], &[512, 77]),
+        (1, 5, &[40], &[140]),
+    ];
+    for &(heads, width, queries, keys) in cases {
+        let (q, k) =
+            (Spans::of_lengths(queries.iter().copied()), Spans::of_lengths(keys.iter().copied()));
+        let dim = heads * width;
+        // Over a single key nothing depends on the query, and what is left of its gradient is rounding.
+        let rates = if k.longest() == 1 { &[0.0][..] } else { &[0.0, 0.1, 0.5] };
+        for &rate in rates {
+            check(
+                &format!("attention {heads} x {width}, {queries:?} over {keys:?}, {rate}"),
+                &devices,
+                &[],
+                &[("q", q.rows(), dim, 1.0), ("kv", k.rows(), 2 * dim, 1.0)],
+                |tape, _, x| Made::Values(vec![tape.attention(x[0], x[1], heads, &q, &k, rate)]),
+            );
+        }
+    }
+}
+
+#[test]
+fn softmax_over_the_vocabulary() {
+    let Some(devices) = devices() else { return };
+    for (rows, dim, entries) in
+        [(1, 8, 9), (131, 4, 521), (64, 48, 1000), (77, 64, 31_987), (600, 256, 8001)]
+    {
+        let targets = some_rows(rows, entries as u32);
+        check(
+            &format!("tied softmax {rows} x {dim} over {entries}"),
+            &devices,
+            &[("table", entries, dim, 0.5), ("bias", 1, entries, 0.5)],
+            &[("hidden", rows, dim, 0.5)],
+            |tape, ids, x| {
+                Made::Loss(tape.tied_cross_entropy(
+                    x[0],
+                    ids[0],
+                    ids[1],
+                    &targets,
+                    1.0 / rows as f32,
+                ))
+            },
+        );
+    }
+    let nothing: Indices = Vec::new().into();
+    check(
+        "tied softmax of no rows",
+        &devices,
+        &[("table", 9, 4, 0.5), ("bias", 1, 9, 0.5)],
+        &[("hidden", 0, 4, 0.5)],
+        |tape, ids, x| Made::Loss(tape.tied_cross_entropy(x[0], ids[0], ids[1], &nothing, 1.0)),
+    );
+    let [cpu, cuda] = &devices;
+    for exact in [false, true] {
+        let logits = [cpu, cuda].map(|device| {
+            let mut draws = Draws::new(Key { seed: 15, step: 0, stream: 0 });
+            let mut params = Params::new(device);
+            let table =
+                params.add("table", device.tensor(301, 24, &draw(&mut draws, 301, 24, 1.0)));
+            let bias = params.add("bias", device.tensor(1, 301, &draw(&mut draws, 1, 301, 1.0)));
+            let hidden = device.tensor(7, 24, &draw(&mut draws, 7, 24, 1.0));
+            if exact {
+                let mut y = device.empty(7, 301);
+                device.kernels().logits(&hidden, params.value(table), params.value(bias), &mut y);
+                return y.to_vec();
+            }
+            let mut tape = Tape::new(&mut params, Mode::Evaluate);
+            let hidden = tape.input(hidden, false);
+            tape.logits(hidden, table, bias).to_vec()
+        });
+        let (far, most) = (distance(&logits[1], &logits[0]), if exact { 1e-6 } else { 1e-3 });
+        println!("logits, exact {exact:<30} {far:.1e}");
+        assert!(far < most, "logits: {far:.2e}");
+    }
+}
+
+#[test]
+fn adam() {
+    let Some(devices) = devices() else { return };
+    let sizes = [(1, 1), (1, 768), (300, 77), (1000, 301)];
+    for (clip, poison) in [(f32::INFINITY, false), (0.5, false), (0.5, true)] {
+        let results = devices.each_ref().map(|device| {
+            let mut draws = Draws::new(Key { seed: 14, step: 0, stream: 0 });
+            let mut make = |scale: f32, square: bool| -> Vec<Tensor> {
+                let tensor = |&(rows, cols): &(usize, usize)| {
+                    let mut elements: Vec<f32> =
+                        (0..rows * cols).map(|_| scale * draws.normal()).collect();
+                    if square {
+                        elements.iter_mut().for_each(|x| *x *= *x);
+                    }
+                    device.tensor(rows, cols, &elements)
+                };
+                sizes.iter().map(tensor).collect()
+            };
+            let (mut values, mut grads) = (make(1.0, false), make(0.1, false));
+            let (mut means, mut squares) = (make(0.01, false), make(0.01, true));
+            if poison {
+                let mut elements = grads[2].to_vec();
+                elements[99] = f32::NAN;
+                grads[2].write(&elements);
+            }
+            let mut slots: Vec<AdamSlot<'_>> = values
+                .iter_mut()
+                .zip(&grads)
+                .zip(means.iter_mut().zip(&mut squares))
+                .zip(1..)
+                .map(|(((value, grad), (mean, square)), number)| AdamSlot {
+                    value,
+                    grad,
+                    mean,
+                    square,
+                    rate: 1e-2,
+                    decay: 0.01,
+                    number,
+                })
+                .collect();
+            let step = AdamStep { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, clip };
+            let mut norm = device.zeros(1, 1);
+            device.kernels().adam(&mut slots, step, &mut norm);
+            let all = [&norm].into_iter().chain(&values).chain(&means).chain(&squares);
+            all.map(Tensor::to_vec).collect::<Vec<_>>()
+        });
+        for (at, (ours, theirs)) in results[1].iter().zip(&results[0]).enumerate() {
+            if poison && at == 0 {
+                assert!(ours[0].is_nan() && theirs[0].is_nan());
+                continue;
+            }
+            let far = distance(ours, theirs);
+            assert!(far < 1e-5, "adam, matrix {at}: {far:.2e}");
+        }
+        println!("adam, clip {clip}, poisoned {poison}");
+    }
+}
+
+#[test]
+fn weights_are_rounded_again_when_they_change() {
+    let Some([_, cuda]) = devices() else { return };
+    let mut params = Params::new(&cuda);
+    let weight = params.add("weight", cuda.tensor(8, 8, &[1.0; 64]));
+    let bias = params.add("bias", cuda.zeros(1, 8));
+    let product = |params: &mut Params| {
+        let mut tape = Tape::new(params, Mode::Evaluate);
+        let x = tape.input(cuda.tensor(1, 8, &[1.0; 8]), false);
+        let y = tape.linear(x, Affine { weight, bias }, Activation::None);
+        tape.value(y).to_vec()
+    };
+    assert_eq!(product(&mut params), [8.0; 8]);
+    params.value_mut(weight).write(&[2.0; 64]);
+    assert_eq!(product(&mut params), [16.0; 8]);
+    cuda.kernels().fill(params.value_mut(weight), 0.5);
+    assert_eq!(product(&mut params), [4.0; 8]);
+}
+
+#[test]
+fn a_nan_reaches_the_loss() {
+    let Some([_, cuda]) = devices() else { return };
+    let mut params = Params::new(&cuda);
+    let table = params.add("table", cuda.tensor(40, 8, &[0.1; 320]));
+    let bias = params.add("bias", cuda.zeros(1, 40));
+    let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
+    let mut elements = vec![0.5; 24];
+    elements[9] = f32::NAN;
+    let x = tape.input(cuda.tensor(3, 8, &elements), true);
+    let kv = tape.input(cuda.tensor(3, 16, &[0.2; 48]), true);
+    let spans = Spans::of_lengths([3]);
+    let y = tape.attention(x, kv, 2, &spans, &spans, 0.1);
+    let score = tape.tied_cross_entropy(y, table, bias, &vec![1, 2, 3].into(), 1.0);
+    assert!(score.to_vec()[0].is_nan());
+}
