@@ -2,7 +2,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::count::Record;
+use super::buckets::Record;
 use crate::columns::{Matrix, Share};
 
 /// One thread's columns of the four tables.

@@ -7,8 +7,9 @@
 //! to the sums of squares even where it skips the step), and a cost that is no number stops the run
 //! (the original prints it and goes on). Pairs come in another order in every epoch.
 //!
-//! Given a seed, the bits are the same on any number of threads (see [`crate::columns`]).
+//! Given a seed, the bits are the same on any number of threads (see `columns`).
 
+mod buckets;
 mod count;
 mod kernel;
 mod team;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use text::Chance;
 
-use self::count::{Buckets, Record};
+use self::buckets::{Buckets, Record};
 use crate::error::{Error, Result};
 use crate::random::Fast;
 use crate::sentences::Sentences;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pulp::Arch;
 use text::Chance;
 
-use super::count::{Buckets, Record};
+use super::buckets::{Buckets, Record};
 use super::kernel::{self, Step, Tables};
 use super::{Config, Model};
 use crate::columns::{Exchange, Matrix, gather, scatter, shares, units};
