@@ -39,6 +39,9 @@ impl Kind {
 
     fn decode(self, bytes: &[u8], out: &mut Vec<f32>) {
         match self {
+            Kind::Numpy(Precision::Single) => {
+                out.extend(bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)));
+            }
             Kind::Numpy(precision) => out.extend(npy::decode::<f32>(precision, bytes)),
             Kind::Brain => out.extend(
                 bytes
