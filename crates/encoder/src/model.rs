@@ -183,6 +183,31 @@ impl Encoder {
         self.run(tape, batch, 0, stream, request)
     }
 
+    /// Runs the encoder over vectors that come from elsewhere (rows x dim), in the place of token
+    /// embeddings.
+    ///
+    /// # Panics
+    /// As [`Encoder::encode`] does.
+    pub fn encode_vectors(
+        &self,
+        tape: &mut Tape<'_>,
+        vectors: Var,
+        language: usize,
+        spans: &Spans,
+        request: Request<'_>,
+    ) -> Encoded {
+        assert!(spans.longest() <= self.config.positions, "a sequence is too long");
+        let batch = Batch { language, tokens: Vec::new().into(), spans: spans.clone() };
+        let positions = vec![(*self.positions.get(language), positions(spans))];
+        let positions = tape.embed(positions, None, 0.0);
+        let sum = tape.residual(vectors, positions, 0.0);
+        let norm = self.embedding_norm.as_ref().map(|norm| *norm.get(language));
+        let hidden = norm.map_or(sum, |norm| tape.norm(sum, norm));
+        let hidden = tape.drop(hidden, self.config.dropout);
+        let stream = self.read(tape, 0, language, hidden);
+        self.run(tape, &batch, 0, stream, request)
+    }
+
     /// Runs only the layers above `layer`, on the hidden states after it: rows x dim. The hidden
     /// states that come out begin with those.
     ///
@@ -261,10 +286,9 @@ impl Encoder {
 
     fn embed(&self, tape: &mut Tape<'_>, batch: &Batch) -> Stream {
         let language = batch.language;
-        let positions = batch.spans.iter().flat_map(|span| 0..span.len() as u32);
         let mut tables = vec![
             (*self.tokens.get(language), batch.tokens.clone()),
-            (*self.positions.get(language), positions.collect()),
+            (*self.positions.get(language), positions(&batch.spans)),
         ];
         if let Some(languages) = self.languages {
             let rows = std::iter::repeat_n(language as u32, batch.tokens.len());
@@ -341,6 +365,11 @@ impl Encoder {
         let (sum, read) = tape.residual_norm(stream.hidden, update, rate, norm);
         Stream::new(config.norm, sum, read)
     }
+}
+
+/// The place of every row in its sequence.
+fn positions(spans: &Spans) -> Indices {
+    spans.iter().flat_map(|span| 0..span.len() as u32).collect()
 }
 
 impl Stream {

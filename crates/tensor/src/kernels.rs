@@ -129,6 +129,9 @@ pub trait Kernels: Send + Sync {
         slope: Option<&mut Tensor>,
     );
 
+    /// `y = ELU(y)` in place, and `slope` its derivative.
+    fn elu(&self, y: &mut Tensor, slope: &mut Tensor);
+
     /// Multiplies `dy` by the slope of the activation.
     fn scale_by(&self, dy: &mut Tensor, slope: &Tensor);
 
@@ -220,6 +223,51 @@ pub trait Kernels: Send + Sync {
         weight: f32,
         score: &mut Tensor,
         grads: Option<TiedGrads<'_>>,
+    );
+
+    /// Cross-entropy of the softmax of each row of `scores` over its first `widths[row]` columns
+    /// against `targets[row]`. `score` receives the sum of the losses and how many targets had the
+    /// highest score. With `dscores` (rows x cols, overwritten), the gradient times `weight` is
+    /// computed in the same pass; it is 0 beyond a row's width.
+    fn cross_entropy(
+        &self,
+        scores: &Tensor,
+        widths: &Indices,
+        targets: &Indices,
+        weight: f32,
+        score: &mut Tensor,
+        dscores: Option<&mut Tensor>,
+    );
+
+    /// `y[i][j] = q[i] · k[first + j]`: each query against every key of its sequence, whose first
+    /// row is `first`. `y` is queries x most keys of a sequence, and 0 beyond a sequence's keys.
+    fn pair_scores(&self, q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &mut Tensor);
+
+    /// The gradients of [`Kernels::pair_scores`], both overwritten.
+    #[allow(clippy::too_many_arguments, reason = "what went in, and what comes back")]
+    fn pair_scores_grad(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        queries: &Spans,
+        keys: &Spans,
+        dy: &Tensor,
+        dq: &mut Tensor,
+        dk: &mut Tensor,
+    );
+
+    /// `y[i][c] = x[i][c·dim..] · z[i]`: each row of `x`, cut into blocks as wide as `z`, against
+    /// the same row of `z`. Rows x blocks.
+    fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor);
+
+    /// The gradients of [`Kernels::block_dots`], both overwritten.
+    fn block_dots_grad(
+        &self,
+        x: &Tensor,
+        z: &Tensor,
+        dy: &Tensor,
+        dx: &mut Tensor,
+        dz: &mut Tensor,
     );
 
     /// One update by Adam of all slots, clipped by the norm over all their gradients together.

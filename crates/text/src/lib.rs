@@ -22,7 +22,7 @@ pub use batch::{Batch, BatchReader, BatchSettings, Batches, BatchesAhead, Evalua
 pub use corpus::{Block, Consume, Corpus, Progress, Report, Selection, Split, Take, Watch};
 pub use error::{Error, Result};
 pub use mask::{MaskSettings, Replacements};
-pub use prepare::{Preparation, Preparer, Simplified, Words};
+pub use prepare::{Preparation, Preparer, Simplified, Words, chinese_words};
 pub use random::{Chance, Stream};
 pub use reader::{LineRules, Lines, Skipped, Source};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};

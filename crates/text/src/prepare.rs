@@ -49,6 +49,11 @@ fn is_chinese(language: &str) -> bool {
     matches!(language.split(['-', '_']).next(), Some("zh" | "cmn"))
 }
 
+/// The words of a Chinese text by dictionary, every character in one of them.
+pub fn chinese_words(text: &str) -> Vec<&str> {
+    JIEBA.cut(text, true).into_iter().map(|token| token.word).collect()
+}
+
 /// What is done to text before it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preparation {

@@ -5,13 +5,18 @@ mod bench;
 mod cka;
 mod corpus;
 mod encode;
+mod manifest;
 mod models;
 mod pretrain;
 mod retrieve;
+mod score;
 mod shift;
+mod shown;
 mod texts;
+mod transfer;
 mod vectors;
 mod vocab;
+mod word_align;
 mod words;
 mod world;
 
@@ -37,6 +42,15 @@ pub(crate) enum Command {
 
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
+
+    /// Find out which words of parallel text stand for one another.
+    WordAlign(word_align::WordAlign),
+
+    /// Fine-tune on one language, and score the others with no further training.
+    Transfer(transfer::Transfer),
+
+    /// Score predictions against what is right.
+    Score(score::Score),
 
     /// Write the vectors that an encoder gives to sentences, at any layer.
     Encode(encode::Encode),
@@ -75,6 +89,9 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::WordAlign(command) => command.run(),
+            Command::Transfer(command) => command.run(),
+            Command::Score(command) => command.run(),
             Command::Encode(command) => command.run(),
             Command::Words(command) => command.run(),
             Command::Align(command) => command.run(),

@@ -3,21 +3,20 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use serde::Deserialize;
 use tensor::Device;
 use toml::{Table, Value};
 use train::pretrain::{
-    CONDITIONS, Observer, PretrainConfig, PretrainError, SCALES, Shares, Summary, begin, complete,
-    overlay, preset, resume,
+    CONDITIONS, PretrainConfig, PretrainError, SCALES, Shares, Summary, begin, complete, overlay,
+    preset, resume,
 };
 
+use super::manifest::{Manifest, ManifestFile};
+use super::shown::Shown;
 use super::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::progress::Progress;
 
 const EXAMPLES: &str = "Examples:
   Two invented languages that share no word:
@@ -121,38 +120,11 @@ fn long_help() -> String {
     help
 }
 
-/// Set when the user asks to stop.
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Shows a run on standard error.
-#[derive(Default)]
-struct Shown(Option<Progress>);
-
-impl Observer for Shown {
-    fn note(&mut self, text: &str) {
-        match &self.0 {
-            Some(progress) => progress.line(text),
-            None => eprintln!("{text}"),
-        }
-    }
-
-    fn step(&mut self, done: u64, total: u64, text: &str) {
-        let left = total - done + 1;
-        self.0.get_or_insert_with(|| Progress::new("steps", left)).step(text);
-    }
-
-    fn stop(&self) -> bool {
-        STOP.load(Ordering::Relaxed)
-    }
-}
-
 impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
         let device = Device::named(&self.device, self.threads).map_err(|error| usage(&error))?;
-        // Where no handler can be set, an interrupt ends the process; the last checkpoint stays.
-        let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
-        let mut shown = Shown::default();
+        let mut shown = Shown::new("steps");
         let summary = if self.resume {
             resume(&self.out, &device, &mut shown)
         } else {
@@ -259,26 +231,6 @@ fn read_toml(path: &Path) -> Result<Table, Failure> {
         .map_err(|error: toml::de::Error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// What is needed of a world's manifest.
-#[derive(Deserialize)]
-struct Manifest {
-    languages: Vec<ManifestLanguage>,
-    files: Vec<ManifestFile>,
-}
-
-#[derive(Deserialize)]
-struct ManifestLanguage {
-    code: String,
-}
-
-#[derive(Deserialize)]
-struct ManifestFile {
-    path: String,
-    kind: String,
-    languages: Vec<String>,
-    domain: Option<String>,
-}
-
 /// The name of a language's second self.
 fn twin(language: &str) -> String {
     format!("{language}-b")
@@ -299,15 +251,7 @@ fn refuse_one_domain(manifest: &Manifest) -> Result<(), Failure> {
 
 /// The text of a world, its translations to watch, and for extra anchors its dictionaries.
 fn of_world(folder: &Path, condition: &str) -> Result<Table, Failure> {
-    let path = folder.join("manifest.json");
-    let text = fs::read_to_string(&path).map_err(|error| {
-        let path = path.display();
-        Failure::Usage(format!(
-            "cannot read {path}: {error}; make a world with `isogloss world generate`"
-        ))
-    })?;
-    let manifest: Manifest = serde_json::from_str(&text)
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    let manifest = Manifest::read(folder)?;
     let full = |file: &str| folder.join(file).display().to_string();
     let mut languages: Vec<String> =
         manifest.languages.iter().map(|language| language.code.clone()).collect();

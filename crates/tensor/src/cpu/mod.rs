@@ -6,11 +6,13 @@
 
 mod adam;
 mod attention;
+mod classes;
 mod cross_entropy;
 mod linear;
 mod math;
 mod matmul;
 mod norm;
+mod pairs;
 mod rows;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use crate::kernels::{
     AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, TiedGrads,
 };
 use crate::random::Dropout;
+use crate::spans::Spans;
 use crate::value::{Indices, Tensor};
 
 /// How many elements one task is given where rows are independent: enough that handing it over
@@ -117,6 +120,10 @@ impl Kernels for Cpu {
         slope: Option<&mut Tensor>,
     ) {
         self.threads.install(|| linear::forward(self.arch, x, weight, bias, y, slope));
+    }
+
+    fn elu(&self, y: &mut Tensor, slope: &mut Tensor) {
+        self.threads.install(|| rows::elu(self.arch, y, slope));
     }
 
     fn scale_by(&self, dy: &mut Tensor, slope: &Tensor) {
@@ -222,6 +229,51 @@ impl Kernels for Cpu {
         self.threads.install(|| softmax.run(self, score, grads));
     }
 
+    fn cross_entropy(
+        &self,
+        scores: &Tensor,
+        widths: &Indices,
+        targets: &Indices,
+        weight: f32,
+        score: &mut Tensor,
+        dscores: Option<&mut Tensor>,
+    ) {
+        let softmax = classes::Softmax { scores, widths, targets, weight };
+        self.threads.install(|| softmax.run(self, score, dscores));
+    }
+
+    fn pair_scores(&self, q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &mut Tensor) {
+        self.threads.install(|| pairs::scores(q, k, queries, keys, y));
+    }
+
+    fn pair_scores_grad(
+        &self,
+        q: &Tensor,
+        k: &Tensor,
+        queries: &Spans,
+        keys: &Spans,
+        dy: &Tensor,
+        dq: &mut Tensor,
+        dk: &mut Tensor,
+    ) {
+        self.threads.install(|| pairs::scores_grad(q, k, queries, keys, dy, dq, dk));
+    }
+
+    fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
+        self.threads.install(|| pairs::block_dots(self.arch, x, z, y));
+    }
+
+    fn block_dots_grad(
+        &self,
+        x: &Tensor,
+        z: &Tensor,
+        dy: &Tensor,
+        dx: &mut Tensor,
+        dz: &mut Tensor,
+    ) {
+        self.threads.install(|| pairs::block_dots_grad(self.arch, x, z, dy, dx, dz));
+    }
+
     fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
         self.threads.install(|| adam::update(self.arch, slots, step, norm));
     }
@@ -234,7 +286,6 @@ mod tests {
     use crate::ops::{Activation, Affine, LayerNorm};
     use crate::params::Params;
     use crate::random::{Draws, Key};
-    use crate::spans::Spans;
     use crate::tape::{Mode, Tape};
 
     /// Runs most operations forward and backward; returns the result and a gradient.

@@ -5,6 +5,7 @@
 use pulp::Arch;
 use rayon::prelude::*;
 
+use super::math::exp;
 use super::matmul::ViewMut;
 use super::{TASK, task_rows};
 use crate::kernels::Grad;
@@ -36,6 +37,18 @@ pub(super) fn add(arch: Arch, y: &mut Tensor, x: &Tensor) {
 
 pub(super) fn multiply(arch: Arch, y: &mut Tensor, x: &Tensor) {
     combine(arch, y, x, |y, x| y * x);
+}
+
+pub(super) fn elu(arch: Arch, y: &mut Tensor, slope: &mut Tensor) {
+    let (y, slope) = (y.as_mut_slice(), slope.as_mut_slice());
+    y.par_chunks_mut(TASK).zip(slope.par_chunks_mut(TASK)).for_each(|(y, slope)| {
+        arch.dispatch(|| {
+            for (y, slope) in y.iter_mut().zip(slope) {
+                let below = exp(*y) - 1.0;
+                (*y, *slope) = if *y > 0.0 { (*y, 1.0) } else { (below, below + 1.0) };
+            }
+        });
+    });
 }
 
 pub(super) fn dropout(arch: Arch, x: &Tensor, dropout: Dropout, y: &mut Tensor) {

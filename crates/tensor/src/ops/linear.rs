@@ -1,4 +1,4 @@
-//! An affine map, with GELU fused where it follows.
+//! An affine map, and the activation that follows it; GELU is fused.
 
 use crate::params::ParamId;
 use crate::tape::{Backward, Tape, Var};
@@ -20,6 +20,8 @@ pub enum Activation {
     None,
     /// `x · Φ(x)`, by the error function and not by a hyperbolic tangent.
     Gelu,
+    /// `x` above 0, `e^x - 1` below.
+    Elu,
 }
 
 struct Linear {
@@ -40,14 +42,18 @@ impl Tape<'_> {
         let (inputs, outputs) = self.params.value(affine.weight).shape();
         assert_eq!(self.value(x).cols(), inputs, "an affine map of that many inputs");
         let mut y = self.device.empty(rows, outputs);
-        let mut slope = (activation == Activation::Gelu).then(|| self.device.empty(rows, outputs));
-        self.device.kernels().linear(
+        let mut slope = (activation != Activation::None).then(|| self.device.empty(rows, outputs));
+        let kernels = self.device.kernels();
+        kernels.linear(
             self.value(x),
             self.params.value(affine.weight),
             self.params.value(affine.bias),
             &mut y,
-            slope.as_mut(),
+            slope.as_mut().filter(|_| activation == Activation::Gelu),
         );
+        if let (Activation::Elu, Some(slope)) = (activation, &mut slope) {
+            kernels.elu(&mut y, slope);
+        }
         let wanted = self.wants(x) || self.learns(affine.weight) || self.learns(affine.bias);
         let y = self.push(y, wanted);
         self.remember(1, Linear { x, y, affine, slope });
@@ -101,5 +107,10 @@ mod tests {
     #[test]
     fn gradients_through_gelu() {
         check(Activation::Gelu);
+    }
+
+    #[test]
+    fn gradients_through_elu() {
+        check(Activation::Elu);
     }
 }

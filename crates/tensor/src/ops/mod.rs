@@ -3,10 +3,14 @@
 
 mod add_row;
 mod attention;
+mod block_dots;
+mod classes;
 mod cross_entropy;
+mod drop;
 mod embed;
 mod linear;
 mod norm;
+mod pair_scores;
 mod select;
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,125 @@
+//! What came of a transfer, in words.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use tasks::finetune::Summary;
+use tasks::{Mean, Score, Task};
+
+/// What came of a run, as a table.
+pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
+    let place = folder.display();
+    let mut text = format!("{place}: {}, {}\n\n", summary.task.name(), tried(summary));
+    let row = |name: &str, score: String, details: Vec<String>| {
+        [vec![name.to_owned(), score], details].concat()
+    };
+    let names = columns(summary.task).map(str::to_owned).to_vec();
+    let mut rows = vec![row("", summary.headline.to_owned(), names)];
+    rows.extend(summary.dev.iter().map(|dev| row("dev", mean(dev), Vec::new())));
+    for result in &summary.results {
+        let details = summary.scores.get(&result.name).map(details).unwrap_or_default();
+        rows.push(row(&result.name, mean(&result.score), details));
+    }
+    text.push_str(&table(&rows));
+    if summary.settings.len() > 1 {
+        let _ =
+            writeln!(text, "  (columns after the first are of the setting that is best on dev)");
+    }
+    for (name, found) in over_characters(summary) {
+        let _ = writeln!(text, "  {name}: F1 over characters {found:.4}");
+    }
+    let signature = summary.scores.values().next().map(Score::signature).unwrap_or_default();
+    let _ = writeln!(text, "\n  {signature}");
+    let speed = &summary.speed;
+    if speed.train_seconds > 0.0 {
+        let _ = writeln!(
+            text,
+            "  {:.2} M weights learned at {:.0} tokens/s; scored at {:.0} tokens/s; padding {:.1} %",
+            summary.parameters as f64 / 1e6,
+            speed.train(),
+            speed.evaluate(),
+            100.0 * summary.padding,
+        );
+    }
+    if !summary.finished {
+        let _ = writeln!(text, "stopped; go on with: isogloss transfer --resume --out {place}");
+    }
+    text
+}
+
+/// Rows with aligned columns: names to the left, numbers to the right.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column == 0 { format!("  {cell:width$}") } else { format!("  {cell:>width$}") }
+        });
+        let _ = writeln!(text, "{}", cells.collect::<String>().trim_end());
+    }
+    text
+}
+
+/// Where words were made of characters, the score over these.
+fn over_characters(summary: &Summary) -> impl Iterator<Item = (&str, f64)> {
+    summary.scores.iter().filter_map(|(name, score)| match score {
+        Score::Ner(score) => Some((name.as_str(), score.characters?.f1)),
+        _ => None,
+    })
+}
+
+/// What the result is a mean of.
+fn tried(summary: &Summary) -> String {
+    let mut seeds: Vec<u64> =
+        summary.settings.iter().filter_map(|setting| setting["seed"].as_u64()).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let settings = summary.settings.len() / seeds.len().max(1);
+    let of = if settings > 2 {
+        format!("best two of {settings} settings")
+    } else {
+        format!("{settings} setting{}", if settings == 1 { "" } else { "s" })
+    };
+    match seeds.len() {
+        0 => "no setting done".to_owned(),
+        1 => of,
+        count => format!("{of}, mean of {count} seeds with its 95 % interval"),
+    }
+}
+
+fn mean(mean: &Mean) -> String {
+    match mean.interval {
+        None => format!("{:.4}", mean.mean),
+        Some(interval) => format!("{:.4} ± {interval:.4}", mean.mean),
+    }
+}
+
+/// What stands beside the headline, for the best setting alone.
+fn columns(task: Task) -> [&'static str; 4] {
+    match task {
+        Task::Nli => ["pairs", "", "", ""],
+        Task::Ner => ["precision", "recall", "entities", "sentences"],
+        Task::Parse => ["UAS", "LAS without punct.", "UAS without punct.", "words"],
+    }
+}
+
+fn details(score: &Score) -> Vec<String> {
+    let share = |share: f64| format!("{share:.4}");
+    match score {
+        Score::Nli(score) => vec![score.pairs.to_string()],
+        Score::Ner(score) => {
+            let found = score.micro;
+            let counts = [found.gold, score.sentences].map(|count| count.to_string());
+            [vec![share(found.precision), share(found.recall)], counts.to_vec()].concat()
+        }
+        Score::Parse(score) => {
+            let (all, without) = (score.all, score.without_punctuation);
+            let shares = [all.uas, without.las, without.uas].map(share);
+            [shares.to_vec(), vec![all.words.to_string()]].concat()
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The flags that say where vectors come from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use tasks::features::Above;
+use tasks::finetune::{FeaturesConfig, ShiftConfig};
+
+use super::missing;
+use crate::commands::texts::parse_text;
+use crate::failure::Failure;
+
+/// Where the vectors come from that the task's own layers read.
+#[derive(Args)]
+pub(super) struct Source {
+    /// A run of `pretrain`, whose encoder is fine-tuned. With --feature-layer, one for each
+    /// language: --model en=DIR --model zh=DIR.
+    #[arg(long, value_name = "[LANG=]DIR")]
+    model: Vec<String>,
+
+    /// The layers that learn, such as 7-12; what a language has for itself never does.
+    #[arg(long, value_name = "LAYERS")]
+    train_layers: Option<String>,
+
+    /// Freeze the encoders, read this layer of theirs (0 is the embeddings), and learn new layers
+    /// above it.
+    #[arg(long, value_name = "N", conflicts_with = "train_layers")]
+    feature_layer: Option<usize>,
+
+    /// A map of a language's vectors x into the source language's space: W x, W an array of NumPy.
+    #[arg(long, value_name = "LANG=W.npy", value_parser = parse_text, requires = "feature_layer")]
+    map: Vec<(String, String)>,
+
+    /// Static vectors of a language in place of an encoder, as Word2Vec, GloVe or NumPy write them; new
+    /// layers are learned above them.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with_all = ["model", "feature_layer"])]
+    vectors: Vec<(String, String)>,
+
+    /// How many new layers [4 above an encoder's, 2 above static vectors].
+    #[arg(long, value_name = "N")]
+    new_layers: Option<usize>,
+
+    /// A vector to add to the hidden states of a language when it is scored, an array of NumPy.
+    #[arg(long, value_name = "LANG=D.npy", value_parser = parse_text, requires = "shift_layer")]
+    shift: Vec<(String, String)>,
+
+    /// After which layer it is added; 0 is the embeddings.
+    #[arg(long, value_name = "N")]
+    shift_layer: Option<usize>,
+}
+
+/// Dropout in new layers.
+const NEW_DROPOUT: f32 = 0.1;
+
+impl Source {
+    pub(super) fn config(&self, languages: &[&str]) -> Result<FeaturesConfig, Failure> {
+        let above =
+            |default| Above { layers: self.new_layers.unwrap_or(default), dropout: NEW_DROPOUT };
+        if !self.vectors.is_empty() {
+            return Ok(FeaturesConfig::Vectors { files: paths(&self.vectors), above: above(2) });
+        }
+        let Some(layer) = self.feature_layer else {
+            return match self.model.as_slice() {
+                [] => Err(missing("--model DIR, or --vectors LANG=FILE")),
+                [model] => Ok(FeaturesConfig::Encoder {
+                    model: model.into(),
+                    train_layers: self.train_layers.clone(),
+                }),
+                _ => Err(Failure::Usage(
+                    "several --model are for --feature-layer; fine-tune one encoder".to_owned(),
+                )),
+            };
+        };
+        let models = match self.model.as_slice() {
+            [] => return Err(missing("--model DIR")),
+            [one] if !one.contains('=') => {
+                languages.iter().map(|language| ((*language).to_owned(), one.into())).collect()
+            }
+            each => {
+                let parsed = each.iter().map(|model| parse_text(model).map_err(Failure::Usage));
+                paths(&parsed.collect::<Result<Vec<_>, _>>()?)
+            }
+        };
+        Ok(FeaturesConfig::Layer { models, layer, maps: paths(&self.map), above: above(4) })
+    }
+
+    pub(super) fn shifts(&self) -> BTreeMap<String, ShiftConfig> {
+        let layer = self.shift_layer.unwrap_or(0);
+        let files = paths(&self.shift).into_iter();
+        files.map(|(language, file)| (language, ShiftConfig { layer, file })).collect()
+    }
+}
+
+fn paths(pairs: &[(String, String)]) -> BTreeMap<String, PathBuf> {
+    pairs.iter().map(|(language, file)| (language.clone(), file.into())).collect()
+}

@@ -1,0 +1,300 @@
+//! `isogloss transfer` and `isogloss score` as people and scripts meet them: the real binary.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
+    command.current_dir(folder).args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().expect("the binary runs")
+}
+
+/// The JSON that a command prints.
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let output = isogloss(folder, &[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// What a command complains of, and its exit code.
+fn refused(folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = isogloss(folder, arguments);
+    let code = output.status.code().expect("it ended by itself");
+    (code, String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A folder with a small world and an encoder that was never trained.
+static MADE: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let sizes = [
+        "nli={train=150,dev=60,test=60}",
+        "ner={train=2500,dev=80,test=200}",
+        "treebank={train=500,dev=60,test=100}",
+        "parallel.train=9",
+        "tatoeba=40",
+    ];
+    let sizes = sizes.iter().flat_map(|size| ["--set", size]);
+    let mut arguments = vec!["world", "generate", "--out", "world", "--sentences", "3000"];
+    arguments.extend(sizes);
+    for arguments in [
+        arguments.as_slice(),
+        &["pretrain", "--preset", "random", "--world", "world", "--out", "run"],
+    ] {
+        let output = isogloss(folder.path(), arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    folder
+});
+
+/// A transfer over the small world.
+fn transfer<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let fixed = ["transfer", "--task", task, "--quick", "--world", "world", "--out", out];
+    [&fixed, more].concat()
+}
+
+const GRID: [&str; 10] =
+    ["--model", "run", "--rate", "1e-3,2e-3", "--epochs", "2", "--seeds", "1,2", "--first", "600"];
+
+#[test]
+fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
+    let folder = MADE.path();
+    let whole = json(folder, &transfer("ner", "whole", &GRID));
+    assert_eq!(whole["settings"].as_array().unwrap().len(), 4);
+    assert!(whole["results"][1]["interval"].is_number(), "{whole}");
+
+    let begin = transfer("ner", "broken", &GRID);
+    let mut run = command(folder, &begin).stderr(Stdio::null()).spawn().unwrap();
+    let mut kills = 0;
+    loop {
+        // A little later each time, so that every stretch of the run is hit once.
+        sleep(Duration::from_millis(90 + 60 * kills));
+        if run.try_wait().unwrap().is_some() {
+            break;
+        }
+        if !folder.join("broken/config.toml").exists() {
+            continue;
+        }
+        run.kill().unwrap();
+        run.wait().unwrap();
+        kills += 1;
+        let resume = ["transfer", "--resume", "--out", "broken"];
+        let again = command(folder, &resume).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+        run = again.unwrap();
+    }
+    assert!(kills > 0 && run.wait().unwrap().success(), "{kills} kills");
+    let same = |file: &str| {
+        let read = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
+        assert!(read("whole") == read("broken"), "{file} after {kills} kills");
+    };
+    for file in ["results.json", "metrics.jsonl", "model.safetensors", "config.toml"] {
+        same(file);
+    }
+    same("predictions/qaa.panx-test-qaa.tsv");
+    same("predictions/qab.panx-test-qab.tsv");
+    let threads = [&GRID[..], &["--threads", "1"]].concat();
+    json(folder, &transfer("ner", "alone", &threads));
+    let results = |run: &str| fs::read(folder.join(run).join("results.json")).unwrap();
+    assert!(results("alone") == results("whole"), "the same on one thread");
+}
+
+#[test]
+fn predictions_score_as_the_run_said() {
+    let folder = MADE.path();
+    for (task, gold, least) in [
+        ("ner", "ner/panx-test-LANG.tsv", 0.8),
+        ("parse", "ud/LANG_world-ud-test.conllu", 0.4),
+        ("nli", "xnli/test-LANG.tsv", 0.2),
+    ] {
+        let out = format!("scored-{task}");
+        let more = ["--model", "run", "--epochs", "5", "--rate", "3e-3"];
+        let summary = json(folder, &transfer(task, &out, &more));
+        assert_eq!(summary["padding"], 0.0);
+        for (at, language) in ["qaa", "qab"].into_iter().enumerate() {
+            let gold = format!("world/{}", gold.replace("LANG", language));
+            let name = Path::new(&gold).file_name().unwrap().to_string_lossy().into_owned();
+            let predicted = format!("{out}/predictions/{language}.{name}");
+            let files = ["--gold", &gold, "--predicted", &predicted];
+            let score = json(folder, &[&["score", "--task", task], &files[..]].concat());
+            assert_eq!(score, summary["scores"][language], "{task} {language}");
+            let mean = summary["results"][at]["mean"].as_f64().unwrap();
+            assert!(at > 0 || mean > least, "{task}: the source language is learned: {mean}");
+            let itself = ["--gold", &gold, "--predicted", &gold];
+            let perfect = json(folder, &[&["score", "--task", task], &itself[..]].concat());
+            let headline = match task {
+                "ner" => &perfect["micro"]["f1"],
+                "parse" => &perfect["all"]["las"],
+                _ => &perfect["accuracy"],
+            };
+            assert_eq!(*headline, 1.0);
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named_by_file_and_line() {
+    let folder = MADE.path();
+    let broken = |from: &str, to: &str, change: &dyn Fn(&str) -> String| {
+        let text = fs::read_to_string(folder.join("world").join(from)).unwrap();
+        fs::write(folder.join(to), change(&text)).unwrap();
+    };
+    let bank = "ud/qaa_world-ud-test.conllu";
+    broken(bank, "nine.conllu", &|text| text.replacen("\t_\t_\n", "\t_\n", 1));
+    broken(bank, "range.conllu", &|text| text.replacen("\t0\troot", "\t99\troot", 1));
+    broken(bank, "cycle.conllu", &|text| text.replacen("\t0\troot", "\t1\troot", 1));
+    broken("ner/panx-test-qaa.tsv", "tag.tsv", &|text| text.replacen("\tO", "\tX-PER", 1));
+    broken("ner/panx-test-qaa.tsv", "unseen.tsv", &|text| text.replacen("\tO", "\tB-GPE", 1));
+    broken("xnli/test-qaa.tsv", "half.tsv", &|text| format!("a thing\t\tneutral\n{text}"));
+    broken("xnli/test-qaa.tsv", "label.tsv", &|text| format!("a b\tc d\tperhaps\n{text}"));
+    let ner = ["ner/panx-train-qaa.tsv", "ner/panx-dev-qaa.tsv"];
+    let ud = ["ud/qaa_world-ud-train.conllu", "ud/qaa_world-ud-dev.conllu"];
+    let nli = ["xnli/train-qaa.tsv", "xnli/dev-qaa.tsv"];
+    for (task, [train, dev], test, reason) in [
+        ("parse", ud, "nine.conllu", ": 9 columns, not 10"),
+        ("parse", ud, "range.conllu", ": the head is 99, but the sentence has"),
+        ("parse", ud, "cycle.conllu", "there is a cycle"),
+        ("ner", ner, "tag.tsv", ": `X-PER` is no tag"),
+        ("ner", ner, "unseen.tsv", ": the label `B-GPE` is not in the training file"),
+        ("nli", nli, "half.tsv", "half.tsv:1: a pair without hypothesis"),
+        ("nli", nli, "label.tsv", "label.tsv:1: the label `perhaps` is not in the training"),
+    ] {
+        let sets = [
+            format!("--train=qaa=world/{train}"),
+            format!("--dev=qaa=world/{dev}"),
+            format!("--test=qaa={test}"),
+        ];
+        let mut arguments =
+            vec!["transfer", "--task", task, "--quick", "--model", "run", "--out", "refused"];
+        arguments.extend(sets.iter().map(String::as_str));
+        let (code, message) = refused(folder, &arguments);
+        assert!(code == 1 && message.contains(&format!("{test}:")), "{code} {message}");
+        assert!(message.contains(reason), "{message}");
+        assert!(!folder.join("refused").exists(), "nothing is begun");
+    }
+    let arguments = [
+        "--task=ner",
+        "--quick",
+        "--model=run",
+        "--out=allowed",
+        "--epochs=1",
+        "--allow-unseen",
+        "--train=qaa=world/ner/panx-train-qaa.tsv",
+        "--dev=qaa=world/ner/panx-dev-qaa.tsv",
+        "--test=qaa=unseen.tsv",
+    ];
+    let summary = json(folder, &[&["transfer"], &arguments[..]].concat());
+    assert_eq!(summary["sets"]["qaa"]["unseen"], 1);
+}
+
+#[test]
+fn requests_that_make_no_sense_are_usage() {
+    let folder = MADE.path();
+    for (more, reason) in [
+        (&["--model", "run", "--train-layers", "3-9"][..], "but the encoder has 4"),
+        (&["--model", "run", "--train-layers", "top"][..], "names no layers to train"),
+        (&["--model", "run", "--rate", "0"][..], "rate: give at least one rate"),
+        (&["--model", "run", "--epochs", "0"][..], "epochs: must not be 0"),
+        (&["--model", "run", "--feature-layer", "7"][..], "layer 7 of run, which has 4"),
+        (&[][..], "--model DIR, or --vectors LANG=FILE is missing"),
+    ] {
+        let (code, message) = refused(folder, &transfer("ner", "never", more));
+        assert!(code == 2 && message.contains(reason), "{code} {message}");
+    }
+    let file = "world/ner/panx-dev-qaa.tsv";
+    let [train, dev, test] = ["--train", "--dev", "--test"].map(|set| format!("{set}=qaa={file}"));
+    let twice =
+        ["transfer", "--task=ner", "--model=run", "--out=never", &train, &dev, &test, &test];
+    let (code, message) = refused(folder, &twice);
+    assert!(code == 2 && message.contains("two test files are called"), "{code} {message}");
+    let (code, message) = refused(folder, &["transfer", "--resume", "--out", "never"]);
+    assert!(code == 2 && message.contains("holds no run"), "{code} {message}");
+}
+
+#[test]
+fn only_the_layers_that_were_named_learn() {
+    let folder = MADE.path();
+    let all = json(folder, &transfer("ner", "all", &["--model", "run", "--epochs", "1"]));
+    let more = ["--model", "run", "--epochs", "1", "--train-layers", "4"];
+    let some = json(folder, &transfer("ner", "some", &more));
+    let count = |summary: &Value| summary["parameters"].as_u64().unwrap();
+    // One layer of dim 48, the last norm and seven tags.
+    assert_eq!(count(&some), 12 * 48 * 48 + 13 * 48 + 2 * 48 + 49 * 7);
+    assert!(count(&all) > 4 * count(&some) - 4 * 49 * 7);
+}
+
+/// A `.npy` file of single precision.
+fn npy(path: &Path, shape: &str, values: &[f32]) {
+    let mut header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_frozen_layer_is_read_through_its_map() {
+    let folder = MADE.path();
+    let matrix = |diagonal: f32| -> Vec<f32> {
+        (0..48 * 48).map(|at| if at / 48 == at % 48 { diagonal } else { 0.0 }).collect()
+    };
+    npy(&folder.join("same.npy"), "(48, 48)", &matrix(1.0));
+    npy(&folder.join("other.npy"), "(48, 48)", &matrix(-1.0));
+    npy(&folder.join("zero.npy"), "(48,)", &[0.0; 48]);
+    let layer = ["--model", "run", "--feature-layer", "1", "--new-layers", "1", "--rate", "3e-3"];
+    let run = |out: &str, more: &[&str]| {
+        json(folder, &transfer("ner", out, &[&layer, more].concat()))["scores"].clone()
+    };
+    let plain = run("layer", &[]);
+    assert!(plain["qaa"]["micro"]["f1"].as_f64().unwrap() > 0.3, "{plain}");
+    assert_eq!(run("same", &["--map", "qab=same.npy"]), plain);
+    let zero = ["--shift", "qab=zero.npy", "--shift-layer", "1"];
+    assert_eq!(run("zero", &zero), plain);
+    let other = run("other", &["--map", "qab=other.npy"]);
+    assert!(other["qaa"] == plain["qaa"] && other["qab"] != plain["qab"], "{other} {plain}");
+}
+
+#[test]
+fn static_vectors_that_agree_transfer() {
+    let folder = MADE.path();
+    let dictionary = fs::read_to_string(folder.join("world/muse/qaa-qab.txt")).unwrap();
+    let (mut first, mut second) = (String::new(), String::new());
+    for (number, line) in dictionary.lines().enumerate() {
+        let (from, to) = line.split_once([' ', '\t']).unwrap();
+        // Any numbers will do, as long as a word and its translation have the same.
+        let mut state = number as u64 + 1;
+        let mut value = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+        };
+        let row: Vec<String> = (0..48).map(|_| value().to_string()).collect();
+        for (text, word) in [(&mut first, from), (&mut second, to)] {
+            if !text.lines().any(|line| line.starts_with(&format!("{word} "))) {
+                text.push_str(&format!("{word} {}\n", row.join(" ")));
+            }
+        }
+    }
+    fs::write(folder.join("a.txt"), first).unwrap();
+    fs::write(folder.join("b.txt"), second).unwrap();
+    let vectors =
+        ["--vectors", "qaa=a.txt", "--vectors", "qab=b.txt", "--rate", "3e-3", "--epochs", "5"];
+    let summary = json(folder, &transfer("ner", "static", &vectors));
+    let score = |at: usize| summary["results"][at]["mean"].as_f64().unwrap();
+    assert!(score(0) > 0.8 && score(1) > 0.8, "{} {}", score(0), score(1));
+}

@@ -1,0 +1,189 @@
+//! Vectors of a layer of frozen encoders, mapped into another's space where a map is given.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ::encoder::{Request, Shift as Added};
+use serde_json::{Value, json};
+use tensor::{Device, Mode, Tape, Tensor};
+use text::Encoded;
+use train::Pretrained;
+use vectors::npy;
+
+use super::encoder::Words;
+use super::given::Given;
+use super::{Input, Shift};
+use crate::error::{Error, Result};
+
+/// A layer of an encoder for each language.
+pub struct LayerVectors {
+    models: Vec<Model>,
+    languages: Vec<Speaker>,
+    layer: usize,
+    device: Device,
+}
+
+/// A frozen encoder.
+struct Model {
+    /// A tape borrows the weights even where it changes none.
+    pretrained: Mutex<Pretrained>,
+    words: Words,
+    fingerprint: String,
+}
+
+/// A language, and the encoder that reads it.
+struct Speaker {
+    name: String,
+    model: usize,
+    /// Its number in that encoder.
+    number: usize,
+    /// dim x dim, to be multiplied from the right.
+    map: Option<Tensor>,
+}
+
+impl LayerVectors {
+    /// Opens the encoder of each language; languages may share one. A map W, where a language has
+    /// one, turns each of its vectors x into W x.
+    pub fn open(
+        folders: &BTreeMap<String, PathBuf>,
+        layer: usize,
+        maps: &BTreeMap<String, PathBuf>,
+        device: &Device,
+    ) -> Result<Self> {
+        let mut opened: Vec<&PathBuf> = Vec::new();
+        let (mut models, mut languages) = (Vec::new(), Vec::new());
+        for (name, folder) in folders {
+            let model = match opened.iter().position(|known| *known == folder) {
+                Some(known) => known,
+                None => {
+                    opened.push(folder);
+                    models.push(Model::open(folder, layer, device)?);
+                    models.len() - 1
+                }
+            };
+            let pretrained = models[model].pretrained.get_mut();
+            let pretrained = pretrained.unwrap_or_else(PoisonError::into_inner);
+            let number = pretrained.vocabulary.language(name)?;
+            let dim = pretrained.model.config().dim;
+            let map = maps.get(name).map(|path| read_map(path, dim, device)).transpose()?;
+            languages.push(Speaker { name: name.clone(), model, number, map });
+        }
+        if let Some(name) = maps.keys().find(|name| !folders.contains_key(*name)) {
+            let remedy = "map a language that has a model";
+            return Err(Error::request(format!("a map for {name}, which has no model"), remedy));
+        }
+        let vectors = Self { models, languages, layer, device: device.clone() };
+        vectors.check_alike()?;
+        Ok(vectors)
+    }
+
+    /// All encoders must be of one width, since one head reads them all.
+    fn check_alike(&self) -> Result<()> {
+        let dim = self.dim();
+        match self.models.iter().find(|model| model.with(|m| m.model.config().dim) != dim) {
+            None => Ok(()),
+            Some(_) => Err(Error::request(
+                "the encoders are of different widths",
+                "use encoders that were trained with the same encoder.dim",
+            )),
+        }
+    }
+}
+
+impl Model {
+    fn open(folder: &Path, layer: usize, device: &Device) -> Result<Self> {
+        let pretrained = Pretrained::open(folder, device)?;
+        let deepest = pretrained.model.config().layers;
+        if layer > deepest {
+            let reason = format!("layer {layer} of {}, which has {deepest}", folder.display());
+            let remedy = format!("name a layer from 0, the embeddings, to {deepest}");
+            return Err(Error::request(reason, remedy));
+        }
+        let words = Words::of(&pretrained);
+        let fingerprint = pretrained.fingerprint.clone();
+        Ok(Self { pretrained: Mutex::new(pretrained), words, fingerprint })
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut Pretrained) -> T) -> T {
+        work(&mut self.pretrained.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Reads W and turns it, since vectors are rows.
+fn read_map(path: &Path, dim: usize, device: &Device) -> Result<Tensor> {
+    let array: npy::Array<f32> = npy::read(path)?;
+    if array.shape != [dim, dim] {
+        let reason = format!("a map of shape {:?}, but vectors of {dim} columns", array.shape);
+        return Err(Error::file(path, reason, "learn the map on the same encoders"));
+    }
+    let turned: Vec<f32> =
+        (0..dim * dim).map(|at| array.values[at % dim * dim + at / dim]).collect();
+    Ok(device.tensor(dim, dim, &turned))
+}
+
+impl Given for LayerVectors {
+    fn dim(&self) -> usize {
+        self.models[0].with(|pretrained| pretrained.model.config().dim)
+    }
+
+    fn longest(&self) -> usize {
+        let longest = |model: &Model| model.with(|pretrained| pretrained.model.config().positions);
+        self.models.iter().map(longest).min().unwrap_or(0)
+    }
+
+    /// A shift after the layer that is read would not be seen.
+    fn layers(&self) -> Option<usize> {
+        Some(self.layer)
+    }
+
+    /// All vocabularies that we learn are framed alike.
+    fn frame(&self) -> (u32, u32) {
+        self.models[0].with(|pretrained| pretrained.vocabulary.frame())
+    }
+
+    fn language(&self, name: &str) -> Result<usize> {
+        self.languages.iter().position(|speaker| speaker.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.languages.iter().map(|s| s.name.as_str()).collect();
+            let remedy = format!("give --model {name}=DIR; there are {}", names.join(", "));
+            Error::request(format!("no encoder for {name}"), remedy)
+        })
+    }
+
+    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+        let speaker = &self.languages[language];
+        let model = &self.models[speaker.model];
+        model.with(|pretrained| model.words.encode(pretrained, speaker.number, words))
+    }
+
+    fn encode_text(&self, language: usize, text: &str) -> Vec<u32> {
+        let speaker = &self.languages[language];
+        let model = &self.models[speaker.model];
+        model.with(|pretrained| model.words.encode_text(pretrained, speaker.number, text))
+    }
+
+    fn vectors(&self, input: &Input<'_>) -> Tensor {
+        let speaker = &self.languages[input.language];
+        let hidden = self.models[speaker.model].with(|pretrained| {
+            let batch = pretrained.batch(speaker.number, input.sequences.iter().copied());
+            let shift = input.shift.map(|Shift { layer, vector }| Added { layer: *layer, vector });
+            let shifts: Vec<Added<'_>> = shift.into_iter().collect();
+            let mut tape = Tape::new(&mut pretrained.params, Mode::Evaluate);
+            let request = Request { rows: None, shifts: &shifts };
+            let encoded = pretrained.model.encode(&mut tape, &batch, request);
+            let value = tape.value(encoded.hidden[self.layer]);
+            self.device.tensor(value.rows(), value.cols(), &value.to_vec())
+        });
+        let Some(map) = &speaker.map else { return hidden };
+        let mut mapped = self.device.empty(hidden.rows(), hidden.cols());
+        let bias = self.device.zeros(1, hidden.cols());
+        self.device.kernels().linear(&hidden, map, &bias, &mut mapped, None);
+        mapped
+    }
+
+    fn facts(&self) -> Value {
+        let models: Vec<&str> =
+            self.models.iter().map(|model| model.fingerprint.as_str()).collect();
+        json!({ "layer": self.layer, "encoders": models })
+    }
+}

@@ -1,0 +1,79 @@
+//! Where the vectors come from that a head reads.
+//!
+//! A head wants a row for each word; it does not care whether an encoder that learns with it made
+//! the row ([`EncoderFeatures`]) or a light Transformer over vectors that never learn
+//! ([`GivenFeatures`]): those of a layer of frozen encoders ([`LayerVectors`]), or static ones
+//! ([`StaticVectors`]).
+
+mod encoder;
+mod given;
+mod layer;
+mod table;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use tensor::{Indices, Params, Tape, Tensor, Var};
+use text::Encoded;
+
+pub use self::encoder::EncoderFeatures;
+pub use self::given::{Above, Given, GivenFeatures};
+pub use self::layer::LayerVectors;
+pub use self::table::StaticVectors;
+
+use crate::error::Result;
+
+/// Inputs of one language, and which of their positions are wanted.
+pub struct Input<'a> {
+    /// The number of the language.
+    pub language: usize,
+    /// The tokens of each sequence.
+    pub sequences: &'a [&'a [u32]],
+    /// Wanted rows, counted over all sequences, in ascending order.
+    pub rows: Indices,
+    /// A vector to add to every hidden state (1 x dim), and after which layer.
+    pub shift: Option<&'a Shift>,
+}
+
+/// A vector added to every hidden state of a language on its way through the encoder.
+#[derive(Debug)]
+pub struct Shift {
+    /// After which layer; 0 is the embeddings.
+    pub layer: usize,
+    /// 1 x dim.
+    pub vector: Tensor,
+}
+
+/// Turns words into tokens, and tokens into vectors.
+pub trait Features: Sync {
+    /// Columns of a vector.
+    fn dim(&self) -> usize;
+
+    /// The longest input, in tokens.
+    fn longest(&self) -> usize;
+
+    /// How many layers representations can be shifted after; none where there is nothing to shift.
+    fn layers(&self) -> Option<usize>;
+
+    /// The tokens before and after a text.
+    fn frame(&self) -> (u32, u32);
+
+    /// The number of a language.
+    fn language(&self, name: &str) -> Result<usize>;
+
+    /// The tokens of words.
+    fn encode(&self, language: usize, words: &[&str]) -> Encoded;
+
+    /// The tokens of running text.
+    fn encode_text(&self, language: usize, text: &str) -> Vec<u32>;
+
+    /// The weights at the start of a run, those that will not learn already frozen. `layers` names
+    /// the layers that may learn; all where it is none.
+    fn start(&self, seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params>;
+
+    /// The vectors of the wanted rows: rows x dim. Runs over weights that [`Features::start`] made.
+    fn vectors(&self, tape: &mut Tape<'_>, input: &Input<'_>) -> Var;
+
+    /// What these features are: for checkpoints, which refuse those of another run.
+    fn facts(&self) -> Value;
+}

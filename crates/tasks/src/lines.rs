@@ -1,0 +1,58 @@
+//! The lines of a labelled file, blank ones and all: in these formats a blank line means something.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use files::At;
+
+use crate::error::{Error, Result};
+
+/// A text file that was read whole.
+pub(crate) struct Lines {
+    path: PathBuf,
+    text: String,
+}
+
+impl Lines {
+    /// Reads a file of UTF-8 that holds something.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let bytes = fs::read(path).at(path, "read")?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            Error::line(path, line, "not UTF-8", "convert the file (`iconv -t UTF-8`)")
+        })?;
+        if text.trim().is_empty() {
+            return Err(Error::file(path, "holds nothing", "name the file that was meant"));
+        }
+        Ok(Self { path: path.to_owned(), text })
+    }
+
+    /// Every line with its number, counted from 1.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.text.lines())
+    }
+
+    /// Runs of lines between blank ones.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Vec<(usize, &str)>> {
+        let mut lines = self.numbered().peekable();
+        std::iter::from_fn(move || {
+            while lines.next_if(|(_, line)| line.trim().is_empty()).is_some() {}
+            let mut block = Vec::new();
+            while let Some(line) = lines.next_if(|(_, line)| !line.trim().is_empty()) {
+                block.push(line);
+            }
+            (!block.is_empty()).then_some(block)
+        })
+    }
+
+    /// A complaint about one of the lines.
+    pub(crate) fn wrong(
+        &self,
+        line: usize,
+        reason: impl Into<String>,
+        remedy: &'static str,
+    ) -> Error {
+        Error::line(&self.path, line, reason, remedy)
+    }
+}

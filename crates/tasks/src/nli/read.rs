@@ -1,0 +1,116 @@
+//! Pairs of sentences: `premise⇥hypothesis⇥label`.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::lines::Lines;
+
+/// A pair and how its two sentences relate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// What is given.
+    pub premise: String,
+    /// What may follow from it.
+    pub hypothesis: String,
+    /// Whether it does.
+    pub label: String,
+    /// The line in the file.
+    pub line: usize,
+}
+
+/// The pairs of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pairs {
+    /// The file.
+    pub path: PathBuf,
+    /// Its pairs.
+    pub pairs: Vec<Pair>,
+}
+
+impl Pairs {
+    /// Reads a file of three columns.
+    pub fn read(path: &Path) -> Result<Self> {
+        let lines = Lines::read(path)?;
+        let full = lines.numbered().filter(|(_, line)| !line.trim().is_empty());
+        let pairs = full.map(|(number, line)| pair(&lines, number, line)).collect::<Result<_>>()?;
+        Ok(Self { path: path.to_owned(), pairs })
+    }
+
+    /// The pairs with other labels.
+    pub fn render<'a>(&self, labels: impl IntoIterator<Item = &'a str>) -> String {
+        let line = |(pair, label): (&Pair, &str)| {
+            format!("{}\t{}\t{label}\n", pair.premise, pair.hypothesis)
+        };
+        self.pairs.iter().zip(labels).map(line).collect()
+    }
+
+    /// Whether another file holds the same pairs; if not, where it does not.
+    pub fn check_same(&self, predicted: &Pairs) -> Result<()> {
+        let path = &predicted.path;
+        let mut both = self.pairs.iter().zip(&predicted.pairs);
+        let differ =
+            |(a, b): &(&Pair, &Pair)| (&a.premise, &a.hypothesis) != (&b.premise, &b.hypothesis);
+        if let Some((_, pair)) = both.find(differ) {
+            let reason = "another pair than in the gold file";
+            return Err(Error::line(path, pair.line, reason, "predict the same pairs"));
+        }
+        if self.pairs.len() != predicted.pairs.len() {
+            let (found, wanted) = (predicted.pairs.len(), self.pairs.len());
+            let reason = format!("{found} pairs, but the gold file has {wanted}");
+            return Err(Error::file(path, reason, "predict every pair of the gold file"));
+        }
+        Ok(())
+    }
+}
+
+fn pair(lines: &Lines, number: usize, line: &str) -> Result<Pair> {
+    let columns: Vec<&str> = line.split('\t').collect();
+    let [premise, hypothesis, label] = columns[..] else {
+        let reason = format!("{} columns, not premise, hypothesis and label", columns.len());
+        return Err(lines.wrong(number, reason, "separate the three columns by tabs"));
+    };
+    for (name, text) in [("premise", premise), ("hypothesis", hypothesis), ("label", label)] {
+        if text.trim().is_empty() {
+            let reason = format!("a pair without {name}");
+            return Err(lines.wrong(number, reason, "fill in all three columns"));
+        }
+    }
+    let own = str::to_owned;
+    Ok(Pair {
+        premise: own(premise),
+        hypothesis: own(hypothesis),
+        label: own(label.trim()),
+        line: number,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn read(text: &str) -> Result<Pairs> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pairs.tsv");
+        fs::write(&path, text).unwrap();
+        Pairs::read(&path)
+    }
+
+    #[test]
+    fn pairs_are_read_and_written() {
+        let text = "A dog.\tAn animal.\tentailment\nA dog.\tA cat.\tcontradiction\n";
+        let pairs = read(text).unwrap();
+        assert_eq!(pairs.render(pairs.pairs.iter().map(|pair| pair.label.as_str())), text);
+        let other = read(&text.replace("A cat", "One cat")).unwrap();
+        let error = pairs.check_same(&other).unwrap_err().to_string();
+        assert!(error.contains("pairs.tsv:2: another pair"), "{error}");
+    }
+
+    #[test]
+    fn half_a_pair_is_named() {
+        let error = read("a\tb\tneutral\na\t\tneutral\n").unwrap_err().to_string();
+        assert!(error.contains("pairs.tsv:2: a pair without hypothesis"), "{error}");
+        let error = read("a\tb\n").unwrap_err().to_string();
+        assert!(error.contains("pairs.tsv:1: 2 columns"), "{error}");
+    }
+}

@@ -1,0 +1,63 @@
+//! One row against another under many labels: with an affine map before it, the bilinear form that
+//! scores the labels of an arc.
+
+use crate::tape::{Backward, Tape, Var};
+
+struct BlockDots {
+    x: Var,
+    z: Var,
+    y: Var,
+}
+
+impl Tape<'_> {
+    /// `y[i][c] = x[i][c·dim..(c + 1)·dim] · z[i]`.
+    ///
+    /// # Shapes
+    /// `x`: rows x (blocks · dim); `z`: rows x dim; result: rows x blocks.
+    pub fn block_dots(&mut self, x: Var, z: Var) -> Var {
+        let ((rows, wide), (other, dim)) = (self.value(x).shape(), self.value(z).shape());
+        assert!(rows == other && dim > 0 && wide % dim == 0, "blocks as wide as the other row");
+        let mut y = self.device.empty(rows, wide / dim);
+        self.device.kernels().block_dots(self.value(x), self.value(z), &mut y);
+        let y = self.push(y, self.wants(x) || self.wants(z));
+        self.remember(1, BlockDots { x, z, y });
+        y
+    }
+}
+
+impl Backward for BlockDots {
+    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
+        let Some(dy) = tape.take_grad(self.y) else { return };
+        let (x, z) = (tape.value(self.x), tape.value(self.z));
+        let mut dx = tape.device.empty(x.rows(), x.cols());
+        let mut dz = tape.device.empty(z.rows(), z.cols());
+        tape.device.kernels().block_dots_grad(x, z, &dy, &mut dx, &mut dz);
+        tape.give_grad(self.x, dx);
+        tape.give_grad(self.z, dz);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ops::testing::{Check, Rig};
+    use crate::ops::{Activation, Affine};
+
+    #[test]
+    fn gradients_of_every_label() {
+        let mut rig = Rig::new();
+        let (x, z) = (rig.values(4, 15, 1.0), rig.values(4, 5, 1.0));
+        rig.check(&[x, z], Check::default(), |tape, inputs| tape.block_dots(inputs[0], inputs[1]));
+    }
+
+    #[test]
+    fn gradients_of_a_bilinear_form() {
+        let mut rig = Rig::new();
+        let affine =
+            Affine { weight: rig.param("weight", 4, 15, 0.5), bias: rig.param("bias", 1, 15, 0.5) };
+        let (x, z) = (rig.values(3, 4, 1.0), rig.values(3, 5, 1.0));
+        rig.check(&[x, z], Check::default(), |tape, inputs| {
+            let wide = tape.linear(inputs[0], affine, Activation::None);
+            tape.block_dots(wide, inputs[1])
+        });
+    }
+}

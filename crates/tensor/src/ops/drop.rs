@@ -1,0 +1,59 @@
+//! Dropout by itself, where nothing is there to fuse it with.
+
+use crate::random::Dropout;
+use crate::tape::{Backward, Tape, Var};
+
+struct Drop {
+    x: Var,
+    y: Var,
+    dropout: Dropout,
+}
+
+impl Tape<'_> {
+    /// `dropout(x)`; `x` itself when evaluating.
+    ///
+    /// # Shapes
+    /// `x` and the result: rows x dim.
+    pub fn drop(&mut self, x: Var, rate: f32) -> Var {
+        let dropout = self.dropout(rate);
+        if dropout.rate == 0.0 {
+            return x;
+        }
+        let (rows, cols) = self.value(x).shape();
+        let mut y = self.device.empty(rows, cols);
+        self.device.kernels().dropout(self.value(x), dropout, &mut y);
+        let y = self.push(y, self.wants(x));
+        self.remember(1, Drop { x, y, dropout });
+        y
+    }
+}
+
+impl Backward for Drop {
+    fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
+        let Some(dy) = tape.take_grad(self.y) else { return };
+        let mut dx = tape.device.empty(dy.rows(), dy.cols());
+        tape.device.kernels().dropout(&dy, self.dropout, &mut dx);
+        tape.give_grad(self.x, dx);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ops::testing::{Check, Rig};
+
+    #[test]
+    fn gradients_of_what_is_kept() {
+        let mut rig = Rig::new();
+        let x = rig.values(6, 11, 1.0);
+        rig.check(&[x], Check::default(), |tape, inputs| tape.drop(inputs[0], 0.3));
+    }
+
+    #[test]
+    fn evaluating_drops_nothing() {
+        let mut rig = Rig::new();
+        let x = rig.values(3, 4, 1.0);
+        let kept = rig.forward(std::slice::from_ref(&x), |tape, inputs| tape.drop(inputs[0], 0.9));
+        let same = rig.forward(&[x], |_, inputs| inputs[0]);
+        assert_eq!(kept, same);
+    }
+}
