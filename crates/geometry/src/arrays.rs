@@ -39,6 +39,9 @@ impl Kind {
 
     fn decode(self, bytes: &[u8], out: &mut Vec<f32>) {
         match self {
+            Kind::Numpy(Precision::Single) => {
+                out.extend(bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)));
+            }
             Kind::Numpy(precision) => out.extend(npy::decode::<f32>(precision, bytes)),
             Kind::Brain => out.extend(
                 bytes
@@ -245,7 +248,7 @@ fn of_safetensors(file: &mut File, path: &Path) -> Result<Vec<(Layer, usize)>> {
     (&*file).take(length).read_to_end(&mut header).at(path, "read")?;
     let metadata: Metadata = serde_json::from_slice(&header).map_err(|_| foreign())?;
     let mut names = metadata.offset_keys();
-    names.sort_by(|a, b| natural(a).cmp(&natural(b)));
+    names.sort_by_key(|name| natural(name));
     let mut layers = Vec::new();
     for name in names {
         let info = metadata.info(&name).expect("a name of the file's own");

@@ -134,7 +134,7 @@ pub(crate) fn two_sides<'a>(
 }
 
 /// One model for both sides, or one for each.
-pub(crate) fn two_models<'a>(models: &'a [PathBuf]) -> Result<[&'a Path; 2], Failure> {
+pub(crate) fn two_models(models: &[PathBuf]) -> Result<[&Path; 2], Failure> {
     match models {
         [one] => Ok([one, one]),
         [a, b] => Ok([a, b]),
