@@ -38,9 +38,26 @@ impl Failure {
 impl<E: Error + Send + Sync + 'static> From<E> for Failure {
     fn from(error: E) -> Self {
         let error: Box<dyn Error + Send + Sync> = Box::new(error);
-        match error.downcast_ref::<text::Error>() {
-            Some(request @ text::Error::Request { .. }) => Failure::Usage(request.to_string()),
-            _ => Failure::Failed(error),
+        if is_request(&*error) {
+            return Failure::Usage(error.to_string());
         }
+        Failure::Failed(error)
     }
+}
+
+/// Whether an error is of what was asked for, whatever the files hold.
+fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    let of_geometry = error.downcast_ref::<geometry::Error>();
+    let of_vectors = match of_geometry {
+        Some(geometry::Error::Vectors(error)) => Some(error),
+        _ => error.downcast_ref::<vectors::Error>(),
+    };
+    let of_text = match (of_geometry, of_vectors) {
+        (Some(geometry::Error::Text(error)), _) | (_, Some(vectors::Error::Text(error))) => {
+            Some(error)
+        }
+        _ => error.downcast_ref::<text::Error>(),
+    };
+    matches!(of_vectors, Some(vectors::Error::Request { .. }))
+        || matches!(of_text, Some(text::Error::Request { .. }))
 }

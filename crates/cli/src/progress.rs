@@ -1,6 +1,7 @@
 //! Progress on standard error: a bar on a terminal, a plain line now and then elsewhere.
 
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -51,6 +52,15 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Counts work that many threads do, from when the first of it is done.
+pub(crate) fn counted(label: &str) -> impl Fn(u64, u64) + Sync {
+    let (label, shown) = (label.to_owned(), Mutex::new(None));
+    move |_, total| {
+        let mut shown = shown.lock().expect("drawing does not panic");
+        shown.get_or_insert_with(|| Progress::new(&label, total)).step("");
     }
 }
 

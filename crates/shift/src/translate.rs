@@ -33,8 +33,13 @@ fn check(model: &Pretrained) -> Result<()> {
     Ok(())
 }
 
-/// The most likely piece of each row, as ids of the vocabulary.
-fn decode(model: &encoder::Encoder, tape: &mut Tape<'_>, language: usize, output: Var) -> Vec<u32> {
+/// The most likely piece of each row, by the softmax of a language.
+pub fn decode(
+    model: &encoder::Encoder,
+    tape: &mut Tape<'_>,
+    language: usize,
+    output: Var,
+) -> Vec<u32> {
     let rows = tape.value(output).rows();
     let mut ids = Vec::with_capacity(rows);
     for start in (0..rows).step_by(DECODED_AT_ONCE) {
@@ -178,7 +183,7 @@ pub fn translate(
         converted.add(direction, said);
         let piece = |&id: &u32| {
             let (source, target) = direction.users(id);
-            let text = model.vocabulary.piece(id).unwrap_or_default().to_owned();
+            let text = shown(model.vocabulary.piece(id).unwrap_or_default());
             Piece { text, source, target }
         };
         Line {
@@ -189,6 +194,19 @@ pub fn translate(
         }
     };
     Ok(alphas.iter().zip(&said.shifted).map(line).collect())
+}
+
+/// A piece as people read it: without the language in front, and with a hyphen where the word goes
+/// on.
+fn shown(piece: &str) -> String {
+    let own =
+        piece.split_once(':').filter(|(language, rest)| !language.is_empty() && !rest.is_empty());
+    let piece = own.map_or(piece, |(_, rest)| rest);
+    match piece.strip_suffix("</w>") {
+        Some(word) => word.to_owned(),
+        None if piece.starts_with("##") || piece.starts_with('<') => piece.to_owned(),
+        None => format!("{piece}-"),
+    }
 }
 
 /// Pieces counted for the convert rate: of those that only one of the two languages uses, or none,

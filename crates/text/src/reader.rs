@@ -82,10 +82,21 @@ impl Source {
 
     /// Starts reading from the first line of the first file.
     pub fn lines(&self, rules: LineRules) -> Lines<'_> {
+        self.read(rules, false)
+    }
+
+    /// Starts reading likewise, but blank lines count and white space stays: for files whose lines
+    /// belong to those of others.
+    pub fn raw_lines(&self, rules: LineRules) -> Lines<'_> {
+        self.read(rules, true)
+    }
+
+    fn read(&self, rules: LineRules, raw: bool) -> Lines<'_> {
         Lines {
             files: self.files.iter(),
             current: None,
             rules,
+            raw,
             line: Vec::new(),
             skipped: Skipped::default(),
             bytes: Arc::default(),
@@ -169,11 +180,14 @@ impl Skipped {
     }
 }
 
-/// Reads line after line. Blank lines are passed over, as they only separate paragraphs.
+/// Reads line after line. Blank lines are passed over, as they only separate paragraphs, unless
+/// lines are read raw.
 pub struct Lines<'a> {
     files: std::slice::Iter<'a, NamedFile>,
     current: Option<Open<'a>>,
     rules: LineRules,
+    /// Whether blank lines count and white space stays.
+    raw: bool,
     line: Vec<u8>,
     skipped: Skipped,
     bytes: Arc<AtomicU64>,
@@ -212,7 +226,13 @@ impl Lines<'_> {
             }
         }
         let text = std::str::from_utf8(&self.line).expect("just judged to be UTF-8");
-        Ok(Some(trim_line(text)))
+        let whole = text.trim_start_matches('\u{feff}').trim_end_matches('\r');
+        Ok(Some(if self.raw { whole } else { trim_line(text) }))
+    }
+
+    /// The name of the file that the line last read is in.
+    pub fn name(&self) -> &str {
+        self.current.as_ref().map_or("", |open| open.name)
     }
 
     /// The number of the line last read, in its file.
@@ -246,7 +266,10 @@ impl Lines<'_> {
             return Ok(());
         }
         if !self.rules.tolerant {
-            let remedy = "leave the file out, or skip it with --tolerant";
+            let remedy = match self.raw {
+                true => "give a file that holds some",
+                false => "leave the file out, or skip it with --tolerant",
+            };
             return Err(Error::file(Path::new(open.name), "holds no text", remedy));
         }
         self.skipped.empty_files += 1;
@@ -260,14 +283,17 @@ impl Lines<'_> {
             Ok(text) => {
                 let text = trim_line(text);
                 open.holds_text |= !text.is_empty();
-                Ok(!text.is_empty())
+                Ok(self.raw || !text.is_empty())
             }
             Err(error) => {
                 let reason = format!("not UTF-8 at byte {}", error.valid_up_to() + 1);
-                self.refuse(
-                    reason,
-                    "convert the file (`iconv -t UTF-8`), or skip such lines with --tolerant",
-                )?;
+                let remedy = match self.raw {
+                    true => "convert the file (`iconv -t UTF-8`)",
+                    false => {
+                        "convert the file (`iconv -t UTF-8`), or skip such lines with --tolerant"
+                    }
+                };
+                self.refuse(reason, remedy)?;
                 self.skipped.invalid += 1;
                 Ok(false)
             }
@@ -276,7 +302,11 @@ impl Lines<'_> {
 
     fn refuse_long(&mut self) -> Result<()> {
         let reason = format!("a line longer than {} bytes", self.rules.longest);
-        self.refuse(reason, "break the line up, raise --longest-line, or skip it with --tolerant")?;
+        let remedy = match self.raw {
+            true => "break the line up",
+            false => "break the line up, raise --longest-line, or skip it with --tolerant",
+        };
+        self.refuse(reason, remedy)?;
         self.skipped.too_long += 1;
         Ok(())
     }
@@ -407,6 +437,18 @@ mod tests {
         let zstd = zstd::encode_all(text, 1).unwrap();
         assert_eq!(read(&zstd, LineRules::default()).unwrap().0, expected);
         assert_eq!(read(&two_members, LineRules::default()).unwrap().0[3], "four");
+    }
+
+    #[test]
+    fn raw_lines_keep_their_places() {
+        let file = file("\u{feff}one \r\n\n\ttwo\n".as_bytes());
+        let source = Source::new("en", &[file.path().display().to_string()]).unwrap();
+        let mut lines = source.raw_lines(LineRules::default());
+        for (number, expected) in [(1, "one "), (2, ""), (3, "\ttwo")] {
+            assert_eq!(lines.next_line().unwrap(), Some(expected));
+            assert_eq!(lines.number(), number);
+        }
+        assert_eq!(lines.next_line().unwrap(), None);
     }
 
     #[test]

@@ -41,6 +41,10 @@ pub enum Error {
         remedy: String,
     },
 
+    /// Something is wrong with the text that vectors are learned from.
+    #[error(transparent)]
+    Text(#[from] text::Error),
+
     /// The operating system refused, or something stands in the way.
     #[error(transparent)]
     Files(#[from] files::Error),

@@ -54,7 +54,8 @@ impl Precision {
         all.into_iter().find(|precision| precision.name() == name)
     }
 
-    fn bytes(self) -> usize {
+    /// Bytes that a value takes.
+    pub fn bytes(self) -> usize {
         match self {
             Precision::Half => 2,
             Precision::Single => 4,
@@ -162,6 +163,29 @@ fn write_array<T: Element>(
     precision: Precision,
 ) -> io::Result<()> {
     assert_eq!(shape.iter().product::<usize>(), values.len(), "values do not fill the shape");
+    write_header(writer, shape, precision)?;
+    let mut bytes = Vec::new();
+    for values in values.chunks(1 << 14) {
+        bytes.clear();
+        for value in values.iter().map(|value| value.to_f64()) {
+            match precision {
+                Precision::Half => bytes.extend(f16::from_f64(value).to_le_bytes()),
+                Precision::Single => bytes.extend((value as f32).to_le_bytes()),
+                Precision::Double => bytes.extend(value.to_le_bytes()),
+            }
+        }
+        writer.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+/// Writes what stands before the values, which may then follow piece by piece; says how many bytes
+/// that was.
+pub fn write_header(
+    writer: &mut impl Write,
+    shape: &[usize],
+    precision: Precision,
+) -> io::Result<u64> {
     // A tuple of one has a comma too.
     let sizes: Vec<_> = shape.iter().map(usize::to_string).collect();
     let sizes = sizes.join(", ") + if shape.len() == 1 { "," } else { "" };
@@ -178,19 +202,7 @@ fn write_array<T: Element>(
     writer.write_all(&[1, 0])?;
     writer.write_all(&(header.len() as u16).to_le_bytes())?;
     writer.write_all(header.as_bytes())?;
-    let mut bytes = Vec::new();
-    for values in values.chunks(1 << 14) {
-        bytes.clear();
-        for value in values.iter().map(|value| value.to_f64()) {
-            match precision {
-                Precision::Half => bytes.extend(f16::from_f64(value).to_le_bytes()),
-                Precision::Single => bytes.extend((value as f32).to_le_bytes()),
-                Precision::Double => bytes.extend(value.to_le_bytes()),
-            }
-        }
-        writer.write_all(&bytes)?;
-    }
-    Ok(())
+    Ok(padded as u64)
 }
 
 fn read_array<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Array<T>> {
@@ -213,7 +225,7 @@ fn read_array<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Array<T
             }
             _ => Error::file(path, error.to_string(), ANEW),
         })?;
-        values.extend(bytes.chunks_exact(precision.bytes()).map(|b| T::from_f64(one(b))));
+        values.extend(decode::<T>(precision, bytes));
         left -= chunk;
     }
     if reader.read(&mut [0]).at(path, "read")? != 0 {
@@ -221,6 +233,11 @@ fn read_array<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Array<T
         return Err(Error::file(path, reason, ANEW));
     }
     Ok(Array { shape, values })
+}
+
+/// The values that lie in some bytes.
+pub fn decode<T: Element>(precision: Precision, bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
+    bytes.chunks_exact(precision.bytes()).map(|bytes| T::from_f64(one(bytes)))
 }
 
 /// One value of two, four or eight bytes.
@@ -232,7 +249,8 @@ fn one(bytes: &[u8]) -> f64 {
     }
 }
 
-fn read_header(reader: &mut impl Read, path: &Path) -> Result<(Precision, Vec<usize>)> {
+/// Reads what stands before the values, and nothing of them: how they are kept, and the sizes.
+pub fn read_header(reader: &mut impl Read, path: &Path) -> Result<(Precision, Vec<usize>)> {
     let not_npy = || Error::file(path, "is no .npy file", "give one that NumPy saved");
     let mut start = [0; 8];
     reader.read_exact(&mut start).map_err(|_| not_npy())?;

@@ -1,15 +1,23 @@
 //! The commands, one file each.
 
+mod align;
 mod bench;
+mod cka;
 mod corpus;
+mod encode;
 mod manifest;
+mod models;
 mod pretrain;
+mod retrieve;
 mod score;
 mod shift;
 mod shown;
 mod texts;
 mod transfer;
+mod vectors;
 mod vocab;
+mod word_align;
+mod words;
 mod world;
 
 use clap::Subcommand;
@@ -35,15 +43,38 @@ pub(crate) enum Command {
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
+    /// Find out which words of parallel text stand for one another.
+    WordAlign(word_align::WordAlign),
+
     /// Fine-tune on one language, and score the others with no further training.
     Transfer(transfer::Transfer),
 
     /// Score predictions against what is right.
     Score(score::Score),
 
+    /// Write the vectors that an encoder gives to sentences, at any layer.
+    Encode(encode::Encode),
+
+    /// Write the vectors that an encoder gives to words: embeddings, or means over contexts.
+    Words(words::Words),
+
+    /// Learn orthogonal maps between spaces of vectors, and see what they recover.
+    #[command(subcommand)]
+    Align(align::Align),
+
+    /// Look for translations among sentences: raw, mean-shifted and aligned, layer by layer.
+    Retrieve(retrieve::Retrieve),
+
+    /// Say how similar two sets of vectors are up to rotation: linear CKA, biased and debiased.
+    Cka(cka::Cka),
+
     /// See a language inside the vectors, and shift them to another.
     #[command(subcommand)]
     Shift(shift::Shift),
+
+    /// Learn static word vectors, and convert files of them.
+    #[command(subcommand)]
+    Vectors(vectors::Vectors),
 
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
@@ -58,9 +89,16 @@ impl Command {
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::WordAlign(command) => command.run(),
             Command::Transfer(command) => command.run(),
             Command::Score(command) => command.run(),
+            Command::Encode(command) => command.run(),
+            Command::Words(command) => command.run(),
+            Command::Align(command) => command.run(),
+            Command::Retrieve(command) => command.run(),
+            Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
+            Command::Vectors(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }

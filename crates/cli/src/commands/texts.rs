@@ -45,7 +45,7 @@ pub(crate) struct TextFlags {
     #[arg(long, value_name = "N", default_value_t = 0)]
     test: u64,
 
-    /// Decides the sample and what is held out.
+    /// Decides the sample, what is held out, and whatever else is left to chance.
     #[arg(long, default_value_t = 0)]
     seed: u64,
 
@@ -71,6 +71,11 @@ impl TextFlags {
     /// The languages' names, as often as they are given.
     pub(crate) fn languages(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().map(|(language, _)| language.as_str())
+    }
+
+    /// Decides the sample and what is held out; other chance of a command follows it.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// The languages in the order in which they were first named, each with its files.

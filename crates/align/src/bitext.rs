@@ -1,0 +1,288 @@
+//! Parallel text as numbers: two sides, sentence i of one the translation of sentence i of the
+//! other.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::input::Preparing;
+use crate::words::{Growing, Words};
+
+/// The most words that a sentence may have.
+pub(crate) const LONGEST: usize = u16::MAX as usize - 1;
+
+/// One side: its words, and its sentences as their ids.
+#[derive(Debug)]
+pub struct Side {
+    words: Words,
+    tokens: Vec<u32>,
+    /// Where each sentence begins; one more for the end.
+    starts: Vec<u32>,
+}
+
+impl Side {
+    /// The vocabulary.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// How many sentences there are.
+    pub fn sentences(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// A sentence's ids.
+    pub fn sentence(&self, index: usize) -> &[u32] {
+        &self.tokens[self.start(index)..self.start(index + 1)]
+    }
+
+    /// All sentences' ids, one sentence after the other.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    pub(crate) fn start(&self, sentence: usize) -> usize {
+        self.starts[sentence] as usize
+    }
+
+    pub(crate) fn length(&self, sentence: usize) -> usize {
+        (self.starts[sentence + 1] - self.starts[sentence]) as usize
+    }
+
+    pub(crate) fn ids(&self) -> usize {
+        self.words.ids()
+    }
+}
+
+/// Sentence pairs.
+#[derive(Debug)]
+pub struct Bitext {
+    source: Side,
+    target: Side,
+    preparing: Preparing,
+}
+
+impl Bitext {
+    /// Numbers the words of sentence pairs, which are told apart by white space.
+    pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut block = Block::default();
+        pairs.into_iter().for_each(|(source, target)| block.push(source, target));
+        let mut growing = Reading::learning();
+        growing.add(&[block]).expect("text in memory is never too long");
+        growing.finish(Preparing::default())
+    }
+
+    /// The first of the two languages.
+    pub fn source(&self) -> &Side {
+        &self.source
+    }
+
+    /// The second of the two languages.
+    pub fn target(&self) -> &Side {
+        &self.target
+    }
+
+    /// What was done to the text before its words were numbered.
+    pub fn preparing(&self) -> &Preparing {
+        &self.preparing
+    }
+
+    /// How many sentence pairs there are.
+    pub fn len(&self) -> usize {
+        self.source.sentences()
+    }
+
+    /// Whether there is no sentence pair.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Some sentence pairs as text.
+#[derive(Default)]
+pub(crate) struct Block {
+    text: String,
+    /// Where each source and then each target ends.
+    ends: Vec<usize>,
+}
+
+impl Block {
+    pub(crate) fn push(&mut self, source: &str, target: &str) {
+        for text in [source, target] {
+            self.text.push_str(text);
+            self.ends.push(self.text.len());
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of text.
+    pub(crate) fn size(&self) -> usize {
+        self.text.len()
+    }
+
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut from = 0;
+        self.ends.chunks_exact(2).map(move |ends| {
+            let pair = (&self.text[from..ends[0]], &self.text[ends[0]..ends[1]]);
+            from = ends[1];
+            pair
+        })
+    }
+}
+
+/// A bitext in the making. Blocks are cut into words and numbered each by itself, in parallel;
+/// only each block's list of different words is then gone through in order.
+pub(crate) struct Reading {
+    sides: [ReadingSide; 2],
+}
+
+struct ReadingSide {
+    numbers: Numbers,
+    tokens: Vec<u32>,
+    starts: Vec<u32>,
+}
+
+enum Numbers {
+    Growing(Growing),
+    Known(Words),
+}
+
+/// One side of a block: its different words with their counts, and its sentences by their number
+/// among these.
+#[derive(Default)]
+struct Numbered<'a> {
+    ids: FxHashMap<&'a str, u32>,
+    words: Vec<(&'a str, u64)>,
+    tokens: Vec<u32>,
+    lengths: Vec<u32>,
+}
+
+/// Text of more words than can be numbered.
+#[derive(Debug)]
+pub(crate) struct TooLong;
+
+impl Reading {
+    /// Starts with no word known.
+    pub(crate) fn learning() -> Self {
+        let growing = || Numbers::Growing(Growing::default());
+        Self::with([growing(), growing()])
+    }
+
+    /// Starts with two vocabularies, to which nothing is added.
+    pub(crate) fn knowing(source: &Words, target: &Words) -> Self {
+        Self::with([source, target].map(|words| Numbers::Known(words.clone())))
+    }
+
+    fn with(numbers: [Numbers; 2]) -> Self {
+        let side = |numbers| ReadingSide { numbers, tokens: Vec::new(), starts: vec![0] };
+        Self { sides: numbers.map(side) }
+    }
+
+    /// Adds sentence pairs.
+    pub(crate) fn add(&mut self, blocks: &[Block]) -> Result<(), TooLong> {
+        let numbered: Vec<[Numbered; 2]> = blocks.par_iter().map(Numbered::both).collect();
+        for block in &numbered {
+            for (side, block) in self.sides.iter_mut().zip(block) {
+                side.add(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbers words by their frequency, where the vocabulary was learned.
+    pub(crate) fn finish(self, preparing: Preparing) -> Bitext {
+        let [source, target] = self.sides.map(ReadingSide::finish);
+        Bitext { source, target, preparing }
+    }
+}
+
+impl ReadingSide {
+    fn add(&mut self, block: &Numbered) -> Result<(), TooLong> {
+        let ids: Vec<u32> = match &mut self.numbers {
+            Numbers::Growing(growing) => {
+                block.words.iter().map(|&(word, count)| growing.add(word, count)).collect()
+            }
+            Numbers::Known(words) => block.words.iter().map(|(word, _)| words.id(word)).collect(),
+        };
+        if u32::try_from(self.tokens.len() + block.tokens.len()).is_err() {
+            return Err(TooLong);
+        }
+        self.tokens.extend(block.tokens.iter().map(|&token| ids[token as usize]));
+        for length in &block.lengths {
+            self.starts.push(self.starts.last().expect("begins with 0") + length);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Side {
+        let Self { numbers, mut tokens, starts } = self;
+        let words = match numbers {
+            Numbers::Growing(growing) => {
+                let (words, ids) = growing.finish();
+                tokens.par_iter_mut().for_each(|token| *token = ids[*token as usize]);
+                words
+            }
+            Numbers::Known(words) => words,
+        };
+        Side { words, tokens, starts }
+    }
+}
+
+impl<'a> Numbered<'a> {
+    fn both(block: &'a Block) -> [Self; 2] {
+        let mut sides = <[Self; 2]>::default();
+        for (source, target) in block.pairs() {
+            sides[0].push(source);
+            sides[1].push(target);
+        }
+        sides
+    }
+
+    fn push(&mut self, sentence: &'a str) {
+        let before = self.tokens.len();
+        for word in sentence.split_ascii_whitespace() {
+            let next = self.words.len() as u32;
+            let id = *self.ids.entry(word).or_insert(next);
+            if id == next {
+                self.words.push((word, 0));
+            }
+            self.words[id as usize].1 += 1;
+            self.tokens.push(id);
+        }
+        self.lengths.push((self.tokens.len() - before) as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_numbered_by_frequency() {
+        let bitext = Bitext::new([("b a a", "x"), ("", "y x"), ("c\ta", "")]);
+        assert_eq!(bitext.source().words().iter().collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(bitext.source().sentence(0), [2, 1, 1]);
+        assert_eq!(bitext.source().sentence(1), [0_u32; 0]);
+        assert_eq!(bitext.source().sentence(2), [3, 1]);
+        assert_eq!(bitext.target().sentence(1), [2, 1]);
+        assert_eq!(bitext.target().words().id("z"), 3);
+    }
+
+    #[test]
+    fn blocks_do_not_change_the_numbers() {
+        let pairs = [("b a a", "x"), ("d y", "y x"), ("c a", "z"), ("y y", "x")];
+        let whole = Bitext::new(pairs);
+        let mut reading = Reading::learning();
+        let blocks = pairs.map(|(source, target)| {
+            let mut block = Block::default();
+            block.push(source, target);
+            block
+        });
+        reading.add(&blocks).unwrap();
+        let cut = reading.finish(Preparing::default());
+        assert_eq!(whole.source().tokens(), cut.source().tokens());
+        assert_eq!(whole.target().words(), cut.target().words());
+    }
+}

@@ -1,0 +1,352 @@
+//! Reading parallel text: pairs on a line, or two files whose lines belong together.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use text::{LineRules, Lines, Preparation, Preparer, Source};
+
+use crate::bitext::{Bitext, Block, LONGEST, Reading};
+use crate::error::{Error, Result};
+use crate::score::rest;
+use crate::words::Words;
+
+/// Bytes of text in a block, and blocks that are gone through side by side.
+const BLOCK: usize = 1 << 19;
+const BLOCKS: usize = 16;
+
+/// Where parallel text lies.
+pub enum Input {
+    /// A pair on each line, with `|||` or a tab between; the first line decides which.
+    Pairs(Source),
+    /// Two files, or two lists of files, whose lines belong together.
+    Parallel(Source, Source),
+}
+
+/// What is done to text before its words are numbered. A model remembers it, as new text must be
+/// treated alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preparing {
+    /// Make all letters small.
+    pub lowercase: bool,
+    /// Cut words as suits these two languages; otherwise they are cut at white space (of ASCII).
+    pub languages: Option<[String; 2]>,
+}
+
+/// How parallel text is read.
+#[derive(Default)]
+pub struct Reader {
+    allow_empty: bool,
+    preparing: Preparing,
+    preparers: Option<[Preparer; 2]>,
+}
+
+/// Hears of the two sides of a pair.
+pub type HearPair<'a> = dyn FnMut(&str, &str) + 'a;
+
+/// What hears of the pairs as they are aligned, and of bytes read.
+pub struct Heard<'a> {
+    /// Bytes read so far.
+    pub bytes: &'a mut dyn FnMut(u64),
+    /// The two sides of a pair, prepared.
+    pub pair: Option<&'a mut HearPair<'a>>,
+}
+
+impl Reader {
+    /// A reader that prepares text so; a pair with an empty side is taken as one without links, or
+    /// refused.
+    pub fn new(preparing: Preparing, allow_empty: bool) -> Result<Self> {
+        let preparer = |language: &String| {
+            let words = Preparation::for_language(language);
+            let lowercase = preparing.lowercase;
+            Preparer::new(language, Preparation { split: false, lowercase, ..words }, None)
+        };
+        let preparers = match &preparing.languages {
+            Some([source, target]) => Some([preparer(source)?, preparer(target)?]),
+            None => None,
+        };
+        Ok(Self { allow_empty, preparing, preparers })
+    }
+
+    /// Reads it all and numbers its words: anew, or by two vocabularies that are known.
+    pub fn read(
+        &self,
+        input: &Input,
+        known: Option<(&Words, &Words)>,
+        heard: &mut Heard,
+    ) -> Result<Bitext> {
+        let mut reading = match known {
+            Some((source, target)) => Reading::knowing(source, target),
+            None => Reading::learning(),
+        };
+        let mut pairs = Pairs::new(input);
+        loop {
+            let blocks = self.read_blocks(&mut pairs)?;
+            if blocks.is_empty() {
+                return Ok(reading.finish(self.preparing.clone()));
+            }
+            let blocks = self.prepare(blocks);
+            if let Some(hear) = &mut heard.pair {
+                blocks
+                    .iter()
+                    .flat_map(Block::pairs)
+                    .for_each(|(source, target)| hear(source, target));
+            }
+            (heard.bytes)(pairs.bytes());
+            reading.add(&blocks).map_err(|_| {
+                let reason = "holds more than four thousand million words".to_owned();
+                Error::file(pairs.name(), reason, "align it in parts")
+            })?;
+        }
+    }
+
+    fn read_blocks(&self, pairs: &mut Pairs) -> Result<Vec<Block>> {
+        let mut blocks = Vec::new();
+        while blocks.len() < BLOCKS {
+            let mut block = Block::default();
+            while block.size() < BLOCK && pairs.next(self.allow_empty, &mut block)? {}
+            if block.is_empty() {
+                break;
+            }
+            blocks.push(block);
+        }
+        Ok(blocks)
+    }
+
+    fn prepare(&self, blocks: Vec<Block>) -> Vec<Block> {
+        if !self.preparing.lowercase && self.preparers.is_none() {
+            return blocks;
+        }
+        let prepare = |text: &str, side: usize| match &self.preparers {
+            Some(preparers) => {
+                let mut words = String::new();
+                preparers[side].prepare(text, &mut words);
+                words
+            }
+            None => text.to_lowercase(),
+        };
+        let prepare_block = |block: Block| {
+            let mut prepared = Block::default();
+            for (source, target) in block.pairs() {
+                prepared.push(&prepare(source, 0), &prepare(target, 1));
+            }
+            prepared
+        };
+        blocks.into_par_iter().map(prepare_block).collect()
+    }
+}
+
+/// The pairs of an input, one after the other.
+enum Pairs<'a> {
+    OnOneLine { lines: Lines<'a>, separator: Option<Separator> },
+    OnTwo { source: Lines<'a>, target: Lines<'a>, names: [&'a str; 2], read: u64 },
+}
+
+/// What stands between the two sides.
+#[derive(Clone, Copy)]
+enum Separator {
+    Bars,
+    Tab,
+}
+
+impl<'a> Pairs<'a> {
+    fn new(input: &'a Input) -> Self {
+        let rules = LineRules::default();
+        match input {
+            Input::Pairs(source) => {
+                Pairs::OnOneLine { lines: source.raw_lines(rules), separator: None }
+            }
+            Input::Parallel(source, target) => Pairs::OnTwo {
+                source: source.raw_lines(rules),
+                target: target.raw_lines(rules),
+                names: [source, target].map(|side| side.names().next().unwrap_or_default()),
+                read: 0,
+            },
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Pairs::OnOneLine { lines, .. } => lines.bytes_read(),
+            Pairs::OnTwo { source, target, .. } => source.bytes_read() + target.bytes_read(),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Pairs::OnOneLine { lines, .. } => lines.name(),
+            Pairs::OnTwo { names, .. } => names[0],
+        }
+    }
+
+    /// Puts the next pair into the block; false at the end.
+    fn next(&mut self, allow_empty: bool, block: &mut Block) -> Result<bool> {
+        match self {
+            Pairs::OnOneLine { lines, separator } => {
+                let Some(line) = lines.next_line()? else { return Ok(false) };
+                let pair = split(line, separator).and_then(|pair| {
+                    check(pair.0, allow_empty)
+                        .map_err(|reason| format!("the first side {reason}"))?;
+                    check(pair.1, allow_empty)
+                        .map_err(|reason| format!("the second side {reason}"))?;
+                    Ok(pair)
+                });
+                let done = pair.map(|(source, target)| block.push(source, target));
+                done.map_err(|reason| refuse(lines, reason))?;
+            }
+            Pairs::OnTwo { source, target, names, read } => {
+                let (a, b) = match (source.next_line()?, target.next_line()?) {
+                    (None, None) => return Ok(false),
+                    (Some(a), Some(b)) => (a, b),
+                    (Some(_), None) => {
+                        return Err(unequal(names, [*read + rest(source)?, *read]));
+                    }
+                    (None, Some(_)) => {
+                        return Err(unequal(names, [*read, *read + rest(target)?]));
+                    }
+                };
+                let checked = [check(a, allow_empty), check(b, allow_empty)];
+                block.push(a, b);
+                *read += 1;
+                for (checked, lines) in checked.into_iter().zip([&*source, &*target]) {
+                    checked.map_err(|reason| refuse(lines, format!("the line {reason}")))?;
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The two sides of a line.
+fn split<'a>(
+    line: &'a str,
+    separator: &mut Option<Separator>,
+) -> std::result::Result<(&'a str, &'a str), String> {
+    if line.trim().is_empty() {
+        return Ok(("", ""));
+    }
+    let guess = if line.contains("|||") { Separator::Bars } else { Separator::Tab };
+    let mark = match *separator.get_or_insert(guess) {
+        Separator::Bars => "|||",
+        Separator::Tab => "\t",
+    };
+    let shown = if mark == "\t" { "tab" } else { mark };
+    match line.split_once(mark) {
+        None => Err(format!("no {shown} between two sides")),
+        Some((_, rest)) if rest.contains(mark) => Err(format!("more than one {shown}")),
+        Some(pair) => Ok(pair),
+    }
+}
+
+/// What is wrong with one side.
+fn check(side: &str, allow_empty: bool) -> std::result::Result<(), String> {
+    if !allow_empty && side.trim_ascii().is_empty() {
+        return Err("is empty".to_owned());
+    }
+    if side.len() > LONGEST && side.split_ascii_whitespace().count() > LONGEST {
+        return Err(format!("has more than {LONGEST} words"));
+    }
+    Ok(())
+}
+
+fn refuse(lines: &Lines, reason: String) -> Error {
+    let remedy = if reason.ends_with("is empty") {
+        "take the pair out, or keep it without links by --allow-empty"
+    } else if reason.ends_with("words") {
+        "break it up"
+    } else {
+        "write `source words ||| target words`, or the two with a tab between, on every line"
+    };
+    Error::line(lines.name(), lines.number(), reason, remedy)
+}
+
+fn unequal(names: &[&str; 2], counts: [u64; 2]) -> Error {
+    let reason = format!("has {} lines, and {} has {}", counts[0], names[1], counts[1]);
+    Error::file(names[0], reason, "line i of one must be the translation of line i of the other")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use tempfile::NamedTempFile;
+
+    use super::*;
+
+    fn source(text: &str) -> (NamedTempFile, Source) {
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let source = Source::new("x", &[file.path().display().to_string()]).unwrap();
+        (file, source)
+    }
+
+    fn read(input: &Input, reader: &Reader) -> Result<Bitext> {
+        reader.read(input, None, &mut Heard { bytes: &mut |_| {}, pair: None })
+    }
+
+    fn pairs(text: &str) -> Result<Bitext> {
+        let (_file, source) = source(text);
+        read(&Input::Pairs(source), &Reader::default())
+    }
+
+    #[test]
+    fn every_form_reads_the_same() {
+        let expected = pairs("the house ||| la maison\na ||| une\n").unwrap();
+        for text in ["the house|||la maison\r\na|||une", "the house\tla maison\na\tune\n"] {
+            let read = pairs(text).unwrap();
+            assert_eq!(read.source().tokens(), expected.source().tokens());
+            assert_eq!(read.target().words(), expected.target().words());
+        }
+        let (_a, a) = source("the house\na\n");
+        let (_b, b) = source("la maison\nune\n");
+        let two = read(&Input::Parallel(a, b), &Reader::default()).unwrap();
+        assert_eq!(two.target().tokens(), expected.target().tokens());
+    }
+
+    #[test]
+    fn bad_lines_are_named() {
+        for (text, expected) in [
+            ("a ||| b\nc d\n", ":2: no ||| between two sides"),
+            ("a\tb\nc d\n", ":2: no tab between two sides"),
+            ("a ||| b ||| c\n", ":1: more than one |||"),
+            ("a\tb\tc\n", ":1: more than one tab"),
+            ("a ||| b\n\nc ||| d\n", ":2: the first side is empty"),
+            ("a ||| \n", ":1: the second side is empty"),
+        ] {
+            let error = pairs(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn unequal_sides_are_counted() {
+        let (_a, a) = source("1\n2\n3\n4\n");
+        let (_b, b) = source("1\n2\n");
+        let error = read(&Input::Parallel(a, b), &Reader::default()).unwrap_err().to_string();
+        assert!(error.contains("has 4 lines, and") && error.contains("has 2;"), "{error}");
+        let (_a, a) = source("1\n");
+        let (_b, b) = source("1\n\n2\n");
+        let error = read(&Input::Parallel(a, b), &Reader::default()).unwrap_err().to_string();
+        assert!(error.contains("has 1 lines, and") && error.contains("has 3;"), "{error}");
+    }
+
+    #[test]
+    fn empty_sides_can_be_kept() {
+        let (_file, source) = source("a ||| b\n||| c\n\nd ||| \n");
+        let reader = Reader::new(Preparing::default(), true).unwrap();
+        let bitext = read(&Input::Pairs(source), &reader).unwrap();
+        assert_eq!(bitext.len(), 4);
+        assert_eq!(bitext.target().sentence(2), [0_u32; 0]);
+    }
+
+    #[test]
+    fn letters_are_made_small_and_words_cut_on_request() {
+        let (_file, text) = source("The House. ||| La Maison.\n");
+        let small = Preparing { lowercase: true, languages: None };
+        let bitext = read(&Input::Pairs(text), &Reader::new(small, false).unwrap()).unwrap();
+        assert_eq!(bitext.source().words().iter().collect::<Vec<_>>(), ["the", "house."]);
+        let languages = Some(["en", "fr"].map(String::from));
+        let cut = Preparing { lowercase: false, languages };
+        let (_file, text) = source("The House. ||| La Maison.\n");
+        let bitext = read(&Input::Pairs(text), &Reader::new(cut, false).unwrap()).unwrap();
+        assert_eq!(bitext.target().words().iter().collect::<Vec<_>>(), ["La", "Maison", "."]);
+    }
+}

@@ -1,0 +1,319 @@
+//! What one direction has learned, and the two things done with it: explaining a text and
+//! learning from that.
+
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use crate::diagonal::Diagonal;
+use crate::special::exp_digamma;
+use crate::table::{Column, Shard, Table};
+use crate::view::{Fetched, Occurrence, View};
+use crate::words::EMPTY;
+
+/// The probability of a translation that was never seen.
+const UNSEEN: f64 = 1e-9;
+
+/// Marks a word that is linked to nothing.
+const NOTHING: u16 = u16::MAX;
+
+/// Whole numbers in which shares are added up, so that the order of adding does not matter.
+const ONE: f64 = (1_u64 << 32) as f64;
+
+/// How counts become probabilities.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Estimate {
+    /// Nothing is counted yet: all alike.
+    First(f64),
+    /// Shares of the given word's total; this is one over it.
+    Share(Vec<f64>),
+    /// The mean under a Dirichlet prior: exp(ψ(count + α)) times this, by given word.
+    Bayes(f64, Vec<f64>),
+}
+
+/// One direction's translation table, with all that makes probabilities of it.
+#[derive(Debug)]
+pub struct Lexicon {
+    pub(crate) table: Table,
+    pub(crate) estimate: Estimate,
+    pub(crate) null: f64,
+    pub(crate) tension: f64,
+}
+
+/// Sums over a text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    /// The logarithm of the text's probability.
+    pub(crate) log: f64,
+    /// Words linked to nothing.
+    pub(crate) null: f64,
+    /// Features -|i/n - j/m| of links.
+    pub(crate) feature: f64,
+}
+
+/// What one pass learned besides counts.
+pub(crate) struct Learned {
+    pub(crate) sums: Sums,
+    /// How many words are linked to something, by shape and place.
+    pub(crate) linked: Vec<f64>,
+}
+
+/// For each explained word of a text, the place of the given word it is linked to.
+pub(crate) struct Best {
+    places: Vec<AtomicU16>,
+}
+
+impl Best {
+    /// The place linked to the word at `at` among all words of its side.
+    pub(crate) fn place(&self, at: usize) -> Option<u16> {
+        Some(self.places[at].load(Ordering::Relaxed)).filter(|&place| place != NOTHING)
+    }
+}
+
+/// A given word while its explained word is at hand.
+#[derive(Clone, Copy)]
+struct Cell {
+    probability: f64,
+    count: f64,
+}
+
+/// A thread's own tables.
+struct Bench {
+    /// For all given words.
+    cells: Vec<Cell>,
+    /// One occurrence's probabilities.
+    row: Vec<f64>,
+    /// How many words are linked to something, by shape and place, in parts of [`ONE`].
+    linked: Vec<u64>,
+    fetched: Fetched,
+}
+
+impl Bench {
+    fn new(view: &View) -> Self {
+        let longest = view.shapes().iter().map(|shape| shape.n).max().unwrap_or(0);
+        let cell = Cell { probability: UNSEEN, count: 0.0 };
+        Self {
+            cells: vec![cell; view.given_ids()],
+            row: vec![0.0; longest],
+            linked: vec![0; view.places()],
+            fetched: Fetched::default(),
+        }
+    }
+
+    /// Hands on what was counted. Whole numbers come to the same sum in any order.
+    fn hand_on(&mut self, linked: &[AtomicU64]) {
+        for (mine, sum) in self.linked.iter_mut().zip(linked) {
+            if *mine > 0 {
+                sum.fetch_add(std::mem::take(mine), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Lexicon {
+    /// The probability of a translation whose expected count this is. Never quite nothing, so that
+    /// every text can be explained somehow.
+    fn probability(&self, given: u32, count: f32) -> f64 {
+        let probability = match &self.estimate {
+            Estimate::First(probability) => *probability,
+            Estimate::Share(inverse) => f64::from(count) * inverse[given as usize],
+            Estimate::Bayes(alpha, inverse) => {
+                exp_digamma(f64::from(count) + alpha) * inverse[given as usize]
+            }
+        };
+        probability.max(f64::MIN_POSITIVE)
+    }
+
+    pub(crate) fn diagonal(&self, view: &View) -> Diagonal {
+        Diagonal::new(self.tension, view.shapes().iter().map(|shape| shape.n))
+    }
+
+    /// Explains the text, and puts the expected counts of that in the place of those before.
+    /// `origin` is the place from which the observed feature counts a word's own (0, or 1 in the
+    /// original's reading).
+    pub(crate) fn learn(&mut self, view: &View, origin: f64) -> Learned {
+        let diagonal = self.diagonal(view);
+        let linked: Vec<AtomicU64> = (0..view.places()).map(|_| AtomicU64::new(0)).collect();
+        let mut table = std::mem::take(&mut self.table);
+        let learn = |bench: &mut Bench, shard: &mut Shard| {
+            let mut sums = Sums::default();
+            shard.for_each_column(|column| {
+                self.learn_word(view, &diagonal, origin, column, bench, &mut sums);
+            });
+            bench.hand_on(&linked);
+            sums
+        };
+        let shards = table.shards_mut().par_iter_mut();
+        let sums: Vec<Sums> = shards.map_init(|| Bench::new(view), learn).collect();
+        self.table = table;
+        let linked = linked.into_iter().map(|sum| sum.into_inner() as f64 / ONE).collect();
+        Learned { sums: add_up(&sums), linked }
+    }
+
+    fn learn_word(
+        &self,
+        view: &View,
+        diagonal: &Diagonal,
+        origin: f64,
+        column: Column,
+        bench: &mut Bench,
+        sums: &mut Sums,
+    ) {
+        let Bench { cells, row, linked, fetched } = bench;
+        for (&given, &count) in column.given.iter().zip(&*column.counts) {
+            let probability = self.probability(given, count);
+            cells[given as usize] = Cell { probability, count: 0.0 };
+        }
+        view.for_each_occurrence(column.word, fetched, |occurrence| {
+            let Occurrence { given, shape, j, .. } = occurrence;
+            let row = &mut row[..given.len()];
+            let (empty, sum) = self.explain(diagonal, &occurrence, cells, row);
+            let inverse = 1.0 / sum;
+            // The word's own place, in places of the other sentence.
+            let middle = (j as f64 - origin) * shape.n as f64 / shape.m as f64 - 1.0;
+            let mut distance = 0.0;
+            for (i, (&word, &weight)) in given.iter().zip(&*row).enumerate() {
+                let share = weight * inverse;
+                cells[word as usize].count += share;
+                distance += share * (i as f64 - middle).abs();
+            }
+            let empty = empty * inverse;
+            cells[EMPTY as usize].count += empty;
+            sums.log += sum.ln();
+            sums.null += empty;
+            sums.feature -= distance / shape.n as f64;
+            linked[shape.base + j - 1] += ((1.0 - empty) * ONE) as u64;
+        });
+        for (&given, count) in column.given.iter().zip(column.counts) {
+            *count = cells[given as usize].count as f32;
+        }
+    }
+
+    /// Fills in the joint probabilities of an occurrence with each given word; what comes back is
+    /// that with the empty word, and the sum of all.
+    fn explain(
+        &self,
+        diagonal: &Diagonal,
+        occurrence: &Occurrence,
+        cells: &[Cell],
+        row: &mut [f64],
+    ) -> (f64, f64) {
+        let Occurrence { given, shape, j, .. } = *occurrence;
+        let weights = diagonal.row(j, shape.m, shape.n).scaled_to(1.0 - self.null);
+        let empty = cells[EMPTY as usize].probability * self.null;
+        let mut sum = empty;
+        let (lower, upper) = row.split_at_mut(weights.floor);
+        let (given_lower, given_upper) = given.split_at(weights.floor);
+        for ((joint, &word), power) in lower.iter_mut().zip(given_lower).rev().zip(weights.power) {
+            *joint = cells[word as usize].probability * (weights.below * power);
+            sum += *joint;
+        }
+        for ((joint, &word), power) in upper.iter_mut().zip(given_upper).zip(weights.power) {
+            *joint = cells[word as usize].probability * (weights.above * power);
+            sum += *joint;
+        }
+        (empty, sum)
+    }
+
+    /// Makes probabilities of the counts: shares, or the mean under a Dirichlet prior.
+    pub(crate) fn estimate(&mut self, given_ids: usize, prior: Option<f64>) {
+        let inverse = |total: f64| if total > 0.0 { 1.0 / total } else { 0.0 };
+        self.estimate = match prior {
+            None => {
+                let totals = self.table.totals(given_ids, f64::from);
+                Estimate::Share(totals.into_iter().map(inverse).collect())
+            }
+            Some(alpha) => {
+                let totals = self.table.totals(given_ids, |count| f64::from(count) + alpha);
+                let scale =
+                    |total: f64| inverse(if total > 0.0 { exp_digamma(total) } else { 0.0 });
+                Estimate::Bayes(alpha, totals.into_iter().map(scale).collect())
+            }
+        };
+    }
+
+    /// Links every explained word to the given word, or to nothing, that most likely stands behind
+    /// it. Of equals the empty word comes first, then the first place.
+    pub(crate) fn best(&self, view: &View) -> (Best, Sums) {
+        let diagonal = self.diagonal(view);
+        let places = (0..view.explained_tokens()).map(|_| AtomicU16::new(NOTHING)).collect();
+        let best = Best { places };
+        let shards = self.table.shards().par_iter();
+        let link = |bench: &mut Bench, shard: &Shard| {
+            let mut sums = Sums::default();
+            for column in shard.columns() {
+                self.link_word(view, &diagonal, column, bench, &mut sums, &best);
+            }
+            sums
+        };
+        let sums: Vec<Sums> = shards.map_init(|| Bench::new(view), link).collect();
+        (best, add_up(&sums))
+    }
+
+    fn link_word(
+        &self,
+        view: &View,
+        diagonal: &Diagonal,
+        (word, given, counts): (usize, &[u32], &[f32]),
+        bench: &mut Bench,
+        sums: &mut Sums,
+        best: &Best,
+    ) {
+        let Bench { cells, row, fetched, .. } = bench;
+        for (&given, &count) in given.iter().zip(counts) {
+            cells[given as usize].probability = self.probability(given, count);
+        }
+        view.for_each_occurrence(word, fetched, |occurrence| {
+            let row = &mut row[..occurrence.given.len()];
+            let (empty, sum) = self.explain(diagonal, &occurrence, cells, row);
+            let mut most = (empty, NOTHING);
+            for (place, &joint) in (0..).zip(&*row) {
+                if joint > most.0 {
+                    most = (joint, place);
+                }
+            }
+            best.places[occurrence.at].store(most.1, Ordering::Relaxed);
+            sums.log += sum.ln();
+            sums.null += empty / sum;
+        });
+        for &given in given {
+            cells[given as usize].probability = UNSEEN;
+        }
+    }
+
+    /// The probability of each given place (from 0) behind each explained word, m x (n + 1), the
+    /// last column for nothing; and the logarithm of the sentence's probability.
+    pub fn posteriors(&self, given: &[u32], explained: &[u32]) -> (Vec<f64>, f64) {
+        let (m, n) = (explained.len(), given.len());
+        if n == 0 || m == 0 {
+            return (vec![1.0; m], 0.0);
+        }
+        let diagonal = Diagonal::new(self.tension, [n].into_iter());
+        let mut all = Vec::with_capacity(m * (n + 1));
+        let mut log = 0.0;
+        for (j, &word) in (1..).zip(explained) {
+            let (beside, counts) = self.table.column(word as usize);
+            let probability = |word: u32| match beside.binary_search(&word) {
+                Ok(at) => self.probability(word, counts[at]),
+                Err(_) => UNSEEN,
+            };
+            let weights = diagonal.row(j, m, n).scaled_to(1.0 - self.null);
+            let from = all.len();
+            all.extend((1..).zip(given).map(|(i, &word)| probability(word) * weights.weight(i)));
+            all.push(probability(EMPTY) * self.null);
+            let row = &mut all[from..];
+            let sum: f64 = row.iter().sum();
+            row.iter_mut().for_each(|joint| *joint /= sum);
+            log += sum.ln();
+        }
+        (all, log)
+    }
+}
+
+fn add_up(parts: &[Sums]) -> Sums {
+    parts.iter().fold(Sums::default(), |whole, part| Sums {
+        log: whole.log + part.log,
+        null: whole.null + part.null,
+        feature: whole.feature + part.feature,
+    })
+}

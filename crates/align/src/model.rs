@@ -1,0 +1,134 @@
+//! Both directions together: what is saved, and what links new text exactly as it was learned.
+
+use crate::bitext::Bitext;
+use crate::error::Result;
+use crate::input::Preparing;
+use crate::learn::{Config, OneWay, Pass, link, train_direction};
+use crate::lexicon::Lexicon;
+use crate::links::Links;
+use crate::symmetrise::{Symmetry, symmetrise};
+use crate::view::Direction;
+use crate::words::Words;
+
+/// Two vocabularies and what was learned in each direction between them.
+#[derive(Debug)]
+pub struct Model {
+    /// The words of the first language.
+    pub source: Words,
+    /// The words of the second language.
+    pub target: Words,
+    /// Target words explained by source words.
+    pub forward: Lexicon,
+    /// Source words explained by target words.
+    pub reverse: Lexicon,
+    /// What was done to the text before its words were numbered.
+    pub preparing: Preparing,
+}
+
+/// Learns both directions; `watch` hears of every pass.
+pub fn train(
+    bitext: &Bitext,
+    config: &Config,
+    watch: &mut dyn FnMut(Direction, &Pass),
+) -> Result<Model> {
+    let mut learn = |direction| {
+        train_direction(bitext, direction, config, &mut |pass| watch(direction, pass))
+            .map(|(lexicon, _)| lexicon)
+    };
+    let forward = learn(Direction::Forward)?;
+    let reverse = learn(Direction::Reverse)?;
+    Ok(Model::new(bitext, forward, reverse))
+}
+
+/// How a model sees one sentence pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    /// The links of the forward direction.
+    pub forward: Links,
+    /// The links of the reverse direction.
+    pub reverse: Links,
+    /// The logarithms of the probability of the target given the source, and the other way round.
+    pub log_probabilities: [f64; 2],
+    /// target x (source + 1): the probability that each source word, or none, stands behind each
+    /// target word.
+    forward_posteriors: Vec<f64>,
+    /// source x (target + 1), likewise.
+    reverse_posteriors: Vec<f64>,
+    lengths: [usize; 2],
+}
+
+impl Explained {
+    /// The probabilities of a link in the forward and in the reverse direction.
+    pub fn posteriors(&self, (source, target): (u16, u16)) -> [f64; 2] {
+        let (i, j) = (usize::from(source), usize::from(target));
+        let [n, m] = self.lengths;
+        [self.forward_posteriors[j * (n + 1) + i], self.reverse_posteriors[i * (m + 1) + j]]
+    }
+
+    /// Both directions put together.
+    pub fn links(&self, symmetry: Symmetry) -> Links {
+        symmetrise(&self.forward, &self.reverse, symmetry)
+    }
+}
+
+impl Model {
+    /// Puts two directions together that were learned from this text.
+    pub fn new(bitext: &Bitext, forward: Lexicon, reverse: Lexicon) -> Self {
+        Self {
+            source: bitext.source().words().clone(),
+            target: bitext.target().words().clone(),
+            forward,
+            reverse,
+            preparing: bitext.preparing().clone(),
+        }
+    }
+
+    /// Links a text whose words were numbered by this model's vocabularies, in one direction.
+    pub fn link(&self, bitext: &Bitext, direction: Direction) -> OneWay {
+        let lexicon = match direction {
+            Direction::Forward => &self.forward,
+            Direction::Reverse => &self.reverse,
+        };
+        link(lexicon, bitext, direction)
+    }
+
+    /// Everything about one sentence pair, its words given as ids.
+    pub fn explain(&self, source: &[u32], target: &[u32]) -> Explained {
+        let (forward_posteriors, forward_log) = self.forward.posteriors(source, target);
+        let (reverse_posteriors, reverse_log) = self.reverse.posteriors(target, source);
+        let forward = most_likely(&forward_posteriors, source.len());
+        let reverse = most_likely(&reverse_posteriors, target.len());
+        let turned = reverse.into_iter().map(|(given, explained)| (explained, given)).collect();
+        Explained {
+            forward: Links::new(forward),
+            reverse: Links::new(turned),
+            log_probabilities: [forward_log, reverse_log],
+            forward_posteriors,
+            reverse_posteriors,
+            lengths: [source.len(), target.len()],
+        }
+    }
+
+    /// Everything about one sentence pair, its words told apart by white space.
+    pub fn explain_text(&self, source: &str, target: &str) -> Explained {
+        let ids = |words: &Words, text: &str| -> Vec<u32> {
+            text.split_ascii_whitespace().map(|word| words.id(word)).collect()
+        };
+        self.explain(&ids(&self.source, source), &ids(&self.target, target))
+    }
+}
+
+/// (given, explained) for each explained word whose most likely place is not nothing, which comes
+/// first among equals; then the first place does.
+fn most_likely(posteriors: &[f64], given: usize) -> Vec<(u16, u16)> {
+    let best = |row: &[f64]| {
+        let (places, nothing) = row.split_at(given);
+        let first = (nothing[0], None);
+        let most = (0_u16..).zip(places).fold(first, |most, (place, &probability)| {
+            if probability > most.0 { (probability, Some(place)) } else { most }
+        });
+        most.1
+    };
+    let rows = posteriors.chunks_exact(given + 1);
+    (0..).zip(rows).filter_map(|(explained, row)| Some((best(row)?, explained))).collect()
+}

@@ -1,0 +1,32 @@
+//! `isogloss align`: orthogonal maps between spaces of vectors.
+
+mod aligned;
+mod contexts;
+mod words;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+
+/// Learn orthogonal maps between spaces of vectors, and see what they recover.
+#[derive(Subcommand)]
+pub(crate) enum Align {
+    /// Map the words of one language onto those of another, and look translations up.
+    #[command(after_help = words::EXAMPLES)]
+    Words(words::Words),
+
+    /// Learn a map for each layer from linked words of translated sentences.
+    #[command(after_help = contexts::EXAMPLES)]
+    Contexts(contexts::Contexts),
+}
+
+impl Align {
+    /// Runs the command to its end.
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        match self {
+            Align::Words(words) => words.run(),
+            Align::Contexts(contexts) => contexts.run(),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What commands that look into trained encoders have in common: which model, where it runs, which
+//! layers.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use geometry::Step;
+use tensor::Device;
+use train::Pretrained;
+
+use crate::failure::Failure;
+
+/// Where things run.
+#[derive(Args)]
+pub(crate) struct Place {
+    /// Where to run.
+    #[arg(long, default_value = "cpu")]
+    device: String,
+
+    /// Threads; 0 takes every core.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+}
+
+impl Place {
+    /// The device.
+    pub(crate) fn device(&self) -> Result<Device, Failure> {
+        let device = Device::named(&self.device, self.threads);
+        device.map_err(|error| Failure::Usage(error.to_string()))
+    }
+
+    /// Opens a model there.
+    pub(crate) fn open(&self, folder: &Path) -> Result<Pretrained, Failure> {
+        Ok(Pretrained::open(folder, &self.device()?)?)
+    }
+}
+
+/// The flag for work that no device is chosen for.
+#[derive(Args)]
+pub(crate) struct Threads {
+    /// Threads; 0 takes every core.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+}
+
+impl Threads {
+    /// Runs work on that many threads.
+    pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Failure> {
+        let device =
+            Device::cpu(self.threads).map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(device.run(work))
+    }
+}
+
+/// Which layers: `all`, or numbers and ranges; 0 is the embeddings.
+#[derive(Clone, Debug)]
+pub(crate) enum Layers {
+    All,
+    Some(Vec<std::ops::RangeInclusive<usize>>),
+}
+
+impl FromStr for Layers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Layers::All);
+        }
+        let range = |item: &str| {
+            let (first, last) = item.split_once('-').unwrap_or((item, item));
+            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            (first <= last).then_some(first..=last)
+        };
+        let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
+        ranges
+            .map(Layers::Some)
+            .ok_or_else(|| "write all, or layers such as 0,4-8; 0 is the embeddings".into())
+    }
+}
+
+impl Layers {
+    /// The layers that are meant, of a model with so many above the embeddings.
+    pub(crate) fn of(&self, above: usize) -> Result<Vec<usize>, Failure> {
+        let Layers::Some(ranges) = self else { return Ok((0..=above).collect()) };
+        if let Some(range) = ranges.iter().find(|range| *range.end() > above) {
+            let message = format!("--layers {}: the model has layers 0 to {above}", range.end());
+            return Err(Failure::Usage(message));
+        }
+        let mut layers: Vec<usize> = ranges.iter().cloned().flatten().collect();
+        layers.sort_unstable();
+        layers.dedup();
+        Ok(layers)
+    }
+}
+
+/// How vectors are normalised before a map is learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Normalize {
+    /// Unit length and centring by turns, five times, then unit length.
+    Iterative,
+    /// The mean is taken away.
+    Center,
+    /// Unit length.
+    Unit,
+    /// As the vectors are.
+    None,
+}
+
+/// The steps that are meant.
+pub(crate) fn steps(chosen: &[Normalize]) -> Vec<Step> {
+    let step = |normalize: &Normalize| match normalize {
+        Normalize::Iterative => Some(Step::Iterative),
+        Normalize::Center => Some(Step::Center),
+        Normalize::Unit => Some(Step::Unit),
+        Normalize::None => None,
+    };
+    chosen.iter().filter_map(step).collect()
+}
+
+/// The two sides of something parallel, as LANG=FILE.
+pub(crate) fn two_sides<'a>(
+    flag: &str,
+    texts: &'a [(String, String)],
+) -> Result<[(&'a str, PathBuf); 2], Failure> {
+    let [a, b] = texts else {
+        let message = format!(
+            "{flag} is given {} times; give both sides, as {flag} fr=FILE {flag} en=FILE",
+            texts.len()
+        );
+        return Err(Failure::Usage(message));
+    };
+    Ok([a, b].map(|(language, file)| (language.as_str(), PathBuf::from(file))))
+}
+
+/// One model for both sides, or one for each.
+pub(crate) fn two_models<'a>(models: &'a [PathBuf]) -> Result<[&'a Path; 2], Failure> {
+    match models {
+        [one] => Ok([one, one]),
+        [a, b] => Ok([a, b]),
+        _ => Err(Failure::Usage("give one --model for both sides, or one for each".into())),
+    }
+}
+
+/// Puts every map of a list into a new folder, `layer-N.npy`.
+pub(crate) fn save_maps(folder: &Path, maps: &[(usize, geometry::Map)]) -> Result<(), Failure> {
+    let draft = files::NewFolder::new(folder)?;
+    for (layer, map) in maps {
+        map.save(&draft.path().join(format!("layer-{layer}.npy")))?;
+    }
+    Ok(draft.finish()?)
+}

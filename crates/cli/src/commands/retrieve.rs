@@ -1,0 +1,240 @@
+//! `isogloss retrieve`: translations found among sentences, layer by layer.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use geometry::arrays::Stack;
+use geometry::search::Measure;
+use geometry::sentences::{Found, Layer, Search, retrieve};
+use geometry::states::pooled;
+use geometry::{Map, describe};
+use serde::Serialize;
+
+use super::models::{Layers, Normalize, Place, save_maps, steps, two_models, two_sides};
+use super::texts::parse_text;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::progress::Waiting;
+
+const EXAMPLES: &str = "Examples:
+  A bilingual encoder on LASER's Tatoeba files; the map is learned from other pairs:
+    isogloss retrieve --model run --text fr=tatoeba.fra-eng.fra --text en=tatoeba.fra-eng.eng \\
+      --train fr=xnli.fr.txt --train en=xnli.en.txt
+  Two monolingual encoders:
+    isogloss retrieve --model fr-run --model en-run --text fr=test.fr --text en=test.en \\
+      --train fr=train.fr --train en=train.en
+  Arrays, such as `isogloss encode` writes:
+    isogloss retrieve --source fr.npy --target en.npy --retrieval margin";
+
+/// Flags of `retrieve`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Retrieve {
+    /// The folder of a trained run: one for both sides, or one for each.
+    #[arg(long = "model", value_name = "DIR", required_unless_present = "source",
+        conflicts_with_all = ["source", "target", "train_source", "train_target"])]
+    models: Vec<PathBuf>,
+
+    /// The two sides to look in, one sentence a line, translations of one another.
+    #[arg(long = "text", value_name = "LANG=FILE", value_parser = parse_text, requires = "models")]
+    texts: Vec<(String, String)>,
+
+    /// Two sides of other translations, to learn a map from.
+    #[arg(long = "train", value_name = "LANG=FILE", value_parser = parse_text, requires = "models")]
+    train: Vec<(String, String)>,
+
+    /// Vectors of one side, rows x dimension or layers x rows x dimension: .npy, .npz, safetensors.
+    #[arg(long, value_name = "FILE", requires = "target")]
+    source: Option<PathBuf>,
+
+    /// Vectors of the other side.
+    #[arg(long, value_name = "FILE", requires = "source")]
+    target: Option<PathBuf>,
+
+    /// Vectors of one side of other translations, to learn a map from.
+    #[arg(long, value_name = "FILE", requires = "train_target")]
+    train_source: Option<PathBuf>,
+
+    /// Vectors of their other side.
+    #[arg(long, value_name = "FILE", requires = "train_source")]
+    train_target: Option<PathBuf>,
+
+    /// How translations are looked for.
+    #[arg(long, value_enum, default_value_t = Retrieval::Nn)]
+    retrieval: Retrieval,
+
+    /// Neighbours that CSLS and margins take the mean of [default: 10 for csls, 4 for margins].
+    #[arg(long, value_name = "K",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    neighbours: Option<usize>,
+
+    /// What is done to both sides before the map; several steps with commas between.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "iterative")]
+    normalize: Vec<Normalize>,
+
+    /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
+    #[arg(long, default_value = "all", requires = "models")]
+    layers: Layers,
+
+    /// Keep the map of each layer in a new folder.
+    #[arg(long, value_name = "DIR")]
+    save_maps: Option<PathBuf>,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// How translations are looked for.
+#[derive(Clone, Copy, ValueEnum)]
+enum Retrieval {
+    /// Cosine.
+    Nn,
+    /// Cosine, less what either is close to anyway.
+    Csls,
+    /// Cosine, divided by what both are close to anyway.
+    Margin,
+    /// Cosine, less the mean of what both are close to anyway.
+    MarginDistance,
+}
+
+/// What `retrieve` says when done.
+#[derive(Serialize)]
+struct Retrieved {
+    sentences: usize,
+    chance: f64,
+    train_pairs: Option<usize>,
+    layers: Vec<Layer>,
+    signature: String,
+}
+
+impl Retrieve {
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        if let Some(folder) = &self.save_maps {
+            files::check_new_folder(folder)?;
+            if self.train.is_empty() && self.train_source.is_none() {
+                let message =
+                    "--save-maps: no map is learned without other translations; give --train";
+                return Err(Failure::Usage(message.into()));
+            }
+        }
+        let (test, train) = if self.models.is_empty() { self.arrays()? } else { self.encoded()? };
+        let search = Search { measure: self.measure(), steps: steps(&self.normalize) };
+        let train = train.as_ref().map(|[a, b]| (a, b));
+        let mut maps: Vec<(usize, Map)> = Vec::new();
+        let layers = self.place.device()?.run(|| {
+            retrieve(&test[0], &test[1], train, &search, |layer, map| {
+                maps.push((layer, map));
+                Ok(())
+            })
+        })?;
+        if let Some(folder) = &self.save_maps {
+            save_maps(folder, &maps)?;
+        }
+        let retrieved = Retrieved {
+            sentences: test[0].rows(),
+            chance: 1.0 / test[0].rows() as f64,
+            train_pairs: train.map(|(a, _)| a.rows()),
+            layers,
+            signature: self.signature(),
+        };
+        Ok(Outcome::new(retrieved.in_words(), &retrieved))
+    }
+
+    fn measure(&self) -> Measure {
+        let k = |otherwise: usize| self.neighbours.unwrap_or(otherwise);
+        match self.retrieval {
+            Retrieval::Nn => Measure::Cosine,
+            Retrieval::Csls => Measure::Csls { k: k(10) },
+            Retrieval::Margin => Measure::Ratio { k: k(4) },
+            Retrieval::MarginDistance => Measure::Distance { k: k(4) },
+        }
+    }
+
+    fn signature(&self) -> String {
+        format!(
+            "retrieval:{}|shift:own-mean|map:procrustes,norm:{},each-set-by-itself|ties:lower-row|v{}",
+            self.measure().describe(),
+            describe(&steps(&self.normalize)),
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+
+    fn arrays(&self) -> Result<([Stack; 2], Option<[Stack; 2]>), Failure> {
+        let open =
+            |a: &Option<PathBuf>, b: &Option<PathBuf>| -> Result<Option<[Stack; 2]>, Failure> {
+                let Some((a, b)) = a.as_ref().zip(b.as_ref()) else { return Ok(None) };
+                Ok(Some([Stack::open(a)?, Stack::open(b)?]))
+            };
+        let test = open(&self.source, &self.target)?;
+        let test =
+            test.ok_or_else(|| Failure::Usage("give --source and --target, or --model".into()))?;
+        Ok((test, open(&self.train_source, &self.train_target)?))
+    }
+
+    fn encoded(&self) -> Result<([Stack; 2], Option<[Stack; 2]>), Failure> {
+        let models = two_models(&self.models)?;
+        let test = two_sides("--text", &self.texts)?;
+        let train = match self.train.is_empty() {
+            true => None,
+            false => Some(two_sides("--train", &self.train)?),
+        };
+        let encode = |side: usize| -> Result<(Stack, Option<Stack>), Failure> {
+            let mut model = self.place.open(models[side])?;
+            let layers = self.layers.of(model.model.config().layers)?;
+            let mut encode = |language: &str, file: &Path| -> Result<Stack, Failure> {
+                let _waiting = Waiting::new(&format!("encoding {}", file.display()));
+                let matrices = pooled(&mut model, language, file, &layers, |_| {})?;
+                Ok(Stack::of(&file.display().to_string(), matrices))
+            };
+            let (language, file) = &test[side];
+            let looked_in = encode(language, file)?;
+            let learned_from = match &train {
+                None => None,
+                Some(sides) => {
+                    let file =
+                        sides.iter().find(|(other, _)| other == language).ok_or_else(|| {
+                            let message = format!(
+                                "--train has no side in `{language}`; give both languages of --text"
+                            );
+                            Failure::Usage(message)
+                        })?;
+                    Some(encode(language, &file.1)?)
+                }
+            };
+            Ok((looked_in, learned_from))
+        };
+        let ((a, train_a), (b, train_b)) = (encode(0)?, encode(1)?);
+        Ok(([a, b], train_a.zip(train_b).map(|(a, b)| [a, b])))
+    }
+}
+
+impl Retrieved {
+    fn in_words(&self) -> String {
+        let mut text = format!(
+            "translations found among {} sentences (chance {:.4})",
+            self.sentences, self.chance
+        );
+        if let Some(pairs) = self.train_pairs {
+            let _ = write!(text, ", maps learned from {pairs} other pairs");
+        }
+        text += "\n\n            raw            shifted";
+        text += if self.train_pairs.is_some() { "          aligned\n" } else { "\n" };
+        text += "layer     →      ←        →      ←";
+        text += if self.train_pairs.is_some() { "        →      ←\n" } else { "\n" };
+        let cell = |found: Found| format!("{:.3}  {:.3}", found.forward, found.backward);
+        for layer in &self.layers {
+            let aligned =
+                layer.aligned.map_or(String::new(), |found| format!("    {}", cell(found)));
+            let _ = writeln!(
+                text,
+                "{:>5}   {}    {}{aligned}",
+                layer.layer,
+                cell(layer.raw),
+                cell(layer.shifted)
+            );
+        }
+        let _ = write!(text, "\n{}", self.signature);
+        text
+    }
+}

@@ -1,0 +1,250 @@
+//! What both kinds of training have in common: the text, the words, the file to make, and going on
+//! after a kill.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use text::{Corpus, Preparation, Preparer, Source, Tokenised, Vocabulary, Words};
+use vectors::files::{self, Format};
+use vectors::{Keep, Sentences, Tokens};
+
+use crate::commands::texts::{TextFlags, describe_skipped, watch};
+use crate::failure::Failure;
+
+/// Flags of `vectors word2vec` and `vectors glove` alike.
+#[derive(Args)]
+pub(super) struct Input {
+    /// What a word is: `whitespace`, what stands between spaces; `words`, as suits the language; or
+    /// the folder of a vocabulary, whose pieces are the words then.
+    #[arg(long, value_name = "whitespace|words|DIR", default_value = "words")]
+    tokenizer: String,
+
+    /// Learn from the sentences and pieces of a pretrained encoder's run, in the place of --text.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["texts", "tokenizer"])]
+    run: Option<PathBuf>,
+
+    /// Make all letters small.
+    #[arg(long)]
+    lowercase: bool,
+
+    /// Leave out words that occur fewer times, over all languages.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    min_count: u64,
+
+    /// The file to make; its name decides its format: `.bin` is Word2Vec's binary, `.npy` an array
+    /// beside a `.vocab`, `.glove` GloVe's text, anything else Word2Vec's text.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Write this format, whatever the file is called.
+    #[arg(long, value_enum)]
+    format: Option<FormatFlag>,
+
+    /// Go on with a run that was stopped or killed.
+    #[arg(long)]
+    resume: bool,
+
+    #[command(flatten)]
+    text: TextFlags,
+}
+
+/// How vectors lie in a file.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum FormatFlag {
+    /// Word2Vec's and fastText's text, with a header.
+    Text,
+    /// Word2Vec's binary.
+    Binary,
+    /// GloVe's text, without a header.
+    Glove,
+    /// An array of NumPy, and the words beside it.
+    Npy,
+}
+
+impl FormatFlag {
+    pub(super) fn format(self) -> Format {
+        match self {
+            FormatFlag::Text => Format::Text,
+            FormatFlag::Binary => Format::Binary,
+            FormatFlag::Glove => Format::Glove,
+            FormatFlag::Npy => Format::Npy,
+        }
+    }
+}
+
+/// What a finished training says of itself.
+#[derive(Serialize)]
+pub(super) struct Learned {
+    pub(super) file: PathBuf,
+    pub(super) words: usize,
+    pub(super) dim: usize,
+    pub(super) tokens: u64,
+    pub(super) losses: Vec<f64>,
+    pub(super) seconds: f64,
+}
+
+impl Input {
+    /// Decides chance in text and training alike.
+    pub(super) fn seed(&self) -> u64 {
+        self.text.seed()
+    }
+
+    /// Refuses what can be refused before the text is read.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        if self.text.texts.is_empty() && self.run.is_none() {
+            let message = "no text; give some for each language, as --text LANG=FILE";
+            return Err(Failure::Usage(message.into()));
+        }
+        let own = matches!(self.tokenizer.as_str(), "whitespace" | "words") && self.run.is_none();
+        if self.lowercase && !own {
+            let message = "a vocabulary decides for itself whether letters are made small; leave \
+                           --lowercase out";
+            return Err(Failure::Usage(message.into()));
+        }
+        self.text.languages().try_for_each(text::check_language)?;
+        ::files::check_new_file(&self.out)?;
+        let state = self.keep().path;
+        match (self.resume, state.exists()) {
+            (false, true) => Err(Failure::Usage(format!(
+                "{} is of an unfinished run; go on with it by --resume, or remove it",
+                state.display()
+            ))),
+            (true, false) => Err(Failure::Usage(format!(
+                "nothing to go on with: there is no {}; leave --resume out",
+                state.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the state between epochs lies: beside the file to make.
+    pub(super) fn keep(&self) -> Keep {
+        Keep { path: self.out.with_added_extension("state") }
+    }
+
+    /// Reads the text.
+    pub(super) fn sentences(&self) -> Result<Sentences, Failure> {
+        if let Some(run) = &self.run {
+            return of_run(run, self.min_count);
+        }
+        let vocabulary = match self.tokenizer.as_str() {
+            "whitespace" | "words" => None,
+            folder => Some(Vocabulary::load(Path::new(folder))?),
+        };
+        let corpora = self.corpora(vocabulary.as_ref())?;
+        let tokens = vocabulary.as_ref().map_or(Tokens::Words, Tokens::Pieces);
+        let mut bars = std::collections::HashMap::new();
+        let mut tell = |language: &str, at: text::Progress| {
+            let bar = || watch(format!("reading {language}"));
+            bars.entry(language.to_owned()).or_insert_with(bar)(at);
+        };
+        let (sentences, reports) = Sentences::read(&corpora, tokens, self.min_count, &mut tell)?;
+        drop(bars);
+        for (corpus, report) in corpora.iter().zip(reports) {
+            let (language, skipped) = (corpus.source.language(), describe_skipped(report.skipped));
+            eprintln!("{language}: {} sentences{skipped}", report.kept[0]);
+        }
+        Ok(sentences)
+    }
+
+    fn corpora(&self, vocabulary: Option<&Vocabulary>) -> Result<Vec<Corpus>, Failure> {
+        let sources = self.text.sources()?;
+        let prepared = |source: Source| {
+            let preparer = self.preparer(source.language(), vocabulary)?;
+            Ok(self.text.corpus(source, preparer))
+        };
+        sources.into_iter().map(prepared).collect()
+    }
+
+    fn preparer(
+        &self,
+        language: &str,
+        vocabulary: Option<&Vocabulary>,
+    ) -> Result<Preparer, Failure> {
+        if let Some(vocabulary) = vocabulary {
+            return self.text.adapt(vocabulary.preparer(vocabulary.language(language)?));
+        }
+        let words = match self.tokenizer.as_str() {
+            "whitespace" => Words::Spaces,
+            _ => Words::for_language(language),
+        };
+        let plain = Preparation::for_language(language);
+        let preparation = Preparation { words, lowercase: self.lowercase, ..plain };
+        self.text.adapt(&Preparer::new(language, preparation, None)?)
+    }
+
+    /// Writes what was learned, and takes the state away.
+    pub(super) fn write(&self, vectors: &vectors::Vectors) -> Result<(), Failure> {
+        files::write(&self.out, vectors, self.format.map(FormatFlag::format))?;
+        // Where there was but one epoch, there is none.
+        let _ = std::fs::remove_file(self.keep().path);
+        Ok(())
+    }
+
+    /// What to say when it is done.
+    pub(super) fn learned(
+        &self,
+        sentences: &Sentences,
+        vectors: &vectors::Vectors,
+        losses: Vec<f64>,
+        seconds: f64,
+    ) -> Learned {
+        Learned {
+            file: self.out.clone(),
+            words: vectors.len(),
+            dim: vectors.dim(),
+            tokens: sentences.total(),
+            losses,
+            seconds,
+        }
+    }
+
+    /// What to say when it was stopped.
+    pub(super) fn stopped(&self) -> Failure {
+        let state = self.keep().path;
+        let next = if state.exists() {
+            "go on by the same command with --resume"
+        } else {
+            "not one epoch was done, so there is nothing to go on with"
+        };
+        Failure::Failed(format!("stopped; {next}").into())
+    }
+}
+
+impl Learned {
+    pub(super) fn describe(&self) -> String {
+        let losses: Vec<_> = self.losses.iter().map(|loss| format!("{loss:.4}")).collect();
+        format!(
+            "{}: {} words, {} columns, from {} words of text in {:.1} s\n  loss by epoch: {}",
+            self.file.display(),
+            self.words,
+            self.dim,
+            self.tokens,
+            self.seconds,
+            losses.join(" ")
+        )
+    }
+}
+
+/// The training part of a run's corpora, in the run's own pieces.
+fn of_run(run: &Path, least: u64) -> Result<Sentences, Failure> {
+    let vocabulary = Vocabulary::load(&run.join("vocabulary"))?;
+    let shelf = run.join("corpora");
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(&shelf).map_err(|source| files_error(&shelf, source))? {
+        let entry = entry.map_err(|source| files_error(&shelf, source))?;
+        if entry.path().join("corpus.json").is_file() {
+            folders.push(entry.path());
+        }
+    }
+    // A folder lists its entries in no order.
+    folders.sort();
+    let open = |folder: &PathBuf| Tokenised::open(folder, &vocabulary);
+    let corpora = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    Ok(Sentences::of_tokenised(&corpora, &vocabulary, least)?)
+}
+
+fn files_error(path: &Path, source: std::io::Error) -> ::files::Error {
+    ::files::Error::Io { doing: "list", path: path.to_owned(), source }
+}

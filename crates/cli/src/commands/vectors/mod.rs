@@ -1,0 +1,40 @@
+//! `isogloss vectors`: learn static word vectors, and turn files of them from one format into
+//! another.
+
+mod convert;
+mod glove;
+mod input;
+mod shown;
+mod word2vec;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+
+/// Learn static word vectors, and convert files of them.
+#[derive(Subcommand)]
+pub(crate) enum Vectors {
+    /// Learn vectors by Word2Vec: skip-gram or CBOW with negative sampling.
+    #[command(after_help = word2vec::EXAMPLES)]
+    Word2vec(word2vec::Word2vec),
+
+    /// Learn vectors by GloVe: from how often words stand near each other.
+    #[command(after_help = glove::EXAMPLES)]
+    Glove(glove::Glove),
+
+    /// Read vectors of any format, check them, and write them in another.
+    #[command(after_help = convert::EXAMPLES)]
+    Convert(convert::Convert),
+}
+
+impl Vectors {
+    /// Runs the command to its end.
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        match self {
+            Vectors::Word2vec(command) => command.run(),
+            Vectors::Glove(command) => command.run(),
+            Vectors::Convert(command) => command.run(),
+        }
+    }
+}

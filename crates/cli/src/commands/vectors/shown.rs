@@ -1,0 +1,84 @@
+//! Training shown on standard error, and stopped by Ctrl-C.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use vectors::{Epoch, Observer, Progress};
+
+use crate::progress;
+
+/// Set when the user asks to stop.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Shows how training goes.
+pub(super) struct Shown {
+    /// What is counted: words or pairs.
+    unit: &'static str,
+    counting: Option<progress::Progress>,
+    counted: u64,
+    bar: Option<progress::Progress>,
+    /// Thousandths of the whole that are shown already.
+    steps: u64,
+    started: Instant,
+    done_before: u64,
+}
+
+impl Shown {
+    pub(super) fn new(unit: &'static str) -> Self {
+        // Where no handler can be set, an interrupt ends the process; the last state stays.
+        let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
+        Self {
+            unit,
+            counting: None,
+            counted: 0,
+            bar: None,
+            steps: 0,
+            started: Instant::now(),
+            done_before: 0,
+        }
+    }
+}
+
+const STEPS: u64 = 1000;
+
+impl Observer for Shown {
+    fn counting(&mut self, done: u64, total: u64) {
+        let bar = self.counting.get_or_insert_with(|| progress::Progress::new("counting", STEPS));
+        while self.counted < done * STEPS / total.max(1) {
+            self.counted += 1;
+            bar.step("");
+        }
+    }
+
+    fn progress(&mut self, at: &Progress) {
+        let whole = at.total * at.epochs as u64;
+        let done = at.total * at.epoch as u64 + at.done;
+        self.counting = None;
+        if self.bar.is_none() {
+            self.started = Instant::now();
+            self.done_before = done;
+            self.steps = done * STEPS / whole.max(1);
+        }
+        let left = STEPS - self.steps.min(STEPS);
+        let bar = self.bar.get_or_insert_with(|| progress::Progress::new("learning", left));
+        let rate = (done - self.done_before) as f64 / self.started.elapsed().as_secs_f64();
+        let note =
+            format!("epoch {}/{}, {:.2} M {}/s", at.epoch + 1, at.epochs, rate / 1e6, self.unit);
+        while self.steps < done * STEPS / whole.max(1) {
+            self.steps += 1;
+            bar.step(&note);
+        }
+    }
+
+    fn epoch(&mut self, epoch: &Epoch) {
+        let text = format!("epoch {}: loss {:.4}", epoch.number, epoch.loss);
+        match &self.bar {
+            Some(bar) => bar.line(&text),
+            None => eprintln!("{text}"),
+        }
+    }
+
+    fn stop(&self) -> bool {
+        STOP.load(Ordering::Relaxed)
+    }
+}

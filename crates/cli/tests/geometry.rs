@@ -1,0 +1,296 @@
+//! `encode`, `words`, `align`, `retrieve` and `cka` as people and scripts meet them: the real binary.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use vectors::npy::{self, Precision};
+
+fn isogloss(folder: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
+    command.current_dir(folder).args(arguments.split_whitespace()).stdin(Stdio::null());
+    command.output().expect("the binary runs")
+}
+
+fn json(folder: &Path, arguments: &str) -> Value {
+    let output = isogloss(folder, &format!("{arguments} --json"));
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// The code of a failure and what was said about it.
+fn refused(folder: &Path, arguments: &str) -> (i32, String) {
+    let output = isogloss(folder, arguments);
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A world, and an encoder that has learned for a moment.
+static TRAINED: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let generate = "world generate --out world --sentences 3000 --set nli={train=3,dev=3,test=3} \
+                    --set ner.train=9 --set treebank.train=9 --set parallel.train=200 --set tatoeba=60";
+    let train =
+        "pretrain --preset no-anchors --world world --out run --steps 30 --evaluate-every 30";
+    for arguments in [generate, train] {
+        let output = isogloss(folder.path(), arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    folder
+});
+
+fn numbers(count: usize, seed: u64) -> Vec<f32> {
+    let mut stream = text::Chance::new(seed, "test").stream(0);
+    (0..count).map(|_| stream.unit() as f32 - 0.5).collect()
+}
+
+const SIDE: &str = "world/tatoeba/tatoeba.qab-qaa";
+
+#[test]
+fn sentences_become_arrays_in_their_order() {
+    let folder = TRAINED.path();
+    let run = format!("encode --model run --lang qab --text {SIDE}.qab");
+    let all = json(folder, &format!("{run} --out all.npy"));
+    assert_eq!(all["shape"], serde_json::json!([5, 60, 48]));
+    let all = npy::read::<f32>(&folder.join("all.npy")).unwrap();
+    json(folder, &format!("{run} --out one.npy --layers 3 --threads 1"));
+    let one = npy::read::<f32>(&folder.join("one.npy")).unwrap();
+    assert_eq!(one.shape, [60, 48]);
+    assert_eq!(one.values, all.values[3 * 60 * 48..4 * 60 * 48], "the same bits on one thread");
+
+    // The mean of a sentence's tokens is what `mean` says it is.
+    let tokens = json(folder, &format!("{run} --out t.npy --layers 3 --pool none --lengths t.len"));
+    let lengths: Vec<usize> = fs::read_to_string(folder.join("t.len"))
+        .unwrap()
+        .lines()
+        .map(|n| n.parse().unwrap())
+        .collect();
+    let rows = npy::read::<f32>(&folder.join("t.npy")).unwrap();
+    assert_eq!(tokens["shape"], serde_json::json!([lengths.iter().sum::<usize>(), 48]));
+    let second = &rows.values[lengths[0] * 48..(lengths[0] + lengths[1]) * 48];
+    for (col, mean) in one.values[48..96].iter().enumerate() {
+        let sum: f32 = second.iter().skip(col).step_by(48).sum();
+        assert!((sum / lengths[1] as f32 - mean).abs() < 1e-5);
+    }
+    let (code, said) = refused(folder, &format!("{run} --out t.npy --pool none"));
+    assert!(code == 2 && said.contains("--lengths"), "{said}");
+    let (code, said) = refused(folder, &format!("{run} --out t.npy --layers 5"));
+    assert!(code == 2 && said.contains("layers 0 to 4"), "{said}");
+}
+
+#[test]
+fn a_line_without_text_is_named_and_nothing_is_written() {
+    let folder = TRAINED.path();
+    fs::write(folder.join("gap.txt"), "so\n\nti\n").unwrap();
+    let (code, said) =
+        refused(folder, "encode --model run --lang qaa --text gap.txt --out gap.npy");
+    assert!(code == 1 && said.contains("gap.txt:2: a line without text"), "{said}");
+    assert!(!folder.join("gap.npy").exists() && !folder.join("gap.npy.partial").exists());
+    let (code, said) = refused(folder, "encode --model run --lang xx --text gap.txt --out gap.npy");
+    assert!(code == 2 && said.contains("no language `xx`"), "{said}");
+}
+
+#[test]
+fn translations_are_looked_for_from_texts_and_from_arrays() {
+    let folder = TRAINED.path();
+    for side in ["qaa", "qab"] {
+        json(
+            folder,
+            &format!("encode --model run --lang {side} --text {SIDE}.{side} --out r-{side}.npy"),
+        );
+    }
+    let texts = format!("retrieve --model run --text qab={SIDE}.qab --text qaa={SIDE}.qaa");
+    let arrays = "retrieve --source r-qab.npy --target r-qaa.npy";
+    let (of_texts, of_arrays) = (json(folder, &texts), json(folder, arrays));
+    assert_eq!(of_texts["layers"], of_arrays["layers"]);
+    assert_eq!(of_texts["layers"].as_array().unwrap().len(), 5);
+
+    let train = "--train qab=world/parallel/train.qab.txt --train qaa=world/parallel/train.qaa.txt";
+    let found = json(folder, &format!("{texts} {train} --save-maps maps --retrieval csls"));
+    assert!(found["layers"][0]["aligned"]["forward"].as_f64().unwrap() > 0.3, "{found}");
+    assert_eq!(npy::read::<f64>(&folder.join("maps/layer-4.npy")).unwrap().shape, [48, 48]);
+
+    fs::write(folder.join("short.qaa"), "so\nti\n").unwrap();
+    let (code, said) = refused(
+        folder,
+        &format!("retrieve --model run --text qab={SIDE}.qab --text qaa=short.qaa"),
+    );
+    assert!(
+        code == 1 && said.contains("short.qaa: has 2 rows, ") && said.contains("has 60"),
+        "{said}"
+    );
+}
+
+#[test]
+fn words_have_vectors_in_and_out_of_context() {
+    let folder = TRAINED.path();
+    for side in ["qaa", "qab"] {
+        let table =
+            json(folder, &format!("words --model run --lang {side} --embeddings --out {side}.vec"));
+        assert!(table["words"].as_u64().unwrap() > 150, "{table}");
+        let means =
+            format!("words --model run --lang {side} --text world/text/{side}.base.txt --lines");
+        let means = json(folder, &format!("{means} --first 500 --layers 0,4 --out w-{side}"));
+        assert_eq!(means["sentences"], 500);
+    }
+    let files: Vec<_> = fs::read_dir(folder.join("w-qaa")).unwrap().collect();
+    assert_eq!(files.len(), 2);
+    let align = "align words --source w-qab/layer-0.vec --target w-qaa/layer-0.vec --cutoff 500";
+    let dictionaries =
+        "--train world/muse/qab-qaa.0-5000.txt --test world/muse/qab-qaa.5000-6500.txt";
+    let found = json(folder, &format!("{align} {dictionaries} --save-map w.npy --refine 2"));
+    for key in ["p@1", "p@5", "p@10", "mrr", "coverage"] {
+        assert!((0.0..=1.0).contains(&found[key].as_f64().unwrap()), "{key} in {found}");
+    }
+    let signature = found["signature"].as_str().unwrap();
+    assert!(signature.contains("norm:iterative|refine:2,mutual-csls,k=10"), "{signature}");
+
+    // A kept map does again what it did.
+    let test = "--test world/muse/qab-qaa.5000-6500.txt";
+    let again = json(folder, &format!("{align} {test} --map w.npy"));
+    assert_eq!((&again["mrr"], &again["p@1"]), (&found["mrr"], &found["p@1"]));
+    json(folder, "align words --source w-qab/layer-0.vec --map w.npy --out mapped.vec");
+    let common = "align words --source mapped.vec --target w-qaa/layer-0.vec --retrieval nn";
+    let mapped = json(folder, &format!("{common} {test} --normalize none"));
+    assert_eq!(mapped["start"], "none");
+    assert!(mapped["candidates"]["mrr"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_map_for_each_layer_from_links() {
+    let folder = TRAINED.path();
+    // In this world both languages have one order, so word i goes with word i.
+    let text = fs::read_to_string(folder.join("world/parallel/train.qaa.txt")).unwrap();
+    let links = text.lines().map(|line| {
+        let links: Vec<_> =
+            (0..line.split_whitespace().count()).map(|i| format!("{i}-{i}")).collect();
+        links.join(" ") + "\n"
+    });
+    fs::write(folder.join("links"), links.collect::<String>()).unwrap();
+    let sides = "--text qab=world/parallel/train.qab.txt --text qaa=world/parallel/train.qaa.txt";
+    let run = format!("align contexts --model run {sides} --links links");
+    let learned = json(folder, &format!("{run} --out context-maps --most 900"));
+    assert_eq!(learned["links"], 900);
+    for layer in learned["layers"].as_array().unwrap() {
+        assert!(layer["after"].as_f64().unwrap() > layer["before"].as_f64().unwrap(), "{layer}");
+    }
+    assert!(folder.join("context-maps/layer-4.npy").exists());
+    fs::write(folder.join("links"), "0-0\n").unwrap();
+    let (code, said) = refused(folder, &format!("{run} --out no-maps"));
+    assert!(code == 1 && said.contains("links: has 1 lines for 200 pairs"), "{said}");
+    assert!(!folder.join("no-maps").exists());
+}
+
+#[test]
+fn similarity_of_matrices_and_of_stacks() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let x = numbers(3 * 80 * 6, 1);
+    let write = |name: &str, shape: &[usize], values: &[f32]| {
+        npy::write(&folder.join(name), shape, values, Precision::Single).unwrap();
+    };
+    write("x.npy", &[80, 6], &x[..480]);
+    write("stack.npy", &[3, 80, 6], &x);
+    let itself = json(folder, "cka x.npy x.npy --bootstrap 20");
+    assert!((itself["cka"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
+    assert!((itself["debiased"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
+    assert_eq!((&itself["n"], &itself["d"]), (&80.into(), &serde_json::json!([6, 6])));
+    assert_eq!(itself["few_rows"], false);
+
+    let stacks = json(folder, "cka stack.npy stack.npy --svg map.svg");
+    assert!((stacks["cka"][2][2].as_f64().unwrap() - 1.0).abs() < 1e-9, "{stacks}");
+    assert!(stacks["debiased"][0][2].as_f64().unwrap().abs() < 0.2, "{stacks}");
+    assert!(fs::read_to_string(folder.join("map.svg")).unwrap().starts_with("<svg"));
+
+    write("few.npy", &[10, 6], &x[..60]);
+    let output = isogloss(folder, "cka few.npy few.npy");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("warning: n is not well above d") && said.contains("n 10, d 6"),
+        "{said}"
+    );
+
+    let layer = |value: f64| serde_json::json!({"raw": {"forward": value, "backward": value}});
+    let curve = serde_json::json!({"layers": [layer(0.1), layer(0.2), layer(0.4)]});
+    fs::write(folder.join("found.json"), curve.to_string()).unwrap();
+    let correlated = json(folder, "cka stack.npy stack.npy --curve found.json");
+    assert!(correlated["pearson"].get("raw").is_some(), "{correlated}");
+}
+
+#[test]
+fn bad_arrays_are_named() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let write = |name: &str, rows: usize, values: &[f32]| {
+        npy::write(&folder.join(name), &[rows, 2], values, Precision::Single).unwrap();
+    };
+    let mut values = numbers(20, 2);
+    write("x.npy", 10, &values);
+    write("short.npy", 9, &values[..18]);
+    write("same.npy", 10, &[1.0; 20]);
+    values[7] = f32::NAN;
+    write("nan.npy", 10, &values);
+    values[6..8].fill(0.0);
+    write("zero.npy", 10, &values);
+    let whole = fs::read(folder.join("x.npy")).unwrap();
+    fs::write(folder.join("lying.npy"), &whole[..whole.len() - 8]).unwrap();
+    fs::write(folder.join("other.npy"), "no array").unwrap();
+    for (arguments, expected) in [
+        ("cka x.npy short.npy", "short.npy: has 9 rows, x.npy has 10"),
+        ("cka x.npy nan.npy", "nan.npy: layer 0, row 4: has NaN in column 2"),
+        ("cka lying.npy x.npy", "lying.npy: its header promises"),
+        ("cka x.npy same.npy", "same.npy: layer 0: all its rows are the same"),
+        ("cka other.npy x.npy", "other.npy: is no .npy, .npz or safetensors file"),
+        (
+            "retrieve --source x.npy --target zero.npy",
+            "zero.npy: layer 0, row 4: is a vector of zeros",
+        ),
+        ("retrieve --source x.npy --target short.npy", "short.npy: has 9 rows"),
+    ] {
+        let (code, said) = refused(folder, arguments);
+        assert!(code == 1 && said.contains(expected), "{arguments}: {said}");
+    }
+}
+
+#[test]
+fn bad_vectors_and_dictionaries_are_named() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    for (name, text) in [
+        ("a.vec", "3 2\nun 1 0\ndeux 0 1\ntrois 1 1\n"),
+        ("b.vec", "3 2\none 1 0\ntwo 0 1\nthree 1 1\n"),
+        ("lying.vec", "4 2\none 1 0\ntwo 0 1\nthree 1 1\n"),
+        ("nan.vec", "2 2\none 1 0\ntwo 0 nan\n"),
+        ("zero.vec", "3 2\none 1 0\ntwo 0 0\nthree 1 1\n"),
+        ("good.txt", "un one\ndeux two\n"),
+        ("turned.txt", "one un\ntwo deux\n"),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let align = |target: &str, dictionary: &str, more: &str| {
+        format!(
+            "align words --source a.vec --target {target} --train {dictionary} --test {dictionary} {more}"
+        )
+    };
+    for (target, dictionary, expected) in [
+        ("lying.vec", "good.txt", "lying.vec"),
+        ("nan.vec", "good.txt", "nan.vec:3"),
+        ("zero.vec", "good.txt", "zero.vec: word 2 (`two`): is a vector of zeros"),
+        ("b.vec", "turned.txt", "turned.txt: none of its 2 pairs has a vector on both sides"),
+    ] {
+        let (code, said) = refused(folder, &align(target, dictionary, ""));
+        assert!(code == 1 && said.contains(expected), "{said}");
+    }
+    let found = json(folder, &align("b.vec", "good.txt", "--normalize none --retrieval nn"));
+    assert_eq!((&found["p@1"], &found["coverage"]), (&1.0.into(), &1.0.into()));
+    let tolerant = json(folder, &align("zero.vec", "good.txt", "--tolerant --normalize unit"));
+    assert_eq!((&tolerant["target_words"], &tolerant["coverage"]), (&2.into(), &0.5.into()));
+    let (code, said) = refused(
+        folder,
+        "align words --source a.vec --target b.vec --start identical --test good.txt",
+    );
+    assert!(code == 2 && said.contains("no word is written alike"), "{said}");
+}

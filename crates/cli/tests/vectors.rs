@@ -1,0 +1,191 @@
+//! Drives the binary from text to vectors, and tries to break it.
+
+#![allow(missing_docs, reason = "tests")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_isogloss"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn done(folder: &Path, arguments: &[&str]) -> Value {
+    let output = isogloss(folder, &[arguments, &["--json"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
+    let output = isogloss(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    assert!(errors.contains(expected), "{errors}");
+    assert!(output.stdout.is_empty());
+}
+
+/// Sentences about cats and about numbers, in two languages.
+fn place() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let english = "the cat eats the fish\none and two are three\nthe dog sees the cat\n";
+    let french = "le chat mange le poisson\nun et deux font trois\nle chien voit le chat\n";
+    fs::write(folder.path().join("en.txt"), english.repeat(300)).unwrap();
+    fs::write(folder.path().join("fr.txt"), french.repeat(300)).unwrap();
+    folder
+}
+
+const TEXTS: [&str; 5] = ["--text", "en=en.txt", "--text", "fr=fr.txt", "--lines"];
+
+fn train<'a>(kind: &'a str, flags: &[&'a str]) -> Vec<&'a str> {
+    [&["vectors", kind], &TEXTS[..], flags].concat()
+}
+
+#[test]
+fn both_kinds_learn_from_two_languages_together() {
+    let place = place();
+    let folder = place.path();
+    // Every word of so small a vocabulary is frequent, so none is left out.
+    let all: [&[&str]; 2] = [&["--subsample", "0"], &[]];
+    for ((kind, out), all) in [("word2vec", "w.vec"), ("glove", "g.vec")].into_iter().zip(all) {
+        let train = |flags: &[&'static str]| {
+            let common = ["--dim", "20", "--epochs", "2"];
+            train(kind, &[&common[..], all, flags].concat())
+        };
+        let said = done(folder, &train(&["--out", out]));
+        assert_eq!((&said["dim"], &said["tokens"]), (&20.into(), &9000.into()));
+        let losses = said["losses"].as_array().unwrap();
+        assert!(losses[1].as_f64() < losses[0].as_f64(), "{losses:?}");
+        let text = fs::read_to_string(folder.join(out)).unwrap();
+        assert!(text.starts_with(&format!("{} 20\n", said["words"])), "{text}");
+        assert!(text.contains("\nchat ") && text.contains("\ncat "));
+        assert!(!folder.join(format!("{out}.state")).exists());
+        // On another number of threads, the same bytes.
+        done(folder, &train(&["--threads", "1", "--out", "one.vec"]));
+        assert_eq!(fs::read_to_string(folder.join("one.vec")).unwrap(), text);
+        done(folder, &train(&["--seed", "5", "--out", "five.vec"]));
+        assert_ne!(fs::read_to_string(folder.join("five.vec")).unwrap(), text);
+    }
+}
+
+#[test]
+fn words_are_an_encoders_own_pieces() {
+    let place = place();
+    let folder = place.path();
+    let vocabulary = ["vocab", "train", "--merges", "30", "--out", "joint"];
+    done(folder, &[&vocabulary[..], &TEXTS[..]].concat());
+    let flags = ["--tokenizer", "joint", "--dim", "8", "--epochs", "1", "--out", "p.vec"];
+    let said = done(folder, &train("word2vec", &flags));
+    assert!(said["tokens"].as_u64() > Some(9000));
+    let text = fs::read_to_string(folder.join("p.vec")).unwrap();
+    assert!(text.contains("</w> "), "{text}");
+}
+
+#[test]
+fn every_variant_of_word2vec_runs() {
+    let place = place();
+    for (number, flags) in
+        [&["--cbow"][..], &["--ngrams", "2-3"], &["--hogwild"], &["--tokenizer", "whitespace"]]
+            .iter()
+            .enumerate()
+    {
+        let out = format!("{number}.bin");
+        let common = ["--dim", "8", "--epochs", "1", "--out", out.as_str()];
+        done(place.path(), &train("word2vec", &[&common, *flags].concat()));
+    }
+}
+
+#[test]
+fn formats_are_converted_there_and_back() {
+    let place = place();
+    let folder = place.path();
+    fs::write(folder.join("a.vec"), "2 2\nthe 0.5 -1\ncat 2 3e-5\n").unwrap();
+    let mut from = "a.vec".to_owned();
+    for to in ["b.bin", "c.glove", "d.npy", "e.vec"] {
+        let said = done(folder, &["vectors", "convert", &from, "--out", to]);
+        assert_eq!((&said["words"], &said["dim"]), (&2.into(), &2.into()));
+        from = to.to_owned();
+    }
+    assert_eq!(fs::read_to_string(folder.join("d.vocab")).unwrap(), "the\ncat\n");
+    let text = fs::read_to_string(folder.join("e.vec")).unwrap();
+    assert_eq!(text, "2 2\nthe 0.5 -1\ncat 2 0.00003\n");
+    done(folder, &["vectors", "convert", "a.vec", "--first", "1", "--out", "f.vec"]);
+    assert_eq!(fs::read_to_string(folder.join("f.vec")).unwrap(), "1 2\nthe 0.5 -1\n");
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_bytes() {
+    let place = place();
+    let folder = place.path();
+    let flags = |out| train("word2vec", &["--dim", "64", "--epochs", "200", "--out", out]);
+    done(folder, &flags("unbroken.vec"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_isogloss"))
+        .args(flags("killed.vec"))
+        .current_dir(folder)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while !folder.join("killed.vec.state").exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "no state was ever kept");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!folder.join("killed.vec").exists(), "the run ended before it could be killed");
+    refused(folder, &flags("killed.vec"), 2, "is of an unfinished run");
+    done(folder, &[&flags("killed.vec")[..], &["--resume"]].concat());
+    let read = |name| fs::read(folder.join(name)).unwrap();
+    assert!(read("killed.vec") == read("unbroken.vec"));
+    assert!(!folder.join("killed.vec.state").exists());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_reason() {
+    let place = place();
+    let folder = place.path();
+    let w = |flags: &[&'static str]| train("word2vec", &[flags, &["--out", "o.vec"]].concat());
+    refused(folder, &w(&["--window", "0"]), 2, "a window reaches from 1 to 1000 words");
+    refused(folder, &w(&["--dim", "0"]), 2, "--dim");
+    refused(folder, &w(&["--negative", "0"]), 2, "--negative");
+    refused(folder, &w(&["--min-count", "9999"]), 2, "the vocabulary is empty");
+    refused(folder, &w(&["--resume"]), 2, "nothing to go on with");
+    let small = ["--lowercase", "--tokenizer", "joint"];
+    refused(folder, &w(&small), 2, "a vocabulary decides for itself");
+    refused(folder, &w(&["--ngrams", "x"]), 2, "such as 3-6");
+    refused(folder, &w(&["--tokenizer", "nowhere"]), 1, "nowhere");
+    refused(folder, &["vectors", "word2vec", "--out", "o.vec"], 2, "no text");
+    let glove = train("glove", &["--window", "0", "--out", "o.vec"]);
+    refused(folder, &glove, 2, "a window reaches from 1 to 1000 words");
+    fs::write(folder.join("one.txt"), "word word word word word\n".repeat(9)).unwrap();
+    for kind in ["word2vec", "glove"] {
+        let one = ["vectors", kind, "--text", "en=one.txt", "--out", "o.vec"];
+        refused(folder, &one, 2, "a word alone has no neighbours");
+    }
+    fs::write(folder.join("lies.vec"), "3 2\na 1 2\nb 1 2\n").unwrap();
+    let convert = ["vectors", "convert", "lies.vec", "--out", "o.vec"];
+    refused(folder, &convert, 1, "lies.vec: the header promises 3 vectors, and 2 are there");
+    fs::write(folder.join("headless.vec"), "a 1 2\nb 1 2\n").unwrap();
+    let convert = ["vectors", "convert", "headless.vec", "--from", "text", "--out", "o.vec"];
+    refused(folder, &convert, 1, "headless.vec:1: no header of two numbers");
+    assert!(!folder.join("o.vec").exists());
+}
+
+#[test]
+fn help_can_be_copied() {
+    for command in ["word2vec", "glove", "convert"] {
+        let help = isogloss(Path::new("."), &["vectors", command, "--help"]).stdout;
+        let help = String::from_utf8(help).unwrap();
+        let examples = help.split("Examples:").nth(1).unwrap();
+        assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
+    }
+}

@@ -1,0 +1,162 @@
+//! Drives the binary through word alignment: invented languages whose links are known, files in
+//! every form, saved models, scores, and bad input.
+
+#![allow(missing_docs, reason = "tests")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_isogloss"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn done(folder: &Path, arguments: &[&str]) -> Value {
+    let output = isogloss(folder, &[arguments, &["--json"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
+    let output = isogloss(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    assert!(errors.contains(expected), "{errors}");
+}
+
+const PAIRS: &str = "the house ||| la maison
+the blue house ||| la maison bleue
+the flower ||| la fleur
+the blue flower ||| la fleur bleue
+a flower ||| une fleur
+a house ||| une maison
+";
+
+/// The alignment error on 5,000 sentence pairs of an invented world.
+fn error_rate(flags: &[&str]) -> f64 {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let small =
+        ["world", "generate", "--out", "w", "--sentences", "100", "--set", "parallel.train=5000"];
+    let nothing_else = ["--set", "nli={train=0,dev=0,test=0}", "--set", "tatoeba=50"];
+    done(folder, &[&small[..], &nothing_else, flags].concat());
+    let aligned =
+        done(folder, &["word-align", "w/bitext/bitext.qaa-qab.tsv", "--out", "links.txt"]);
+    assert_eq!(aligned["pairs"], 5000);
+    let gold = ["--gold", "w/bitext/bitext.qaa-qab.align", "--predicted", "links.txt"];
+    let score = done(folder, &[&["word-align", "score"], &gold[..]].concat());
+    score["aer"].as_f64().unwrap()
+}
+
+#[test]
+fn the_links_of_invented_languages_are_found() {
+    // As in the first language but for the words: nothing is in the way.
+    let near = error_rate(&[]);
+    assert!(near < 0.01, "{near}");
+    let distant = error_rate(&["--distance", "0.9"]);
+    assert!(distant < 0.08, "{distant}");
+}
+
+#[test]
+fn every_form_of_input_gives_the_same_links() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let put = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+    let side = |take: fn((&str, &str)) -> String| -> String {
+        PAIRS.lines().map(|line| take(line.split_once(" ||| ").unwrap()) + "\n").collect()
+    };
+    put("bars", PAIRS.to_owned());
+    put("tight", PAIRS.replace(" ||| ", "|||"));
+    put("tabs", PAIRS.replace(" ||| ", "\t"));
+    put("en", side(|pair| pair.0.to_owned()));
+    put("fr", side(|pair| pair.1.to_owned()));
+    let links = |input: &[&str]| {
+        done(folder, &[&["word-align", "--out", "links"], input].concat());
+        std::fs::read_to_string(folder.join("links")).unwrap()
+    };
+    let expected = links(&["bars"]);
+    assert_eq!(expected.lines().nth(1), Some("0-0 1-2 2-1"), "{expected}");
+    for input in [
+        &["tight"][..],
+        &["tabs"],
+        &["--source", "en", "--target", "fr"],
+        &["bars", "--threads", "1"],
+    ] {
+        assert_eq!(links(input), expected, "{input:?}");
+    }
+}
+
+#[test]
+fn everything_that_can_be_asked_for_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    std::fs::write(folder.join("pairs"), PAIRS.to_uppercase()).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let files =
+        ["--forward", "f", "--reverse", "r", "--posteriors", "p", "--scores", "s", "--save", "m"];
+    let learn = ["word-align", "pairs", "--out", "links", "--lowercase", "--prepared", "words"];
+    let learned = done(folder, &[&learn[..], &files].concat());
+    assert_eq!(learned["forward"].as_array().unwrap().len(), 5);
+    assert!(learned["reverse"][4]["log_likelihood"].as_f64().unwrap() < 0.0);
+    assert_eq!(read("words"), PAIRS);
+    for name in ["f", "r", "p", "s", "links"] {
+        assert_eq!(read(name).lines().count(), 6, "{name}");
+    }
+    let first = read("p").lines().next().unwrap().to_owned();
+    assert!(first.starts_with("0-0:") && first.split(' ').next().unwrap().split(':').count() == 3);
+    // By the saved model, the same text in capitals is linked as it was.
+    let links = read("links");
+    done(folder, &["word-align", "pairs", "--model", "m", "--out", "again"]);
+    assert_eq!(read("again"), links);
+    std::fs::write(folder.join("new"), "A BLUE THING ||| UNE CHOSE BLEUE\n").unwrap();
+    done(folder, &["word-align", "new", "--model", "m", "--out", "new.links"]);
+    assert!(read("new.links").contains("1-2"), "{}", read("new.links"));
+}
+
+#[test]
+fn bad_input_is_refused_by_name() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    put("pairs", "a ||| b\nc d\n");
+    put("one", "1\n2\n3\n");
+    put("two", "1\n2\n");
+    put("hole", "a ||| b\n ||| c\n");
+    put("gold", "0-0 1?1\n0-0\n");
+    put("wrong", "0-0\n0:0\n");
+    let align = |input: &[&str], code, expected: &str| {
+        refused(folder, &[&["word-align", "--out", "links"], input].concat(), code, expected);
+        assert!(!folder.join("links").exists());
+    };
+    align(&["pairs"], 1, "pairs:2: no ||| between two sides");
+    align(&["none"], 1, "none");
+    align(&["--source", "one", "--target", "two"], 1, "one: has 3 lines, and two has 2");
+    align(&["hole"], 1, "hole:2: the first side is empty");
+    align(&["hole", "--prepared", "words"], 1, "hole:2: the first side is empty");
+    assert!(!folder.join("words").exists());
+    align(&["pairs", "--tension", "20"], 2, "the tension");
+    align(&["pairs", "--lang", "en"], 2, "--lang: give two");
+    align(&["pairs", "--model", "gold"], 1, "not a saved word alignment");
+    align(&["pairs", "--model", "m", "--passes", "3"], 2, "cannot be used with");
+    align(&[], 2, "no text");
+    align(&["two", "--threads", "100000"], 2, "--threads");
+    refused(folder, &["word-align", "two", "--out", "-"], 2, "`-` is no file");
+    align(&["pairs", "--save", "no/such/folder"], 1, "no/such");
+    refused(folder, &["word-align", "pairs"], 2, "--out");
+    let score = |predicted: &str, expected: &str| {
+        let files = ["--gold", "gold", "--predicted", predicted];
+        refused(folder, &[&["word-align", "score"], &files[..]].concat(), 1, expected);
+    };
+    score("wrong", "wrong:2: not links");
+    score("one", "one:1: not links");
+    put("short", "0-0\n");
+    score("short", "short: has 1 lines, and the gold standard 2");
+    done(folder, &["word-align", "hole", "--allow-empty", "--out", "links"]);
+    assert_eq!(std::fs::read_to_string(folder.join("links")).unwrap(), "0-0\n\n");
+}

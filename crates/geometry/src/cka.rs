@@ -1,0 +1,292 @@
+//! Centred kernel alignment with a linear kernel: how similar two sets of vectors of the same
+//! things are, up to rotation and scale.
+//!
+//! With centred X and Y, the biased value is |XᵀY|² / (|XᵀX| |YᵀY|) in Frobenius norms. It grows by
+//! chance alone where there are not many more rows than columns; the debiased value takes that away.
+//! Both need only products of columns, so rows are read a batch at a time: products in single
+//! precision within a batch, sums over batches in double.
+
+use std::ops::Range;
+
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use text::Chance;
+
+use crate::arrays::Stack;
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::search::Watch;
+
+/// Rows of a batch.
+const BATCH: usize = 1024;
+/// Columns of a product that one thread computes.
+const COLUMNS: usize = 64;
+/// The fewest rows that a debiased value exists for.
+pub const FEWEST: usize = 4;
+/// Rows for each column below which the biased value is high by chance.
+pub const ENOUGH: usize = 5;
+
+/// Which rows count, and what is taken away from them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rows<'a> {
+    /// Only these rows, where not all.
+    pub kept: Option<&'a [bool]>,
+    /// The group of each row, where not the mean of all is to be taken away but that of its group.
+    pub groups: Option<&'a [u32]>,
+}
+
+impl Rows<'_> {
+    fn keeps(&self, row: usize) -> bool {
+        self.kept.is_none_or(|kept| kept[row])
+    }
+
+    fn group(&self, row: usize) -> u32 {
+        self.groups.map_or(0, |groups| groups[row])
+    }
+}
+
+/// The similarity of every layer of one stack to every layer of another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// Rows that counted.
+    pub n: usize,
+    /// For each layer of the first, each of the second: as the papers have it.
+    pub cka: Vec<Vec<f64>>,
+    /// The same without the part that is there by chance; none where that leaves nothing to divide by.
+    pub debiased: Vec<Vec<Option<f64>>>,
+}
+
+/// What is needed of a layer by itself.
+struct Own {
+    means: FxHashMap<u32, Vec<f64>>,
+    /// The squared length of each centred row that counts.
+    squares: Vec<f64>,
+    /// |XᵀX|².
+    biased: f64,
+    debiased: f64,
+}
+
+/// Compares all layers of two stacks. `watch` hears of each layer of the first.
+pub fn table(x: &Stack, y: &Stack, rows: Rows<'_>, watch: Watch<'_>) -> Result<Table> {
+    let n = (0..x.rows()).filter(|&row| rows.keeps(row)).count();
+    check(x, y, n)?;
+    let of_x = (0..x.layers()).map(|layer| Own::new(x, layer, rows)).collect::<Result<Vec<_>>>()?;
+    let of_y = (0..y.layers()).map(|layer| Own::new(y, layer, rows)).collect::<Result<Vec<_>>>()?;
+    let mut table = Table { n, cka: Vec::new(), debiased: Vec::new() };
+    for (i, own) in of_x.iter().enumerate() {
+        let crosses = crosses((x, i, own), y, &of_y, rows)?;
+        let pairs = || crosses.iter().zip(&of_y);
+        let biased = |(cross, other): (&f64, &Own)| cross / (own.biased * other.biased).sqrt();
+        let debiased = |(&cross, other): (&f64, &Own)| {
+            let cross = debias(cross, &own.squares, &other.squares);
+            let scale = (own.debiased > 0.0 && other.debiased > 0.0)
+                .then(|| (own.debiased * other.debiased).sqrt())?;
+            Some(cross / scale)
+        };
+        table.cka.push(pairs().map(biased).collect());
+        table.debiased.push(pairs().map(debiased).collect());
+        watch(i as u64 + 1, of_x.len() as u64);
+    }
+    Ok(table)
+}
+
+fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
+    if x.rows() != y.rows() {
+        let reason = format!("has {} rows, {} has {}", y.rows(), x.name(), x.rows());
+        let remedy = "give vectors of the same things in the same order";
+        return Err(Error::input(y.name(), reason, remedy));
+    }
+    if n < FEWEST {
+        let reason = format!("has {n} rows");
+        return Err(Error::input(x.name(), reason, "give at least 4; hundreds are better"));
+    }
+    Ok(())
+}
+
+impl Own {
+    fn new(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<Self> {
+        let mut own = Self {
+            means: means(stack, layer, rows)?,
+            squares: Vec::new(),
+            biased: 0.0,
+            debiased: 0.0,
+        };
+        let dim = stack.dim(layer);
+        let mut gram = vec![0.0; dim * dim];
+        for batch in batches(stack.rows()) {
+            let x = own.centred(stack, layer, rows, batch)?;
+            own.squares
+                .extend(x.iter().map(|row| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>()));
+            add_product(&x, &x, &mut gram);
+        }
+        own.biased = gram.iter().map(|x| x * x).sum();
+        own.debiased = debias(own.biased, &own.squares, &own.squares);
+        if own.biased <= 0.0 {
+            let place = format!("{}: layer {}", stack.name(), stack.layer_name(layer));
+            let reason = "all its rows are the same, so there is nothing to compare";
+            return Err(Error::input(place, reason, "give vectors that differ"));
+        }
+        Ok(own)
+    }
+
+    /// Some rows less their mean, those that count.
+    fn centred(
+        &self,
+        stack: &Stack,
+        layer: usize,
+        rows: Rows<'_>,
+        batch: Range<usize>,
+    ) -> Result<Matrix> {
+        let read = stack.read(layer, batch.clone())?;
+        let mut values = Vec::with_capacity(read.values().len());
+        for (row, vector) in batch.zip(read.iter()).filter(|(row, _)| rows.keeps(*row)) {
+            let mean = &self.means[&rows.group(row)];
+            values.extend(vector.iter().zip(mean).map(|(&x, mean)| (f64::from(x) - mean) as f32));
+        }
+        Ok(Matrix::new(values.len() / read.cols(), read.cols(), values))
+    }
+}
+
+fn batches(rows: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..rows).step_by(BATCH).map(move |start| start..rows.min(start + BATCH))
+}
+
+/// The mean of each group of rows; of all, where there are no groups.
+fn means(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<FxHashMap<u32, Vec<f64>>> {
+    let mut sums: FxHashMap<u32, (Vec<f64>, f64)> = FxHashMap::default();
+    for batch in batches(stack.rows()) {
+        let read = stack.read(layer, batch.clone())?;
+        for (row, vector) in batch.zip(read.iter()).filter(|(row, _)| rows.keeps(*row)) {
+            let sum = sums.entry(rows.group(row)).or_insert_with(|| (vec![0.0; read.cols()], 0.0));
+            sum.0.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += f64::from(x));
+            sum.1 += 1.0;
+        }
+    }
+    let mean = |(group, (mut sum, count)): (u32, (Vec<f64>, f64))| {
+        sum.iter_mut().for_each(|sum| *sum /= count);
+        (group, sum)
+    };
+    Ok(sums.into_iter().map(mean).collect())
+}
+
+/// |XᵀY|² of one layer with each layer of another stack.
+fn crosses(
+    (x, layer, own): (&Stack, usize, &Own),
+    y: &Stack,
+    of_y: &[Own],
+    rows: Rows<'_>,
+) -> Result<Vec<f64>> {
+    let size = |other: usize| x.dim(layer) * y.dim(other);
+    let mut sums: Vec<Vec<f64>> = (0..y.layers()).map(|other| vec![0.0; size(other)]).collect();
+    for batch in batches(x.rows()) {
+        let a = own.centred(x, layer, rows, batch.clone())?;
+        let centred = |(other, own): (usize, &Own)| own.centred(y, other, rows, batch.clone());
+        let others: Vec<Matrix> =
+            of_y.par_iter().enumerate().map(centred).collect::<Result<_>>()?;
+        sums.iter_mut().zip(&others).for_each(|(sum, b)| add_product(&a, b, sum));
+    }
+    Ok(sums.iter().map(|sum| sum.iter().map(|x| x * x).sum()).collect())
+}
+
+/// `sum += aᵀ b`, columns of `a` by columns of `b`, on all threads.
+fn add_product(a: &Matrix, b: &Matrix, sum: &mut [f64]) {
+    let matrix = |matrix: &'_ Matrix| (matrix.rows(), matrix.cols());
+    let ((rows, left), (_, right)) = (matrix(a), matrix(b));
+    let a = MatRef::from_row_major_slice(a.values(), rows, left);
+    let b = MatRef::from_row_major_slice(b.values(), rows, right);
+    sum.par_chunks_mut(COLUMNS * right).enumerate().for_each(|(strip, sum)| {
+        let columns = a.subcols(strip * COLUMNS, sum.len() / right);
+        let mut product = vec![0.0; sum.len()];
+        let out = MatMut::from_row_major_slice_mut(&mut product, sum.len() / right, right);
+        faer::linalg::matmul::matmul(out, Accum::Replace, columns.transpose(), b, 1.0, Par::Seq);
+        sum.iter_mut().zip(product).for_each(|(sum, x)| *sum += f64::from(x));
+    });
+}
+
+/// Takes away from |XᵀY|² what each row shares with itself.
+fn debias(cross: f64, x: &[f64], y: &[f64]) -> f64 {
+    let n = x.len() as f64;
+    let own: f64 = x.iter().zip(y).map(|(x, y)| x * y).sum();
+    let (x, y) = (x.iter().sum::<f64>(), y.iter().sum::<f64>());
+    cross - n / (n - 2.0) * own + x * y / ((n - 1.0) * (n - 2.0))
+}
+
+/// Where a value lies with 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// The intervals of a table, layer by layer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Intervals {
+    /// How many samples were drawn.
+    pub samples: usize,
+    /// Of the biased values.
+    pub cka: Vec<Vec<Interval>>,
+    /// Of the debiased values; none where one of the samples has none.
+    pub debiased: Vec<Vec<Option<Interval>>>,
+}
+
+/// Draws half of the rows without putting any back, again and again, and looks how much the values
+/// move. (A half differs from the whole as much as the whole from what it was drawn from; and with
+/// rows put back, copies would look alike and raise the value.)
+pub fn intervals(
+    x: &Stack,
+    y: &Stack,
+    rows: Rows<'_>,
+    whole: &Table,
+    (samples, seed): (usize, u64),
+    watch: Watch<'_>,
+) -> Result<Intervals> {
+    let chance = Chance::new(seed, "half-samples for CKA");
+    let mut order: Vec<u32> = (0..x.rows() as u32).collect();
+    let mut tables = Vec::with_capacity(samples);
+    for sample in 0..samples {
+        chance.stream(sample as u64).shuffle(&mut order);
+        let mut kept = vec![false; x.rows()];
+        order[..x.rows() / 2].iter().for_each(|&row| kept[row as usize] = true);
+        let rows = Rows { kept: Some(&kept), ..rows };
+        tables.push(table(x, y, rows, &crate::search::unwatched)?);
+        watch(sample as u64 + 1, samples as u64);
+    }
+    let around = |value: f64, drawn: Vec<f64>| -> Interval {
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        let mut moves: Vec<f64> = drawn.iter().map(|x| x - mean).collect();
+        moves.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| moves[(share * (moves.len() - 1) as f64).round() as usize];
+        Interval { low: value + at(0.025), high: value + at(0.975) }
+    };
+    let each =
+        |i: usize, j: usize| around(whole.cka[i][j], tables.iter().map(|t| t.cka[i][j]).collect());
+    let each_debiased = |i: usize, j: usize| {
+        let drawn: Option<Vec<f64>> = tables.iter().map(|t| t.debiased[i][j]).collect();
+        Some(around(whole.debiased[i][j]?, drawn?))
+    };
+    let (down, across) = (x.layers(), y.layers());
+    Ok(Intervals {
+        samples,
+        cka: (0..down).map(|i| (0..across).map(|j| each(i, j)).collect()).collect(),
+        debiased: (0..down).map(|i| (0..across).map(|j| each_debiased(i, j)).collect()).collect(),
+    })
+}
+
+/// The correlation of two curves; none where one of them does not move or has fewer than three
+/// points.
+pub fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
+    let n = a.len() as f64;
+    if a.len() < 3 || a.len() != b.len() {
+        return None;
+    }
+    let (mean_a, mean_b) = (a.iter().sum::<f64>() / n, b.iter().sum::<f64>() / n);
+    let sum = |f: &dyn Fn(f64, f64) -> f64| -> f64 {
+        a.iter().zip(b).map(|(a, b)| f(a - mean_a, b - mean_b)).sum()
+    };
+    let scale = (sum(&|a, _| a * a) * sum(&|_, b| b * b)).sqrt();
+    (scale > 0.0).then(|| sum(&|a, b| a * b) / scale)
+}

@@ -1,0 +1,38 @@
+//! What can go wrong, said so that a person can mend it: where, what, and what to do.
+
+/// Results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure, with the place it happened and the way out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something that was given is not what it should be.
+    #[error("{place}: {reason}; {remedy}")]
+    Input {
+        /// The file, and the line, row or word in it.
+        place: String,
+        /// What is wrong there.
+        reason: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// Text could not be read.
+    #[error(transparent)]
+    Text(#[from] text::Error),
+    /// Vectors could not be read or written.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Files(#[from] files::Error),
+}
+
+impl Error {
+    pub(crate) fn input(
+        place: impl std::fmt::Display,
+        reason: impl Into<String>,
+        remedy: &'static str,
+    ) -> Self {
+        Error::Input { place: place.to_string(), reason: reason.into(), remedy }
+    }
+}

@@ -1,0 +1,198 @@
+//! Maps learned from a dictionary, from equal strings, or from nothing but the two spaces.
+//!
+//! A map makes a dictionary (pairs that are each other's nearest), and a dictionary makes a map:
+//! going round improves both. From nothing, the first dictionary comes from comparing each word's
+//! similarities to its own neighbours, sorted, which need no common space; chance then keeps the
+//! rounds from settling too early. The idea is of Artetxe, Labaka and Agirre (2018).
+
+use faer::{Mat, Side};
+use serde::Serialize;
+use vectors::Vectors;
+
+use crate::map::Map;
+use crate::matrix::Matrix;
+use crate::normalize::{Step, normalize};
+use crate::search::{Measure, Scores, Thinning, unwatched};
+
+/// Words that take part in the first dictionary from nothing.
+const FIRST: usize = 4000;
+/// From nothing: the share of scores that is looked at in the beginning, and by how much it grows
+/// when nothing improves any more.
+const SHARE: f64 = 0.1;
+const GROWTH: f64 = 2.0;
+/// Rounds without improvement before the share grows.
+const PATIENCE: usize = 10;
+/// What counts as an improvement of the mean cosine.
+const IMPROVEMENT: f64 = 1e-6;
+/// From nothing, no more rounds than this.
+const MOST_ROUNDS: usize = 500;
+
+/// How dictionaries are induced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Induction {
+    /// The most frequent words of each side take part, so many of them.
+    pub cutoff: usize,
+    /// Neighbours of CSLS.
+    pub k: usize,
+}
+
+/// One round: how many pairs were found, and how close they are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Round {
+    /// Pairs that the map was learned from.
+    pub pairs: usize,
+    /// The mean cosine of the pairs that the map then gives.
+    pub cosine: f64,
+}
+
+/// The words that are written alike on both sides.
+pub fn identical(source: &Vectors, target: &Vectors) -> Vec<(u32, u32)> {
+    let alike = |(row, word): (usize, &str)| Some((row as u32, target.position(word)? as u32));
+    source.words().enumerate().filter_map(alike).collect()
+}
+
+/// Learns the map anew from the pairs that it makes each other's nearest, round after round, and
+/// keeps the map whose pairs are closest. Stops where the pairs no longer change.
+pub fn refine(
+    source: &Matrix,
+    target: &Matrix,
+    map: Map,
+    rounds: usize,
+    induction: Induction,
+    mut heard: impl FnMut(Round),
+) -> Map {
+    let (source, target) = (source.head(induction.cutoff), target.head(induction.cutoff));
+    let mut pairs = mutual(&source, &target, &map, induction.k);
+    let (mut best, mut closest) = (map, cosine(&pairs));
+    for _ in 0..rounds {
+        let map = Map::of_pairs(&source, &target, &pairs.rows);
+        let next = mutual(&source, &target, &map, induction.k);
+        heard(Round { pairs: pairs.rows.len(), cosine: cosine(&next) });
+        if cosine(&next) > closest {
+            (best, closest) = (map, cosine(&next));
+        }
+        if next.rows == pairs.rows {
+            break;
+        }
+        pairs = next;
+    }
+    best
+}
+
+/// Learns a map from nothing but the two spaces.
+pub fn from_nothing(
+    source: &Matrix,
+    target: &Matrix,
+    induction: Induction,
+    seed: u64,
+    mut heard: impl FnMut(Round),
+) -> Map {
+    let mut pairs = similar_habits(source, target, induction.k);
+    let (source, target) = (source.head(induction.cutoff), target.head(induction.cutoff));
+    let mut best = (Map::identity(source.cols()), f64::NEG_INFINITY);
+    let (mut share, mut idle) = (SHARE, 0);
+    for round in 0..MOST_ROUNDS {
+        let map = Map::of_pairs(&source, &target, &pairs.rows);
+        let thinning = Thinning { share, seed: seed.wrapping_add(round as u64) };
+        let learned_from = pairs.rows.len();
+        pairs = induced(&source, &target, &map, induction.k, Some(thinning));
+        let cosine = cosine(&pairs);
+        heard(Round { pairs: learned_from, cosine });
+        idle += 1;
+        if cosine > best.1 + IMPROVEMENT {
+            (best, idle) = ((map, cosine), 0);
+        }
+        if idle >= PATIENCE {
+            if share >= 1.0 {
+                break;
+            }
+            // What was gained with fewer scores to choose from is not to be compared.
+            (share, idle, best.1) = ((share * GROWTH).min(1.0), 0, f64::NEG_INFINITY);
+        }
+    }
+    best.0
+}
+
+/// Pairs of rows and the cosine of each.
+struct Pairs {
+    rows: Vec<(u32, u32)>,
+    cosines: Vec<f64>,
+}
+
+fn cosine(pairs: &Pairs) -> f64 {
+    pairs.cosines.iter().sum::<f64>() / pairs.cosines.len().max(1) as f64
+}
+
+/// The pairs that are each other's nearest by CSLS under a map.
+fn mutual(source: &Matrix, target: &Matrix, map: &Map, k: usize) -> Pairs {
+    let mapped = map.apply(source);
+    let scores = Scores::new(mapped.clone(), target.clone(), Measure::Csls { k }, &unwatched);
+    let (forward, backward) = scores.both_ways(1, &unwatched);
+    let pair = |row: usize| {
+        let nearest = forward.ids(row)[0];
+        (backward.ids(nearest as usize)[0] as usize == row).then_some((row as u32, nearest))
+    };
+    with_cosines((0..source.rows()).filter_map(pair).collect(), &mapped, target)
+}
+
+/// The nearest of every word of either side by CSLS under a map, with some scores left out.
+fn induced(
+    source: &Matrix,
+    target: &Matrix,
+    map: &Map,
+    k: usize,
+    thinning: Option<Thinning>,
+) -> Pairs {
+    let mapped = map.apply(source);
+    let scores = Scores::new(mapped.clone(), target.clone(), Measure::Csls { k }, &unwatched);
+    let (forward, backward) = scores.thinned(thinning).both_ways(1, &unwatched);
+    let there = (0..forward.rows()).map(|row| (row as u32, forward.ids(row)[0]));
+    let back = (0..backward.rows()).map(|row| (backward.ids(row)[0], row as u32));
+    with_cosines(there.chain(back).collect(), &mapped, target)
+}
+
+fn with_cosines(rows: Vec<(u32, u32)>, mapped: &Matrix, target: &Matrix) -> Pairs {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+    };
+    let cosine = |&(a, b): &(u32, u32)| {
+        let (a, b) = (mapped.row(a as usize), target.row(b as usize));
+        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(f64::MIN_POSITIVE)
+    };
+    let cosines = rows.iter().map(cosine).collect();
+    Pairs { rows, cosines }
+}
+
+/// The first pairs from nothing: words whose similarities to the words of their own side, sorted,
+/// are alike.
+fn similar_habits(source: &Matrix, target: &Matrix, k: usize) -> Pairs {
+    let count = FIRST.min(source.rows()).min(target.rows());
+    let (source, target) = (habits(&source.head(count)), habits(&target.head(count)));
+    induced(&source, &target, &Map::identity(count), k, None)
+}
+
+/// For each word, its similarities to all words in falling order: the rows of (X Xᵀ)^½, sorted.
+fn habits(matrix: &Matrix) -> Matrix {
+    let (rows, dim) = (matrix.rows(), matrix.cols());
+    let x = Mat::from_fn(rows, dim, |row, col| f64::from(matrix.row(row)[col]));
+    // With X = U S Vᵀ, (X Xᵀ)^½ = U S Uᵀ = (X V S^-½) (X V S^-½)ᵀ, and V, S² belong to Xᵀ X.
+    let gram = x.transpose() * &x;
+    let eigen = gram.self_adjoint_eigen(Side::Lower).expect("a finite symmetric matrix");
+    let squares = eigen.S().column_vector();
+    let largest = (0..dim).map(|i| squares[i]).fold(0.0, f64::max);
+    let scaled = Mat::from_fn(dim, dim, |row, col| {
+        let square = squares[col];
+        let negligible = square <= 1e-10 * largest;
+        if negligible { 0.0 } else { eigen.U()[(row, col)] / square.powf(0.25) }
+    });
+    let half = &x * &scaled;
+    let half =
+        Matrix::new(rows, dim, (0..rows * dim).map(|i| half[(i / dim, i % dim)] as f32).collect());
+    let mut similar = half.times_transposed(half.values());
+    similar
+        .values_mut()
+        .chunks_exact_mut(rows)
+        .for_each(|row| row.sort_unstable_by(|a, b| b.total_cmp(a)));
+    normalize(&mut similar, &[Step::Unit, Step::Center, Step::Unit]);
+    similar
+}

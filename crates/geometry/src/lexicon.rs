@@ -1,0 +1,195 @@
+//! Dictionaries as pairs of rows, and how well translations are found, by the conventions of MUSE.
+//!
+//! A pair counts where both its words have vectors. A source word is one query however many
+//! translations it has, and any of them is right: P@k is the share of queries with a right answer
+//! among the first k, over the words that have a pair at all. How many of the dictionary's source
+//! words those are is the coverage.
+
+use std::path::Path;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use text::{Dictionary, LineRules};
+use vectors::Vectors;
+
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::search::{Measure, Scores, Watch, unwatched};
+
+/// A dictionary between two tables of vectors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lexicon {
+    /// Rows of words and of their translations, no pair twice, in the order of the file.
+    pub pairs: Vec<(u32, u32)>,
+    /// Pairs of the file, no pair twice.
+    pub listed: usize,
+    /// Source words of the file, no word twice.
+    pub words: usize,
+}
+
+impl Lexicon {
+    /// Reads a dictionary, and refuses one of which no pair can be used.
+    pub fn read(path: &Path, source: &Vectors, target: &Vectors) -> Result<Self> {
+        let entries = Dictionary::read(path, "source", "target", LineRules::default())?.entries;
+        let lexicon =
+            Self::new(entries.iter().map(|(a, b, _)| (a.as_str(), b.as_str())), source, target);
+        if lexicon.pairs.is_empty() {
+            let known =
+                entries.iter().filter(|(word, _, _)| source.position(word).is_some()).count();
+            let reason = format!(
+                "none of its {} pairs has a vector on both sides ({known} have one on the source side)",
+                lexicon.listed
+            );
+            let remedy = "check that the dictionary goes from the source to the target language, \
+                          and that both sides write words alike";
+            return Err(Error::input(path.display(), reason, remedy));
+        }
+        Ok(lexicon)
+    }
+
+    /// The pairs among these that have vectors.
+    pub fn new<'a>(
+        entries: impl Iterator<Item = (&'a str, &'a str)>,
+        source: &Vectors,
+        target: &Vectors,
+    ) -> Self {
+        let (mut seen, mut words, mut pairs) = (FxHashSet::default(), FxHashSet::default(), vec![]);
+        for (word, translation) in entries {
+            words.insert(word);
+            if !seen.insert((word, translation)) {
+                continue;
+            }
+            if let Some((a, b)) = source.position(word).zip(target.position(translation)) {
+                pairs.push((a as u32, b as u32));
+            }
+        }
+        Self { pairs, listed: seen.len(), words: words.len() }
+    }
+
+    /// Every source word that has a pair, with all its translations, in the order of the file.
+    pub fn queries(&self) -> Vec<(u32, Vec<u32>)> {
+        let mut place = FxHashMap::default();
+        let mut queries: Vec<(u32, Vec<u32>)> = Vec::new();
+        for &(source, target) in &self.pairs {
+            let at = *place.entry(source).or_insert_with(|| {
+                queries.push((source, Vec::new()));
+                queries.len() - 1
+            });
+            queries[at].1.push(target);
+        }
+        queries
+    }
+
+    /// The share of the dictionary's source words that have a pair.
+    pub fn coverage(&self) -> f64 {
+        self.queries().len() as f64 / self.words.max(1) as f64
+    }
+
+    /// How well the translations are found among the whole target vocabulary.
+    pub fn among_all(
+        &self,
+        source: Matrix,
+        target: Matrix,
+        measure: Measure,
+        watch: Watch<'_>,
+    ) -> Found {
+        Found::of(&Scores::new(source, target, measure, watch).ranks(&self.queries()))
+    }
+
+    /// How well each pair's translation is found, by cosine, among the translations that the
+    /// dictionary lists: the word retrieval of "A Study of Cross-Lingual Ability". Every pair is a
+    /// query, and only its own translation is right.
+    pub fn among_candidates(&self, source: &Matrix, target: &Matrix) -> Candidates {
+        let number = |words: &mut FxHashMap<u32, u32>, word: u32| {
+            let next = words.len() as u32;
+            *words.entry(word).or_insert(next)
+        };
+        let (mut sources, mut targets) = (FxHashMap::default(), FxHashMap::default());
+        let queries: Vec<(u32, Vec<u32>)> = self
+            .pairs
+            .iter()
+            .map(|&(a, b)| (number(&mut sources, a), vec![number(&mut targets, b)]))
+            .collect();
+        let chosen = |matrix: &Matrix, numbers: &FxHashMap<u32, u32>| {
+            let mut rows: Vec<(u32, u32)> =
+                numbers.iter().map(|(&row, &number)| (number, row)).collect();
+            rows.sort_unstable();
+            matrix.select(rows.into_iter().map(|(_, row)| row as usize))
+        };
+        let (source, target) = (chosen(source, &sources), chosen(target, &targets));
+        let scores = Scores::new(source, target, Measure::Cosine, &unwatched);
+        Candidates { words: targets.len(), found: Found::of(&scores.ranks(&queries)) }
+    }
+}
+
+/// How often a right answer was found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// Questions asked.
+    pub queries: usize,
+    /// The share whose best answer is right.
+    #[serde(rename = "p@1")]
+    pub p1: f64,
+    /// The share with a right one among the best five.
+    #[serde(rename = "p@5")]
+    pub p5: f64,
+    /// The share with a right one among the best ten.
+    #[serde(rename = "p@10")]
+    pub p10: f64,
+    /// The mean of 1 / rank of the first right answer.
+    pub mrr: f64,
+}
+
+impl Found {
+    /// From the place of the first right answer to each query, counted from 1.
+    pub fn of(ranks: &[usize]) -> Self {
+        let share = |k: usize| mean(ranks.iter().map(|&rank| f64::from(u8::from(rank <= k))));
+        let mrr = mean(ranks.iter().map(|&rank| 1.0 / rank as f64));
+        Self { queries: ranks.len(), p1: share(1), p5: share(5), p10: share(10), mrr }
+    }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len().max(1) as f64;
+    values.sum::<f64>() / count
+}
+
+/// Retrieval among a dictionary's own translations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Candidates {
+    /// Distinct translations to choose from.
+    pub words: usize,
+    /// How often the right one was found, a query for each pair.
+    #[serde(flatten)]
+    pub found: Found,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vectors(words: &[&str], values: Vec<f32>) -> Vectors {
+        Vectors::new(words.iter().map(|&word| word.to_owned()).collect(), 2, values).unwrap()
+    }
+
+    #[test]
+    fn any_translation_is_right_and_missing_pairs_only_lower_coverage() {
+        let source = vectors(&["a", "b", "c"], vec![1.0, 0.0, 0.0, 1.0, -1.0, 0.0]);
+        let target = vectors(&["x", "y", "z"], vec![0.0, 1.0, 1.0, 0.1, -1.0, 0.3]);
+        let entries = [("a", "x"), ("a", "y"), ("a", "x"), ("b", "y"), ("c", "none"), ("d", "x")];
+        let lexicon = Lexicon::new(entries.into_iter(), &source, &target);
+        assert_eq!(lexicon.pairs, [(0, 0), (0, 1), (1, 1)]);
+        assert_eq!((lexicon.listed, lexicon.words), (5, 4));
+        assert_eq!(lexicon.coverage(), 0.5);
+        assert_eq!(lexicon.queries(), [(0, vec![0, 1]), (1, vec![1])]);
+        // `a` finds `y` first, which is right; `b` finds `x`, then `z`, and only then `y`.
+        let (source, target) = (Matrix::of(&source), Matrix::of(&target));
+        let found = lexicon.among_all(source.clone(), target.clone(), Measure::Cosine, &unwatched);
+        assert_eq!((found.queries, found.p1, found.p5), (2, 0.5, 1.0));
+        assert!((found.mrr - (1.0 + 1.0 / 3.0) / 2.0).abs() < 1e-12);
+        // Among candidates x and y: (a, x) is second, (a, y) first, (b, y) second.
+        let candidates = lexicon.among_candidates(&source, &target);
+        assert_eq!((candidates.words, candidates.found.queries), (2, 3));
+        assert!((candidates.found.mrr - 2.0 / 3.0).abs() < 1e-12);
+    }
+}

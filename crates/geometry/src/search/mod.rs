@@ -1,0 +1,220 @@
+//! Nearest neighbours among many vectors: by cosine, by CSLS, or by margin.
+//!
+//! Scores are made a tile at a time and sifted while the tile is still in the cache, so that all
+//! scores never stand in memory. One pass finds the neighbours of both sides, and with them the two
+//! means that CSLS and margins need. Equal scores are told apart by the lower number, and tiles are
+//! cut by shape alone: the result is the same on any number of threads.
+
+mod sift;
+mod thin;
+mod top;
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::matrix::{Matrix, rows_by_rows};
+use crate::normalize::{Step, normalize};
+use sift::Sieve;
+pub use thin::Thinning;
+pub use top::Neighbours;
+use top::Top;
+
+/// Rows and columns of a tile of scores: half of what the second cache holds.
+const TILE_ROWS: usize = 256;
+const TILE_COLS: usize = 512;
+/// Queries that are ranked at once, against every target.
+const RANKED: usize = 32;
+/// A margin is a quotient, and never by less than this.
+const LEAST: f32 = 1e-6;
+
+/// How two vectors are scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Measure {
+    /// Their cosine.
+    Cosine,
+    /// Twice their cosine, less the mean cosine of each to its `k` nearest on the other side.
+    Csls {
+        /// Neighbours that make up the mean.
+        k: usize,
+    },
+    /// Their cosine, divided by the mean of those two means.
+    Ratio {
+        /// Neighbours that make up the mean.
+        k: usize,
+    },
+    /// Their cosine, less the mean of those two means.
+    Distance {
+        /// Neighbours that make up the mean.
+        k: usize,
+    },
+}
+
+impl Measure {
+    /// As a signature names it.
+    pub fn describe(self) -> String {
+        match self {
+            Measure::Cosine => "nn".to_owned(),
+            Measure::Csls { k } => format!("csls,k={k}"),
+            Measure::Ratio { k } => format!("margin-ratio,k={k}"),
+            Measure::Distance { k } => format!("margin-distance,k={k}"),
+        }
+    }
+
+    fn neighbours(self) -> Option<usize> {
+        match self {
+            Measure::Cosine => None,
+            Measure::Csls { k } | Measure::Ratio { k } | Measure::Distance { k } => Some(k),
+        }
+    }
+}
+
+/// Hears how many strips of rows are done, and of how many.
+pub type Watch<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// Says nothing.
+pub fn unwatched(_: u64, _: u64) {}
+
+/// The scores between two sets of vectors, ready to be asked for.
+pub struct Scores {
+    /// Of unit length.
+    source: Matrix,
+    /// Of unit length.
+    target: Matrix,
+    measure: Measure,
+    /// The mean cosine of each source vector to its nearest targets; empty where not needed.
+    of_source: Vec<f32>,
+    /// The mean cosine of each target vector to its nearest sources; empty where not needed.
+    of_target: Vec<f32>,
+    thinning: Option<Thinning>,
+}
+
+impl Scores {
+    /// Prepares the scores of all sources against all targets.
+    ///
+    /// # Panics
+    /// Where the two differ in dimension, or one has no row.
+    pub fn new(mut source: Matrix, mut target: Matrix, measure: Measure, watch: Watch<'_>) -> Self {
+        assert_eq!(source.cols(), target.cols(), "vectors are compared within one dimension");
+        assert!(source.rows() > 0 && target.rows() > 0, "there is something to look for");
+        normalize(&mut source, &[Step::Unit]);
+        normalize(&mut target, &[Step::Unit]);
+        let (of_source, of_target, thinning) = (Vec::new(), Vec::new(), None);
+        let plain = Measure::Cosine;
+        let mut scores = Self { source, target, measure: plain, of_source, of_target, thinning };
+        if let Some(k) = measure.neighbours() {
+            let (forward, backward) = scores.both_ways(k, watch);
+            (scores.of_source, scores.of_target) = (forward.means(), backward.means());
+            scores.measure = measure;
+        }
+        scores
+    }
+
+    /// The same scores, some of them left out by chance when neighbours are looked for.
+    pub(crate) fn thinned(self, thinning: Option<Thinning>) -> Self {
+        Self { thinning, ..self }
+    }
+
+    /// The `k` best targets of each source, and the `k` best sources of each target.
+    pub fn both_ways(&self, k: usize, watch: Watch<'_>) -> (Neighbours, Neighbours) {
+        let (sources, targets) = (self.source.rows(), self.target.rows());
+        let (wide, deep) = (k.min(targets), k.min(sources));
+        let blocks = (0..targets).step_by(TILE_COLS);
+        let block = |start: usize| Mutex::new(Top::new(TILE_COLS.min(targets - start), deep));
+        let columns: Vec<Mutex<Top>> = blocks.map(block).collect();
+        let rows = self.sweep(wide, Some(&columns), watch);
+        let columns = columns.into_iter().map(|block| block.into_inner().expect("no panic"));
+        (Neighbours::join(rows, wide), Neighbours::join(columns.collect(), deep))
+    }
+
+    /// The `k` best targets of each source.
+    pub fn nearest(&self, k: usize) -> Neighbours {
+        let k = k.min(self.target.rows());
+        Neighbours::join(self.sweep(k, None, &unwatched), k)
+    }
+
+    /// Goes over all tiles, strips of rows on all threads, and keeps the best of each row and, where
+    /// asked, of each column.
+    fn sweep(&self, k: usize, columns: Option<&[Mutex<Top>]>, watch: Watch<'_>) -> Vec<Top> {
+        let starts: Vec<usize> = (0..self.source.rows()).step_by(TILE_ROWS).collect();
+        let done = AtomicU64::new(0);
+        let strip = |&start: &usize| {
+            let rows = start..self.source.rows().min(start + TILE_ROWS);
+            let means = self.of_source.get(rows.clone()).unwrap_or_default();
+            let mut top = Top::new(rows.len(), k);
+            let mut tile = vec![0.0; rows.len() * TILE_COLS];
+            for (number, col) in (0..self.target.rows()).step_by(TILE_COLS).enumerate() {
+                let cols = col..self.target.rows().min(col + TILE_COLS);
+                let tile = &mut tile[..rows.len() * cols.len()];
+                self.fill(self.source.strip(rows.clone()), means, cols.clone(), tile);
+                if let Some(thinning) = self.thinning {
+                    thinning.apply(start, cols.clone(), tile);
+                }
+                let mut sieve = Sieve { rows: &mut top, first_row: start, first_col: col };
+                match columns {
+                    None => sieve.one_way(tile, cols.len()),
+                    Some(blocks) => {
+                        let mut block = blocks[number].lock().expect("no panic while it is held");
+                        sieve.both_ways(tile, &mut block);
+                    }
+                }
+            }
+            watch(done.fetch_add(1, Ordering::Relaxed) + 1, starts.len() as u64);
+            top
+        };
+        starts.par_iter().with_max_len(1).map(strip).collect()
+    }
+
+    /// Writes the scores of some sources (`rows x dim`, with their means) and some targets: rows x
+    /// cols.
+    fn fill(&self, rows: &[f32], means: &[f32], cols: Range<usize>, tile: &mut [f32]) {
+        rows_by_rows(rows, self.target.strip(cols.clone()), self.source.cols(), tile);
+        if self.measure == Measure::Cosine {
+            return;
+        }
+        let of_target = &self.of_target[cols.clone()];
+        for (&own, scores) in means.iter().zip(tile.chunks_exact_mut(cols.len())) {
+            let each = scores.iter_mut().zip(of_target);
+            match self.measure {
+                Measure::Cosine => {}
+                Measure::Csls { .. } => each.for_each(|(x, mean)| *x = 2.0 * *x - own - mean),
+                Measure::Distance { .. } => each.for_each(|(x, mean)| *x -= (own + mean) / 2.0),
+                Measure::Ratio { .. } => {
+                    each.for_each(|(x, mean)| *x /= ((own + mean) / 2.0).max(LEAST));
+                }
+            }
+        }
+    }
+
+    /// For each query, a source and the targets that are right for it, the place of the best right
+    /// one among all targets, from 1.
+    pub fn ranks(&self, queries: &[(u32, Vec<u32>)]) -> Vec<usize> {
+        let targets = self.target.rows();
+        let strip = |queries: &[(u32, Vec<u32>)]| -> Vec<usize> {
+            let rows = self.source.select(queries.iter().map(|(source, _)| *source as usize));
+            let mean =
+                |(source, _): &(u32, Vec<u32>)| self.of_source.get(*source as usize).copied();
+            let means: Vec<f32> = queries.iter().filter_map(mean).collect();
+            let mut scores = vec![0.0; queries.len() * targets];
+            self.fill(rows.values(), &means, 0..targets, &mut scores);
+            let ranked = scores.chunks_exact(targets).zip(queries);
+            ranked.map(|(scores, (_, right))| rank(scores, right)).collect()
+        };
+        queries.par_chunks(RANKED).flat_map_iter(strip).collect()
+    }
+}
+
+/// The place of the best of the right targets, from 1.
+fn rank(scores: &[f32], right: &[u32]) -> usize {
+    let places = right.iter().map(|&gold| {
+        let own = scores[gold as usize];
+        let (before, after) = scores.split_at(gold as usize);
+        let above = after.iter().filter(|&&score| score > own).count();
+        1 + above + before.iter().filter(|&&score| score >= own).count()
+    });
+    places.min().expect("a query has at least one right answer")
+}

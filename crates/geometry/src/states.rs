@@ -1,0 +1,255 @@
+//! The hidden states that a trained encoder gives to text, batch after batch.
+//!
+//! Sequences follow one another without padding, so a batch is filled with sentences as they come,
+//! whatever their lengths, up to so many tokens.
+
+use std::path::Path;
+
+use encoder::Request;
+use tensor::{Mode, Tape};
+use text::{LineRules, Source};
+use train::Pretrained;
+
+use crate::error::{Error, Result};
+
+/// Tokens encoded at once.
+const TOKENS: usize = 2048;
+
+/// A sentence in the form that an encoder reads: between its frame, and no longer than it may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// Ids of the vocabulary, frame included.
+    pub ids: Vec<u32>,
+    /// Whether the end was cut off.
+    pub cut: bool,
+}
+
+/// The hidden states of some sentences.
+pub struct States<'a> {
+    /// The number of the first sentence, from 0.
+    pub first: usize,
+    /// The rows of each sentence, frame included.
+    pub spans: &'a tensor::Spans,
+    /// For each layer from the embeddings up: rows x dim.
+    pub layers: Vec<&'a [f32]>,
+    /// Columns of every layer.
+    pub dim: usize,
+}
+
+impl States<'_> {
+    /// How many sentences there are.
+    pub fn sentences(&self) -> usize {
+        self.spans.count()
+    }
+
+    /// The rows of a sentence's own tokens, its frame left out.
+    pub fn inner(&self, sentence: usize) -> std::ops::Range<usize> {
+        let span = self.spans.get(sentence);
+        span.start + 1..span.end - 1
+    }
+
+    /// Appends the mean of some rows of a layer.
+    pub fn push_mean(&self, layer: usize, rows: std::ops::Range<usize>, out: &mut Vec<f32>) {
+        let start = out.len();
+        let share = 1.0 / rows.len() as f32;
+        out.resize(start + self.dim, 0.0);
+        for row in rows {
+            let row = &self.layers[layer][row * self.dim..(row + 1) * self.dim];
+            out[start..].iter_mut().zip(row).for_each(|(sum, &x)| *sum += x * share);
+        }
+    }
+}
+
+/// Which vector stands for a sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pool {
+    /// The mean of its tokens, without the frame.
+    Mean,
+    /// What stands before it: `[CLS]`, or its like.
+    First,
+    /// None does: each of its tokens has its own, without the frame.
+    None,
+}
+
+impl Pool {
+    /// How many vectors a sentence of so many ids, frame included, is given.
+    pub fn rows(self, ids: usize) -> usize {
+        if self == Pool::None { ids - 2 } else { 1 }
+    }
+
+    /// Appends the vectors of every sentence at a layer.
+    pub fn push(self, states: &States<'_>, layer: usize, out: &mut Vec<f32>) {
+        for sentence in 0..states.sentences() {
+            let (inner, dim) = (states.inner(sentence), states.dim);
+            match self {
+                Pool::Mean => states.push_mean(layer, inner, out),
+                Pool::First => out.extend(&states.layers[layer][(inner.start - 1) * dim..][..dim]),
+                Pool::None => out.extend(&states.layers[layer][inner.start * dim..inner.end * dim]),
+            }
+        }
+    }
+}
+
+/// Encodes sentences and hands on their states in order, whatever the error of either side.
+pub fn for_each<E: Send>(
+    model: &mut Pretrained,
+    language: usize,
+    sentences: impl IntoIterator<Item = std::result::Result<Vec<u32>, E>>,
+    mut each: impl FnMut(&States<'_>) -> std::result::Result<(), E> + Send,
+) -> std::result::Result<(), E> {
+    let (mut batch, mut tokens, mut first) = (Vec::<Vec<u32>>::new(), 0, 0);
+    let mut encode = |batch: &mut Vec<Vec<u32>>| {
+        let encoded = encode(model, language, batch, first, &mut each);
+        first += batch.len();
+        batch.clear();
+        encoded
+    };
+    for ids in sentences {
+        let ids = ids?;
+        if tokens + ids.len() > TOKENS && !batch.is_empty() {
+            encode(&mut batch)?;
+            tokens = 0;
+        }
+        tokens += ids.len();
+        batch.push(ids);
+    }
+    if batch.is_empty() { Ok(()) } else { encode(&mut batch) }
+}
+
+fn encode<E: Send>(
+    model: &mut Pretrained,
+    language: usize,
+    sentences: &[Vec<u32>],
+    first: usize,
+    each: &mut (impl FnMut(&States<'_>) -> std::result::Result<(), E> + Send),
+) -> std::result::Result<(), E> {
+    let batch = model.batch(language, sentences.iter().map(Vec::as_slice));
+    let Pretrained { model, params, .. } = model;
+    let device = params.device().clone();
+    // On the device's own threads, so that its many kernels need not be handed over one by one.
+    device.run(|| {
+        let mut tape = Tape::new(params, Mode::Evaluate);
+        let encoded = model.encode(&mut tape, &batch, Request::default());
+        let layers = encoded.hidden.iter().map(|&hidden| tape.value(hidden).as_slice()).collect();
+        each(&States { first, spans: &batch.spans, layers, dim: model.config().dim })
+    })
+}
+
+/// The lines of a file of one sentence a line. A line without text is refused: it would have no
+/// vector, and the lines of a translation would no longer belong to one another.
+pub fn lines(source: &Source) -> impl Iterator<Item = Result<String>> + '_ {
+    let mut lines = source.lines(LineRules::default());
+    let mut last = 0;
+    std::iter::from_fn(move || {
+        let line = match lines.next_line() {
+            Ok(line) => line?.to_owned(),
+            Err(error) => return Some(Err(error.into())),
+        };
+        let number = lines.number();
+        if number > last + 1 {
+            let file = source.names().next().unwrap_or_default();
+            let place = format!("{file}:{}", last + 1);
+            let remedy = "take it out, and the same line of its translation";
+            return Some(Err(Error::input(place, "a line without text has no vector", remedy)));
+        }
+        last = number;
+        Some(Ok(line))
+    })
+}
+
+/// The source of one file of sentences.
+pub fn open(path: &Path) -> Result<Source> {
+    Ok(Source::new("text", &[path.display().to_string()])?)
+}
+
+/// Every sentence of a file as one vector at each of some layers.
+pub fn pooled(
+    model: &mut Pretrained,
+    language: &str,
+    path: &Path,
+    layers: &[usize],
+    mut heard: impl FnMut(usize) + Send,
+) -> Result<Vec<crate::Matrix>> {
+    let mut reader = Reader::new(model, language)?;
+    let source = open(path)?;
+    let number = reader.language();
+    let ids = lines(&source).map(|line| Ok(reader.sentence(&line?).ids));
+    let mut values = vec![Vec::new(); layers.len()];
+    for_each(model, number, ids, |states| {
+        for (values, &layer) in values.iter_mut().zip(layers) {
+            Pool::Mean.push(states, layer, values);
+        }
+        heard(states.sentences());
+        Ok::<_, Error>(())
+    })?;
+    let dim = model.model.config().dim;
+    Ok(values.into_iter().map(|v| crate::Matrix::new(v.len() / dim, dim, v)).collect())
+}
+
+/// The sentence of a line as this model reads it.
+pub struct Reader {
+    language: usize,
+    encoder: text::Encoder,
+    preparer: text::Preparer,
+    frame: (u32, u32),
+    unknown: u32,
+    longest: usize,
+    prepared: String,
+}
+
+impl Reader {
+    /// Reads text of a language for a model.
+    pub fn new(model: &Pretrained, language: &str) -> Result<Self> {
+        let vocabulary = &model.vocabulary;
+        let language = vocabulary.language(language)?;
+        Ok(Self {
+            language,
+            encoder: vocabulary.encoder(language),
+            preparer: vocabulary.preparer(language).clone(),
+            frame: vocabulary.frame(),
+            unknown: vocabulary.specials().unknown,
+            longest: model.model.config().positions,
+            prepared: String::new(),
+        })
+    }
+
+    /// The number of the language.
+    pub fn language(&self) -> usize {
+        self.language
+    }
+
+    /// The longest run of tokens that the model reads, its frame left out.
+    pub fn room(&self) -> usize {
+        self.longest - 2
+    }
+
+    /// Prepares and encodes a line as one sentence; what is too long is cut off.
+    pub fn sentence(&mut self, line: &str) -> Sentence {
+        self.prepared.clear();
+        self.preparer.prepare(line, &mut self.prepared);
+        let mut ids = vec![self.frame.0];
+        self.encoder.encode(&self.prepared, &mut ids);
+        if ids.len() == 1 {
+            ids.push(self.unknown);
+        }
+        let cut = ids.len() > self.longest - 1;
+        ids.truncate(self.longest - 1);
+        ids.push(self.frame.1);
+        Sentence { ids, cut }
+    }
+
+    /// The sentences of a line, prepared, each as its words.
+    pub fn prepared_sentences(&self, line: &str, each: impl FnMut(&str)) {
+        self.preparer.sentences(line, each);
+    }
+
+    /// The ids of words that are given one by one.
+    pub fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> text::Encoded {
+        self.encoder.encode_words(words)
+    }
+
+    /// Puts ids between the frame.
+    pub fn framed(&self, ids: &[u32]) -> Vec<u32> {
+        std::iter::once(self.frame.0).chain(ids.iter().copied()).chain([self.frame.1]).collect()
+    }
+}

@@ -1,0 +1,235 @@
+//! Vectors of words from an encoder: rows of its embedding table, and means over all contexts.
+//!
+//! A word in context is the mean of its pieces; a word is the mean of its occurrences. Sums are kept
+//! for chosen words only, so memory is bounded by their number whatever the corpus.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use text::{Corpus, Kind};
+use train::Pretrained;
+use vectors::Vectors;
+
+use crate::error::{Error, Result};
+use crate::states::{Reader, States, for_each};
+
+/// Sentences that are cut into words before they are encoded.
+const AT_ONCE: usize = 4096;
+
+/// The words that are one piece of the vocabulary, and their rows of the embedding table, most
+/// frequent first.
+pub fn embeddings(model: &Pretrained, language: &str, most: usize) -> Result<Vectors> {
+    let vocabulary = &model.vocabulary;
+    let number = vocabulary.language(language)?;
+    let counts = vocabulary.counts(number);
+    let mut ids: Vec<u32> = vocabulary.own(number).to_vec();
+    ids.retain(|&id| counts[id as usize] > 0 && !vocabulary.is_special(id));
+    ids.sort_by_key(|&id| (std::cmp::Reverse(counts[id as usize]), id));
+    let (mut words, mut chosen) = (Vec::new(), Vec::new());
+    for id in ids {
+        if words.len() < most
+            && let Some(word) = whole_word(model, language, id)
+        {
+            words.push(word);
+            chosen.push(id);
+        }
+    }
+    if words.is_empty() {
+        let reason = format!("no word of `{language}` is one piece of the vocabulary");
+        return Err(Error::input("the model", reason, "use the means over contexts instead"));
+    }
+    let rows = model.batch(number, [chosen.as_slice()]).tokens;
+    let own = format!("{language}.embeddings.tokens");
+    let table = model.params.find(&own).or_else(|| model.params.find("embeddings.tokens"));
+    let table = model.params.value(table.expect("every encoder has a table of tokens"));
+    let (dim, values) = (table.cols(), table.as_slice());
+    let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];
+    Ok(Vectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
+}
+
+/// The word that a piece is, where it is a whole one.
+fn whole_word(model: &Pretrained, language: &str, id: u32) -> Option<String> {
+    let vocabulary = &model.vocabulary;
+    let piece = vocabulary.piece(id)?;
+    let word = match vocabulary.kind() {
+        Kind::WordPiece => (!piece.starts_with("##")).then_some(piece)?,
+        Kind::Disjoint => {
+            let own = piece.strip_prefix(language).and_then(|rest| rest.strip_prefix(':'));
+            own.unwrap_or(piece).strip_suffix("</w>")?
+        }
+        Kind::Joint | Kind::Union => piece.strip_suffix("</w>")?,
+    };
+    (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// The most frequent words of a corpus, the more frequent first.
+pub fn frequent(corpus: &Corpus, most: usize, watch: text::Watch<'_>) -> Result<Vec<String>> {
+    let mut counts: FxHashMap<String, u64> = FxHashMap::default();
+    corpus.read(watch, &mut |blocks| {
+        for (_, sentence) in blocks.iter().flat_map(text::Block::sentences) {
+            for word in sentence.split(' ') {
+                match counts.get_mut(word) {
+                    Some(count) => *count += 1,
+                    None => _ = counts.insert(word.to_owned(), 1),
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let mut words: Vec<(String, u64)> = counts.into_iter().collect();
+    words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    words.truncate(most);
+    Ok(words.into_iter().map(|(word, _)| word).collect())
+}
+
+/// The means of chosen words at chosen layers, in the making.
+pub struct Means {
+    reader: Reader,
+    words: FxHashMap<String, u32>,
+    layers: Vec<usize>,
+    dim: usize,
+    /// For each chosen layer: words x dim.
+    sums: Vec<Vec<f64>>,
+    counts: Vec<u64>,
+    /// Sentences encoded so far.
+    pub sentences: u64,
+}
+
+/// A piece of a sentence: its ids, and for each of its chosen words which one and where.
+#[derive(Default)]
+struct Piece {
+    ids: Vec<u32>,
+    words: Vec<(u32, std::ops::Range<usize>)>,
+}
+
+impl Means {
+    /// Nothing yet, of these words at these layers.
+    pub fn new(
+        model: &Pretrained,
+        language: &str,
+        words: &[String],
+        layers: &[usize],
+    ) -> Result<Self> {
+        let dim = model.model.config().dim;
+        let numbers = words.iter().enumerate().map(|(number, word)| (word.clone(), number as u32));
+        Ok(Self {
+            reader: Reader::new(model, language)?,
+            words: numbers.collect(),
+            layers: layers.to_vec(),
+            dim,
+            sums: layers.iter().map(|_| vec![0.0; words.len() * dim]).collect(),
+            counts: vec![0; words.len()],
+            sentences: 0,
+        })
+    }
+
+    /// Bytes that the sums take.
+    pub fn bytes(words: usize, layers: usize, dim: usize) -> u64 {
+        (words * layers * dim * size_of::<f64>()) as u64
+    }
+
+    /// Adds every occurrence in a corpus.
+    pub fn add(
+        &mut self,
+        model: &mut Pretrained,
+        corpus: &Corpus,
+        watch: text::Watch<'_>,
+    ) -> Result<()> {
+        let mut pieces = Vec::new();
+        corpus.read(watch, &mut |blocks| {
+            for (_, sentence) in blocks.iter().flat_map(text::Block::sentences) {
+                self.cut(sentence, &mut pieces);
+                self.sentences += 1;
+                if pieces.len() >= AT_ONCE {
+                    self.encode(model, &mut pieces);
+                }
+            }
+            Ok(())
+        })?;
+        self.encode(model, &mut pieces);
+        Ok(())
+    }
+
+    /// Cuts a prepared sentence into pieces that the model can read, between words. A word of more
+    /// pieces than that is seen by its beginning.
+    fn cut(&mut self, sentence: &str, pieces: &mut Vec<Piece>) {
+        let words: Vec<&str> = sentence.split(' ').collect();
+        let encoded = self.reader.words(words.iter().copied());
+        let ends = encoded.firsts[1..].iter().copied().chain([encoded.ids.len() as u32]);
+        let room = self.reader.room();
+        let mut piece = Piece::default();
+        for ((word, &first), end) in words.iter().zip(&encoded.firsts).zip(ends) {
+            let (first, length) = (first as usize, ((end - first) as usize).min(room));
+            if piece.ids.len() + length > room {
+                self.finish(std::mem::take(&mut piece), pieces);
+            }
+            let start = piece.ids.len();
+            piece.ids.extend(&encoded.ids[first..first + length]);
+            if let Some(&number) = self.words.get(*word) {
+                piece.words.push((number, start..start + length));
+            }
+        }
+        self.finish(piece, pieces);
+    }
+
+    /// Keeps a piece that holds a chosen word.
+    fn finish(&self, piece: Piece, pieces: &mut Vec<Piece>) {
+        if !piece.words.is_empty() {
+            pieces.push(Piece { ids: self.reader.framed(&piece.ids), ..piece });
+        }
+    }
+
+    fn encode(&mut self, model: &mut Pretrained, pieces: &mut Vec<Piece>) {
+        let ids = pieces.iter().map(|piece| Ok::<_, std::convert::Infallible>(piece.ids.clone()));
+        let language = self.reader.language();
+        let Ok(()) = for_each(model, language, ids, |states| {
+            let pieces = &pieces[states.first..states.first + states.sentences()];
+            add_states(states, pieces, &self.layers, self.dim, &mut self.sums);
+            Ok(())
+        });
+        for (word, _) in pieces.iter().flat_map(|piece| &piece.words) {
+            self.counts[*word as usize] += 1;
+        }
+        pieces.clear();
+    }
+
+    /// The means at each chosen layer, of the words that occurred, and how many did not.
+    pub fn finish_means(self) -> Result<(Vec<Vectors>, usize)> {
+        let mut words: Vec<(String, u32)> = self.words.into_iter().collect();
+        words.sort_by_key(|&(_, number)| number);
+        words.retain(|&(_, number)| self.counts[number as usize] > 0);
+        let missing = self.counts.len() - words.len();
+        let mean = |sums: &Vec<f64>| {
+            let row = |&(_, number): &(String, u32)| {
+                let (number, count) = (number as usize, self.counts[number as usize] as f64);
+                let sums = &sums[number * self.dim..(number + 1) * self.dim];
+                sums.iter().map(move |&sum| (sum / count) as f32)
+            };
+            let values = words.iter().flat_map(row).collect();
+            Vectors::new(words.iter().map(|(word, _)| word.clone()).collect(), self.dim, values)
+        };
+        let means = self.sums.iter().map(mean).collect::<vectors::Result<Vec<_>>>()?;
+        Ok((means, missing))
+    }
+}
+
+/// Adds the occurrences of a batch to the sums, layers on all threads.
+fn add_states(
+    states: &States<'_>,
+    pieces: &[Piece],
+    layers: &[usize],
+    dim: usize,
+    sums: &mut [Vec<f64>],
+) {
+    layers.par_iter().zip(sums).for_each(|(&layer, sums)| {
+        let mut mean = Vec::with_capacity(dim);
+        for (sentence, piece) in pieces.iter().enumerate() {
+            let start = states.inner(sentence).start;
+            for (word, rows) in &piece.words {
+                mean.clear();
+                states.push_mean(layer, start + rows.start..start + rows.end, &mut mean);
+                let sum = &mut sums[*word as usize * dim..(*word as usize + 1) * dim];
+                sum.iter_mut().zip(&mean).for_each(|(sum, &x)| *sum += f64::from(x));
+            }
+        }
+    });
+}

@@ -1,0 +1,244 @@
+//! Training on threads that each own some columns: the same bits on any number of them.
+//!
+//! Biases are few, so every thread has all of them and moves them alike.
+
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pulp::Arch;
+use text::Chance;
+
+use super::buckets::{Buckets, Record};
+use super::kernel::{self, Step, Tables};
+use super::{Config, Model};
+use crate::columns::{Exchange, Matrix, gather, scatter, shares, units};
+use crate::error::Result;
+use crate::random::Fast;
+use crate::watch::Meter;
+
+/// Pairs in a batch, at most.
+const BATCH: u64 = 512;
+/// How often a row may come in a batch on average: see Word2Vec's batches.
+const TOUCHES: u64 = 8;
+
+/// The threads' columns and biases.
+pub(super) struct Team {
+    dim: usize,
+    words: usize,
+    members: Vec<Member>,
+    rules: Rules,
+}
+
+/// What decides an update.
+#[derive(Clone, Copy)]
+struct Rules {
+    step: Step,
+    compat: bool,
+    seed: u64,
+    batch: usize,
+}
+
+struct Member {
+    tables: Tables,
+    biases: Vec<[f32; 4]>,
+}
+
+impl Team {
+    pub(super) fn new(model: Model, config: &Config, pairs: u64) -> Self {
+        let (dim, words) = (model.dim, model.biases.len());
+        let member = |share: crate::columns::Share| {
+            let table = |whole: &[f32], padding: f32| {
+                let mut matrix = Matrix::new(words, share.width);
+                matrix.values_mut().fill(padding);
+                scatter(whole, dim, &share, &mut matrix);
+                matrix
+            };
+            let tables = Tables {
+                word: table(&model.word, 0.0),
+                context: table(&model.context, 0.0),
+                // Padding is divided by too.
+                word_squares: table(&model.word_squares, 1.0),
+                context_squares: table(&model.context_squares, 1.0),
+                share: share.clone(),
+            };
+            Member { tables, biases: model.biases.clone() }
+        };
+        let members = shares(dim, crate::threads(config.threads)).into_iter().map(member).collect();
+        let step = Step { rate: config.rate, clip: config.clip };
+        // No word is in more pairs than there are words.
+        let batch = (TOUCHES * pairs / words as u64).clamp(1, BATCH) as usize;
+        let rules = Rules { step, compat: config.compat, seed: config.seed, batch };
+        Self { dim, words, members, rules }
+    }
+
+    pub(super) fn model(&self) -> Model {
+        let whole = |of: fn(&Tables) -> &Matrix| {
+            let mut whole = vec![0.0; self.words * self.dim];
+            for Member { tables, .. } in &self.members {
+                gather(of(tables), &tables.share, self.dim, &mut whole);
+            }
+            whole
+        };
+        Model {
+            dim: self.dim,
+            word: whole(|tables| &tables.word),
+            context: whole(|tables| &tables.context),
+            word_squares: whole(|tables| &tables.word_squares),
+            context_squares: whole(|tables| &tables.context_squares),
+            biases: self.members[0].biases.clone(),
+        }
+    }
+
+    /// Goes through all pairs once and gives the sum of their losses; nothing where it was stopped.
+    pub(super) fn epoch(
+        &mut self,
+        buckets: &Buckets,
+        epoch: usize,
+        meter: &Meter,
+    ) -> Result<Option<f64>> {
+        let threads = self.members.len();
+        let mut order: Vec<usize> = (0..buckets.sizes.len()).collect();
+        let chance = Chance::new(self.rules.seed, "glove: order of buckets");
+        chance.stream(epoch as u64).shuffle(&mut order);
+        let shared = Shared {
+            rules: self.rules,
+            buckets,
+            epoch,
+            order,
+            loaded: (0..threads).map(|_| RwLock::default()).collect(),
+            exchange: Exchange::new(threads, units(self.dim), self.rules.batch),
+            stopping: AtomicBool::new(false),
+            meter,
+        };
+        let losses: Vec<Result<f64>> = std::thread::scope(|scope| {
+            let spawn = |(thread, member)| {
+                let shared = &shared;
+                scope.spawn(move || shared.work(thread, member))
+            };
+            let workers: Vec<_> = self.members.iter_mut().enumerate().map(spawn).collect();
+            let join = |worker: std::thread::ScopedJoinHandle<'_, _>| match worker.join() {
+                Ok(loss) => loss,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            workers.into_iter().map(join).collect()
+        });
+        // All threads add up the same losses.
+        let losses: Vec<f64> = losses.into_iter().collect::<Result<_>>()?;
+        Ok((!shared.stopping.into_inner()).then_some(losses[0]))
+    }
+}
+
+/// What the threads have in common for an epoch.
+struct Shared<'a> {
+    rules: Rules,
+    buckets: &'a Buckets,
+    epoch: usize,
+    order: Vec<usize>,
+    /// Each thread's bucket of the round.
+    loaded: Vec<RwLock<Vec<Record>>>,
+    exchange: Exchange,
+    stopping: AtomicBool,
+    meter: &'a Meter,
+}
+
+impl Shared<'_> {
+    /// In each round every thread reads and shuffles one bucket, and then all go through all of
+    /// them, each with its own columns.
+    fn work(&self, thread: usize, member: &mut Member) -> Result<f64> {
+        let arch = Arch::new();
+        let mut scratch = Scratch::default();
+        let mut loss = 0.0;
+        for round in self.order.chunks(self.loaded.len()) {
+            let mut read = Ok(());
+            if let Some(&bucket) = round.get(thread) {
+                let mut records = self.loaded[thread].write().expect("no thread fails");
+                read = self.load(bucket, &mut records);
+            }
+            if read.is_err() || (thread == 0 && self.meter.stopped()) {
+                self.stopping.store(true, Ordering::Relaxed);
+            }
+            self.exchange.barrier.wait();
+            if self.stopping.load(Ordering::Relaxed) {
+                return read.map(|()| loss);
+            }
+            for of in 0..round.len() {
+                let records = self.loaded[of].read().expect("no thread fails");
+                for batch in records.chunks(self.rules.batch) {
+                    loss += scratch.learn(arch, member, batch, self.rules, &self.exchange);
+                }
+                if of == thread {
+                    self.meter.add(records.len() as u64);
+                }
+            }
+            // Nobody may read anew while another still learns.
+            self.exchange.barrier.wait();
+        }
+        Ok(loss)
+    }
+
+    fn load(&self, bucket: usize, records: &mut Vec<Record>) -> Result<()> {
+        self.buckets.read(bucket, records)?;
+        let number = (self.epoch * self.buckets.sizes.len() + bucket) as u64;
+        let mut random = Fast::new(&Chance::new(self.rules.seed, "glove: order of pairs"), number);
+        for last in (1..records.len()).rev() {
+            records.swap(last, random.below(last as u32 + 1) as usize);
+        }
+        Ok(())
+    }
+}
+
+/// A thread's own room for a batch.
+#[derive(Default)]
+struct Scratch {
+    parts: Vec<f32>,
+    dots: Vec<f32>,
+    turn: usize,
+}
+
+impl Scratch {
+    /// Learns from a batch and gives its loss.
+    fn learn(
+        &mut self,
+        arch: Arch,
+        member: &mut Member,
+        records: &[Record],
+        rules: Rules,
+        exchange: &Exchange,
+    ) -> f64 {
+        let Member { tables, biases } = member;
+        self.parts.resize(records.len() * tables.share.within.len(), 0.0);
+        self.dots.resize(records.len(), 0.0);
+        kernel::dots(arch, tables, records, &mut self.parts);
+        exchange.add_up(&tables.share, self.turn, &self.parts, &mut self.dots);
+        self.turn += 1;
+        let mut loss = 0.0;
+        for (record, dot) in records.iter().zip(&mut self.dots) {
+            let (word, context) = (record.word as usize, record.context as usize);
+            let error = *dot + biases[word][0] + biases[context][1] - record.log;
+            let weighted = record.weight * error;
+            loss += f64::from(0.5 * weighted * error);
+            let by = rules.bias_step(weighted);
+            biases[word][0] -= by / biases[word][2].sqrt();
+            biases[context][1] -= by / biases[context][3].sqrt();
+            biases[word][2] += by * by;
+            biases[context][3] += by * by;
+            *dot = weighted;
+        }
+        kernel::update(arch, tables, records, &self.dots, rules.step);
+        loss
+    }
+}
+
+impl Rules {
+    fn bias_step(&self, weighted: f32) -> f32 {
+        let Step { rate, clip } = self.step;
+        if self.compat { weighted } else { weighted.clamp(-clip, clip) * rate }
+    }
+}
+
+#[cfg(test)]
+pub(super) fn learn_once(team: &mut Team, records: &[Record]) -> f64 {
+    let exchange = Exchange::new(1, units(team.dim), records.len());
+    let rules = team.rules;
+    Scratch::default().learn(Arch::new(), &mut team.members[0], records, rules, &exchange)
+}

@@ -1,0 +1,264 @@
+//! What vectors are learned from: the sentences of all languages as rows of one table of words.
+//!
+//! Words come by falling frequency, as every vector file has them. Words that are too rare are taken
+//! out before windows are laid, as Word2Vec and GloVe do. The whole is kept in memory, four bytes a
+//! word.
+
+use rustc_hash::FxHashMap;
+use text::{Block, Corpus, Report, Split, Tokenised, Vocabulary, Watch};
+
+use crate::error::{Error, Result};
+
+/// Stands after the last word of a sentence.
+pub(crate) const END: u32 = u32::MAX;
+
+/// Sentences of words that occur often enough.
+#[derive(Debug)]
+pub struct Sentences {
+    words: Vec<String>,
+    counts: Vec<u64>,
+    /// The row of each word, and [`END`] after each sentence.
+    tokens: Vec<u32>,
+    total: u64,
+}
+
+/// What counts as a word.
+#[derive(Clone, Copy, Debug)]
+pub enum Tokens<'a> {
+    /// What stands between two spaces of the prepared text.
+    Words,
+    /// The pieces of a vocabulary, so that the words are an encoder's own.
+    Pieces(&'a Vocabulary),
+}
+
+impl Sentences {
+    /// Reads the training part of each corpus and keeps the words that occur `least` times over all.
+    pub fn read(
+        corpora: &[Corpus],
+        tokens: Tokens<'_>,
+        least: u64,
+        watch: &mut dyn FnMut(&str, text::Progress),
+    ) -> Result<(Self, Vec<Report>)> {
+        let mut collected = Collected::default();
+        let mut reports = Vec::new();
+        for corpus in corpora {
+            let language = corpus.source.language();
+            let mut watch = |at: text::Progress| watch(language, at);
+            reports.push(match tokens {
+                Tokens::Words => collected.read_words(corpus, &mut watch)?,
+                Tokens::Pieces(vocabulary) => {
+                    collected.read_pieces(corpus, vocabulary, &mut watch)?
+                }
+            });
+        }
+        if let Tokens::Pieces(vocabulary) = tokens {
+            collected.name(vocabulary);
+        }
+        Ok((collected.finish(least)?, reports))
+    }
+
+    /// Takes over the training part of corpora that were tokenised already, such as a pretrained
+    /// encoder's own.
+    pub fn of_tokenised(
+        corpora: &[Tokenised],
+        vocabulary: &Vocabulary,
+        least: u64,
+    ) -> Result<Self> {
+        let mut collected = Collected::default();
+        let end = vocabulary.specials().end;
+        for corpus in corpora {
+            for &token in corpus.tokens(Split::Train) {
+                if token == end { collected.end() } else { collected.add(token) }
+            }
+        }
+        collected.name(vocabulary);
+        collected.finish(least)
+    }
+
+    /// From sentences that are cut already.
+    pub fn of_words<'a, S>(sentences: impl IntoIterator<Item = S>, least: u64) -> Result<Self>
+    where
+        S: IntoIterator<Item = &'a str>,
+    {
+        let mut collected = Collected::default();
+        for sentence in sentences {
+            sentence.into_iter().for_each(|word| collected.add_word(word));
+            collected.end();
+        }
+        collected.finish(least)
+    }
+
+    /// The words, by falling frequency.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// How often each word occurs.
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// How many words there are in all sentences.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Tells these sentences from any others.
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for word in &self.words {
+            hasher.update(word.as_bytes()).update(b"\n");
+        }
+        hasher.update(bytemuck::cast_slice(&self.tokens));
+        hasher.finalize().to_hex().to_string()
+    }
+
+    pub(crate) fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+}
+
+/// Sentences while they are read, words numbered as they come.
+#[derive(Default)]
+struct Collected {
+    known: FxHashMap<Box<str>, u32>,
+    names: Vec<String>,
+    counts: Vec<u64>,
+    tokens: Vec<u32>,
+}
+
+impl Collected {
+    fn read_words(&mut self, corpus: &Corpus, watch: Watch<'_>) -> Result<Report> {
+        Ok(corpus.read(watch, &mut |blocks| {
+            for (split, sentence) in blocks.iter().flat_map(Block::sentences) {
+                if split == Split::Train {
+                    sentence.split(' ').for_each(|word| self.add_word(word));
+                    self.end();
+                }
+            }
+            Ok(())
+        })?)
+    }
+
+    fn read_pieces(
+        &mut self,
+        corpus: &Corpus,
+        vocabulary: &Vocabulary,
+        watch: Watch<'_>,
+    ) -> Result<Report> {
+        let language = vocabulary.language(corpus.source.language())?;
+        let mut encoder = vocabulary.encoder(language);
+        let mut pieces = Vec::new();
+        Ok(corpus.read(watch, &mut |blocks| {
+            for (split, sentence) in blocks.iter().flat_map(Block::sentences) {
+                if split == Split::Train {
+                    pieces.clear();
+                    encoder.encode(sentence, &mut pieces);
+                    pieces.iter().for_each(|&piece| self.add(piece));
+                    self.end();
+                }
+            }
+            Ok(())
+        })?)
+    }
+
+    fn add_word(&mut self, word: &str) {
+        let number = match self.known.get(word) {
+            Some(&number) => number,
+            None => {
+                let number = self.names.len() as u32;
+                self.known.insert(word.into(), number);
+                self.names.push(word.to_owned());
+                number
+            }
+        };
+        self.add(number);
+    }
+
+    fn add(&mut self, number: u32) {
+        if self.counts.len() <= number as usize {
+            self.counts.resize(number as usize + 1, 0);
+        }
+        self.counts[number as usize] += 1;
+        self.tokens.push(number);
+    }
+
+    fn end(&mut self) {
+        self.tokens.push(END);
+    }
+
+    /// Gives pieces their names.
+    fn name(&mut self, vocabulary: &Vocabulary) {
+        let name = |id: usize| vocabulary.piece(id as u32).unwrap_or_default().to_owned();
+        self.names = (0..self.counts.len()).map(name).collect();
+    }
+
+    /// Numbers words by falling count (of equals, the one that came first) and drops the rare.
+    fn finish(self, least: u64) -> Result<Sentences> {
+        let Self { mut names, counts, mut tokens, .. } = self;
+        let mut kept: Vec<u32> = (0..counts.len() as u32)
+            .filter(|&number| counts[number as usize] >= least.max(1))
+            .collect();
+        kept.sort_by_key(|&number| std::cmp::Reverse(counts[number as usize]));
+        check_size(&kept, &counts, least)?;
+        let mut rows = vec![END; counts.len()];
+        for (row, &number) in kept.iter().enumerate() {
+            rows[number as usize] = row as u32;
+        }
+        tokens.retain_mut(|token| {
+            if *token == END {
+                return true;
+            }
+            *token = rows[*token as usize];
+            *token != END
+        });
+        let words = kept.iter().map(|&number| std::mem::take(&mut names[number as usize]));
+        let words = words.collect();
+        let counts: Vec<u64> = kept.iter().map(|&number| counts[number as usize]).collect();
+        let total = counts.iter().sum();
+        Ok(Sentences { words, counts, tokens, total })
+    }
+}
+
+/// Nothing can be learned of a word without another beside it.
+fn check_size(kept: &[u32], counts: &[u64], least: u64) -> Result<()> {
+    match kept.len() {
+        0 => Err(Error::request(
+            format!(
+                "the vocabulary is empty: of {} different words none occurs {least} times",
+                counts.len()
+            ),
+            "ask for a smaller --min-count, or give more text",
+        )),
+        1 => Err(Error::request(
+            format!("only one word occurs {least} times, and a word alone has no neighbours"),
+            "ask for a smaller --min-count, or give more text",
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, least: u64) -> Result<Sentences> {
+        Sentences::of_words(text.lines().map(|line| line.split(' ')), least)
+    }
+
+    #[test]
+    fn words_are_numbered_by_falling_count_and_the_rare_are_dropped() {
+        let sentences = of("b a rare\na c b a\nc", 2).unwrap();
+        assert_eq!(sentences.words(), ["a", "b", "c"]);
+        assert_eq!(sentences.counts(), [3, 2, 2]);
+        assert_eq!(sentences.tokens(), [1, 0, END, 0, 2, 1, 0, END, 2, END]);
+        assert_eq!(sentences.total(), 7);
+        assert_ne!(sentences.fingerprint(), of("b a rare\na c b a\nc", 1).unwrap().fingerprint());
+    }
+
+    #[test]
+    fn too_few_words_are_refused() {
+        assert!(of("a b c", 2).unwrap_err().to_string().contains("vocabulary is empty"));
+        assert!(of("a a a", 1).unwrap_err().to_string().contains("only one word"));
+    }
+}

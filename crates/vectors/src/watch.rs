@@ -1,0 +1,109 @@
+//! Being told how training goes, and telling it to stop.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How far training is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// The epoch under way, from 0.
+    pub epoch: usize,
+    /// Epochs in all.
+    pub epochs: usize,
+    /// Words (for GloVe: pairs of words) gone through in this epoch.
+    pub done: u64,
+    /// Of how many.
+    pub total: u64,
+}
+
+/// What an epoch came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch {
+    /// Its number, from 1.
+    pub number: usize,
+    /// The mean loss of its examples, each as it was met.
+    pub loss: f64,
+    /// How many examples it had.
+    pub examples: u64,
+}
+
+/// Is told how training goes.
+pub trait Observer {
+    /// Several times a second.
+    fn progress(&mut self, _progress: &Progress) {}
+    /// Before the first epoch, where pairs of words are counted: words gone through, and of how many.
+    fn counting(&mut self, _done: u64, _total: u64) {}
+    /// After each epoch.
+    fn epoch(&mut self, _epoch: &Epoch) {}
+    /// Whether to stop soon; what was kept after the last epoch stays.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// Wants to know nothing.
+impl Observer for () {}
+
+/// Between the threads that work and the one that watches.
+#[derive(Default)]
+pub(crate) struct Meter {
+    pub(crate) done: AtomicU64,
+    pub(crate) stop: AtomicBool,
+}
+
+impl Meter {
+    pub(crate) fn add(&self, done: u64) {
+        self.done.fetch_add(done, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs an epoch on another thread, and tells the observer how far it is until it is done.
+pub(crate) fn watch<T: Send>(
+    observer: &mut dyn Observer,
+    mut progress: Progress,
+    work: impl FnOnce(&Meter) -> T + Send,
+) -> T {
+    let tell = |observer: &mut dyn Observer, done| {
+        progress.done = done;
+        observer.progress(&progress);
+    };
+    watch_with(observer, tell, work)
+}
+
+/// The same for counting.
+pub(crate) fn watch_counting<T: Send>(
+    observer: &mut dyn Observer,
+    total: u64,
+    work: impl FnOnce(&Meter) -> T + Send,
+) -> T {
+    watch_with(observer, |observer, done| observer.counting(done, total), work)
+}
+
+fn watch_with<T: Send>(
+    observer: &mut dyn Observer,
+    mut tell: impl FnMut(&mut dyn Observer, u64),
+    work: impl FnOnce(&Meter) -> T + Send,
+) -> T {
+    let meter = Meter::default();
+    let watcher = std::thread::current();
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let result = work(&meter);
+            watcher.unpark();
+            result
+        });
+        while !worker.is_finished() {
+            std::thread::park_timeout(Duration::from_millis(100));
+            tell(observer, meter.done.load(Ordering::Relaxed));
+            meter.stop.store(observer.stop(), Ordering::Relaxed);
+        }
+        match worker.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}

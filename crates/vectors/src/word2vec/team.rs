@@ -1,0 +1,178 @@
+//! Training on threads that each own some columns: the same bits on any number of them.
+
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pulp::Arch;
+
+use super::kernel::{self, Tables};
+use super::windows::{Plan, Windows};
+use super::{Model, Sum};
+use crate::columns::{Exchange, Matrix, gather, scatter, shares, units};
+use crate::watch::Meter;
+
+/// The threads' columns.
+pub(super) struct Team {
+    dim: usize,
+    rows: [usize; 2],
+    tables: Vec<Tables>,
+}
+
+impl Team {
+    pub(super) fn new(model: Model, threads: usize) -> Self {
+        let Model { dim, input, output } = model;
+        let rows = [input.len() / dim, output.len() / dim];
+        let tables = shares(dim, crate::threads(threads)).into_iter().map(|share| {
+            let mut tables = Tables {
+                input: Matrix::new(rows[0], share.width),
+                output: Matrix::new(rows[1], share.width),
+                share,
+            };
+            scatter(&input, dim, &tables.share, &mut tables.input);
+            scatter(&output, dim, &tables.share, &mut tables.output);
+            tables
+        });
+        Self { dim, rows, tables: tables.collect() }
+    }
+
+    pub(super) fn model(&self) -> Model {
+        let [mut input, mut output] = self.rows.map(|rows| vec![0.0; rows * self.dim]);
+        for tables in &self.tables {
+            gather(&tables.input, &tables.share, self.dim, &mut input);
+            gather(&tables.output, &tables.share, self.dim, &mut output);
+        }
+        Model { dim: self.dim, input, output }
+    }
+
+    #[cfg(test)]
+    pub(super) fn first(&mut self) -> &mut Tables {
+        &mut self.tables[0]
+    }
+
+    /// Goes through the text once; nothing where it was stopped.
+    pub(super) fn epoch(
+        &mut self,
+        windows: &Windows<'_>,
+        epoch: usize,
+        meter: &Meter,
+    ) -> Option<Sum> {
+        let threads = self.tables.len();
+        let shared = Shared {
+            windows,
+            epoch,
+            order: windows.order(epoch),
+            plans: (0..threads).map(|_| RwLock::default()).collect(),
+            exchange: Exchange::new(threads, units(self.dim), windows.most_targets()),
+            stopping: AtomicBool::new(false),
+            meter,
+        };
+        let sums = std::thread::scope(|scope| {
+            let spawn = |(thread, tables)| {
+                let shared = &shared;
+                scope.spawn(move || shared.work(thread, tables))
+            };
+            let workers: Vec<_> = self.tables.iter_mut().enumerate().map(spawn).collect();
+            let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<Sum>>| match worker.join() {
+                Ok(sums) => sums,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            workers.into_iter().map(join).collect::<Vec<_>>()
+        });
+        if shared.stopping.into_inner() {
+            return None;
+        }
+        // A thread's n-th sum is of the n-th round; added up in the order of the blocks.
+        let mut whole = Sum::default();
+        for block in 0..windows.blocks() {
+            let sum = sums[block % threads][block / threads];
+            whole.loss += sum.loss;
+            whole.examples += sum.examples;
+        }
+        Some(whole)
+    }
+}
+
+/// What the threads have in common for an epoch.
+struct Shared<'a> {
+    windows: &'a Windows<'a>,
+    epoch: usize,
+    order: Vec<u32>,
+    /// Each thread's block of the round.
+    plans: Vec<RwLock<Plan>>,
+    exchange: Exchange,
+    stopping: AtomicBool,
+    meter: &'a Meter,
+}
+
+impl Shared<'_> {
+    /// In each round every thread draws the examples of one block, and then all go through all of
+    /// them, each with its own columns. Gives the losses of the blocks that this thread drew.
+    fn work(&self, thread: usize, tables: &mut Tables) -> Vec<Sum> {
+        let arch = Arch::new();
+        let mut scratch = Scratch::default();
+        let mut sums = Vec::new();
+        let mut done = 0;
+        for round in self.order.chunks(self.plans.len()) {
+            if thread == 0 && self.meter.stopped() {
+                self.stopping.store(true, Ordering::Relaxed);
+            }
+            if let Some(&block) = round.get(thread) {
+                let before = round[..thread].iter().map(|&b| self.windows.words(b as usize));
+                let seen = done + before.sum::<u64>();
+                let mut plan = self.plans[thread].write().expect("no thread fails");
+                self.windows.draw(self.epoch, block as usize, seen, &mut plan);
+            }
+            self.exchange.barrier.wait();
+            if self.stopping.load(Ordering::Relaxed) {
+                break;
+            }
+            for of in 0..round.len() {
+                let plan = self.plans[of].read().expect("no thread fails");
+                let loss = scratch.learn(arch, tables, &plan, &self.exchange);
+                done += plan.words;
+                if of == thread {
+                    sums.push(Sum { loss, examples: plan.examples });
+                    self.meter.add(plan.words);
+                }
+            }
+            // Nobody may draw anew while another still reads.
+            self.exchange.barrier.wait();
+        }
+        sums
+    }
+}
+
+/// A thread's own room for a batch.
+#[derive(Default)]
+pub(super) struct Scratch {
+    parts: Vec<f32>,
+    dots: Vec<f32>,
+    turn: usize,
+}
+
+impl Scratch {
+    /// Learns from a block, batch by batch, and gives its loss.
+    pub(super) fn learn(
+        &mut self,
+        arch: Arch,
+        tables: &mut Tables,
+        plan: &Plan,
+        exchange: &Exchange,
+    ) -> f64 {
+        let mut loss = 0.0;
+        let mut start = 0;
+        for &(end, rate) in &plan.batches {
+            let batch = start..end as usize;
+            let targets = &plan.targets[plan.ends(batch.start)[1]..plan.ends(batch.end)[1]];
+            self.parts.resize(targets.len() * tables.share.within.len(), 0.0);
+            self.dots.resize(targets.len(), 0.0);
+            kernel::dots(arch, tables, plan, batch.clone(), &mut self.parts);
+            exchange.add_up(&tables.share, self.turn, &self.parts, &mut self.dots);
+            self.turn += 1;
+            loss += kernel::coefficients(arch, targets, rate, &mut self.dots);
+            kernel::update(arch, tables, plan, batch, &self.dots);
+            start = end as usize;
+        }
+        loss
+    }
+}
