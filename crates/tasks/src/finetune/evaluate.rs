@@ -8,7 +8,7 @@ use crate::heads::Head;
 use crate::labelled::{Answer, Example, Labels, Score};
 
 /// Tokens that are evaluated at once: enough for large products, few enough for the caches.
-const TOKENS: usize = 1024;
+const TOKENS: usize = 2048;
 
 /// What reads words, and what answers.
 #[derive(Clone, Copy)]
