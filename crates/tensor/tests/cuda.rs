@@ -44,12 +44,15 @@ fn draw(draws: &mut Draws, rows: usize, cols: usize, scale: f32) -> Vec<f32> {
 /// What came of an operation: each matrix by name.
 type Outcome = Vec<(String, Vec<f32>)>;
 
+/// What is checked: an operation on weights and inputs.
+type Operation<'a> = &'a dyn Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made;
+
 /// Runs an operation forward and back on one device.
 fn outcome(
     device: &Device,
     weights: Sizes<'_>,
     inputs: Sizes<'_>,
-    operation: &dyn Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made,
+    operation: Operation<'_>,
 ) -> Outcome {
     let mut draws = Draws::new(Key { seed: 11, step: 0, stream: 0 });
     let mut params = Params::new(device);
