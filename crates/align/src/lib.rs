@@ -4,7 +4,7 @@
 //! The model is IBM model 2 with its table of positions replaced by a distance from the diagonal
 //! (Dyer, Chahuneau and Smith 2013): a [`Bitext`] is read, [`train`] learns a [`Model`] with one
 //! [`Lexicon`] for each [`Direction`], each of which links a word to one word of the other sentence
-//! or to none, and [`symmetrise`] makes one set of [`Links`] of both.
+//! or to none, and [`symmetrise`](fn@symmetrise) makes one set of [`Links`] of both.
 
 mod bitext;
 mod compat;
