@@ -1,6 +1,6 @@
 //! Encoding a text beside nothing but the way forward over the same batches, by turns.
 //!
-//!     cargo run --release -p isogloss-geometry --example encode_speed -- RUN LANG FILE 5
+//!     cargo run --release -p isogloss-geometry --example encode_rate -- RUN LANG FILE 5
 //!
 //! The one reads, tokenises, encodes, pools every layer and writes an array; the other has its
 //! batches ready and throws away what comes out.
