@@ -244,6 +244,10 @@ fn check(side: &str, allow_empty: bool) -> std::result::Result<(), String> {
     if side.len() > LONGEST && side.split_ascii_whitespace().count() > LONGEST {
         return Err(format!("has more than {LONGEST} words"));
     }
+    // Where words are yet to be cut, as in Chinese, each character may become one.
+    if side.len() > LONGEST && side.chars().filter(|c| !c.is_ascii()).count() > LONGEST {
+        return Err(format!("has so many characters that they could be more than {LONGEST} words"));
+    }
     Ok(())
 }
 

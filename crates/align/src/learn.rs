@@ -66,7 +66,8 @@ impl Config {
             );
         }
         let learned = LEAST_TENSION..=self.most_tension;
-        if self.learn_tension && !self.like_fast_align && !learned.contains(&self.tension) {
+        let learned = if self.like_fast_align { LEAST_TENSION..=100.0 } else { learned };
+        if self.learn_tension && !learned.contains(&self.tension) {
             let remedy = "begin between 0.1 and the greatest tension, or keep it fixed";
             return refuse("the tension to begin with", self.tension, remedy);
         }

@@ -113,6 +113,16 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
     assert!(found["layers"][0]["aligned"]["forward"].as_f64().unwrap() > 0.3, "{found}");
     assert_eq!(npy::read::<f64>(&folder.join("maps/layer-4.npy")).unwrap().shape, [48, 48]);
 
+    // Some layers keep their own numbers, in what is said and in what is saved.
+    let some = json(folder, &format!("{texts} {train} --layers 2,4 --save-maps some"));
+    let numbers = |found: &Value| -> Vec<String> {
+        let layers = found["layers"].as_array().unwrap().iter();
+        layers.map(|layer| layer["layer"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(numbers(&some), ["2", "4"]);
+    assert_eq!(some["layers"][0]["raw"], of_texts["layers"][2]["raw"]);
+    assert!(folder.join("some/layer-4.npy").is_file() && !folder.join("some/layer-0.npy").exists());
+
     fs::write(folder.join("short.qaa"), "so\nti\n").unwrap();
     let (code, said) = refused(
         folder,

@@ -110,6 +110,8 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
         (&["--preset", "wiki-cc"], "world generate --domain-shift"),
         (&["--encoder.headz", "5"], "headz"),
         (&["--set", "stages=[{steps=5,length=64}]"], "stages: "),
+        (&["--accumulate", "70000"], "accumulate: must not be more than 65535"),
+        (&["--set", "switch={probability=0.3,most=0.15,dictionaries=[]}"], "give --dictionary"),
     ] {
         let world = if flags[0] == "--world" { &[][..] } else { &["--world", "world"] };
         let output = isogloss(folder.path(), &[&["pretrain", "--out", "r"], world, flags].concat());
@@ -210,6 +212,22 @@ fn a_full_disk_leaves_the_last_checkpoint() {
     assert!(!listed(&folder.path().join("r")).iter().any(|name| name.ends_with("partial")));
     let output = isogloss(folder.path(), &["pretrain", "--resume", "--out", "r"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_run_goes_on_with_the_text_and_the_settings_it_began_with() {
+    let folder = with_world();
+    let begun = isogloss(folder.path(), &[&RUN[..], &["--out", "r", "--set", "steps=7"]].concat());
+    assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
+    let output = isogloss(folder.path(), &["pretrain", "--resume", "--steps", "9", "--out", "r"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = folder.path().join("world/text/qaa.base.txt");
+    let more = fs::read_to_string(&text).unwrap() + "one more line\n";
+    fs::write(&text, more).unwrap();
+    let output = isogloss(folder.path(), &["pretrain", "--resume", "--out", "r"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("r began with other text"), "{message}");
 }
 
 #[test]

@@ -142,14 +142,15 @@ impl NewFolder {
         } else {
             None
         };
-        fs::rename(draft.path(), &path)
-            .at(&path, "give the finished folder the name")
-            .inspect_err(|_| {
-                // Best effort: the caller hears of the first failure.
-                if let Some((_, place)) = &old {
-                    let _ = fs::rename(place, &path);
-                }
-            })?;
+        if let Err(error) = fs::rename(draft.path(), &path) {
+            if let Some((aside, place)) = old
+                && fs::rename(place, &path).is_err()
+            {
+                // The only copy of what stood there is not thrown away.
+                let _ = aside.keep();
+            }
+            return Err(error).at(&path, "give the finished folder the name");
+        }
         // Nothing is left under the draft's name for the guard to remove.
         let _ = draft.keep();
         sync_folder(parent);

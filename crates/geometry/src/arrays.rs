@@ -93,14 +93,20 @@ impl Stack {
 
     /// A stack of matrices in memory, by a name to call it in messages.
     pub fn of(name: &str, layers: Vec<Matrix>) -> Self {
-        let rows = layers.first().map_or(0, Matrix::rows);
-        assert!(layers.iter().all(|layer| layer.rows() == rows), "layers have equally many rows");
+        Self::numbered(name, layers.into_iter().enumerate().collect())
+    }
+
+    /// The same, where the layers have numbers of their own.
+    pub fn numbered(name: &str, layers: Vec<(usize, Matrix)>) -> Self {
+        let rows = layers.first().map_or(0, |(_, layer)| layer.rows());
+        let even = layers.iter().all(|(_, layer)| layer.rows() == rows);
+        assert!(even, "layers have equally many rows");
         let layer = |(number, matrix): (usize, Matrix)| Layer {
             name: number.to_string(),
             dim: matrix.cols(),
             place: Place::Memory(matrix),
         };
-        let layers = layers.into_iter().enumerate().map(layer).collect();
+        let layers = layers.into_iter().map(layer).collect();
         Self { name: name.to_owned(), rows, layers, file: None }
     }
 

@@ -54,7 +54,8 @@ pub struct Table {
     pub n: usize,
     /// For each layer of the first, each of the second: as the papers have it.
     pub cka: Vec<Vec<f64>>,
-    /// The same without the part that is there by chance; none where that leaves nothing to divide by.
+    /// The same without the part that is there by chance; none within groups, and where that leaves
+    /// nothing to divide by.
     pub debiased: Vec<Vec<Option<f64>>>,
 }
 
@@ -80,6 +81,10 @@ pub fn table(x: &Stack, y: &Stack, rows: Rows<'_>, watch: Watch<'_>) -> Result<T
         let pairs = || crosses.iter().zip(&of_y);
         let biased = |(cross, other): (&f64, &Own)| cross / (own.biased * other.biased).sqrt();
         let debiased = |(&cross, other): (&f64, &Own)| {
+            // The correction is for one common mean; with many it would not take chance away.
+            if rows.groups.is_some() {
+                return None;
+            }
             let cross = debias(cross, &own.squares, &other.squares);
             let scale = (own.debiased > 0.0 && other.debiased > 0.0)
                 .then(|| (own.debiased * other.debiased).sqrt())?;

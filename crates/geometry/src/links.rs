@@ -100,7 +100,7 @@ pub fn vectors(
     let source = open(path)?;
     for line in lines(&source) {
         let line = line?;
-        let encoded = reader.words(line.split_whitespace());
+        let encoded = reader.raw_words(line.split_whitespace());
         let words = encoded.firsts.len();
         if let Some(&link) =
             links.get(sentences.len()).into_iter().flatten().find(|&&link| side.of(link) >= words)

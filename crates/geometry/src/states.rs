@@ -164,18 +164,24 @@ pub fn open(path: &Path) -> Result<Source> {
     Ok(Source::new("text", &[path.display().to_string()])?)
 }
 
-/// Every sentence of a file as one vector at each of some layers.
+/// Every sentence of a file as one vector at each of some layers, and how many sentences were too
+/// long for the model and cut.
 pub fn pooled(
     model: &mut Pretrained,
     language: &str,
     path: &Path,
     layers: &[usize],
     mut heard: impl FnMut(usize) + Send,
-) -> Result<Vec<crate::Matrix>> {
+) -> Result<(Vec<crate::Matrix>, usize)> {
     let mut reader = Reader::new(model, language)?;
     let source = open(path)?;
     let number = reader.language();
-    let ids = lines(&source).map(|line| Ok(reader.sentence(&line?).ids));
+    let cut = std::cell::Cell::new(0);
+    let ids = lines(&source).map(|line| {
+        let sentence = reader.sentence(&line?);
+        cut.set(cut.get() + usize::from(sentence.cut));
+        Ok(sentence.ids)
+    });
     let mut values = vec![Vec::new(); layers.len()];
     for_each(model, number, ids, |states| {
         for (values, &layer) in values.iter_mut().zip(layers) {
@@ -185,7 +191,8 @@ pub fn pooled(
         Ok::<_, Error>(())
     })?;
     let dim = model.model.config().dim;
-    Ok(values.into_iter().map(|v| crate::Matrix::new(v.len() / dim, dim, v)).collect())
+    let matrices = values.into_iter().map(|v| crate::Matrix::new(v.len() / dim, dim, v)).collect();
+    Ok((matrices, cut.get()))
 }
 
 /// The sentence of a line as this model reads it.
@@ -245,7 +252,18 @@ impl Reader {
         self.preparer.sentences(line, each);
     }
 
-    /// The ids of words that are given one by one.
+    /// The ids of words that are given one by one, each prepared as running text is.
+    pub fn raw_words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> text::Encoded {
+        let prepare = |word: &'a str| {
+            let mut prepared = String::new();
+            self.preparer.prepare(word, &mut prepared);
+            prepared
+        };
+        let prepared: Vec<String> = words.into_iter().map(prepare).collect();
+        self.encoder.encode_words(prepared.iter().map(String::as_str))
+    }
+
+    /// The ids of prepared words that are given one by one.
     pub fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> text::Encoded {
         self.encoder.encode_words(words)
     }

@@ -40,7 +40,7 @@ pub(crate) fn framed(model: &Pretrained, language: usize, line: &str) -> Option<
 pub fn sentences(model: &Pretrained, language: &str, file: &str) -> Result<Sentences> {
     let number = model.vocabulary.language(language)?;
     let source = Source::new(language, &[file.to_owned()])?;
-    let mut lines = source.lines(LineRules::default());
+    let mut lines = source.raw_lines(LineRules::default());
     let mut ids = Vec::new();
     while let Some(line) = lines.next_line()? {
         let sentence = match file.ends_with(".tsv") {

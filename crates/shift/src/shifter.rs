@@ -79,21 +79,23 @@ impl Shifter {
         };
         // Where a class was hardly seen, the difference of all serves it better than its own.
         let trusted = |class: usize| difference(if enough(class) { class } else { 0 });
+        // Classes as the means were taken by: among all languages of the file.
         let pieces: Vec<Vec<u64>> =
-            [from, to].iter().map(|&side| means.languages[side].pieces.clone()).collect();
-        let ids = pieces[0].len();
+            means.languages.iter().map(|language| language.pieces.clone()).collect();
+        let classes = || Classes::new(&pieces, from);
+        let ids = pieces[from].len();
         let (vectors, class) = match kind {
             Kind::Mean => (difference(0), vec![0; ids]),
             Kind::Without(directions) => {
                 (without(difference(0), &means.directions[layer], directions), vec![0; ids])
             }
             Kind::Sharing => {
-                let shared = Classes::new(&pieces, 0).shared;
+                let shared = classes().shared;
                 (trusted(1).into_iter().chain(trusted(2)).collect(), as_classes(shared))
             }
             Kind::Bands => {
                 let vectors = (3..6).flat_map(trusted).collect();
-                (vectors, Classes::new(&pieces, 0).band)
+                (vectors, classes().band)
             }
         };
         Ok(Self { dim, vectors, class })

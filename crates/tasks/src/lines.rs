@@ -22,6 +22,8 @@ impl Lines {
             let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
             Error::line(path, line, "not UTF-8", "convert the file (`iconv -t UTF-8`)")
         })?;
+        // A mark of the byte order is no part of the first word.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         if text.trim().is_empty() {
             return Err(Error::file(path, "holds nothing", "name the file that was meant"));
         }

@@ -116,21 +116,24 @@ impl Cka {
                 .map_or(Value::Null, |intervals| of_intervals(intervals, single)),
             pearson: self.correlations(&table)?,
             few_rows: table.n < ENOUGH * d[0].max(d[1]),
-            signature: self.signature(samples),
+            signature: self.signature(intervals.as_ref().map_or(0, |intervals| intervals.samples)),
         };
         let text = in_words(&compared, &x, &y, &table, intervals.as_ref());
         Ok(Outcome::new(text, &compared))
     }
 
     fn signature(&self, samples: usize) -> String {
-        let centre = if self.within.is_some() { "within-groups" } else { "mean" };
+        let (centre, debiased) = match self.within {
+            Some(_) => ("within-groups", "none"),
+            None => ("mean", "unbiased-hsic"),
+        };
         let intervals = if samples == 0 {
             "none".to_owned()
         } else {
             format!("95%,half-samples={samples},seed={}", self.seed)
         };
         format!(
-            "cka:linear|center:{centre}|debiased:unbiased-hsic|interval:{intervals}|v{}",
+            "cka:linear|center:{centre}|debiased:{debiased}|interval:{intervals}|v{}",
             env!("CARGO_PKG_VERSION")
         )
     }
@@ -140,7 +143,8 @@ impl Cka {
             x,
             y,
             subtitle: format!(
-                "debiased linear CKA, n = {}, d = {} and {}",
+                "{} linear CKA, n = {}, d = {} and {}",
+                if self.within.is_some() { "within groups:" } else { "debiased" },
                 table.n,
                 x.dim(0),
                 y.dim(0)
@@ -202,12 +206,14 @@ impl Picture<'_> {
         let label = |stack: &Stack| format!("layers of {}", file_name(stack));
         let (down, across) = (label(self.x), label(self.y));
         let title = format!("{} and {}", file_name(self.x), file_name(self.y));
+        let within = self.table.debiased.iter().flatten().all(Option::is_none);
+        let values = if within { biased(self.table) } else { self.table.debiased.clone() };
         let map = Heatmap {
             title: &title,
             subtitle: &self.subtitle,
             down: (&down, names(self.x)),
             across: (&across, names(self.y)),
-            values: &self.table.debiased,
+            values: &values,
         };
         map.svg()
     }
@@ -312,7 +318,9 @@ fn in_words(
             "warning: n is not well above d, so that CKA is high by chance alone; trust the debiased value"
         );
     }
-    if table.debiased.iter().flatten().any(Option::is_none) {
+    if compared.signature.contains("within-groups") {
+        let _ = writeln!(text, "none: within groups there is no debiased value");
+    } else if table.debiased.iter().flatten().any(Option::is_none) {
         let _ = writeln!(
             text,
             "none: the vectors differ by no more than chance, which leaves nothing to compare"

@@ -43,7 +43,10 @@ pub(crate) struct Pretrain {
     out: PathBuf,
 
     /// Go on with the run in the folder, from its last checkpoint.
-    #[arg(long, conflicts_with_all = ["config", "preset", "scale", "world", "texts", "set", "seed"])]
+    #[arg(long, conflicts_with_all = [
+        "config", "preset", "scale", "world", "texts", "set", "seed", "steps", "checkpoint_every",
+        "evaluate_every", "accumulate", "patience", "select_by", "dictionaries",
+    ])]
     resume: bool,
 
     /// The condition.
@@ -146,12 +149,18 @@ impl Pretrain {
 
     /// Lays preset, file and flags over one another.
     fn table(&self) -> Result<Table, Failure> {
-        let condition = self.preset.as_deref().unwrap_or("default");
-        let mut table = preset(condition, self.scale.as_deref().unwrap_or("tiny"))
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-        if let Some(path) = &self.config {
-            overlay(&mut table, read_toml(path)?);
-        }
+        let file = self.config.as_deref().map(read_toml).transpose()?.unwrap_or_default();
+        let named = |flag: &Option<String>, key: &str, otherwise: &str| {
+            let in_file = file.get(key).and_then(Value::as_str).map(str::to_owned);
+            flag.clone().or(in_file).unwrap_or_else(|| otherwise.to_owned())
+        };
+        let condition = &named(&self.preset, "preset", "default");
+        let scale = &named(&self.scale, "scale", "tiny");
+        let mut table =
+            preset(condition, scale).map_err(|error| Failure::Usage(error.to_string()))?;
+        overlay(&mut table, file.clone());
+        table.insert("preset".to_owned(), Value::from(condition.as_str()));
+        table.insert("scale".to_owned(), Value::from(scale.as_str()));
         if let Some(world) = &self.world {
             overlay(&mut table, of_world(world, condition)?);
         }
@@ -187,7 +196,8 @@ impl Pretrain {
                 let list = files.entry(language).or_insert_with(|| Value::Array(Vec::new()));
                 list.as_array_mut().expect("made as a list").push(Value::from(file.as_str()));
             }
-            languages.truncate(if condition == "monolingual" { 1 } else { usize::MAX });
+            let alone = matches!(condition, "monolingual" | "same-language");
+            languages.truncate(if alone { 1 } else { usize::MAX });
             let mut languages: Vec<String> = languages.into_iter().map(str::to_owned).collect();
             if let ("same-language", [only]) = (condition, &languages[..]) {
                 let second = twin(only);

@@ -105,7 +105,18 @@ struct Retrieved {
     chance: f64,
     train_pairs: Option<usize>,
     layers: Vec<Layer>,
+    /// Sentences that were too long for the model and cut.
+    cut: usize,
     signature: String,
+}
+
+/// What is searched, and what maps are learned from.
+struct Sides {
+    test: [Stack; 2],
+    train: Option<[Stack; 2]>,
+    /// The number of each layer in its model.
+    numbers: Vec<usize>,
+    cut: usize,
 }
 
 impl Retrieve {
@@ -118,13 +129,14 @@ impl Retrieve {
                 return Err(Failure::Usage(message.into()));
             }
         }
-        let (test, train) = if self.models.is_empty() { self.arrays()? } else { self.encoded()? };
+        let sides = if self.models.is_empty() { self.arrays()? } else { self.encoded()? };
+        let Sides { test, train, numbers, cut } = sides;
         let search = Search { measure: self.measure(), steps: steps(&self.normalize) };
         let train = train.as_ref().map(|[a, b]| (a, b));
         let mut maps: Vec<(usize, Map)> = Vec::new();
         let layers = self.place.device()?.run(|| {
             retrieve(&test[0], &test[1], train, &search, |layer, map| {
-                maps.push((layer, map));
+                maps.push((numbers[layer], map));
                 Ok(())
             })
         })?;
@@ -136,6 +148,7 @@ impl Retrieve {
             chance: 1.0 / test[0].rows() as f64,
             train_pairs: train.map(|(a, _)| a.rows()),
             layers,
+            cut,
             signature: self.signature(),
         };
         Ok(Outcome::new(retrieved.in_words(), &retrieved))
@@ -160,7 +173,7 @@ impl Retrieve {
         )
     }
 
-    fn arrays(&self) -> Result<([Stack; 2], Option<[Stack; 2]>), Failure> {
+    fn arrays(&self) -> Result<Sides, Failure> {
         let open =
             |a: &Option<PathBuf>, b: &Option<PathBuf>| -> Result<Option<[Stack; 2]>, Failure> {
                 let Some((a, b)) = a.as_ref().zip(b.as_ref()) else { return Ok(None) };
@@ -169,43 +182,51 @@ impl Retrieve {
         let test = open(&self.source, &self.target)?;
         let test =
             test.ok_or_else(|| Failure::Usage("give --source and --target, or --model".into()))?;
-        Ok((test, open(&self.train_source, &self.train_target)?))
+        let train = open(&self.train_source, &self.train_target)?;
+        let numbers = (0..test[0].layers()).collect();
+        Ok(Sides { test, train, numbers, cut: 0 })
     }
 
-    fn encoded(&self) -> Result<([Stack; 2], Option<[Stack; 2]>), Failure> {
+    fn encoded(&self) -> Result<Sides, Failure> {
         let models = two_models(&self.models)?;
         let test = two_sides("--text", &self.texts)?;
         let train = match self.train.is_empty() {
             true => None,
             false => Some(two_sides("--train", &self.train)?),
         };
-        let encode = |side: usize| -> Result<(Stack, Option<Stack>), Failure> {
+        let (mut numbers, mut cut) = (Vec::new(), 0);
+        let mut encode = |side: usize| -> Result<(Stack, Option<Stack>), Failure> {
             let mut model = self.place.open(models[side])?;
             let layers = self.layers.of(model.model.config().layers)?;
             let mut encode = |language: &str, file: &Path| -> Result<Stack, Failure> {
                 let _waiting = Waiting::new(&format!("encoding {}", file.display()));
-                let matrices = pooled(&mut model, language, file, &layers, |_| {})?;
-                Ok(Stack::of(&file.display().to_string(), matrices))
+                let (matrices, long) = pooled(&mut model, language, file, &layers, |_| {})?;
+                cut += long;
+                let matrices = layers.iter().copied().zip(matrices).collect();
+                Ok(Stack::numbered(&file.display().to_string(), matrices))
             };
             let (language, file) = &test[side];
             let looked_in = encode(language, file)?;
             let learned_from = match &train {
                 None => None,
                 Some(sides) => {
-                    let file =
-                        sides.iter().find(|(other, _)| other == language).ok_or_else(|| {
-                            let message = format!(
-                                "--train has no side in `{language}`; give both languages of --text"
-                            );
-                            Failure::Usage(message)
-                        })?;
+                    // The same side first: both may be of one language.
+                    let mut order = [&sides[side], &sides[1 - side]].into_iter();
+                    let file = order.find(|(other, _)| other == language).ok_or_else(|| {
+                        let message = format!(
+                            "--train has no side in `{language}`; give both languages of --text"
+                        );
+                        Failure::Usage(message)
+                    })?;
                     Some(encode(language, &file.1)?)
                 }
             };
+            numbers = layers;
             Ok((looked_in, learned_from))
         };
         let ((a, train_a), (b, train_b)) = (encode(0)?, encode(1)?);
-        Ok(([a, b], train_a.zip(train_b).map(|(a, b)| [a, b])))
+        let train = train_a.zip(train_b).map(|(a, b)| [a, b]);
+        Ok(Sides { test: [a, b], train, numbers, cut })
     }
 }
 
@@ -233,6 +254,9 @@ impl Retrieved {
                 cell(layer.raw),
                 cell(layer.shifted)
             );
+        }
+        if self.cut > 0 {
+            let _ = writeln!(text, "\n{} sentences were too long for the model and cut", self.cut);
         }
         let _ = write!(text, "\n{}", self.signature);
         text

@@ -359,10 +359,18 @@ impl SweepOver {
     fn sides(&self, model: &Pretrained) -> Result<Vec<Sentences>, Failure> {
         let mut sides = Vec::new();
         for (language, file) in &self.parallel {
-            let mut side = sentences(model, language, file).map_err(refused)?;
-            side.ids.truncate(self.sentences);
-            sides.push(side);
+            sides.push(sentences(model, language, file).map_err(refused)?);
         }
+        for (side, (_, file)) in sides.iter().zip(&self.parallel) {
+            let (here, there) = (side.ids.len(), sides[0].ids.len());
+            if here != there {
+                let first = &self.parallel[0].1;
+                return Err(Failure::Usage(format!(
+                    "{file} has {here} lines, {first} has {there}; give files that match line by line"
+                )));
+            }
+        }
+        sides.iter_mut().for_each(|side| side.ids.truncate(self.sentences));
         Ok(sides)
     }
 

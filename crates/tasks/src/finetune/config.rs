@@ -226,6 +226,16 @@ impl TransferConfig {
         if self.tests.is_empty() {
             return refuse("tests", "name at least one file to score");
         }
+        if self.dev.language != self.train.language {
+            return refuse(
+                "dev",
+                "is not of the language that is trained on, and no other may be looked at",
+            );
+        }
+        let scored = |language: &String| self.tests.iter().any(|test| test.language == *language);
+        if !self.shifts.keys().all(scored) {
+            return refuse("shifts", "name a language that no test file is of");
+        }
         self.train_layers().map(drop)
     }
 

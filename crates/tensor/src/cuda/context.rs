@@ -174,11 +174,14 @@ impl Context {
     /// Waits until everything that was asked for is done.
     pub(super) fn wait(&self) {
         self.bind();
-        let mut stage = lock(&self.stage);
+        self.empty(&mut lock(&self.stage));
+    }
+
+    /// Waits, after which nothing that lies in the stage is needed any more.
+    fn empty(&self, stage: &mut Stage) {
         // SAFETY: the stream lives as long as the process.
         let done = unsafe { result::stream::synchronize(self.stream) };
         if let Err(error) = done {
-            drop(stage);
             fail(format!("the GPU failed: {}", say(error)));
         }
         stage.used = 0;
@@ -189,12 +192,12 @@ impl Context {
         self.bind();
         for piece in bytes.chunks(STAGE).enumerate().map(|(at, piece)| (at * STAGE, piece)) {
             let (offset, piece) = piece;
-            if lock(&self.stage).used + piece.len() > STAGE {
-                self.wait();
-            }
             let mut stage = lock(&self.stage);
-            // SAFETY: there is room for the piece, and what lies there arrives before `wait` lets it
-            // be overwritten.
+            if stage.used + piece.len() > STAGE {
+                self.empty(&mut stage);
+            }
+            // SAFETY: there is room for the piece, since the stage is held from the check on, and what
+            // lies there arrives before `empty` lets it be overwritten.
             let staged = unsafe {
                 let place = stage.base.add(stage.used);
                 std::ptr::copy_nonoverlapping(piece.as_ptr(), place, piece.len());

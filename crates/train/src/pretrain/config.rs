@@ -201,6 +201,14 @@ impl PretrainConfig {
         if self.text.first.is_some() && self.text.sample.is_some() {
             return refuse("text.sample", "leave out text.first: it is one or the other");
         }
+        let most = usize::from(u16::MAX);
+        let stages = self.stages.iter().filter_map(|stage| stage.accumulate);
+        if stages.chain([self.accumulate]).any(|accumulate| accumulate > most) {
+            return refuse("accumulate", "must not be more than 65535");
+        }
+        if self.switch.as_ref().is_some_and(|switch| switch.dictionaries.is_empty()) {
+            return refuse("switch", "no dictionary to switch by; give --dictionary A-B=FILE");
+        }
         if self.languages.is_empty() {
             return refuse("languages", "no text; give --world DIR or --text LANG=FILE");
         }

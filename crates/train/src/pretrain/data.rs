@@ -54,6 +54,8 @@ pub(crate) struct Data {
     stages: Vec<Stage>,
     /// Held-out text of each language.
     pub(crate) dev: Vec<Evaluation>,
+    /// What tells the text of each language from any other.
+    pub(crate) fingerprints: Vec<String>,
     numbering: Numbering,
 }
 
@@ -93,13 +95,15 @@ impl Data {
             .collect::<text::Result<_>>()?;
         let numbering = Numbering::new(&vocabulary, config.encoder.separate.tokens);
         let switch = switch.transpose()?;
+        let fingerprints =
+            corpora.iter().map(|corpus: &Arc<Tokenised>| corpus.fingerprint().to_owned()).collect();
         let mut stages: Vec<Stage> = Vec::new();
         for (until, accumulate, settings) in shapes(config) {
             let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
             let batches = Batches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
             stages.push(Stage { until, accumulate, batches: Arc::new(batches) });
         }
-        Ok(Self { vocabulary, stages, dev, numbering })
+        Ok(Self { vocabulary, stages, dev, fingerprints, numbering })
     }
 
     /// The batches of a run from update `step` on.
@@ -175,8 +179,13 @@ fn shapes(config: &PretrainConfig) -> Vec<(u64, usize, BatchSettings)> {
     shapes
 }
 
-/// Whether every language's files are there, before a folder is made for the run.
+/// Whether every file is there, before a folder is made for the run.
 pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
+    let named = |file: &Path| Source::new("text", &[file.display().to_string()]).map(drop);
+    let dictionaries = config.switch.iter().flat_map(|switch| &switch.dictionaries);
+    dictionaries.into_iter().try_for_each(|dictionary| named(&dictionary.file))?;
+    let probes = config.probes.iter().flat_map(|probe| &probe.files);
+    probes.into_iter().try_for_each(|file| named(file))?;
     config.languages.iter().try_for_each(|language| corpus(config, language).map(drop))
 }
 

@@ -122,7 +122,7 @@ fn side(language: &str, file: &Path, data: &Data, longest: usize) -> text::Resul
     let mut encoder = data.vocabulary.encoder(number);
     let (before, after) = data.vocabulary.frame();
     let source = Source::new(language, &[file.display().to_string()])?;
-    let mut lines = source.lines(LineRules::default());
+    let mut lines = source.raw_lines(LineRules::default());
     let mut sentences = Vec::new();
     let mut prepared = String::new();
     while let Some(line) = lines.next_line()? {

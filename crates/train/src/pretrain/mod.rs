@@ -53,6 +53,12 @@ pub enum PretrainError {
     /// The folder holds something already.
     #[error("{0} is not empty; go on with --resume, or name another folder")]
     Occupied(PathBuf),
+    /// The text is not what the run began with.
+    #[error(
+        "{0} began with other text: a file was changed, or a pattern matches other files now; put the text \
+         back, or begin another run"
+    )]
+    OtherText(PathBuf),
     /// There is nothing to go on with.
     #[error("{0} holds no run; leave out --resume to begin one")]
     Nothing(PathBuf),

@@ -76,11 +76,14 @@ impl<'a> Run<'a> {
         let mut trainer =
             Trainer::new(model.config(), params, adam, config.seed, |_| Group::default())?;
         describe(folder, &model, &data)?;
-        let mut position = Position::new(config.languages.len());
+        let mut position = Position::new(data.fingerprints.clone());
         let state = folder.join(STATE);
         let resumed = state.is_file();
         if resumed {
             position = trainer.resume(&state)?;
+            if position.text != data.fingerprints {
+                return Err(PretrainError::OtherText(folder.to_owned()));
+            }
             observer.note(&format!("going on from step {}", trainer.steps()));
         }
         let metrics =

@@ -34,6 +34,8 @@ pub struct Moment {
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Position {
     pub(crate) log: Log,
+    /// What tells the text from any other, by language.
+    pub(crate) text: Vec<String>,
     /// Tokens seen.
     pub(crate) tokens: u64,
     pub(crate) best: Option<Best>,
@@ -53,9 +55,10 @@ pub(crate) struct Position {
 
 impl Position {
     /// Before the first update.
-    pub(crate) fn new(languages: usize) -> Self {
+    pub(crate) fn new(text: Vec<String>) -> Self {
         Self {
-            log: Log::new(languages),
+            log: Log::new(text.len()),
+            text,
             tokens: 0,
             best: None,
             since_best: 0,

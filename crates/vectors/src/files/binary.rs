@@ -21,7 +21,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Vectors> {
         let reason = "no header of two numbers, the count and the dimension";
         return Err(Error::line(path, 1, reason, ANEW));
     };
-    check_header(path, count, dim)?;
+    check_header(input, count, dim)?;
     let mut vectors = Vectors::with_capacity(dim, input.room(count, dim, 4));
     let mut row = Vec::with_capacity(input.room(dim, 1, 4));
     while vectors.len() < count.min(input.first) {

@@ -143,8 +143,14 @@ fn header(line: &[u8]) -> Option<(usize, usize)> {
     numbers.next().is_none().then_some((count, dim))
 }
 
-/// Refuses a count or a dimension of nothing.
-fn check_header(path: &Path, count: usize, dim: usize) -> Result<()> {
+/// Refuses a count or a dimension of nothing, and a dimension that no vector of the file can have.
+fn check_header(input: &Input<'_>, count: usize, dim: usize) -> Result<()> {
+    let path = input.path;
+    if dim as u64 > input.size {
+        let reason =
+            format!("the header promises {dim} values a vector, more than the file has bytes");
+        return Err(Error::line(path, 1, reason, "mend its first line, or fetch it anew"));
+    }
     if count > 0 && dim > 0 {
         return Ok(());
     }

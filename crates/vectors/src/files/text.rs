@@ -25,7 +25,7 @@ pub(super) fn read(input: &mut Input<'_>, with_header: bool) -> Result<Vectors> 
             let reason = "no header of two numbers, the count and the dimension";
             return Err(Error::line(path, 1, reason, NO_HEADER));
         };
-        check_header(path, count, dim)?;
+        check_header(input, count, dim)?;
         number += 1;
         if !read_line(input, number, &mut line)? {
             check_count(path, count, 0, input.first)?;

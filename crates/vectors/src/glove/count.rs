@@ -30,7 +30,8 @@ const CHUNK: usize = 1 << 16;
 const EMPTY: u64 = u64::MAX;
 /// Bytes a place of a table takes: its own, and half as many while it grows.
 const PLACE_BYTES: u64 = 24;
-const SMALLEST: usize = 1 << 10;
+/// A third of it is more than the widest window adds before anybody looks whether it is full.
+const SMALLEST: usize = 1 << 12;
 
 /// A pair and its count in parts of [`ONE`].
 #[derive(Clone, Copy, Debug, Pod, Zeroable, PartialEq, Eq)]

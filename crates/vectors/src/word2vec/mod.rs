@@ -235,7 +235,12 @@ pub fn train(
             Runner::Hogwild(hogwild) => hogwild.epoch(&windows, epoch, meter),
         });
         let Some(Sum { loss, examples }) = drawn else { return Ok(None) };
-        let loss = loss / examples.max(1) as f64;
+        if examples == 0 {
+            let reason = format!("epoch {} had no word with another beside it", epoch + 1);
+            let remedy = "give sentences of several words, a lower --min-count, or --subsample 0";
+            return Err(Error::request(reason, remedy));
+        }
+        let loss = loss / examples as f64;
         if !loss.is_finite() {
             let reason = format!("the loss of epoch {} is no number any more", epoch + 1);
             return Err(Error::request(reason, "ask for a smaller --rate"));

@@ -58,7 +58,13 @@ pub(crate) struct Words {
     start: Option<Start>,
 
     /// Learn anew from mutual nearest neighbours, so many times.
-    #[arg(long, value_name = "ROUNDS", default_value_t = 0, requires = "target")]
+    #[arg(
+        long,
+        value_name = "ROUNDS",
+        default_value_t = 0,
+        requires = "target",
+        conflicts_with = "map"
+    )]
     refine: usize,
 
     /// Words of each side that take part in refining and in learning from nothing.

@@ -65,7 +65,11 @@ pub(crate) struct Transfer {
     out: PathBuf,
 
     /// Go on with the run in the folder.
-    #[arg(long, conflicts_with_all = ["task", "model", "world", "train", "dev", "test", "quick"])]
+    #[arg(long, conflicts_with_all = [
+        "task", "model", "vectors", "world", "train", "dev", "test", "quick", "batch", "rate", "head_rate",
+        "epochs", "pace", "dropout", "weight_decay", "clip", "seeds", "allow_unseen", "first",
+        "train_layers", "feature_layer", "map", "new_layers", "shift",
+    ])]
     resume: bool,
 
     #[command(flatten)]

@@ -34,7 +34,7 @@ pub(super) struct Source {
 
     /// Static vectors of a language in place of an encoder, as Word2Vec, GloVe or NumPy write them; new
     /// layers are learned above them.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with_all = ["model", "feature_layer"])]
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with_all = ["model", "feature_layer", "train_layers"])]
     vectors: Vec<(String, String)>,
 
     /// How many new layers [4 above an encoder's, 2 above static vectors].
@@ -46,7 +46,7 @@ pub(super) struct Source {
     shift: Vec<(String, String)>,
 
     /// After which layer it is added; 0 is the embeddings.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "shift")]
     shift_layer: Option<usize>,
 }
 
@@ -55,6 +55,11 @@ const NEW_DROPOUT: f32 = 0.1;
 
 impl Source {
     pub(super) fn config(&self, languages: &[&str]) -> Result<FeaturesConfig, Failure> {
+        if self.new_layers.is_some() && self.vectors.is_empty() && self.feature_layer.is_none() {
+            let message =
+                "--new-layers: there are new layers only with --feature-layer or --vectors";
+            return Err(Failure::Usage(message.to_owned()));
+        }
         let above =
             |default| Above { layers: self.new_layers.unwrap_or(default), dropout: NEW_DROPOUT };
         if !self.vectors.is_empty() {
