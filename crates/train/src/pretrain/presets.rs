@@ -225,13 +225,13 @@ mod tests {
                 let mut table = preset(condition, scale).unwrap();
                 let text = "languages = [\"en\", \"fr\"]\n[files]\nen = [\"a\"]\nfr = [\"b\"]\n";
                 overlay(&mut table, parse(text));
+                crate::pretrain::complete(&mut table);
                 if condition == "extra-anchors" {
                     let error = PretrainConfig::from_table(table.clone()).unwrap_err().to_string();
                     assert!(error.contains("--dictionary"), "{error}");
                     let entry = "{ from = \"en\", to = \"fr\", file = \"d\" }";
                     overlay(&mut table, parse(&format!("[switch]\ndictionaries = [{entry}]\n")));
                 }
-                crate::pretrain::complete(&mut table);
                 let config = PretrainConfig::from_table(table).unwrap();
                 assert_eq!((config.preset.as_str(), config.scale.as_str()), (condition, scale));
                 let again: Table = config.to_toml().parse().unwrap();
