@@ -146,16 +146,16 @@ fn header(line: &[u8]) -> Option<(usize, usize)> {
 /// Refuses a count or a dimension of nothing, and a dimension that no vector of the file can have.
 fn check_header(input: &Input<'_>, count: usize, dim: usize) -> Result<()> {
     let path = input.path;
+    if count == 0 || dim == 0 {
+        let reason = format!("the header promises {count} vectors of {dim} values");
+        return Err(Error::line(path, 1, reason, "give a file that holds vectors"));
+    }
     if dim as u64 > input.size {
         let reason =
             format!("the header promises {dim} values a vector, more than the file has bytes");
         return Err(Error::line(path, 1, reason, "mend its first line, or fetch it anew"));
     }
-    if count > 0 && dim > 0 {
-        return Ok(());
-    }
-    let reason = format!("the header promises {count} vectors of {dim} values");
-    Err(Error::line(path, 1, reason, "give a file that holds vectors"))
+    Ok(())
 }
 
 /// Refuses fewer vectors than the header promised.

@@ -108,7 +108,12 @@ fn a_binary_that_lies_is_refused_with_its_row() {
     assert!(
         refused(b"2 1\na \0\0", Some(Format::Binary)).contains("ends within the vector of `a`")
     );
-    assert!(refused(b"99999999999999 99999999\na ", Some(Format::Binary)).contains("ends within"));
+    for header in ["99999999999999 99999999", "1 9999999999999999999", "1 99999999999999"] {
+        let said = refused(format!("{header}\na ").as_bytes(), Some(Format::Binary));
+        assert!(said.contains("more than the file has bytes"), "{said}");
+        let said = refused(format!("{header}\na 1\n").as_bytes(), Some(Format::Text));
+        assert!(said.contains("more than the file has bytes"), "{said}");
+    }
     assert!(refused(b"a b c", Some(Format::Binary)).contains("no header"));
 }
 
