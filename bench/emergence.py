@@ -33,6 +33,8 @@ def keys(*settings):
     return tuple(flag for setting in settings for flag in ("--set", setting))
 
 
+# The recipe that `tiny` began from: 2 x 32 rows of 32 tokens an update, cut wherever they fall.
+FIRST = NONE + keys("batch.aligned=false", "batch.sequences=32", "stages=[]")
 HALF = keys("batch.aligned=true", "batch.sequences=16")
 QUARTER = keys("batch.aligned=true", "batch.sequences=8")
 
@@ -57,45 +59,45 @@ def groups(updates):
             (f"domain shift {d}", ("--domain-shift", d), ("--preset", "default"))
             for d in ["0", "0.3", "0.6", "1"]
         ],
-        # One change at a time, with no word in common and the same number of tokens.
+        # One change to the first recipe at a time, no word in common, the same number of tokens.
         "factors": [
-            ("base", (), NONE),
-            ("joint vocabulary", (), ("--preset", "default")),
-            ("rows begin with sentences", (), NONE + keys("batch.aligned=true")),
-            ("rate 1.5e-3", (), NONE + keys("adam.rate=1.5e-3")),
-            ("rate 6e-3", (), NONE + keys("adam.rate=6e-3")),
-            ("warm-up 20", (), NONE + keys("adam.schedule.warmup=20")),
-            ("warm-up 400", (), NONE + keys("adam.schedule.warmup=400")),
-            ("half the batch", (), NONE + keys("batch.sequences=16") + steps(2 * updates)),
-            ("a quarter of the batch", (), NONE + keys("batch.sequences=8") + steps(4 * updates)),
-            ("twice the batch", (), NONE + keys("batch.sequences=64") + steps(updates // 2)),
-            ("rows of 16 tokens", (), NONE + keys("batch.length=16", "batch.sequences=64")),
-            ("first quarter: rows of 16", (), NONE + keys(f"stages=[{{steps={updates // 4},length=16,sequences=64}}]")),
+            ("base", (), FIRST),
+            ("joint vocabulary", (), ("--preset", "default") + FIRST[2:]),
+            ("rows begin with sentences", (), FIRST + keys("batch.aligned=true")),
+            ("rate 1.5e-3", (), FIRST + keys("adam.rate=1.5e-3")),
+            ("rate 6e-3", (), FIRST + keys("adam.rate=6e-3")),
+            ("warm-up 20", (), FIRST + keys("adam.schedule.warmup=20")),
+            ("warm-up 400", (), FIRST + keys("adam.schedule.warmup=400")),
+            ("half the batch", (), FIRST + keys("batch.sequences=16") + steps(2 * updates)),
+            ("a quarter of the batch", (), FIRST + keys("batch.sequences=8") + steps(4 * updates)),
+            ("twice the batch", (), FIRST + keys("batch.sequences=64") + steps(updates // 2)),
+            ("rows of 16 tokens", (), FIRST + keys("batch.length=16", "batch.sequences=64")),
+            ("first quarter: rows of 16", (), FIRST + keys(f"stages=[{{steps={updates // 4},length=16,sequences=64}}]")),
             ("first quarter: batches of a quarter", (),
-             NONE + keys(f"stages=[{{steps={updates},sequences=8}}]") + steps(updates + updates * 3 // 4)),
-            ("mask 15 %", (), NONE + keys("batch.mask.rate=0.15")),
-            ("mask 40 %", (), NONE + keys("batch.mask.rate=0.4")),
-            ("beta2 .95", (), NONE + keys("adam.beta2=0.95")),
-            ("beta2 .999", (), NONE + keys("adam.beta2=0.999")),
-            ("no weight decay", (), NONE + keys("adam.weight_decay=0.0")),
-            ("weights N(0, .05)", (), NONE + keys("encoder.init_std=0.05")),
-            ("weights N(0, .01)", (), NONE + keys("encoder.init_std=0.01")),
-            ("positions N(0, .02)", (), NONE + keys("encoder.start_positions=normal")),
-            ("norm after", (), NONE + keys("encoder.norm=post")),
-            ("500 merges", (), NONE + keys("vocabulary.merges=250")),
-            ("dropout .1", (), NONE + keys("encoder.dropout=0.1")),
+             FIRST + keys(f"stages=[{{steps={updates},sequences=8}}]") + steps(updates + updates * 3 // 4)),
+            ("mask 15 %", (), FIRST + keys("batch.mask.rate=0.15")),
+            ("mask 40 %", (), FIRST + keys("batch.mask.rate=0.4")),
+            ("beta2 .95", (), FIRST + keys("adam.beta2=0.95")),
+            ("beta2 .999", (), FIRST + keys("adam.beta2=0.999")),
+            ("no weight decay", (), FIRST + keys("adam.weight_decay=0.0")),
+            ("weights N(0, .05)", (), FIRST + keys("encoder.init_std=0.05")),
+            ("weights N(0, .01)", (), FIRST + keys("encoder.init_std=0.01")),
+            ("positions N(0, .02)", (), FIRST + keys("encoder.start_positions=normal")),
+            ("norm after", (), FIRST + keys("encoder.norm=post")),
+            ("500 merges", (), FIRST + keys("vocabulary.merges=250")),
+            ("dropout .1", (), FIRST + keys("encoder.dropout=0.1")),
         ],
         # What helped alone, together.
         "combined": [
-            ("aligned, half the batch", (), NONE + HALF + steps(2 * updates)),
-            ("aligned, a quarter of the batch", (), NONE + QUARTER + steps(4 * updates)),
-            ("aligned, a quarter, rate 2e-3", (), NONE + QUARTER + keys("adam.rate=2e-3") + steps(4 * updates)),
+            ("aligned, half the batch", (), FIRST + HALF + steps(2 * updates)),
+            ("aligned, a quarter of the batch", (), FIRST + QUARTER + steps(4 * updates)),
+            ("aligned, a quarter, rate 2e-3", (), FIRST + QUARTER + keys("adam.rate=2e-3") + steps(4 * updates)),
             ("aligned, a quarter, warm-up 400", (),
-             NONE + QUARTER + keys("adam.schedule.warmup=400") + steps(4 * updates)),
+             FIRST + QUARTER + keys("adam.schedule.warmup=400") + steps(4 * updates)),
             ("aligned, half, rows of 16", (),
-             NONE + HALF + keys("batch.length=16", "batch.sequences=32") + steps(2 * updates)),
+             FIRST + HALF + keys("batch.length=16", "batch.sequences=32") + steps(2 * updates)),
             ("aligned, half, first quarter: rows of 16", (),
-             NONE + HALF + keys(f"stages=[{{steps={updates // 2},length=16,sequences=32}}]") + steps(2 * updates)),
+             FIRST + HALF + keys(f"stages=[{{steps={updates // 2},length=16,sequences=32}}]") + steps(2 * updates)),
         ],
     }
 
@@ -183,7 +185,7 @@ def main():
     parser.add_argument("--group", action="append", choices=groups(4), required=True)
     parser.add_argument("--flags", default="", help="flags for every run of pretraining")
     parser.add_argument("--only", action="append", help="settings to run, if not all of the group")
-    parser.add_argument("--steps", type=int, default=2000, help="updates of 2,048 tokens")
+    parser.add_argument("--steps", type=int, default=2000, help="updates: of 1,024 tokens, or 2,048 with the first recipe")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--budget", type=float, default=1e9, help="seconds after which nothing new begins")
