@@ -47,17 +47,9 @@ impl<E: Error + Send + Sync + 'static> From<E> for Failure {
 
 /// Whether an error is of what was asked for, whatever the files hold.
 fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
-    let of_geometry = error.downcast_ref::<geometry::Error>();
-    let of_vectors = match of_geometry {
-        Some(geometry::Error::Vectors(error)) => Some(error),
-        _ => error.downcast_ref::<vectors::Error>(),
+    let inner = match error.downcast_ref() {
+        Some(geometry::Error::Text(inner)) => Some(inner),
+        _ => error.downcast_ref(),
     };
-    let of_text = match (of_geometry, of_vectors) {
-        (Some(geometry::Error::Text(error)), _) | (_, Some(vectors::Error::Text(error))) => {
-            Some(error)
-        }
-        _ => error.downcast_ref::<text::Error>(),
-    };
-    matches!(of_vectors, Some(vectors::Error::Request { .. }))
-        || matches!(of_text, Some(text::Error::Request { .. }))
+    matches!(inner, Some(text::Error::Request { .. }))
 }

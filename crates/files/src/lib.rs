@@ -43,12 +43,12 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Lets an operation on the file system end in `.at(path, "read")?`.
 pub trait At<T> {
     /// Names the file and what was attempted with it.
-    fn at(self, path: &Path, doing: &'static str) -> Result<T>;
+    fn at(self, path: impl AsRef<Path>, doing: &'static str) -> Result<T>;
 }
 
 impl<T> At<T> for io::Result<T> {
-    fn at(self, path: &Path, doing: &'static str) -> Result<T> {
-        self.map_err(|source| Error::Io { doing, path: path.to_owned(), source })
+    fn at(self, path: impl AsRef<Path>, doing: &'static str) -> Result<T> {
+        self.map_err(|source| Error::Io { doing, path: path.as_ref().to_owned(), source })
     }
 }
 

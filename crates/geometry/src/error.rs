@@ -16,12 +16,9 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
-    /// Text could not be read.
+    /// Text or vectors could not be read.
     #[error(transparent)]
     Text(#[from] text::Error),
-    /// Vectors could not be read or written.
-    #[error(transparent)]
-    Vectors(#[from] vectors::Error),
     /// A file could not be read or written.
     #[error(transparent)]
     Files(#[from] files::Error),

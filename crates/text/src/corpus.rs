@@ -14,10 +14,11 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{At, Error, Result};
+use crate::error::{Error, Result};
 use crate::prepare::Preparer;
 use crate::random::Chance;
 use crate::reader::{LineRules, Skipped, Source};
+use files::At;
 
 /// Raw text per block: large enough to keep a thread busy, small enough to hold a few.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -524,10 +525,11 @@ impl Spool {
 
     fn push(&mut self, sentence: &str) -> Result<()> {
         self.bytes += sentence.len() as u64 + 1;
-        self.writer
+        Ok(self
+            .writer
             .write_all(sentence.as_bytes())
             .and_then(|()| self.writer.write_all(b"\n"))
-            .at(SPOOL, "write (set TMPDIR to a folder with room)")
+            .at(SPOOL, "write (set TMPDIR to a folder with room)")?)
     }
 
     fn read(self, drawn: &Drawn, consume: ConsumeSpooled<'_>) -> Result<()> {

@@ -1,7 +1,7 @@
 //! What can go wrong with text, said so that a person can mend it: where, what, and what to do.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -34,17 +34,6 @@ pub enum Error {
     },
 
     /// The operating system refused to read or write.
-    #[error("{file}: cannot {doing} (check the path, its permissions and the room on the disk)")]
-    Io {
-        /// The file's or folder's name.
-        file: String,
-        /// What was attempted.
-        doing: &'static str,
-        /// The system's own words, which whoever prints the chain of causes adds.
-        source: io::Error,
-    },
-
-    /// A file or folder could not be put in its place.
     #[error(transparent)]
     Files(#[from] files::Error),
 
@@ -71,27 +60,18 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn io(file: &Path, doing: &'static str, source: io::Error) -> Self {
-        Error::Io { file: file.display().to_string(), doing, source }
+    /// A complaint about a line.
+    pub fn line(file: &Path, line: u64, reason: impl Into<String>, remedy: &'static str) -> Self {
+        Error::Line { file: file.display().to_string(), line, reason: reason.into(), remedy }
     }
 
-    pub(crate) fn file(file: &Path, reason: impl Into<String>, remedy: &'static str) -> Self {
+    /// A complaint about a whole file.
+    pub fn file(file: &Path, reason: impl Into<String>, remedy: &'static str) -> Self {
         Error::File { file: file.display().to_string(), reason: reason.into(), remedy }
     }
 
-    pub(crate) fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+    /// A complaint about what was asked for.
+    pub fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Error::Request { reason: reason.into(), remedy: remedy.into() }
-    }
-}
-
-/// Lets an operation on the file system end in `.at(path, "read")?`.
-pub(crate) trait At<T> {
-    /// Names the file and what was attempted with it.
-    fn at(self, file: impl Into<PathBuf>, doing: &'static str) -> Result<T>;
-}
-
-impl<T> At<T> for io::Result<T> {
-    fn at(self, file: impl Into<PathBuf>, doing: &'static str) -> Result<T> {
-        self.map_err(|source| Error::io(&file.into(), doing, source))
     }
 }

@@ -17,8 +17,9 @@ use unicode_normalization::{
     IsNormalized, UnicodeNormalization, char::is_combining_mark, is_nfc_quick,
 };
 
-use crate::error::{At, Error, Result};
+use crate::error::{Error, Result};
 use crate::moses::Moses;
+use files::At;
 
 /// The dictionary of `jieba` is large and never changes, so there is one for all.
 static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);

@@ -14,7 +14,8 @@ use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
-use crate::error::{At, Error, Result};
+use crate::error::{Error, Result};
+use files::At;
 
 /// How a file or standard input is called in messages.
 const STANDARD_INPUT: &str = "standard input";
@@ -125,7 +126,7 @@ fn find(pattern: &str) -> Result<Vec<NamedFile>> {
     })?;
     let mut found = Vec::new();
     for path in matches {
-        let path = path.map_err(|error| Error::io(Path::new(pattern), "list", error.into()))?;
+        let path = path.map_err(io::Error::from).at(pattern, "list")?;
         if path.is_file() {
             found.push(named(path));
         }
@@ -324,7 +325,7 @@ impl Lines<'_> {
 /// The system's errors have a number; one without comes from a decompressor.
 fn unreadable(name: &str, source: io::Error) -> Error {
     match source.raw_os_error() {
-        Some(_) => Error::io(Path::new(name), "read", source),
+        Some(_) => files::Error::Io { doing: "read", path: name.into(), source }.into(),
         None => Error::Damaged { file: name.to_owned(), source },
     }
 }
@@ -510,7 +511,7 @@ mod tests {
     fn the_system_s_own_words_are_left_to_the_chain_of_causes() {
         let source = io::Error::from_raw_os_error(2);
         let words = source.to_string();
-        let error = Error::io(Path::new("file"), "read", source);
+        let error = unreadable("file", source);
         assert!(!error.to_string().contains(&words), "{error}");
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), words);
     }

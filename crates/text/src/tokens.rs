@@ -10,13 +10,13 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use files::NewFolder;
+use files::{At, NewFolder};
 use memmap2::Mmap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::{Block, Corpus, Report, Selection, Split, Watch};
-use crate::error::{At, Error, Result};
+use crate::error::{Error, Result};
 use crate::prepare::Preparation;
 use crate::reader::LineRules;
 use crate::vocabulary::{Encoder, Vocabulary};

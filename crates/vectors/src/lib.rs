@@ -5,7 +5,6 @@
 //! [`Sentences`].
 
 mod columns;
-mod error;
 pub mod files;
 pub mod glove;
 pub mod npy;
@@ -16,11 +15,11 @@ mod table;
 mod watch;
 pub mod word2vec;
 
-pub use crate::error::{Error, Result};
 pub use crate::sentences::{Sentences, Tokens};
 pub use crate::state::Keep;
 pub use crate::table::Vectors;
 pub use crate::watch::{Epoch, Observer, Progress};
+pub use text::{Error, Result};
 
 /// More threads than this would only wait for each other.
 const MOST_THREADS: usize = 256;

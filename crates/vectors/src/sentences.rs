@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 use text::{Block, Corpus, Report, Split, Tokenised, Vocabulary, Watch};
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Stands after the last word of a sentence.
 pub(crate) const END: u32 = u32::MAX;

@@ -11,7 +11,7 @@ use ::files::At;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 const REMEDY: &str = "remove the file and begin anew";
 

@@ -3,7 +3,7 @@
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// A vector for each of a list of words, no word twice, every value finite.
 #[derive(Clone, Debug, PartialEq)]

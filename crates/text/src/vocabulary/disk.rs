@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use files::NewFolder;
+use files::{At, NewFolder};
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 use super::{Kind, Language, LanguageEntry, Specials, Vocabulary, check_languages};
-use crate::error::{At, Error, Result};
+use crate::error::{Error, Result};
 use crate::prepare::{Preparer, Simplified};
 
 const MANIFEST: &str = "vocabulary.json";

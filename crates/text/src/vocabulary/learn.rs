@@ -22,8 +22,9 @@ use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
 
 use super::{Kind, Language, Specials, Vocabulary, WORD_END, WORD_GOES_ON, check_languages};
 use crate::corpus::{Block, Corpus, Report, Split, Watch};
-use crate::error::{At, Error, Result};
+use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
+use files::At;
 
 /// Different words counted at most; past that, the rarest are forgotten.
 const MOST_WORDS: usize = 4 << 20;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use ::files::At;
 
-use crate::error::{Error, Result};
 use crate::npy::{self, Array, Precision};
 use crate::table::Vectors;
+use crate::{Error, Result};
 
 const WORDS: &str = "vocab";
 

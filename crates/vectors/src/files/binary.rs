@@ -6,8 +6,8 @@ use std::path::Path;
 use ::files::At;
 
 use super::{Input, check_count, check_header, header};
-use crate::error::{Error, Result};
 use crate::table::Vectors;
+use crate::{Error, Result};
 
 /// A longer word is no word, and the file not what it claims to be.
 const LONGEST_WORD: u64 = 1 << 16;

@@ -14,8 +14,8 @@ use std::path::Path;
 
 use ::files::At;
 
-use crate::error::{Error, Result};
 use crate::table::Vectors;
+use crate::{Error, Result};
 
 /// How vectors lie in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

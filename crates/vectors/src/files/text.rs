@@ -6,8 +6,8 @@ use std::path::Path;
 use ::files::At;
 
 use super::{Input, check_count, check_header, header};
-use crate::error::{Error, Result};
 use crate::table::Vectors;
+use crate::{Error, Result};
 
 /// A longer line is no vector.
 const LONGEST_LINE: u64 = 1 << 26;

@@ -10,7 +10,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::Config;
 use super::count::Runs;
-use crate::error::Result;
+use crate::Result;
 
 /// A pair to learn from: what its dot product should be, and how much that matters.
 #[derive(Clone, Copy, Debug, Pod, Zeroable, PartialEq)]

@@ -18,7 +18,7 @@ use ::files::At;
 use bytemuck::{Pod, Zeroable};
 
 use super::Config;
-use crate::error::Result;
+use crate::Result;
 use crate::sentences::{END, Sentences};
 use crate::watch::Meter;
 

@@ -19,12 +19,12 @@ use tempfile::TempDir;
 use text::Chance;
 
 use self::buckets::{Buckets, Record};
-use crate::error::{Error, Result};
 use crate::random::Fast;
 use crate::sentences::Sentences;
 use crate::state::{self, Keep};
 use crate::table::Vectors;
 use crate::watch::{Epoch, Observer, Progress, watch, watch_counting};
+use crate::{Error, Result};
 
 /// How vectors are learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,8 +11,8 @@ use text::Chance;
 use super::buckets::{Buckets, Record};
 use super::kernel::{self, Step, Tables};
 use super::{Config, Model};
+use crate::Result;
 use crate::columns::{Exchange, Matrix, gather, scatter, shares, units};
-use crate::error::Result;
 use crate::random::Fast;
 use crate::watch::Meter;
 

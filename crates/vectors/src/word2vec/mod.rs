@@ -19,12 +19,12 @@ use text::Chance;
 pub use self::subwords::NGrams;
 use self::subwords::Subwords;
 use self::windows::Windows;
-use crate::error::{Error, Result};
 use crate::random::Fast;
 use crate::sentences::Sentences;
 use crate::state::{self, Keep};
 use crate::table::Vectors;
 use crate::watch::{Epoch, Observer, Progress, watch};
+use crate::{Error, Result};
 
 /// What is predicted from what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

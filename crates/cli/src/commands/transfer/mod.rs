@@ -187,7 +187,7 @@ impl Transfer {
         };
         drop(shown);
         let summary = summary.map_err(|error| match error {
-            Error::Request { .. } | Error::Config(_) => usage(&error),
+            Error::Text(text::Error::Request { .. }) | Error::Config(_) => usage(&error),
             error => error.into(),
         })?;
         Ok(Outcome::new(in_words(&summary, &self.out), &summary))
