@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use geometry::arrays::StackWriter;
-use geometry::states::{Pool, Reader, for_each, lines, open};
+use geometry::states::{Pool, for_each, lines, open};
 use tensor::Device;
 use train::Pretrained;
 
@@ -21,7 +21,7 @@ fn main() {
     let device = Device::cpu(0).expect("the processor");
     let mut model = Pretrained::open(Path::new(run), &device).expect("a run");
     let (layers, dim) = (model.model.config().layers + 1, model.model.config().dim);
-    let mut reader = Reader::new(&model, language).expect("a language of the run");
+    let mut reader = model.reader(language).expect("a language of the run");
     let source = open(Path::new(file)).expect("a text");
     let sentences: Vec<Vec<u32>> =
         lines(&source).map(|line| reader.sentence(&line.expect("a line")).ids).collect();

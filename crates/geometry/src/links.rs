@@ -10,7 +10,7 @@ use train::Pretrained;
 
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
-use crate::states::{Reader, for_each, lines, open};
+use crate::states::{for_each, lines, open};
 
 /// The links of each pair of sentences.
 pub type Links = Vec<Vec<(u32, u32)>>;
@@ -94,7 +94,7 @@ pub fn vectors(
     links: &Links,
     side: Side,
 ) -> Result<Vec<Matrix>> {
-    let mut reader = Reader::new(model, language)?;
+    let mut reader = model.reader(language)?;
     let (dim, layers) = (model.model.config().dim, model.model.config().layers + 1);
     let mut sentences: Vec<(Vec<u32>, Vec<u32>)> = Vec::new();
     let source = open(path)?;

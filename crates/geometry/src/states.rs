@@ -15,15 +15,6 @@ use crate::error::{Error, Result};
 /// Tokens encoded at once.
 const TOKENS: usize = 2048;
 
-/// A sentence in the form that an encoder reads: between its frame, and no longer than it may be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sentence {
-    /// Ids of the vocabulary, frame included.
-    pub ids: Vec<u32>,
-    /// Whether the end was cut off.
-    pub cut: bool,
-}
-
 /// The hidden states of some sentences.
 pub struct States<'a> {
     /// The number of the first sentence, from 0.
@@ -173,7 +164,7 @@ pub fn pooled(
     layers: &[usize],
     mut heard: impl FnMut(usize) + Send,
 ) -> Result<(Vec<crate::Matrix>, usize)> {
-    let mut reader = Reader::new(model, language)?;
+    let mut reader = model.reader(language)?;
     let source = open(path)?;
     let number = reader.language();
     let cut = std::cell::Cell::new(0);
@@ -193,83 +184,4 @@ pub fn pooled(
     let dim = model.model.config().dim;
     let matrices = values.into_iter().map(|v| crate::Matrix::new(v.len() / dim, dim, v)).collect();
     Ok((matrices, cut.get()))
-}
-
-/// The sentence of a line as this model reads it.
-pub struct Reader {
-    language: usize,
-    encoder: text::Encoder,
-    preparer: text::Preparer,
-    frame: (u32, u32),
-    unknown: u32,
-    longest: usize,
-    prepared: String,
-}
-
-impl Reader {
-    /// Reads text of a language for a model.
-    pub fn new(model: &Pretrained, language: &str) -> Result<Self> {
-        let vocabulary = &model.vocabulary;
-        let language = vocabulary.language(language)?;
-        Ok(Self {
-            language,
-            encoder: vocabulary.encoder(language),
-            preparer: vocabulary.preparer(language).clone(),
-            frame: vocabulary.frame(),
-            unknown: vocabulary.specials().unknown,
-            longest: model.model.config().positions,
-            prepared: String::new(),
-        })
-    }
-
-    /// The number of the language.
-    pub fn language(&self) -> usize {
-        self.language
-    }
-
-    /// The longest run of tokens that the model reads, its frame left out.
-    pub fn room(&self) -> usize {
-        self.longest - 2
-    }
-
-    /// Prepares and encodes a line as one sentence; what is too long is cut off.
-    pub fn sentence(&mut self, line: &str) -> Sentence {
-        self.prepared.clear();
-        self.preparer.prepare(line, &mut self.prepared);
-        let mut ids = vec![self.frame.0];
-        self.encoder.encode(&self.prepared, &mut ids);
-        if ids.len() == 1 {
-            ids.push(self.unknown);
-        }
-        let cut = ids.len() > self.longest - 1;
-        ids.truncate(self.longest - 1);
-        ids.push(self.frame.1);
-        Sentence { ids, cut }
-    }
-
-    /// The sentences of a line, prepared, each as its words.
-    pub fn prepared_sentences(&self, line: &str, each: impl FnMut(&str)) {
-        self.preparer.sentences(line, each);
-    }
-
-    /// The ids of words that are given one by one, each prepared as running text is.
-    pub fn raw_words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> text::Encoded {
-        let prepare = |word: &'a str| {
-            let mut prepared = String::new();
-            self.preparer.prepare(word, &mut prepared);
-            prepared
-        };
-        let prepared: Vec<String> = words.into_iter().map(prepare).collect();
-        self.encoder.encode_words(prepared.iter().map(String::as_str))
-    }
-
-    /// The ids of prepared words that are given one by one.
-    pub fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> text::Encoded {
-        self.encoder.encode_words(words)
-    }
-
-    /// Puts ids between the frame.
-    pub fn framed(&self, ids: &[u32]) -> Vec<u32> {
-        std::iter::once(self.frame.0).chain(ids.iter().copied()).chain([self.frame.1]).collect()
-    }
 }

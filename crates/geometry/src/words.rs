@@ -5,12 +5,12 @@
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use text::{Corpus, Kind};
+use text::{Corpus, Kind, SentenceReader};
 use train::Pretrained;
 use vectors::Vectors;
 
 use crate::error::{Error, Result};
-use crate::states::{Reader, States, for_each};
+use crate::states::{States, for_each};
 
 /// Sentences that are cut into words before they are encoded.
 const AT_ONCE: usize = 4096;
@@ -83,7 +83,7 @@ pub fn frequent(corpus: &Corpus, most: usize, watch: text::Watch<'_>) -> Result<
 
 /// The means of chosen words at chosen layers, in the making.
 pub struct Means {
-    reader: Reader,
+    reader: SentenceReader,
     words: FxHashMap<String, u32>,
     layers: Vec<usize>,
     dim: usize,
@@ -112,7 +112,7 @@ impl Means {
         let dim = model.model.config().dim;
         let numbers = words.iter().enumerate().map(|(number, word)| (word.clone(), number as u32));
         Ok(Self {
-            reader: Reader::new(model, language)?,
+            reader: model.reader(language)?,
             words: numbers.collect(),
             layers: layers.to_vec(),
             dim,

@@ -66,8 +66,8 @@ pub struct Means {
     vocabulary: String,
 }
 
-/// Told how many sentences of which language were read.
-pub type Watch<'a> = &'a mut dyn FnMut(&str, u64);
+/// Told what is being done, and how far through a language's text.
+pub type Watch<'a> = &'a mut dyn FnMut(&str, text::Progress);
 
 /// Sums over the states of one language at one layer.
 struct Sums {
@@ -84,7 +84,9 @@ pub fn compute(model: &mut Pretrained, corpora: &[Corpus], watch: Watch<'_>) -> 
     let mut pieces = Vec::new();
     for (corpus, name) in corpora.iter().zip(&names) {
         let number = model.vocabulary.language(name)?;
-        pieces.push(count_pieces(&model.vocabulary, number, corpus, &mut |_| {})?.0);
+        let doing = format!("counting {name}");
+        let mut counting = |at| watch(&doing, at);
+        pieces.push(count_pieces(&model.vocabulary, number, corpus, &mut counting)?.0);
     }
     let (layers, dim) = (model.model.config().layers, model.model.config().dim);
     let mut spread = vec![vec![0.0; dim * dim]; layers + 1];
@@ -134,8 +136,8 @@ impl<'a> Reader<'a> {
         let encoders = self.model.vocabulary.encoders(self.language);
         let (before, after) = self.model.vocabulary.frame();
         let longest = self.model.model.config().positions;
-        let (name, mut done) = (corpus.source.language().to_owned(), 0);
-        corpus.read(&mut |_| {}, &mut |blocks: &[Block]| {
+        let doing = format!("reading {}", corpus.source.language());
+        corpus.read(&mut |at| watch(&doing, at), &mut |blocks: &[Block]| {
             for block in blocks {
                 let encode = |sentence: &str| {
                     let mut ids = Vec::new();
@@ -150,8 +152,6 @@ impl<'a> Reader<'a> {
                 for (chosen, batch) in batches(self.model, self.language, &sentences) {
                     self.batch(&chosen, &batch);
                 }
-                done += block.sentences().count() as u64;
-                watch(&name, done);
             }
             Ok(())
         })?;

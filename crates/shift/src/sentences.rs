@@ -1,7 +1,7 @@
 //! Sentences as ids, ready for a model.
 
 use encoder::Batch;
-use text::{LineRules, Source};
+use text::{LineRules, SentenceReader, Source};
 use train::Pretrained;
 
 use crate::error::Result;
@@ -25,20 +25,15 @@ impl Sentences {
     }
 }
 
-/// Turns a line into ids with the frame around them; none if it is empty or too long.
-pub(crate) fn framed(model: &Pretrained, language: usize, line: &str) -> Option<Vec<u32>> {
-    let (before, after) = model.vocabulary.frame();
-    let mut prepared = String::new();
-    model.vocabulary.preparer(language).prepare(line, &mut prepared);
-    let mut ids = vec![before];
-    model.vocabulary.encoder(language).encode(&prepared, &mut ids);
-    ids.push(after);
-    (3..=model.model.config().positions).contains(&ids.len()).then_some(ids)
+/// The sentence of a line between its frame; none if it is empty or too long.
+pub(crate) fn framed(reader: &mut SentenceReader, line: &str) -> Option<Vec<u32>> {
+    let sentence = reader.sentence(line);
+    (!sentence.cut && !line.trim().is_empty()).then_some(sentence.ids)
 }
 
 /// Reads a file of one sentence a line; of a file whose name ends in `.tsv`, the first column.
 pub fn sentences(model: &Pretrained, language: &str, file: &str) -> Result<Sentences> {
-    let number = model.vocabulary.language(language)?;
+    let mut reader = model.reader(language)?;
     let source = Source::new(language, &[file.to_owned()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut ids = Vec::new();
@@ -47,9 +42,9 @@ pub fn sentences(model: &Pretrained, language: &str, file: &str) -> Result<Sente
             true => line.split('\t').next().unwrap_or(line),
             false => line,
         };
-        ids.push(framed(model, number, sentence));
+        ids.push(framed(&mut reader, sentence));
     }
-    Ok(Sentences { language: number, ids })
+    Ok(Sentences { language: reader.language(), ids })
 }
 
 /// Cuts sentences into batches of about the same number of tokens: which sentences, and the batch.

@@ -168,14 +168,14 @@ pub fn translate(
     sentence: &str,
 ) -> Result<Vec<Line>> {
     check(model)?;
-    let language = model.vocabulary.language(direction.name(direction.from))?;
     let target = model.vocabulary.language(direction.name(direction.to))?;
-    let ids = framed(model, language, sentence).ok_or_else(|| {
+    let mut reader = model.reader(direction.name(direction.from))?;
+    let ids = framed(&mut reader, sentence).ok_or_else(|| {
         let longest = model.model.config().positions - 2;
         Error::request(format!("the sentence is empty, or longer than {longest} pieces"))
     })?;
     let shifter = Shifter::new(direction.means, direction.from, direction.to, layer, kind)?;
-    let batch = model.batch(language, [ids.as_slice()]);
+    let batch = model.batch(reader.language(), [ids.as_slice()]);
     let settings: Vec<Setting> = alphas.iter().map(|&alpha| Setting { layer, alpha }).collect();
     let said = say(model, &batch, &ids, &BTreeMap::from([(layer, shifter)]), &settings);
     let line = |(&alpha, shifted): (&f32, &Vec<u32>)| {
@@ -183,7 +183,7 @@ pub fn translate(
         let said = if alpha == 0.0 { &said.plain } else { shifted };
         let said = &said[1..ids.len() - 1];
         let mut converted = Converted::default();
-        converted.add(direction, said);
+        converted.add(said.iter().map(|&id| direction.users(id)));
         let piece = |&id: &u32| {
             let (source, target) = direction.users(id);
             let text = shown(model.vocabulary.piece(id).unwrap_or_default());
@@ -223,9 +223,9 @@ pub struct Converted {
 }
 
 impl Converted {
-    fn add(&mut self, direction: &Direction<'_>, said: &[u32]) {
-        for &id in said {
-            let (source, target) = direction.users(id);
+    /// Adds pieces, each by whether the language read and the one shifted to use it.
+    pub fn add(&mut self, users: impl IntoIterator<Item = (bool, bool)>) {
+        for (source, target) in users {
             self.converted += u64::from(target && !source);
             self.counted += u64::from(!(target && source));
         }
@@ -419,7 +419,7 @@ fn tally(
         let said = &said[span][inside(source)];
         let source = &source[inside(source)];
         tally.bleu.add(said, &reference[inside(reference)]);
-        tally.converted.add(direction, said);
+        tally.converted.add(said.iter().map(|&id| direction.users(id)));
         for (read, said) in source.iter().zip(said) {
             tally.pieces += 1;
             tally.repeated += u64::from(read == said);
@@ -458,7 +458,21 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::best;
+    use super::{Converted, best};
+
+    /// Of six pieces, two only of the target, one only of the source, one of nobody and two of both:
+    /// the two of both do not count, and of the other four two are converted.
+    #[test]
+    fn the_convert_rate_is_that_of_the_paper() {
+        let (source, target, both, nobody) =
+            ((true, false), (false, true), (true, true), (false, false));
+        let mut converted = Converted::default();
+        converted.add([target, both, source, nobody, target, both]);
+        assert_eq!(converted.rate(), Some(0.5));
+        let mut shared = Converted::default();
+        shared.add([both]);
+        assert_eq!(shared.rate(), None);
+    }
 
     #[test]
     fn the_first_of_the_largest_is_best() {

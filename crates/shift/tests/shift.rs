@@ -175,10 +175,8 @@ fn there_and_back_are_opposite_and_nothing_added_is_the_plain_model() {
     assert_eq!(plain[0].pieces.len(), say(2, &[5.0])[0].pieces.len());
 }
 
-/// Of `aaa|bbb|no|?` where `?` is nobody's: two count and are not the target's, one is, one does not
-/// count.
 #[test]
-fn the_convert_rate_is_that_of_the_paper() {
+fn a_sweep_says_what_each_setting_says_by_itself() {
     let (folder, device) = run("");
     let (mut model, means) = opened(folder.path(), &device);
     let sides = ["aa", "bb"].map(|language| {

@@ -29,5 +29,6 @@ pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::Tokenised;
 pub use vocabulary::{
     Anchor, BpeSettings, Encoded, Encoder, Encoders, Kind, LanguageCounts, LanguageText,
-    PairSharing, Sharing, Specials, Vocabulary, WordCounts, check_language, count_pieces, sharing,
+    PairSharing, Sentence, SentenceReader, Sharing, Specials, Vocabulary, WordCounts,
+    check_language, count_pieces, sharing,
 };

@@ -7,7 +7,7 @@ use encoder::archive::{Archive, ArchiveError};
 use encoder::{Batch, ConfigError, Encoder, EncoderConfig};
 use serde::Deserialize;
 use tensor::{Device, Params, Spans};
-use text::Vocabulary;
+use text::{SentenceReader, Vocabulary};
 
 use crate::pretrain::numbering::Numbering;
 
@@ -84,6 +84,11 @@ impl Pretrained {
         let spans = Spans::of_lengths(sequences.clone().map(<[u32]>::len));
         let ids: Vec<u32> = sequences.flatten().copied().collect();
         Batch { language, tokens: self.numbering.to_encoder(language, &ids), spans }
+    }
+
+    /// Turns lines of a language into sequences that the encoder can take.
+    pub fn reader(&self, language: &str) -> text::Result<SentenceReader> {
+        self.vocabulary.reader(language, self.model.config().positions)
     }
 
     /// The id of the vocabulary that a row of a language's softmax stands for.

@@ -129,7 +129,7 @@ struct Collected {
 
 impl Collected {
     fn read_words(&mut self, corpus: &Corpus, watch: Watch<'_>) -> Result<Report> {
-        Ok(corpus.read(watch, &mut |blocks| {
+        corpus.read(watch, &mut |blocks| {
             for (split, sentence) in blocks.iter().flat_map(Block::sentences) {
                 if split == Split::Train {
                     sentence.split(' ').for_each(|word| self.add_word(word));
@@ -137,7 +137,7 @@ impl Collected {
                 }
             }
             Ok(())
-        })?)
+        })
     }
 
     fn read_pieces(
@@ -149,7 +149,7 @@ impl Collected {
         let language = vocabulary.language(corpus.source.language())?;
         let mut encoder = vocabulary.encoder(language);
         let mut pieces = Vec::new();
-        Ok(corpus.read(watch, &mut |blocks| {
+        corpus.read(watch, &mut |blocks| {
             for (split, sentence) in blocks.iter().flat_map(Block::sentences) {
                 if split == Split::Train {
                     pieces.clear();
@@ -159,7 +159,7 @@ impl Collected {
                 }
             }
             Ok(())
-        })?)
+        })
     }
 
     fn add_word(&mut self, word: &str) {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use geometry::arrays::StackWriter;
-use geometry::states::{Pool, Reader, for_each, lines, open};
+use geometry::states::{Pool, for_each, lines, open};
 use serde::Serialize;
 use train::Pretrained;
 
@@ -165,7 +165,7 @@ impl Encode {
     ) -> Result<(), Failure> {
         let mut writer =
             StackWriter::create(partial, layers.len(), rows, model.model.config().dim)?;
-        let mut reader = Reader::new(model, &self.lang)?;
+        let mut reader = model.reader(&self.lang)?;
         let (language, pool) = (reader.language(), Pool::from(self.pool));
         let source = open(&self.text)?;
         let ids = lines(&source).map(|line| Ok::<_, Failure>(reader.sentence(&line?).ids));
@@ -186,7 +186,7 @@ impl Encode {
 
 /// The ids of each sentence, frame included, and how many sentences are cut.
 fn measure(model: &Pretrained, language: &str, text: &Path) -> Result<(Vec<u32>, usize), Failure> {
-    let mut reader = Reader::new(model, language)?;
+    let mut reader = model.reader(language)?;
     let source = open(text)?;
     let (mut lengths, mut cut) = (Vec::new(), 0);
     for line in lines(&source) {

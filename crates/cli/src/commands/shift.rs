@@ -16,7 +16,7 @@ use text::{Dictionary, LineRules};
 use train::Pretrained;
 
 use super::models::Place;
-use super::texts::{TextFlags, parse_text};
+use super::texts::{TextFlags, parse_text, watch};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -193,25 +193,24 @@ struct MeanFacts {
     error: Vec<f64>,
 }
 
+/// Shows how far a pass over a text has come.
+type Bar = Box<dyn FnMut(text::Progress) + Send>;
+
 impl MeansOf {
     fn run(self) -> Result<Outcome, Failure> {
         let (mut model, device) = self.model.open()?;
         let out = self.out.clone().unwrap_or_else(|| self.model.model.join(MEANS));
         files::check_new_file(&out)?;
         let corpora = self.text.corpora_for(&model.vocabulary)?;
-        let mut progress = Progress::new("languages", corpora.len() as u64);
-        let mut last = String::new();
-        let means = device
-            .run(|| {
-                compute(&mut model, &corpora, &mut |language, sentences| {
-                    if last != language {
-                        last = language.to_owned();
-                        progress.step(&format!("{language}, {sentences} sentences"));
-                    }
-                })
-            })
-            .map_err(refused)?;
-        drop(progress);
+        let mut shown: Option<(String, Bar)> = None;
+        let mut show = |doing: &str, at: text::Progress| {
+            if shown.as_ref().is_none_or(|(last, _)| last != doing) {
+                shown = Some((doing.to_owned(), Box::new(watch(doing.to_owned()))));
+            }
+            shown.as_mut().into_iter().for_each(|(_, bar)| bar(at));
+        };
+        let means = device.run(|| compute(&mut model, &corpora, &mut show)).map_err(refused)?;
+        drop(shown);
         means.save(&out, &device)?;
         let facts: Vec<MeanFacts> = means.languages.iter().map(mean_facts).collect();
         let mut text = format!("{}: means of {} languages\n", out.display(), facts.len());

@@ -9,6 +9,7 @@
 mod disk;
 mod encode;
 mod learn;
+mod sentence;
 mod stats;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokenizers::Tokenizer;
 
 pub use encode::{Encoded, Encoder, Encoders};
 pub use learn::{BpeSettings, LanguageText, WordCounts};
+pub use sentence::{Sentence, SentenceReader};
 pub use stats::{Anchor, LanguageCounts, PairSharing, Sharing, count_pieces, sharing};
 
 use crate::error::{Error, Result};
@@ -200,6 +202,11 @@ impl Vocabulary {
     /// The same, one for each thread.
     pub fn encoders(&self, language: usize) -> Encoders {
         Encoders::new(self.encoder(language))
+    }
+
+    /// Turns lines of a language into sequences of at most `longest` ids, the frame included.
+    pub fn reader(&self, language: &str, longest: usize) -> Result<SentenceReader> {
+        Ok(SentenceReader::new(self, self.language(language)?, longest))
     }
 
     /// The text behind ids, as near as pieces can tell.

@@ -117,25 +117,13 @@ impl Probe {
 
 /// The sentences of one side as batches, each sentence between its frame.
 fn side(language: &str, file: &Path, data: &Data, longest: usize) -> text::Result<Vec<Batch>> {
-    let number = data.vocabulary.language(language)?;
-    let preparer = data.vocabulary.preparer(number);
-    let mut encoder = data.vocabulary.encoder(number);
-    let (before, after) = data.vocabulary.frame();
+    let mut reader = data.vocabulary.reader(language, longest)?;
+    let number = reader.language();
     let source = Source::new(language, &[file.display().to_string()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut sentences = Vec::new();
-    let mut prepared = String::new();
     while let Some(line) = lines.next_line()? {
-        prepared.clear();
-        preparer.prepare(line, &mut prepared);
-        let mut ids = vec![before];
-        encoder.encode(&prepared, &mut ids);
-        if ids.len() == 1 {
-            ids.push(data.vocabulary.specials().unknown);
-        }
-        ids.truncate(longest - 1);
-        ids.push(after);
-        sentences.push(ids);
+        sentences.push(reader.sentence(line).ids);
     }
     let batch = |sentences: &[Vec<u32>]| {
         let tokens: Indices = data.ids(number, &sentences.concat());
