@@ -7,7 +7,7 @@ use std::path::Path;
 
 use encoder::Request;
 use tensor::{Mode, Tape};
-use text::{LineRules, Source};
+use text::{LineRules, Source, sentence_on};
 use train::Pretrained;
 
 use crate::error::{Error, Result};
@@ -128,19 +128,19 @@ fn encode<E: Send>(
     })
 }
 
-/// The lines of a file of one sentence a line. A line without text is refused: it would have no
+/// The sentences of a file, one a line (of a `.tsv` file, the first column). A line without text is refused: it would have no
 /// vector, and the lines of a translation would no longer belong to one another.
 pub fn lines(source: &Source) -> impl Iterator<Item = Result<String>> + '_ {
     let mut lines = source.lines(LineRules::default());
+    let file = source.names().next().unwrap_or_default();
     let mut last = 0;
     std::iter::from_fn(move || {
         let line = match lines.next_line() {
-            Ok(line) => line?.to_owned(),
+            Ok(line) => sentence_on(file, line?).to_owned(),
             Err(error) => return Some(Err(error.into())),
         };
         let number = lines.number();
         if number > last + 1 {
-            let file = source.names().next().unwrap_or_default();
             let place = format!("{file}:{}", last + 1);
             let remedy = "take it out, and the same line of its translation";
             return Some(Err(Error::input(place, "a line without text has no vector", remedy)));

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use text::{Corpus, Kind, SentenceReader};
+use text::{Corpus, Kind, SentenceReader, Vocabulary};
 use train::Pretrained;
 use vectors::Vectors;
 
@@ -44,6 +44,33 @@ pub fn embeddings(model: &Pretrained, language: &str, most: usize) -> Result<Vec
     let (dim, values) = (table.cols(), table.elements());
     let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];
     Ok(Vectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
+}
+
+/// Words as the means of their pieces' static vectors, and how many of them have a piece without one.
+pub fn of_pieces(
+    vocabulary: &Vocabulary,
+    language: &str,
+    words: &[String],
+    pieces: &Vectors,
+) -> Result<(Vectors, usize)> {
+    let mut encoder = vocabulary.encoder(vocabulary.language(language)?);
+    let dim = pieces.dim();
+    let (mut found, mut values) = (Vec::new(), Vec::new());
+    for word in words {
+        let ids = encoder.encode_words([word.as_str()]).ids;
+        let vector = |&id: &u32| vocabulary.piece(id).and_then(|piece| pieces.get(piece));
+        let Some(vectors) = ids.iter().map(vector).collect::<Option<Vec<_>>>() else { continue };
+        let sum = |col: usize| vectors.iter().map(|vector| vector[col]).sum::<f32>();
+        values.extend((0..dim).map(|col| sum(col) / vectors.len() as f32));
+        found.push(word.clone());
+    }
+    if found.is_empty() {
+        let reason = format!("no word of `{language}` has a vector for all its pieces");
+        let remedy = "learn the vectors from this model's run: isogloss vectors word2vec --run DIR";
+        return Err(Error::input("the vectors", reason, remedy));
+    }
+    let missing = words.len() - found.len();
+    Ok((Vectors::new(found, dim, values)?, missing))
 }
 
 /// The word that a piece is, where it is a whole one.

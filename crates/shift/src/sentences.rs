@@ -1,7 +1,7 @@
 //! Sentences as ids, ready for a model.
 
 use encoder::Batch;
-use text::{LineRules, SentenceReader, Source};
+use text::{LineRules, SentenceReader, Source, sentence_on};
 use train::Pretrained;
 
 use crate::error::Result;
@@ -38,11 +38,7 @@ pub fn sentences(model: &Pretrained, language: &str, file: &str) -> Result<Sente
     let mut lines = source.raw_lines(LineRules::default());
     let mut ids = Vec::new();
     while let Some(line) = lines.next_line()? {
-        let sentence = match file.ends_with(".tsv") {
-            true => line.split('\t').next().unwrap_or(line),
-            false => line,
-        };
-        ids.push(framed(&mut reader, sentence));
+        ids.push(framed(&mut reader, sentence_on(file, line)));
     }
     Ok(Sentences { language: reader.language(), ids })
 }

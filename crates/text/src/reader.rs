@@ -105,6 +105,16 @@ impl Source {
     }
 }
 
+/// The sentence on a line of a file: all of it, or the first column where the file's name ends in
+/// `.tsv`, such as XNLI's.
+pub fn sentence_on<'a>(file: &str, line: &'a str) -> &'a str {
+    let plain = file.trim_end_matches(".gz").trim_end_matches(".zst");
+    match plain.ends_with(".tsv") {
+        true => line.split('\t').next().unwrap_or(line),
+        false => line,
+    }
+}
+
 fn find(pattern: &str) -> Result<Vec<NamedFile>> {
     let named = |path: PathBuf| {
         let name = path.display().to_string();

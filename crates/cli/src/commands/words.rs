@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use geometry::words::{Means, embeddings, frequent};
+use geometry::words::{Means, embeddings, frequent, of_pieces};
 use serde::Serialize;
 use text::{Corpus, LineRules, Preparation, Preparer, Selection, Source, Take};
 use train::Pretrained;
 use vectors::Vectors;
-use vectors::files::{Format, write};
+use vectors::files::{Format, Options, read, write};
 
 use super::models::{Layers, Place};
 use super::texts::watch;
@@ -21,7 +21,10 @@ const EXAMPLES: &str = "Examples:
   The mean of every context of the 20,000 most frequent words, a file for each layer:
     isogloss words --model run --lang fr --text fr.txt.zst --first 500000 --out fr-words
     isogloss align words --source fr-words/layer-4.vec --target en-words/layer-4.vec \\
-      --train fr-en.0-5000.txt --test fr-en.5000-6500.txt";
+      --train fr-en.0-5000.txt --test fr-en.5000-6500.txt
+  Static vectors of the model's pieces, put together to words:
+    isogloss vectors word2vec --run run --out pieces.vec
+    isogloss words --model run --lang fr --text fr.txt.zst --static pieces.vec --out fr.vec";
 
 /// Flags of `words`.
 #[derive(Args)]
@@ -38,6 +41,11 @@ pub(crate) struct Words {
     /// Take the words that are one piece of the vocabulary, and their rows of the embedding table.
     #[arg(long, conflicts_with_all = ["texts", "words", "layers", "first", "lines"])]
     embeddings: bool,
+
+    /// Take static vectors of the model's pieces, such as `vectors word2vec --run` learns; a word is the
+    /// mean of its pieces.
+    #[arg(long = "static", value_name = "FILE", conflicts_with_all = ["embeddings", "layers"])]
+    pieces: Option<PathBuf>,
 
     /// Text to look for words in; repeat for more files.
     #[arg(long = "text", value_name = "FILE", required_unless_present = "embeddings")]
@@ -68,7 +76,7 @@ pub(crate) struct Words {
     #[arg(long, value_enum, default_value_t = FormatFlag::Vec)]
     format: FormatFlag,
 
-    /// The folder to make, with a file for each layer; with --embeddings, the file.
+    /// The folder to make, with a file for each layer; with --embeddings or --static, the file.
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
 
@@ -108,27 +116,34 @@ struct Written {
     dim: usize,
     /// Sentences that were encoded.
     sentences: Option<u64>,
-    /// Words of the list that did not occur.
+    /// Words of the list that did not occur, or that have a piece without a static vector.
     missing: usize,
     model: String,
 }
 
 impl Words {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        if self.embeddings {
+        if self.embeddings || self.pieces.is_some() {
             files::check_new_file(&self.out)?;
         } else {
             files::check_new_folder(&self.out)?;
         }
         let mut model = self.place.open(&self.model)?;
-        let written =
-            if self.embeddings { self.of_table(&model)? } else { self.in_context(&mut model)? };
+        let written = match &self.pieces {
+            Some(pieces) => self.of_pieces(&model, pieces)?,
+            None if self.embeddings => self.of_table(&model)?,
+            None => self.in_context(&mut model)?,
+        };
         let mut text = format!("{} words of {} dimensions", written.words, written.dim);
         if let Some(sentences) = written.sentences {
             text += &format!(", means over {sentences} sentences");
         }
         if written.missing > 0 {
-            text += &format!("; {} of the words asked for did not occur", written.missing);
+            let reason = match self.pieces {
+                Some(_) => "have a piece without a vector",
+                None => "did not occur",
+            };
+            text += &format!("; {} of the words asked for {reason}", written.missing);
         }
         for file in &written.files {
             text += &format!("\n{}", file.display());
@@ -142,13 +157,27 @@ impl Words {
         Ok(self.written(vec![self.out.clone()], &vectors, model))
     }
 
+    fn of_pieces(&self, model: &Pretrained, pieces: &Path) -> Result<Written, Failure> {
+        let pieces = read(pieces, Options::default())?;
+        let words = self.chosen(&self.corpus(model)?)?;
+        let (vectors, missing) = of_pieces(&model.vocabulary, &self.lang, &words, &pieces)?;
+        write(&self.out, &vectors, Some(self.format.format().0))?;
+        let written = self.written(vec![self.out.clone()], &vectors, model);
+        Ok(Written { missing, ..written })
+    }
+
+    /// The words that were asked for.
+    fn chosen(&self, corpus: &Corpus) -> Result<Vec<String>, Failure> {
+        match &self.words {
+            Some(path) => read_words(path),
+            None => Ok(frequent(corpus, self.top, &mut watch("counting words, MiB".to_owned()))?),
+        }
+    }
+
     fn in_context(&self, model: &mut Pretrained) -> Result<Written, Failure> {
         let layers = self.layers.of(model.model.config().layers)?;
         let corpus = self.corpus(model)?;
-        let words = match &self.words {
-            Some(path) => read_words(path)?,
-            None => frequent(&corpus, self.top, &mut watch("counting words, MiB".to_owned()))?,
-        };
+        let words = self.chosen(&corpus)?;
         let mut means = Means::new(model, &self.lang, &words, &layers)?;
         let megabytes = Means::bytes(words.len(), layers.len(), model.model.config().dim) >> 20;
         eprintln!("{} words at {} layers: sums of {megabytes} MB", words.len(), layers.len());
