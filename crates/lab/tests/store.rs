@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::slice::from_ref;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
@@ -58,7 +59,7 @@ fn what_was_added_comes_back_and_is_replaced_not_doubled() {
         factors: factors([("line", "1")]),
         text: "la zizop 'sagowi' \u{1F600}".into(),
     };
-    Store::open(&path).unwrap().add(&[first.clone(), second.clone()], &[note.clone()]).unwrap();
+    Store::open(&path).unwrap().add(&[first.clone(), second.clone()], from_ref(&note)).unwrap();
 
     let store = Store::existing(&path).unwrap();
     assert_eq!(store.records(&Filter::default()).unwrap(), [second.clone(), first.clone()]);
@@ -66,7 +67,7 @@ fn what_was_added_comes_back_and_is_replaced_not_doubled() {
 
     let newer = Record { value: 0.75, signature: "again".into(), ..first.clone() };
     let again = Note { text: "other".into(), ..note };
-    store.add(&[newer.clone()], &[again.clone()]).unwrap();
+    store.add(from_ref(&newer), from_ref(&again)).unwrap();
     assert_eq!(store.records(&Filter::default()).unwrap(), [second, newer]);
     assert_eq!(store.notes(&Filter::default()).unwrap(), [again]);
 }
