@@ -1,0 +1,103 @@
+//! What can go wrong with the store, said so that a person can mend it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::record::Record;
+
+/// Results of the store.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the store could not be opened, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no store yet.
+    #[error(
+        "{0}: there are no results yet; run a study (`isogloss study list` names them), or name the \
+         laboratory's folder with --lab"
+    )]
+    Missing(PathBuf),
+    /// The file is something else.
+    #[error("{0}: this is not a store of results; name another folder, or move the file away")]
+    Foreign(PathBuf),
+    /// The file is of a later program.
+    #[error(
+        "{path}: the store is of version {found}, this program knows {known}; use the newer \
+         program, or another folder"
+    )]
+    Version {
+        /// The store.
+        path: PathBuf,
+        /// The version that it has.
+        found: i64,
+        /// The version that this program writes.
+        known: i64,
+    },
+    /// The file was a store, and something else wrote into it or cut it short.
+    #[error(
+        "{path}: the store is damaged ({reason}); move it away and run the studies again: steps \
+         that are done are found again"
+    )]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite says of it.
+        reason: String,
+    },
+    /// A number that is none.
+    #[error(
+        "study {study}, {measure}, {factors}: the value is {value}, which is no result; the step \
+         that gave it is {step}"
+    )]
+    NotFinite {
+        /// The study.
+        study: String,
+        /// What was measured.
+        measure: String,
+        /// What it depends on.
+        factors: String,
+        /// What came instead of a number.
+        value: f64,
+        /// The step's key.
+        step: String,
+    },
+    /// A file or folder could not be made.
+    #[error(transparent)]
+    Files(#[from] files::Error),
+    /// The database refused.
+    #[error("{path}: cannot {doing} the store (check its permissions and the room on the disk)")]
+    Sqlite {
+        /// The store.
+        path: PathBuf,
+        /// What was attempted.
+        doing: &'static str,
+        /// SQLite's own words, which whoever prints the chain of causes adds.
+        source: rusqlite::Error,
+    },
+}
+
+impl Error {
+    pub(super) fn sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match (source.sqlite_error_code(), &source) {
+            (Some(ErrorCode::NotADatabase), _) => Error::Foreign(path),
+            (Some(ErrorCode::DatabaseCorrupt), _)
+            | (_, rusqlite::Error::FromSqlConversionFailure(..)) => {
+                Error::Damaged { path, reason: source.to_string() }
+            }
+            _ => Error::Sqlite { path, doing, source },
+        }
+    }
+
+    pub(super) fn not_finite(record: &Record) -> Self {
+        let factors = record.factors.iter().map(|(name, value)| format!("{name}={value}"));
+        Error::NotFinite {
+            study: record.origin.study.clone(),
+            measure: record.measure.clone(),
+            factors: factors.collect::<Vec<_>>().join(" "),
+            value: record.value,
+            step: record.origin.step.clone(),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The file itself: made once, known again, and shared between processes.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use files::At;
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+
+use super::error::{Error, Result};
+
+/// What tells our file from any other of SQLite's: "Isog".
+const APPLICATION: i64 = 0x4973_6f67;
+/// The version of the tables below.
+const VERSION: i64 = 1;
+/// How long a writer waits for another.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const TABLES: &str = "
+CREATE TABLE records (
+    study TEXT NOT NULL, scale TEXT NOT NULL, seed INTEGER NOT NULL,
+    measure TEXT NOT NULL, factors TEXT NOT NULL, value REAL NOT NULL,
+    signature TEXT NOT NULL, files TEXT NOT NULL,
+    step TEXT NOT NULL, command TEXT NOT NULL, version TEXT NOT NULL, made INTEGER NOT NULL,
+    PRIMARY KEY (study, scale, seed, measure, factors)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE notes (
+    study TEXT NOT NULL, scale TEXT NOT NULL, seed INTEGER NOT NULL,
+    name TEXT NOT NULL, factors TEXT NOT NULL, text TEXT NOT NULL,
+    step TEXT NOT NULL, command TEXT NOT NULL, version TEXT NOT NULL, made INTEGER NOT NULL,
+    PRIMARY KEY (study, scale, seed, name, factors)
+) STRICT, WITHOUT ROWID;";
+
+/// Opens the file, making it where there is none, and looks whether it is whole and ours.
+pub(super) fn open(path: &Path) -> Result<Connection> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).at(folder, "make the folder")?;
+    }
+    let refused = |source| Error::sqlite(path, "open", source);
+    let mut connection = Connection::open(path).map_err(refused)?;
+    connection.busy_timeout(PATIENCE).map_err(refused)?;
+    prepare(&mut connection, path)?;
+    // A log beside the file lets others read while one writes, and holds what a killed one had done.
+    patiently(|| connection.pragma_update(None, "journal_mode", "wal")).map_err(refused)?;
+    let state: String =
+        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(refused)?;
+    if state != "ok" {
+        return Err(Error::Damaged { path: path.to_owned(), reason: state });
+    }
+    Ok(connection)
+}
+
+/// Makes the tables in a file that is empty; refuses one that is not ours.
+fn prepare(connection: &mut Connection, path: &Path) -> Result<()> {
+    let refused = |source| Error::sqlite(path, "open", source);
+    let number = |connection: &Connection, name: &str| -> rusqlite::Result<i64> {
+        connection.pragma_query_value(None, name, |row| row.get(0))
+    };
+    let known = |connection: &Connection| -> rusqlite::Result<(i64, i64)> {
+        Ok((number(connection, "application_id")?, number(connection, "user_version")?))
+    };
+    if known(connection).map_err(refused)? == (APPLICATION, VERSION) {
+        return Ok(());
+    }
+    let making =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(refused)?;
+    // Another process may have made the tables while this one waited.
+    let (application, version) = known(&making).map_err(refused)?;
+    let empty = making.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
+    match (application, version) {
+        (APPLICATION, VERSION) => Ok(()),
+        (APPLICATION, found) => {
+            Err(Error::Version { path: path.to_owned(), found, known: VERSION })
+        }
+        (0, 0) if empty.map_err(refused)? => {
+            making.execute_batch(TABLES).map_err(refused)?;
+            making.pragma_update(None, "application_id", APPLICATION).map_err(refused)?;
+            making.pragma_update(None, "user_version", VERSION).map_err(refused)?;
+            making.commit().map_err(refused)
+        }
+        _ => Err(Error::Foreign(path.to_owned())),
+    }
+}
+
+/// Tries again while another process is in the way: SQLite itself does not wait where the kind of
+/// log changes.
+fn patiently<T>(attempt: impl Fn() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        match attempt() {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && Instant::now() < end =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            result => return result,
+        }
+    }
+}

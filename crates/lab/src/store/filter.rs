@@ -1,0 +1,66 @@
+//! Which numbers are wanted, and the order in which they come.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::record::{Factors, Origin};
+
+/// Which numbers are wanted. An empty list keeps everything; of several in a list, any will do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Names of studies.
+    pub studies: Vec<String>,
+    /// Scales.
+    pub scales: Vec<String>,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// Measures, or names of notes.
+    pub measures: Vec<String>,
+    /// For each of these factors, its values. Without the factor, a number is not kept.
+    pub factors: BTreeMap<String, Vec<String>>,
+}
+
+impl Filter {
+    /// Everything of one study.
+    pub fn study(name: &str) -> Self {
+        Self { studies: vec![name.to_owned()], ..Self::default() }
+    }
+
+    pub(super) fn keeps(&self, origin: &Origin, measure: &str, factors: &Factors) -> bool {
+        let among =
+            |list: &[String], value: &str| list.is_empty() || list.iter().any(|one| one == value);
+        among(&self.studies, &origin.study)
+            && among(&self.scales, &origin.scale)
+            && among(&self.measures, measure)
+            && (self.seeds.is_empty() || self.seeds.contains(&origin.seed))
+            && self
+                .factors
+                .iter()
+                .all(|(name, values)| factors.get(name).is_some_and(|value| values.contains(value)))
+    }
+}
+
+/// What a record or a note is ordered by: origin, measure or name, and factors.
+type Key<'a> = (&'a Origin, &'a String, &'a Factors);
+
+/// By study, scale, measure, factors and seed.
+pub(super) fn order((a, what_a, of_a): Key<'_>, (b, what_b, of_b): Key<'_>) -> Ordering {
+    (&a.study, &a.scale, what_a)
+        .cmp(&(&b.study, &b.scale, what_b))
+        .then_with(|| of_a.keys().cmp(of_b.keys()))
+        .then_with(|| {
+            let pairs = of_a.values().zip(of_b.values());
+            pairs.map(|(a, b)| natural(a, b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        })
+        .then_with(|| a.seed.cmp(&b.seed))
+}
+
+/// Numbers by size and before words, so that layer 10 comes after layer 2.
+pub fn natural(a: &str, b: &str) -> Ordering {
+    match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        (Err(_), Err(_)) => a.cmp(b),
+    }
+}

@@ -1,0 +1,230 @@
+//! The store as others find it: written to by several at once, killed, damaged, not a store at all.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::slice::from_ref;
+use std::time::{Duration, Instant};
+use std::{env, fs, thread};
+
+use lab::record::{Factors, Note, Origin, Record};
+use lab::store::{Error, Filter, Store};
+
+/// What a child of [`child_writes`] is told: the store, its seed, and how many batches.
+const JOB: &str = "ISOGLOSS_STORE_JOB";
+/// Records that are added together.
+const BATCH: usize = 40;
+
+fn origin(study: &str, seed: u64) -> Origin {
+    Origin {
+        study: study.into(),
+        scale: "tiny".into(),
+        seed,
+        step: "abc".into(),
+        command: "isogloss pretrain --preset no-anchors".into(),
+        version: "0.1.0".into(),
+        made: 1_794_000_000,
+    }
+}
+
+fn factors<const N: usize>(pairs: [(&str, &str); N]) -> Factors {
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn record(study: &str, seed: u64, measure: &str, of: Factors, value: f64) -> Record {
+    Record {
+        origin: origin(study, seed),
+        measure: measure.into(),
+        factors: of,
+        value,
+        signature: "retrieval|cosine".into(),
+        files: vec!["steps/abc/found.json".into()],
+    }
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lab").join("results.sqlite");
+    (folder, path)
+}
+
+#[test]
+fn what_was_added_comes_back_and_is_replaced_not_doubled() {
+    let (_folder, path) = place();
+    let first = record("anchors", u64::MAX, "f1", factors([("condition", "no-anchors")]), 0.5);
+    let second = record("anchors", 1, "f1", factors([("condition", "no-anchors")]), 0.25);
+    let note = Note {
+        origin: origin("language-shift", 1),
+        name: "translation".into(),
+        factors: factors([("line", "1")]),
+        text: "la zizop 'sagowi' \u{1F600}".into(),
+    };
+    Store::open(&path).unwrap().add(&[first.clone(), second.clone()], from_ref(&note)).unwrap();
+
+    let store = Store::existing(&path).unwrap();
+    assert_eq!(store.records(&Filter::default()).unwrap(), [second.clone(), first.clone()]);
+    assert_eq!(store.notes(&Filter::default()).unwrap(), [note.clone()]);
+
+    let newer = Record { value: 0.75, signature: "again".into(), ..first.clone() };
+    let again = Note { text: "other".into(), ..note };
+    store.add(from_ref(&newer), from_ref(&again)).unwrap();
+    assert_eq!(store.records(&Filter::default()).unwrap(), [second, newer]);
+    assert_eq!(store.notes(&Filter::default()).unwrap(), [again]);
+}
+
+#[test]
+fn filters_keep_what_was_asked_for_in_the_order_of_numbers() {
+    let (_folder, path) = place();
+    let store = Store::open(&path).unwrap();
+    let mut records = Vec::new();
+    for layer in ["10", "2", "best"] {
+        for seed in [2, 1] {
+            let of = factors([("layer", layer), ("kind", "raw")]);
+            records.push(record("similarity", seed, "cka", of, 0.5));
+        }
+    }
+    records.push(record("similarity", 1, "correlation", factors([("system", "random")]), -0.5));
+    store.add(&records, &[]).unwrap();
+
+    let cka = Filter { measures: vec!["cka".into()], ..Filter::study("similarity") };
+    let found = store.records(&cka).unwrap();
+    let order: Vec<_> = found.iter().map(|r| (&*r.factors["layer"], r.origin.seed)).collect();
+    assert_eq!(order, [("2", 1), ("2", 2), ("10", 1), ("10", 2), ("best", 1), ("best", 2)]);
+
+    let wanted = BTreeMap::from([("layer".to_owned(), vec!["2".to_owned(), "10".to_owned()])]);
+    let some = Filter { seeds: vec![2], factors: wanted, ..cka };
+    assert_eq!(store.records(&some).unwrap().len(), 2);
+    assert_eq!(store.records(&Filter::study("anchors")).unwrap(), []);
+}
+
+#[test]
+fn a_value_that_is_no_number_is_refused_and_nothing_with_it_is_kept() {
+    let (_folder, path) = place();
+    let store = Store::open(&path).unwrap();
+    let good = record("anchors", 1, "f1", Factors::new(), 0.5);
+    for value in [f64::NAN, f64::INFINITY] {
+        let bad = record("anchors", 2, "f1", factors([("task", "ner")]), value);
+        let error = store.add(&[good.clone(), bad], &[]).unwrap_err().to_string();
+        assert!(error.contains("task=ner") && error.contains("anchors"), "{error}");
+    }
+    assert_eq!(store.records(&Filter::default()).unwrap(), []);
+}
+
+#[test]
+fn what_is_no_store_is_said_to_be_none() {
+    let (folder, path) = place();
+    assert!(matches!(Store::existing(&path), Err(Error::Missing(_))));
+    assert!(!path.exists(), "looking makes nothing");
+
+    let text = folder.path().join("notes.txt");
+    fs::write(&text, "no database at all ".repeat(100)).unwrap();
+    assert!(matches!(Store::open(&text), Err(Error::Foreign(_))));
+
+    let other = folder.path().join("other.sqlite");
+    let foreign = rusqlite::Connection::open(&other).unwrap();
+    foreign.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1)").unwrap();
+    assert!(matches!(Store::open(&other), Err(Error::Foreign(_))));
+    let kept: i64 = foreign.query_row("SELECT x FROM t", [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, 1, "another's database is left as it was");
+
+    drop(Store::open(&path).unwrap());
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    assert!(matches!(Store::open(&path), Err(Error::Version { found: 99, .. })));
+}
+
+#[test]
+fn a_damaged_store_is_not_read() {
+    let (_folder, path) = place();
+    let store = Store::open(&path).unwrap();
+    store.add(&batch(1, 0), &[]).unwrap();
+    store.add(&batch(1, 1), &[]).unwrap();
+    drop(store);
+    let whole = fs::read(&path).unwrap();
+    assert!(whole.len() > 8192, "{}", whole.len());
+
+    let mut bytes = whole.clone();
+    bytes[4096..].fill(0x5a);
+    fs::write(&path, &bytes).unwrap();
+    let overwritten = Store::open(&path).and_then(|store| store.records(&Filter::default()));
+    assert!(matches!(overwritten, Err(Error::Damaged { .. })), "{overwritten:?}");
+
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let cut = Store::open(&path).and_then(|store| store.records(&Filter::default()));
+    assert!(matches!(cut, Err(Error::Damaged { .. })), "{cut:?}");
+}
+
+#[test]
+fn threads_and_processes_write_at_once() {
+    let (_folder, path) = place();
+    let children = [1, 2].map(|seed| child(&path, seed, 20));
+    thread::scope(|scope| {
+        for seed in [3, 4] {
+            let path = &path;
+            scope.spawn(move || write_batches(path, seed, 20));
+        }
+    });
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let store = Store::existing(&path).unwrap();
+    let records = store.records(&Filter::default()).unwrap();
+    assert_eq!(records.len(), 4 * 20 * BATCH);
+}
+
+#[test]
+fn a_kill_leaves_whole_batches() {
+    let (_folder, path) = place();
+    let mut writer = child(&path, 7, 1_000_000);
+    let begun = Instant::now();
+    let written = || {
+        let store = Store::existing(&path).ok()?;
+        Some(store.records(&Filter::default()).ok()?.len())
+    };
+    while written().unwrap_or(0) < 20 * BATCH {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the child writes nothing");
+        thread::sleep(Duration::from_millis(5));
+    }
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+
+    let store = Store::existing(&path).unwrap();
+    let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
+    for record in store.records(&Filter::default()).unwrap() {
+        *sizes.entry(record.factors["batch"].clone()).or_default() += 1;
+    }
+    assert!(sizes.len() >= 20);
+    assert!(sizes.values().all(|&size| size == BATCH), "{sizes:?}");
+    store.add(&batch(8, 0), &[]).unwrap();
+}
+
+/// Does nothing by itself: the tests above run it in processes of its own.
+#[test]
+fn child_writes() {
+    let Ok(job) = env::var(JOB) else { return };
+    let [path, seed, batches] = job.split('|').collect::<Vec<_>>()[..] else { panic!("{job}") };
+    write_batches(Path::new(path), seed.parse().unwrap(), batches.parse().unwrap());
+}
+
+fn child(path: &Path, seed: u64, batches: usize) -> Child {
+    Command::new(env::current_exe().unwrap())
+        .args(["--exact", "child_writes"])
+        .env(JOB, format!("{}|{seed}|{batches}", path.display()))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn write_batches(path: &Path, seed: u64, batches: usize) {
+    let store = Store::open(path).unwrap();
+    for number in 0..batches {
+        store.add(&batch(seed, number), &[]).unwrap();
+    }
+}
+
+fn batch(seed: u64, number: usize) -> Vec<Record> {
+    let one = |index: usize| {
+        let of = factors([("batch", &number.to_string()), ("index", &index.to_string())]);
+        record("anchors", seed, "f1", of, 0.5)
+    };
+    (0..BATCH).map(one).collect()
+}
