@@ -9,6 +9,7 @@ mod failure;
 mod outcome;
 mod overrides;
 mod progress;
+mod stop;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;

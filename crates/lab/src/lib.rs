@@ -2,6 +2,8 @@
 //!
 //! - [`record`] is what a study leaves behind: numbers with everything that tells where they come from.
 //! - [`store`] keeps them, in one file that several studies may write to at once.
+//! - [`study`] says what is asked, works out the steps, and runs what is missing.
 
 pub mod record;
 pub mod store;
+pub mod study;

@@ -12,6 +12,8 @@ mod retrieve;
 mod score;
 mod shift;
 mod shown;
+mod studied;
+mod study;
 mod texts;
 mod transfer;
 mod vectors;
@@ -76,6 +78,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Vectors(vectors::Vectors),
 
+    /// Ask the papers' questions again: plan a study, run it, and go on where it was stopped.
+    #[command(subcommand)]
+    Study(study::Study),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -99,6 +105,7 @@ impl Command {
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
+            Command::Study(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }

@@ -1,13 +1,9 @@
 //! A run as it is shown on standard error, and the wish to stop it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use train::pretrain::Observer;
 
 use crate::progress::Progress;
-
-/// Set when the user asks to stop.
-static STOP: AtomicBool = AtomicBool::new(false);
+use crate::stop;
 
 /// Shows a run on standard error.
 pub(super) struct Shown {
@@ -20,8 +16,7 @@ pub(super) struct Shown {
 impl Shown {
     /// Counts what `label` names. From now on, an interrupt is a wish to stop.
     pub(super) fn new(label: &'static str) -> Self {
-        // Where no handler can be set, an interrupt ends the process; the last checkpoint stays.
-        let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
+        stop::listen();
         Self { label, progress: None, last: 0 }
     }
 }
@@ -45,6 +40,6 @@ impl Observer for Shown {
     }
 
     fn stop(&self) -> bool {
-        STOP.load(Ordering::Relaxed)
+        stop::wished()
     }
 }

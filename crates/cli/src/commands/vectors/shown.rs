@@ -1,14 +1,10 @@
 //! Training shown on standard error, and stopped by Ctrl-C.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use vectors::{Epoch, Observer, Progress};
 
-use crate::progress;
-
-/// Set when the user asks to stop.
-static STOP: AtomicBool = AtomicBool::new(false);
+use crate::{progress, stop};
 
 /// Shows how training goes.
 pub(super) struct Shown {
@@ -25,8 +21,7 @@ pub(super) struct Shown {
 
 impl Shown {
     pub(super) fn new(unit: &'static str) -> Self {
-        // Where no handler can be set, an interrupt ends the process; the last state stays.
-        let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
+        stop::listen();
         Self {
             unit,
             counting: None,
@@ -79,6 +74,6 @@ impl Observer for Shown {
     }
 
     fn stop(&self) -> bool {
-        STOP.load(Ordering::Relaxed)
+        stop::wished()
     }
 }

@@ -1,0 +1,280 @@
+//! The files of one choice of languages: a world that is invented for it, or a folder of real data.
+//!
+//! Both are laid out alike, so that nothing after this knows which it is.
+
+use std::path::{Path, PathBuf};
+
+use super::error::{Error, Result};
+use super::file::World;
+use super::step::{Arg, Draft, Steps};
+use crate::record::Factors;
+
+/// A task with labelled files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Inference.
+    Nli,
+    /// Named entities.
+    Ner,
+    /// Dependencies.
+    Parse,
+}
+
+impl Task {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Task::Nli => "nli",
+            Task::Ner => "ner",
+            Task::Parse => "parse",
+        }
+    }
+
+    /// What its headline score is called.
+    pub fn measure(self) -> &'static str {
+        match self {
+            Task::Nli => "accuracy",
+            Task::Ner => "f1",
+            Task::Parse => "las",
+        }
+    }
+}
+
+/// Where the files are.
+enum Home {
+    /// In the folder of a world.
+    World { folder: Arg, other_domain: bool },
+    /// In a folder of real data.
+    Real(PathBuf),
+}
+
+/// The files of one choice of languages.
+pub(super) struct Materials {
+    /// What numbers are filed under.
+    pub(super) factors: Factors,
+    /// The language to learn tasks in.
+    pub(super) source: String,
+    /// The others.
+    pub(super) targets: Vec<String>,
+    home: Home,
+}
+
+impl Materials {
+    /// A world, invented by a step; the text of its other languages may be of another domain.
+    pub(super) fn invent(
+        steps: &mut Steps,
+        world: &World,
+        seed: u64,
+        other_domain: bool,
+    ) -> Result<Self> {
+        let mut flags = world.flags.clone();
+        if other_domain && !flags.iter().any(|flag| flag == "--domain-shift") {
+            flags.extend(["--domain-shift".to_owned(), "0.6".to_owned()]);
+        }
+        let count = world.languages.unwrap_or(2);
+        let mut name = format!("invent {count} languages, seed {seed}");
+        if !flags.is_empty() {
+            name += &format!(" ({})", flags.join(" "));
+        }
+        let draft = Draft::new("world generate", name)
+            .flag("--seed", seed.to_string())
+            .flag("--languages", count.to_string())
+            .args(flags)
+            .flag("--out", Arg::here("world"));
+        let folder = Steps::made(steps.add(draft)?, "world");
+        let code = |number: usize| format!("qa{}", char::from(b'a' + number as u8));
+        Ok(Self {
+            factors: world.factors.clone(),
+            source: code(0),
+            targets: (1..count).map(code).collect(),
+            home: Home::World { folder, other_domain },
+        })
+    }
+
+    /// Two real languages, such as `en-fr`.
+    pub(super) fn real(data: &Path, pair: &str) -> Result<Self> {
+        let (source, target) = pair.split_once('-').unwrap_or((pair, ""));
+        let data = std::path::absolute(data).map_err(|error| Error::unreadable(data, &error))?;
+        let home = Home::Real(data);
+        let (source, targets) = (source.to_owned(), vec![target.to_owned()]);
+        Ok(Self { factors: Factors::new(), source, targets, home })
+    }
+
+    /// All languages, the source first.
+    pub(super) fn languages(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.source.as_str()).chain(self.targets.iter().map(String::as_str))
+    }
+
+    /// How the pair of the source with a target is called.
+    pub(super) fn pair(&self, target: &str) -> String {
+        format!("{}-{target}", self.source)
+    }
+
+    fn path(&self, below: &str) -> Arg {
+        match &self.home {
+            Home::World { folder, .. } => folder.join(below),
+            Home::Real(data) => Arg::file(data.join(below)),
+        }
+    }
+
+    /// The first of some files that is there; of a world, whose files are yet to come, the first.
+    fn first_of(&self, names: &[String]) -> Arg {
+        let there = match &self.home {
+            Home::World { .. } => None,
+            Home::Real(data) => names.iter().find(|name| data.join(name).is_file()),
+        };
+        self.path(there.unwrap_or(&names[0]))
+    }
+
+    /// Files of plain text of a language; of another domain, where that is asked for.
+    pub(super) fn text(&self, language: &str, other_domain: bool) -> Vec<Arg> {
+        match &self.home {
+            Home::World { other_domain: true, .. } if language != self.source => {
+                vec![self.path(&format!("text/{language}.other.txt"))]
+            }
+            Home::World { .. } => vec![self.path(&format!("text/{language}.base.txt"))],
+            Home::Real(_) if other_domain => {
+                vec![self.path(&format!("text/{language}.docs.txt.zst"))]
+            }
+            Home::Real(data) => ["lit", "tatoeba", "wiki"]
+                .iter()
+                .map(|domain| format!("text/{language}.{domain}.txt.zst"))
+                .filter(|name| data.join(name).is_file())
+                .map(|name| self.path(&name))
+                .collect(),
+        }
+    }
+
+    /// The flags by which a command reads text of some languages.
+    pub(super) fn text_flags(&self, languages: &[&str], other_domain: bool) -> Result<Vec<Arg>> {
+        let mut flags = Vec::new();
+        for language in languages {
+            let other = other_domain && *language != self.source;
+            let files = self.text(language, other);
+            if let (true, Home::Real(data)) = (files.is_empty(), &self.home) {
+                let place = data.join(format!("text/{language}.*.txt.zst")).display().to_string();
+                let remedy = "put text there, or name another folder with --data";
+                return Err(Error::file(place, "there is no such file", remedy));
+            }
+            for file in files {
+                flags.extend(["--text".into(), file.after(&format!("{language}="))]);
+            }
+        }
+        Ok(flags)
+    }
+
+    /// Whether lines of text are sentences whose words stand apart already.
+    pub(super) fn prepared(&self) -> bool {
+        matches!(self.home, Home::World { .. })
+    }
+
+    /// The labelled files of a task, as flags of `transfer`.
+    pub(super) fn task(&self, task: Task) -> Vec<Arg> {
+        if let Home::World { folder, .. } = &self.home {
+            return vec!["--world".into(), folder.clone()];
+        }
+        let source = self.source.as_str();
+        let file = |flag: &str, language: &str, names: &[String]| {
+            [flag.into(), self.first_of(names).after(&format!("{language}="))]
+        };
+        let mut flags: Vec<Arg> = Vec::new();
+        flags.extend(file("--train", source, &labelled(task, "train", source)));
+        flags.extend(file("--dev", source, &labelled(task, "dev", source)));
+        for language in self.languages() {
+            flags.extend(file("--test", language, &labelled(task, "test", language)));
+        }
+        flags.push("--allow-unseen".into());
+        flags
+    }
+
+    /// The labelled file that a target's shift is chosen on, as flags of `transfer`.
+    pub(super) fn target_dev(&self, task: Task) -> Vec<Arg> {
+        let flag = |target: &String| {
+            let names = labelled(task, "dev", target);
+            ["--dev".into(), self.first_of(&names).after(&format!("{target}="))]
+        };
+        self.targets.iter().flat_map(flag).collect()
+    }
+
+    /// Sentences to look for translations in: the target's, the source's.
+    pub(super) fn test_sentences(&self, target: &str) -> [Arg; 2] {
+        let (code, own) = match self.home {
+            Home::World { .. } => (target, self.source.as_str()),
+            Home::Real(_) => (three_letters(target), three_letters(&self.source)),
+        };
+        [code, own].map(|side| self.path(&format!("tatoeba/tatoeba.{code}-{own}.{side}")))
+    }
+
+    /// Other translated sentences to learn maps from: the target's, the source's.
+    pub(super) fn train_sentences(&self, target: &str) -> [Arg; 2] {
+        [target, &self.source].map(|language| match self.home {
+            Home::World { .. } => self.path(&format!("parallel/train.{language}.txt")),
+            Home::Real(_) => self.path(&format!("xnli/test-{language}.tsv")),
+        })
+    }
+
+    /// A dictionary from a target to the source: `0-5000` to learn from, `5000-6500` to look up.
+    pub(super) fn dictionary(&self, target: &str, part: &str) -> Arg {
+        self.path(&format!("muse/{target}-{}.{part}.txt", self.source))
+    }
+
+    /// The whole dictionary from the source to a target.
+    pub(super) fn whole_dictionary(&self, target: &str) -> Arg {
+        self.path(&format!("muse/{}-{target}.txt", self.source))
+    }
+
+    /// Translated sentences to link words in: the target's, the source's; where there are some whose
+    /// words stand apart.
+    pub(super) fn linked_sentences(&self, target: &str) -> Option<[Arg; 2]> {
+        self.prepared().then(|| self.train_sentences(target))
+    }
+
+    /// The world's folder, where the languages are invented.
+    pub(super) fn world(&self) -> Option<Arg> {
+        match &self.home {
+            Home::World { folder, .. } => Some(folder.clone()),
+            Home::Real(_) => None,
+        }
+    }
+}
+
+/// The names that a labelled file may have in a folder of real data, the best first.
+fn labelled(task: Task, part: &str, language: &str) -> Vec<String> {
+    match (task, part) {
+        (Task::Nli, "train") => {
+            vec![format!("nli/multinli.train.{language}.tsv"), "nli/lingnli.train.tsv".to_owned()]
+        }
+        (Task::Nli, _) => vec![format!("xnli/{part}-{language}.tsv")],
+        (Task::Ner, "test") => vec![
+            format!("ner/panx-test-{language}.tsv"),
+            format!("ner/wikiann-test-{language}.txt"),
+            format!("ner/panx-dev-{language}.tsv"),
+        ],
+        (Task::Ner, _) => vec![format!("ner/panx-{part}-{language}.tsv")],
+        (Task::Parse, _) => ["ewt", "gsd", "gsdsimp"]
+            .map(|treebank| format!("ud/{language}_{treebank}-ud-{part}.conllu"))
+            .to_vec(),
+    }
+}
+
+/// The code that Tatoeba's files have for a language.
+fn three_letters(language: &str) -> &str {
+    match language {
+        "ar" => "ara",
+        "bg" => "bul",
+        "de" => "deu",
+        "el" => "ell",
+        "en" => "eng",
+        "es" => "spa",
+        "fr" => "fra",
+        "hi" => "hin",
+        "ru" => "rus",
+        "sw" => "swh",
+        "th" => "tha",
+        "tr" => "tur",
+        "ur" => "urd",
+        "vi" => "vie",
+        "zh" => "cmn",
+        other => other,
+    }
+}

@@ -1,0 +1,23 @@
+//! Studies: what they ask, the steps they come to, and how these are run.
+//!
+//! One way: a [`Study`] (what was written down) → its [`Plan`] (steps, each a command that could be
+//! typed, and readings of their results) → [`run`] (what is missing is run, what any study has done
+//! before is found again) → records in the store.
+
+mod error;
+mod file;
+mod materials;
+mod plan;
+mod readings;
+mod recipes;
+mod run;
+mod step;
+mod systems;
+
+pub use error::{Error, Result};
+pub use file::{Evaluation, Model, Real, Scale, Study, System, World};
+pub use materials::Task;
+pub use plan::Plan;
+pub use readings::{Found, Number, Reader, Reading, Said};
+pub use run::{Done, Lab, Outlook, Watch, run};
+pub use step::{Arg, Draft, Resume, Step, StepId, Steps};

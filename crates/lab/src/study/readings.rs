@@ -1,0 +1,351 @@
+//! From what a command printed to the numbers that are filed.
+
+use serde_json::Value;
+
+use super::materials::Task;
+use super::step::StepId;
+use crate::record::Factors;
+
+/// What is read from a step's result, and under which factors it is filed.
+pub struct Reading {
+    /// The step.
+    pub step: StepId,
+    /// How its result is read.
+    pub reader: Reader,
+    /// The seed that the numbers belong to.
+    pub seed: u64,
+    /// What the numbers depend on; the reader adds more.
+    pub factors: Factors,
+}
+
+/// How a result is read: one for each kind of command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// `transfer`: the headline score of each language.
+    Transfer {
+        /// The task.
+        task: Task,
+        /// The language that was learned in.
+        source: String,
+    },
+    /// `transfer` with a shift: the scores as trained and shifted.
+    ShiftedTransfer {
+        /// The task.
+        task: Task,
+        /// The language that was learned in.
+        source: String,
+    },
+    /// `retrieve`: translations found, by layer and treatment.
+    Retrieval,
+    /// `align words` with a map.
+    AlignedWords,
+    /// `align words` without one.
+    WordRetrieval,
+    /// `cka` of two stacks: the same layer of both.
+    Similarity {
+        /// Whether what sentences of a length have in common was taken away.
+        within: bool,
+    },
+    /// `shift sweep`: every cell.
+    Sweep,
+    /// `shift translate`: what was said.
+    Translation,
+    /// `vocab stats`: how many pieces each language has, and how many are shared.
+    Vocabulary,
+}
+
+/// A number as it stands in a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
+    /// What was measured.
+    pub measure: String,
+    /// What it depends on.
+    pub factors: Factors,
+    /// The number.
+    pub value: f64,
+}
+
+/// A text as it stands in a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// What it is.
+    pub name: String,
+    /// What it depends on.
+    pub factors: Factors,
+    /// The text.
+    pub text: String,
+}
+
+/// All that a reading finds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Numbers.
+    pub numbers: Vec<Number>,
+    /// Texts.
+    pub texts: Vec<Said>,
+    /// What exactly was computed.
+    pub signature: String,
+}
+
+/// A key that a result should have and has not.
+pub(super) type Missing = String;
+
+impl Reading {
+    /// Finds the numbers in a result.
+    pub fn read(&self, result: &Value) -> Result<Found, Missing> {
+        let mut found = Found { signature: signature(result), ..Found::default() };
+        let mut reader = Collector { found: &mut found, factors: &self.factors };
+        match &self.reader {
+            Reader::Transfer { task, source } => reader.transfer(result, *task, source)?,
+            Reader::ShiftedTransfer { task, source } => reader.shifted(result, *task, source)?,
+            Reader::Retrieval => reader.retrieval(result)?,
+            Reader::AlignedWords => {
+                for key in ["p@1", "p@5", "mrr"] {
+                    reader.number(key, &[], result, &[key])?;
+                }
+            }
+            Reader::WordRetrieval => {
+                reader.number("mrr", &[], result, &["candidates", "mrr"])?;
+                reader.number("p@1", &[], result, &["candidates", "p@1"])?;
+            }
+            Reader::Similarity { within } => reader.similarity(result, *within)?,
+            Reader::Sweep => reader.sweep(result)?,
+            Reader::Translation => reader.translation(result)?,
+            Reader::Vocabulary => reader.vocabulary(result)?,
+        }
+        Ok(found)
+    }
+}
+
+/// The signature of a result; that of the first score, where scores have their own.
+fn signature(result: &Value) -> String {
+    let own = result.get("signature");
+    let first = || result.get("scores")?.as_object()?.values().next()?.get("signature");
+    own.or_else(first).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn at<'a>(value: &'a Value, path: &[&str]) -> Result<&'a Value, Missing> {
+    path.iter().try_fold(value, |value, key| value.get(key)).ok_or_else(|| path.join("."))
+}
+
+fn list<'a>(value: &'a Value, path: &[&str]) -> Result<&'a [Value], Missing> {
+    at(value, path)?.as_array().map(Vec::as_slice).ok_or_else(|| path.join("."))
+}
+
+fn text<'a>(value: &'a Value, path: &[&str]) -> Result<&'a str, Missing> {
+    at(value, path)?.as_str().ok_or_else(|| path.join("."))
+}
+
+/// Adds to what is found.
+struct Collector<'a> {
+    found: &'a mut Found,
+    factors: &'a Factors,
+}
+
+impl Collector<'_> {
+    fn factors(&self, more: &[(&str, &str)]) -> Factors {
+        let mut factors = self.factors.clone();
+        factors.extend(more.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
+        factors
+    }
+
+    /// Adds the number at a path.
+    fn number(
+        &mut self,
+        measure: &str,
+        more: &[(&str, &str)],
+        value: &Value,
+        path: &[&str],
+    ) -> Result<(), Missing> {
+        let value = at(value, path)?.as_f64().ok_or_else(|| path.join("."))?;
+        let factors = self.factors(more);
+        self.found.numbers.push(Number { measure: measure.to_owned(), factors, value });
+        Ok(())
+    }
+
+    fn transfer(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Missing> {
+        for language in list(result, &["results"])? {
+            let name = text(language, &["name"])?;
+            let role = if name == source { "source" } else { "target" };
+            let more = [("language", name), ("role", role)];
+            self.number(task.measure(), &more, language, &["mean"])?;
+        }
+        Ok(())
+    }
+
+    fn shifted(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Missing> {
+        let measure = task.measure();
+        for language in list(result, &["results"])? {
+            let name = text(language, &["name"])?;
+            let role = if name == source { "source" } else { "target" };
+            let more = [("language", name), ("role", role), ("row", "last-n")];
+            self.number(measure, &more, language, &["mean"])?;
+        }
+        for language in list(result, &["shifted"])? {
+            let name = text(language, &["name"])?;
+            let more = [("language", name), ("role", "target"), ("row", "last-n-shift")];
+            self.number(measure, &more, language, &["shifted", "mean"])?;
+            self.number("alpha", &more, language, &["alpha"])?;
+        }
+        Ok(())
+    }
+
+    fn retrieval(&mut self, result: &Value) -> Result<(), Missing> {
+        for layer in list(result, &["layers"])? {
+            let number = text(layer, &["layer"])?;
+            for kind in ["raw", "shifted", "aligned"] {
+                let Some(found) = layer.get(kind).filter(|found| !found.is_null()) else {
+                    continue;
+                };
+                let side = |side: &str| at(found, &[side])?.as_f64().ok_or_else(|| kind.to_owned());
+                let value = (side("forward")? + side("backward")?) / 2.0;
+                let factors = self.factors(&[("layer", number), ("kind", kind)]);
+                let measure = "retrieval".to_owned();
+                self.found.numbers.push(Number { measure, factors, value });
+            }
+        }
+        Ok(())
+    }
+
+    fn similarity(&mut self, result: &Value, within: bool) -> Result<(), Missing> {
+        let names: &[(&str, &str)] = match within {
+            true => &[("cka-within", "cka")],
+            false => &[("cka", "cka"), ("cka-debiased", "debiased")],
+        };
+        for (measure, key) in names {
+            for (layer, row) in list(result, &[key])?.iter().enumerate() {
+                let value =
+                    row.get(layer).and_then(Value::as_f64).ok_or_else(|| (*key).to_owned())?;
+                let factors = self.factors(&[("layer", &layer.to_string())]);
+                self.found.numbers.push(Number { measure: (*measure).to_owned(), factors, value });
+            }
+        }
+        let correlation = result.get("pearson").and_then(|pearson| pearson.get("aligned"));
+        if let Some(value) = correlation.and_then(Value::as_f64).filter(|_| !within) {
+            let (measure, factors) = ("correlation".to_owned(), self.factors(&[]));
+            self.found.numbers.push(Number { measure, factors, value });
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self, result: &Value) -> Result<(), Missing> {
+        for sweep in list(result, &["sweeps"])? {
+            let direction = format!("{}-{}", text(sweep, &["from"])?, text(sweep, &["to"])?);
+            let kind = text(sweep, &["kind"])?;
+            for cell in list(sweep, &["cells"])? {
+                let [layer, alpha] = [at(cell, &["layer"])?, at(cell, &["alpha"])?].map(plain);
+                let more = [
+                    ("direction", direction.as_str()),
+                    ("kind", kind),
+                    ("layer", &layer),
+                    ("alpha", &alpha),
+                ];
+                self.number("bleu1", &more, cell, &["bleu"])?;
+                self.number("repeated", &more, cell, &["repeated"])?;
+                // Where nothing could be converted or looked up there is no share.
+                for (measure, key) in [("convert-rate", "convert_rate"), ("exact", "translated")] {
+                    if cell.get(key).is_some_and(Value::is_number) {
+                        self.number(measure, &more, cell, &[key])?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn translation(&mut self, result: &Value) -> Result<(), Missing> {
+        for (line, sentence) in list(result, &["sentences"])?.iter().enumerate() {
+            let line = (line + 1).to_string();
+            self.say(&[("line", &line), ("alpha", "input")], text(sentence, &["sentence"])?);
+            for said in list(sentence, &["said"])? {
+                let alpha = plain(at(said, &["alpha"])?);
+                let pieces = list(said, &["pieces"])?.iter();
+                let pieces: Vec<_> =
+                    pieces.filter_map(|piece| piece.get("text")?.as_str()).collect();
+                self.say(&[("line", &line), ("alpha", &alpha)], &pieces.join(" "));
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, more: &[(&str, &str)], text: &str) {
+        let (name, factors) = ("translation".to_owned(), self.factors(more));
+        self.found.texts.push(Said { name, factors, text: text.to_owned() });
+    }
+
+    fn vocabulary(&mut self, result: &Value) -> Result<(), Missing> {
+        for language in list(result, &["languages"])? {
+            let name = text(language, &["language"])?;
+            self.number("tokens", &[("language", name)], language, &["types"])?;
+        }
+        for pair in list(result, &["pairs"])? {
+            let name = format!("{}-{}", text(pair, &["first"])?, text(pair, &["second"])?);
+            self.number("tokens-shared", &[("pair", &name)], pair, &["shared_types"])?;
+        }
+        Ok(())
+    }
+}
+
+/// A number as it is written in factors: 1.0 is `1`.
+fn plain(value: &Value) -> String {
+    value.as_f64().map_or_else(|| value.to_string(), |number| number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(reader: Reader, result: &Value) -> Result<Found, Missing> {
+        let factors = Factors::from([("condition".to_owned(), "default".to_owned())]);
+        Reading { step: StepId(0), reader, seed: 1, factors }.read(result)
+    }
+
+    #[test]
+    fn scores_are_filed_by_language_and_role() {
+        let result = json!({
+            "results": [{ "name": "qaa", "mean": 0.9 }, { "name": "qab", "mean": 0.5 }],
+            "scores": { "qaa": { "signature": "ner|f1" } },
+        });
+        let reader = Reader::Transfer { task: Task::Ner, source: "qaa".to_owned() };
+        let found = read(reader, &result).unwrap();
+        assert_eq!(found.signature, "ner|f1");
+        let second = &found.numbers[1];
+        assert_eq!((second.measure.as_str(), second.value), ("f1", 0.5));
+        assert_eq!(second.factors["role"], "target");
+        assert_eq!(second.factors["condition"], "default");
+    }
+
+    #[test]
+    fn retrieval_is_the_mean_of_both_directions() {
+        let layer = json!({
+            "layer": "2", "raw": { "forward": 0.2, "backward": 0.4 },
+            "shifted": { "forward": 0.5, "backward": 0.5 }, "aligned": null,
+        });
+        let found = read(Reader::Retrieval, &json!({ "layers": [layer] })).unwrap();
+        assert_eq!(found.numbers.len(), 2);
+        assert!((found.numbers[0].value - 0.3).abs() < 1e-12);
+        assert_eq!(found.numbers[0].factors["kind"], "raw");
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let missing = read(Reader::WordRetrieval, &json!({ "candidates": {} })).unwrap_err();
+        assert_eq!(missing, "candidates.mrr");
+        assert_eq!(read(Reader::Sweep, &json!({})).unwrap_err(), "sweeps");
+    }
+
+    #[test]
+    fn a_sweep_without_a_dictionary_has_no_exact_translations() {
+        let cell = json!({
+            "alpha": 1.0, "layer": 2, "bleu": 30.0, "repeated": 0.1, "convert_rate": 0.5,
+            "translated": null,
+        });
+        let sweep = json!({ "from": "a", "to": "b", "kind": "mean", "cells": [cell] });
+        let found = read(Reader::Sweep, &json!({ "sweeps": [sweep] })).unwrap();
+        let measures: Vec<_> = found.numbers.iter().map(|number| number.measure.as_str()).collect();
+        assert_eq!(measures, ["bleu1", "repeated", "convert-rate"]);
+        assert_eq!(found.numbers[0].factors["alpha"], "1");
+    }
+}

@@ -1,0 +1,307 @@
+//! A step of a study: one command of the program, known by what it is made from.
+//!
+//! A step is a command that could be typed. Its key is a digest of its words, of the content of the
+//! files that it reads and of the keys of the steps whose results it takes; so two studies that ask
+//! for the same thing share it, and a changed factor changes the keys of what depends on it, and of
+//! nothing else.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::error::{Error, Result};
+
+/// The number of a step in its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(pub(super) usize);
+
+/// Where a word of a command line leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nowhere: it is only a word.
+    Nowhere,
+    /// To a file that was there before.
+    File(PathBuf),
+    /// Into the step's own folder.
+    Here(String),
+    /// Into the folder of another step.
+    Made(StepId, String),
+}
+
+/// A word of a command line: text, and perhaps a path after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arg {
+    text: String,
+    place: Place,
+}
+
+impl Arg {
+    /// A path within the step's own folder.
+    pub fn here(path: &str) -> Self {
+        Self { text: String::new(), place: Place::Here(path.to_owned()) }
+    }
+
+    /// A file that is there already.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self { text: String::new(), place: Place::File(path.into()) }
+    }
+
+    /// The same path after some text, such as `fr=`.
+    #[must_use]
+    pub fn after(mut self, text: &str) -> Self {
+        self.text.insert_str(0, text);
+        self
+    }
+
+    /// A path below this one.
+    #[must_use]
+    pub fn join(&self, below: &str) -> Self {
+        let place = match &self.place {
+            Place::Nowhere => Place::Nowhere,
+            Place::File(path) => Place::File(path.join(below)),
+            Place::Here(path) => Place::Here(format!("{path}/{below}")),
+            Place::Made(step, path) => Place::Made(*step, format!("{path}/{below}")),
+        };
+        Self { text: self.text.clone(), place }
+    }
+
+    /// The step that it waits for.
+    fn needs(&self) -> Option<StepId> {
+        match self.place {
+            Place::Made(step, _) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// The word as it is typed, where steps have these folders.
+    fn typed(&self, own: &Path, folder: impl Fn(StepId) -> PathBuf) -> String {
+        let path = match &self.place {
+            Place::Nowhere => return self.text.clone(),
+            Place::File(path) => path.clone(),
+            Place::Here(path) => own.join(path),
+            Place::Made(step, path) => folder(*step).join(path),
+        };
+        format!("{}{}", self.text, path.display())
+    }
+}
+
+impl<T: Into<String>> From<T> for Arg {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), place: Place::Nowhere }
+    }
+}
+
+/// How a step goes on that was stopped in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// It begins again.
+    Never,
+    /// `--resume --out FOLDER` is all it needs: the folder, within the step's own, knows the rest.
+    Folder(&'static str),
+}
+
+/// One command.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What a person calls it.
+    pub name: String,
+    /// What it does, without its particulars: steps of a kind take about the same time.
+    pub kind: String,
+    /// How it goes on after a stop.
+    pub resume: Resume,
+    /// Names it and its folder.
+    pub key: String,
+    /// The steps that must be done before.
+    pub needs: Vec<StepId>,
+    args: Vec<Arg>,
+}
+
+impl Step {
+    /// The words after the program's name, where steps have these folders.
+    pub fn words(&self, own: &Path, folder: impl Fn(StepId) -> PathBuf) -> Vec<String> {
+        self.args.iter().map(|arg| arg.typed(own, &folder)).collect()
+    }
+
+    /// The words that let it go on after a stop, where that is possible.
+    pub fn words_to_resume(&self, own: &Path) -> Option<Vec<String>> {
+        let Resume::Folder(out) = self.resume else { return None };
+        let out = own.join(out);
+        let verb = self.args.first().filter(|_| out.is_dir())?;
+        Some(vec![verb.text.clone(), "--resume".into(), "--out".into(), out.display().to_string()])
+    }
+}
+
+/// A command that is not yet a step of a plan.
+pub struct Draft {
+    name: String,
+    kind: String,
+    resume: Resume,
+    args: Vec<Arg>,
+}
+
+impl Draft {
+    /// Begins a command by its verb, such as `align words`.
+    pub fn new(verb: &str, name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            kind: verb.to_owned(),
+            resume: Resume::Never,
+            args: verb.split(' ').map(Arg::from).collect(),
+        }
+    }
+
+    /// Adds one word.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<Arg>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds words.
+    #[must_use]
+    pub fn args<T: Into<Arg>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds a flag and its value.
+    #[must_use]
+    pub fn flag(self, name: &str, value: impl Into<Arg>) -> Self {
+        self.arg(name).arg(value)
+    }
+
+    /// Says what distinguishes its cost from that of other commands of its verb.
+    #[must_use]
+    pub fn kind(mut self, more: &str) -> Self {
+        self.kind = format!("{} {more}", self.kind);
+        self
+    }
+
+    /// Says that it can go on from the folder that `--out` names.
+    #[must_use]
+    pub fn resumes(mut self, folder: &'static str) -> Self {
+        self.resume = Resume::Folder(folder);
+        self
+    }
+}
+
+/// The steps of a plan, each once.
+#[derive(Default)]
+pub struct Steps {
+    steps: Vec<Step>,
+    by_key: HashMap<String, StepId>,
+    digests: HashMap<PathBuf, String>,
+}
+
+impl Steps {
+    /// Adds a command, or finds the step that is the same.
+    pub fn add(&mut self, draft: Draft) -> Result<StepId> {
+        let key = self.key(&draft)?;
+        if let Some(&step) = self.by_key.get(&key) {
+            return Ok(step);
+        }
+        let mut needs: Vec<StepId> = draft.args.iter().filter_map(Arg::needs).collect();
+        needs.sort_unstable();
+        needs.dedup();
+        let Draft { name, kind, resume, args } = draft;
+        let step = StepId(self.steps.len());
+        self.by_key.insert(key.clone(), step);
+        self.steps.push(Step { name, kind, resume, key, needs, args });
+        Ok(step)
+    }
+
+    /// A path within a step's folder.
+    pub fn made(step: StepId, path: &str) -> Arg {
+        Arg { text: String::new(), place: Place::Made(step, path.to_owned()) }
+    }
+
+    /// All steps; what a step needs comes before it.
+    pub fn into_steps(self) -> Vec<Step> {
+        self.steps
+    }
+
+    fn key(&mut self, draft: &Draft) -> Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut note = |text: &str| {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        };
+        note(concat!("isogloss ", env!("CARGO_PKG_VERSION")));
+        for arg in &draft.args {
+            note(&arg.text);
+            match &arg.place {
+                Place::Nowhere => note(""),
+                Place::File(path) => note(&self.digest(path)?),
+                Place::Here(path) => note(path),
+                Place::Made(step, path) => {
+                    note(&self.steps[step.0].key);
+                    note(path);
+                }
+            }
+        }
+        Ok(hasher.finalize().to_hex()[..20].to_owned())
+    }
+
+    /// What a file holds, as a digest.
+    fn digest(&mut self, path: &Path) -> Result<String> {
+        if let Some(digest) = self.digests.get(path) {
+            return Ok(digest.clone());
+        }
+        let mut hasher = blake3::Hasher::new();
+        let file = std::fs::File::open(path).map_err(|error| Error::unreadable(path, &error))?;
+        hasher.update_reader(file).map_err(|error| Error::unreadable(path, &error))?;
+        let digest = hasher.finalize().to_hex().to_string();
+        self.digests.insert(path.to_owned(), digest.clone());
+        Ok(digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_commands_are_one_step_and_a_change_reaches_what_depends_on_it() {
+        let mut steps = Steps::default();
+        let mut chain = |seed: &str, name: &str| {
+            let world = Draft::new("world generate", name).flag("--seed", seed);
+            let world = steps.add(world.flag("--out", Arg::here("world"))).unwrap();
+            let run = Draft::new("pretrain", name).flag("--world", Steps::made(world, "world"));
+            (world, steps.add(run.flag("--out", Arg::here("run"))).unwrap())
+        };
+        let first = chain("1", "one");
+        assert_eq!(chain("1", "the same by another name"), first);
+        let other = chain("2", "two");
+        assert_ne!(other.0, first.0);
+        assert_ne!(other.1, first.1);
+        let steps = steps.into_steps();
+        assert_eq!(steps.len(), 4);
+        assert_eq!(steps[first.1.0].needs, [first.0]);
+    }
+
+    #[test]
+    fn a_step_is_known_by_what_its_files_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            let mut steps = Steps::default();
+            let step = steps.add(Draft::new("x", "x").arg(Arg::file(path).after("fr="))).unwrap();
+            steps.into_steps()[step.0].key.clone()
+        };
+        assert_eq!(key("a", "text"), key("b", "text"));
+        assert_ne!(key("a", "text"), key("a", "other"));
+    }
+
+    #[test]
+    fn paths_are_typed_where_folders_are() {
+        let mut steps = Steps::default();
+        let world = steps.add(Draft::new("world generate", "w")).unwrap();
+        let text = Steps::made(world, "world").join("text/a.txt").after("qaa=");
+        let run = Draft::new("pretrain", "p").flag("--text", text).flag("--out", Arg::here("run"));
+        steps.add(run).unwrap();
+        let step = steps.into_steps().pop().unwrap();
+        let words = step.words(Path::new("/lab/2"), |StepId(n)| PathBuf::from(format!("/lab/{n}")));
+        let expected = ["pretrain", "--text", "qaa=/lab/0/world/text/a.txt", "--out", "/lab/2/run"];
+        assert_eq!(words, expected);
+    }
+}
