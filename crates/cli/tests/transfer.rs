@@ -1,8 +1,10 @@
 //! `isogloss transfer` and `isogloss score` as people and scripts meet them: the real binary.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::Duration;
@@ -10,29 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    command.current_dir(folder).args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().expect("the binary runs")
-}
-
-/// The JSON that a command prints.
-fn json(folder: &Path, arguments: &[&str]) -> Value {
-    let output = isogloss(folder, &[arguments, &["--json"]].concat());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("one JSON object")
-}
-
-/// What a command complains of, and its exit code.
-fn refused(folder: &Path, arguments: &[&str]) -> (i32, String) {
-    let output = isogloss(folder, arguments);
-    let code = output.status.code().expect("it ended by itself");
-    (code, String::from_utf8_lossy(&output.stderr).into_owned())
-}
+use crate::common::{command, done, refused};
 
 /// A folder with a small world and an encoder that was never trained.
 static MADE: LazyLock<TempDir> = LazyLock::new(|| {
@@ -50,12 +30,14 @@ static MADE: LazyLock<TempDir> = LazyLock::new(|| {
     for arguments in [
         arguments.as_slice(),
         &["pretrain", "--preset", "random", "--world", "world", "--out", "run"],
+        &["shift", "means", "--model", "run", "--text", TEXTS[0], "--text", TEXTS[1]],
     ] {
-        let output = isogloss(folder.path(), arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        done(folder.path(), arguments);
     }
     folder
 });
+
+const TEXTS: [&str; 2] = ["qaa=world/text/qaa.base.txt", "qab=world/text/qab.base.txt"];
 
 /// A transfer over the small world.
 fn transfer<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -63,13 +45,29 @@ fn transfer<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&fixed, more].concat()
 }
 
-const GRID: [&str; 10] =
-    ["--model", "run", "--rate", "1e-3,2e-3", "--epochs", "2", "--seeds", "1,2", "--first", "600"];
+const GRID: [&str; 16] = [
+    "--model",
+    "run",
+    "--rate",
+    "1e-3,2e-3",
+    "--epochs",
+    "2",
+    "--seeds",
+    "1,2",
+    "--first",
+    "600",
+    "--train-layers",
+    "3-4",
+    "--shift-layer",
+    "2",
+    "--shift-weights",
+    "0,1",
+];
 
 #[test]
 fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     let folder = MADE.path();
-    let whole = json(folder, &transfer("ner", "whole", &GRID));
+    let whole = done(folder, &transfer("ner", "whole", &GRID));
     assert_eq!(whole["settings"].as_array().unwrap().len(), 4);
     assert!(whole["results"][1]["interval"].is_number(), "{whole}");
 
@@ -102,8 +100,9 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     }
     same("predictions/qaa.panx-test-qaa.tsv");
     same("predictions/qab.panx-test-qab.tsv");
+    same("predictions/qab.shifted.panx-test-qab.tsv");
     let threads = [&GRID[..], &["--threads", "1"]].concat();
-    json(folder, &transfer("ner", "alone", &threads));
+    done(folder, &transfer("ner", "alone", &threads));
     let results = |run: &str| fs::read(folder.join(run).join("results.json")).unwrap();
     assert!(results("alone") == results("whole"), "the same on one thread");
 }
@@ -118,19 +117,19 @@ fn predictions_score_as_the_run_said() {
     ] {
         let out = format!("scored-{task}");
         let more = ["--model", "run", "--epochs", "5", "--rate", "3e-3"];
-        let summary = json(folder, &transfer(task, &out, &more));
+        let summary = done(folder, &transfer(task, &out, &more));
         assert_eq!(summary["padding"], 0.0);
         for (at, language) in ["qaa", "qab"].into_iter().enumerate() {
             let gold = format!("world/{}", gold.replace("LANG", language));
             let name = Path::new(&gold).file_name().unwrap().to_string_lossy().into_owned();
             let predicted = format!("{out}/predictions/{language}.{name}");
             let files = ["--gold", &gold, "--predicted", &predicted];
-            let score = json(folder, &[&["score", "--task", task], &files[..]].concat());
+            let score = done(folder, &[&["score", "--task", task], &files[..]].concat());
             assert_eq!(score, summary["scores"][language], "{task} {language}");
             let mean = summary["results"][at]["mean"].as_f64().unwrap();
             assert!(at > 0 || mean > least, "{task}: the source language is learned: {mean}");
             let itself = ["--gold", &gold, "--predicted", &gold];
-            let perfect = json(folder, &[&["score", "--task", task], &itself[..]].concat());
+            let perfect = done(folder, &[&["score", "--task", task], &itself[..]].concat());
             let headline = match task {
                 "ner" => &perfect["micro"]["f1"],
                 "parse" => &perfect["all"]["las"],
@@ -176,9 +175,8 @@ fn what_is_wrong_is_named_by_file_and_line() {
         let mut arguments =
             vec!["transfer", "--task", task, "--quick", "--model", "run", "--out", "refused"];
         arguments.extend(sets.iter().map(String::as_str));
-        let (code, message) = refused(folder, &arguments);
-        assert!(code == 1 && message.contains(&format!("{test}:")), "{code} {message}");
-        assert!(message.contains(reason), "{message}");
+        let message = refused(folder, &arguments, 1, reason);
+        assert!(message.contains(&format!("{test}:")), "{message}");
         assert!(!folder.join("refused").exists(), "nothing is begun");
     }
     let arguments = [
@@ -192,7 +190,7 @@ fn what_is_wrong_is_named_by_file_and_line() {
         "--dev=qaa=world/ner/panx-dev-qaa.tsv",
         "--test=qaa=unseen.tsv",
     ];
-    let summary = json(folder, &[&["transfer"], &arguments[..]].concat());
+    let summary = done(folder, &[&["transfer"], &arguments[..]].concat());
     assert_eq!(summary["sets"]["qaa"]["unseen"], 1);
 }
 
@@ -207,25 +205,22 @@ fn requests_that_make_no_sense_are_usage() {
         (&["--model", "run", "--feature-layer", "7"][..], "layer 7 of run, which has 4"),
         (&[][..], "--model DIR, or --vectors LANG=FILE is missing"),
     ] {
-        let (code, message) = refused(folder, &transfer("ner", "never", more));
-        assert!(code == 2 && message.contains(reason), "{code} {message}");
+        refused(folder, &transfer("ner", "never", more), 2, reason);
     }
     let file = "world/ner/panx-dev-qaa.tsv";
     let [train, dev, test] = ["--train", "--dev", "--test"].map(|set| format!("{set}=qaa={file}"));
     let twice =
         ["transfer", "--task=ner", "--model=run", "--out=never", &train, &dev, &test, &test];
-    let (code, message) = refused(folder, &twice);
-    assert!(code == 2 && message.contains("two test files are called"), "{code} {message}");
-    let (code, message) = refused(folder, &["transfer", "--resume", "--out", "never"]);
-    assert!(code == 2 && message.contains("holds no run"), "{code} {message}");
+    refused(folder, &twice, 2, "two test files are called");
+    refused(folder, &["transfer", "--resume", "--out", "never"], 2, "holds no run");
 }
 
 #[test]
 fn only_the_layers_that_were_named_learn() {
     let folder = MADE.path();
-    let all = json(folder, &transfer("ner", "all", &["--model", "run", "--epochs", "1"]));
+    let all = done(folder, &transfer("ner", "all", &["--model", "run", "--epochs", "1"]));
     let more = ["--model", "run", "--epochs", "1", "--train-layers", "4"];
-    let some = json(folder, &transfer("ner", "some", &more));
+    let some = done(folder, &transfer("ner", "some", &more));
     let count = |summary: &Value| summary["parameters"].as_u64().unwrap();
     // One layer of dim 48, the last norm and seven tags.
     assert_eq!(count(&some), 12 * 48 * 48 + 13 * 48 + 2 * 48 + 49 * 7);
@@ -256,14 +251,15 @@ fn a_frozen_layer_is_read_through_its_map() {
     npy(&folder.join("other.npy"), "(48, 48)", &matrix(-1.0));
     npy(&folder.join("zero.npy"), "(48,)", &[0.0; 48]);
     let layer = ["--model", "run", "--feature-layer", "1", "--new-layers", "1", "--rate", "3e-3"];
-    let run = |out: &str, more: &[&str]| {
-        json(folder, &transfer("ner", out, &[&layer, more].concat()))["scores"].clone()
-    };
+    let summary =
+        |out: &str, more: &[&str]| done(folder, &transfer("ner", out, &[&layer, more].concat()));
+    let run = |out: &str, more: &[&str]| summary(out, more)["scores"].clone();
     let plain = run("layer", &[]);
     assert!(plain["qaa"]["micro"]["f1"].as_f64().unwrap() > 0.3, "{plain}");
     assert_eq!(run("same", &["--map", "qab=same.npy"]), plain);
-    let zero = ["--shift", "qab=zero.npy", "--shift-layer", "1"];
-    assert_eq!(run("zero", &zero), plain);
+    let zero = ["--shift", "qab=zero.npy", "--shift-layer", "1", "--shift-weights", "1"];
+    let zero = summary("zero", &zero);
+    assert_eq!((&zero["shift"]["sets"]["qab"]["score"], &zero["scores"]), (&plain["qab"], &plain));
     let other = run("other", &["--map", "qab=other.npy"]);
     assert!(other["qaa"] == plain["qaa"] && other["qab"] != plain["qab"], "{other} {plain}");
 }
@@ -294,7 +290,7 @@ fn static_vectors_that_agree_transfer() {
     fs::write(folder.join("b.txt"), second).unwrap();
     let vectors =
         ["--vectors", "qaa=a.txt", "--vectors", "qab=b.txt", "--rate", "3e-3", "--epochs", "5"];
-    let summary = json(folder, &transfer("ner", "static", &vectors));
+    let summary = done(folder, &transfer("ner", "static", &vectors));
     let score = |at: usize| summary["results"][at]["mean"].as_f64().unwrap();
     assert!(score(0) > 0.8 && score(1) > 0.8, "{} {}", score(0), score(1));
 }

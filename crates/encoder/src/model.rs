@@ -46,6 +46,9 @@ pub struct Request<'a> {
     pub rows: Option<&'a Indices>,
     /// Vectors to add on the way.
     pub shifts: &'a [Shift<'a>],
+    /// The last layer to run, where those above it are not wanted; [`Encoded::output`] then is what
+    /// the next layer would read.
+    pub until: Option<usize>,
 }
 
 /// What comes out of the encoder.
@@ -53,8 +56,9 @@ pub struct Request<'a> {
 pub struct Encoded {
     /// What heads are put on: the wanted rows x dim.
     pub output: Var,
-    /// The hidden states after the embeddings and after each layer: layers + 1 of rows x dim. Where
-    /// only some rows were wanted, the last has only those.
+    /// The hidden states after the embeddings and after each layer that was run: layers + 1 of
+    /// rows x dim. Where only some rows were wanted, those of the encoder's last layer are only
+    /// these.
     pub hidden: Vec<Var>,
 }
 
@@ -237,8 +241,9 @@ impl Encoder {
     ) -> Encoded {
         let inside = |shift: &Shift<'_>| shift.layer <= self.config.layers;
         assert!(request.shifts.iter().all(inside), "a shift beyond the last layer");
-        let mut hidden = Vec::with_capacity(self.config.layers + 1 - first);
-        for number in first..=self.config.layers {
+        let last = request.until.unwrap_or(self.config.layers).min(self.config.layers);
+        let mut hidden = Vec::with_capacity((last + 1).saturating_sub(first));
+        for number in first..=last {
             if number > first {
                 let rows = request.rows.filter(|_| number == self.config.layers);
                 stream = self.layer(tape, number, batch, stream, rows);
@@ -266,7 +271,7 @@ impl Encoder {
         masked: &Masked,
         weight: f32,
     ) -> Tensor {
-        let request = Request { rows: Some(&masked.rows), shifts: &[] };
+        let request = Request { rows: Some(&masked.rows), ..Request::default() };
         let encoded = self.encode(tape, batch, request);
         let output = self.transformed(tape, encoded.output);
         let (table, bias) = (*self.tokens.get(batch.language), *self.bias.get(batch.language));

@@ -69,7 +69,7 @@ fn some_rows_are_like_those_rows_of_all() {
         let (model, mut params) = model(norm, "none");
         let all = outputs(&model, &mut params, 0, Request::default());
         let rows = masked().rows;
-        let request = Request { rows: Some(&rows), shifts: &[] };
+        let request = Request { rows: Some(&rows), ..Request::default() };
         let some = outputs(&model, &mut params, 0, request);
         let chosen: Vec<f32> =
             rows.iter().flat_map(|&row| all[row as usize * 12..][..12].to_vec()).collect();
@@ -103,7 +103,7 @@ fn a_shift_moves_the_hidden_states_where_it_is_asked_to() {
         assert_eq!(plain.hidden.len(), 4, "embeddings and three layers");
         for layer in 0..=3 {
             let shifts = [Shift { layer, vector: &vector }];
-            let request = Request { rows: None, shifts: &shifts };
+            let request = Request { shifts: &shifts, ..Request::default() };
             let shifted = model.encode(&mut tape, &batch(0), request);
             for number in 0..=3 {
                 let (a, b) = (tape.value(plain.hidden[number]), tape.value(shifted.hidden[number]));
@@ -122,7 +122,8 @@ fn a_shift_moves_the_hidden_states_where_it_is_asked_to() {
         // A shift by nothing changes nothing, on the way that computes LayerNorm apart.
         let nothing = device.tensor(1, 12, &[0.0; 12]);
         let shifts = [Shift { layer: 2, vector: &nothing }];
-        let still = model.encode(&mut tape, &batch(0), Request { rows: None, shifts: &shifts });
+        let still =
+            model.encode(&mut tape, &batch(0), Request { shifts: &shifts, ..Request::default() });
         assert_close(
             tape.value(plain.output).as_slice(),
             tape.value(still.output).as_slice(),
@@ -217,5 +218,24 @@ fn adding_a_language_leaves_the_start_of_all_else_as_it_was() {
     for id in two.ids().filter(|&id| two.name(id) != "embeddings.languages") {
         let same = params.find(two.name(id)).unwrap();
         assert_eq!(two.value(id).as_slice(), params.value(same).as_slice(), "{}", two.name(id));
+    }
+}
+
+#[test]
+fn the_way_can_be_gone_in_two_halves() {
+    for norm in NORMS {
+        let (model, mut params) = model(norm, "none");
+        let device = params.device().clone();
+        let whole = outputs(&model, &mut params, 0, Request::default());
+        for layer in 0..=3 {
+            let mut tape = Tape::new(&mut params, Mode::Evaluate);
+            let request = Request { until: Some(layer), ..Request::default() };
+            let lower = model.encode(&mut tape, &batch(0), request);
+            assert_eq!(lower.hidden.len(), layer + 1, "no layer above is run");
+            let states = tape.value(lower.hidden[layer]);
+            let states = device.tensor(states.rows(), 12, &states.to_vec());
+            let upper = model.encode_from(&mut tape, &batch(0), layer, states, Request::default());
+            assert_close(tape.value(upper.output).as_slice(), &whole, "both halves");
+        }
     }
 }

@@ -67,7 +67,7 @@ fn every_setting(
                 let Pretrained { model, params, .. } = &mut *model;
                 let mut tape = Tape::new(params, Mode::Evaluate);
                 let shifts = [Shift { layer, vector: &vector }];
-                let request = Request { rows: None, shifts: &shifts };
+                let request = Request { shifts: &shifts, ..Request::default() };
                 let output = model.encode(&mut tape, &batch, request).output;
                 std::hint::black_box(shift::translate::decode(
                     model,

@@ -1,6 +1,6 @@
 //! What is added to the states of one language to make them another's.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::classes::Classes;
 use crate::error::{Error, Result};
@@ -10,8 +10,8 @@ use crate::means::{DIRECTIONS, Means};
 const ENOUGH: u64 = 100;
 
 /// How the shift is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum Kind {
     /// One difference of means for all pieces, as in paper 2.
     Mean,
@@ -50,13 +50,27 @@ impl Kind {
     }
 }
 
+impl From<Kind> for String {
+    fn from(kind: Kind) -> Self {
+        kind.name()
+    }
+}
+
+impl TryFrom<String> for Kind {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
 /// The shift from one language to another at one layer.
 #[derive(Clone, Debug)]
 pub struct Shifter {
     dim: usize,
     /// Differences, one after another.
     vectors: Vec<f32>,
-    /// For each id, which of them.
+    /// For each id, which of them; empty where all have the first.
     class: Vec<u8>,
 }
 
@@ -83,11 +97,10 @@ impl Shifter {
         let pieces: Vec<Vec<u64>> =
             means.languages.iter().map(|language| language.pieces.clone()).collect();
         let classes = || Classes::new(&pieces, from);
-        let ids = pieces[from].len();
         let (vectors, class) = match kind {
-            Kind::Mean => (difference(0), vec![0; ids]),
+            Kind::Mean => (difference(0), Vec::new()),
             Kind::Without(directions) => {
-                (without(difference(0), &means.directions[layer], directions), vec![0; ids])
+                (without(difference(0), &means.directions[layer], directions), Vec::new())
             }
             Kind::Sharing => {
                 let shared = classes().shared;
@@ -101,9 +114,15 @@ impl Shifter {
         Ok(Self { dim, vectors, class })
     }
 
+    /// A vector that was made elsewhere, the same for all pieces.
+    pub fn of_vector(vector: Vec<f32>) -> Self {
+        Self { dim: vector.len(), vectors: vector, class: Vec::new() }
+    }
+
     /// The difference for a piece: dim.
     pub fn vector(&self, id: u32) -> &[f32] {
-        &self.vectors[usize::from(self.class[id as usize]) * self.dim..][..self.dim]
+        let class = self.class.get(id as usize).copied().unwrap_or(0);
+        &self.vectors[usize::from(class) * self.dim..][..self.dim]
     }
 
     /// Adds `alpha` times the difference to the states of these pieces: ids x dim.

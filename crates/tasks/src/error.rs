@@ -23,6 +23,9 @@ pub enum Error {
     /// Settings make no sense.
     #[error(transparent)]
     Config(#[from] encoder::ConfigError),
+    /// Means of languages are not there, or not of this encoder.
+    #[error(transparent)]
+    Shift(#[from] shift::Error),
     /// Weights could not be written or read.
     #[error(transparent)]
     Archive(#[from] encoder::archive::ArchiveError),

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ::encoder::{Part, Place, Request, Shift as Added};
+use ::encoder::{Part, Place, Request};
 use serde_json::{Value, json};
+use shift::means::Means;
 use tensor::{Device, Params, Tape, Var};
 use text::{Encoded, Encoders};
 use train::Pretrained;
 
-use super::{Features, Input, Shift};
+use super::{Features, Input, Midway};
 use crate::error::{Error, Result};
 
 /// A pretrained encoder, whose weights are where every run starts.
@@ -93,6 +94,10 @@ impl Features for EncoderFeatures {
         Some(self.pretrained.model.config().layers)
     }
 
+    fn means(&self, file: &Path) -> Result<Means> {
+        Ok(Means::open(file, &self.pretrained)?)
+    }
+
     fn frame(&self) -> (u32, u32) {
         self.pretrained.vocabulary.frame()
     }
@@ -124,10 +129,24 @@ impl Features for EncoderFeatures {
 
     fn vectors(&self, tape: &mut Tape<'_>, input: &Input<'_>) -> Var {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
-        let shift = input.shift.map(|Shift { layer, vector }| Added { layer: *layer, vector });
-        let shifts: Vec<Added<'_>> = shift.into_iter().collect();
-        let request = Request { rows: Some(&input.rows), shifts: &shifts };
-        self.pretrained.model.encode(tape, &batch, request).output
+        let request = Request { rows: Some(&input.rows), ..Request::default() };
+        let model = &self.pretrained.model;
+        let encoded = match input.midway {
+            None => model.encode(tape, &batch, request),
+            Some(Midway { layer, states }) => {
+                let device = self.pretrained.params.device();
+                let states = device.tensor(batch.tokens.len(), self.dim(), states);
+                model.encode_from(tape, &batch, layer, states, request)
+            }
+        };
+        encoded.output
+    }
+
+    fn states(&self, tape: &mut Tape<'_>, input: &Input<'_>, layer: usize) -> Vec<f32> {
+        let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
+        let request = Request { until: Some(layer), ..Request::default() };
+        let encoded = self.pretrained.model.encode(tape, &batch, request);
+        tape.value(encoded.hidden[layer]).to_vec()
     }
 
     fn facts(&self) -> Value {

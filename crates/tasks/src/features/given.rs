@@ -5,10 +5,12 @@
 //! positions of their own.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use ::encoder::{Encoder, EncoderConfig, NormPlace, PositionStart, Request, Vocabulary};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shift::means::Means;
 use tensor::{Device, Params, Spans, Tape, Tensor, Var};
 use text::Encoded;
 
@@ -23,8 +25,11 @@ pub trait Given: Sync {
     /// The longest input, in tokens.
     fn longest(&self) -> usize;
 
-    /// How many layers can be shifted after; none where there is nothing to shift.
+    /// The last layer whose states can be shifted; none where there is nothing to shift.
     fn layers(&self) -> Option<usize>;
+
+    /// Reads the means of languages under the encoder, and refuses those of another.
+    fn means(&self, file: &Path) -> Result<Means>;
 
     /// The tokens before and after a text.
     fn frame(&self) -> (u32, u32);
@@ -40,6 +45,12 @@ pub trait Given: Sync {
 
     /// The vectors of all tokens of all sequences: tokens x dim.
     fn vectors(&self, input: &Input<'_>) -> Tensor;
+
+    /// The hidden states of all tokens after a layer below: tokens x dim.
+    ///
+    /// # Panics
+    /// Where there is no such layer.
+    fn states(&self, input: &Input<'_>, layer: usize) -> Tensor;
 
     /// What they are of.
     fn facts(&self) -> Value;
@@ -110,6 +121,10 @@ impl<G: Given> Features for GivenFeatures<G> {
         self.given.layers()
     }
 
+    fn means(&self, file: &Path) -> Result<Means> {
+        self.given.means(file)
+    }
+
     fn frame(&self) -> (u32, u32) {
         self.given.frame()
     }
@@ -140,8 +155,12 @@ impl<G: Given> Features for GivenFeatures<G> {
     fn vectors(&self, tape: &mut Tape<'_>, input: &Input<'_>) -> Var {
         let spans = Spans::of_lengths(input.sequences.iter().map(|tokens| tokens.len()));
         let vectors = tape.input(self.given.vectors(input), false);
-        let request = Request { rows: Some(&input.rows), shifts: &[] };
+        let request = Request { rows: Some(&input.rows), ..Request::default() };
         self.above.encode_vectors(tape, vectors, 0, &spans, request).output
+    }
+
+    fn states(&self, _tape: &mut Tape<'_>, input: &Input<'_>, layer: usize) -> Vec<f32> {
+        self.given.states(input, layer).to_vec()
     }
 
     fn facts(&self) -> Value {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use ::encoder::{Request, Shift as Added};
+use ::encoder::Request;
 use serde_json::{Value, json};
+use shift::means::Means;
 use tensor::{Device, Mode, Tape, Tensor};
 use text::Encoded;
 use train::Pretrained;
@@ -13,7 +14,7 @@ use vectors::npy;
 
 use super::encoder::Words;
 use super::given::Given;
-use super::{Input, Shift};
+use super::{Input, Midway};
 use crate::error::{Error, Result};
 
 /// A layer of an encoder for each language.
@@ -21,6 +22,7 @@ pub struct LayerVectors {
     models: Vec<Model>,
     languages: Vec<Speaker>,
     layer: usize,
+    dim: usize,
     device: Device,
 }
 
@@ -73,21 +75,21 @@ impl LayerVectors {
             let remedy = "map a language that has a model";
             return Err(Error::request(format!("a map for {name}, which has no model"), remedy));
         }
-        let vectors = Self { models, languages, layer, device: device.clone() };
-        vectors.check_alike()?;
-        Ok(vectors)
+        let dim = width(&models)?;
+        Ok(Self { models, languages, layer, dim, device: device.clone() })
     }
+}
 
-    /// All encoders must be of one width, since one head reads them all.
-    fn check_alike(&self) -> Result<()> {
-        let dim = self.dim();
-        match self.models.iter().find(|model| model.with(|m| m.model.config().dim) != dim) {
-            None => Ok(()),
-            Some(_) => Err(Error::request(
-                "the encoders are of different widths",
-                "use encoders that were trained with the same encoder.dim",
-            )),
-        }
+/// The width of all encoders, which must be the same, since one head reads them all.
+fn width(models: &[Model]) -> Result<usize> {
+    let mut widths = models.iter().map(|model| model.with(|opened| opened.model.config().dim));
+    let first = widths.next().unwrap_or(0);
+    match widths.all(|width| width == first) {
+        true => Ok(first),
+        false => Err(Error::request(
+            "the encoders are of different widths",
+            "use encoders that were trained with the same encoder.dim",
+        )),
     }
 }
 
@@ -124,7 +126,7 @@ fn read_map(path: &Path, dim: usize, device: &Device) -> Result<Tensor> {
 
 impl Given for LayerVectors {
     fn dim(&self) -> usize {
-        self.models[0].with(|pretrained| pretrained.model.config().dim)
+        self.dim
     }
 
     fn longest(&self) -> usize {
@@ -135,6 +137,17 @@ impl Given for LayerVectors {
     /// A shift after the layer that is read would not be seen.
     fn layers(&self) -> Option<usize> {
         Some(self.layer)
+    }
+
+    /// Means are of one encoder.
+    fn means(&self, file: &Path) -> Result<Means> {
+        match self.models.as_slice() {
+            [model] => Ok(model.with(|pretrained| Means::open(file, pretrained))?),
+            _ => Err(Error::request(
+                "the languages are read by different encoders, which have no means in common",
+                "shift within one encoder: give one --model",
+            )),
+        }
     }
 
     /// All vocabularies that we learn are framed alike.
@@ -164,21 +177,32 @@ impl Given for LayerVectors {
 
     fn vectors(&self, input: &Input<'_>) -> Tensor {
         let speaker = &self.languages[input.language];
-        let hidden = self.models[speaker.model].with(|pretrained| {
-            let batch = pretrained.batch(speaker.number, input.sequences.iter().copied());
-            let shift = input.shift.map(|Shift { layer, vector }| Added { layer: *layer, vector });
-            let shifts: Vec<Added<'_>> = shift.into_iter().collect();
-            let mut tape = Tape::new(&mut pretrained.params, Mode::Evaluate);
-            let request = Request { rows: None, shifts: &shifts };
-            let encoded = pretrained.model.encode(&mut tape, &batch, request);
-            let value = tape.value(encoded.hidden[self.layer]);
-            self.device.tensor(value.rows(), value.cols(), &value.to_vec())
-        });
+        let hidden = self.states(input, self.layer);
         let Some(map) = &speaker.map else { return hidden };
         let mut mapped = self.device.empty(hidden.rows(), hidden.cols());
         let bias = self.device.zeros(1, hidden.cols());
         self.device.kernels().linear(&hidden, map, &bias, &mut mapped, None);
         mapped
+    }
+
+    fn states(&self, input: &Input<'_>, layer: usize) -> Tensor {
+        let speaker = &self.languages[input.language];
+        self.models[speaker.model].with(|pretrained| {
+            let batch = pretrained.batch(speaker.number, input.sequences.iter().copied());
+            let Pretrained { model, params, .. } = pretrained;
+            let mut tape = Tape::new(params, Mode::Evaluate);
+            let request = Request { until: Some(layer), ..Request::default() };
+            let encoded = match input.midway {
+                None => model.encode(&mut tape, &batch, request),
+                Some(Midway { layer, states }) => {
+                    let states = self.device.tensor(batch.tokens.len(), self.dim, states);
+                    model.encode_from(&mut tape, &batch, layer, states, request)
+                }
+            };
+            let last = *encoded.hidden.last().expect("the states that were begun from, at least");
+            let value = tape.value(last);
+            self.device.tensor(value.rows(), value.cols(), &value.to_vec())
+        })
     }
 
     fn facts(&self) -> Value {

@@ -11,9 +11,11 @@ mod layer;
 mod table;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
-use tensor::{Indices, Params, Tape, Tensor, Var};
+use shift::means::Means;
+use tensor::{Indices, Params, Tape, Var};
 use text::Encoded;
 
 pub use self::encoder::EncoderFeatures;
@@ -31,17 +33,17 @@ pub struct Input<'a> {
     pub sequences: &'a [&'a [u32]],
     /// Wanted rows, counted over all sequences, in ascending order.
     pub rows: Indices,
-    /// A vector to add to every hidden state (1 x dim), and after which layer.
-    pub shift: Option<&'a Shift>,
+    /// Hidden states to go on from, in place of the tokens' own.
+    pub midway: Option<Midway<'a>>,
 }
 
-/// A vector added to every hidden state of a language on its way through the encoder.
-#[derive(Debug)]
-pub struct Shift {
+/// Hidden states somewhere on the way through an encoder.
+#[derive(Clone, Copy)]
+pub struct Midway<'a> {
     /// After which layer; 0 is the embeddings.
     pub layer: usize,
-    /// 1 x dim.
-    pub vector: Tensor,
+    /// Those of all rows, one after another: rows x dim.
+    pub states: &'a [f32],
 }
 
 /// Turns words into tokens, and tokens into vectors.
@@ -52,8 +54,11 @@ pub trait Features: Sync {
     /// The longest input, in tokens.
     fn longest(&self) -> usize;
 
-    /// How many layers representations can be shifted after; none where there is nothing to shift.
+    /// The last layer whose states can be shifted; none where there is nothing to shift.
     fn layers(&self) -> Option<usize>;
+
+    /// Reads the means of languages under the encoder, and refuses those of another.
+    fn means(&self, file: &Path) -> Result<Means>;
 
     /// The tokens before and after a text.
     fn frame(&self) -> (u32, u32);
@@ -73,6 +78,12 @@ pub trait Features: Sync {
 
     /// The vectors of the wanted rows: rows x dim. Runs over weights that [`Features::start`] made.
     fn vectors(&self, tape: &mut Tape<'_>, input: &Input<'_>) -> Var;
+
+    /// The hidden states of all rows after a layer: rows x dim.
+    ///
+    /// # Panics
+    /// Where there is no such layer: see [`Features::layers`].
+    fn states(&self, tape: &mut Tape<'_>, input: &Input<'_>, layer: usize) -> Vec<f32>;
 
     /// What these features are: for checkpoints, which refuse those of another run.
     fn facts(&self) -> Value;

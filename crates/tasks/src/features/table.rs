@@ -1,9 +1,10 @@
 //! Static vectors: a word has one, wherever it stands.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use shift::means::Means;
 use tensor::random::{Draws, Key};
 use tensor::{Device, Tensor};
 use text::{Encoded, Preparation, Preparer};
@@ -108,6 +109,11 @@ impl Given for StaticVectors {
         None
     }
 
+    fn means(&self, _file: &Path) -> Result<Means> {
+        let remedy = "shift a layer of an encoder";
+        Err(Error::request("static vectors have no layers, and no means of them", remedy))
+    }
+
     fn frame(&self) -> (u32, u32) {
         (START, END)
     }
@@ -138,6 +144,10 @@ impl Given for StaticVectors {
         let elements: Vec<f32> =
             tokens.flat_map(|&token| self.vector(input.language, token)).copied().collect();
         self.device.tensor(rows, self.dim, &elements)
+    }
+
+    fn states(&self, _input: &Input<'_>, _layer: usize) -> Tensor {
+        unreachable!("there are no layers, and `layers` says so")
     }
 
     fn facts(&self) -> Value {

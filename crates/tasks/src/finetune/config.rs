@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use encoder::{ConfigError, Plan};
 use serde::{Deserialize, Serialize};
+use shift::shifter::Kind;
 
 use crate::error::{Error, Result};
 use crate::features::Above;
@@ -56,14 +57,34 @@ pub enum FeaturesConfig {
     },
 }
 
-/// A vector that is added to the hidden states of a language when it is scored.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Other languages are moved towards the one that was learned in, when they are scored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftConfig {
     /// After which layer; 0 is the embeddings.
     pub layer: usize,
-    /// An array of as many numbers as a hidden state has.
-    pub file: PathBuf,
+    /// What is added to the hidden states.
+    pub by: Difference,
+    /// How often. Of several weights, each language takes the best on its own development set.
+    pub weights: Vec<f64>,
+    /// Those sets.
+    #[serde(default)]
+    pub devs: Vec<SetConfig>,
+}
+
+/// What is added to the hidden states of a language.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Difference {
+    /// The difference between the means of the source language and its own.
+    Means {
+        /// The file of means, of the encoder as it was pretrained.
+        file: PathBuf,
+        /// How the difference is made.
+        kind: Kind,
+    },
+    /// An array of as many numbers as a hidden state has, for each language.
+    Vectors(BTreeMap<String, PathBuf>),
 }
 
 /// How the rate of learning goes.
@@ -118,9 +139,9 @@ pub struct TransferConfig {
     pub parser: Option<ParserSizes>,
     /// Where the vectors come from.
     pub features: FeaturesConfig,
-    /// Shifts of target languages.
-    #[serde(default)]
-    pub shifts: BTreeMap<String, ShiftConfig>,
+    /// A shift of target languages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<ShiftConfig>,
     /// What is learned from.
     pub train: SetConfig,
     /// What settings and epochs are chosen by.
@@ -232,11 +253,24 @@ impl TransferConfig {
                 "is not of the language that is trained on, and no other may be looked at",
             );
         }
-        let scored = |language: &String| self.tests.iter().any(|test| test.language == *language);
-        if !self.shifts.keys().all(scored) {
-            return refuse("shifts", "name a language that no test file is of");
+        let layers = self.train_layers()?;
+        self.shift.as_ref().map_or(Ok(()), |shift| {
+            shift.check(&self.shifted_languages())?;
+            shift.check_frozen(&self.features, layers.as_ref())
+        })
+    }
+
+    /// The languages that are shifted: all that are scored but the source, or those with a vector.
+    pub fn shifted_languages(&self) -> BTreeSet<&str> {
+        let scored = self.tests.iter().map(|test| test.language.as_str());
+        let others = scored.filter(|&language| language != self.train.language);
+        match self.shift.as_ref().map(|shift| &shift.by) {
+            None => BTreeSet::new(),
+            Some(Difference::Means { .. }) => others.collect(),
+            Some(Difference::Vectors(files)) => {
+                others.filter(|&language| files.contains_key(language)).collect()
+            }
         }
-        self.train_layers().map(drop)
     }
 
     /// The layers that learn, where not all do.
@@ -267,6 +301,70 @@ impl TransferConfig {
             }
         }
         settings
+    }
+}
+
+impl ShiftConfig {
+    /// Whether it suits the languages that are to be shifted.
+    fn check(&self, languages: &BTreeSet<&str>) -> Result<()> {
+        let Self { weights, devs, by, .. } = self;
+        let refuse = |reason: String, remedy: &str| Err(Error::request(reason, remedy));
+        if let Difference::Vectors(files) = by
+            && let Some(language) = files.keys().find(|name| !languages.contains(name.as_str()))
+        {
+            let reason = format!("a shift of {language}");
+            return refuse(reason, "shift a language that is scored and was not learned in");
+        }
+        if languages.is_empty() {
+            let remedy = "add a test file of another language than was learned in";
+            return refuse("there is no language to shift".to_owned(), remedy);
+        }
+        if weights.is_empty() || weights.iter().any(|weight| !weight.is_finite()) {
+            return refuse("there is no weight of the shift".to_owned(), "give finite numbers");
+        }
+        if let Some(dev) = devs.iter().find(|dev| !languages.contains(dev.language.as_str())) {
+            let reason =
+                format!("{} is of {}, which is not shifted", dev.file.display(), dev.language);
+            return refuse(reason, "only the weight of a shift is chosen on a target language");
+        }
+        for &language in languages {
+            let count = devs.iter().filter(|dev| dev.language == language).count();
+            if count > 1 {
+                return refuse(format!("{count} development files of {language}"), "give one");
+            }
+            if count == 0 && weights.len() > 1 {
+                let reason = format!("the weight of {language}'s shift cannot be chosen");
+                return refuse(reason, "give its development file (--dev), or one weight alone");
+            }
+        }
+        Ok(())
+    }
+
+    /// Means are of the encoder as it was pretrained, so what lies below them must not learn.
+    fn check_frozen(
+        &self,
+        features: &FeaturesConfig,
+        layers: Option<&BTreeSet<usize>>,
+    ) -> Result<()> {
+        let Self { layer, by: Difference::Means { .. }, .. } = self else { return Ok(()) };
+        let first = match (features, layers) {
+            (FeaturesConfig::Encoder { .. }, layers) => {
+                layers.map_or(0, |layers| layers.first().copied().unwrap_or(usize::MAX))
+            }
+            _ => usize::MAX,
+        };
+        if *layer < first {
+            return Ok(());
+        }
+        let learns =
+            if layers.is_none() { "everything".to_owned() } else { format!("layer {first}") };
+        Err(Error::request(
+            format!(
+                "the means after layer {layer} are of the encoder as it was pretrained, but {learns} \
+                 learns, and its states would have other means"
+            ),
+            format!("let only layers above it learn: --train-layers {}-LAST", layer + 1),
+        ))
     }
 }
 

@@ -12,14 +12,16 @@ mod config;
 mod evaluate;
 mod run;
 mod sets;
+mod shifted;
 mod start;
 mod summary;
 
 pub use self::config::{
-    FeaturesConfig, Pace, Recipe, SetConfig, Setting, ShiftConfig, TransferConfig,
+    Difference, FeaturesConfig, Pace, Recipe, SetConfig, Setting, ShiftConfig, TransferConfig,
 };
 pub use self::evaluate::Model;
 pub use self::run::transfer;
 pub use self::sets::{Set, SetFacts, Sets};
+pub use self::shifted::{Point, Shift, ShiftSummary, Shifted, ShiftedSet, Target};
 pub use self::start::{begin, resume};
 pub use self::summary::{Outcome, Record, Speed, Summary, mean_of_best, ranked};

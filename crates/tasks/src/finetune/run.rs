@@ -17,6 +17,7 @@ use train::{AdamConfig, Group, Schedule, Trainer};
 use super::config::{Pace, Setting, TransferConfig};
 use super::evaluate::Model;
 use super::sets::{Set, Sets};
+use super::shifted::{self, Predicted, ShiftSummary};
 use super::summary::{Outcome, Record, Speed, Summary, mean_of_best};
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -41,7 +42,7 @@ pub fn transfer(
     observer: &mut dyn Observer,
 ) -> Result<Summary> {
     let _lock = files::lock(folder)?;
-    for set in [&sets.train, &sets.dev].into_iter().chain(&sets.tests) {
+    for set in sets.all() {
         set.note().iter().for_each(|note| observer.note(note));
     }
     let records = read_results(&folder.join(RESULTS))?;
@@ -225,7 +226,7 @@ impl Run<'_> {
             let batch: Vec<&Example> = batch.iter().map(|&at| &train.examples[at]).collect();
             let count: usize = batch.iter().map(|example| example.targets.len()).sum();
             let report = trainer.step(&[batch.as_slice()], count, |tape, batch| {
-                let vectors = model.vectors(tape, train.language, batch, None);
+                let vectors = model.vectors(tape, train.language, batch);
                 model.head.loss(tape, vectors, batch)
             })?;
             losses += report.loss * count as f64;
@@ -286,16 +287,17 @@ impl Run<'_> {
         let mut predictions = Vec::new();
         for set in &self.sets.tests {
             let (answers, score) = evaluate(&mut self.speed, model, params, set, self.sets);
-            predictions.push(set.labelled.render(&self.sets.labels, &answers));
+            predictions.push((set, set.labelled.render(&self.sets.labels, &answers)));
             tests.insert(set.name.clone(), score);
         }
+        let (shifted, moved) = shifted::score(self.sets, model, params);
         let best_yet = self.records.iter().all(|record| record.dev < dev);
         if best_yet {
-            self.write_predictions(&predictions)?;
+            self.write_predictions(&predictions, &moved)?;
             self.keep(MODEL, params, setting, epoch, dev)?;
         }
         let history = position.history;
-        self.records.push(Record { setting: *setting, epoch, dev, tests, history });
+        self.records.push(Record { setting: *setting, epoch, dev, tests, shifted, history });
         let text = serde_json::to_string_pretty(&self.records).expect("records are valid JSON");
         files::write(&self.path(RESULTS), text + "\n")?;
         for name in [STATE, EPOCH] {
@@ -305,13 +307,17 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn write_predictions(&self, predictions: &[String]) -> Result<()> {
+    fn write_predictions(&self, plain: &Predicted<'_>, moved: &Predicted<'_>) -> Result<()> {
         let folder = files::NewFolder::instead_of(&self.path(PREDICTIONS))?;
-        for (set, text) in self.sets.tests.iter().zip(predictions) {
-            let file = set.labelled.path().file_name().unwrap_or_default().to_string_lossy();
-            let language = set.name.split(':').next().unwrap_or(&set.name);
-            folder.write(&format!("{language}.{file}"), text.as_bytes())?;
-        }
+        let each = |predicted: &Predicted<'_>, how: &str| {
+            predicted.iter().try_for_each(|(set, text)| {
+                let file = set.labelled.path().file_name().unwrap_or_default().to_string_lossy();
+                let language = set.name.split(':').next().unwrap_or(&set.name);
+                folder.write(&format!("{language}.{how}{file}"), text.as_bytes())
+            })
+        };
+        each(plain, "")?;
+        each(moved, "shifted.")?;
         Ok(folder.finish()?)
     }
 
@@ -330,7 +336,6 @@ impl Run<'_> {
             value.as_object_mut().expect("an object").remove("history");
             value
         };
-        let sets = [&self.sets.train, &self.sets.dev].into_iter().chain(&self.sets.tests);
         Summary {
             task: self.config.task,
             headline: self.config.task.headline(),
@@ -339,8 +344,9 @@ impl Run<'_> {
             dev: mean_of_best(records, |record| record.dev),
             results: self.sets.tests.iter().filter_map(result).collect(),
             scores: best.map(|record| record.tests.clone()).unwrap_or_default(),
+            shift: best.and_then(|best| ShiftSummary::new(self.config, records, best)),
             settings: records.iter().map(without_history).collect(),
-            sets: sets.map(|set| (set.name.clone(), set.facts.clone())).collect(),
+            sets: self.sets.all().map(|set| (set.name.clone(), set.facts.clone())).collect(),
             parameters: self.parameters,
             speed: self.speed,
             padding: 0.0,

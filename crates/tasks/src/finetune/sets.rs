@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tensor::Device;
-use vectors::npy;
 
-use super::config::{SetConfig, ShiftConfig, TransferConfig};
+use super::config::{SetConfig, TransferConfig};
+use super::shifted::Target;
 use crate::error::{Error, Result};
-use crate::features::{Features, Shift};
+use crate::features::Features;
 use crate::labelled::{Example, Labelled, Labels, Prepared, Task};
 use crate::ner::Entities;
 use crate::nli::Pairs;
@@ -24,8 +23,6 @@ pub struct Set {
     pub labelled: Box<dyn Labelled>,
     /// Its inputs.
     pub examples: Vec<Example>,
-    /// A shift of its language's representations, where there is one.
-    pub shift: Option<Shift>,
     /// What was done to long inputs, and what labels were not known.
     pub facts: SetFacts,
 }
@@ -56,6 +53,8 @@ pub struct Sets {
     pub dev: Set,
     /// What is scored.
     pub tests: Vec<Set>,
+    /// The languages that are shifted when they are scored.
+    pub targets: Vec<Target>,
     /// The labels.
     pub labels: Labels,
 }
@@ -82,7 +81,7 @@ fn read(config: &TransferConfig, set: &SetConfig) -> Result<Read> {
 
 impl Sets {
     /// Reads and encodes all files. Whatever is wrong with any of them is said before training.
-    pub fn read(config: &TransferConfig, features: &dyn Features, device: &Device) -> Result<Self> {
+    pub fn read(config: &TransferConfig, features: &dyn Features) -> Result<Self> {
         let mut train = read(config, &config.train)?;
         if let Some(first) = config.first {
             train.labelled.truncate(first);
@@ -93,36 +92,31 @@ impl Sets {
             Set::new(name, of, file, features, &labels, config.allow_unseen)
         };
         let dev = read(config, &config.dev)?;
+        let mut targets = Target::all(config, features)?;
         let tests = config.tests.iter().map(|test| read(config, test));
         let tests: Vec<Read> = tests.collect::<Result<_>>()?;
         let train = set("train".to_owned(), config, &config.train, train)?;
-        let dev = set(format!("{} (dev)", config.dev.language), config, &config.dev, dev)?;
+        let of_dev =
+            |dev: &SetConfig, file: Read| set(format!("{} (dev)", dev.language), config, dev, file);
+        let dev = of_dev(&config.dev, dev)?;
+        for of in config.shift.iter().flat_map(|shift| &shift.devs) {
+            let found = targets.iter_mut().find(|target| target.name == of.language);
+            let target = found.expect("the configuration was checked");
+            target.dev = Some(of_dev(of, read(config, of)?)?);
+        }
         let names = names(&config.tests);
         refuse_twice(&names)?;
         let each = names.into_iter().zip(&config.tests).zip(tests);
         let tests = each.map(|((name, of), file)| set(name, config, of, file));
-        let mut tests: Vec<Set> = tests.collect::<Result<_>>()?;
-        for (set, of) in tests.iter_mut().zip(&config.tests) {
-            let shift = config.shifts.get(&of.language);
-            set.shift = shift.map(|shift| read_shift(shift, features, device)).transpose()?;
-        }
-        Ok(Self { train, dev, tests, labels })
+        let tests: Vec<Set> = tests.collect::<Result<_>>()?;
+        Ok(Self { train, dev, tests, targets, labels })
     }
-}
 
-fn read_shift(config: &ShiftConfig, features: &dyn Features, device: &Device) -> Result<Shift> {
-    let ShiftConfig { layer, file } = config;
-    if features.layers().is_none_or(|layers| *layer > layers) {
-        let remedy = "shift a layer of an encoder, from 0, the embeddings, to its last";
-        return Err(Error::request(format!("there is no layer {layer} to shift"), remedy));
+    /// Every set, the development sets of targets last.
+    pub fn all(&self) -> impl Iterator<Item = &Set> {
+        let devs = self.targets.iter().filter_map(|target| target.dev.as_ref());
+        [&self.train, &self.dev].into_iter().chain(&self.tests).chain(devs)
     }
-    let array: npy::Array<f32> = npy::read(file)?;
-    if array.values.len() != features.dim() {
-        let (found, dim) = (array.values.len(), features.dim());
-        let reason = format!("{found} numbers, but hidden states have {dim}");
-        return Err(Error::file(file, reason, "give one vector, of the same encoder"));
-    }
-    Ok(Shift { layer: *layer, vector: device.tensor(1, features.dim(), &array.values) })
 }
 
 /// A name for each test set: the language, with the file's where a language has several.
@@ -178,7 +172,7 @@ impl Set {
         let Prepared { examples, split, cut } = labelled.prepare(features, language, labels);
         let tokens = examples.iter().map(|example| example.tokens.len()).sum();
         let facts = SetFacts { items: labelled.items(), tokens, split, cut, unseen, realigned };
-        Ok(Self { name, language, labelled, examples, shift: None, facts })
+        Ok(Self { name, language, labelled, examples, facts })
     }
 
     /// What a person should know of it, if anything.

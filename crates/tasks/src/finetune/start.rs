@@ -29,7 +29,7 @@ pub fn begin(
         return Err(Error::request(format!("{} is not empty", folder.display()), remedy));
     }
     let features = open_features(config, device)?;
-    let sets = Sets::read(config, &*features, device)?;
+    let sets = Sets::read(config, &*features)?;
     fs::create_dir_all(folder).at(folder, "make the folder")?;
     let text = toml::to_string(config).expect("a configuration is valid TOML");
     files::write(&folder.join(CONFIG), text)?;
@@ -48,7 +48,7 @@ pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Re
         .map_err(|error| Error::file(&path, error.to_string(), "restore it, or begin a new run"))?;
     config.check()?;
     let features = open_features(&config, device)?;
-    let sets = Sets::read(&config, &*features, device)?;
+    let sets = Sets::read(&config, &*features)?;
     transfer(&config, &*features, &sets, folder, observer)
 }
 

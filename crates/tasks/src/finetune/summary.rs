@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::config::Setting;
 use super::sets::SetFacts;
+use super::shifted::{ShiftSummary, Shifted};
 use crate::labelled::{Score, Task};
 use crate::statistics::Mean;
 
@@ -25,6 +26,9 @@ pub struct Record {
     pub dev: f64,
     /// Its scores on every test set.
     pub tests: BTreeMap<String, Score>,
+    /// The same for languages that were shifted, with the weight that was chosen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shifted: BTreeMap<String, Shifted>,
     /// A line for every epoch.
     pub history: Vec<Value>,
 }
@@ -81,6 +85,9 @@ pub struct Summary {
     pub results: Vec<Outcome>,
     /// Scores in full, of the setting whose predictions stand in the folder.
     pub scores: BTreeMap<String, Score>,
+    /// What shifting the target languages made of their scores, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shift: Option<ShiftSummary>,
     /// All settings that were trained, without their histories.
     pub settings: Vec<Value>,
     /// What is worth telling of each file.
@@ -116,6 +123,12 @@ pub fn mean_of_best(records: &[Record], score: impl Fn(&Record) -> f64) -> Optio
     (!seeds.is_empty()).then(|| Mean::of(&seeds))
 }
 
+/// The settings that results are means of.
+pub(super) fn of_best(records: &[Record]) -> Vec<&Record> {
+    let best = |ranked: Vec<_>| ranked.into_iter().take(BEST);
+    ranked(records).into_values().flat_map(best).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,7 +138,7 @@ mod tests {
         let labels = (0..10).map(|at| ("a", if at < right { "a" } else { "b" }));
         let tests = BTreeMap::from([("fr".to_owned(), Score::Nli(score(labels)))]);
         let setting = Setting { seed, batch: 8, rate, head_rate: rate };
-        Record { setting, epoch: 1, dev, tests, history: vec![] }
+        Record { setting, epoch: 1, dev, tests, shifted: BTreeMap::new(), history: vec![] }
     }
 
     #[test]

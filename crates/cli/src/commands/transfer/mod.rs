@@ -1,6 +1,7 @@
 //! `isogloss transfer`: learned in one language, scored in the others.
 
 mod report;
+mod shift;
 mod source;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use tasks::{Error, Task};
 use tensor::Device;
 
 use self::report::in_words;
+use self::shift::ShiftFlags;
 use self::source::Source;
 use super::manifest::Manifest;
 use super::score::{Rules, TaskName};
@@ -29,6 +31,10 @@ const EXAMPLES: &str = "Examples:
   Only the upper layers learn:
     isogloss transfer --task nli --model run --train-layers 7-12 --rate 2e-5 --batch 32 --epochs 3 \\
         --train en=multinli.tsv --dev en=dev-en.tsv --test zh=test-zh.tsv --out nli
+  Target languages shifted towards the source after layer 6, each as far as its dev file says (paper 2, 4.3):
+    isogloss shift means --model run --text en='en.*.txt.zst' --text zh='zh.*.txt.zst'
+    isogloss transfer --task nli --model run --train-layers 7-12 --shift-layer 6 --train en=multinli.tsv \\
+        --dev en=dev-en.tsv --dev zh=dev-zh.tsv --test zh=test-zh.tsv --out shifted
   New layers over layer 6 of two monolingual encoders, the second mapped into the first (paper 1, 5.1.2):
     isogloss transfer --task ner --feature-layer 6 --model en=run-en --model fr=run-fr --map fr=W.npy ...
   After a stop or a kill:
@@ -39,6 +45,9 @@ const LONG: &str = "How it is done:
   source language's development set is scored; a setting stands for its best epoch, and the result is the
   mean of the best two settings by that score. No target language is looked at to choose anything. With
   several seeds, the mean over seeds is given with its 95 % interval.
+  With --shift-layer, target languages are scored twice: as trained, and with the difference of means added
+  after that layer. How much of it is chosen for each language and setting on the language's own --dev file;
+  nothing else is, and nothing is trained anew.
 
 Files:
   nli    premise<TAB>hypothesis<TAB>label
@@ -49,7 +58,8 @@ Files:
   lose the end of their longer sentence (nli). Both are counted and said.
 
 The run's folder:
-  predictions/ has every test file again with the best setting's answers (`isogloss score` rescores them),
+  predictions/ has every test file again with the best setting's answers (`isogloss score` rescores them; those
+  after a shift are LANG.shifted.FILE),
   results.json every setting, metrics.jsonl every epoch, summary.json what is printed here.";
 
 /// Flags of `transfer`.
@@ -68,12 +78,15 @@ pub(crate) struct Transfer {
     #[arg(long, conflicts_with_all = [
         "task", "model", "vectors", "world", "train", "dev", "test", "quick", "batch", "rate", "head_rate",
         "epochs", "pace", "dropout", "weight_decay", "clip", "seeds", "allow_unseen", "first",
-        "train_layers", "feature_layer", "map", "new_layers", "shift",
+        "train_layers", "feature_layer", "map", "new_layers", "shift_layer",
     ])]
     resume: bool,
 
     #[command(flatten)]
     source: Source,
+
+    #[command(flatten)]
+    shift: ShiftFlags,
 
     /// A folder of `world generate`: train and choose on its first language, score them all.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["train", "dev", "test"])]
@@ -83,9 +96,10 @@ pub(crate) struct Transfer {
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text)]
     train: Option<(String, String)>,
 
-    /// The labelled file to choose epochs and settings by.
+    /// The labelled file to choose epochs and settings by. With --shift-layer, one for each target
+    /// language too: the weight of its shift, and nothing else, is chosen by it.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text)]
-    dev: Option<(String, String)>,
+    dev: Vec<(String, String)>,
 
     /// A labelled file to score; repeat for more.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text)]
@@ -173,6 +187,8 @@ struct Sets {
     train: SetConfig,
     dev: SetConfig,
     tests: Vec<SetConfig>,
+    /// Development sets of target languages.
+    targets: Vec<SetConfig>,
 }
 
 impl Transfer {
@@ -187,7 +203,9 @@ impl Transfer {
         };
         drop(shown);
         let summary = summary.map_err(|error| match error {
-            Error::Text(text::Error::Request { .. }) | Error::Config(_) => usage(&error),
+            Error::Text(text::Error::Request { .. })
+            | Error::Config(_)
+            | Error::Shift(::shift::Error::Request(_)) => usage(&error),
             error => error.into(),
         })?;
         Ok(Outcome::new(in_words(&summary, &self.out), &summary))
@@ -195,8 +213,8 @@ impl Transfer {
 
     fn config(&self) -> Result<TransferConfig, Failure> {
         let task: Task = self.task.ok_or_else(|| missing("--task"))?.into();
-        let Sets { train, dev, tests } = match &self.world {
-            Some(world) => of_world(world, task)?,
+        let Sets { train, dev, tests, targets } = match &self.world {
+            Some(world) => of_world(world, task, self.shift.asked())?,
             None => self.named_sets()?,
         };
         let all = [&train, &dev].into_iter().chain(&tests);
@@ -231,7 +249,7 @@ impl Transfer {
             first: self.first,
             parser: None,
             features,
-            shifts: self.source.shifts(),
+            shift: self.shift.config(self.source.folder(), targets)?,
             train,
             dev,
             tests,
@@ -244,11 +262,18 @@ impl Transfer {
             file: file.into(),
         };
         let train = self.train.as_ref().ok_or_else(|| missing("--train LANG=FILE, or --world"))?;
-        let dev = self.dev.as_ref().ok_or_else(|| missing("--dev LANG=FILE"))?;
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.dev.iter().partition(|(language, _)| *language == train.0);
+        let dev = match own.as_slice() {
+            [] => return Err(missing(&format!("--dev {}=FILE", train.0))),
+            [dev] => set(dev),
+            _ => return Err(Failure::Usage(format!("--dev {}=FILE: give one", train.0))),
+        };
         if self.test.is_empty() {
             return Err(missing("--test LANG=FILE"));
         }
-        Ok(Sets { train: set(train), dev: set(dev), tests: self.test.iter().map(set).collect() })
+        let tests = self.test.iter().map(set).collect();
+        Ok(Sets { train: set(train), dev, tests, targets: others.into_iter().map(set).collect() })
     }
 }
 
@@ -256,8 +281,9 @@ fn missing(flag: &str) -> Failure {
     Failure::Usage(format!("{flag} is missing; see `isogloss transfer --help` for examples"))
 }
 
-/// The labelled files of a world: learned and chosen in its first language, scored in all.
-fn of_world(folder: &Path, task: Task) -> Result<Sets, Failure> {
+/// The labelled files of a world: learned and chosen in its first language, scored in all. Where the
+/// others are shifted, their development sets too.
+fn of_world(folder: &Path, task: Task, shifted: bool) -> Result<Sets, Failure> {
     let manifest = Manifest::read(folder)?;
     let kind = match task {
         Task::Nli => "nli",
@@ -277,9 +303,12 @@ fn of_world(folder: &Path, task: Task) -> Result<Sets, Failure> {
     };
     let first = manifest.languages[0].code.as_str();
     let tests = manifest.languages.iter().map(|language| find(&language.code, "test"));
+    let others = manifest.languages.iter().skip(1).filter(|_| shifted);
+    let targets = others.map(|language| find(&language.code, "dev"));
     Ok(Sets {
         train: find(first, "train")?,
         dev: find(first, "dev")?,
         tests: tests.collect::<Result<_, Failure>>()?,
+        targets: targets.collect::<Result<_, Failure>>()?,
     })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use tasks::finetune::Summary;
+use tasks::finetune::{ShiftSummary, ShiftedSet, Summary};
 use tasks::{Mean, Score, Task};
 
 /// What came of a run, as a table.
@@ -29,6 +29,7 @@ pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
         let _ = writeln!(text, "  {name}: F1 over characters {found:.4}");
     }
     let signature = summary.scores.values().next().map(Score::signature).unwrap_or_default();
+    text.extend(summary.shift.as_ref().map(shifted));
     let _ = writeln!(text, "\n  {signature}");
     let speed = &summary.speed;
     if speed.train_seconds > 0.0 {
@@ -45,6 +46,36 @@ pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
         let _ = writeln!(text, "stopped; go on with: isogloss transfer --resume --out {place}");
     }
     text
+}
+
+/// Scores as trained and shifted side by side, a column for each test set.
+fn shifted(shift: &ShiftSummary) -> String {
+    let ShiftSummary { layer, towards, sets, signature } = shift;
+    let row = |name: &str, cell: &dyn Fn(&str, &ShiftedSet) -> String| -> Vec<String> {
+        let cells = sets.iter().map(|(name, set)| cell(name, set));
+        [name.to_owned()].into_iter().chain(cells).collect()
+    };
+    let weights = |set: &ShiftedSet| {
+        let mut weights = set.alphas.clone();
+        weights.sort_by(f64::total_cmp);
+        weights.dedup();
+        weights.iter().map(f64::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let chosen = if sets.values().any(|set| set.curve.len() > 1) {
+        "α, and nothing else, was chosen on each language's own dev file"
+    } else {
+        "α was given"
+    };
+    let rows = [
+        row("", &|name, _| name.to_owned()),
+        row("as trained", &|_, set| mean(&set.plain)),
+        row("shifted", &|_, set| mean(&set.shifted)),
+        row("α", &|_, set| weights(set)),
+    ];
+    format!(
+        "\n  shifted towards {towards} after layer {layer}; {chosen}\n\n{}\n  {signature}",
+        table(&rows)
+    )
 }
 
 /// Rows with aligned columns: names to the left, numbers to the right.

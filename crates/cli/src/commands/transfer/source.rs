@@ -1,11 +1,11 @@
 //! The flags that say where vectors come from.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tasks::features::Above;
-use tasks::finetune::{FeaturesConfig, ShiftConfig};
+use tasks::finetune::FeaturesConfig;
 
 use super::missing;
 use crate::commands::texts::parse_text;
@@ -40,14 +40,6 @@ pub(super) struct Source {
     /// How many new layers [4 above an encoder's, 2 above static vectors].
     #[arg(long, value_name = "N")]
     new_layers: Option<usize>,
-
-    /// A vector to add to the hidden states of a language when it is scored, an array of NumPy.
-    #[arg(long, value_name = "LANG=D.npy", value_parser = parse_text, requires = "shift_layer")]
-    shift: Vec<(String, String)>,
-
-    /// After which layer it is added; 0 is the embeddings.
-    #[arg(long, value_name = "N", requires = "shift")]
-    shift_layer: Option<usize>,
 }
 
 /// Dropout in new layers.
@@ -90,13 +82,16 @@ impl Source {
         Ok(FeaturesConfig::Layer { models, layer, maps: paths(&self.map), above: above(4) })
     }
 
-    pub(super) fn shifts(&self) -> BTreeMap<String, ShiftConfig> {
-        let layer = self.shift_layer.unwrap_or(0);
-        let files = paths(&self.shift).into_iter();
-        files.map(|(language, file)| (language, ShiftConfig { layer, file })).collect()
+    /// The folder of the encoder, where there is one for all languages.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        match self.model.as_slice() {
+            [one] if !one.contains('=') => Some(Path::new(one)),
+            _ => None,
+        }
     }
 }
 
-fn paths(pairs: &[(String, String)]) -> BTreeMap<String, PathBuf> {
+/// Files by language.
+pub(super) fn paths(pairs: &[(String, String)]) -> BTreeMap<String, PathBuf> {
     pairs.iter().map(|(language, file)| (language.clone(), file.into())).collect()
 }

@@ -1,5 +1,8 @@
 //! `isogloss shift`: means of languages, token translation, and sweeps over layers and weights.
 
+mod difference;
+mod sweep;
+
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -7,27 +10,28 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
+use shift::CLASSES;
 use shift::means::{Means, compute};
 use shift::shifter::Kind;
-use shift::translate::{Direction, Grid, Line, Sweep, Truth, sweep, translate};
-use shift::{CLASSES, Sentences, sentences};
+use shift::translate::{Direction, Line, translate};
 use tensor::Device;
-use text::{Dictionary, LineRules};
 use train::Pretrained;
 
+use self::difference::DifferenceOf;
+use self::sweep::SweepOver;
 use super::models::Place;
-use super::texts::{TextFlags, parse_text, watch};
+use super::texts::{TextFlags, watch};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
-use crate::progress::Progress;
 
 const EXAMPLES: &str = "Examples:
   isogloss shift means --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt
   isogloss shift translate --model run --from qaa --to qab --layer 2 'SENTENCE'
-  isogloss shift sweep --model run --parallel qaa=a.txt --parallel qab=b.txt --dictionary qaa-qab=muse.txt";
+  isogloss shift sweep --model run --parallel qaa=a.txt --parallel qab=b.txt --dictionary qaa-qab=muse.txt
+  isogloss shift difference --model run --from qab --to qaa --layer 2 --out D.npy";
 
 /// The file of a run that holds the means of its languages.
-const MEANS: &str = "means.safetensors";
+pub(super) const MEANS: &str = "means.safetensors";
 
 /// What can be asked of the language inside the vectors.
 #[derive(Subcommand)]
@@ -39,6 +43,8 @@ pub(crate) enum Shift {
     Translate(Translate),
     /// BLEU-1 and convert rate over layers and weights, in every direction.
     Sweep(SweepOver),
+    /// Write the difference of two languages' means at a layer, as an array of NumPy.
+    Difference(DifferenceOf),
 }
 
 /// Which model, and where it runs.
@@ -130,53 +136,13 @@ pub(crate) struct Translate {
     text: Option<String>,
 }
 
-/// Flags of `shift sweep`.
-#[derive(Args)]
-pub(crate) struct SweepOver {
-    #[command(flatten)]
-    model: ModelFlags,
-
-    /// The means; those in the run's folder if not given.
-    #[arg(long, value_name = "FILE")]
-    means: Option<PathBuf>,
-
-    /// Sentences of a language, the same in every language line by line; of a .tsv file (such as
-    /// XNLI's) the first column. Every pair of languages is tried in both directions.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, required = true)]
-    parallel: Vec<(String, String)>,
-
-    /// A dictionary by which exact translations are counted, in both directions.
-    #[arg(long, value_name = "A-B=FILE", value_parser = parse_text)]
-    dictionary: Vec<(String, String)>,
-
-    /// Layers to try, separated by commas; all from 1 on if not given.
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
-    layers: Vec<usize>,
-
-    /// Weights to try, separated by commas.
-    #[arg(long, value_name = "A,…", value_delimiter = ',', allow_hyphen_values = true,
-        default_values_t = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0])]
-    alphas: Vec<f32>,
-
-    /// How the shift is made; repeat to compare: mean, sharing, bands, without-N.
-    #[arg(long, value_name = "KIND", default_value = "mean", value_parser = Kind::parse)]
-    kind: Vec<Kind>,
-
-    /// Use the first N sentences.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    sentences: usize,
-
-    /// A file for every number of the sweep, in JSON.
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
-}
-
 impl Shift {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Shift::Means(command) => command.run(),
             Shift::Translate(command) => command.run(),
             Shift::Sweep(command) => command.run(),
+            Shift::Difference(command) => command.run(),
         }
     }
 }
@@ -303,120 +269,4 @@ fn in_colour(line: &Line, to: &str, colour: bool) -> String {
         Some(rate) => text + &format!(" ({:.0} % converted)\n", 100.0 * rate),
         None => text + "\n",
     }
-}
-
-impl SweepOver {
-    fn run(self) -> Result<Outcome, Failure> {
-        let (mut model, device) = self.model.open()?;
-        let means = self.model.means(self.means.as_deref(), &model)?;
-        if self.parallel.len() < 2 {
-            return Err(Failure::Usage("give --parallel for two languages at least".to_owned()));
-        }
-        if let Some(out) = &self.out {
-            files::check_new_file(out)?;
-        }
-        let sides = self.sides(&model)?;
-        let layers = match self.layers.is_empty() {
-            true => (1..=model.model.config().layers).collect(),
-            false => self.layers.clone(),
-        };
-        let pairs = self.parallel.len() * (self.parallel.len() - 1);
-        let total = pairs * self.kind.len() * sides[0].ids.len();
-        let mut progress = Progress::new("sentences", total as u64);
-        let mut sweeps = Vec::new();
-        for (a, (from, _)) in self.parallel.iter().enumerate() {
-            for (b, (to, _)) in self.parallel.iter().enumerate().filter(|&(b, _)| a != b) {
-                let places = [from, to].map(|name| means.language(name).map_err(refused));
-                let [source, target] = places;
-                let direction = Direction { means: &means, from: source?, to: target? };
-                let truth = self.truth(&model, from, to)?;
-                for &kind in &self.kind {
-                    let grid = Grid { layers: &layers, alphas: &self.alphas, kind };
-                    let sides = [&sides[a], &sides[b]];
-                    let mut before = 0;
-                    let done = device.run(|| {
-                        sweep(&mut model, &direction, &grid, sides, &truth, &mut |done| {
-                            let note = format!("{from} to {to}, {}", kind.name());
-                            (before..done).for_each(|_| progress.step(&note));
-                            before = done;
-                        })
-                    });
-                    sweeps.push(done.map_err(refused)?);
-                }
-            }
-        }
-        drop(progress);
-        let facts = json!({
-            "signature": shift::bleu::signature("pieces"), "sweeps": sweeps,
-        });
-        if let Some(out) = &self.out {
-            files::write(out, serde_json::to_string_pretty(&facts).expect("plain data"))?;
-        }
-        Ok(Outcome::new(in_words(&sweeps), &facts))
-    }
-
-    fn sides(&self, model: &Pretrained) -> Result<Vec<Sentences>, Failure> {
-        let mut sides = Vec::new();
-        for (language, file) in &self.parallel {
-            sides.push(sentences(model, language, file).map_err(refused)?);
-        }
-        for (side, (_, file)) in sides.iter().zip(&self.parallel) {
-            let (here, there) = (side.ids.len(), sides[0].ids.len());
-            if here != there {
-                let first = &self.parallel[0].1;
-                return Err(Failure::Usage(format!(
-                    "{file} has {here} lines, {first} has {there}; give files that match line by line"
-                )));
-            }
-        }
-        sides.iter_mut().for_each(|side| side.ids.truncate(self.sentences));
-        Ok(sides)
-    }
-
-    fn truth(&self, model: &Pretrained, from: &str, to: &str) -> Result<Truth, Failure> {
-        for (pair, file) in &self.dictionary {
-            let Some((a, b)) = pair.split_once('-') else {
-                return Err(Failure::Usage(format!("--dictionary {pair}={file}: write A-B=FILE")));
-            };
-            let read =
-                |a: &str, b: &str| Dictionary::read(Path::new(file), a, b, LineRules::default());
-            let dictionary = match (a, b) {
-                _ if (a, b) == (from, to) => read(a, b)?,
-                _ if (b, a) == (from, to) => read(a, b)?.reversed(),
-                _ => continue,
-            };
-            let pairs = dictionary.entries.iter().map(|(a, b, _)| (a.as_str(), b.as_str()));
-            return Truth::new(model, from, to, pairs).map_err(refused);
-        }
-        Ok(Truth::default())
-    }
-}
-
-/// The best cell of each sweep, and what it is at the weights of the papers.
-fn in_words(sweeps: &[Sweep]) -> String {
-    let mut text = format!(
-        "{:<14}{:<12}{:>7} {:>6} {:>6}{:>11}{:>12}{:>11}\n",
-        "direction", "kind", "BLEU-1", "layer", "α", "converted", "translated", "repeated"
-    );
-    let percent =
-        |share: Option<f64>| share.map_or("–".into(), |share| format!("{:.1} %", 100.0 * share));
-    for sweep in sweeps {
-        let Some(best) = sweep.best() else { continue };
-        let _ = writeln!(
-            text,
-            "{:<14}{:<12}{:>7.2} {:>6} {:>6}{:>11}{:>12}{:>11}",
-            format!("{} → {}", sweep.from, sweep.to),
-            sweep.kind,
-            best.bleu,
-            best.layer,
-            best.alpha,
-            percent(best.convert_rate),
-            percent(best.translated),
-            percent(Some(best.repeated)),
-        );
-        if sweep.left_out > 0 {
-            let _ = writeln!(text, "  {} sentences left out: empty or too long", sweep.left_out);
-        }
-    }
-    text + &format!("BLEU-1 of the best cell: {}\n", shift::bleu::signature("pieces"))
 }

@@ -1,0 +1,194 @@
+//! `isogloss transfer --shift-layer`: target languages scored as trained and shifted.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{done, refused};
+
+/// A folder with a small world, an encoder that has learned for some seconds, and its means.
+static MADE: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let sizes = [
+        "nli={train=60,dev=30,test=30}",
+        "ner={train=1500,dev=150,test=150}",
+        "treebank={train=60,dev=30,test=30}",
+        "parallel.train=9",
+        "tatoeba=40",
+    ];
+    let sizes: Vec<&str> = sizes.iter().flat_map(|size| ["--set", size]).collect();
+    let world = ["world", "generate", "--out", "world", "--sentences", "5000"];
+    done(folder.path(), &[&world[..], &sizes].concat());
+    let run = ["pretrain", "--preset", "no-anchors", "--world", "world", "--out", "run"];
+    done(folder.path(), &[&run[..], &["--steps", "600"]].concat());
+    done(folder.path(), &[&["shift", "means", "--model", "run"], &TEXTS[..]].concat());
+    folder
+});
+
+const TEXTS: [&str; 4] =
+    ["--text", "qaa=world/text/qaa.base.txt", "--text", "qab=world/text/qab.base.txt"];
+
+/// A transfer of entities whose upper layers learn.
+fn transfer<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let fixed = [
+        "transfer",
+        "--task",
+        "ner",
+        "--quick",
+        "--epochs",
+        "2",
+        "--model",
+        "run",
+        "--world",
+        "world",
+        "--train-layers",
+        "3-4",
+        "--out",
+        out,
+    ];
+    [&fixed, more].concat()
+}
+
+fn predicted(folder: &Path, run: &str, how: &str) -> Vec<u8> {
+    fs::read(folder.join(run).join(format!("predictions/qab.{how}panx-test-qab.tsv"))).unwrap()
+}
+
+#[test]
+fn the_weight_is_chosen_on_dev_and_reported_on_test() {
+    let folder = MADE.path();
+    let weights = ["--shift-layer", "2", "--shift-weights", "0,0.5,1,1.5", "--seeds", "1,2"];
+    let summary = done(folder, &transfer("chosen", &weights));
+    let shift = &summary["shift"];
+    let signature = shift["signature"].as_str().unwrap();
+    assert!(
+        signature.starts_with("shift:mean|layer:2|towards:qaa|weight:best on the target's dev"),
+        "{signature}"
+    );
+    assert!(shift["sets"].as_object().unwrap().keys().eq(["qab"]), "the source is not shifted");
+    let set = &shift["sets"]["qab"];
+    assert_eq!(set["plain"]["mean"], summary["results"][1]["mean"]);
+    let (plain, shifted) =
+        (set["plain"]["mean"].as_f64().unwrap(), set["shifted"]["mean"].as_f64().unwrap());
+    assert!(shifted > plain + 0.1, "a shared space needs its shift: {plain} {shifted}");
+    let curve: Vec<f64> = set["curve"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| point["dev"].as_f64().unwrap())
+        .collect();
+    assert!(curve.len() == 4 && curve[2] > curve[0], "{curve:?}");
+
+    // Each model that was fine-tuned takes the best of its own curve.
+    let results: Value =
+        serde_json::from_slice(&fs::read(folder.join("chosen/results.json")).unwrap()).unwrap();
+    for (record, alpha) in results.as_array().unwrap().iter().zip(set["alphas"].as_array().unwrap())
+    {
+        let shifted = &record["shifted"]["qab"];
+        let points = shifted["curve"].as_array().unwrap();
+        let best =
+            points.iter().max_by(|a, b| a["dev"].as_f64().partial_cmp(&b["dev"].as_f64()).unwrap());
+        assert_eq!(shifted["alpha"], best.unwrap()["alpha"]);
+        assert_eq!(shifted["alpha"], *alpha);
+        assert_eq!(record["tests"].as_object().unwrap().len(), 2);
+    }
+    let gold = "world/ner/panx-test-qab.tsv";
+    let files = ["--gold", gold, "--predicted", "chosen/predictions/qab.shifted.panx-test-qab.tsv"];
+    assert_eq!(done(folder, &[&["score", "--task", "ner"], &files[..]].concat()), set["score"]);
+}
+
+#[test]
+fn a_weight_of_nothing_changes_nothing_and_the_difference_is_the_means_own() {
+    let folder = MADE.path();
+    let run = |out: &str, more: &[&str]| {
+        let summary = done(folder, &transfer(out, &[&["--shift-layer", "2"], more].concat()));
+        summary["shift"]["sets"]["qab"].clone()
+    };
+    let nothing = run("nothing", &["--shift-weights", "0"]);
+    assert_eq!(nothing["plain"], nothing["shifted"]);
+    assert_eq!(nothing["alpha"], 0.0);
+    assert!(predicted(folder, "nothing", "") == predicted(folder, "nothing", "shifted."));
+
+    // Nothing added on the way that stops at the layer and goes on from there.
+    let difference = |to: &str, out: &str| {
+        let flags = ["--from", "qab", "--to", to, "--layer", "2", "--out", out];
+        done(folder, &[&["shift", "difference", "--model", "run"], &flags[..]].concat())
+    };
+    assert_eq!(difference("qab", "zero.npy")["length"], 0.0);
+    let zero = run("zero", &["--shift", "qab=zero.npy", "--shift-weights", "1"]);
+    assert_eq!((&zero["alpha"], &zero["shifted"]), (&Value::from(1.0), &zero["plain"]));
+    assert!(predicted(folder, "zero", "shifted.") == predicted(folder, "nothing", ""));
+
+    // Once from the means, once from the array of their difference.
+    difference("qaa", "d.npy");
+    let means = run("means", &["--means", "run/means.safetensors", "--shift-weights", "0.75"]);
+    let array = run("array", &["--shift", "qab=d.npy", "--shift-weights", "0.75"]);
+    assert_eq!(means["score"], array["score"]);
+    assert_ne!(means["shifted"], means["plain"]);
+    assert!(predicted(folder, "means", "shifted.") == predicted(folder, "array", "shifted."));
+    assert!(predicted(folder, "means", "") == predicted(folder, "nothing", ""));
+
+    // No piece is shared here, so a shift by sharing is the same.
+    let sharing = run("sharing", &["--shift-kind", "sharing", "--shift-weights", "0.75"]);
+    let bands = run("bands", &["--shift-kind", "bands", "--shift-weights", "0.75"]);
+    assert_eq!(sharing["shifted"], means["shifted"]);
+    assert_ne!(bands["score"], means["score"]);
+}
+
+#[test]
+fn a_frozen_layer_can_be_shifted_below() {
+    let folder = MADE.path();
+    let layers = ["--feature-layer", "2", "--new-layers", "1", "--shift-layer", "1"];
+    let fixed = ["transfer", "--task", "ner", "--quick", "--model", "run", "--world", "world"];
+    let out = ["--out", "frozen", "--shift-weights", "0,1"];
+    let summary = done(folder, &[&fixed[..], &layers, &out].concat());
+    let curve = &summary["shift"]["sets"]["qab"]["curve"];
+    assert_ne!(curve[0]["dev"], curve[1]["dev"], "{curve}");
+}
+
+#[test]
+fn what_would_not_be_a_shift_is_refused() {
+    let folder = MADE.path();
+    let dev = "--dev=qab=world/ner/panx-dev-qab.tsv";
+    let sets = [
+        "--train=qaa=world/ner/panx-train-qaa.tsv",
+        "--dev=qaa=world/ner/panx-dev-qaa.tsv",
+        "--test=qaa=world/ner/panx-test-qaa.tsv",
+    ];
+    let test = "--test=qab=world/ner/panx-test-qab.tsv";
+    let fixed = ["transfer", "--task", "ner", "--quick", "--model", "run", "--out", "never"];
+    let upper = ["--train-layers", "3-4"];
+    for (more, reason) in [
+        (&["--shift-layer", "2", dev, test][..], "but everything learns"),
+        (&["--train-layers", "3-4", "--shift-layer", "3", dev, test], "but layer 3 learns"),
+        (
+            &[&upper[..], &["--shift-layer", "2", test, "--shift-weights", "0,1"]].concat(),
+            "the weight of qab's shift cannot be chosen",
+        ),
+        (&[&upper[..], &["--shift-layer", "2"]].concat(), "there is no language to shift"),
+        (&[&upper[..], &[dev, test]].concat(), "nothing is chosen on a target language but"),
+        (
+            &[&upper[..], &["--shift-layer", "2", test, "--means", "no.file"]].concat(),
+            "no.file is not there; make it with `isogloss shift means",
+        ),
+        (
+            &["--train-layers", "4", "--shift-layer", "2", "--shift", "qaa=x.npy", test],
+            "a shift of qaa",
+        ),
+        (&["--feature-layer", "2", "--shift-layer", "3", test], "there is no layer 3 to shift"),
+        (&["--train-layers", "4", "--shift-weights", "1", test], "--shift-layer"),
+    ] {
+        refused(folder, &[&fixed[..], &sets, more].concat(), 2, reason);
+        assert!(!folder.join("never").exists(), "nothing is begun");
+    }
+
+    let other = ["pretrain", "--preset", "random", "--world", "world", "--out", "other"];
+    done(folder, &other);
+    done(folder, &[&["shift", "means", "--model", "other"], &TEXTS[..]].concat());
+    let means = ["--shift-layer", "2", "--means", "other/means.safetensors"];
+    refused(folder, &transfer("never", &means), 2, "holds means of another model");
+}
