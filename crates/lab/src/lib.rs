@@ -2,6 +2,11 @@
 //!
 //! - [`record`] is what a study leaves behind: numbers with everything that tells where they come from.
 //! - [`store`] keeps them, in one file that several studies may write to at once.
+//! - [`statistics`] makes means and intervals of them, and [`draw`] figures.
+//! - [`papers`] has the numbers to stand beside ours.
 
+pub mod draw;
+pub mod papers;
 pub mod record;
+pub mod statistics;
 pub mod store;
