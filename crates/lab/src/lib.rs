@@ -3,7 +3,12 @@
 //! - [`record`] is what a study leaves behind: numbers with everything that tells where they come from.
 //! - [`store`] keeps them, in one file that several studies may write to at once.
 //! - [`study`] says what is asked, works out the steps, and runs what is missing.
+//! - [`statistics`] makes means and intervals of them, and [`draw`] figures.
+//! - [`papers`] has the numbers to stand beside ours.
 
+pub mod draw;
+pub mod papers;
 pub mod record;
+pub mod statistics;
 pub mod store;
 pub mod study;

@@ -63,7 +63,7 @@ fn what_was_added_comes_back_and_is_replaced_not_doubled() {
 
     let store = Store::existing(&path).unwrap();
     assert_eq!(store.records(&Filter::default()).unwrap(), [second.clone(), first.clone()]);
-    assert_eq!(store.notes(&Filter::default()).unwrap(), [note.clone()]);
+    assert_eq!(store.notes(&Filter::default()).unwrap(), from_ref(&note));
 
     let newer = Record { value: 0.75, signature: "again".into(), ..first.clone() };
     let again = Note { text: "other".into(), ..note };

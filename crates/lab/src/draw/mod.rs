@@ -1,0 +1,190 @@
+//! Figures as SVG, in one style: text stays text, colours everybody tells apart, light and dark.
+//!
+//! A [`Figure`] is a row of panels under one legend. A panel is about as wide as a phone, so that a page
+//! sets panels beside one another or below one another and nothing is scaled until it cannot be read.
+//! Colours are variables of a style sheet that follows the reader's scheme; the same drawing goes into a
+//! page, where the sheet stands once, or into a file of its own, which carries the sheet along.
+
+mod bars;
+mod heat;
+mod lines;
+mod scale;
+mod svg;
+
+pub use bars::{Bar, Bars, Group};
+pub use heat::Heat;
+pub use lines::{Line, Lines, Point};
+pub use svg::escaped;
+
+use std::fmt::Write as _;
+
+/// The style sheet of all figures, to stand once in a page.
+pub const STYLE: &str = include_str!("style.css");
+
+/// How many colours there are for series; further series begin again, with another marker.
+pub const COLOURS: usize = 7;
+
+/// Room between panels, and between panels and the edge, in a file of its own.
+const GAP: f64 = 20.0;
+
+/// What a reader finds a series by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The series' name.
+    pub name: String,
+    /// How it is drawn.
+    pub mark: Mark,
+}
+
+/// How a series is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A bar of this colour.
+    Bar(usize),
+    /// A line and its points in this colour.
+    Line(usize),
+    /// The hollow diamond of numbers that are not ours.
+    Paper,
+}
+
+/// One drawing with its axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Width in units of the drawing, pixels at full size.
+    pub width: f64,
+    /// Height in the same.
+    pub height: f64,
+    /// What is in it, for those who do not see it.
+    pub description: String,
+    body: String,
+}
+
+/// Panels under one legend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// A name of letters, digits and hyphens: of the file, and of what refers to it.
+    pub id: String,
+    /// What is shown, in one line.
+    pub title: String,
+    /// The series, in the order in which they are drawn.
+    pub legend: Vec<Key>,
+    /// The drawings.
+    pub panels: Vec<Panel>,
+}
+
+impl Figure {
+    /// The legend and the panels as parts of a page that has the style sheet.
+    pub fn html(&self) -> String {
+        let mut html = String::new();
+        if !self.legend.is_empty() {
+            html.push_str("<ul class=\"legend\">");
+            for key in &self.legend {
+                let swatch =
+                    "<svg class=\"isogloss\" width=\"22\" height=\"12\" aria-hidden=\"true\">";
+                let _ = write!(
+                    html,
+                    "<li>{swatch}{}</svg>{}</li>",
+                    swatch_of(key.mark),
+                    escaped(&key.name)
+                );
+            }
+            html.push_str("</ul>");
+        }
+        html.push_str("<div class=\"panels\">");
+        for (number, panel) in self.panels.iter().enumerate() {
+            html.push_str(&panel.svg(&format!("{}-{number}", self.id)));
+        }
+        html.push_str("</div>");
+        html
+    }
+
+    /// The whole figure as a file of its own.
+    pub fn svg(&self) -> String {
+        let rows: Vec<&[Panel]> = self.panels.chunks(3).collect();
+        let row_width =
+            |row: &[Panel]| row.iter().map(|panel| panel.width + GAP).sum::<f64>() + GAP;
+        let row_height = |row: &[Panel]| row.iter().map(|panel| panel.height).fold(0.0, f64::max);
+        let title = self.title.chars().count() as f64 * 8.2 + 2.0 * GAP;
+        let width = rows.iter().map(|row| row_width(row)).fold(title, f64::max);
+        let (legend, mut y) = self.legend_svg(width, GAP + 22.0);
+        let height = y + rows.iter().map(|row| row_height(row) + GAP).sum::<f64>();
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"isogloss\" role=\"img\" width=\"{width:.0}\" \
+             height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n<title>{title}</title>\n<desc>{about}</desc>\n\
+             <style>{STYLE}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n\
+             <text class=\"title\" x=\"{GAP}\" y=\"{top}\">{title}</text>\n{legend}",
+            title = escaped(&self.title),
+            about =
+                escaped(&self.panels.iter().map(|p| &*p.description).collect::<Vec<_>>().join(" ")),
+            top = GAP + 8.0,
+        );
+        for row in rows {
+            let mut x = GAP;
+            for panel in row {
+                let _ = writeln!(
+                    out,
+                    "<svg x=\"{x:.0}\" y=\"{y:.0}\" width=\"{w:.0}\" height=\"{h:.0}\">{}</svg>",
+                    panel.body,
+                    w = panel.width,
+                    h = panel.height
+                );
+                x += panel.width + GAP;
+            }
+            y += row_height(row) + GAP;
+        }
+        out.push_str("</svg>\n");
+        out
+    }
+
+    /// The legend in lines that fit, and where what follows begins.
+    fn legend_svg(&self, width: f64, top: f64) -> (String, f64) {
+        let (mut out, mut x, mut y) = (String::new(), GAP, top);
+        for key in &self.legend {
+            let wide = 40.0 + 6.6 * key.name.chars().count() as f64;
+            if x > GAP && x + wide > width {
+                (x, y) = (GAP, y + 20.0);
+            }
+            let _ = writeln!(
+                out,
+                "<g transform=\"translate({x:.0} {y:.0})\">{}<text x=\"28\" y=\"10\">{}</text></g>",
+                swatch_of(key.mark),
+                escaped(&key.name)
+            );
+            x += wide;
+        }
+        (out, if self.legend.is_empty() { y } else { y + 28.0 })
+    }
+}
+
+impl Panel {
+    fn svg(&self, id: &str) -> String {
+        let Self { width, height, description, body } = self;
+        format!(
+            "<svg class=\"isogloss\" role=\"img\" aria-labelledby=\"{id}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+             style=\"max-width:{most:.0}px;flex-basis:{width:.0}px\"><title id=\"{id}\">{}</title>\n{body}</svg>\n",
+            escaped(description),
+            most = width * 1.35,
+        )
+    }
+}
+
+/// A small picture of how a series is drawn, 22 x 12.
+fn swatch_of(mark: Mark) -> String {
+    match mark {
+        Mark::Bar(colour) => {
+            format!(
+                "<rect class=\"bar c{}\" x=\"3\" width=\"14\" height=\"12\" rx=\"2\"/>",
+                colour % COLOURS
+            )
+        }
+        Mark::Line(colour) => format!(
+            "<g class=\"c{}\"><line class=\"line\" x1=\"0\" x2=\"22\" y1=\"6\" y2=\"6\"/>{}</g>",
+            colour % COLOURS,
+            svg::marker(colour, 11.0, 6.0)
+        ),
+        Mark::Paper => svg::diamond(11.0, 6.0),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! What every figure owes: well-formed, every name escaped, every value there for those who do not see.
+
+use roxmltree::Document;
+
+use super::*;
+
+fn figure() -> Figure {
+    let bar = |value, paper| Bar {
+        value,
+        paper,
+        interval: value.map(|v: f64| (v - 0.1, v + 0.1)),
+        colour: 9,
+    };
+    let bars = Bars {
+        title: "a <b> & \"c\"".into(),
+        unit: "F1\u{0}".into(),
+        groups: vec![
+            Group { name: "no-anchors".into(), bars: vec![bar(Some(0.5), Some(0.7))] },
+            Group {
+                name: "a name that is far too long for the room".into(),
+                bars: vec![bar(None, None)],
+            },
+        ],
+        reach: Some(1.0),
+    };
+    let points = |values: &[f64]| {
+        let point =
+            |(x, &y): (usize, &f64)| Point { x: x as f64, y, interval: Some((y - 0.05, y + 0.05)) };
+        values.iter().enumerate().map(point).collect()
+    };
+    let lines = Lines {
+        title: "layers".into(),
+        across: "layer".into(),
+        unit: "P@1".into(),
+        lines: vec![
+            Line { name: "bilingual".into(), colour: 0, points: points(&[0.1, 0.4, 0.2]) },
+            Line { name: "fasttext".into(), colour: 1, points: points(&[0.3]) },
+            Line { name: "nothing".into(), colour: 2, points: vec![] },
+        ],
+        from_zero: true,
+    };
+    let heat = Heat {
+        title: "map".into(),
+        down: ("layer".into(), vec!["0".into(), "<1>".into()]),
+        across: ("weight".into(), vec!["1".into(), "2".into()]),
+        values: vec![vec![Some(1.0), Some(0.0)], vec![None, Some(-0.034)]],
+        range: (0.0, 1.0),
+    };
+    Figure {
+        id: "test".into(),
+        title: "One & all".into(),
+        legend: vec![
+            Key { name: "ours".into(), mark: Mark::Bar(0) },
+            Key { name: "line".into(), mark: Mark::Line(8) },
+            Key { name: "paper".into(), mark: Mark::Paper },
+        ],
+        panels: vec![bars.panel(), lines.panel(), heat.panel(), Bars::default().panel()],
+    }
+}
+
+#[test]
+fn a_file_is_whole_and_says_what_it_shows() {
+    let svg = figure().svg();
+    let document = Document::parse(&svg).unwrap();
+    let desc = document.descendants().find(|node| node.has_tag_name("desc")).unwrap();
+    let words = desc.text().unwrap();
+    for part in ["no-anchors 0.50", "bilingual 0.10, 0.40, 0.20", "<1>: none, \u{2212}0.03"] {
+        assert!(words.contains(part), "{part} in {words}");
+    }
+    assert!(svg.contains("prefers-color-scheme: dark") && svg.contains(">\u{2212}.03<"), "{svg}");
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+}
+
+#[test]
+fn a_page_gets_panels_that_are_named() {
+    let html = format!("<div>{}</div>", figure().html());
+    let document = Document::parse(&html).unwrap();
+    let panels: Vec<_> =
+        document.descendants().filter(|node| node.attribute("role") == Some("img")).collect();
+    assert_eq!(panels.len(), 4);
+    for panel in panels {
+        let name = panel.attribute("aria-labelledby").unwrap();
+        assert!(document.descendants().any(|node| node.attribute("id") == Some(name)));
+    }
+}
+
+#[test]
+fn bars_end_where_their_values_are() {
+    let bar = |value| Bar { value: Some(value), ..Bar::default() };
+    let group = |value| Group { name: "x".into(), bars: vec![bar(value)] };
+    let panel =
+        Bars { groups: vec![group(1.0), group(0.5), group(-0.5)], ..Bars::default() }.panel();
+    let svg = format!("<svg>{}</svg>", panel.body);
+    let document = Document::parse(&svg).unwrap();
+    let rects = document.descendants().filter(|node| node.has_tag_name("rect"));
+    let read =
+        |node: roxmltree::Node<'_, '_>, name| node.attribute(name).unwrap().parse::<f64>().unwrap();
+    let bars: Vec<(f64, f64)> = rects.map(|node| (read(node, "x"), read(node, "width"))).collect();
+    let [whole, half, below] = bars[..] else { panic!("{bars:?}") };
+    assert!((whole.1 - 2.0 * half.1).abs() < 0.21 && (below.1 - half.1).abs() < 0.21, "{bars:?}");
+    assert!(
+        (whole.0 - half.0).abs() < 0.11 && (below.0 + below.1 - whole.0).abs() < 0.21,
+        "{bars:?}"
+    );
+}

@@ -1,0 +1,176 @@
+//! The papers' own numbers, each with its place, to stand beside ours.
+//!
+//! They are facts of a data file, `numbers.toml`, and are read as records are: by measure and factors.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::record::Factors;
+
+/// A number of a paper.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// 1 or 2.
+    pub paper: u8,
+    /// The table, figure or section.
+    pub place: String,
+    /// What was measured, as our records name it.
+    pub measure: String,
+    /// What it depends on, as our records name it.
+    pub factors: Factors,
+    /// The number, on our scale.
+    pub value: f64,
+}
+
+#[derive(Deserialize)]
+struct File {
+    table: Vec<Table>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    paper: u8,
+    place: String,
+    unit: f64,
+    /// The factor that the rows differ in.
+    down: String,
+    /// Measure and factors of each column.
+    across: Vec<Factors>,
+    rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Cell {
+    Number(f64),
+    Word(String),
+}
+
+static FACTS: LazyLock<Vec<Fact>> = LazyLock::new(|| {
+    let file: File = toml::from_str(include_str!("numbers.toml")).expect("our own file is right");
+    file.table.iter().flat_map(Table::facts).collect()
+});
+
+impl Table {
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for row in &self.rows {
+            let Some((Cell::Word(name), cells)) = row.split_first() else {
+                panic!("{}: a row has no name", self.place)
+            };
+            assert_eq!(cells.len(), self.across.len(), "{}, row {name}", self.place);
+            for (cell, column) in cells.iter().zip(&self.across) {
+                let Cell::Number(number) = cell else { continue };
+                let mut factors = column.clone();
+                let measure = factors.remove("measure").expect("a column has a measure");
+                factors.insert(self.down.clone(), name.clone());
+                // A product such as 73.6 x 0.01 is rounded to what the paper printed.
+                let value = (number * self.unit * 1e6).round() / 1e6;
+                facts.push(Fact {
+                    paper: self.paper,
+                    place: self.place.clone(),
+                    measure,
+                    factors,
+                    value,
+                });
+            }
+        }
+        facts
+    }
+}
+
+/// All facts of one place, such as `Table 1` of paper 1.
+pub fn at(paper: u8, place: &str) -> impl Iterator<Item = &'static Fact> {
+    FACTS.iter().filter(move |fact| fact.paper == paper && fact.place == place)
+}
+
+/// The one number of a place with this measure and exactly these factors.
+pub fn number(paper: u8, place: &str, measure: &str, factors: &[(&str, &str)]) -> Option<f64> {
+    let same = |fact: &&Fact| {
+        fact.measure == measure
+            && fact.factors.len() == factors.len()
+            && factors
+                .iter()
+                .all(|(name, value)| fact.factors.get(*name).is_some_and(|own| own == value))
+    };
+    at(paper, place).find(same).map(|fact| fact.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The papers' printed means are those of their printed columns, so a slip of the pen would show.
+    #[test]
+    fn columns_give_the_printed_means() {
+        for (measure, task) in [("accuracy", "nli"), ("f1", "ner"), ("las", "parse")] {
+            for fact in at(1, "Table 1, means").filter(|fact| fact.measure == measure) {
+                let condition = &fact.factors["condition"];
+                let of = |language| {
+                    let factors =
+                        [("condition", &**condition), ("task", task), ("language", language)];
+                    number(1, "Table 1", measure, &factors).unwrap()
+                };
+                let mean = (of("fr") + of("ru") + of("zh")) / 3.0;
+                assert!(
+                    (mean - fact.value).abs() < 0.001,
+                    "{condition} {task}: {mean} and {}",
+                    fact.value
+                );
+            }
+        }
+        for pair in ["en-en'", "en-fr", "en-de", "en-ru", "en-zh"] {
+            for system in ["bilingual", "monolingual", "random"] {
+                let of = |layer: &str| {
+                    number(
+                        1,
+                        "Figure 7",
+                        "cka",
+                        &[("pair", pair), ("system", system), ("layer", layer)],
+                    )
+                    .unwrap()
+                };
+                let mean = (0..9).map(|layer| of(&layer.to_string())).sum::<f64>() / 9.0;
+                assert!(
+                    (mean - of("mean")).abs() < 0.0151,
+                    "{pair} {system}: {mean} and {}",
+                    of("mean")
+                );
+            }
+        }
+        for row in ["all-layers", "last-n", "last-n-shift"] {
+            let all = at(2, "Table 4").filter(|fact| fact.factors["row"] == row);
+            let others: Vec<f64> = all
+                .filter(|fact| !["en", "mean"].contains(&&*fact.factors["language"]))
+                .map(|fact| fact.value)
+                .collect();
+            assert_eq!(others.len(), 11);
+            let mean = others.iter().sum::<f64>() / 11.0;
+            let printed =
+                number(2, "Table 4", "accuracy", &[("row", row), ("language", "mean")]).unwrap();
+            assert!((mean - printed).abs() < 0.001, "{row}: {mean} and {printed}");
+        }
+    }
+
+    #[test]
+    fn every_table_of_both_papers_is_here() {
+        let counts = [
+            (1, "Table 1", 90),
+            (1, "Table 1, means", 30),
+            (1, "Figure 7", 150),
+            (2, "Table 2", 84),
+            (2, "Table 3", 14),
+            (2, "Table 4", 38),
+            (2, "Table 4, weights", 11),
+        ];
+        for (paper, place, count) in counts {
+            assert_eq!(at(paper, place).count(), count, "{place}");
+        }
+        assert_eq!(
+            number(2, "Table 4", "accuracy", &[("row", "last-n-shift"), ("language", "en")]),
+            None
+        );
+    }
+}
