@@ -4,6 +4,7 @@ mod align;
 mod bench;
 mod cka;
 mod corpus;
+mod demo;
 mod encode;
 mod manifest;
 mod models;
@@ -30,6 +31,9 @@ use crate::outcome::Outcome;
 /// What can be asked of the laboratory.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// See the papers' main finding in a few minutes, from nothing but this program.
+    Demo(demo::Demo),
+
     /// Invent languages over one shared world of meaning, with the truth known.
     #[command(subcommand)]
     World(world::World),
@@ -91,6 +95,7 @@ impl Command {
     /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
+            Command::Demo(command) => command.run(),
             Command::World(command) => command.run(),
             Command::Vocab(command) => command.run(),
             Command::Corpus(command) => command.run(),

@@ -36,7 +36,8 @@ impl Live {
         Self { terminal, screen, all, one, total: plan.steps.len() }
     }
 
-    fn line(&self, text: &str) {
+    /// A line that stays, above the bars.
+    pub(super) fn line(&self, text: &str) {
         match self.terminal {
             true => _ = self.screen.println(text),
             false => eprintln!("{text}"),

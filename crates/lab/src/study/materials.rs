@@ -187,8 +187,12 @@ impl Materials {
         flags
     }
 
-    /// The labelled file that a target's shift is chosen on, as flags of `transfer`.
+    /// The labelled files that the targets' shifts are chosen on, as flags of `transfer`; a world has
+    /// told them already.
     pub(super) fn target_dev(&self, task: Task) -> Vec<Arg> {
+        if self.world().is_some() {
+            return Vec::new();
+        }
         let flag = |target: &String| {
             let names = labelled(task, "dev", target);
             ["--dev".into(), self.first_of(&names).after(&format!("{target}="))]

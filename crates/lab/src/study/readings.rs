@@ -181,11 +181,11 @@ impl Collector<'_> {
             let more = [("language", name), ("role", role), ("row", "last-n")];
             self.number(measure, &more, language, &["mean"])?;
         }
-        for language in list(result, &["shifted"])? {
-            let name = text(language, &["name"])?;
-            let more = [("language", name), ("role", "target"), ("row", "last-n-shift")];
-            self.number(measure, &more, language, &["shifted", "mean"])?;
-            self.number("alpha", &more, language, &["alpha"])?;
+        let sets = at(result, &["shift", "sets"])?.as_object().ok_or("shift.sets")?;
+        for (name, set) in sets {
+            let more = [("language", name.as_str()), ("role", "target"), ("row", "last-n-shift")];
+            self.number(measure, &more, set, &["shifted", "mean"])?;
+            self.number("alpha", &more, set, &["alpha"])?;
         }
         Ok(())
     }
@@ -263,6 +263,9 @@ impl Collector<'_> {
                 let pieces: Vec<_> =
                     pieces.filter_map(|piece| piece.get("text")?.as_str()).collect();
                 self.say(&[("line", &line), ("alpha", &alpha)], &pieces.join(" "));
+            }
+            if let Some(reference) = sentence.get("reference").and_then(Value::as_str) {
+                self.say(&[("line", &line), ("alpha", "reference")], reference);
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! cannot be made on (tasks on two encoders that know nothing of one another) is passed over.
 
 use super::error::Result;
-use super::file::System;
+use super::file::{Model, System};
 use super::materials::Task;
 use super::plan::{Planner, Scene};
 use super::readings::Reader;
@@ -70,13 +70,19 @@ pub(super) fn transfer(
 }
 
 /// The runs of a target and of the source, where the system is one of encoders.
-fn two_runs<'a>(
+fn two_runs<'a>(made: &'a Made, scene: &Scene<'_>, target: &str) -> Option<(&'a Run, &'a Run)> {
+    let Made::Encoders { runs, .. } = made else { return None };
+    Some((runs.get(target)?, &runs[&scene.materials.source]))
+}
+
+/// The same, where the target's run speaks the target's language.
+fn two_languages<'a>(
     made: &'a Made,
     scene: &Scene<'_>,
     target: &str,
-) -> Option<(&'a Run, &'a Run, bool)> {
-    let Made::Encoders { runs, one } = made else { return None };
-    Some((runs.get(target)?, &runs[&scene.materials.source], *one))
+) -> Option<(&'a Run, &'a Run)> {
+    let (from, to) = two_runs(made, scene, target)?;
+    (from.language == target).then_some((from, to))
 }
 
 /// Plans a search for translations among sentences.
@@ -107,7 +113,7 @@ pub(super) fn retrieval(
     made: &Made,
 ) -> Result<()> {
     for target in &scene.materials.targets {
-        let Some((from, to, _)) = two_runs(made, scene, target) else { continue };
+        let Some((from, to)) = two_languages(made, scene, target) else { continue };
         let step = retrieve(planner, scene, system, (target, from, to))?;
         let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
         planner.read(step, Reader::Retrieval, scene.seed, factors);
@@ -126,7 +132,45 @@ fn word_means(planner: &mut Planner, scene: &Scene<'_>, system: &System, run: &R
     Ok(Steps::made(planner.add(draft)?, "words"))
 }
 
-/// Translations of words found after an orthogonal map was learned from a dictionary.
+/// Vectors of a target's words and of the source's, and at which layer.
+type WordFiles = (Option<String>, Arg, Arg);
+
+/// Plans the vectors of words of a target and of the source: one pair of files, or one for each layer.
+fn word_files(
+    planner: &mut Planner,
+    scene: &Scene<'_>,
+    system: &System,
+    made: &Made,
+    target: &str,
+) -> Result<Vec<WordFiles>> {
+    if let Made::Vectors(vectors) = made {
+        let source = vectors[&scene.materials.source].clone();
+        return Ok(vec![(None, vectors[target].clone(), source)]);
+    }
+    let Some((from, to)) = two_languages(made, scene, target) else { return Ok(Vec::new()) };
+    let from = word_means(planner, scene, system, from)?;
+    let to = word_means(planner, scene, system, to)?;
+    let layer = |layer: usize| {
+        let file = format!("layer-{layer}.vec");
+        (Some(layer.to_string()), from.join(&file), to.join(&file))
+    };
+    Ok((0..=scene.layers()).map(layer).collect())
+}
+
+/// Plans the rows of the embedding table that are words.
+fn embeddings(planner: &mut Planner, scene: &Scene<'_>, system: &System, run: &Run) -> Result<Arg> {
+    let name = scene.name(&format!("embeddings of {}", run.language), system);
+    let draft = Draft::new("words", name)
+        .kind("embeddings")
+        .flag("--model", run.folder.clone())
+        .flag("--lang", run.language.as_str())
+        .arg("--embeddings")
+        .flag("--out", Arg::here("words.vec"));
+    Ok(Steps::made(planner.add(draft)?, "words.vec"))
+}
+
+/// Translations of words found after an orthogonal map was learned from a dictionary: of words in
+/// context at each layer and, of encoders that never met, of their embedding tables.
 pub(super) fn words(
     planner: &mut Planner,
     scene: &Scene<'_>,
@@ -134,36 +178,40 @@ pub(super) fn words(
     made: &Made,
 ) -> Result<()> {
     for target in &scene.materials.targets {
-        let pair = scene.materials.pair(target);
-        let mut files: Vec<(Option<String>, Arg, Arg)> = Vec::new();
-        match made {
-            Made::Vectors(vectors) => {
-                let source = vectors[&scene.materials.source].clone();
-                files.push((None, vectors[target].clone(), source));
-            }
-            Made::Encoders { runs, .. } => {
-                let from = word_means(planner, scene, system, &runs[target])?;
-                let to = word_means(planner, scene, system, &runs[&scene.materials.source])?;
-                let layer = |layer: usize| {
-                    let file = format!("layer-{layer}.vec");
-                    (Some(layer.to_string()), from.join(&file), to.join(&file))
-                };
-                files.extend((0..=scene.layers()).map(layer));
-            }
+        for (layer, from, to) in word_files(planner, scene, system, made, target)? {
+            align_words(planner, scene, system, target, (layer, from, to))?;
         }
-        for (layer, from, to) in files {
-            let at = layer.as_ref().map_or(String::new(), |layer| format!(", layer {layer}"));
-            let draft = Draft::new("align words", scene.name(&format!("align words{at}"), system))
-                .flag("--source", from)
-                .flag("--target", to)
-                .flag("--train", scene.materials.dictionary(target, "0-5000"))
-                .flag("--test", scene.materials.dictionary(target, "5000-6500"));
-            let step = planner.add(draft)?;
-            let mut more = vec![("pair", pair.as_str()), ("retrieval", "csls")];
-            more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
-            planner.read(step, Reader::AlignedWords, scene.seed, scene.factors(system, &more));
+        if system.model == Model::Monolingual
+            && let Some((from, to)) = two_languages(made, scene, target)
+        {
+            let from = embeddings(planner, scene, system, from)?;
+            let to = embeddings(planner, scene, system, to)?;
+            let mut table = system.clone();
+            table.factors.insert("system".to_owned(), "embeddings".to_owned());
+            align_words(planner, scene, &table, target, (None, from, to))?;
         }
     }
+    Ok(())
+}
+
+fn align_words(
+    planner: &mut Planner,
+    scene: &Scene<'_>,
+    system: &System,
+    target: &str,
+    (layer, from, to): WordFiles,
+) -> Result<()> {
+    let at = layer.as_ref().map_or(String::new(), |layer| format!(", layer {layer}"));
+    let draft = Draft::new("align words", scene.name(&format!("align words{at}"), system))
+        .flag("--source", from)
+        .flag("--target", to)
+        .flag("--train", scene.materials.dictionary(target, "0-5000"))
+        .flag("--test", scene.materials.dictionary(target, "5000-6500"));
+    let step = planner.add(draft)?;
+    let pair = scene.materials.pair(target);
+    let mut more = vec![("pair", pair.as_str()), ("retrieval", "csls")];
+    more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
+    planner.read(step, Reader::AlignedWords, scene.seed, scene.factors(system, &more));
     Ok(())
 }
 
@@ -176,17 +224,9 @@ pub(super) fn word_retrieval(
     made: &Made,
 ) -> Result<()> {
     for target in &scene.materials.targets {
-        let (from, to) = match made {
-            Made::Vectors(vectors) => {
-                (vectors[target].clone(), vectors[&scene.materials.source].clone())
-            }
-            Made::Encoders { runs, .. } => {
-                let file = format!("layer-{}.vec", scene.layers() / 2);
-                let from = word_means(planner, scene, system, &runs[target])?;
-                let to = word_means(planner, scene, system, &runs[&scene.materials.source])?;
-                (from.join(&file), to.join(&file))
-            }
-        };
+        let files = word_files(planner, scene, system, made, target)?;
+        let middle = files.len() / 2;
+        let Some((_, from, to)) = files.into_iter().nth(middle) else { continue };
         let name = scene.name(&format!("look words up, {target}"), system);
         let draft = Draft::new("align words", name)
             .flag("--source", from)
@@ -211,7 +251,7 @@ pub(super) fn similarity(
     made: &Made,
 ) -> Result<()> {
     for target in scene.materials.targets.iter().take(1) {
-        let Some((from, to, _)) = two_runs(made, scene, target) else { continue };
+        let Some((from, to)) = two_runs(made, scene, target) else { continue };
         let sentences = scene.materials.test_sentences(target);
         let [foreign, own] = &sentences;
         let mut encode = |run: &Run| -> Result<Arg> {
@@ -255,7 +295,7 @@ pub(super) fn contexts(
 ) -> Result<()> {
     let source = &scene.materials.source;
     for target in scene.materials.targets.iter().take(1) {
-        let Some((from, to, _)) = two_runs(made, scene, target) else { continue };
+        let Some((from, to)) = two_languages(made, scene, target) else { continue };
         let Some([foreign, own]) = scene.materials.linked_sentences(target) else { continue };
         let links = Draft::new("word-align", format!("link words, {target}, seed {}", scene.seed))
             .flag("--source", foreign.clone())
@@ -350,7 +390,7 @@ pub(super) fn shift(
             .flag("--model", run.folder.clone())
             .flag("--means", means.clone())
             .flag("--parallel", own.clone().after(&format!("{}=", materials.source)))
-            .flag("--parallel", foreign.after(&format!("{target}=")))
+            .flag("--parallel", foreign.clone().after(&format!("{target}=")))
             .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
             .flag("--alphas", "0,0.5,1,1.5,2,2.5,3");
         for kind in ["mean", "sharing", "bands", "without-4"] {

@@ -207,7 +207,7 @@ pub fn run(
         if matches!(how, Done::Before | Done::Now(_)) {
             file_numbers(lab, plan, StepId(number), &store)?;
         }
-        outlook.steps[number].0 = true;
+        outlook = lab.outlook(plan);
         watch.end(number, step, &how);
         ended.push(how);
     }

@@ -55,11 +55,15 @@ impl Arg {
     /// A path below this one.
     #[must_use]
     pub fn join(&self, below: &str) -> Self {
+        let under = |path: &str| match path {
+            "" => below.to_owned(),
+            path => format!("{path}/{below}"),
+        };
         let place = match &self.place {
             Place::Nowhere => Place::Nowhere,
             Place::File(path) => Place::File(path.join(below)),
-            Place::Here(path) => Place::Here(format!("{path}/{below}")),
-            Place::Made(step, path) => Place::Made(*step, format!("{path}/{below}")),
+            Place::Here(path) => Place::Here(under(path)),
+            Place::Made(step, path) => Place::Made(*step, under(path)),
         };
         Self { text: self.text.clone(), place }
     }

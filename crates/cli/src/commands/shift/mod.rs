@@ -4,7 +4,7 @@ mod difference;
 mod sweep;
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -131,7 +131,19 @@ pub(crate) struct Translate {
     #[arg(long, value_name = "KIND", default_value = "mean", value_parser = Kind::parse)]
     kind: Kind,
 
-    /// The sentence; standard input, a sentence a line, if not given.
+    /// A file of sentences, one a line; of a .tsv file (such as XNLI's) the first column.
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    file: Option<PathBuf>,
+
+    /// The translations of the file's sentences, line by line, to show below.
+    #[arg(long, value_name = "FILE", requires = "file")]
+    reference: Option<PathBuf>,
+
+    /// Take the first N sentences of the file.
+    #[arg(long, value_name = "N", requires = "file", default_value_t = 10)]
+    first: usize,
+
+    /// The sentence; standard input, a sentence a line, if neither it nor a file is given.
     #[arg(value_name = "TEXT")]
     text: Option<String>,
 }
@@ -219,17 +231,14 @@ impl Translate {
             means.language(&self.to).map_err(refused)?,
         );
         let direction = Direction { means: &means, from, to };
-        let text = match &self.text {
-            Some(text) => text.clone(),
-            None => {
-                let mut text = String::new();
-                std::io::stdin().read_to_string(&mut text)?;
-                text
-            }
+        let references = match &self.reference {
+            Some(path) => first_lines(path, self.first)?,
+            None => Vec::new(),
         };
         let colour = std::io::stdout().is_terminal();
         let (mut shown, mut facts) = (String::new(), Vec::new());
-        for sentence in text.lines().filter(|line| !line.trim().is_empty()) {
+        for (number, sentence) in self.sentences()?.iter().enumerate() {
+            let reference = references.get(number);
             let lines = device
                 .run(|| {
                     translate(&mut model, &direction, self.layer, self.kind, &self.alpha, sentence)
@@ -237,7 +246,10 @@ impl Translate {
                 .map_err(refused)?;
             let _ = writeln!(shown, "{:>9}  {sentence}", self.from);
             lines.iter().for_each(|line| shown += &in_colour(line, &self.to, colour));
-            facts.push(json!({ "sentence": sentence, "said": lines }));
+            if let Some(reference) = reference {
+                let _ = writeln!(shown, "{:>9}  {reference}\n", "reference");
+            }
+            facts.push(json!({ "sentence": sentence, "said": lines, "reference": reference }));
         }
         if facts.is_empty() {
             return Err(Failure::Usage("there is no sentence to translate".to_owned()));
@@ -248,6 +260,26 @@ impl Translate {
         });
         Ok(Outcome::new(shown, &facts))
     }
+}
+
+impl Translate {
+    /// What was given to translate.
+    fn sentences(&self) -> Result<Vec<String>, Failure> {
+        if let Some(path) = &self.file {
+            return first_lines(path, self.first);
+        }
+        let text = match &self.text {
+            Some(text) => text.clone(),
+            None => std::io::read_to_string(std::io::stdin())?,
+        };
+        Ok(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
+    }
+}
+
+/// The first sentences of a file.
+fn first_lines(path: &Path, most: usize) -> Result<Vec<String>, Failure> {
+    let source = geometry::states::open(path)?;
+    Ok(geometry::states::lines(&source).take(most).collect::<Result<_, _>>()?)
 }
 
 /// A line of the table; pieces of the target language stand out.

@@ -1,0 +1,261 @@
+//! `isogloss demo`: the papers' main finding in a few minutes, from nothing but this program.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use lab::record::{Note, Record};
+use lab::store::Filter;
+use lab::study::{Done, Lab, Plan, Step, Study, Watch, run};
+use serde_json::{Value, json};
+
+use super::studied::{Live, duration};
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::stop;
+
+const EXAMPLES: &str = "Examples:
+  isogloss demo
+  isogloss demo --out here --json > figures.json
+
+It is the study `demo` (`isogloss study show demo`): two invented languages, one small encoder, the same
+result every time. What is done is kept: after a stop, the same command goes on.";
+
+/// Flags of `demo`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Demo {
+    /// The folder for everything it makes.
+    #[arg(long, value_name = "DIR", default_value = "isogloss-demo")]
+    out: PathBuf,
+}
+
+/// The story, by kind of step: what comes next, and why.
+const STORY: [(&str, &str); 11] = [
+    (
+        "world generate",
+        "Two languages are invented. They speak of one world (who does what to whom, and where), but\n\
+         they do not share a single word, and no sentence of one is a translation of the other's.",
+    ),
+    (
+        "pretrain",
+        "One small encoder now reads plain text of both, in turns, and learns one thing: to guess\n\
+         words that are hidden from it. Nothing tells it which words of the two mean the same.",
+    ),
+    (
+        "transfer nli",
+        "Is what it learns about one language true of the other? The encoder is trained on examples\n\
+         of the first language alone, and then asked about both. First: does one sentence follow\n\
+         from another?",
+    ),
+    ("transfer ner", "Second: which words are names of persons, places and organisations?"),
+    ("transfer parse", "Third: which word depends on which, and how?"),
+    (
+        "retrieve",
+        "A sentence is a point in the encoder's space. How often is the nearest point of the other\n\
+         language its translation, among 1,000? As the points are; with each language's mean taken\n\
+         away; and after a rotation learned from other translations.",
+    ),
+    ("words", "The same for words, by the mean of all contexts that a word stands in."),
+    ("align words", "A rotation learned from three quarters of the dictionary finds the rest."),
+    (
+        "encode",
+        "How alike are the layers' pictures of 1,000 translated sentences? CKA is 1 for the same\n\
+         picture, turned or not, and near 0 for pictures that have nothing in common.",
+    ),
+    (
+        "shift means",
+        "What is left of each language in the space is, above all, its mean. Let the difference of\n\
+         the two means be added to every word of a sentence, and the encoder say what it reads.",
+    ),
+    ("vocab stats", "How many words do the two vocabularies share?"),
+];
+
+impl Demo {
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        let began = Instant::now();
+        let plan = Plan::of(&Study::find("demo")?, "tiny")?;
+        let lab = Lab::open(&self.out)?;
+        let mut told = Told { live: Live::new(&plan), lab: &lab, told: HashSet::new() };
+        told.live.line(
+            "Isogloss, in miniature. Chance and an untrained encoder stand beside every figure.",
+        );
+        run(&lab, &plan, &std::env::current_exe()?, &mut told, stop::listen())?;
+        drop(told);
+        let store = lab.store()?;
+        let figures = Figures {
+            records: store.records(&Filter::study("demo"))?,
+            notes: store.notes(&Filter::study("demo"))?,
+        };
+        let report = self.out.join("report.html");
+        let mut text = figures.in_words();
+        let _ = write!(
+            text,
+            "\nIn {} and with no translation, a space that both languages share.\n\
+             The report, with figures: {}\n",
+            duration(began.elapsed().as_secs_f64()),
+            report.display()
+        );
+        let facts = json!({ "figures": figures.facts(), "report": report, "lab": self.out });
+        Ok(Outcome::new(text, &facts))
+    }
+}
+
+/// Tells the story while the steps run.
+struct Told<'a> {
+    live: Live,
+    lab: &'a Lab,
+    told: HashSet<&'static str>,
+}
+
+impl Watch for Told<'_> {
+    fn begin(&mut self, number: usize, step: &Step, left: f64) {
+        let chapter = STORY.iter().find(|(kind, _)| step.kind.starts_with(kind));
+        if let Some((kind, text)) = chapter
+            && self.told.insert(kind)
+        {
+            self.live.line(&format!("\n{text}\n"));
+        }
+        self.live.begin(number, step, left);
+    }
+
+    fn says(&mut self, line: &str) {
+        self.live.says(line);
+    }
+
+    fn end(&mut self, number: usize, step: &Step, how: &Done) {
+        self.live.end(number, step, how);
+        let result = self.lab.result(&step.key).filter(|_| matches!(how, Done::Now(_)));
+        if let Some(text) = result.and_then(|result| said(&step.kind, &result)) {
+            self.live.line(&text);
+        }
+    }
+}
+
+/// What a step's result comes to, in a line.
+fn said(kind: &str, result: &Value) -> Option<String> {
+    let number = |value: &Value| value.as_f64();
+    if kind.starts_with("pretrain") {
+        let before = number(&result["tokens"])?;
+        return Some(format!("    {:.1} million words read", before / 1e6))
+            .filter(|_| before > 0.0);
+    }
+    if kind.starts_with("transfer") {
+        let scores = result["results"].as_array()?.iter();
+        let scores = scores.filter_map(|one| {
+            Some(format!("{} {:.3}", one["name"].as_str()?, number(&one["mean"])?))
+        });
+        let headline = result["headline"].as_str()?;
+        return Some(format!("    {headline}: {}", scores.collect::<Vec<_>>().join(", ")));
+    }
+    None
+}
+
+/// The numbers of the demo.
+struct Figures {
+    records: Vec<Record>,
+    notes: Vec<Note>,
+}
+
+impl Figures {
+    /// The best over layers of a measure, under some factors.
+    fn best(&self, measure: &str, factors: &[(&str, &str)]) -> Option<f64> {
+        let fits = |record: &&Record| {
+            let has = |(name, value): &(&str, &str)| {
+                record.factors.get(*name).is_some_and(|has| has == value)
+            };
+            record.measure == measure && factors.iter().all(has)
+        };
+        let values = self.records.iter().filter(fits).map(|record| record.value);
+        values.max_by(f64::total_cmp)
+    }
+
+    /// The rows of the closing table: what, chance, untrained, trained.
+    fn rows(&self) -> Vec<(&'static str, Option<f64>, Option<f64>, Option<f64>)> {
+        let both = |measure: &str, factors: &[(&str, &str)]| {
+            let of = |system: &str| {
+                let all = [factors, &[("system", system)]].concat();
+                self.best(measure, &all)
+            };
+            (of("random"), of("trained"))
+        };
+        let row = |name, chance, measure: &str, factors: &[(&str, &str)]| {
+            let (random, trained) = both(measure, factors);
+            (name, chance, random, trained)
+        };
+        let target = |task| [("task", task), ("role", "target")];
+        vec![
+            row(
+                "translations found, as the points are",
+                Some(0.001),
+                "retrieval",
+                &[("kind", "raw")],
+            ),
+            row("  with each mean taken away", Some(0.001), "retrieval", &[("kind", "shifted")]),
+            row("  after a rotation", Some(0.001), "retrieval", &[("kind", "aligned")]),
+            row("words found after a rotation", None, "p@1", &[]),
+            row("inference in the other language", Some(1.0 / 3.0), "accuracy", &target("nli")),
+            row("names in the other language (F1)", None, "f1", &target("ner")),
+            row("dependencies in the other language", None, "las", &target("parse")),
+            row("similarity of layers (CKA), within lengths", None, "cka-within", &[]),
+            row(
+                "words said in the other language, shifted",
+                Some(0.0),
+                "convert-rate",
+                &[("alpha", "1")],
+            ),
+            row("  and the right ones", None, "exact", &[("alpha", "1")]),
+        ]
+    }
+
+    fn in_words(&self) -> String {
+        let cell =
+            |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+        let mut text = format!("\n{:<46}{:>9}{:>11}{:>9}\n", "", "chance", "untrained", "trained");
+        for (name, chance, random, trained) in self.rows() {
+            let (chance, random, trained) = (cell(chance), cell(random), cell(trained));
+            let _ = writeln!(text, "{name:<46}{chance:>9}{random:>11}{trained:>9}");
+        }
+        text += "\nA sentence, moved from one language's mean to the other's:\n";
+        for note in self.translations() {
+            let label = match note.factors["alpha"].as_str() {
+                "input" => "read",
+                "0" => "said, not moved",
+                "1" => "said, moved",
+                _ => "its translation",
+            };
+            let _ = writeln!(text, "  {label:<17}{}", note.text);
+        }
+        text
+    }
+
+    /// The first sentences that the trained encoder moved, line by line.
+    fn translations(&self) -> Vec<&Note> {
+        let wanted = ["input", "0", "1", "reference"];
+        let mut notes = Vec::new();
+        for line in ["1", "2", "3"] {
+            for alpha in wanted {
+                notes.extend(self.notes.iter().filter(|note| {
+                    note.factors["system"] == "trained"
+                        && note.factors["line"] == line
+                        && note.factors["alpha"] == alpha
+                }));
+            }
+        }
+        notes
+    }
+
+    fn facts(&self) -> Value {
+        let row = |(name, chance, random, trained): (
+            &str,
+            Option<f64>,
+            Option<f64>,
+            Option<f64>,
+        )| {
+            json!({ "figure": name.trim(), "chance": chance, "untrained": random, "trained": trained })
+        };
+        self.rows().into_iter().map(row).collect()
+    }
+}
