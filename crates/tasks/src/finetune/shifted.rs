@@ -163,7 +163,7 @@ pub(super) fn score<'a>(
 }
 
 /// What came of shifting, over all settings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShiftSummary {
     /// What exactly was done.
     pub signature: String,
@@ -176,7 +176,7 @@ pub struct ShiftSummary {
 }
 
 /// A test set plain and shifted; means are of each seed's best two settings, over seeds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShiftedSet {
     /// The score as trained.
     pub plain: Mean,
