@@ -78,24 +78,23 @@ impl Target {
             };
             return Err(Error::request(format!("there is no layer {layer} to shift"), remedy));
         }
-        let means = match by {
-            Difference::Means { file, .. } => Some(open_means(file, features)?),
-            Difference::Vectors(_) => None,
+        let shifter: Box<dyn Fn(&str) -> Result<Shifter>> = match by {
+            Difference::Means { file, kind } => {
+                let means = open_means(file, features)?;
+                let to = means.language(&config.train.language)?;
+                Box::new(move |name| {
+                    Ok(Shifter::new(&means, means.language(name)?, to, *layer, *kind)?)
+                })
+            }
+            Difference::Vectors(files) => {
+                Box::new(|name| read_vector(&files[name], features.dim()))
+            }
         };
         let target = |name: &str| {
-            let shifter = match (by, &means) {
-                (Difference::Means { kind, .. }, Some(means)) => {
-                    let (from, to) =
-                        (means.language(name)?, means.language(&config.train.language)?);
-                    Shifter::new(means, from, to, *layer, *kind)?
-                }
-                (Difference::Vectors(files), _) => read_vector(&files[name], features.dim())?,
-                (Difference::Means { .. }, None) => unreachable!("means were opened"),
-            };
             Ok(Self {
                 name: name.to_owned(),
                 language: features.language(name)?,
-                shift: Shift { layer: *layer, shifter },
+                shift: Shift { layer: *layer, shifter: shifter(name)? },
                 weights: weights.clone(),
                 dev: None,
             })
