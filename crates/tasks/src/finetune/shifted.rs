@@ -63,6 +63,9 @@ pub struct Shifted {
     pub score: Score,
 }
 
+/// What a language has added, by its name.
+type ShifterOf<'a> = Box<dyn Fn(&str) -> Result<Shifter> + 'a>;
+
 /// A test set and the file that was predicted of it.
 pub(super) type Predicted<'a> = Vec<(&'a Set, String)>;
 
@@ -78,7 +81,7 @@ impl Target {
             };
             return Err(Error::request(format!("there is no layer {layer} to shift"), remedy));
         }
-        let shifter: Box<dyn Fn(&str) -> Result<Shifter>> = match by {
+        let shifter: ShifterOf<'_> = match by {
             Difference::Means { file, kind } => {
                 let means = open_means(file, features)?;
                 let to = means.language(&config.train.language)?;
