@@ -1,12 +1,16 @@
 //! `isogloss bench`, as it is typed.
 
-use std::process::{Command, Output};
+mod common;
+
+use std::path::Path;
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::common::isogloss;
+
 fn bench(flags: &[&str]) -> Output {
-    let binary = env!("CARGO_BIN_EXE_isogloss");
-    Command::new(binary).args(["bench", "mlm"]).args(flags).output().expect("the binary runs")
+    isogloss(Path::new("."), &[&["bench", "mlm"], flags].concat())
 }
 
 const SMALL: [&str; 14] = [

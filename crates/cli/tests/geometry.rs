@@ -1,31 +1,27 @@
 //! `encode`, `words`, `align`, `retrieve` and `cka` as people and scripts meet them: the real binary.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
 use vectors::npy::{self, Precision};
 
-fn isogloss(folder: &Path, arguments: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    command.current_dir(folder).args(arguments.split_whitespace()).stdin(Stdio::null());
-    command.output().expect("the binary runs")
+use crate::common::{done, isogloss};
+
+fn words(arguments: &str) -> Vec<&str> {
+    arguments.split_whitespace().collect()
 }
 
 fn json(folder: &Path, arguments: &str) -> Value {
-    let output = isogloss(folder, &format!("{arguments} --json"));
-    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("one JSON object")
+    done(folder, &words(arguments))
 }
 
-/// The code of a failure and what was said about it.
-fn refused(folder: &Path, arguments: &str) -> (i32, String) {
-    let output = isogloss(folder, arguments);
-    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
-    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+fn refused(folder: &Path, arguments: &str, code: i32, expected: &str) -> String {
+    common::refused(folder, &words(arguments), code, expected)
 }
 
 /// A world, and an encoder that has learned for a moment.
@@ -36,8 +32,7 @@ static TRAINED: LazyLock<TempDir> = LazyLock::new(|| {
     let train =
         "pretrain --preset no-anchors --world world --out run --steps 30 --evaluate-every 30";
     for arguments in [generate, train] {
-        let output = isogloss(folder.path(), arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json(folder.path(), arguments);
     }
     folder
 });
@@ -75,22 +70,18 @@ fn sentences_become_arrays_in_their_order() {
         let sum: f32 = second.iter().skip(col).step_by(48).sum();
         assert!((sum / lengths[1] as f32 - mean).abs() < 1e-5);
     }
-    let (code, said) = refused(folder, &format!("{run} --out t.npy --pool none"));
-    assert!(code == 2 && said.contains("--lengths"), "{said}");
-    let (code, said) = refused(folder, &format!("{run} --out t.npy --layers 5"));
-    assert!(code == 2 && said.contains("layers 0 to 4"), "{said}");
+    refused(folder, &format!("{run} --out t.npy --pool none"), 2, "--lengths");
+    refused(folder, &format!("{run} --out t.npy --layers 5"), 2, "layers 0 to 4");
 }
 
 #[test]
 fn a_line_without_text_is_named_and_nothing_is_written() {
     let folder = TRAINED.path();
     fs::write(folder.join("gap.txt"), "so\n\nti\n").unwrap();
-    let (code, said) =
-        refused(folder, "encode --model run --lang qaa --text gap.txt --out gap.npy");
-    assert!(code == 1 && said.contains("gap.txt:2: a line without text"), "{said}");
+    let encode = "encode --model run --text gap.txt --out gap.npy --lang";
+    refused(folder, &format!("{encode} qaa"), 1, "gap.txt:2: a line without text");
     assert!(!folder.join("gap.npy").exists() && !folder.join("gap.npy.partial").exists());
-    let (code, said) = refused(folder, "encode --model run --lang xx --text gap.txt --out gap.npy");
-    assert!(code == 2 && said.contains("no language `xx`"), "{said}");
+    refused(folder, &format!("{encode} xx"), 2, "no language `xx`");
 }
 
 #[test]
@@ -124,14 +115,9 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
     assert!(folder.join("some/layer-4.npy").is_file() && !folder.join("some/layer-0.npy").exists());
 
     fs::write(folder.join("short.qaa"), "so\nti\n").unwrap();
-    let (code, said) = refused(
-        folder,
-        &format!("retrieve --model run --text qab={SIDE}.qab --text qaa=short.qaa"),
-    );
-    assert!(
-        code == 1 && said.contains("short.qaa: has 2 rows, ") && said.contains("has 60"),
-        "{said}"
-    );
+    let short = format!("retrieve --model run --text qab={SIDE}.qab --text qaa=short.qaa");
+    let said = refused(folder, &short, 1, "short.qaa: has 2 rows, ");
+    assert!(said.contains("has 60"), "{said}");
 }
 
 #[test]
@@ -189,8 +175,7 @@ fn a_map_for_each_layer_from_links() {
     }
     assert!(folder.join("context-maps/layer-4.npy").exists());
     fs::write(folder.join("links"), "0-0\n").unwrap();
-    let (code, said) = refused(folder, &format!("{run} --out no-maps"));
-    assert!(code == 1 && said.contains("links: has 1 lines for 200 pairs"), "{said}");
+    refused(folder, &format!("{run} --out no-maps"), 1, "links: has 1 lines for 200 pairs");
     assert!(!folder.join("no-maps").exists());
 }
 
@@ -216,7 +201,7 @@ fn similarity_of_matrices_and_of_stacks() {
     assert!(fs::read_to_string(folder.join("map.svg")).unwrap().starts_with("<svg"));
 
     write("few.npy", &[10, 6], &x[..60]);
-    let output = isogloss(folder, "cka few.npy few.npy");
+    let output = isogloss(folder, &words("cka few.npy few.npy"));
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
         said.contains("warning: n is not well above d") && said.contains("n 10, d 6"),
@@ -260,8 +245,7 @@ fn bad_arrays_are_named() {
         ),
         ("retrieve --source x.npy --target short.npy", "short.npy: has 9 rows"),
     ] {
-        let (code, said) = refused(folder, arguments);
-        assert!(code == 1 && said.contains(expected), "{arguments}: {said}");
+        refused(folder, arguments, 1, expected);
     }
 }
 
@@ -291,16 +275,12 @@ fn bad_vectors_and_dictionaries_are_named() {
         ("zero.vec", "good.txt", "zero.vec: word 2 (`two`): is a vector of zeros"),
         ("b.vec", "turned.txt", "turned.txt: none of its 2 pairs has a vector on both sides"),
     ] {
-        let (code, said) = refused(folder, &align(target, dictionary, ""));
-        assert!(code == 1 && said.contains(expected), "{said}");
+        refused(folder, &align(target, dictionary, ""), 1, expected);
     }
     let found = json(folder, &align("b.vec", "good.txt", "--normalize none --retrieval nn"));
     assert_eq!((&found["p@1"], &found["coverage"]), (&1.0.into(), &1.0.into()));
     let tolerant = json(folder, &align("zero.vec", "good.txt", "--tolerant --normalize unit"));
     assert_eq!((&tolerant["target_words"], &tolerant["coverage"]), (&2.into(), &0.5.into()));
-    let (code, said) = refused(
-        folder,
-        "align words --source a.vec --target b.vec --start identical --test good.txt",
-    );
-    assert!(code == 2 && said.contains("no word is written alike"), "{said}");
+    let alike = "align words --source a.vec --target b.vec --start identical --test good.txt";
+    refused(folder, alike, 2, "no word is written alike");
 }

@@ -1,23 +1,17 @@
 //! `isogloss pretrain` as people and scripts meet it: the real binary, killed and resumed.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    command.current_dir(folder).args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
-    command(folder, arguments).output().expect("the binary runs")
-}
+use crate::common::{command, isogloss};
 
 /// A folder with a small world in it.
 fn with_world() -> TempDir {

@@ -1,23 +1,10 @@
 //! `isogloss shift` as people meet it: the real binary on a world of its own.
 
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+mod common;
 
-use serde_json::Value;
 use tempfile::TempDir;
 
-fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    command.current_dir(folder).args(arguments).stdin(Stdio::null());
-    command.output().expect("the binary runs")
-}
-
-fn done(folder: &Path, arguments: &[&str]) -> Value {
-    let output = isogloss(folder, &[arguments, &["--json"]].concat());
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{errors}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+use crate::common::{done, refused};
 
 #[test]
 fn from_means_to_a_sweep() {
@@ -30,24 +17,9 @@ fn from_means_to_a_sweep() {
         ["pretrain", "--world", "world", "--steps", "20", "--out", "run", "--text.dev", "100"];
     done(folder, &run);
 
-    let output = isogloss(
-        folder,
-        &[
-            "shift",
-            "translate",
-            "--model",
-            "run",
-            "--from",
-            "qaa",
-            "--to",
-            "qab",
-            "--layer",
-            "2",
-            "x",
-        ],
-    );
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("isogloss shift means"));
+    let translate = ["shift", "translate", "--model", "run", "--from", "qaa", "--to", "qab"];
+    let second = [&translate[..], &["--layer", "2", "x"]].concat();
+    refused(folder, &second, 2, "isogloss shift means");
 
     let texts = ["--text", "qaa=world/text/qaa.base.txt", "--text", "qab=world/text/qab.base.txt"];
     let means = done(folder, &[&["shift", "means", "--model", "run"], &texts[..]].concat());
@@ -57,15 +29,13 @@ fn from_means_to_a_sweep() {
 
     let text = std::fs::read_to_string(folder.join("world/tatoeba/tatoeba.qab-qaa.qaa")).unwrap();
     let sentence = text.lines().next().unwrap();
-    let translate = ["shift", "translate", "--model", "run", "--from", "qaa", "--to", "qab"];
     let flags = ["--layer", "2", "--alpha=-1,0,1", sentence];
     let said = done(folder, &[&translate[..], &flags].concat());
     let lines = said["sentences"][0]["said"].as_array().unwrap();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["alpha"], -1.0);
-    let output = isogloss(folder, &[&translate[..], &["--layer", "9", "x"]].concat());
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no layer 9"));
+    let ninth = [&translate[..], &["--layer", "9", "x"]].concat();
+    refused(folder, &ninth, 2, "there is no layer 9");
 
     let parallel = [
         "--parallel",

@@ -1,42 +1,11 @@
 //! Drives the binary from text to tokenised corpora.
 
-#![allow(missing_docs, reason = "tests")]
-
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+mod common;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn isogloss(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_isogloss"))
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A command that refuses its arguments does not wait for input.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
-}
-
-fn done(folder: &Path, arguments: &[&str]) -> Value {
-    let output = isogloss(folder, &[arguments, &["--json"]].concat(), "");
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{errors}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
-    let output = isogloss(folder, arguments, "");
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{errors}");
-    assert!(errors.contains(expected), "{errors}");
-    assert!(output.stdout.is_empty());
-}
+use crate::common::{done, isogloss, reading, refused};
 
 fn place() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -83,7 +52,7 @@ fn from_text_to_tokens() {
 fn standard_input_is_a_file_like_any() {
     let place = place();
     let flags = ["vocab", "train", "--text", "en=-", "--merges", "5", "--out", "v"];
-    let output = isogloss(place.path(), &flags, "one two three\n");
+    let output = reading(place.path(), &flags, "one two three\n");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("from 1 sentences"));
 }
@@ -114,7 +83,7 @@ fn json_is_one_object_and_help_can_be_copied() {
     let prepare = ["corpus", "prepare", "--vocab", "v", "--text", "en=b.en.txt", "--out", "c"];
     assert!(done(folder, &prepare).is_object());
     for command in [["vocab", "train"], ["vocab", "stats"], ["corpus", "prepare"]] {
-        let help = isogloss(folder, &[&command[..], &["--help"]].concat(), "").stdout;
+        let help = isogloss(folder, &[&command[..], &["--help"]].concat()).stdout;
         let help = String::from_utf8(help).unwrap();
         let examples = help.split("Examples:").nth(1).unwrap();
         assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
@@ -167,7 +136,7 @@ fn what_can_be_refused_is_refused_before_text_is_read() {
 fn a_cause_is_told_once_and_a_remedy_fits_it() {
     let place = place();
     let folder = place.path();
-    let output = isogloss(folder, &["vocab", "stats", "nowhere"], "");
+    let output = isogloss(folder, &["vocab", "stats", "nowhere"]);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(errors.matches("os error 2").count(), 1, "{errors}");
     // The start of a zstd frame, and nothing after it.

@@ -108,6 +108,49 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
 }
 
 #[test]
+fn a_run_goes_on_with_what_it_began_with_or_not_at_all() {
+    let folder = MADE.path();
+    let read = |file: &str| fs::read(folder.join(file)).unwrap();
+    let copy = |from: &str, to: &str| fs::copy(folder.join(from), folder.join(to)).unwrap();
+    for split in ["train", "dev", "test"] {
+        copy(&format!("world/ner/panx-{split}-qaa.tsv"), &format!("own-{split}.tsv"));
+    }
+    for seed in ["1", "2"] {
+        let out = format!("own-{seed}");
+        let random = ["pretrain", "--preset", "random", "--world", "world", "--seed", seed];
+        done(folder, &[&random[..], &["--out", &out]].concat());
+    }
+    let sets = ["--train=qaa=own-train.tsv", "--dev=qaa=own-dev.tsv", "--test=qaa=own-test.tsv"];
+    let flags = ["--quick", "--epochs=1", "--first=100", "--seeds=1,2", "--model=own-1"];
+    let begin = ["transfer", "--task=ner", "--out=own"];
+    let whole = done(folder, &[&begin[..], &sets, &flags].concat());
+    let resume = ["transfer", "--resume", "--out", "own"];
+
+    // One that is done stays as it is.
+    let (summary, results) = (read("own/summary.json"), read("own/results.json"));
+    assert_eq!(done(folder, &resume), whole);
+    assert!(read("own/summary.json") == summary);
+
+    // As after a kill between the two settings.
+    let mut records: Vec<Value> = serde_json::from_slice(&results).unwrap();
+    records.pop();
+    fs::write(folder.join("own/results.json"), serde_json::to_vec(&records).unwrap()).unwrap();
+    fs::remove_file(folder.join("own/summary.json")).unwrap();
+    let test = read("own-test.tsv");
+    fs::write(folder.join("own-test.tsv"), [&test[..], b"word\tO\n\n"].concat()).unwrap();
+    refused(folder, &resume, 2, "own-test.tsv is not what it was when own began");
+    fs::write(folder.join("own-test.tsv"), test).unwrap();
+    let rename = |from: &str, to: &str| fs::rename(folder.join(from), folder.join(to)).unwrap();
+    rename("own-1", "own-first");
+    rename("own-2", "own-1");
+    refused(folder, &resume, 2, "the encoder is not what it was");
+    rename("own-1", "own-2");
+    rename("own-first", "own-1");
+    assert_eq!(done(folder, &resume)["results"], whole["results"]);
+    assert!(read("own/results.json") == results);
+}
+
+#[test]
 fn predictions_score_as_the_run_said() {
     let folder = MADE.path();
     for (task, gold, least) in [

@@ -132,6 +132,11 @@ fn a_weight_of_nothing_changes_nothing_and_the_difference_is_the_means_own() {
     assert!(predicted(folder, "means", "shifted.") == predicted(folder, "array", "shifted."));
     assert!(predicted(folder, "means", "") == predicted(folder, "nothing", ""));
 
+    // After the last layer, where no layer is left to run.
+    let zero = ["--shift-layer", "4", "--shift", "qab=zero.npy", "--shift-weights", "1"];
+    let last = done(folder, &transfer("last", &zero));
+    assert_eq!(last["shift"]["sets"]["qab"]["plain"], last["shift"]["sets"]["qab"]["shifted"]);
+
     // No piece is shared here, so a shift by sharing is the same.
     let sharing = run("sharing", &["--shift-kind", "sharing", "--shift-weights", "0.75"]);
     let bands = run("bands", &["--shift-kind", "bands", "--shift-weights", "0.75"]);

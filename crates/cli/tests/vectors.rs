@@ -1,38 +1,15 @@
 //! Drives the binary from text to vectors, and tries to break it.
 
-#![allow(missing_docs, reason = "tests")]
+mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tempfile::TempDir;
 
-fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isogloss"))
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-}
-
-fn done(folder: &Path, arguments: &[&str]) -> Value {
-    let output = isogloss(folder, &[arguments, &["--json"]].concat());
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{errors}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
-    let output = isogloss(folder, arguments);
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{errors}");
-    assert!(errors.contains(expected), "{errors}");
-    assert!(output.stdout.is_empty());
-}
+use crate::common::{command, done, isogloss, refused};
 
 /// Sentences about cats and about numbers, in two languages.
 fn place() -> TempDir {
@@ -128,12 +105,7 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
     let folder = place.path();
     let flags = |out| train("word2vec", &["--dim", "64", "--epochs", "200", "--out", out]);
     done(folder, &flags("unbroken.vec"));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_isogloss"))
-        .args(flags("killed.vec"))
-        .current_dir(folder)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = command(folder, &flags("killed.vec")).stderr(Stdio::null()).spawn().unwrap();
     let began = Instant::now();
     while !folder.join("killed.vec.state").exists() {
         assert!(began.elapsed() < Duration::from_secs(60), "no state was ever kept");

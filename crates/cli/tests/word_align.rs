@@ -1,34 +1,9 @@
 //! Drives the binary through word alignment: invented languages whose links are known, files in
 //! every form, saved models, scores, and bad input.
 
-#![allow(missing_docs, reason = "tests")]
+mod common;
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-use serde_json::Value;
-
-fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isogloss"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
-}
-
-fn done(folder: &Path, arguments: &[&str]) -> Value {
-    let output = isogloss(folder, &[arguments, &["--json"]].concat());
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{errors}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) {
-    let output = isogloss(folder, arguments);
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(code), "{errors}");
-    assert!(errors.contains(expected), "{errors}");
-}
+use crate::common::{done, refused};
 
 const PAIRS: &str = "the house ||| la maison
 the blue house ||| la maison bleue

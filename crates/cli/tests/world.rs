@@ -1,15 +1,14 @@
 //! `isogloss world` as people and scripts meet it: the real binary, its output and exit codes.
 
+mod common;
+
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    command.current_dir(folder).args(arguments).output().unwrap()
-}
+use crate::common::{command, isogloss};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -148,8 +147,8 @@ fn json_is_one_object_and_help_has_examples() {
 #[test]
 fn a_result_that_cannot_be_printed_is_told() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
-    let out = command.args(["world", "show"]).stdout(full).output().unwrap();
+    let mut command = command(Path::new("."), &["world", "show"]);
+    let out = command.stdout(full).output().unwrap();
     assert_eq!(out.status.code(), Some(1));
     assert!(text(&out.stderr).contains("standard output"), "{}", text(&out.stderr));
 }

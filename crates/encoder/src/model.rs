@@ -226,7 +226,11 @@ impl Encoder {
         request: Request<'_>,
     ) -> Encoded {
         let hidden = tape.input(hidden, false);
-        let stream = self.read(tape, layer, batch.language, hidden);
+        let mut stream = self.read(tape, layer, batch.language, hidden);
+        // No layer is left to compute some rows alone.
+        if let Some(rows) = request.rows.filter(|_| layer == self.config.layers) {
+            stream = stream.select(tape, rows);
+        }
         self.run(tape, batch, layer, stream, request)
     }
 

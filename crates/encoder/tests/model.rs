@@ -236,6 +236,14 @@ fn the_way_can_be_gone_in_two_halves() {
             let states = device.tensor(states.rows(), 12, &states.to_vec());
             let upper = model.encode_from(&mut tape, &batch(0), layer, states, Request::default());
             assert_close(tape.value(upper.output).as_slice(), &whole, "both halves");
+            let rows = masked().rows;
+            let request = Request { rows: Some(&rows), ..Request::default() };
+            let states = tape.value(lower.hidden[layer]);
+            let states = device.tensor(states.rows(), 12, &states.to_vec());
+            let some = model.encode_from(&mut tape, &batch(0), layer, states, request);
+            let chosen: Vec<f32> =
+                rows.iter().flat_map(|&row| whole[row as usize * 12..][..12].to_vec()).collect();
+            assert_close(tape.value(some.output).as_slice(), &chosen, "some rows of the second");
         }
     }
 }

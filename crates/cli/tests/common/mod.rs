@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "no test needs all of it")]
 
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -17,6 +18,16 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
 /// Runs it to its end.
 pub(crate) fn isogloss(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("the binary runs")
+}
+
+/// Runs it with something to read from standard input.
+pub(crate) fn reading(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut command = command(folder, arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    // A command that refuses its arguments does not wait for input.
+    let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+    child.wait_with_output().expect("the binary runs")
 }
 
 /// The JSON that it prints when all goes well.

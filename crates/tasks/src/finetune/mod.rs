@@ -1,7 +1,7 @@
 //! Fine-tuning on the source language and scoring the others, with no further training.
 //!
 //! A run tries every setting of a grid in one process, over data that is encoded once. A run is a
-//! folder: `config.toml`, `metrics.jsonl` (a line for every epoch of every setting; the same for the
+//! folder: `config.toml`, `inputs.json` (digests of what it reads), `metrics.jsonl` (a line for every epoch of every setting; the same for the
 //! same seed), `results.json` (every setting that is done), `model.safetensors` and `predictions/`
 //! (of the best setting by the source language's development set), `summary.json`; and while a setting
 //! is under way, `state.safetensors` (the checkpoint after its last epoch) and `epoch.safetensors` (its
@@ -10,6 +10,7 @@
 
 mod config;
 mod evaluate;
+mod inputs;
 mod run;
 mod sets;
 mod shifted;

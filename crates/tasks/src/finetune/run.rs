@@ -18,17 +18,15 @@ use super::config::{Pace, Setting, TransferConfig};
 use super::evaluate::Model;
 use super::sets::{Set, Sets};
 use super::shifted::{self, Predicted, ShiftSummary};
-use super::summary::{Outcome, Record, Speed, Summary, mean_of_best};
-use crate::error::{Error, Result};
+use super::summary::{Outcome, Record, Speed, Summary, mean_of_best, read_records, write_records};
+use crate::error::Result;
 use crate::features::Features;
 use crate::heads::{Classifier, Head, Parser, ParserSizes};
 use crate::labelled::{Answer, Example, Score, Task};
 
 const METRICS: &str = "metrics.jsonl";
-const RESULTS: &str = "results.json";
 const MODEL: &str = "model.safetensors";
 const PREDICTIONS: &str = "predictions";
-const SUMMARY: &str = "summary.json";
 const STATE: &str = "state.safetensors";
 const EPOCH: &str = "epoch.safetensors";
 
@@ -45,10 +43,9 @@ pub fn transfer(
     for set in sets.all() {
         set.note().iter().for_each(|note| observer.note(note));
     }
-    let records = read_results(&folder.join(RESULTS))?;
+    let records = read_records(folder, sets)?;
     let settings = config.settings();
-    let mut run =
-        Run { config, features, sets, folder, records, speed: Speed::default(), parameters: 0 };
+    let mut run = Run { config, features, sets, folder, records, speed: Speed::default() };
     let mut finished = true;
     for (number, setting) in settings.iter().enumerate().skip(run.records.len()) {
         let label = run.label(number, settings.len(), setting);
@@ -57,19 +54,9 @@ pub fn transfer(
             break;
         }
     }
-    let summary = run.summary(finished);
-    let text = serde_json::to_string_pretty(&summary).expect("a summary is valid JSON");
-    files::write(&folder.join(SUMMARY), text + "\n")?;
+    let summary = run.summary(finished)?;
+    summary.write(folder)?;
     Ok(summary)
-}
-
-fn read_results(path: &Path) -> Result<Vec<Record>> {
-    if !path.is_file() {
-        return Ok(Vec::new());
-    }
-    let text = fs::read_to_string(path).at(path, "read")?;
-    serde_json::from_str(&text)
-        .map_err(|error| Error::file(path, error.to_string(), "begin the run anew"))
 }
 
 /// What a checkpoint carries besides weights.
@@ -90,7 +77,6 @@ struct Run<'a> {
     folder: &'a Path,
     records: Vec<Record>,
     speed: Speed,
-    parameters: usize,
 }
 
 /// A setting under way.
@@ -98,6 +84,14 @@ struct Attempt {
     trainer: Trainer,
     head: Box<dyn Head>,
     position: Position,
+}
+
+/// Weights of features and head before any learning.
+struct Fresh {
+    params: Params,
+    head: Box<dyn Head>,
+    /// How many of the matrices are the features'.
+    below: usize,
 }
 
 impl Run<'_> {
@@ -148,13 +142,8 @@ impl Run<'_> {
     }
 
     /// Puts a setting at its start, or where its checkpoint left it.
-    fn open(&mut self, setting: &Setting) -> Result<Attempt> {
-        let layers = self.config.train_layers()?;
-        let mut params = self.features.start(setting.seed, layers.as_ref())?;
-        let below = params.ids().count();
-        let head = self.head(&mut params, setting.seed);
-        let learns = params.ids().filter(|&id| params.trainable(id));
-        self.parameters = learns.map(|id| params.value(id).len()).sum();
+    fn open(&self, setting: &Setting) -> Result<Attempt> {
+        let Fresh { params, head, below } = self.fresh(setting.seed)?;
         let total = u64::from(self.config.epochs) * self.steps(setting);
         let schedule = match self.config.pace {
             Pace::Linear => Schedule::Linear { warmup: total / 10, total },
@@ -179,6 +168,15 @@ impl Run<'_> {
         let resumed = state.is_file() && of_setting(&state, setting);
         let position = if resumed { trainer.resume(&state)? } else { Position::default() };
         Ok(Attempt { trainer, head, position })
+    }
+
+    /// Weights as they are before the first step.
+    fn fresh(&self, seed: u64) -> Result<Fresh> {
+        let layers = self.config.train_layers()?;
+        let mut params = self.features.start(seed, layers.as_ref())?;
+        let below = params.ids().count();
+        let head = self.head(&mut params, seed);
+        Ok(Fresh { params, head, below })
     }
 
     fn head(&self, params: &mut Params, seed: u64) -> Box<dyn Head> {
@@ -298,8 +296,7 @@ impl Run<'_> {
         }
         let history = position.history;
         self.records.push(Record { setting: *setting, epoch, dev, tests, shifted, history });
-        let text = serde_json::to_string_pretty(&self.records).expect("records are valid JSON");
-        files::write(&self.path(RESULTS), text + "\n")?;
+        write_records(self.folder, &self.records)?;
         for name in [STATE, EPOCH] {
             let path = self.path(name);
             fs::remove_file(&path).at(&path, "remove")?;
@@ -321,8 +318,10 @@ impl Run<'_> {
         Ok(folder.finish()?)
     }
 
-    fn summary(&self, finished: bool) -> Summary {
+    fn summary(&self, finished: bool) -> Result<Summary> {
         let records = &self.records;
+        let params = self.fresh(0)?.params;
+        let learns = params.ids().filter(|&id| params.trainable(id));
         let best = records.iter().fold(None, |best: Option<&Record>, record| match best {
             Some(best) if best.dev >= record.dev => Some(best),
             _ => Some(record),
@@ -336,9 +335,9 @@ impl Run<'_> {
             value.as_object_mut().expect("an object").remove("history");
             value
         };
-        Summary {
+        Ok(Summary {
             task: self.config.task,
-            headline: self.config.task.headline(),
+            headline: self.config.task.headline().to_owned(),
             finished,
             best: best.map(|record| record.setting),
             dev: mean_of_best(records, |record| record.dev),
@@ -347,10 +346,10 @@ impl Run<'_> {
             shift: best.and_then(|best| ShiftSummary::new(self.config, records, best)),
             settings: records.iter().map(without_history).collect(),
             sets: self.sets.all().map(|set| (set.name.clone(), set.facts.clone())).collect(),
-            parameters: self.parameters,
+            parameters: learns.map(|id| params.value(id).len()).sum(),
             speed: self.speed,
             padding: 0.0,
-        }
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::config::{SetConfig, TransferConfig};
 use super::shifted::Target;
@@ -28,7 +28,7 @@ pub struct Set {
 }
 
 /// What is worth telling of a set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetFacts {
     /// Items.
     pub items: usize,

@@ -63,6 +63,9 @@ pub struct Shifted {
     pub score: Score,
 }
 
+/// What a language has added, by its name.
+type ShifterOf<'a> = Box<dyn Fn(&str) -> Result<Shifter> + 'a>;
+
 /// A test set and the file that was predicted of it.
 pub(super) type Predicted<'a> = Vec<(&'a Set, String)>;
 
@@ -78,24 +81,23 @@ impl Target {
             };
             return Err(Error::request(format!("there is no layer {layer} to shift"), remedy));
         }
-        let means = match by {
-            Difference::Means { file, .. } => Some(open_means(file, features)?),
-            Difference::Vectors(_) => None,
+        let shifter: ShifterOf<'_> = match by {
+            Difference::Means { file, kind } => {
+                let means = open_means(file, features)?;
+                let to = means.language(&config.train.language)?;
+                Box::new(move |name| {
+                    Ok(Shifter::new(&means, means.language(name)?, to, *layer, *kind)?)
+                })
+            }
+            Difference::Vectors(files) => {
+                Box::new(|name| read_vector(&files[name], features.dim()))
+            }
         };
         let target = |name: &str| {
-            let shifter = match (by, &means) {
-                (Difference::Means { kind, .. }, Some(means)) => {
-                    let (from, to) =
-                        (means.language(name)?, means.language(&config.train.language)?);
-                    Shifter::new(means, from, to, *layer, *kind)?
-                }
-                (Difference::Vectors(files), _) => read_vector(&files[name], features.dim())?,
-                (Difference::Means { .. }, None) => unreachable!("means were opened"),
-            };
             Ok(Self {
                 name: name.to_owned(),
                 language: features.language(name)?,
-                shift: Shift { layer: *layer, shifter },
+                shift: Shift { layer: *layer, shifter: shifter(name)? },
                 weights: weights.clone(),
                 dev: None,
             })
@@ -163,7 +165,7 @@ pub(super) fn score<'a>(
 }
 
 /// What came of shifting, over all settings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShiftSummary {
     /// What exactly was done.
     pub signature: String,
@@ -176,7 +178,7 @@ pub struct ShiftSummary {
 }
 
 /// A test set plain and shifted; means are of each seed's best two settings, over seeds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShiftedSet {
     /// The score as trained.
     pub plain: Mean,

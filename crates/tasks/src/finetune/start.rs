@@ -8,6 +8,7 @@ use tensor::Device;
 use train::pretrain::Observer;
 
 use super::config::{FeaturesConfig, TransferConfig};
+use super::inputs::Inputs;
 use super::run::transfer;
 use super::sets::Sets;
 use super::summary::Summary;
@@ -31,12 +32,13 @@ pub fn begin(
     let features = open_features(config, device)?;
     let sets = Sets::read(config, &*features)?;
     fs::create_dir_all(folder).at(folder, "make the folder")?;
+    Inputs::of(config, &*features)?.write(folder)?;
     let text = toml::to_string(config).expect("a configuration is valid TOML");
     files::write(&folder.join(CONFIG), text)?;
     transfer(config, &*features, &sets, folder, observer)
 }
 
-/// Goes on with the run in `folder`.
+/// Goes on with the run in `folder`. One that is done stays as it is.
 pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Result<Summary> {
     let path = folder.join(CONFIG);
     if !path.is_file() {
@@ -47,7 +49,12 @@ pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Re
     let config: TransferConfig = toml::from_str(&text)
         .map_err(|error| Error::file(&path, error.to_string(), "restore it, or begin a new run"))?;
     config.check()?;
+    if let Some(summary) = Summary::read(folder)?.filter(|summary| summary.finished) {
+        observer.note(&format!("{} is done; nothing was changed", folder.display()));
+        return Ok(summary);
+    }
     let features = open_features(&config, device)?;
+    Inputs::of(&config, &*features)?.check(folder)?;
     let sets = Sets::read(&config, &*features)?;
     transfer(&config, &*features, &sets, folder, observer)
 }

@@ -1,15 +1,22 @@
 //! What came of a run: the best settings by the source language, and their scores on the tests.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
+use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::config::Setting;
-use super::sets::SetFacts;
+use super::sets::{Set, SetFacts, Sets};
 use super::shifted::{ShiftSummary, Shifted};
+use crate::error::{Error, Result};
 use crate::labelled::{Score, Task};
 use crate::statistics::Mean;
+
+const RESULTS: &str = "results.json";
+const SUMMARY: &str = "summary.json";
 
 /// How many of the best settings are averaged.
 const BEST: usize = 2;
@@ -44,7 +51,7 @@ pub struct Outcome {
 }
 
 /// Speeds in tokens a second, frames included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Speed {
     /// Tokens trained on by this process.
     pub trained: u64,
@@ -69,12 +76,12 @@ impl Speed {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// The task.
     pub task: Task,
     /// The score that counts.
-    pub headline: &'static str,
+    pub headline: String,
     /// Whether every setting was trained to its end.
     pub finished: bool,
     /// The setting whose predictions and weights stand in the folder.
@@ -98,6 +105,56 @@ pub struct Summary {
     pub speed: Speed,
     /// The share of positions that are padding. Inputs follow one another without any.
     pub padding: f64,
+}
+
+impl Summary {
+    /// The summary in a run's folder, where there is one.
+    pub(super) fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(SUMMARY);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&path).at(&path, "read")?;
+        let wrong = |error: serde_json::Error| {
+            Error::file(&path, error.to_string(), "remove it, and resume the run")
+        };
+        Ok(Some(serde_json::from_str(&text).map_err(wrong)?))
+    }
+
+    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self).expect("a summary is valid JSON");
+        Ok(files::write(&folder.join(SUMMARY), text + "\n")?)
+    }
+}
+
+/// The settings that are done, in a run's folder; each must have a result for every test set.
+pub(super) fn read_records(folder: &Path, sets: &Sets) -> Result<Vec<Record>> {
+    let path = &folder.join(RESULTS);
+    if !path.is_file() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(path).at(path, "read")?;
+    let wrong = |reason: String| Error::file(path, reason, "begin the run anew");
+    let records: Vec<Record> =
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let moved = |set: &Set| sets.targets.iter().any(|target| target.language == set.language);
+    let lacks = |set: &&Set| {
+        let shifted = |record: &Record| record.shifted.contains_key(&set.name);
+        let whole = |record: &Record| {
+            record.tests.contains_key(&set.name) && (shifted(record) || !moved(set))
+        };
+        !records.iter().all(whole)
+    };
+    match sets.tests.iter().find(lacks) {
+        None => Ok(records),
+        Some(set) => Err(wrong(format!("a setting has no result for {}", set.name))),
+    }
+}
+
+/// Notes down the settings that are done.
+pub(super) fn write_records(folder: &Path, records: &[Record]) -> Result<()> {
+    let text = serde_json::to_string_pretty(records).expect("records are valid JSON");
+    Ok(files::write(&folder.join(RESULTS), text + "\n")?)
 }
 
 /// The records of each seed, the best on the development set first.

@@ -52,6 +52,13 @@ impl Tagged {
                 sentences.push(sentence);
             }
         }
+        if layout == Layout::Columns && sentences.iter().all(|sentence| begins_late(&sentence.tags))
+        {
+            for sentence in &mut sentences {
+                let found = spans(&sentence.tags, Repair::Conventional);
+                sentence.tags = tags(&found, sentence.words.len());
+            }
+        }
         if sentences.is_empty() {
             return Err(Error::file(path, "holds no word", "give a word, a tab and a tag a line"));
         }
@@ -97,6 +104,18 @@ impl Tagged {
     }
 }
 
+/// Whether tags are as CoNLL-2003 has them: an entity begins with B only where it follows another of
+/// its type. Nothing is wrong with these, and so nothing is left for a rule of repair.
+fn begins_late(tags: &[Tag]) -> bool {
+    tags.iter().enumerate().all(|(at, tag)| match tag {
+        Tag::Begin(kind) => {
+            let before = at.checked_sub(1).map(|before| &tags[before]);
+            matches!(before, Some(Tag::Begin(other) | Tag::Inside(other)) if other == kind)
+        }
+        _ => true,
+    })
+}
+
 impl Layout {
     /// A file without a tab has columns. If every word has the same short prefix up to a colon, that
     /// is the language's.
@@ -131,11 +150,6 @@ impl Layout {
             sentence.words.push(word.to_owned());
             sentence.tags.push(tag);
             sentence.lines.push(number);
-        }
-        if *self == Layout::Columns {
-            // There, an entity begins with B only where it follows another of its type.
-            let found = spans(&sentence.tags, Repair::Conventional);
-            sentence.tags = tags(&found, sentence.words.len());
         }
         Ok(sentence)
     }
@@ -204,6 +218,12 @@ mod tests {
         let tags: Vec<String> = tagged.sentences[0].tags.iter().map(Tag::to_string).collect();
         assert_eq!(tags, ["B-ORG", "B-PER", "B-PER", "O"]);
         assert_eq!(again(&tagged), "EU B-ORG\nAda B-PER\nBob B-PER\nsaid O\n\n");
+    }
+
+    #[test]
+    fn columns_in_bio_are_left_to_the_rule_of_repair() {
+        let text = "EU B-ORG\nAda I-PER\nsaid O\n\n";
+        assert_eq!(again(&read(text).unwrap()), text);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
         [vec![name.to_owned(), score], details].concat()
     };
     let names = columns(summary.task).map(str::to_owned).to_vec();
-    let mut rows = vec![row("", summary.headline.to_owned(), names)];
+    let mut rows = vec![row("", summary.headline.clone(), names)];
     rows.extend(summary.dev.iter().map(|dev| row("dev", mean(dev), Vec::new())));
     for result in &summary.results {
         let details = summary.scores.get(&result.name).map(details).unwrap_or_default();
