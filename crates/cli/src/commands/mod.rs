@@ -4,7 +4,10 @@ mod align;
 mod bench;
 mod cka;
 mod corpus;
+mod data;
+mod download;
 mod encode;
+mod hub;
 mod manifest;
 mod models;
 mod pretrain;
@@ -76,6 +79,14 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Vectors(vectors::Vectors),
 
+    /// Bring models from the Hugging Face hub.
+    #[command(subcommand)]
+    Hub(hub::Hub),
+
+    /// Bring the data sets of the papers here.
+    #[command(subcommand)]
+    Data(data::Data),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -99,6 +110,8 @@ impl Command {
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
+            Command::Hub(command) => command.run(),
+            Command::Data(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
