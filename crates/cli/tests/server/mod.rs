@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// What was asked.
-pub struct Asked {
-    pub path: String,
-    pub headers: Vec<String>,
+pub(crate) struct Asked {
+    pub(crate) path: String,
+    pub(crate) headers: Vec<String>,
 }
 
 impl Asked {
     /// The value of a header, in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let line = self
             .headers
             .iter()
@@ -33,25 +33,25 @@ impl Asked {
 }
 
 /// What to answer.
-pub struct Answer {
-    pub status: u16,
-    pub headers: Vec<(&'static str, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
     /// Hang up after so many bytes of the body.
-    pub cut: Option<usize>,
+    pub(crate) cut: Option<usize>,
 }
 
 impl Answer {
-    pub fn status(status: u16) -> Self {
+    pub(crate) fn status(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: b"no".to_vec(), cut: None }
     }
 
-    pub fn text(body: &str) -> Self {
+    pub(crate) fn text(body: &str) -> Self {
         Self { status: 200, body: body.into(), ..Self::status(200) }
     }
 
     /// A file, or the part of it that was asked for, as servers of files answer.
-    pub fn file(asked: &Asked, body: &[u8], mark: &str) -> Self {
+    pub(crate) fn file(asked: &Asked, body: &[u8], mark: &str) -> Self {
         let headers = vec![("ETag", format!("\"{mark}\""))];
         let same = asked.header("if-range").is_none_or(|given| given == format!("\"{mark}\""));
         let whole = Self { status: 200, headers, body: body.to_vec(), cut: None };
@@ -68,12 +68,12 @@ impl Answer {
         }
     }
 
-    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
     }
 
-    pub fn cut(mut self, after: usize) -> Self {
+    pub(crate) fn cut(mut self, after: usize) -> Self {
         self.cut = Some(after);
         self
     }
@@ -93,13 +93,13 @@ impl Answer {
 }
 
 /// A server that runs until the test ends.
-pub struct Server {
-    pub address: String,
+pub(crate) struct Server {
+    pub(crate) address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
-    pub fn start(answer: impl Fn(&Asked) -> Answer + Send + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(&Asked) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -116,7 +116,7 @@ impl Server {
     }
 
     /// What was asked since the last time, in short: path, and range where one was given.
-    pub fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         let short = |asked: Asked| match asked.header("range") {
             Some(range) => format!("{} {range}", asked.path),
@@ -126,7 +126,7 @@ impl Server {
     }
 
     /// The values of a header that were sent since the last time.
-    pub fn headers(&self, name: &str) -> Vec<Option<String>> {
+    pub(crate) fn headers(&self, name: &str) -> Vec<Option<String>> {
         let asked = std::mem::take(&mut *self.asked.lock().unwrap());
         asked.iter().map(|asked| asked.header(name).map(str::to_owned)).collect()
     }
@@ -144,13 +144,13 @@ fn read(stream: &TcpStream) -> Option<Asked> {
 }
 
 /// An address at which nobody listens.
-pub fn nowhere() -> String {
+pub(crate) fn nowhere() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 /// The binary, with nothing of this machine's settings for networks and hubs.
-pub fn isogloss() -> Command {
+pub(crate) fn isogloss() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
     let proxies =
         ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
