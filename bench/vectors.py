@@ -16,6 +16,7 @@ left out on all sides.
 import argparse
 import json
 import pathlib
+import random
 import re
 import statistics
 import subprocess
@@ -35,13 +36,15 @@ def ours(kind, text, out, *flags, seed=1):
     return json.loads(done.stdout)
 
 
-def gensim_model(text, threads, seed=1, epochs=5, dim=100, **more):
-    from gensim.models import Word2Vec
-    from gensim.models.word2vec import LineSentence
+def gensim_model(text, threads, seed=1, epochs=5, dim=100, shuffle=False, ngrams=False, **more):
+    from gensim.models import FastText, Word2Vec
 
-    model = Word2Vec(vector_size=dim, window=5, min_count=5, negative=5, sample=1e-3, workers=threads,
-                     seed=seed, epochs=epochs, **{"sg": 1, **more})
+    kind = FastText if ngrams else Word2Vec
+    model = kind(vector_size=dim, window=5, min_count=5, negative=5, sample=1e-3, workers=threads,
+                 seed=seed, epochs=epochs, **{"sg": 1, **more})
     sentences = [line.split() for line in open(text)]  # from memory, as ours: no time goes into reading
+    if shuffle:
+        random.Random(seed).shuffle(sentences)
     model.build_vocab(sentences)
     began = time.perf_counter()
     model.train(sentences, total_examples=model.corpus_count, epochs=epochs)
@@ -180,7 +183,9 @@ def quality(given):
     tables = {"gensim": [], "isogloss": []}
     flags = ["--epochs", str(given.epochs), "--threads", str(given.threads)]
     kind = ["--cbow"] if given.cbow else []
+    kind += ["--ngrams", "3-6"] if given.ngrams else []
     more = {"sg": 0, "alpha": 0.05} if given.cbow else {}
+    more |= {"shuffle": given.shuffle, "ngrams": given.ngrams}
     for seed in range(1, given.seeds + 1):
         both = []
         for text in (given.text, given.other):
@@ -260,6 +265,8 @@ def main():
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--dim", type=int, default=48)
     parser.add_argument("--cbow", action="store_true")
+    parser.add_argument("--ngrams", action="store_true", help="quality: character n-grams, beside gensim's FastText")
+    parser.add_argument("--shuffle", action="store_true", help="quality: give gensim its sentences in another order each seed")
     parser.add_argument("--hogwild", action="store_true")
     given = parser.parse_args()
     {"speed": speed, "glove": glove, "quality": quality, "mrr": mrr}[given.what](given)

@@ -47,6 +47,9 @@ impl<E: Error + Send + Sync + 'static> From<E> for Failure {
 
 /// Whether an error is of what was asked for, whatever the files hold.
 fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    if let Some(error) = error.downcast_ref() {
+        return matches!(error, catalogue::Error::Request { .. });
+    }
     let inner = match error.downcast_ref() {
         Some(geometry::Error::Text(inner)) => Some(inner),
         _ => error.downcast_ref(),

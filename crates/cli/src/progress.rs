@@ -64,6 +64,54 @@ pub(crate) fn counted(label: &str) -> impl Fn(u64, u64) + Sync {
     }
 }
 
+/// Shows how much of one file after another has come.
+#[derive(Default)]
+pub(crate) struct Coming {
+    shown: Option<(String, ProgressBar)>,
+    last_line: Option<Instant>,
+}
+
+impl Coming {
+    /// So much of `name` has come, of so much where that is known.
+    pub(crate) fn show(&mut self, name: &str, done: u64, total: Option<u64>) {
+        if !std::io::stderr().is_terminal() {
+            if self.last_line.get_or_insert_with(Instant::now).elapsed() >= LINE_EVERY {
+                let of = total.map_or(String::new(), |total| format!(" of {total}"));
+                eprintln!("{name}: {done}{of}");
+                self.last_line = Some(Instant::now());
+            }
+            return;
+        }
+        if self.shown.as_ref().is_none_or(|(shown, _)| shown != name) {
+            self.shown = Some((name.to_owned(), Self::bar(name, total)));
+        }
+        let (_, bar) = self.shown.as_ref().expect("it was just made");
+        bar.set_position(done);
+    }
+
+    fn bar(name: &str, total: Option<u64>) -> ProgressBar {
+        let (bar, template) = match total {
+            Some(total) => {
+                let known = "{prefix} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left";
+                (ProgressBar::new(total), known)
+            }
+            None => (ProgressBar::new_spinner(), "{spinner} {prefix} {pos} {elapsed}"),
+        };
+        let style = ProgressStyle::with_template(template).expect("a fixed template");
+        bar.set_style(style.progress_chars("=> "));
+        bar.set_prefix(name.to_owned());
+        bar
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        if let Some((_, bar)) = &self.shown {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// Shows that something is under way whose end cannot be told.
 pub(crate) struct Waiting {
     bar: ProgressBar,

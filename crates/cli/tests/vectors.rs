@@ -68,6 +68,104 @@ fn words_are_an_encoders_own_pieces() {
 }
 
 #[test]
+fn words_are_those_of_an_encoders_run() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let few = ["nli={train=3,dev=3,test=3}", "ner.train=9", "treebank.train=9", "tatoeba=40"];
+    let few: Vec<&str> = few.iter().flat_map(|size| ["--set", size]).collect();
+    let world = ["world", "generate", "--out", "world", "--sentences", "3000"];
+    done(folder, &[&world[..], &few].concat());
+    let steps = ["--steps", "4", "--checkpoint-every", "4", "--evaluate-every", "4"];
+    let pretrain = ["pretrain", "--preset", "no-anchors", "--world", "world", "--out", "run"];
+    done(folder, &[&pretrain[..], &steps].concat());
+    for kind in ["word2vec", "glove"] {
+        let learn = |out: &str, threads: &str| {
+            let flags = ["--dim", "8", "--epochs", "1", "--threads", threads, "--out", out];
+            done(folder, &[&["vectors", kind, "--run", "run"][..], &flags].concat())
+        };
+        let said = learn("r.vec", "2");
+        let text = fs::read_to_string(folder.join("r.vec")).unwrap();
+        // Pieces of both languages, and nothing else: no mark of an end or of a mask.
+        let words: Vec<&str> = text.lines().skip(1).map(|l| l.split(' ').next().unwrap()).collect();
+        assert_eq!(said["words"], words.len());
+        for language in ["qaa:", "qab:"] {
+            assert!(words.iter().filter(|word| word.starts_with(language)).count() > 50);
+        }
+        assert!(words.iter().all(|word| word.starts_with("qaa:") || word.starts_with("qab:")));
+        learn("one.vec", "1");
+        assert_eq!(fs::read_to_string(folder.join("one.vec")).unwrap(), text);
+    }
+    let both = ["vectors", "glove", "--run", "run", "--text", "qaa=x", "--out", "o.vec"];
+    refused(folder, &both, 2, "cannot be used with");
+    refused(folder, &["vectors", "glove", "--run", "world", "--out", "o.vec"], 1, "vocabulary");
+}
+
+/// Words and vectors of a file, and the words nearest to one by cosine.
+struct Table {
+    words: Vec<String>,
+    rows: Vec<Vec<f32>>,
+}
+
+impl Table {
+    fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap();
+        let (mut words, mut rows) = (Vec::new(), Vec::new());
+        for line in text.lines().skip(1) {
+            let mut parts = line.split(' ');
+            words.push(parts.next().unwrap().to_owned());
+            let row: Vec<f32> = parts.map(|part| part.parse().unwrap()).collect();
+            let norm = row.iter().map(|x| x * x).sum::<f32>().sqrt();
+            rows.push(row.iter().map(|x| x / norm).collect());
+        }
+        Self { words, rows }
+    }
+
+    fn nearest(&self, word: &str, count: usize) -> Vec<&str> {
+        let own = self.words.iter().position(|other| other == word).unwrap();
+        let likeness = |row: &Vec<f32>| row.iter().zip(&self.rows[own]).map(|(a, b)| a * b).sum();
+        let mut by_likeness: Vec<(f32, usize)> =
+            self.rows.iter().map(likeness).zip(0..).filter(|&(_, other)| other != own).collect();
+        by_likeness.sort_by(|a, b| b.0.total_cmp(&a.0));
+        by_likeness[..count].iter().map(|&(_, other)| self.words[other].as_str()).collect()
+    }
+}
+
+/// On real English, words lie beside their like, and with n-grams beside their other forms.
+#[test]
+fn neighbours_in_real_text_make_sense() {
+    let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
+        eprintln!("left out: ISOGLOSS_DATA is not set");
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let text = format!("en={}", Path::new(&data).join("text/en.tatoeba.txt.zst").display());
+    let learn = |kind: &str, flags: &[&str], out: &str| {
+        let common = ["vectors", kind, "--text", &text, "--lowercase", "--sample", "200000"];
+        done(folder, &[&common[..], &["--dim", "64", "--out", out], flags].concat());
+        Table::read(&folder.join(out))
+    };
+    let groups = [
+        ("monday", vec!["tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]),
+        ("three", vec!["two", "four", "five", "six", "seven", "several"]),
+        ("france", vec!["italy", "germany", "spain", "england", "europe", "paris"]),
+    ];
+    let tables = [learn("word2vec", &[], "w.vec"), learn("glove", &["--epochs", "15"], "g.vec")];
+    for table in &tables {
+        for (word, like) in &groups {
+            let nearest = table.nearest(word, 10);
+            let found = nearest.iter().filter(|other| like.contains(*other)).count();
+            assert!(found >= 2, "beside {word}: {nearest:?}");
+        }
+    }
+    let forms = learn("word2vec", &["--ngrams", "3-6"], "f.vec");
+    for (word, other) in [("walked", "walk"), ("teachers", "teacher"), ("quickly", "quick")] {
+        let (with, without) = (forms.nearest(word, 20), tables[0].nearest(word, 20));
+        assert!(with.contains(&other), "beside {word}: {with:?} (without n-grams {without:?})");
+    }
+}
+
+#[test]
 fn every_variant_of_word2vec_runs() {
     let place = place();
     for (number, flags) in

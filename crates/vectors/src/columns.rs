@@ -73,9 +73,9 @@ pub(crate) struct Share {
 /// How many units a vector of this dimension has. They are even in number where there are several,
 /// so that two and four threads have equal shares.
 pub(crate) fn units(dim: usize) -> usize {
-    match dim.div_ceil(LINE).div_ceil(UNIT_LINES) {
-        1 => 1,
-        several => several.next_multiple_of(2),
+    match dim.div_ceil(LINE) {
+        0 | 1 => 1,
+        lines => lines.div_ceil(UNIT_LINES).next_multiple_of(2),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Words come by falling frequency, as every vector file has them. Words that are too rare are taken
 //! out before windows are laid, as Word2Vec and GloVe do. The whole is kept in memory, four bytes a
-//! word.
+//! word. Sentences stand as in the text; those of several languages take turns, so that no language
+//! comes last, when learning is slowest.
 
 use rustc_hash::FxHashMap;
 use text::{Block, Corpus, Report, Split, Tokenised, Vocabulary, Watch};
@@ -50,6 +51,7 @@ impl Sentences {
                     collected.read_pieces(corpus, vocabulary, &mut watch)?
                 }
             });
+            collected.end_language();
         }
         if let Tokens::Pieces(vocabulary) = tokens {
             collected.name(vocabulary);
@@ -70,6 +72,7 @@ impl Sentences {
             for &token in corpus.tokens(Split::Train) {
                 if token == end { collected.end() } else { collected.add(token) }
             }
+            collected.end_language();
         }
         collected.name(vocabulary);
         collected.finish(least)
@@ -125,6 +128,8 @@ struct Collected {
     names: Vec<String>,
     counts: Vec<u64>,
     tokens: Vec<u32>,
+    /// Where the tokens of each language end.
+    languages: Vec<usize>,
 }
 
 impl Collected {
@@ -187,6 +192,10 @@ impl Collected {
         self.tokens.push(END);
     }
 
+    fn end_language(&mut self) {
+        self.languages.push(self.tokens.len());
+    }
+
     /// Gives pieces their names.
     fn name(&mut self, vocabulary: &Vocabulary) {
         let name = |id: usize| vocabulary.piece(id as u32).unwrap_or_default().to_owned();
@@ -195,7 +204,8 @@ impl Collected {
 
     /// Numbers words by falling count (of equals, the one that came first) and drops the rare.
     fn finish(self, least: u64) -> Result<Sentences> {
-        let Self { mut names, counts, mut tokens, .. } = self;
+        let Self { mut names, counts, tokens, languages, .. } = self;
+        let mut tokens = if languages.len() > 1 { by_turns(&tokens, &languages) } else { tokens };
         let mut kept: Vec<u32> = (0..counts.len() as u32)
             .filter(|&number| counts[number as usize] >= least.max(1))
             .collect();
@@ -218,6 +228,27 @@ impl Collected {
         let total = counts.iter().sum();
         Ok(Sentences { words, counts, tokens, total })
     }
+}
+
+/// The sentences of languages that end at these places, so that at any time the same share of each
+/// has come.
+fn by_turns(tokens: &[u32], ends: &[usize]) -> Vec<u32> {
+    let starts = std::iter::once(&0).chain(ends);
+    let parts: Vec<&[u32]> = starts.zip(ends).map(|(&start, &end)| &tokens[start..end]).collect();
+    let mut come = vec![0; parts.len()];
+    let mut mixed = Vec::with_capacity(tokens.len());
+    let share = |part: usize, come: &[usize]| come[part] as f64 / parts[part].len() as f64;
+    let unfinished = |come: &[usize]| {
+        let parts = (0..parts.len()).filter(|&part| come[part] < parts[part].len());
+        parts.min_by(|&a, &b| share(a, come).total_cmp(&share(b, come)))
+    };
+    while let Some(part) = unfinished(&come) {
+        let rest = &parts[part][come[part]..];
+        let end = rest.iter().position(|&token| token == END).map_or(rest.len(), |end| end + 1);
+        mixed.extend_from_slice(&rest[..end]);
+        come[part] += end;
+    }
+    mixed
 }
 
 /// Nothing can be learned of a word without another beside it.
@@ -254,6 +285,28 @@ mod tests {
         assert_eq!(sentences.tokens(), [1, 0, END, 0, 2, 1, 0, END, 2, END]);
         assert_eq!(sentences.total(), 7);
         assert_ne!(sentences.fingerprint(), of("b a rare\na c b a\nc", 1).unwrap().fingerprint());
+    }
+
+    #[test]
+    fn languages_take_turns_and_end_together() {
+        let long: Vec<u32> = (0..40).flat_map(|word| [word, END]).collect();
+        let short: Vec<u32> = (100..110).flat_map(|word| [word, word, END]).collect();
+        let both = [&long[..], &short, &[]].concat();
+        let mixed = by_turns(&both, &[long.len(), both.len(), both.len()]);
+        // Nothing is lost, and each language keeps its order.
+        let of = |keep: fn(u32) -> bool| {
+            let sentences = mixed.split(|&token| token == END).filter(|words| !words.is_empty());
+            sentences.filter(|words| keep(words[0])).map(|words| words[0]).collect::<Vec<_>>()
+        };
+        assert_eq!(mixed.len(), both.len());
+        assert_eq!(of(|word| word < 100), (0..40).collect::<Vec<_>>());
+        assert_eq!(of(|word| word >= 100), (100..110).collect::<Vec<_>>());
+        // In every quarter of it, a quarter of each.
+        for quarter in mixed.chunks(mixed.len().div_ceil(4)) {
+            let words = quarter.iter().filter(|&&token| token != END);
+            let few = words.filter(|&&word| word >= 100).count();
+            assert!((4..=6).contains(&few), "{quarter:?}");
+        }
     }
 
     #[test]

@@ -93,18 +93,17 @@ impl Hogwild {
 
     /// Goes through the text once; nothing where it was stopped.
     pub(super) fn epoch(&self, windows: &Windows<'_>, epoch: usize, meter: &Meter) -> Option<Sum> {
-        let order = windows.order(epoch);
         let next = AtomicUsize::new(0);
         let work = || {
             let mut worker = Worker::new(self);
             let mut plan = Plan::default();
             let mut sum = Sum::default();
-            while let Some(&block) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if meter.stopped() {
+            loop {
+                let block = next.fetch_add(1, Ordering::Relaxed);
+                if block >= windows.blocks() || meter.stopped() {
                     break;
                 }
-                let seen = meter.done.load(Ordering::Relaxed);
-                windows.draw(epoch, block as usize, seen, &mut plan);
+                windows.draw(epoch, block, &mut plan);
                 sum.loss += worker.learn(&plan);
                 sum.examples += plan.examples;
                 meter.add(plan.words);

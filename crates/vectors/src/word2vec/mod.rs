@@ -2,9 +2,9 @@
 //! fastText has it.
 //!
 //! The constants are those of the original program. What differs: a batch of about a thousand dot
-//! products is computed before its updates are made (see `columns`), the sigmoid is exact
-//! rather than looked up, and blocks of sentences come in another order in every epoch. Given a seed,
-//! [`Mode::Deterministic`] gives the same bits on any number of threads; [`Mode::Hogwild`] lets
+//! products is computed before its updates are made (see `columns`), and the sigmoid is exact
+//! rather than looked up. Sentences come in the order of the text, as they do there: in another
+//! order, fewer of a word's nearest neighbours are the same. Given a seed, [`Mode::Deterministic`] gives the same bits on any number of threads; [`Mode::Hogwild`] lets
 //! threads overwrite each other.
 
 mod hogwild;

@@ -60,7 +60,6 @@ impl Team {
         let shared = Shared {
             windows,
             epoch,
-            order: windows.order(epoch),
             plans: (0..threads).map(|_| RwLock::default()).collect(),
             exchange: Exchange::new(threads, units(self.dim), windows.most_targets()),
             stopping: AtomicBool::new(false),
@@ -96,7 +95,6 @@ impl Team {
 struct Shared<'a> {
     windows: &'a Windows<'a>,
     epoch: usize,
-    order: Vec<u32>,
     /// Each thread's block of the round.
     plans: Vec<RwLock<Plan>>,
     exchange: Exchange,
@@ -111,25 +109,22 @@ impl Shared<'_> {
         let arch = Arch::new();
         let mut scratch = Scratch::default();
         let mut sums = Vec::new();
-        let mut done = 0;
-        for round in self.order.chunks(self.plans.len()) {
+        let (blocks, threads) = (self.windows.blocks(), self.plans.len());
+        for first in (0..blocks).step_by(threads) {
             if thread == 0 && self.meter.stopped() {
                 self.stopping.store(true, Ordering::Relaxed);
             }
-            if let Some(&block) = round.get(thread) {
-                let before = round[..thread].iter().map(|&b| self.windows.words(b as usize));
-                let seen = done + before.sum::<u64>();
+            if first + thread < blocks {
                 let mut plan = self.plans[thread].write().expect("no thread fails");
-                self.windows.draw(self.epoch, block as usize, seen, &mut plan);
+                self.windows.draw(self.epoch, first + thread, &mut plan);
             }
             self.exchange.barrier.wait();
             if self.stopping.load(Ordering::Relaxed) {
                 break;
             }
-            for of in 0..round.len() {
+            for of in 0..threads.min(blocks - first) {
                 let plan = self.plans[of].read().expect("no thread fails");
                 let loss = scratch.learn(arch, tables, &plan, &self.exchange);
-                done += plan.words;
                 if of == thread {
                     sums.push(Sum { loss, examples: plan.examples });
                     self.meter.add(plan.words);

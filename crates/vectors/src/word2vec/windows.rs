@@ -94,22 +94,13 @@ impl<'a> Windows<'a> {
         BATCH_TARGETS + 2 * self.config.window * (1 + self.config.negative)
     }
 
-    /// The order of the blocks in an epoch, mixed so that no language comes last, when the rate is
-    /// lowest.
-    pub(super) fn order(&self, epoch: usize) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.blocks() as u32).collect();
-        let chance = Chance::new(self.config.seed, "word2vec: order of blocks");
-        chance.stream(epoch as u64).shuffle(&mut order);
-        order
-    }
-
-    /// Draws the examples of a block, of which `done` words came before in this epoch.
-    pub(super) fn draw(&self, epoch: usize, block: usize, done: u64, plan: &mut Plan) {
+    /// Draws the examples of a block.
+    pub(super) fn draw(&self, epoch: usize, block: usize, plan: &mut Plan) {
         let chance = Chance::new(self.config.seed, "word2vec: windows");
         let number = epoch as u64 * self.blocks() as u64 + block as u64;
         let mut random = Fast::new(&chance, number);
         plan.clear();
-        let mut seen = epoch as u64 * self.total + done;
+        let mut seen = epoch as u64 * self.total + self.before[block];
         let mut kept = std::mem::take(&mut plan.kept);
         let tokens = &self.tokens[self.blocks[block]..self.blocks[block + 1]];
         for sentence in tokens.split(|&token| token == END) {
@@ -171,11 +162,6 @@ impl<'a> Windows<'a> {
                 plan.targets.push(negative);
             }
         }
-    }
-
-    /// How many words there are in a block.
-    pub(super) fn words(&self, block: usize) -> u64 {
-        self.before.get(block + 1).copied().unwrap_or(self.total) - self.before[block]
     }
 }
 
@@ -268,7 +254,7 @@ mod tests {
         let sentences = sentences(text);
         let windows = Windows::new(&sentences, None, config);
         let mut plan = Plan::default();
-        windows.draw(0, 0, 0, &mut plan);
+        windows.draw(0, 0, &mut plan);
         plan
     }
 
@@ -309,6 +295,10 @@ mod tests {
         assert_eq!(stays(9_999, 10_000, 0.0), u32::MAX);
     }
 
+    fn words_before(sentences: &Sentences, at: usize) -> u64 {
+        sentences.tokens()[..at].iter().filter(|&&token| token != END).count() as u64
+    }
+
     #[test]
     fn blocks_cover_every_word_once_and_the_rate_falls() {
         let text = "a b c d e f g h i j\n".repeat(900) + &"z ".repeat(9000);
@@ -316,17 +306,17 @@ mod tests {
         let config = Config { epochs: 2, ..Config::default() };
         let windows = Windows::new(&sentences, None, &config);
         assert!(windows.blocks() >= 6);
-        let words: u64 = (0..windows.blocks()).map(|block| windows.words(block)).sum();
-        assert_eq!(words, sentences.total());
-        let mut order = windows.order(1);
-        assert_ne!(order, windows.order(0));
-        order.sort_unstable();
-        assert_eq!(order, (0..windows.blocks() as u32).collect::<Vec<_>>());
+        let mut plan = Plan::default();
+        let words = |block| {
+            assert_eq!(windows.before[block], words_before(&sentences, windows.blocks[block]));
+            windows.draw(0, block, &mut plan);
+            plan.words
+        };
+        assert_eq!((0..windows.blocks()).map(words).sum::<u64>(), sentences.total());
         assert_eq!(windows.rate(0), config.rate());
         assert!((windows.rate(sentences.total()) - 0.01255).abs() < 1e-6);
         assert!((windows.rate(2 * sentences.total()) - 1e-4).abs() < 1e-9);
-        let mut plan = Plan::default();
-        windows.draw(0, 0, 0, &mut plan);
+        windows.draw(0, 0, &mut plan);
         assert!(plan.batches.len() > 1);
         for (number, &(end, _)) in plan.batches.iter().enumerate() {
             let first = number.checked_sub(1).map_or(0, |last| plan.batches[last].0);

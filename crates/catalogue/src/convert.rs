@@ -1,0 +1,242 @@
+//! From the columns of others to ours, a line at a time.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use files::At;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::unpack::damaged;
+use crate::{Watch, wiki};
+
+/// What changes between a file there and a file here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conversion {
+    /// Nothing.
+    #[default]
+    AsItIs,
+    /// Inference pairs as JSON a line (MultiNLI, XNLI) become premise, hypothesis and label; pairs
+    /// of other languages, and those whose annotators did not agree, are left out.
+    Pairs,
+    /// XNLI's translated pairs lose their heading, and `contradictory` becomes `contradiction`.
+    TranslatedPairs,
+    /// `fr:word⇥tag` becomes `word⇥tag`.
+    WithoutPrefix,
+    /// A dump of Wikipedia becomes paragraphs.
+    Wikipedia,
+}
+
+/// A file in the making.
+pub(crate) struct Job<'a> {
+    /// What it is made from, for messages.
+    pub(crate) from: &'a Path,
+    /// Its own name, for messages.
+    pub(crate) to: &'a Path,
+    /// Its language.
+    pub(crate) language: &'a str,
+}
+
+/// Lines (or paragraphs) kept, and lines (or pages) left out, where they were counted.
+pub(crate) type Lines = Option<[u64; 2]>;
+
+impl Conversion {
+    /// Reads everything and writes what is wanted.
+    pub(crate) fn run(
+        self,
+        job: &Job,
+        reader: &mut dyn Read,
+        writer: &mut dyn Write,
+        watch: &mut Watch,
+    ) -> Result<Lines> {
+        match self {
+            Conversion::AsItIs => copy(job, reader, writer).map(|()| None),
+            Conversion::Pairs => each_line(job, reader, writer, pair),
+            Conversion::TranslatedPairs => each_line(job, reader, writer, translated_pair),
+            Conversion::WithoutPrefix => each_line(job, reader, writer, without_prefix),
+            Conversion::Wikipedia => {
+                let done = wiki::extract(reader, job.from, job.to, writer, watch)?;
+                Ok(Some([done.paragraphs, done.left_out]))
+            }
+        }
+    }
+}
+
+fn copy(job: &Job, reader: &mut dyn Read, writer: &mut dyn Write) -> Result<()> {
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let read = reader.read(&mut buffer).map_err(|error| damaged(job.from, &error))?;
+        if read == 0 {
+            return Ok(());
+        }
+        writer.write_all(&buffer[..read]).at(job.to, "write")?;
+    }
+}
+
+/// What becomes of a line.
+enum Line {
+    /// This is written.
+    Kept(String),
+    /// It is of no use.
+    LeftOut,
+    /// It is no line of this file: a heading, or of another language.
+    Passed,
+}
+
+type EachLine = fn(&Job, usize, &str) -> Result<Line>;
+
+fn each_line(
+    job: &Job,
+    reader: &mut dyn Read,
+    writer: &mut dyn Write,
+    each: EachLine,
+) -> Result<Lines> {
+    let (mut kept, mut left_out) = (0, 0);
+    for (number, line) in BufReader::with_capacity(1 << 16, reader).split(b'\n').enumerate() {
+        let line = line.map_err(|error| damaged(job.from, &error))?;
+        let line = String::from_utf8(line).map_err(|_| {
+            Error::line(job.from, number + 1, "is not UTF-8", "fetch the archive anew")
+        })?;
+        match each(job, number + 1, line.trim_end_matches('\r'))? {
+            Line::Kept(text) => {
+                writer.write_all(text.as_bytes()).at(job.to, "write")?;
+                kept += 1;
+            }
+            Line::LeftOut => left_out += 1,
+            Line::Passed => {}
+        }
+    }
+    if kept == 0 {
+        let reason = format!("holds nothing of `{}`", job.language);
+        return Err(Error::file(job.from, reason, "ask for a language that it has"));
+    }
+    Ok(Some([kept, left_out]))
+}
+
+/// What is needed of a pair.
+#[derive(Deserialize)]
+struct Pair {
+    sentence1: String,
+    sentence2: String,
+    gold_label: String,
+    language: Option<String>,
+}
+
+const LABELS: [&str; 3] = ["entailment", "neutral", "contradiction"];
+
+fn pair(job: &Job, number: usize, line: &str) -> Result<Line> {
+    if line.trim().is_empty() {
+        return Ok(Line::Passed);
+    }
+    let pair: Pair = serde_json::from_str(line).map_err(|error| {
+        let reason = format!("is no inference pair: {error}");
+        Error::line(job.from, number, reason, "give the archive as it lies on the server")
+    })?;
+    if pair.language.is_some_and(|language| language != job.language) {
+        return Ok(Line::Passed);
+    }
+    if pair.gold_label == "-" {
+        return Ok(Line::LeftOut);
+    }
+    row(job, number, &pair.sentence1, &pair.sentence2, &pair.gold_label)
+}
+
+fn translated_pair(job: &Job, number: usize, line: &str) -> Result<Line> {
+    if line.trim().is_empty() || (number == 1 && line.starts_with("premise\t")) {
+        return Ok(Line::Passed);
+    }
+    let columns: Vec<&str> = line.split('\t').collect();
+    let [premise, hypothesis, label] = columns[..] else {
+        let reason = format!("{} columns, not three", columns.len());
+        let remedy = "give the archive as it lies on the server";
+        return Err(Error::line(job.from, number, reason, remedy));
+    };
+    let label = if label.trim() == "contradictory" { "contradiction" } else { label.trim() };
+    row(job, number, premise, hypothesis, label)
+}
+
+/// Three columns. A pair that lacks a sentence is left out: nothing can be inferred from it.
+fn row(job: &Job, number: usize, premise: &str, hypothesis: &str, label: &str) -> Result<Line> {
+    if !LABELS.contains(&label) {
+        let reason = format!("`{label}` is no label");
+        return Err(Error::line(job.from, number, reason, "labels are entailment and so on"));
+    }
+    let [premise, hypothesis] = [premise, hypothesis].map(one_line);
+    if premise.is_empty() || hypothesis.is_empty() {
+        return Ok(Line::LeftOut);
+    }
+    Ok(Line::Kept(format!("{premise}\t{hypothesis}\t{label}\n")))
+}
+
+/// A sentence without tabs and ends of line, which would be read as columns and rows.
+fn one_line(text: &str) -> String {
+    text.replace(['\t', '\n', '\r'], " ").trim().to_owned()
+}
+
+fn without_prefix(job: &Job, number: usize, line: &str) -> Result<Line> {
+    if line.trim().is_empty() {
+        return Ok(Line::Kept("\n".into()));
+    }
+    let wrong = |reason: &str| {
+        let remedy = "give the archive as it lies on the server";
+        Error::line(job.from, number, reason, remedy)
+    };
+    let (word, tag) = line.split_once('\t').ok_or_else(|| wrong("a word without a tag"))?;
+    let (_, word) = word.split_once(':').ok_or_else(|| wrong("a word without a language"))?;
+    Ok(Line::Kept(format!("{word}\t{}\n", tag.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(conversion: Conversion, text: &str) -> Result<(String, Lines)> {
+        let (from, to) = (Path::new("a.zip!b"), Path::new("out"));
+        let job = Job { from, to, language: "fr" };
+        let mut written = Vec::new();
+        let mut reader = text.as_bytes();
+        let lines = conversion.run(&job, &mut reader, &mut written, &mut |_, _, _| {})?;
+        Ok((String::from_utf8(written).unwrap(), lines))
+    }
+
+    #[test]
+    fn pairs_of_one_language_with_a_label() {
+        let text = concat!(
+            r#"{"language":"fr","gold_label":"neutral","sentence1":"Un\tchat.","sentence2":"Il dort."}"#,
+            "\n",
+            r#"{"language":"en","gold_label":"neutral","sentence1":"A cat.","sentence2":"It sleeps."}"#,
+            "\n",
+            r#"{"gold_label":"-","sentence1":"A","sentence2":"B","genre":"x"}"#,
+            "\n",
+            r#"{"gold_label":"entailment","sentence1":"A","sentence2":""}"#,
+            "\n",
+        );
+        let (written, lines) = run(Conversion::Pairs, text).unwrap();
+        assert_eq!(written, "Un chat.\tIl dort.\tneutral\n");
+        assert_eq!(lines, Some([1, 2]));
+        let error = run(Conversion::Pairs, "{\"gold_label\":1}\n").unwrap_err().to_string();
+        assert!(error.contains("a.zip!b:1: is no inference pair"), "{error}");
+        let error = run(Conversion::Pairs, &text.replace("fr", "de")).unwrap_err().to_string();
+        assert!(error.contains("holds nothing of `fr`"), "{error}");
+    }
+
+    #[test]
+    fn translated_pairs_lose_their_heading() {
+        let text = "premise\thypo\tlabel\nUn \"chat\".\tNon.\tcontradictory\r\n";
+        let (written, lines) = run(Conversion::TranslatedPairs, text).unwrap();
+        assert_eq!(written, "Un \"chat\".\tNon.\tcontradiction\n");
+        assert_eq!(lines, Some([1, 0]));
+        let error = run(Conversion::TranslatedPairs, "a\tb\tmaybe\n").unwrap_err().to_string();
+        assert!(error.contains(":1: `maybe` is no label"), "{error}");
+    }
+
+    #[test]
+    fn words_lose_their_language() {
+        let text = "fr:Paris\tB-LOC\nfr::\tO\n\nfr:Ada\tB-PER\n";
+        let (written, _) = run(Conversion::WithoutPrefix, text).unwrap();
+        assert_eq!(written, "Paris\tB-LOC\n:\tO\n\nAda\tB-PER\n");
+        let error = run(Conversion::WithoutPrefix, "Paris\n").unwrap_err().to_string();
+        assert!(error.contains(":1: a word without a tag"), "{error}");
+    }
+}

@@ -1,0 +1,267 @@
+//! Brings a data set into a folder: fetch or take, check, unpack, and leave a receipt.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use files::At;
+use serde::Serialize;
+
+use crate::Watch;
+use crate::convert::{Job, Lines};
+use crate::digest::{self, Digest, Digesting};
+use crate::entries::Entry;
+use crate::error::{Error, Result};
+use crate::http::{Client, Trouble};
+use crate::plan::{Need, Wanted, needs};
+use crate::receipt::{self, Fetched, Receipt, Unpacked};
+use crate::unpack;
+
+/// What is asked for.
+pub struct Request<'a> {
+    /// The data set.
+    pub entry: &'a Entry,
+    /// Its languages, as [`Entry::choose`] gives them.
+    pub languages: &'a [String],
+    /// The folder to bring it to.
+    pub out: &'a Path,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a data set comes from.
+pub enum Origin {
+    /// Its own servers, or another with the same paths.
+    Network {
+        /// That other server's address.
+        mirror: Option<String>,
+    },
+    /// Files, or folders of files, that were downloaded by hand.
+    Hand(Vec<PathBuf>),
+}
+
+/// What has come.
+#[derive(Debug, Serialize)]
+pub struct Got {
+    /// The data set.
+    pub name: String,
+    /// The terms that it may be used on.
+    pub licence: String,
+    /// Its files.
+    pub files: Vec<Made>,
+    /// Where the receipt lies.
+    pub receipt: PathBuf,
+    /// What should be known, though nothing went wrong.
+    pub notes: Vec<String>,
+}
+
+/// A file of a data set.
+#[derive(Debug, Serialize)]
+pub struct Made {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Lines kept and left out, where something was converted.
+    pub lines: Lines,
+    /// Whether it was there before, whole.
+    pub found: bool,
+}
+
+/// Brings a data set into a folder.
+pub fn get(request: &Request, watch: &mut Watch) -> Result<Got> {
+    let Request { entry, out, .. } = *request;
+    fs::create_dir_all(out).at(out, "make the folder")?;
+    let mut getting = Getting {
+        request,
+        receipt: Receipt::of(entry, out)?,
+        client: Client::new(Duration::from_millis(500)),
+        notes: Vec::new(),
+    };
+    let needs = needs(entry, request.languages);
+    let mut files = Vec::new();
+    for need in &needs {
+        match getting.found(need)? {
+            Some(found) => files.extend(found),
+            None => files.extend(getting.bring(need, &needs, watch)?),
+        }
+    }
+    let receipt = receipt::place(out, &entry.name);
+    let (name, licence) = (entry.name.clone(), entry.licence.name.clone());
+    Ok(Got { name, licence, files, receipt, notes: getting.notes })
+}
+
+struct Getting<'a> {
+    request: &'a Request<'a>,
+    receipt: Receipt,
+    client: Client,
+    notes: Vec<String>,
+}
+
+impl Getting<'_> {
+    /// The files of a need, if all are there as the receipt has them.
+    fn found(&self, need: &Need) -> Result<Option<Vec<Made>>> {
+        let mut found = Vec::new();
+        for wanted in &need.wanted {
+            let path = self.request.out.join(&wanted.to);
+            let Some(unpacked) = self.receipt.files.get(&wanted.to) else { return Ok(None) };
+            if !path.exists() {
+                return Ok(None);
+            }
+            let digest = digest::of(&path)?;
+            if digest.blake3 != unpacked.blake3 {
+                let reason = "is not the file that the receipt was written for";
+                let remedy = "remove it to have it made anew, or name another folder with --out";
+                return Err(Error::file(&path, reason, remedy));
+            }
+            found.push(Made { path, bytes: digest.bytes, lines: unpacked.lines, found: true });
+        }
+        Ok(Some(found))
+    }
+
+    /// Fetches a file and makes what is wanted of it.
+    fn bring(&mut self, need: &Need, all: &[Need], watch: &mut Watch) -> Result<Vec<Made>> {
+        let (path, by_hand) = match &self.request.origin {
+            Origin::Hand(given) => (by_hand(given, need, all)?, true),
+            Origin::Network { mirror } => (self.fetch(need, mirror.as_deref(), watch)?, false),
+        };
+        let digest = digest::of(&path)?;
+        self.check(need, &path, &digest, by_hand)?;
+        let mut made = Vec::new();
+        for wanted in &need.wanted {
+            made.push(self.make(need, wanted, &path, watch)?);
+        }
+        self.receipt.write(self.request.out)?;
+        if !by_hand && need.is_plain() {
+            // The same bytes stand in their place now.
+            fs::remove_file(&path).at(&path, "remove")?;
+        }
+        Ok(made)
+    }
+
+    /// The file as it came, fetched now or before.
+    fn fetch(&self, need: &Need, mirror: Option<&str>, watch: &mut Watch) -> Result<PathBuf> {
+        let folder = self.request.out.join("downloads");
+        fs::create_dir_all(&folder).at(&folder, "make the folder")?;
+        let path = folder.join(need.file_name());
+        if path.exists() {
+            return Ok(path);
+        }
+        let url = need.at(mirror);
+        self.client.fetch(&url, &path, watch).map_err(|trouble| match trouble {
+            Trouble::Files(error) => error.into(),
+            trouble => {
+                let (reason, remedy) = (trouble.reason(), self.remedy(need));
+                Error::Fetch { url, reason, remedy }
+            }
+        })?;
+        Ok(path)
+    }
+
+    /// How to go on without a network.
+    fn remedy(&self, need: &Need) -> String {
+        let Request { entry, languages, out, .. } = self.request;
+        let all = needs(entry, languages);
+        let rest: Vec<&Need> = all.iter().skip_while(|other| other.url != need.url).collect();
+        let urls: String = rest.iter().map(|need| format!("\n  {}", need.url)).collect();
+        let asks = if entry.licence.asks.is_some() { " --accept" } else { "" };
+        format!(
+            "Ask again when there is a network: what has come so far is kept. Or download by hand \
+             on another machine, into one folder:{urls}\nand then run `isogloss data get {}{asks} \
+             --lang {} --out {} --from FOLDER`, which does the rest",
+            entry.name,
+            languages.join(","),
+            out.display(),
+        )
+    }
+
+    /// Holds a file against the catalogue's checksum and an earlier receipt, and notes it.
+    fn check(&mut self, need: &Need, path: &Path, digest: &Digest, by_hand: bool) -> Result<()> {
+        let confirmed = need.sha256.as_ref() == Some(&digest.sha256);
+        if let Some(sha256) = need.sha256.as_ref().filter(|_| !confirmed) {
+            let reason = format!("has SHA-256 {}, but the catalogue knows {sha256}", digest.sha256);
+            if !by_hand {
+                let remedy = "it is damaged or another file: remove it and fetch it anew; if it \
+                              comes out the same, take it with --from";
+                return Err(Error::file(path, reason, remedy));
+            }
+            self.notes.push(format!("{} {reason}: another file, or packed anew", path.display()));
+        }
+        let before = self.receipt.fetched.get(&need.url);
+        if let Some(before) = before.filter(|before| before.blake3 != digest.blake3 && !by_hand) {
+            let reason = format!("is not what was fetched from there on {}", before.date);
+            let remedy = format!(
+                "the source has changed or the file is damaged; to go on with it, remove {}",
+                receipt::place(self.request.out, &self.request.entry.name).display()
+            );
+            return Err(Error::file(path, reason, remedy));
+        }
+        let Digest { bytes, blake3, sha256 } = digest.clone();
+        let date = receipt::today();
+        let fetched = Fetched { date, bytes, blake3, sha256, confirmed, by_hand };
+        self.receipt.fetched.insert(need.url.clone(), fetched);
+        Ok(())
+    }
+
+    /// Makes one file of what was fetched.
+    fn make(
+        &mut self,
+        need: &Need,
+        wanted: &Wanted,
+        from: &Path,
+        watch: &mut Watch,
+    ) -> Result<Made> {
+        let path = self.request.out.join(&wanted.to);
+        let parent = path.parent().expect("it lies in a folder");
+        fs::create_dir_all(parent).at(parent, "make the folder")?;
+        let (mut lines, mut facts, mut failure) = (None, (0, String::new()), None);
+        let written = files::write_with(&path, |writer| {
+            let mut writer = Digesting::new(writer);
+            let result = unpack::open(from, wanted.member.as_deref(), &mut |reader, from| {
+                let job = Job { from, to: &path, language: &wanted.language };
+                lines = wanted.convert.run(&job, reader, &mut writer, watch)?;
+                Ok(())
+            });
+            facts = writer.finish();
+            result.map_err(|error| {
+                failure = Some(error);
+                io::Error::other("stopped")
+            })
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        written?;
+        let (bytes, blake3) = facts;
+        let unpacked = Unpacked { url: need.url.clone(), bytes, blake3, lines };
+        self.receipt.files.insert(wanted.to.clone(), unpacked);
+        Ok(Made { path, bytes, lines, found: false })
+    }
+}
+
+/// The file for a need among those that were given: the one of its name, or the only one there is.
+fn by_hand(given: &[PathBuf], need: &Need, all: &[Need]) -> Result<PathBuf> {
+    for path in given {
+        let inside = path.join(need.file_name());
+        if path.is_dir() && inside.is_file() {
+            return Ok(inside);
+        }
+        if path.is_file() && path.file_name().is_some_and(|name| name == need.file_name()) {
+            return Ok(path.clone());
+        }
+    }
+    match given {
+        [path] if path.is_file() && all.len() == 1 => Ok(path.clone()),
+        [path] if !path.exists() => {
+            let error = io::Error::from(io::ErrorKind::NotFound);
+            Err(error).at(path, "read")?
+        }
+        _ => {
+            let names: Vec<&str> = all.iter().map(Need::file_name).collect();
+            let reason = format!("{} is not among the files that were given", need.file_name());
+            let remedy = format!("give a folder with {}", names.join(", "));
+            Err(Error::request(reason, remedy))
+        }
+    }
+}

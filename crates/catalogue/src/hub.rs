@@ -1,0 +1,372 @@
+//! Models of the Hugging Face hub, through `hf-hub` and into the cache that all its clients share.
+//!
+//! The crate is trusted with the cache's layout, with tokens and with going on after a break; it
+//! checks neither size nor digest of what came, so that is done here.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use files::At;
+use hf_hub::api::Progress;
+use hf_hub::api::sync::{Api, ApiBuilder, ApiError, ApiRepo, Metadata};
+use hf_hub::{Cache, CacheRepo, Repo, RepoType};
+use serde::Serialize;
+
+use crate::Watch;
+use crate::digest;
+use crate::error::{Error, Result};
+use crate::http::{self, Trouble};
+
+/// Files that say what a model is and how it reads; those that are there are fetched.
+const DESCRIPTION: [&str; 9] = [
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+];
+
+/// Weights, best first: a file, or an index and the shards that begin and end so.
+const WEIGHTS: [(&str, &str, &str); 4] = [
+    ("model.safetensors", "", ""),
+    ("model.safetensors.index.json", "model-", ".safetensors"),
+    ("pytorch_model.bin", "", ""),
+    ("pytorch_model.bin.index.json", "pytorch_model-", ".bin"),
+];
+
+/// A model that is here.
+#[derive(Debug, Serialize)]
+pub struct Downloaded {
+    /// Its name.
+    pub name: String,
+    /// The branch, tag or commit that was asked for.
+    pub revision: String,
+    /// The commit that this is.
+    pub commit: String,
+    /// The folder with its files, which every command takes.
+    pub folder: PathBuf,
+    /// Its files.
+    pub files: Vec<Part>,
+    /// Whether the hub could not be asked, and this is what it had before.
+    pub offline: bool,
+}
+
+/// A file of a model.
+#[derive(Debug, Serialize)]
+pub struct Part {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// Whether it was here before.
+    pub found: bool,
+}
+
+/// Fetches what is missing of a model.
+pub fn download(name: &str, revision: &str, watch: &mut Watch) -> Result<Downloaded> {
+    check_name(name)?;
+    let hub = Hub::new(name, revision)?;
+    let info = match hub.remote.info() {
+        Ok(info) => info,
+        Err(error) => match hub.complain("", error) {
+            // What the hub had before is better than nothing.
+            Error::Fetch { .. } if hub.held().is_some() => return hub.offline(),
+            complaint => return Err(complaint),
+        },
+    };
+    let names: Vec<String> = info.siblings.into_iter().map(|file| file.rfilename).collect();
+    let folder = hub.local.pointer_path(&info.sha);
+    let mut files = Vec::new();
+    for file in choose(name, &names)? {
+        let found = folder.join(&file).exists();
+        if !found {
+            hub.fetch(&file, watch)?;
+        }
+        let path = folder.join(&file);
+        let bytes = fs::metadata(&path).at(&path, "read")?.len();
+        files.push(Part { name: file, bytes, found });
+    }
+    hub.local.create_ref(&info.sha).at(&folder, "note the commit of")?;
+    let (name, revision) = (name.to_owned(), revision.to_owned());
+    Ok(Downloaded { name, revision, commit: info.sha, folder, files, offline: false })
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let part = |part: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        !part.is_empty() && !part.starts_with('.') && part.chars().all(plain)
+    };
+    match name.split('/').count() <= 2 && name.split('/').all(part) {
+        true => Ok(()),
+        false => {
+            let reason = format!("`{name}` is no name of a model");
+            Err(Error::request(
+                reason,
+                "write it as OWNER/MODEL, such as google-bert/bert-base-cased",
+            ))
+        }
+    }
+}
+
+/// Which of a model's files are needed here.
+fn choose(model: &str, names: &[String]) -> Result<Vec<String>> {
+    let has = |name: &str| names.iter().any(|other| other == name);
+    let complain = |lacks: &str| {
+        let shown: Vec<&str> = names.iter().take(8).map(String::as_str).collect();
+        let reason = format!("it has no {lacks}, only {}", shown.join(", "));
+        let remedy =
+            "only checkpoints of `transformers` in PyTorch's or safetensors' form are read";
+        Error::File { file: model.to_owned(), reason, remedy: remedy.into() }
+    };
+    if !has("config.json") {
+        return Err(complain("config.json"));
+    }
+    let weights = WEIGHTS.iter().find(|(name, ..)| has(name));
+    let (weights, begins, ends) = *weights.ok_or_else(|| complain("weights"))?;
+    let shard = |name: &&String| {
+        !begins.is_empty()
+            && !name.contains('/')
+            && name.starts_with(begins)
+            && name.ends_with(ends)
+    };
+    let mut chosen: Vec<String> =
+        DESCRIPTION.iter().filter(|name| has(name)).map(|&name| name.to_owned()).collect();
+    chosen.push(weights.to_owned());
+    chosen.extend(names.iter().filter(shard).cloned());
+    Ok(chosen)
+}
+
+struct Hub {
+    name: String,
+    revision: String,
+    endpoint: String,
+    api: Api,
+    remote: ApiRepo,
+    cache: Cache,
+    local: CacheRepo,
+    /// Whether a token is sent along.
+    token: bool,
+}
+
+impl Hub {
+    /// Cache, server and token as the hub's other clients take them from the environment.
+    fn new(name: &str, revision: &str) -> Result<Self> {
+        let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let home = Cache::from_env();
+        let cache = set("HF_HUB_CACHE").map_or(home.clone(), |path| Cache::new(path.into()));
+        let token = set("HF_TOKEN").map(|token| token.trim().to_owned()).or(home.token());
+        let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
+        let endpoint = endpoint.trim_end_matches('/').to_owned();
+        let builder = ApiBuilder::from_cache(cache.clone()).with_endpoint(endpoint.clone());
+        let builder = builder.with_token(token.clone()).with_progress(false).with_retries(3);
+        let api = builder.build().map_err(|error| {
+            Error::request(format!("no client for {endpoint}: {error}"), "check HF_ENDPOINT")
+        })?;
+        let repo = || Repo::with_revision(name.to_owned(), RepoType::Model, revision.to_owned());
+        let (remote, local) = (api.repo(repo()), cache.repo(repo()));
+        let (name, revision, token) = (name.to_owned(), revision.to_owned(), token.is_some());
+        Ok(Self { name, revision, endpoint, api, remote, cache: home, local, token })
+    }
+
+    /// The folder of the commit that the cache has, if the model is whole there.
+    fn held(&self) -> Option<PathBuf> {
+        let config = self.local.get("config.json")?;
+        let folder = config.parent()?.to_owned();
+        let names: Vec<String> = names_in(&folder);
+        let whole = choose(&self.name, &names).ok()?;
+        // An index names its shards; all of them must be there.
+        let index = whole.iter().find(|name| name.ends_with(".index.json"));
+        let complete = index.is_none_or(|index| shards_are_there(&folder, index));
+        complete.then_some(folder)
+    }
+
+    /// What the cache has.
+    fn offline(&self) -> Result<Downloaded> {
+        let folder = self.held().expect("it was asked for because it is there");
+        let commit = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let mut files = Vec::new();
+        for name in choose(&self.name, &names_in(&folder))? {
+            let path = folder.join(&name);
+            let bytes = fs::metadata(&path).at(&path, "read")?.len();
+            files.push(Part { name, bytes, found: true });
+        }
+        let (name, revision) = (self.name.clone(), self.revision.clone());
+        Ok(Downloaded { name, revision, commit, folder, files, offline: true })
+    }
+
+    /// Fetches a file, and once more from the beginning if what came is not it.
+    fn fetch(&self, file: &str, watch: &mut Watch) -> Result<()> {
+        let metadata = self.api.metadata(&self.remote.url(file));
+        let metadata = metadata.map_err(|error| self.complain(file, error))?;
+        self.forget_overlong(&metadata)?;
+        for attempt in 0.. {
+            let shown = Shown { watch: &mut *watch, file: file.to_owned(), done: 0, total: 0 };
+            let path = self.remote.download_with_progress(file, shown);
+            let path = path.map_err(|error| self.complain(file, error))?;
+            let Some(reason) = differs(&path, &metadata)? else { break };
+            for path in [self.local.blob_path(metadata.etag()), path] {
+                fs::remove_file(&path).at(&path, "remove")?;
+            }
+            if attempt == 1 {
+                let (url, remedy) = (self.remote.url(file), self.by_hand());
+                return Err(Error::Fetch { url, reason, remedy });
+            }
+        }
+        Ok(())
+    }
+
+    /// The crate asks for what comes after a part; after all of it, there is nothing.
+    fn forget_overlong(&self, metadata: &Metadata) -> Result<()> {
+        let part = self.local.blob_path(metadata.etag()).with_extension("part");
+        if fs::metadata(&part).is_ok_and(|facts| facts.len() >= metadata.size() as u64) {
+            fs::remove_file(&part).at(&part, "remove")?;
+        }
+        Ok(())
+    }
+
+    /// What an error means, and what to do.
+    fn complain(&self, file: &str, error: ApiError) -> Error {
+        let url = match file {
+            "" => format!("{}/{}", self.endpoint, self.name),
+            file => self.remote.url(file),
+        };
+        let trouble = meaning(error);
+        let (reason, remedy) = match &trouble {
+            Trouble::Status(401 | 403) => (self.refused(), self.way_in()),
+            Trouble::Status(404) => {
+                let reason = format!("there is no such model, or it has no `{}`", self.revision);
+                (reason, format!("look for its name at {}/models", self.endpoint))
+            }
+            trouble => (trouble.reason(), self.by_hand()),
+        };
+        Error::Fetch { url, reason, remedy }
+    }
+
+    fn refused(&self) -> String {
+        match self.token {
+            true => "the token does not open this model".into(),
+            false => "there is no such model, or it is private or gated and needs a token".into(),
+        }
+    }
+
+    fn way_in(&self) -> String {
+        format!(
+            "Where a model is gated, accept its terms at {0}/{1} while logged in. Make a token at \
+             {0}/settings/tokens, and set HF_TOKEN to it or write it into {2}",
+            self.endpoint,
+            self.name,
+            self.cache.token_path().display()
+        )
+    }
+
+    fn by_hand(&self) -> String {
+        format!(
+            "Ask again when there is a network: what has come so far is kept. Or download by hand \
+             on another machine, from {}/{}/tree/{}, into one folder:\n  \
+             config.json\n  tokenizer.json, or vocab.txt, or vocab.json and merges.txt\n  \
+             model.safetensors with all its shards, or pytorch_model.bin\nEvery command that takes \
+             a model takes that folder",
+            self.endpoint, self.name, self.revision
+        )
+    }
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn shards_are_there(folder: &Path, index: &str) -> bool {
+    let text = fs::read_to_string(folder.join(index)).unwrap_or_default();
+    let index: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let shards = index["weight_map"].as_object().into_iter().flat_map(|map| map.values());
+    let mut shards = shards.filter_map(|shard| shard.as_str()).peekable();
+    shards.peek().is_some() && shards.all(|shard| folder.join(shard).exists())
+}
+
+/// How a file differs from what the hub says of it. A large file's mark is its SHA-256.
+fn differs(path: &Path, metadata: &Metadata) -> Result<Option<String>> {
+    let digest = digest::of(path)?;
+    let (came, promised) = (digest.bytes, metadata.size() as u64);
+    if came != promised {
+        return Ok(Some(format!("{came} bytes came where {promised} were promised, twice")));
+    }
+    let large = metadata.etag().len() == 64;
+    Ok((large && digest.sha256 != metadata.etag())
+        .then(|| "its SHA-256 is not the hub's, twice".into()))
+}
+
+fn meaning(error: ApiError) -> Trouble {
+    match error {
+        ApiError::RequestError(error) => http::told(&error),
+        ApiError::TooManyRetries(error) => meaning(*error),
+        error => Trouble::Broken(error.to_string()),
+    }
+}
+
+/// Passes on how far a file has come.
+struct Shown<'a, 'b> {
+    watch: &'a mut Watch<'b>,
+    file: String,
+    done: u64,
+    total: u64,
+}
+
+impl Progress for Shown<'_, '_> {
+    fn init(&mut self, size: usize, _: &str) {
+        (self.done, self.total) = (0, size as u64);
+    }
+
+    fn update(&mut self, size: usize) {
+        self.done += size as u64;
+        (self.watch)(&self.file, self.done, Some(self.total));
+    }
+
+    fn finish(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(names: &[&str]) -> Result<Vec<String>> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        choose("m", &names)
+    }
+
+    #[test]
+    fn the_best_weights_are_chosen() {
+        let all = [
+            "README.md",
+            "config.json",
+            "pytorch_model.bin",
+            "model.safetensors",
+            "vocab.txt",
+            "tf_model.h5",
+        ];
+        assert_eq!(chosen(&all).unwrap(), ["config.json", "vocab.txt", "model.safetensors"]);
+        assert_eq!(chosen(&all[..3]).unwrap(), ["config.json", "pytorch_model.bin"]);
+        let index = "model.safetensors.index.json";
+        let (one, two) = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors");
+        let sharded = chosen(&["config.json", "x/model-1.safetensors", one, two, index]).unwrap();
+        assert_eq!(sharded, ["config.json", index, one, two]);
+        let error = chosen(&["config.json", "tf_model.h5"]).unwrap_err().to_string();
+        assert!(error.contains("m: it has no weights, only config.json, tf_model.h5"), "{error}");
+        chosen(&["model.safetensors"]).unwrap_err();
+    }
+
+    #[test]
+    fn names_are_checked() {
+        for name in ["bert-base-cased", "google-bert/bert-base_1.5"] {
+            check_name(name).unwrap();
+        }
+        for name in ["", "a/b/c", "../x", "a/..", "a b", "/a", "a?x"] {
+            check_name(name).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! `isogloss data`: the data sets of the papers, from where they lie to the form that is read here.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use catalogue::{Catalogue, Entry, Got, Origin, Request};
+use clap::{Args, Subcommand};
+
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::progress::Coming;
+
+/// Bring the data sets of the papers here.
+#[derive(Subcommand)]
+pub(crate) enum Data {
+    /// Say which data sets are known, what needs them, and on what terms they may be used.
+    #[command(after_help = LIST_EXAMPLES)]
+    List(List),
+
+    /// Fetch a data set, check it, and put it into the form that the other commands read.
+    #[command(after_help = GET_EXAMPLES)]
+    Get(Get),
+}
+
+const LIST_EXAMPLES: &str = "Examples:
+  isogloss data list
+  isogloss data list xnli";
+
+const GET_EXAMPLES: &str = "Examples:
+  The development and test sets of XNLI in two languages:
+    isogloss data get xnli --lang fr,de --accept
+  An archive that was downloaded by hand:
+    isogloss data get multinli --from multinli_1.0.zip
+  Wikipedia as plain text, a paragraph a line:
+    isogloss data get wikipedia --lang sw --out data
+Archives stay in DIR/downloads, so that other languages can be taken from them;
+DIR/receipts says what was fetched when, from where and on what terms.";
+
+/// Flags of `data list`.
+#[derive(Args)]
+pub(crate) struct List {
+    /// Only this one, with its addresses and files.
+    name: Option<String>,
+}
+
+/// Flags of `data get`.
+#[derive(Args)]
+pub(crate) struct Get {
+    /// The data set, as `isogloss data list` names it.
+    name: String,
+
+    /// Its languages [default: all].
+    #[arg(long = "lang", value_name = "LANG", value_delimiter = ',')]
+    languages: Vec<String>,
+
+    /// The folder to bring it to.
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    out: PathBuf,
+
+    /// Take what was downloaded by hand: a file, or a folder of files.
+    #[arg(long, value_name = "FILE", conflicts_with = "mirror")]
+    from: Vec<PathBuf>,
+
+    /// Fetch from another server, which has the same paths.
+    #[arg(long, value_name = "URL")]
+    mirror: Option<String>,
+
+    /// Accept the terms of a data set that asks for more than to be named.
+    #[arg(long)]
+    accept: bool,
+}
+
+impl Data {
+    /// Runs the command to its end.
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        match self {
+            Data::List(list) => list.run(),
+            Data::Get(get) => get.run(),
+        }
+    }
+}
+
+impl List {
+    fn run(self) -> Result<Outcome, Failure> {
+        let catalogue = Catalogue::read();
+        let entries = match &self.name {
+            Some(name) => vec![catalogue.entry(name)?],
+            None => catalogue.entries.iter().collect(),
+        };
+        let whole = self.name.is_some();
+        let text: String = entries.iter().map(|entry| describe(entry, whole)).collect();
+        Ok(Outcome::new(text, &serde_json::json!({ "entries": entries })))
+    }
+}
+
+fn describe(entry: &Entry, whole: bool) -> String {
+    let languages: Vec<&str> = entry.languages.keys().map(String::as_str).collect();
+    let others = if entry.others { ", and others" } else { "" };
+    let mut text = format!("{}\n  {}\n  for {}\n", entry.name, entry.what, entry.used_by);
+    let _ = writeln!(text, "  languages: {}{others}", languages.join(" "));
+    let _ = writeln!(text, "  licence: {}", terms(entry));
+    if whole {
+        let _ = writeln!(text, "  home: {}", entry.home);
+        for source in &entry.sources {
+            let size = source.size.as_ref().map_or(String::new(), |size| format!(" ({size})"));
+            let _ = writeln!(text, "  {}{size}", source.url);
+            for file in &source.files {
+                let _ = writeln!(text, "    -> {}", file.to);
+            }
+        }
+    }
+    text
+}
+
+fn terms(entry: &Entry) -> String {
+    let asks = entry.licence.asks.as_ref().map_or(String::new(), |asks| format!(" ({asks})"));
+    format!("{}{asks}", entry.licence.name)
+}
+
+impl Get {
+    fn run(self) -> Result<Outcome, Failure> {
+        let catalogue = Catalogue::read();
+        let entry = catalogue.entry(&self.name)?;
+        let languages = entry.choose(&self.languages)?;
+        eprintln!("{}: {}; see {}", entry.name, terms(entry), entry.home);
+        if entry.licence.asks.is_some() && !self.accept {
+            let message = format!(
+                "the licence of {} is {}; if you keep to that, add --accept",
+                entry.name,
+                terms(entry)
+            );
+            return Err(Failure::Usage(message));
+        }
+        let origin = match self.from.is_empty() {
+            true => Origin::Network { mirror: self.mirror },
+            false => Origin::Hand(self.from),
+        };
+        let request = Request { entry, languages: &languages, out: &self.out, origin };
+        let mut coming = Coming::default();
+        let mut watch = |name: &str, done, total| coming.show(name, done, total);
+        let got = catalogue::get(&request, &mut watch)?;
+        drop(coming);
+        Ok(Outcome::new(in_words(&got), &got))
+    }
+}
+
+fn in_words(got: &Got) -> String {
+    let mut text: String = got.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    for file in &got.files {
+        let found = if file.found { " (found)" } else { "" };
+        let _ = write!(text, "{:>15}  {}{found}", file.bytes, file.path.display());
+        if let Some([kept, left_out]) = file.lines {
+            let _ = write!(text, ", {kept} lines, {left_out} left out");
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "receipt: {}", got.receipt.display());
+    text
+}

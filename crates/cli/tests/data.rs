@@ -1,0 +1,396 @@
+//! Drives `data list` and `data get`: archives of the real formats in miniature, and a server.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod server;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::Output;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+use server::{Answer, Server, isogloss, nowhere};
+use zip::write::SimpleFileOptions;
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    isogloss().args(arguments).current_dir(folder).output().unwrap()
+}
+
+#[track_caller]
+fn done(folder: &Path, arguments: &[&str]) -> Value {
+    let output = run(folder, &[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[track_caller]
+fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &[&str]) {
+    let output = run(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    for expected in expected {
+        assert!(errors.contains(expected), "{expected:?} is not in {errors}");
+    }
+    assert!(output.stdout.is_empty());
+}
+
+fn zip(path: &Path, members: &[(&str, &[u8])]) {
+    let mut archive = zip::ZipWriter::new(File::create(path).unwrap());
+    for (name, bytes) in members {
+        archive.start_file(*name, SimpleFileOptions::default()).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap();
+}
+
+fn tar_gz(members: &[(&str, &str)]) -> Vec<u8> {
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut archive = tar::Builder::new(gzip);
+    for (name, text) in members {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, text.as_bytes()).unwrap();
+    }
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+/// What others read of a file is what counts.
+fn is_read(folder: &Path, task: &str, file: &str) {
+    done(folder, &["score", "--task", task, "--gold", file, "--predicted", file]);
+}
+
+#[test]
+fn the_catalogue_is_shown() {
+    let place = tempfile::tempdir().unwrap();
+    let said = done(place.path(), &["data", "list"]);
+    let entries = said["entries"].as_array().unwrap();
+    let names: Vec<&str> = entries.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    for name in [
+        "xnli",
+        "xnli-train",
+        "multinli",
+        "wikiann",
+        "panx",
+        "ud",
+        "pud",
+        "muse",
+        "tatoeba",
+        "wikipedia",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let text = String::from_utf8(run(place.path(), &["data", "list", "xnli"]).stdout).unwrap();
+    for part in
+        ["CC BY-NC 4.0 (no commercial use)", "XNLI-1.0.zip", "-> xnli/dev-{lang}.tsv", "paper 2"]
+    {
+        assert!(text.contains(part), "{text}");
+    }
+    refused(place.path(), &["data", "list", "xnly"], 2, &["no `xnly`", "xnli-train"]);
+}
+
+#[test]
+fn inference_pairs_are_taken_from_their_archives() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let pair = |language: &str, label: &str, premise: &str| {
+        format!(
+            "{{\"annotator_labels\":[\"{label}\"],\"genre\":\"face\",\"gold_label\":\"{label}\",\"language\":\
+             \"{language}\",\"pairID\":\"1\",\"sentence1\":\"{premise}\",\"sentence2\":\"Oui.\"}}\n"
+        )
+    };
+    let jsonl = [
+        pair("en", "neutral", "No."),
+        pair("fr", "entailment", "Non\\t!"),
+        pair("fr", "neutral", "Bon."),
+    ];
+    let jsonl = jsonl.concat();
+    zip(
+        &folder.join("XNLI-1.0.zip"),
+        &[
+            ("__MACOSX/XNLI-1.0/._xnli.dev.jsonl", b"x"),
+            ("XNLI-1.0/xnli.dev.jsonl", jsonl.as_bytes()),
+            ("XNLI-1.0/xnli.test.jsonl", jsonl.as_bytes()),
+        ],
+    );
+    let get = ["data", "get", "xnli", "--lang", "fr", "--from", "XNLI-1.0.zip", "--out", "d"];
+    refused(folder, &get, 2, &["CC BY-NC 4.0 (no commercial use)", "--accept"]);
+    let said = done(folder, &[&get[..], &["--accept"]].concat());
+    let text = fs::read_to_string(folder.join("d/xnli/dev-fr.tsv")).unwrap();
+    assert_eq!(text, "Non !\tOui.\tentailment\nBon.\tOui.\tneutral\n");
+    assert_eq!(said["files"][0]["lines"], serde_json::json!([2, 0]));
+    // It is not the archive whose checksum is known, and that is said.
+    assert!(said["notes"][0].as_str().unwrap().contains("the catalogue knows 4ba1d5e1"), "{said}");
+    is_read(folder, "nli", "d/xnli/test-fr.tsv");
+    // German was not in it; nothing half-made is left.
+    let german =
+        ["data", "get", "xnli", "--accept", "--lang", "de", "--from", "XNLI-1.0.zip", "--out", "d"];
+    refused(folder, &german, 1, &["XNLI-1.0.zip!XNLI-1.0/xnli.dev.jsonl: holds nothing of `de`"]);
+    let left = fs::read_dir(folder.join("d/xnli")).unwrap().count();
+    assert_eq!(left, 2);
+
+    let train = "premise\thypo\tlabel\nUn chat.\tNon.\tcontradictory\n";
+    zip(
+        &folder.join("mt.zip"),
+        &[("XNLI-MT-1.0/multinli/multinli.train.fr.tsv", train.as_bytes())],
+    );
+    done(
+        folder,
+        &[
+            "data",
+            "get",
+            "xnli-train",
+            "--accept",
+            "--lang",
+            "fr",
+            "--from",
+            "mt.zip",
+            "--out",
+            "d",
+        ],
+    );
+    is_read(folder, "nli", "d/xnli/train-fr.tsv");
+
+    let unsure = "{\"gold_label\":\"-\",\"sentence1\":\"A\",\"sentence2\":\"B\"}\n";
+    let english =
+        format!("{unsure}{}", pair("en", "neutral", "No.").replace(",\"language\":\"en\"", ""));
+    let members = ["train", "dev_matched", "dev_mismatched"]
+        .map(|name| format!("multinli_1.0/multinli_1.0_{name}.jsonl"));
+    let members: Vec<(&str, &[u8])> =
+        members.iter().map(|name| (name.as_str(), english.as_bytes())).collect();
+    zip(&folder.join("m.zip"), &members);
+    let said = done(folder, &["data", "get", "multinli", "--from", "m.zip", "--out", "d"]);
+    assert_eq!(said["files"][0]["lines"], serde_json::json!([1, 1]));
+    is_read(folder, "nli", "d/nli/multinli.train.tsv");
+}
+
+#[test]
+fn entities_are_taken_from_archives_in_an_archive() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let text = "fr:Paris\tB-LOC\nfr::\tO\n\nfr:Ada\tB-PER\n\n";
+    let inner = tar_gz(&[("./train", text), ("dev", text), ("test", text), ("extra", text)]);
+    zip(&folder.join("panx_dataset.zip"), &[("de.tar.gz", b"other"), ("fr.tar.gz", &inner)]);
+    fs::write(folder.join("fr.tar.gz"), &inner).unwrap();
+    for (name, from) in
+        [("panx", "panx_dataset.zip"), ("panx", "fr.tar.gz"), ("wikiann", "panx_dataset.zip")]
+    {
+        let out = format!("{name}-{from}");
+        let get = ["data", "get", name, "--accept", "--lang", "fr", "--from", from, "--out", &out];
+        done(folder, &get);
+        let (file, plain) = match name {
+            "panx" => (format!("{out}/ner/panx-test-fr.tsv"), text.replace("fr:", "")),
+            _ => (format!("{out}/ner/wikiann-test-fr.txt"), text.to_owned()),
+        };
+        assert_eq!(fs::read_to_string(folder.join(&file)).unwrap(), plain);
+        is_read(folder, "ner", &file);
+    }
+    let get = |lang, from| {
+        ["data", "get", "panx", "--accept", "--lang", lang, "--from", from, "--out", "x"]
+    };
+    refused(
+        folder,
+        &get("ru", "panx_dataset.zip"),
+        1,
+        &["has no `ru.tar.gz`; it holds de.tar.gz, fr.tar.gz"],
+    );
+    refused(
+        folder,
+        &get("de", "panx_dataset.zip"),
+        1,
+        &["panx_dataset.zip!de.tar.gz: is cut short or damaged"],
+    );
+    let half = fs::read(folder.join("panx_dataset.zip")).unwrap();
+    fs::write(folder.join("half.zip"), &half[..half.len() / 2]).unwrap();
+    refused(folder, &get("fr", "half.zip"), 1, &["half.zip: is cut short or damaged"]);
+    fs::write(folder.join("page.html"), "<html>").unwrap();
+    refused(folder, &get("fr", "page.html"), 1, &["is neither a zip archive nor a tar.gz"]);
+    refused(folder, &get("fr", "none.zip"), 1, &["none.zip: cannot read"]);
+}
+
+const SENTENCES: &str = "La première phrase.\nLa deuxième phrase.\n";
+
+fn tatoeba<'a>(server: &'a str, out: &'a str) -> [&'a str; 9] {
+    ["data", "get", "tatoeba", "--lang", "fr", "--mirror", server, "--out", out]
+}
+
+#[test]
+fn files_are_fetched_once_and_go_on_after_a_break() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let breaks = AtomicUsize::new(0);
+    let server = Server::start(move |asked| {
+        let answer = Answer::file(asked, SENTENCES.as_bytes(), "one");
+        match breaks.fetch_add(1, Ordering::Relaxed) {
+            0 => answer.cut(10),
+            1 => Answer::status(503),
+            2 => answer.cut(5),
+            _ => answer,
+        }
+    });
+    let said = done(folder, &tatoeba(&server.address, "d"));
+    let path = "/facebookresearch/LASER/main/data/tatoeba/v1/tatoeba.fra-eng";
+    let rest = |from| format!("{path}.fra bytes={from}-");
+    assert_eq!(
+        server.asked(),
+        [format!("{path}.fra"), rest(10), rest(10), rest(15), format!("{path}.eng")]
+    );
+    for side in ["fra", "eng"] {
+        let file = folder.join(format!("d/tatoeba/tatoeba.fra-eng.{side}"));
+        assert_eq!(fs::read_to_string(file).unwrap(), SENTENCES);
+    }
+    assert_eq!(fs::read_dir(folder.join("d/downloads")).unwrap().count(), 0);
+    let receipt = fs::read_to_string(folder.join("d/receipts/tatoeba.json")).unwrap();
+    let receipt: Value = serde_json::from_str(&receipt).unwrap();
+    let url = format!("https://raw.githubusercontent.com{path}.fra");
+    let fetched = &receipt["fetched"][&url];
+    assert_eq!(
+        (&receipt["licence"], &fetched["bytes"]),
+        (&"CC BY 2.0 FR".into(), &SENTENCES.len().into())
+    );
+    assert_eq!((&fetched["confirmed"], &fetched["by_hand"]), (&false.into(), &false.into()));
+    assert_eq!(fetched["date"].as_str().unwrap().len(), 10);
+    assert_eq!(said["files"][0]["found"], false);
+    // Again: nothing is asked for.
+    let said = done(folder, &tatoeba(&server.address, "d"));
+    assert!(server.asked().is_empty());
+    assert_eq!(said["files"][1]["found"], true);
+    // A file that was changed here is not silently kept, nor one that has changed there.
+    fs::write(folder.join("d/tatoeba/tatoeba.fra-eng.fra"), "mine\n").unwrap();
+    refused(
+        folder,
+        &tatoeba(&server.address, "d"),
+        1,
+        &["tatoeba.fra-eng.fra: is not the file that the receipt"],
+    );
+    fs::remove_file(folder.join("d/tatoeba/tatoeba.fra-eng.fra")).unwrap();
+    let changed = Server::start(|asked| Answer::file(asked, b"Other.\n", "two"));
+    refused(
+        folder,
+        &tatoeba(&changed.address, "d"),
+        1,
+        &["is not what was fetched from there on 2"],
+    );
+}
+
+#[test]
+fn a_file_that_has_changed_there_is_begun_anew() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::create_dir_all(folder.join("d/downloads")).unwrap();
+    for name in ["fra", "eng"] {
+        let part = format!("d/downloads/tatoeba.fra-eng.{name}");
+        fs::write(folder.join(format!("{part}.part")), "An old beginning").unwrap();
+        fs::write(folder.join(format!("{part}.mark")), "\"old\"").unwrap();
+    }
+    let server = Server::start(|asked| Answer::file(asked, SENTENCES.as_bytes(), "new"));
+    done(folder, &tatoeba(&server.address, "d"));
+    let file = folder.join("d/tatoeba/tatoeba.fra-eng.fra");
+    assert_eq!(fs::read_to_string(file).unwrap(), SENTENCES);
+}
+
+#[test]
+fn what_does_not_come_is_explained() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let by_hand = [
+        "no network",
+        "https://raw.githubusercontent.com/facebookresearch/LASER/main/data/tatoeba/v1/tatoeba.fra-eng.eng",
+        "isogloss data get tatoeba --lang fr --out d --from FOLDER",
+    ];
+    refused(folder, &tatoeba(&nowhere(), "d"), 1, &by_hand);
+    let server = Server::start(|_| Answer::status(404));
+    refused(folder, &tatoeba(&server.address, "d"), 1, &["the server has no such file"]);
+    assert_eq!(server.asked().len(), 1);
+    let server = Server::start(|asked| Answer::file(asked, SENTENCES.as_bytes(), "one").cut(0));
+    refused(
+        folder,
+        &tatoeba(&server.address, "d"),
+        1,
+        &["the connection broke after 0 bytes", "trying again did not help"],
+    );
+    assert!(!folder.join("d/tatoeba").exists() && !folder.join("d/receipts").exists());
+    // The advice can be followed.
+    fs::create_dir(folder.join("hand")).unwrap();
+    for side in ["fra", "eng"] {
+        fs::write(folder.join(format!("hand/tatoeba.fra-eng.{side}")), SENTENCES).unwrap();
+    }
+    done(folder, &["data", "get", "tatoeba", "--lang", "fr", "--out", "d", "--from", "hand"]);
+    let one = [
+        "data",
+        "get",
+        "tatoeba",
+        "--lang",
+        "de",
+        "--out",
+        "d",
+        "--from",
+        "hand/tatoeba.fra-eng.fra",
+    ];
+    refused(folder, &one, 2, &["tatoeba.deu-eng.deu is not among", "give a folder with"]);
+    // A file whose checksum is known is held against it.
+    let server = Server::start(|asked| Answer::file(asked, b"no such zip", "one"));
+    let get = [
+        "data",
+        "get",
+        "xnli",
+        "--accept",
+        "--lang",
+        "fr",
+        "--mirror",
+        &server.address,
+        "--out",
+        "d",
+    ];
+    refused(folder, &get, 1, &["XNLI-1.0.zip: has SHA-256", "but the catalogue knows 4ba1d5e1"]);
+}
+
+#[test]
+fn wikipedia_becomes_text_that_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let page = "<page><title>Nairobi</title><ns>0</ns><revision><text>{{Jiji|x=[[y]]}}\n'''Nairobi''' ni [[mji mkuu|mji]] \
+                wa [[Kenya]].&lt;ref&gt;z&lt;/ref&gt; Una watu wengi.\n\n== Historia ==\n* orodha\nMji ulianza.</text>\
+                </revision></page>";
+    let dump = format!("<mediawiki>{}</mediawiki>", page.repeat(20));
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    encoder.write_all(dump.as_bytes()).unwrap();
+    let dump = encoder.finish().unwrap();
+    let server = Server::start(move |asked| match asked.path.as_str() {
+        "/swwiki/latest/swwiki-latest-pages-articles.xml.bz2" => Answer::file(asked, &dump, "one"),
+        _ => Answer::status(404),
+    });
+    let said =
+        done(folder, &["data", "get", "wikipedia", "--lang", "sw", "--mirror", &server.address]);
+    assert_eq!(said["files"][0]["lines"], serde_json::json!([40, 0]));
+    let text =
+        zstd::decode_all(File::open(folder.join("data/text/sw.wiki.txt.zst")).unwrap()).unwrap();
+    let article = "Nairobi ni mji wa Kenya. Una watu wengi.\nMji ulianza.\n";
+    assert_eq!(String::from_utf8(text).unwrap(), article.repeat(20));
+    done(
+        folder,
+        &[
+            "vocab",
+            "train",
+            "--merges",
+            "20",
+            "--text",
+            "sw=data/text/sw.wiki.txt.zst",
+            "--out",
+            "v",
+        ],
+    );
+    refused(folder, &["data", "get", "wikipedia"], 2, &["name languages: --lang"]);
+}
+
+#[test]
+fn help_can_be_copied() {
+    for command in [["data", "list"], ["data", "get"], ["hub", "download"]] {
+        let help = run(Path::new("."), &[&command[..], &["--help"]].concat()).stdout;
+        let help = String::from_utf8(help).unwrap();
+        let examples = help.split("Examples:").nth(1).unwrap();
+        assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Drives `hub download` against a server of its own.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod server;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::Value;
+use server::{Answer, Asked, Server, isogloss, nowhere};
+
+/// Weights, and their SHA-256, which the hub gives as their mark.
+const WEIGHTS: &[u8] = b"abc";
+const DIGEST: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+const COMMIT: &str = "c0ffee";
+
+fn info(files: &[&str]) -> Answer {
+    let files: Vec<Value> =
+        files.iter().map(|name| serde_json::json!({ "rfilename": name })).collect();
+    Answer::text(&serde_json::json!({ "sha": COMMIT, "siblings": files }).to_string())
+}
+
+/// A hub with one model.
+fn hub(asked: &Asked) -> Answer {
+    let file = |body: &[u8], mark| Answer::file(asked, body, mark).with("X-Repo-Commit", COMMIT);
+    match asked.path.as_str() {
+        "/api/models/own/model/revision/main" => {
+            info(&["README.md", "config.json", "model.safetensors", "vocab.txt", "tf_model.h5"])
+        }
+        "/own/model/resolve/main/config.json" => file(b"{}", "one"),
+        "/own/model/resolve/main/vocab.txt" => file(b"[PAD]\n", "two"),
+        "/own/model/resolve/main/model.safetensors" => file(WEIGHTS, DIGEST),
+        _ => Answer::status(404),
+    }
+}
+
+fn run(home: &Path, address: &str, settings: &[(&str, &str)], model: &str) -> Output {
+    let mut command = isogloss();
+    command
+        .args(["hub", "download", model, "--json"])
+        .env("HF_ENDPOINT", address)
+        .env("HF_HOME", home);
+    command.envs(settings.iter().copied()).output().unwrap()
+}
+
+fn done(home: &Path, address: &str) -> Value {
+    let output = run(home, address, &[], "own/model");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[track_caller]
+fn refused(output: Output, code: i32, expected: &[&str]) {
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    for expected in expected {
+        assert!(errors.contains(expected), "{expected:?} is not in {errors}");
+    }
+    assert!(output.stdout.is_empty());
+}
+
+fn blob(home: &Path, name: &str) -> PathBuf {
+    home.join("hub/models--own--model/blobs").join(name)
+}
+
+#[test]
+fn a_model_comes_whole_and_comes_once() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::start(hub);
+    let said = done(home.path(), &server.address);
+    let folder = PathBuf::from(said["folder"].as_str().unwrap());
+    assert_eq!(folder, home.path().join("hub/models--own--model/snapshots").join(COMMIT));
+    assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), WEIGHTS);
+    assert_eq!(fs::read(folder.join("vocab.txt")).unwrap(), b"[PAD]\n");
+    assert!(folder.join("config.json").exists() && !folder.join("tf_model.h5").exists());
+    assert_eq!((&said["commit"], &said["offline"]), (&COMMIT.into(), &false.into()));
+    server.asked();
+    // Again: nothing but the list is asked for.
+    let said = done(home.path(), &server.address);
+    assert_eq!(server.asked(), ["/api/models/own/model/revision/main"]);
+    assert!(said["files"].as_array().unwrap().iter().all(|file| file["found"] == true));
+    // And without a network, it is found all the same.
+    let said = done(home.path(), &nowhere());
+    assert_eq!(
+        (&said["offline"], &said["folder"]),
+        (&true.into(), &folder.to_str().unwrap().into())
+    );
+}
+
+#[test]
+fn half_a_file_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::start(hub);
+    fs::create_dir_all(blob(home.path(), "")).unwrap();
+    fs::write(blob(home.path(), DIGEST).with_extension("part"), b"ab").unwrap();
+    done(home.path(), &server.address);
+    let asked = server.asked();
+    let rest = "/own/model/resolve/main/model.safetensors bytes=2-".to_owned();
+    assert!(asked.contains(&rest), "{asked:?}");
+    assert_eq!(fs::read(blob(home.path(), DIGEST)).unwrap(), WEIGHTS);
+}
+
+#[test]
+fn a_part_that_is_wrong_is_thrown_away() {
+    // Longer than the file, of other bytes, or sent to by a server that cannot go on.
+    for (part, whole) in [(&b"abcdef"[..], false), (b"xy", false), (b"abc", false), (b"ab", true)] {
+        let home = tempfile::tempdir().unwrap();
+        let server = Server::start(move |asked| {
+            let answer = hub(asked);
+            match asked.header("range") {
+                Some(range) if whole && range.starts_with("bytes=2") => {
+                    Answer { status: 200, body: WEIGHTS.to_vec(), ..answer }
+                }
+                _ => answer,
+            }
+        });
+        fs::create_dir_all(blob(home.path(), "")).unwrap();
+        fs::write(blob(home.path(), DIGEST).with_extension("part"), part).unwrap();
+        let said = done(home.path(), &server.address);
+        let folder = PathBuf::from(said["folder"].as_str().unwrap());
+        assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), WEIGHTS);
+    }
+}
+
+#[test]
+fn what_is_not_what_was_promised_is_refused() {
+    // Other bytes than the mark says, and another size than was said first.
+    for (wrong, reason) in
+        [(&b"xyz"[..], "its SHA-256 is not the hub's"), (b"abcd", "4 bytes came where 3 were")]
+    {
+        let home = tempfile::tempdir().unwrap();
+        let server = Server::start(move |asked| {
+            let first = asked.header("range") == Some("bytes=0-0");
+            let weights = asked.path.ends_with("safetensors") && !first;
+            if weights { Answer { body: wrong.to_vec(), ..hub(asked) } } else { hub(asked) }
+        });
+        refused(
+            run(home.path(), &server.address, &[], "own/model"),
+            1,
+            &["model.safetensors", reason],
+        );
+        assert!(!blob(home.path(), DIGEST).exists());
+    }
+}
+
+#[test]
+fn a_token_is_sent_and_advised() {
+    let home = tempfile::tempdir().unwrap();
+    let open = |asked: &Asked| match asked.header("authorization") {
+        Some("Bearer secret") => hub(asked),
+        Some(_) => Answer::status(403),
+        None => Answer::status(401),
+    };
+    let server = Server::start(open);
+    let token = home.path().join("token");
+    let plain = run(home.path(), &server.address, &[], "own/model");
+    refused(
+        plain,
+        1,
+        &["private or gated", "accept its terms at", "HF_TOKEN", token.to_str().unwrap()],
+    );
+    let wrong = run(home.path(), &server.address, &[("HF_TOKEN", "other")], "own/model");
+    refused(wrong, 1, &["the token does not open this model"]);
+    server.headers("authorization");
+    fs::write(&token, "secret\n").unwrap();
+    done(home.path(), &server.address);
+    assert!(
+        server.headers("authorization").iter().all(|sent| sent.as_deref() == Some("Bearer secret"))
+    );
+    fs::remove_file(&token).unwrap();
+    let fresh = home.path().join("fresh");
+    assert!(run(&fresh, &server.address, &[("HF_TOKEN", "secret")], "own/model").status.success());
+}
+
+#[test]
+fn what_cannot_be_had_is_explained() {
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::start(hub);
+    let run = |address: &str, model| run(home.path(), address, &[], model);
+    refused(run(&server.address, "own/other"), 1, &["there is no such model"]);
+    refused(run(&server.address, "a/b/c"), 2, &["`a/b/c` is no name of a model", "OWNER/MODEL"]);
+    let offline =
+        ["no network", "config.json", "vocab.txt", "model.safetensors", "takes that folder"];
+    refused(run(&nowhere(), "own/model"), 1, &offline);
+    let server = Server::start(|_| info(&["config.json", "tf_model.h5"]));
+    refused(
+        run(&server.address, "own/model"),
+        1,
+        &["it has no weights, only config.json, tf_model.h5"],
+    );
+    let server = Server::start(|_| Answer::text("<html>a portal</html>"));
+    refused(run(&server.address, "own/model"), 1, &["cannot fetch"]);
+}
