@@ -5,6 +5,7 @@ mod bench;
 mod cka;
 mod corpus;
 mod encode;
+mod hub;
 mod manifest;
 mod models;
 mod pretrain;
@@ -76,6 +77,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Vectors(vectors::Vectors),
 
+    /// Models of Hugging Face's: read theirs, write ours for them.
+    #[command(subcommand)]
+    Hub(hub::Hub),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -99,6 +104,7 @@ impl Command {
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
+            Command::Hub(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
