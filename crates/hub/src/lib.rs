@@ -9,6 +9,7 @@
 //! every tensor is found in the file, with its size, before the model is made.
 
 mod config;
+mod export;
 mod import;
 mod layout;
 mod read;
@@ -16,4 +17,5 @@ mod tokenizer;
 pub mod weights;
 
 pub use config::{Family, is_checkpoint};
+pub use export::{Card, Exported, Source, export};
 pub use import::{Checkpoint, Found, open};

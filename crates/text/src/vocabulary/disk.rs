@@ -123,17 +123,21 @@ impl Vocabulary {
     /// The files that Hugging Face's `tokenizers` loads, by name.
     pub fn tokenizers(&self) -> Result<BTreeMap<String, String>> {
         let mut files = BTreeMap::new();
-        for (index, language) in self.languages.iter().enumerate() {
+        for index in 0..self.languages.len() {
             // Languages that share a tokenizer share its file.
             if let Entry::Vacant(file) = files.entry(self.tokenizer_file(index)) {
-                let json = language.tokenizer.to_string(false).map_err(|error| {
-                    let reason = error.to_string();
-                    Error::file(Path::new(file.key()), reason, "report this as a fault")
-                })?;
-                file.insert(json);
+                file.insert(self.tokenizer_json(index)?);
             }
         }
         Ok(files)
+    }
+
+    /// The tokenizer of a language, as Hugging Face's `tokenizers` loads it.
+    pub fn tokenizer_json(&self, language: usize) -> Result<String> {
+        self.languages[language].tokenizer.to_string(false).map_err(|error| {
+            let file = self.tokenizer_file(language);
+            Error::file(Path::new(&file), error.to_string(), "report this as a fault")
+        })
     }
 
     /// Every file but the manifest.

@@ -1,5 +1,6 @@
 //! `isogloss hub`: models of Hugging Face's, in and out.
 
+mod export;
 mod import;
 
 use clap::Subcommand;
@@ -12,6 +13,9 @@ use crate::outcome::Outcome;
 pub(crate) enum Hub {
     /// Look into a folder of Hugging Face's, and make a folder of ours of it.
     Import(import::Import),
+
+    /// Write a run as a folder that `transformers` loads with no code of its own.
+    Export(export::Export),
 }
 
 impl Hub {
@@ -19,6 +23,7 @@ impl Hub {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Hub::Import(command) => command.run(),
+            Hub::Export(command) => command.run(),
         }
     }
 }
