@@ -4,7 +4,7 @@
 //! for chosen words only, so memory is bounded by their number whatever the corpus.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use text::{Corpus, SentenceReader};
 use train::Pretrained;
 use vectors::Vectors;
@@ -27,9 +27,11 @@ pub fn embeddings(model: &Pretrained, language: &str, most: usize) -> Result<Vec
     ids.retain(|&id| (!counted || counts[id as usize] > 0) && !vocabulary.is_special(id));
     ids.sort_by_key(|&id| (std::cmp::Reverse(counts[id as usize]), id));
     let (mut words, mut chosen) = (Vec::new(), Vec::new());
+    let mut seen = FxHashSet::default();
     for id in ids {
         if words.len() < most
             && let Some(word) = vocabulary.whole_word(language, id)
+            && seen.insert(word.clone())
         {
             words.push(word);
             chosen.push(id);
