@@ -79,6 +79,13 @@ pub struct EncoderConfig {
     pub language_embeddings: bool,
     /// Whether a dense layer with GELU and LayerNorm stands before the softmax, as in BERT.
     pub transform: bool,
+    /// Kinds of segments that have an embedding each, as the two sentences of a pair in BERT; 0 for
+    /// none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub segments: usize,
+    /// Whether the softmax has a table of its own instead of the token embeddings.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub untied: bool,
     /// What is separate for each language.
     pub separate: Plan,
     /// Standard deviation of the weights at the start.
@@ -105,6 +112,8 @@ impl Default for EncoderConfig {
             epsilon: 1e-12,
             language_embeddings: false,
             transform: false,
+            segments: 0,
+            untied: false,
             separate: Plan::none(),
             init_std: 0.02,
             scale_outputs: false,
@@ -167,6 +176,9 @@ impl EncoderConfig {
                 return Err(error(key, format!("{number} is not a positive number")));
             }
         }
+        if self.segments > 0 {
+            check_size("segments", self.segments)?;
+        }
         self.check_plan()
     }
 
@@ -212,6 +224,11 @@ impl EncoderConfig {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a key says nothing that its default does not; left out, so that files stay as they were.
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// The most weights that all layers together may have: a terabyte of them.

@@ -12,7 +12,8 @@ use crate::config::{EncoderConfig, PositionStart};
 pub(crate) struct Builder<'a> {
     pub(crate) config: &'a EncoderConfig,
     pub(crate) params: &'a mut Params,
-    pub(crate) seed: u64,
+    /// None where the weights are written by somebody else.
+    pub(crate) seed: Option<u64>,
 }
 
 impl Builder<'_> {
@@ -28,10 +29,17 @@ impl Builder<'_> {
         cols: usize,
         shrink: f32,
     ) -> ParamId {
-        let mut draws = Draws::new(self.key(&name));
+        let Some(seed) = self.seed else { return self.empty(name, rows, cols) };
+        let mut draws = Draws::new(key(seed, &name));
         let std = self.config.init_std / shrink;
         let elements: Vec<f32> = (0..rows * cols).map(|_| std * draws.normal()).collect();
         let value = self.device().tensor(rows, cols, &elements);
+        self.params.add(name, value)
+    }
+
+    /// Content that is yet to be written.
+    fn empty(&mut self, name: String, rows: usize, cols: usize) -> ParamId {
+        let value = self.device().empty(rows, cols);
         self.params.add(name, value)
     }
 
@@ -44,7 +52,7 @@ impl Builder<'_> {
     /// The position embeddings.
     pub(crate) fn positions(&mut self, name: String) -> ParamId {
         let (positions, dim) = (self.config.positions, self.config.dim);
-        if self.config.start_positions == PositionStart::Normal {
+        if self.seed.is_none() || self.config.start_positions == PositionStart::Normal {
             return self.normal(name, positions, dim, 1.0);
         }
         let half = dim / 2;
@@ -62,13 +70,12 @@ impl Builder<'_> {
         let value = self.device().tensor(positions, dim, &elements);
         self.params.add(name, value)
     }
+}
 
-    /// The stream of a name.
-    fn key(&self, name: &str) -> Key {
-        let hash = blake3::hash(name.as_bytes());
-        let word = |at: usize| {
-            u32::from_le_bytes(hash.as_bytes()[at..at + 4].try_into().expect("four bytes"))
-        };
-        Key { seed: self.seed, step: word(0), stream: word(4) }
-    }
+/// The stream of a name.
+fn key(seed: u64, name: &str) -> Key {
+    let hash = blake3::hash(name.as_bytes());
+    let word =
+        |at: usize| u32::from_le_bytes(hash.as_bytes()[at..at + 4].try_into().expect("four bytes"));
+    Key { seed, step: word(0), stream: word(4) }
 }

@@ -19,6 +19,8 @@ pub struct Batch {
     pub tokens: Indices,
     /// Where each sequence begins.
     pub spans: Spans,
+    /// The segment of each token, where the encoder has segments; all are 0 where none are given.
+    pub segments: Option<Indices>,
 }
 
 /// Positions to be guessed.
@@ -96,12 +98,15 @@ pub struct Encoder {
     tokens: PerLanguage<ParamId>,
     positions: PerLanguage<ParamId>,
     languages: Option<ParamId>,
+    segments: Option<ParamId>,
     /// With LayerNorm after: on the embeddings.
     embedding_norm: Option<PerLanguage<LayerNorm>>,
     layers: Vec<PerLanguage<Layer>>,
     /// With LayerNorm before: on the last hidden states.
     final_norm: Option<LayerNorm>,
     transform: Option<Transform>,
+    /// The softmax's table, where it is not that of the tokens.
+    decoder: Option<PerLanguage<ParamId>>,
     bias: PerLanguage<ParamId>,
     parts: Vec<(ParamId, Part)>,
 }
@@ -109,6 +114,19 @@ pub struct Encoder {
 impl Encoder {
     /// Makes the weights of a new encoder and adds them to `params`.
     pub fn new(config: EncoderConfig, params: &mut Params, seed: u64) -> Result<Self, ConfigError> {
+        Self::build(config, params, Some(seed))
+    }
+
+    /// An encoder whose weights are yet to be written: for whoever reads them from a file.
+    pub fn empty(config: EncoderConfig, params: &mut Params) -> Result<Self, ConfigError> {
+        Self::build(config, params, None)
+    }
+
+    fn build(
+        config: EncoderConfig,
+        params: &mut Params,
+        seed: Option<u64>,
+    ) -> Result<Self, ConfigError> {
         config.check()?;
         let mut maker = Maker { builder: Builder { config: &config, params, seed }, parts: vec![] };
         let (plan, dim) = (&config.separate, config.dim);
@@ -122,6 +140,8 @@ impl Encoder {
         let languages = config.language_embeddings.then(|| {
             maker.normal(shared, "embeddings.languages", config.languages.len(), dim, 1.0)
         });
+        let segments = (config.segments > 0)
+            .then(|| maker.normal(shared, "embeddings.segments", config.segments, dim, 1.0));
         let post = config.norm == NormPlace::Post;
         let embedding_norm = post.then(|| {
             maker.each(plan.tokens, Place::Embeddings, |maker, part| {
@@ -140,6 +160,12 @@ impl Encoder {
             dense: maker.affine(head, "head.dense", dim, dim, 1.0),
             norm: maker.norm(head, "head.norm"),
         });
+        let decoder = config.untied.then(|| {
+            maker.each(plan.tokens, Place::Embeddings, |maker, part| {
+                let entries = config.entries(part.language.unwrap_or(0));
+                maker.normal(part, "head.decoder", entries, dim, 1.0)
+            })
+        });
         let bias = maker.each(plan.tokens, Place::Embeddings, |maker, part| {
             let entries = config.entries(part.language.unwrap_or(0));
             maker.constant(part, "head.bias", entries, 0.0)
@@ -150,10 +176,12 @@ impl Encoder {
             tokens,
             positions,
             languages,
+            segments,
             embedding_norm,
             layers,
             final_norm,
             transform,
+            decoder,
             bias,
             parts,
         })
@@ -201,7 +229,8 @@ impl Encoder {
         request: Request<'_>,
     ) -> Encoded {
         assert!(spans.longest() <= self.config.positions, "a sequence is too long");
-        let batch = Batch { language, tokens: Vec::new().into(), spans: spans.clone() };
+        let batch =
+            Batch { language, tokens: Vec::new().into(), spans: spans.clone(), segments: None };
         let positions = vec![(*self.positions.get(language), positions(spans))];
         let positions = tape.embed(positions, None, 0.0);
         let sum = tape.residual(vectors, positions, 0.0);
@@ -263,7 +292,7 @@ impl Encoder {
     /// The scores of hidden states over the vocabulary of a language: rows x vocabulary.
     pub fn logits(&self, tape: &mut Tape<'_>, language: usize, output: Var) -> Tensor {
         let output = self.transformed(tape, output);
-        tape.logits(output, *self.tokens.get(language), *self.bias.get(language))
+        tape.logits(output, self.table(language), *self.bias.get(language))
     }
 
     /// Guesses the masked tokens. The result is 1 x 2: the sum of the losses, and how many guesses
@@ -278,8 +307,13 @@ impl Encoder {
         let request = Request { rows: Some(&masked.rows), ..Request::default() };
         let encoded = self.encode(tape, batch, request);
         let output = self.transformed(tape, encoded.output);
-        let (table, bias) = (*self.tokens.get(batch.language), *self.bias.get(batch.language));
+        let (table, bias) = (self.table(batch.language), *self.bias.get(batch.language));
         tape.tied_cross_entropy(output, table, bias, &masked.targets, weight)
+    }
+
+    /// The softmax's table: vocabulary x dim.
+    fn table(&self, language: usize) -> ParamId {
+        *self.decoder.as_ref().unwrap_or(&self.tokens).get(language)
     }
 
     /// The dense layer before the softmax, where there is one.
@@ -302,6 +336,10 @@ impl Encoder {
         if let Some(languages) = self.languages {
             let rows = std::iter::repeat_n(language as u32, batch.tokens.len());
             tables.push((languages, rows.collect()));
+        }
+        if let Some(segments) = self.segments {
+            let none = || std::iter::repeat_n(0, batch.tokens.len()).collect();
+            tables.push((segments, batch.segments.clone().unwrap_or_else(none)));
         }
         let norm = self.embedding_norm.as_ref().map(|norm| *norm.get(language));
         let hidden = tape.embed(tables, norm, self.config.dropout); // rows x dim

@@ -38,7 +38,7 @@ fn model(norm: NormPlace, plan: &str) -> (Encoder, Params) {
 fn batch(language: usize) -> Batch {
     let spans = Spans::of_lengths([5, 1, 8, 3]);
     let tokens = (0..spans.rows() as u32).map(|at| at * 7 % 31).collect();
-    Batch { language, tokens, spans }
+    Batch { language, tokens, spans, segments: None }
 }
 
 fn masked() -> Masked {
@@ -84,7 +84,8 @@ fn a_sequence_does_not_see_its_neighbours() {
     let whole = batch(0);
     for span in whole.spans.iter() {
         let tokens: Indices = whole.tokens[span.clone()].iter().copied().collect();
-        let alone = Batch { language: 0, tokens, spans: Spans::of_lengths([span.len()]) };
+        let alone =
+            Batch { language: 0, tokens, spans: Spans::of_lengths([span.len()]), segments: None };
         let mut tape = Tape::new(&mut params, Mode::Evaluate);
         let encoded = model.encode(&mut tape, &alone, Request::default());
         let alone = tape.value(encoded.output).to_vec();

@@ -7,6 +7,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+pub use memmap2::Mmap;
 use tempfile::TempDir;
 
 /// Why something could not be put in its place.
@@ -246,6 +247,16 @@ fn sync_folder(path: &Path) {
     if let Ok(folder) = File::open(path) {
         let _ = folder.sync_all();
     }
+}
+
+/// A file as if it were in memory. The one place where memory is mapped.
+#[allow(unsafe_code)]
+pub fn map(file: &File) -> io::Result<Mmap> {
+    // SAFETY: a map is sound as long as nobody changes the file under it. Files of ours are written
+    // under another name, renamed when whole, and never opened for writing again, and so are those
+    // of the tools whose checkpoints are read; whoever alters one by hand while it is in use is as
+    // free to alter the program.
+    unsafe { Mmap::map(file) }
 }
 
 #[cfg(test)]

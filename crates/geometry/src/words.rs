@@ -4,8 +4,8 @@
 //! for chosen words only, so memory is bounded by their number whatever the corpus.
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
-use text::{Corpus, Kind, SentenceReader, Vocabulary};
+use rustc_hash::{FxHashMap, FxHashSet};
+use text::{Corpus, SentenceReader, Vocabulary};
 use train::Pretrained;
 use vectors::Vectors;
 
@@ -22,12 +22,16 @@ pub fn embeddings(model: &Pretrained, language: &str, most: usize) -> Result<Vec
     let number = vocabulary.language(language)?;
     let counts = vocabulary.counts(number);
     let mut ids: Vec<u32> = vocabulary.own(number).to_vec();
-    ids.retain(|&id| counts[id as usize] > 0 && !vocabulary.is_special(id));
+    // Nothing was counted for a vocabulary from elsewhere, whose order is often that of frequency.
+    let counted = counts.iter().any(|&count| count > 0);
+    ids.retain(|&id| (!counted || counts[id as usize] > 0) && !vocabulary.is_special(id));
     ids.sort_by_key(|&id| (std::cmp::Reverse(counts[id as usize]), id));
     let (mut words, mut chosen) = (Vec::new(), Vec::new());
+    let mut seen = FxHashSet::default();
     for id in ids {
         if words.len() < most
-            && let Some(word) = whole_word(model, language, id)
+            && let Some(word) = vocabulary.whole_word(language, id)
+            && seen.insert(word.clone())
         {
             words.push(word);
             chosen.push(id);
@@ -71,21 +75,6 @@ pub fn of_pieces(
     }
     let missing = words.len() - found.len();
     Ok((Vectors::new(found, dim, values)?, missing))
-}
-
-/// The word that a piece is, where it is a whole one.
-fn whole_word(model: &Pretrained, language: &str, id: u32) -> Option<String> {
-    let vocabulary = &model.vocabulary;
-    let piece = vocabulary.piece(id)?;
-    let word = match vocabulary.kind() {
-        Kind::WordPiece => (!piece.starts_with("##")).then_some(piece)?,
-        Kind::Disjoint => {
-            let own = piece.strip_prefix(language).and_then(|rest| rest.strip_prefix(':'));
-            own.unwrap_or(piece).strip_suffix("</w>")?
-        }
-        Kind::Joint | Kind::Union => piece.strip_suffix("</w>")?,
-    };
-    (!word.is_empty()).then(|| word.to_owned())
 }
 
 /// The most frequent words of a corpus, the more frequent first.

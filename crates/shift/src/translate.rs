@@ -22,8 +22,13 @@ use crate::shifter::{Kind, Shifter};
 /// Rows decoded at once, so that the scores over a large vocabulary stay small.
 const DECODED_AT_ONCE: usize = 2048;
 
-/// Refuses a model whose softmax knows only the language that it reads.
+/// Refuses a model that cannot guess, or whose softmax knows only the language that it reads.
 fn check(model: &Pretrained) -> Result<()> {
+    if !model.guesses {
+        return Err(Error::request(
+            "this checkpoint has no head that guesses tokens; take one saved from a model `…ForMaskedLM`",
+        ));
+    }
     if model.model.config().separate.tokens {
         return Err(Error::request(
             "this model has separate embeddings: the softmax of a language has no piece of another, \

@@ -95,7 +95,7 @@ impl HostBuffer {
     pub(crate) fn take(pool: &Arc<Pool>, len: usize) -> Self {
         let lines = size_class(len.div_ceil(LINE));
         let recycled = pool.take(lines);
-        let lines = recycled.unwrap_or_else(|| vec![Line([0.0; LINE]); lines]);
+        let lines = recycled.unwrap_or_else(|| bytemuck::zeroed_vec(lines));
         let mut buffer = Self { lines, len, pool: Arc::clone(pool) };
         if cfg!(debug_assertions) {
             // A kernel that reads before it writes shows itself.

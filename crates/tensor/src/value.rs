@@ -88,6 +88,18 @@ impl Tensor {
         }
     }
 
+    /// Lets `write` overwrite every element, row after row, without a copy where that is possible.
+    pub fn write_with(&mut self, write: impl FnOnce(&mut [f32])) {
+        match &mut self.buffer {
+            Buffer::Host(buffer) => write(buffer.as_mut_slice()),
+            Buffer::Cuda(block) => {
+                let mut elements = vec![0.0; self.rows * self.cols];
+                write(&mut elements);
+                block.write(&elements);
+            }
+        }
+    }
+
     pub(crate) fn buffer(&self) -> &Buffer {
         &self.buffer
     }

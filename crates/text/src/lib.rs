@@ -28,7 +28,7 @@ pub use reader::{LineRules, Lines, Skipped, Source, sentence_on};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::Tokenised;
 pub use vocabulary::{
-    Anchor, BpeSettings, Encoded, Encoder, Encoders, Kind, LanguageCounts, LanguageText,
-    PairSharing, Sentence, SentenceReader, Sharing, Specials, Vocabulary, WordCounts,
+    Anchor, BpeSettings, Encoded, Encoder, Encoders, Foreign, Kind, LanguageCounts, LanguageText,
+    Mark, PairSharing, Sentence, SentenceReader, Sharing, Specials, Vocabulary, WordCounts,
     check_language, count_pieces, sharing,
 };

@@ -37,6 +37,8 @@ pub enum Words {
     Moses,
     /// By dictionary, for Chinese.
     Jieba,
+    /// Not at all, and nothing else is done either: what encodes the text does it all.
+    Raw,
 }
 
 impl Words {
@@ -80,6 +82,11 @@ impl Preparation {
             strip_accents: false,
             simplify: false,
         }
+    }
+
+    /// Sentences as they stand, for a tokenizer that does everything else for itself.
+    pub fn raw() -> Self {
+        Self { split: true, words: Words::Raw, ..Self::none() }
     }
 
     /// Text that is already one prepared sentence a line.
@@ -205,6 +212,9 @@ impl Preparer {
 
     /// Appends the words of one sentence to `out`, which must be empty, a space between any two.
     pub fn prepare(&self, sentence: &str, out: &mut String) {
+        if self.preparation.words == Words::Raw {
+            return out.push_str(sentence);
+        }
         let mut text = self.clean(sentence);
         if self.preparation.strip_accents {
             text = text.nfd().filter(|&c| !is_combining_mark(c)).nfc().collect();
@@ -215,7 +225,7 @@ impl Preparer {
         match self.preparation.words {
             Words::Moses => self.moses.cut(&text, out),
             Words::Jieba => join(JIEBA.cut(&text, true).iter().map(|token| token.word), out),
-            Words::Spaces => join(text.split_whitespace(), out),
+            Words::Spaces | Words::Raw => join(text.split_whitespace(), out),
         }
     }
 

@@ -11,7 +11,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use files::{At, NewFolder};
-use memmap2::Mmap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -314,7 +313,7 @@ fn read_counts(path: &Path, size: usize, hash: &str) -> Result<Vec<u64>> {
 #[derive(Debug)]
 struct Mapped {
     /// None for an empty file, which cannot be mapped.
-    map: Option<Mmap>,
+    map: Option<files::Mmap>,
 }
 
 impl Mapped {
@@ -325,7 +324,8 @@ impl Mapped {
             let reason = format!("has {length} bytes, not {}", tokens * 4);
             return Err(Error::file(path, reason, PREPARE_ANEW));
         }
-        let map = (length > 0).then(|| map(&file)).transpose().at(path, "map into memory")?;
+        let map =
+            (length > 0).then(|| files::map(&file)).transpose().at(path, "map into memory")?;
         Ok(Self { map })
     }
 
@@ -333,13 +333,4 @@ impl Mapped {
         // A map starts on a page and its length was checked, so that the cast cannot fail.
         self.map.as_ref().map_or(&[], |map| bytemuck::cast_slice(map))
     }
-}
-
-/// The one place where memory is mapped.
-#[allow(unsafe_code)]
-fn map(file: &File) -> std::io::Result<Mmap> {
-    // SAFETY: a map is sound as long as nobody changes the file under it. Token files are written
-    // under another name, renamed when whole, and never opened for writing again; whoever alters
-    // one by hand while it is in use is as free to alter the program.
-    unsafe { Mmap::map(file) }
 }

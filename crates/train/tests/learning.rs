@@ -51,7 +51,7 @@ fn pieces(step: u32, words: u32) -> Vec<(Batch, Masked)> {
         let rows: Vec<u32> = (0..spans.rows() as u32).filter(|_| draws.below(100) < 15).collect();
         let targets = rows.iter().map(|&row| tokens[row as usize]).collect();
         rows.iter().for_each(|&row| tokens[row as usize] = 0);
-        let batch = Batch { language, tokens: tokens.into(), spans };
+        let batch = Batch { language, tokens: tokens.into(), spans, segments: None };
         (batch, Masked { rows: rows.into(), targets })
     };
     vec![piece(0), piece(1)]
@@ -202,6 +202,7 @@ fn two_halves_make_the_gradient_of_the_whole() {
             language: 0,
             tokens: batch.tokens[rows.clone()].to_vec().into(),
             spans: Spans::of_lengths(spans.map(|span| batch.spans.get(span).len())),
+            segments: None,
         };
         let rows = chosen.iter().map(|(row, _)| **row - rows.start as u32).collect();
         (part, Masked { rows, targets: chosen.iter().map(|(_, target)| **target).collect() })

@@ -31,6 +31,7 @@ fn a_steady_step_allocates_next_to_nothing() {
         language: 0,
         tokens: (0..1024).map(|at| at * 31 % 8000).collect(),
         spans: Spans::uniform(16, 64),
+        segments: None,
     };
     let targets = rows.iter().map(|&row| batch.tokens[row as usize]).collect();
     let piece = [(batch, Masked { rows: rows.into(), targets })];

@@ -33,6 +33,7 @@ impl TorchBatch {
             language: config.language(&self.language).unwrap(),
             tokens: self.tokens.iter().flatten().copied().collect(),
             spans: Spans::of_lengths(self.tokens.iter().map(Vec::len)),
+            segments: None,
         };
         (batch, Masked { rows: self.rows.clone().into(), targets: self.targets.clone().into() })
     }

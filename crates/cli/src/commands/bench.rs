@@ -172,7 +172,7 @@ impl Mlm {
         let rows: Indices = (0..masked).map(|at| (at * total / masked) as u32).collect();
         let targets = rows.iter().map(|&row| tokens[row as usize]).collect();
         let spans = Spans::uniform(self.batch, self.length);
-        (Batch { language: 0, tokens, spans }, Masked { rows, targets })
+        (Batch { language: 0, tokens, spans, segments: None }, Masked { rows, targets })
     }
 
     /// Floating-point operations of a step, forward and backward, of the products alone.

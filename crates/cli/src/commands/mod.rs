@@ -6,7 +6,6 @@ mod cka;
 mod corpus;
 mod data;
 mod demo;
-mod download;
 mod encode;
 mod hub;
 mod manifest;
@@ -88,13 +87,14 @@ pub(crate) enum Command {
     /// Ask the papers' questions again: plan a study, run it, and go on where it was stopped.
     #[command(subcommand)]
     Study(study::Study),
-    /// Bring models from the Hugging Face hub.
-    #[command(subcommand)]
-    Hub(hub::Hub),
 
     /// Bring the data sets of the papers here.
     #[command(subcommand)]
     Data(data::Data),
+
+    /// Models of Hugging Face's: read theirs, write ours for them.
+    #[command(subcommand)]
+    Hub(hub::Hub),
 
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
@@ -121,8 +121,8 @@ impl Command {
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
             Command::Study(command) => command.run(),
-            Command::Hub(command) => command.run(),
             Command::Data(command) => command.run(),
+            Command::Hub(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use geometry::words::{Means, embeddings, frequent, of_pieces};
 use serde::Serialize;
-use text::{Corpus, LineRules, Preparation, Preparer, Selection, Source, Take};
+use text::{Corpus, LineRules, Preparation, Preparer, Selection, Source, Take, Words as Cut};
 use train::Pretrained;
 use vectors::Vectors;
 use vectors::files::{Format, Options, read, write};
@@ -203,13 +203,17 @@ impl Words {
 
     fn corpus(&self, model: &Pretrained) -> Result<Corpus, Failure> {
         let preparer = model.vocabulary.preparer(model.vocabulary.language(&self.lang)?);
-        let preparation = preparer.preparation();
+        // Text that a tokenizer takes as it stands has no words until it is cut.
+        let preparation = match preparer.preparation() {
+            Preparation { words: Cut::Raw, .. } => Preparation::for_language(&self.lang),
+            preparation => preparation,
+        };
         let preparation = Preparation { split: preparation.split && !self.lines, ..preparation };
         let simplified = preparer.simplified().cloned().map(std::sync::Arc::new);
         let take = self.first.map_or(Take::All, Take::First);
         Ok(Corpus {
             source: Source::new(&self.lang, &self.texts)?,
-            preparer: Preparer::new(preparer.language(), preparation, simplified)?,
+            preparer: Preparer::new(&self.lang, preparation, simplified)?,
             rules: LineRules::default(),
             selection: Selection { take, distinct: false, dev: 0, test: 0, seed: 0 },
         })

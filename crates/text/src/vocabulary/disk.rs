@@ -12,7 +12,7 @@ use files::{At, NewFolder};
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
-use super::{Kind, Language, LanguageEntry, Specials, Vocabulary, check_languages};
+use super::{Foreign, Kind, Language, LanguageEntry, Specials, Vocabulary, check_languages};
 use crate::error::{Error, Result};
 use crate::prepare::{Preparer, Simplified};
 
@@ -29,6 +29,9 @@ struct Manifest {
     size: usize,
     specials: Specials,
     languages: Vec<LanguageEntry>,
+    /// Left out where there is none, so that vocabularies of our own stay as they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    foreign: Option<Foreign>,
     fingerprint: String,
 }
 
@@ -61,9 +64,28 @@ impl Vocabulary {
             return Err(Error::file(&path, reason, MAKE_ANEW));
         }
         check_languages(manifest.languages.iter().map(|language| language.name.as_str()))?;
+        if manifest.kind == Kind::Foreign {
+            return Self::load_foreign(folder, &manifest);
+        }
         let (pieces, counts) = read_pieces(folder, &manifest)?;
         let languages = read_languages(folder, &manifest, counts)?;
-        let vocabulary = Self::assemble(manifest.kind, manifest.specials, pieces, languages)?;
+        let vocabulary = Self::assemble(manifest.kind, manifest.specials, pieces, languages, None)?;
+        vocabulary.unchanged(folder, &manifest)
+    }
+
+    /// The tokenizer has the pieces, and nothing was ever counted.
+    fn load_foreign(folder: &Path, manifest: &Manifest) -> Result<Self> {
+        let counts = vec![vec![0; manifest.size]; manifest.languages.len()];
+        let languages = read_languages(folder, manifest, counts)?;
+        let foreign = manifest.foreign.clone().ok_or_else(|| {
+            Error::file(folder, "its manifest says nothing of its tokenizer", MAKE_ANEW)
+        })?;
+        Self::adopt(languages, manifest.specials, manifest.size, foreign)?
+            .unchanged(folder, manifest)
+    }
+
+    fn unchanged(self, folder: &Path, manifest: &Manifest) -> Result<Self> {
+        let vocabulary = self;
         if vocabulary.fingerprint != manifest.fingerprint {
             let reason = "the folder was changed since it was written";
             return Err(Error::file(folder, reason, MAKE_ANEW));
@@ -83,6 +105,7 @@ impl Vocabulary {
             size: self.pieces.len(),
             specials: self.specials,
             languages: (0..self.languages.len()).map(entry).collect(),
+            foreign: self.foreign.clone(),
             fingerprint: self.fingerprint.clone(),
         }
     }
@@ -90,7 +113,7 @@ impl Vocabulary {
     /// One file for all languages where they share a tokenizer, one for each where they do not.
     fn tokenizer_file(&self, language: usize) -> String {
         match self.kind {
-            Kind::Joint | Kind::WordPiece => "tokenizer.json".to_owned(),
+            Kind::Joint | Kind::WordPiece | Kind::Foreign => "tokenizer.json".to_owned(),
             Kind::Union | Kind::Disjoint => {
                 format!("tokenizer.{}.json", self.languages[language].name)
             }
@@ -100,23 +123,29 @@ impl Vocabulary {
     /// The files that Hugging Face's `tokenizers` loads, by name.
     pub fn tokenizers(&self) -> Result<BTreeMap<String, String>> {
         let mut files = BTreeMap::new();
-        for (index, language) in self.languages.iter().enumerate() {
+        for index in 0..self.languages.len() {
             // Languages that share a tokenizer share its file.
             if let Entry::Vacant(file) = files.entry(self.tokenizer_file(index)) {
-                let json = language.tokenizer.to_string(false).map_err(|error| {
-                    let reason = error.to_string();
-                    Error::file(Path::new(file.key()), reason, "report this as a fault")
-                })?;
-                file.insert(json);
+                file.insert(self.tokenizer_json(index)?);
             }
         }
         Ok(files)
     }
 
+    /// The tokenizer of a language, as Hugging Face's `tokenizers` loads it.
+    pub fn tokenizer_json(&self, language: usize) -> Result<String> {
+        self.languages[language].tokenizer.to_string(false).map_err(|error| {
+            let file = self.tokenizer_file(language);
+            Error::file(Path::new(&file), error.to_string(), "report this as a fault")
+        })
+    }
+
     /// Every file but the manifest.
     fn files(&self) -> Result<BTreeMap<String, String>> {
         let mut files = self.tokenizers()?;
-        files.insert(PIECES.to_owned(), self.pieces_table());
+        if self.kind != Kind::Foreign {
+            files.insert(PIECES.to_owned(), self.pieces_table());
+        }
         if let Some(simplified) = self.simplified() {
             files.insert(SIMPLIFIED.to_owned(), simplified.to_text());
         }

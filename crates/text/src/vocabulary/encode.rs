@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 use tokenizers::Tokenizer;
 
+use super::Foreign;
+
 /// Words remembered at most; past that, memory starts afresh, and so it follows the text.
 const REMEMBERED: usize = 1 << 17;
 /// Longer words are too rare to be worth remembering.
@@ -16,6 +18,11 @@ const LONGEST: usize = 64;
 pub struct Encoder {
     tokenizer: Arc<Tokenizer>,
     unknown: u32,
+    /// Whether a line is encoded whole: what a tokenizer from elsewhere makes of a word may depend
+    /// on what stands beside it.
+    whole: bool,
+    /// What stands before a word that is given by itself.
+    before_word: &'static str,
     known: FxHashMap<Box<str>, (u32, u32)>,
     ids: Vec<u32>,
 }
@@ -30,12 +37,18 @@ pub struct Encoded {
 }
 
 impl Encoder {
-    pub(super) fn new(tokenizer: Arc<Tokenizer>, unknown: u32) -> Self {
-        Self { tokenizer, unknown, known: FxHashMap::default(), ids: Vec::new() }
+    pub(super) fn new(tokenizer: Arc<Tokenizer>, unknown: u32, foreign: Option<&Foreign>) -> Self {
+        let before_word = foreign.map_or("", Foreign::before_word);
+        let whole = foreign.is_some();
+        let (known, ids) = (FxHashMap::default(), Vec::new());
+        Self { tokenizer, unknown, whole, before_word, known, ids }
     }
 
     /// Appends the ids of a prepared sentence.
     pub fn encode(&mut self, sentence: &str, out: &mut Vec<u32>) {
+        if self.whole {
+            return out.extend(self.fresh(sentence));
+        }
         for word in sentence.split_whitespace() {
             self.encode_word(word, out);
         }
@@ -48,7 +61,10 @@ impl Encoder {
         for word in words {
             let first = encoded.ids.len();
             encoded.firsts.push(first as u32);
-            self.encode(word, &mut encoded.ids);
+            match self.whole {
+                true => self.encode_word(word, &mut encoded.ids),
+                false => self.encode(word, &mut encoded.ids),
+            }
             if encoded.ids.len() == first {
                 encoded.ids.push(self.unknown);
             }
@@ -60,11 +76,11 @@ impl Encoder {
         if let Some(&(start, end)) = self.known.get(word) {
             return out.extend_from_slice(&self.ids[start as usize..end as usize]);
         }
-        // A model fails only where it lacks its own unknown piece, which loading rules out.
-        let encoding = self.tokenizer.encode_fast(word, false);
-        let unknown = [self.unknown];
-        let ids = encoding.as_ref().map_or(unknown.as_slice(), |encoding| encoding.get_ids());
-        out.extend_from_slice(ids);
+        let ids = match self.before_word {
+            "" => self.fresh(word),
+            before => self.fresh(&format!("{before}{word}")),
+        };
+        out.extend_from_slice(&ids);
         if word.len() > LONGEST {
             return;
         }
@@ -73,8 +89,15 @@ impl Encoder {
             self.ids.clear();
         }
         let start = self.ids.len() as u32;
-        self.ids.extend_from_slice(ids);
+        self.ids.extend_from_slice(&ids);
         self.known.insert(word.into(), (start, self.ids.len() as u32));
+    }
+
+    /// What the tokenizer itself says.
+    fn fresh(&self, text: &str) -> Vec<u32> {
+        // A model fails only where it lacks its own unknown piece, which loading rules out.
+        let encoding = self.tokenizer.encode_fast(text, false);
+        encoding.map_or_else(|_| vec![self.unknown], |encoding| encoding.get_ids().to_vec())
     }
 }
 

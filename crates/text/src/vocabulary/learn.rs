@@ -147,8 +147,12 @@ impl Vocabulary {
                 let remedy = "give the pieces as a file, one a line";
                 return Err(Error::request("WordPiece is taken over, not learned", remedy));
             }
+            Kind::Foreign => {
+                let remedy = "learn a joint, union or disjoint one";
+                return Err(Error::request("what comes from elsewhere is not learned", remedy));
+            }
         };
-        Self::assemble(settings.kind, Specials::LEARNED, pieces, languages)
+        Self::assemble(settings.kind, Specials::LEARNED, pieces, languages, None)
     }
 
     /// Takes over a list of word pieces, one a line, such as multilingual BERT's `vocab.txt`.
@@ -184,7 +188,7 @@ impl Vocabulary {
             own: Vec::new(),
         };
         let languages = languages.into_iter().map(language).collect();
-        Self::assemble(Kind::WordPiece, specials, pieces, languages)
+        Self::assemble(Kind::WordPiece, specials, pieces, languages, None)
     }
 
     /// Replaces the counts, in the order of the languages, by what was counted elsewhere.
@@ -192,7 +196,7 @@ impl Vocabulary {
         for (language, counts) in self.languages.iter_mut().zip(counts) {
             language.counts = counts;
         }
-        Self::assemble(self.kind, self.specials, self.pieces, self.languages)
+        Self::assemble(self.kind, self.specials, self.pieces, self.languages, self.foreign)
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod disk;
 mod encode;
+mod foreign;
 mod learn;
 mod sentence;
 mod stats;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 pub use encode::{Encoded, Encoder, Encoders};
+pub use foreign::{Foreign, Mark};
 pub use learn::{BpeSettings, LanguageText, WordCounts};
 pub use sentence::{Sentence, SentenceReader};
 pub use stats::{Anchor, LanguageCounts, PairSharing, Sharing, count_pieces, sharing};
@@ -42,6 +44,8 @@ pub enum Kind {
     Disjoint,
     /// WordPiece over a given list of pieces, such as multilingual BERT's.
     WordPiece,
+    /// A tokenizer that came with a model from elsewhere.
+    Foreign,
 }
 
 /// The ids of tokens that are not text.
@@ -90,6 +94,8 @@ pub struct Vocabulary {
     languages: Vec<Language>,
     pieces: Vec<String>,
     boundaries: Boundaries,
+    /// What is known of a tokenizer from elsewhere.
+    foreign: Option<Foreign>,
     fingerprint: String,
 }
 
@@ -100,13 +106,16 @@ impl Vocabulary {
         specials: Specials,
         pieces: Vec<String>,
         mut languages: Vec<Language>,
+        foreign: Option<Foreign>,
     ) -> Result<Self> {
         for language in &mut languages {
             language.own = own_pieces(kind, specials, language, pieces.len());
         }
-        let boundaries = Boundaries::new(kind, specials, &pieces);
+        let mark = foreign.as_ref().map_or_else(|| Mark::of_kind(kind), |known| known.mark.clone());
+        let boundaries = Boundaries::new(&mark, specials, &pieces);
         let fingerprint = String::new();
-        let mut vocabulary = Self { kind, specials, languages, pieces, boundaries, fingerprint };
+        let mut vocabulary =
+            Self { kind, specials, languages, pieces, boundaries, foreign, fingerprint };
         vocabulary.fingerprint = vocabulary.compute_fingerprint()?;
         Ok(vocabulary)
     }
@@ -129,8 +138,9 @@ impl Vocabulary {
 
     /// What is put before and after a text: XLM uses `</s>` for both, BERT `[CLS]` and `[SEP]`.
     pub fn frame(&self) -> (u32, u32) {
-        match self.kind {
-            Kind::WordPiece => (self.specials.start, self.specials.end),
+        match (self.kind, &self.foreign) {
+            (_, Some(foreign)) => foreign.frame,
+            (Kind::WordPiece, _) => (self.specials.start, self.specials.end),
             _ => (self.specials.end, self.specials.end),
         }
     }
@@ -163,6 +173,9 @@ impl Vocabulary {
 
     /// The index of a language.
     pub fn language(&self, name: &str) -> Result<usize> {
+        if self.takes_any_language() {
+            return check_language(name).map(|()| 0);
+        }
         self.languages().position(|known| known == name).ok_or_else(|| {
             let known: Vec<_> = self.languages().collect();
             Error::request(
@@ -170,6 +183,25 @@ impl Vocabulary {
                 format!("it has {}; train one with `{name}` to use it", known.join(", ")),
             )
         })
+    }
+
+    /// Whether any name is a language: a model from elsewhere does not say which it knows.
+    pub fn takes_any_language(&self) -> bool {
+        self.foreign.as_ref().is_some_and(|foreign| foreign.any_language)
+    }
+
+    /// The word that a piece is, where it can be a whole one.
+    pub fn whole_word(&self, language: &str, id: u32) -> Option<String> {
+        let piece = self.piece(id)?;
+        if let Some(foreign) = &self.foreign {
+            return foreign.mark.whole_word(piece).and_then(|_| {
+                let word = self.decode(0, &[id]).trim().to_owned();
+                (!word.is_empty()).then_some(word)
+            });
+        }
+        let own = piece.strip_prefix(language).and_then(|rest| rest.strip_prefix(':'));
+        let piece = own.filter(|_| self.kind == Kind::Disjoint).unwrap_or(piece);
+        Mark::of_kind(self.kind).whole_word(piece).map(str::to_owned)
     }
 
     /// The piece behind an id; in a disjoint vocabulary, its language comes first (`fr:le</w>`).
@@ -196,7 +228,7 @@ impl Vocabulary {
     /// Turns prepared text of a language into ids.
     pub fn encoder(&self, language: usize) -> Encoder {
         let tokenizer = Arc::clone(&self.languages[language].tokenizer);
-        Encoder::new(tokenizer, self.specials.unknown)
+        Encoder::new(tokenizer, self.specials.unknown, self.foreign.as_ref())
     }
 
     /// The same, one for each thread.
@@ -249,11 +281,13 @@ impl Vocabulary {
 fn own_pieces(kind: Kind, specials: Specials, language: &Language, size: usize) -> Vec<u32> {
     let mut own: Vec<u32> = match kind {
         Kind::Union | Kind::Disjoint => language.tokenizer.get_vocab(true).into_values().collect(),
-        Kind::Joint | Kind::WordPiece if language.counts.iter().any(|&count| count > 0) => {
+        Kind::Joint | Kind::WordPiece | Kind::Foreign
+            if language.counts.iter().any(|&count| count > 0) =>
+        {
             let used = |&id: &u32| language.counts[id as usize] > 0;
             (0..size as u32).filter(used).chain(specials.ids()).collect()
         }
-        Kind::Joint | Kind::WordPiece => (0..size as u32).collect(),
+        Kind::Joint | Kind::WordPiece | Kind::Foreign => (0..size as u32).collect(),
     };
     own.sort_unstable();
     own.dedup();
@@ -268,16 +302,10 @@ struct Boundaries {
 }
 
 impl Boundaries {
-    fn new(kind: Kind, specials: Specials, pieces: &[String]) -> Self {
-        let mut boundaries = match kind {
-            Kind::WordPiece => Self {
-                ends: vec![false; pieces.len()],
-                starts: pieces.iter().map(|piece| !piece.starts_with(WORD_GOES_ON)).collect(),
-            },
-            _ => Self {
-                ends: pieces.iter().map(|piece| piece.ends_with(WORD_END)).collect(),
-                starts: vec![false; pieces.len()],
-            },
+    fn new(mark: &Mark, specials: Specials, pieces: &[String]) -> Self {
+        let mut boundaries = Self {
+            ends: pieces.iter().map(|piece| mark.ends(piece)).collect(),
+            starts: pieces.iter().map(|piece| mark.starts(piece)).collect(),
         };
         // An unknown character may stand within a word, so it neither ends nor starts one.
         for id in specials.ids().into_iter().filter(|&id| id != specials.unknown) {

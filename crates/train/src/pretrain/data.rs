@@ -140,7 +140,7 @@ impl Data {
         let tokens = self.ids(language, &batch.tokens);
         let targets = self.ids(language, &batch.targets);
         let rows = batch.masked.iter().copied().collect();
-        (Batch { language, tokens, spans }, Masked { rows, targets })
+        (Batch { language, tokens, spans, segments: None }, Masked { rows, targets })
     }
 }
 

@@ -127,7 +127,8 @@ fn side(language: &str, file: &Path, data: &Data, longest: usize) -> text::Resul
     }
     let batch = |sentences: &[Vec<u32>]| {
         let tokens: Indices = data.ids(number, &sentences.concat());
-        Batch { language: number, tokens, spans: Spans::of_lengths(sentences.iter().map(Vec::len)) }
+        let spans = Spans::of_lengths(sentences.iter().map(Vec::len));
+        Batch { language: number, tokens, spans, segments: None }
     };
     Ok(sentences.chunks(AT_ONCE).map(batch).collect())
 }

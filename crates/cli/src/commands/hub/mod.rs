@@ -1,17 +1,26 @@
-//! `isogloss hub`: models of the Hugging Face hub.
+//! `isogloss hub`: models of Hugging Face's, in and out.
+
+mod download;
+mod export;
+mod import;
 
 use clap::Subcommand;
 
-use super::download;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
-/// Bring models from the Hugging Face hub.
+/// What can be done with models of Hugging Face's.
 #[derive(Subcommand)]
 pub(crate) enum Hub {
     /// Fetch a model into the cache that the hub's clients share, and say where it lies.
     #[command(after_help = download::EXAMPLES)]
     Download(download::Download),
+
+    /// Look into a folder of Hugging Face's, and make a folder of ours of it.
+    Import(import::Import),
+
+    /// Write a run as a folder that `transformers` loads with no code of its own.
+    Export(export::Export),
 }
 
 impl Hub {
@@ -19,6 +28,8 @@ impl Hub {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Hub::Download(command) => command.run(),
+            Hub::Import(command) => command.run(),
+            Hub::Export(command) => command.run(),
         }
     }
 }

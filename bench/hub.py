@@ -1,0 +1,373 @@
+"""Models of Hugging Face's, read and written, against transformers itself.
+
+    pip install torch transformers sacremoses onnx onnxscript onnxruntime
+    cargo build --release -p isogloss && cargo build --release -p isogloss-train --example states
+    python3 bench/hub.py --work FOLDER proof          (models, files, token ids, exported runs)
+    python3 bench/hub.py --work FOLDER speed          (loading and encoding, by turns)
+
+Text and multilingual BERT's pieces come from the folder that ISOGLOSS_DATA names; what needs them is
+left out, and said so, where it is not set.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "crates/hub/tests/fixtures"))
+import make  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import transformers as hf  # noqa: E402
+
+STATES = ROOT / "target/release/examples/states"
+ISOGLOSS = ROOT / "target/release/isogloss"
+DATA = os.environ.get("ISOGLOSS_DATA")
+SHAPES = [
+    make.shape(),
+    make.shape(layers=1, heads=1, dim=24, hidden=40, positions=5),
+    make.shape(layers=3, heads=5, dim=60, hidden=240, positions=40),
+    make.shape(layers=4, heads=4, dim=256, hidden=1024, positions=128),
+    make.shape(layers=2, heads=16, dim=1024, hidden=4096, positions=64),
+]
+
+
+def ours(folder, sequences, work):
+    """What isogloss says of sequences: their ids, and all numbers."""
+    (work / "input.json").write_text(json.dumps(sequences))
+    done = subprocess.run([STATES, folder, work / "input.json", work / "out.f32"], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout), np.fromfile(work / "out.f32", "<f4")
+
+
+def differences(model, family, sequences, mine):
+    """The largest differences of hidden states and of logits."""
+    config = model.config
+    theirs, at, states, logits = make.states(model, sequences), 0, 0.0, 0.0
+    layers = config.n_layers if family.startswith(("xlm-sin", "distil")) or family == "xlm" else config.num_hidden_layers
+    dim = model.get_input_embeddings().weight.shape[1]
+    for sequence in sequences:
+        tokens = len(sequence["ids"])
+        for part in range(layers + 3):
+            size = tokens * (config.vocab_size if part == layers + 2 else dim)
+            gap = float(np.abs(theirs[at:at + size] - mine[at:at + size]).max())
+            at += size
+            if part == layers + 2:
+                logits = max(logits, gap)
+            elif not (family == "xlm-roberta-xl" and part == layers):  # listed after the last LayerNorm there
+                states = max(states, gap)
+    assert at == len(theirs) == len(mine)
+    return states, logits
+
+
+def row(*cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def fresh(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def saved(work, family, shape, seed):
+    folder = fresh(work / "model")
+    tokenizer = make.save_tokenizer(family, folder, whole=seed % 2 == 0)
+    size = make.size_of(tokenizer)
+    model = make.random_model(family, shape, size, seed)
+    return folder, model, make.random_sequences(family, size, shape["positions"], count=6, seed=seed)
+
+
+def families(work):
+    row("family", "shapes", "hidden states", "logits")
+    row("---", "---", "---", "---")
+    for family in make.FAMILIES:
+        worst = [0.0, 0.0]
+        for seed, shape in enumerate(SHAPES):
+            if family.startswith("xlm") and "roberta" not in family:
+                shape = dict(shape, hidden=4 * shape["dim"])
+            folder, model, sequences = saved(work, family, shape, seed)
+            model.save_pretrained(folder)
+            gaps = differences(model, family, sequences, ours(folder, sequences, work)[1])
+            worst = [max(pair) for pair in zip(worst, gaps)]
+        row(family, len(SHAPES), *(f"{gap:.1e}" for gap in worst))
+
+
+def formats(work):
+    row("files", "hidden states", "logits")
+    row("---", "---", "---")
+    shape = SHAPES[3]
+    for name in ["several safetensors", "pytorch_model.bin", "pytorch_model.bin, old", "f16", "bf16"]:
+        folder, model, sequences = saved(work, "bert", shape, 0)
+        if name in ("f16", "bf16"):
+            kind = torch.float16 if name == "f16" else torch.bfloat16
+            model.to(kind).save_pretrained(folder)
+            model = model.float()
+        elif name.startswith("several"):
+            model.save_pretrained(folder, max_shard_size="2MB")
+            assert len(list(folder.glob("*.safetensors"))) > 2
+        else:
+            model.config.architectures = ["BertForMaskedLM"]
+            model.config.save_pretrained(folder)
+            torch.save(model.state_dict(), folder / "pytorch_model.bin", _use_new_zipfile_serialization="old" not in name)
+        gaps = differences(model, "bert", sequences, ours(folder, sequences, work)[1])
+        row(name, *(f"{gap:.1e}" for gap in gaps))
+
+
+def xnli():
+    """The first sentences of every language of XNLI, premise and hypothesis."""
+    texts = {}
+    for path in sorted(pathlib.Path(DATA, "xnli").glob("test-*.tsv")):
+        lines = path.read_text().splitlines()[1:]
+        texts[path.stem.split("-")[1]] = [text for line in lines for text in line.split("\t")[:2] if text.strip()]
+    return texts
+
+
+def token_ids(work):
+    if not DATA:
+        return print("left out: token ids of XNLI (ISOGLOSS_DATA is not set)")
+    texts = xnli()
+    row("tokenizer", "sentences", "languages", "with the same ids")
+    row("---", "---", "---", "---")
+    pieces = pathlib.Path(DATA, "vocab/mbert_cased_vocab.txt")
+    vocabulary = {piece: at for at, piece in enumerate(pieces.read_text().splitlines())}
+    tiny = make.shape(layers=1, heads=1, dim=2, hidden=2, positions=2048)
+    for name in ["multilingual BERT, vocab.txt", "multilingual BERT, tokenizer.json", "the same, uncased"]:
+        folder = fresh(work / "model")
+        theirs = hf.BertTokenizer(vocab=vocabulary, do_lower_case="uncased" in name)
+        if "json" in name:
+            theirs.save_pretrained(folder)
+        else:
+            shutil.copy(pieces, folder / "vocab.txt")
+            (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": "uncased" in name}))
+        make.random_model("bert", tiny, len(vocabulary)).save_pretrained(folder)
+        compare_ids(work, folder, name, theirs, texts)
+    learned_tokenizers(work, texts)
+
+
+def learned_tokenizers(work, texts):
+    """Byte-level BPE, unigram and XLM's BPE have no real vocabulary here, so they learn one from XNLI."""
+    import tokenizers as tk
+    texts = {language: lines[:2000] for language, lines in texts.items()}
+    sample = [text for lines in texts.values() for text in lines]
+    folder = fresh(work / "learned")
+    bytes_ = tk.ByteLevelBPETokenizer()
+    bytes_.train_from_iterator(sample, vocab_size=8000, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"], show_progress=False)
+    bytes_.save_model(str(folder))
+    for name, whole in [("RoBERTa, vocab.json and merges.txt", False), ("RoBERTa, tokenizer.json", True)]:
+        theirs = hf.RobertaTokenizer(vocab=str(folder / "vocab.json"), merges=str(folder / "merges.txt"))
+        model = fresh(work / "model")
+        if whole:
+            theirs.save_pretrained(model)
+        else:
+            [shutil.copy(folder / file, model) for file in ("vocab.json", "merges.txt")]
+        tiny = make.shape(layers=1, heads=1, dim=2, hidden=2, positions=2048)
+        make.random_model("roberta", tiny, make.size_of(theirs)).save_pretrained(model)
+        compare_ids(work, model, name, theirs, texts)
+    unigram = tk.Tokenizer(tk.models.Unigram())
+    unigram.pre_tokenizer = tk.pre_tokenizers.Metaspace()
+    unigram.train_from_iterator(sample, tk.trainers.UnigramTrainer(vocab_size=8000, unk_token="<unk>", show_progress=False, special_tokens=["<s>", "<pad>", "</s>", "<unk>"]))
+    pieces = [tuple(piece) for piece in json.loads(unigram.to_str())["model"]["vocab"]]
+    theirs = hf.XLMRobertaTokenizer(vocab=pieces)
+    model = fresh(work / "model")
+    theirs.save_pretrained(model)
+    make.random_model("xlm-roberta", tiny, make.size_of(theirs)).save_pretrained(model)
+    compare_ids(work, model, "XLM-R, tokenizer.json", theirs, texts)
+    xlm_words(work, texts)
+
+
+def xlm_words(work, texts):
+    """XLM's tokenizer cuts words by Moses, for which we have rules of our own."""
+    import tokenizers as tk
+    texts = {language: lines for language, lines in texts.items() if language not in ("zh", "th")}
+    sample = [text.lower() for lines in texts.values() for text in lines[:1500]]
+    learned = tk.Tokenizer(tk.models.BPE(end_of_word_suffix="</w>", unk_token="<unk>"))
+    learned.pre_tokenizer = tk.pre_tokenizers.BertPreTokenizer()
+    specials = ["<s>", "</s>", "<pad>", "<unk>"] + [f"<special{n}>" for n in range(10)]
+    learned.train_from_iterator(sample, tk.trainers.BpeTrainer(vocab_size=8000, special_tokens=specials, end_of_word_suffix="</w>", show_progress=False))
+    described = json.loads(learned.to_str())["model"]
+    model = fresh(work / "model")
+    (model / "vocab.json").write_text(json.dumps(described["vocab"]))
+    pairs = [pair if isinstance(pair, list) else pair.split(" ") for pair in described["merges"]]
+    (model / "merges.txt").write_text("".join(f"{a} {b} 1\n" for a, b in pairs))
+    theirs = hf.XLMTokenizer(str(model / "vocab.json"), str(model / "merges.txt"))
+    shape = make.shape(layers=1, heads=1, dim=2, hidden=8, positions=2048)
+    make.random_model("xlm-sinusoidal", shape, make.size_of(theirs)).save_pretrained(model)
+    texts = {language: lines[:300] for language, lines in texts.items()}
+    compare_ids(work, model, "XLM, vocab.json and merges.txt", lambda text, lang: theirs.build_inputs_with_special_tokens(theirs.convert_tokens_to_ids(theirs.tokenize(text, lang=lang))), texts)
+
+
+def compare_ids(work, folder, name, theirs, texts):
+    same = total = 0
+    for language, lines in texts.items():
+        expected = [theirs(text, language) for text in lines] if not hasattr(theirs, "get_vocab") else theirs(lines)["input_ids"]
+        (work / "input.json").write_text(json.dumps([dict(language=language, text=text) for text in lines]))
+        done = subprocess.run([STATES, folder, work / "input.json"], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(done.stderr)
+        found = json.loads(done.stdout)
+        wrong = [at for at in range(len(lines)) if found[at] != expected[at]]
+        same, total = same + len(lines) - len(wrong), total + len(lines)
+    row(name, total, len(texts), same)
+
+
+RUNS = {
+    "tiny, no-anchors": ["--preset", "no-anchors"],
+    "tiny, default": ["--preset", "default"],
+    "tiny, sep-emb-l1-3": ["--preset", "sep-emb-l1-3"],
+    "LayerNorm after": ["--preset", "default", "--encoder.norm", "post"],
+    "LayerNorm after, language embeddings": ["--preset", "default", "--encoder.norm", "post", "--encoder.language_embeddings", "true"],
+    "LayerNorm after, dense layer": ["--preset", "default", "--encoder.norm", "post", "--encoder.transform", "true"],
+    "LayerNorm after, narrow": ["--preset", "default", "--encoder.norm", "post", "--encoder.hidden", "96"],
+}
+
+
+def exported(work):
+    """Runs of a few updates, exported, loaded by transformers, given text."""
+    row("run", "loaded as", "text has the same ids", "logits")
+    row("---", "---", "---", "---")
+    shutil.rmtree(work / "world", ignore_errors=True)
+    call(ISOGLOSS, "world", "generate", "--out", work / "world")
+    for name, flags in RUNS.items():
+        for folder in ("run", "export"):
+            shutil.rmtree(work / folder, ignore_errors=True)
+        call(ISOGLOSS, "pretrain", "--world", work / "world", "--scale", "tiny", "--steps", "30", "--out", work / "run", *flags)
+        languages = json.loads((work / "run/config.json").read_text())["encoder"]["languages"]
+        language = languages[1]
+        several = "language embeddings" in name
+        call(ISOGLOSS, "hub", "export", work / "run", "--out", work / "export", *([] if several else ["--lang", language]))
+        model = hf.AutoModelForMaskedLM.from_pretrained(work / "export").eval()
+        tokenizer = hf.AutoTokenizer.from_pretrained(work / "export")
+        lines = sentences_of(work / "world", language)
+        (work / "input.json").write_text(json.dumps([dict(language=language, text=line) for line in lines]))
+        done = subprocess.run([STATES, work / "run", work / "input.json", work / "out.f32"], capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)
+        mine, at, gap, same = np.fromfile(work / "out.f32", "<f4"), 0, 0.0, 0
+        encoder = json.loads((work / "run/config.json").read_text())["encoder"]
+        for line, ids in zip(lines, found):
+            inputs = tokenizer(line, return_tensors="pt")
+            inputs.pop("token_type_ids", None)
+            same += inputs["input_ids"].shape[1] == len(ids)
+            if several:
+                inputs["langs"] = torch.full_like(inputs["input_ids"], languages.index(language))
+            with torch.no_grad():
+                logits = model(**inputs).logits[0].numpy()
+            at += len(ids) * encoder["dim"] * (encoder["layers"] + 2)
+            gap = max(gap, float(np.abs(mine[at:at + logits.size] - logits.ravel()).max()))
+            at += logits.size
+        assert at == len(mine)
+        row(name, type(model).__name__, f"{same} of {len(lines)}", f"{gap:.1e}")
+
+
+def sentences_of(world, language):
+    path = next(path for path in sorted(pathlib.Path(world).rglob(f"*{language}*.txt*")) if "dict" not in path.name)
+    done = subprocess.run(["zstd", "-dcq", path], capture_output=True, text=True) if path.suffix == ".zst" else None
+    lines = (done.stdout if done else path.read_text()).splitlines()
+    return [line for line in lines if 3 < len(line.split()) < 20][:20]
+
+
+def call(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{command}: {done.stderr}")
+    return done.stdout
+
+
+def speed(work):
+    if not DATA:
+        sys.exit("set ISOGLOSS_DATA: sentences and pieces come from there")
+    torch.set_num_threads(2)
+    folder = work / "mbert"
+    if not (folder / "model.safetensors").exists():
+        shape = make.shape(layers=12, heads=12, dim=768, hidden=3072, positions=512)
+        model = make.random_model("bert", shape, 119547)
+        model.save_pretrained(fresh(folder))
+        shutil.copy(pathlib.Path(DATA, "vocab/mbert_cased_vocab.txt"), folder / "vocab.txt")
+        (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": False}))
+    size = (folder / "model.safetensors").stat().st_size / 1e6
+    loads = [json.loads(call(ISOGLOSS, "hub", "import", folder, "--device", "cpu", "--json"))["seconds"] for _ in range(4)]
+    print(f"loading {size:.0f} MB, cached: {min(loads[1:]):.2f} to {max(loads[1:]):.2f} s")
+    encode_speed(work, folder)
+
+
+def encode_speed(work, folder, count=192, rounds=3):
+    random.seed(1)
+    everything = [text for lines in xnli().values() for text in lines[:2000]]
+    texts = random.sample(everything, count)
+    (work / "text.txt").write_text("".join(" ".join(text.split()) + "\n" for text in texts))
+    tokenizer = hf.BertTokenizer(vocab=str(folder / "vocab.txt"), do_lower_case=False)
+    texts = [" ".join(text.split()) for text in texts]
+    order = sorted(range(count), key=lambda at: len(tokenizer(texts[at])["input_ids"]))
+    batches = [tokenizer([texts[at] for at in order[start:start + 32]], padding=True, return_tensors="pt") for start in range(0, count, 32)]
+    tokens = sum(int(batch["attention_mask"].sum()) for batch in batches)
+    padded = sum(batch["input_ids"].numel() for batch in batches)
+    models = {kind: hf.BertModel.from_pretrained(folder, attn_implementation=kind, add_pooling_layer=False).eval() for kind in ("eager", "sdpa")}
+    runtime = onnx(work, models["eager"], batches[0])
+
+    def pooled(states, mask):
+        return (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+
+    def with_torch(kind):
+        with torch.inference_mode():
+            for batch in batches:
+                pooled(models[kind](**batch).last_hidden_state, batch["attention_mask"])
+
+    def with_onnx():
+        for batch in batches:
+            runtime.run(None, {name: batch[name].numpy() for name in ("input_ids", "attention_mask", "token_type_ids")})
+
+    def with_us():
+        (work / "out.npy").unlink(missing_ok=True)
+        done = call(ISOGLOSS, "encode", "--model", folder, "--text", work / "text.txt", "--lang", "xx", "--layers", "12", "--out", work / "out.npy", "--device", "cpu", "--threads", "2", "--json")
+        return json.loads(done)["seconds"]
+
+    times = {"isogloss": [], "transformers, eager": [], "transformers, sdpa": [], "ONNX Runtime": []}
+    for turn in range(rounds + 1):
+        for name, work_ in [("isogloss", with_us), ("transformers, eager", lambda: with_torch("eager")), ("transformers, sdpa", lambda: with_torch("sdpa")), ("ONNX Runtime", with_onnx)]:
+            start = time.perf_counter()
+            seconds = work_() or time.perf_counter() - start
+            if turn:
+                times[name].append(seconds)
+    print(f"{count} sentences of XNLI, {tokens} tokens ({padded} with padding), best of {rounds} turns")
+    best = min(times["isogloss"])
+    row("", "tokens/s", "isogloss is")
+    row("---", "---", "---")
+    for name, all_ in times.items():
+        row(name, f"{tokens / min(all_):.0f}", f"{min(all_) / best:.2f} x")
+
+
+def onnx(work, model, batch):
+    import onnxruntime
+    path = work / "model.onnx"
+    if not path.exists():
+        model.config.return_dict = False
+        names = ["input_ids", "attention_mask", "token_type_ids"]
+        axes = {name: {0: "batch", 1: "tokens"} for name in names + ["states"]}
+        torch.onnx.export(model, tuple(batch[name] for name in names), str(path), input_names=names, output_names=["states"], dynamic_axes=axes, dynamo=False, opset_version=17)
+        model.config.return_dict = True
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["proof", "families", "formats", "ids", "exported", "speed"])
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    parts = dict(families=families, formats=formats, ids=token_ids, exported=exported, speed=speed)
+    chosen = ["families", "formats", "ids", "exported"] if arguments.what == "proof" else [arguments.what]
+    for name in chosen:
+        parts[name](arguments.work)
+
+
+if __name__ == "__main__":
+    main()

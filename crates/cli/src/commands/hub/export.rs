@@ -1,0 +1,70 @@
+//! `isogloss hub export`: a run as a folder that `transformers` loads.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use files::At;
+use hub::{Card, Exported, Source};
+use train::Pretrained;
+
+use crate::commands::models::Place;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+
+const EXAMPLES: &str = "Examples:
+  A run whose languages share everything:
+    isogloss hub export run --out run-hf
+  One language of a run whose embeddings are separate:
+    isogloss hub export run --lang fr --out run-fr-hf
+  In Python: AutoModelForMaskedLM.from_pretrained('run-hf')";
+
+/// Flags of `hub export`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Export {
+    /// The folder of a trained run.
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+
+    /// The folder to write, which must not exist yet.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// The language to export, where not everything is shared.
+    #[arg(long, value_name = "LANG")]
+    lang: Option<String>,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+impl Export {
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        files::check_new_folder(&self.out)?;
+        let mut opened = self.place.open(&self.run)?;
+        let card = card(&self.run, &self.out)?;
+        let Pretrained { model, params, vocabulary, guesses, .. } = &mut opened;
+        let source = Source { model, params, vocabulary, guesses: *guesses };
+        let exported = hub::export(source, self.lang.as_deref(), &card, &self.out)?;
+        let Exported { out, family, languages, entries, largest_difference } = &exported;
+        let text = format!(
+            "{}: {family:?} of {entries} entries for {}; read back, no score differs by more than \
+             {largest_difference:.1e}\n",
+            out.display(),
+            languages.join(", "),
+        );
+        Ok(Outcome::new(text, &exported))
+    }
+}
+
+/// What the run's folder says of how it was made.
+fn card(run: &Path, out: &Path) -> Result<Card, Failure> {
+    let read = |name: &str| {
+        let path = run.join(name);
+        let there = path.is_file();
+        there.then(|| std::fs::read_to_string(&path).at(&path, "read")).transpose()
+    };
+    let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let summary = read("summary.json")?.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(Card { name, config: read("config.toml")?, summary })
+}

@@ -1,0 +1,103 @@
+//! `isogloss hub import`: what a folder of Hugging Face's holds, and a folder of ours made of it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use hub::Found;
+use serde::Serialize;
+use train::Pretrained;
+
+use crate::commands::models::Place;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+
+const EXAMPLES: &str = "Examples:
+  What is in a folder, and whether it can be used:
+    isogloss hub import bert-base-multilingual-cased
+  The folder can be named wherever a model is asked for; to make a run of it all the same:
+    isogloss hub import bert-base-multilingual-cased --out mbert";
+
+/// Flags of `hub import`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Import {
+    /// The folder: config.json, weights, and a tokenizer.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// Also write it as a folder of ours, which must not exist yet.
+    #[arg(long, value_name = "RUN")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What `hub import` says.
+#[derive(Serialize)]
+struct Imported {
+    #[serde(flatten)]
+    found: Found,
+    fingerprint: String,
+    seconds: f64,
+    out: Option<PathBuf>,
+}
+
+impl Import {
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        if let Some(out) = &self.out {
+            files::check_new_folder(out)?;
+        }
+        let device = self.place.device()?;
+        let start = Instant::now();
+        let checkpoint = hub::open(&self.folder, &device)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (found, fingerprint) = (checkpoint.found.clone(), checkpoint.fingerprint.clone());
+        if let Some(out) = &self.out {
+            Pretrained::from(checkpoint).save(out)?;
+        }
+        let imported = Imported { found, fingerprint, seconds, out: self.out };
+        Ok(Outcome::new(imported.in_words(), &imported))
+    }
+}
+
+impl Imported {
+    fn in_words(&self) -> String {
+        let Found { encoder, .. } = &self.found;
+        let mut text = format!(
+            "{}: {:?}, {} layers of {} dimensions, {} heads, {} positions, {} entries\n\
+             {} parameters, {} in {}; pieces from {}; read in {:.2} s\n",
+            self.found.folder.display(),
+            self.found.family,
+            encoder.layers,
+            encoder.dim,
+            encoder.heads,
+            encoder.positions,
+            encoder.entries(0),
+            self.found.parameters,
+            self.found.stored_as,
+            self.found.files.join(", "),
+            self.found.tokenizer,
+            self.seconds,
+        );
+        if encoder.language_embeddings {
+            let _ = writeln!(text, "languages: {}", encoder.languages.join(", "));
+        }
+        if !self.found.guesses {
+            let missing = self.found.missing.join(", ");
+            let _ = writeln!(
+                text,
+                "it cannot guess masked tokens, but everything else; missing: {missing}"
+            );
+        }
+        if !self.found.left_over.is_empty() {
+            let _ = writeln!(text, "left over: {}", self.found.left_over.join(", "));
+        }
+        if let Some(out) = &self.out {
+            let _ = writeln!(text, "written to {}", out.display());
+        }
+        text
+    }
+}

@@ -1,0 +1,123 @@
+//! `isogloss hub`, and folders of Hugging Face's in the place of runs, as they are typed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use vectors::npy;
+
+fn isogloss(folder: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
+    command.current_dir(folder).args(arguments.split_whitespace()).stdin(Stdio::null());
+    command.output().expect("the binary runs")
+}
+
+fn facts(folder: &Path, arguments: &str) -> Value {
+    let output = isogloss(folder, &format!("{arguments} --json"));
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+fn refused(folder: &Path, arguments: &str) -> (i32, String) {
+    let output = isogloss(folder, arguments);
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures").join(name)
+}
+
+#[test]
+fn a_folder_of_theirs_is_a_model_like_any_other() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
+    for name in ["bert", "distilbert", "roberta", "xlm-roberta", "xlm", "xlm-roberta-xl"] {
+        let model = fixture(name).display().to_string();
+        let imported = facts(path, &format!("hub import {model} --out {name}"));
+        assert_eq!(imported["guesses"], true);
+        let encode = |model: &str, out: &str| {
+            facts(path, &format!("encode --model {model} --text text --lang fr --out {out}"));
+            npy::read::<f32>(&path.join(out)).unwrap().values
+        };
+        let (theirs, ours) = (format!("{name}-theirs.npy"), format!("{name}-ours.npy"));
+        assert_eq!(encode(&model, &theirs), encode(name, &ours), "{name}: the same as a run");
+    }
+    let words =
+        facts(path, &format!("words --model {} --lang fr --out w.txt", fixture("bert").display()));
+    assert!(words["words"].as_u64().is_some_and(|count| count > 50), "{words}");
+    let (code, message) = refused(path, "encode --model xlm --text text --lang sw --out x.npy");
+    assert_eq!(code, 2);
+    assert!(message.contains("it has en, fr, zh"), "{message}");
+    let (code, message) = refused(path, "hub import nowhere");
+    assert_eq!(code, 1);
+    assert!(message.contains("nowhere/config.json"), "{message}");
+}
+
+#[test]
+fn a_folder_of_theirs_is_fine_tuned() {
+    let folder = TempDir::new().unwrap();
+    let rows = "the cat\tchat\tneutral\nle chat\tthe\tentailment\n";
+    fs::write(folder.path().join("nli.tsv"), rows).unwrap();
+    let words = "the\tO\ncat\tB-PER\n\nchat\tO\nsur\tB-PER\n";
+    fs::write(folder.path().join("ner.tsv"), words).unwrap();
+    for (name, task) in [("bert", "nli"), ("roberta", "ner"), ("xlm", "ner")] {
+        let model = fixture(name).display().to_string();
+        let transfer = format!(
+            "transfer --task {task} --model {model} --train en={task}.tsv --dev en={task}.tsv \
+             --test fr={task}.tsv --quick --epochs 1 --out {name}-{task}"
+        );
+        let scored = facts(folder.path(), &transfer);
+        assert!(scored.to_string().contains("fr"), "{scored}");
+    }
+}
+
+#[test]
+fn runs_are_exported_whole_or_for_one_language() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let world = "world generate --out world --sentences 2000 --set nli={train=3,dev=3,test=3} \
+                 --set ner.train=9 --set treebank.train=9 --set parallel.train=20 --set tatoeba=20";
+    assert!(isogloss(path, world).status.success());
+    let cases = [
+        ("pre", "--preset sep-emb-l1-3", "--lang qab", "xlm-roberta-xl"),
+        (
+            "xlm",
+            "--preset default --encoder.norm post --encoder.language_embeddings true",
+            "",
+            "xlm",
+        ),
+        ("bert", "--preset default --encoder.norm post --encoder.transform true", "", "bert"),
+        (
+            "narrow",
+            "--preset no-anchors --encoder.norm post --encoder.hidden 80",
+            "--lang qaa",
+            "bert",
+        ),
+        ("joint", "--preset default --encoder.separate embeddings", "--lang qab", "xlm-roberta-xl"),
+    ];
+    for (name, flags, language, family) in cases {
+        let train =
+            format!("pretrain {flags} --world world --out {name} --steps 3 --evaluate-every 3");
+        let output = isogloss(path, &train);
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        if !language.is_empty() && name != "narrow" {
+            let (code, message) = refused(path, &format!("hub export {name} --out no"));
+            assert_eq!(code, 2);
+            assert!(message.contains("--lang with one of qaa, qab"), "{message}");
+        }
+        let exported = facts(path, &format!("hub export {name} {language} --out {name}-hf"));
+        assert_eq!(exported["family"], family);
+        assert!(exported["largest_difference"].as_f64().unwrap() < 1e-4, "{name}: {exported}");
+        let card = fs::read_to_string(path.join(format!("{name}-hf/README.md"))).unwrap();
+        assert!(card.contains("## What it scored") && card.contains("steps = 3"), "{card}");
+        let again = facts(path, &format!("hub import {name}-hf"));
+        assert_eq!(again["left_over"], json!([]));
+    }
+    let (code, message) = refused(path, "hub export xlm --out xlm-hf");
+    assert_eq!(code, 1);
+    assert!(message.contains("xlm-hf"), "{message}");
+}

@@ -1,0 +1,268 @@
+//! `config.json`: which family a model is of, and what it looks like.
+
+use std::path::Path;
+
+use encoder::{EncoderConfig, NormPlace, Vocabulary};
+use files::At;
+use serde::Serialize;
+use serde_json::Value;
+use text::{Error, Result};
+
+/// The file's name.
+pub(crate) const CONFIG: &str = "config.json";
+
+/// What a model without a list of languages calls its only one.
+pub(crate) const ANY: &str = "any";
+
+/// The families that an encoder of ours can stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// BERT, multilingual or not.
+    Bert,
+    /// DistilBERT.
+    Distilbert,
+    /// RoBERTa, XLM-R and CamemBERT, which differ in their tokenizers alone.
+    Roberta,
+    /// XLM.
+    Xlm,
+    /// XLM-R of the extra large kind: LayerNorm stands before.
+    XlmRobertaXl,
+}
+
+/// What `config.json` says, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelConfig {
+    pub(crate) family: Family,
+    /// With what the weights alone can tell (head, segments) as the family has it.
+    pub(crate) encoder: EncoderConfig,
+    /// Rows at the start of the table of positions that no position uses.
+    pub(crate) unused_positions: usize,
+    /// Rows of the table of segments.
+    pub(crate) segments: usize,
+    /// Whether the positions are sinusoids, which need not be in the file.
+    pub(crate) sinusoids: bool,
+    /// Whether the model lists its languages.
+    pub(crate) lists_languages: bool,
+}
+
+/// Whether a folder holds a model of another's making: a `config.json` that names its type.
+pub fn is_checkpoint(folder: &Path) -> bool {
+    let text = std::fs::read_to_string(folder.join(CONFIG)).unwrap_or_default();
+    let config: Value = serde_json::from_str(&text).unwrap_or_default();
+    config["model_type"].as_str().is_some_and(|kind| kind != "isogloss")
+}
+
+impl ModelConfig {
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(CONFIG);
+        let text = std::fs::read_to_string(&path).at(&path, "read the model's configuration")?;
+        let value = serde_json::from_str(&text);
+        let value = value.map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))?;
+        let keys = Keys { path: &path, value };
+        let family = keys.family()?;
+        let config = match family {
+            Family::Bert | Family::Roberta | Family::XlmRobertaXl => keys.like_bert(family)?,
+            Family::Distilbert => keys.distilbert()?,
+            Family::Xlm => keys.xlm()?,
+        };
+        config.encoder.check().map_err(|error| keys.refuse(error.to_string()))?;
+        Ok(config)
+    }
+}
+
+const SAVE_ANEW: &str = "save the model anew with `save_pretrained`";
+
+/// The keys of a `config.json`.
+struct Keys<'a> {
+    path: &'a Path,
+    value: Value,
+}
+
+impl Keys<'_> {
+    fn refuse(&self, reason: impl Into<String>) -> Error {
+        Error::file(self.path, reason, "import a model of a shape that is known here")
+    }
+
+    fn family(&self) -> Result<Family> {
+        let kind = self.value["model_type"].as_str().unwrap_or_default();
+        Ok(match kind {
+            "bert" => Family::Bert,
+            "distilbert" => Family::Distilbert,
+            "roberta" | "xlm-roberta" | "camembert" => Family::Roberta,
+            "xlm" => Family::Xlm,
+            "xlm-roberta-xl" => Family::XlmRobertaXl,
+            other => {
+                return Err(self.refuse(format!(
+                    "model_type `{other}` is none of bert, distilbert, roberta, xlm-roberta, \
+                     camembert, xlm and xlm-roberta-xl"
+                )));
+            }
+        })
+    }
+
+    fn size(&self, key: &str) -> Result<usize> {
+        let size = self.value[key].as_u64().and_then(|size| usize::try_from(size).ok());
+        size.ok_or_else(|| self.refuse(format!("`{key}` is no whole number")))
+    }
+
+    fn size_or(&self, key: &str, default: usize) -> Result<usize> {
+        if self.value[key].is_null() { Ok(default) } else { self.size(key) }
+    }
+
+    fn number_or(&self, key: &str, default: f32) -> Result<f32> {
+        match &self.value[key] {
+            Value::Null => Ok(default),
+            value => {
+                let number = value.as_f64().map(|number| number as f32);
+                number.ok_or_else(|| self.refuse(format!("`{key}` is no number")))
+            }
+        }
+    }
+
+    fn is(&self, key: &str, default: bool) -> bool {
+        self.value[key].as_bool().unwrap_or(default)
+    }
+
+    fn check_activation(&self, key: &str) -> Result<()> {
+        match self.value[key].as_str().unwrap_or("gelu") {
+            "gelu" | "gelu_python" => Ok(()),
+            other => Err(self.refuse(format!("`{key}` is {other}, and only gelu is known here"))),
+        }
+    }
+
+    /// Refuses a key that turns on something that no encoder here has.
+    fn check_off(&self, key: &str, off: bool, what: &str) -> Result<()> {
+        match self.is(key, off) == off {
+            true => Ok(()),
+            false => Err(self.refuse(format!("`{key}` asks for {what}, which is not known here"))),
+        }
+    }
+
+    fn like_bert(&self, family: Family) -> Result<ModelConfig> {
+        self.check_activation("hidden_act")?;
+        self.check_off("is_decoder", false, "a decoder")?;
+        self.check_off("add_cross_attention", false, "attention to another model")?;
+        if let Some(kind) = self.value["position_embedding_type"].as_str()
+            && kind != "absolute"
+        {
+            let reason = format!("`position_embedding_type` is {kind}, and only absolute is known");
+            return Err(self.refuse(reason));
+        }
+        let unused = match family {
+            Family::Bert => 0,
+            _ => self.size_or("pad_token_id", 1)?.saturating_add(1),
+        };
+        let rows = self.size("max_position_embeddings")?;
+        let positions = rows.checked_sub(unused).filter(|&positions| positions > 0);
+        let reason = || self.refuse(format!("`max_position_embeddings` is {rows}, too few"));
+        let pre = family == Family::XlmRobertaXl;
+        let encoder = EncoderConfig {
+            languages: vec![ANY.to_owned()],
+            vocabulary: Vocabulary::Size(self.size("vocab_size")?),
+            layers: self.size("num_hidden_layers")?,
+            heads: self.size("num_attention_heads")?,
+            dim: self.size("hidden_size")?,
+            hidden: self.size("intermediate_size")?,
+            positions: positions.ok_or_else(reason)?,
+            dropout: self.number_or("hidden_dropout_prob", 0.1)?,
+            attention_dropout: self.number_or("attention_probs_dropout_prob", 0.1)?,
+            norm: if pre { NormPlace::Pre } else { NormPlace::Post },
+            epsilon: self.number_or("layer_norm_eps", if pre { 1e-5 } else { 1e-12 })?,
+            transform: true,
+            ..EncoderConfig::default()
+        };
+        let default = if family == Family::Bert { 2 } else { 1 };
+        let segments = self.size_or("type_vocab_size", default)?;
+        Ok(ModelConfig {
+            family,
+            encoder,
+            unused_positions: unused,
+            segments,
+            sinusoids: false,
+            lists_languages: false,
+        })
+    }
+
+    fn distilbert(&self) -> Result<ModelConfig> {
+        self.check_activation("activation")?;
+        let encoder = EncoderConfig {
+            languages: vec![ANY.to_owned()],
+            vocabulary: Vocabulary::Size(self.size("vocab_size")?),
+            layers: self.size("n_layers")?,
+            heads: self.size("n_heads")?,
+            dim: self.size("dim")?,
+            hidden: self.size("hidden_dim")?,
+            positions: self.size("max_position_embeddings")?,
+            dropout: self.number_or("dropout", 0.1)?,
+            attention_dropout: self.number_or("attention_dropout", 0.1)?,
+            epsilon: 1e-12,
+            transform: true,
+            ..EncoderConfig::default()
+        };
+        Ok(ModelConfig {
+            family: Family::Distilbert,
+            encoder,
+            unused_positions: 0,
+            segments: 0,
+            sinusoids: self.is("sinusoidal_pos_embds", false),
+            lists_languages: false,
+        })
+    }
+
+    fn xlm(&self) -> Result<ModelConfig> {
+        self.check_off("gelu_activation", true, "an activation other than gelu")?;
+        self.check_off("causal", false, "attention to what came before alone")?;
+        self.check_off("asm", false, "an adaptive softmax")?;
+        self.check_off("is_encoder", true, "a decoder")?;
+        let dim = self.size("emb_dim")?;
+        let several = self.size_or("n_langs", 1)? > 1 && self.is("use_lang_emb", true);
+        let languages = if several { self.languages()? } else { vec![ANY.to_owned()] };
+        let encoder = EncoderConfig {
+            languages,
+            vocabulary: Vocabulary::Size(
+                self.size("vocab_size").or_else(|_| self.size("n_words"))?,
+            ),
+            layers: self.size("n_layers")?,
+            heads: self.size("n_heads")?,
+            dim,
+            hidden: dim.saturating_mul(4),
+            positions: self.size("max_position_embeddings")?,
+            dropout: self.number_or("dropout", 0.1)?,
+            attention_dropout: self.number_or("attention_dropout", 0.1)?,
+            epsilon: self.number_or("layer_norm_eps", 1e-12)?,
+            language_embeddings: several,
+            ..EncoderConfig::default()
+        };
+        Ok(ModelConfig {
+            family: Family::Xlm,
+            encoder,
+            unused_positions: 0,
+            segments: 0,
+            sinusoids: self.is("sinusoidal_embeddings", false),
+            lists_languages: several,
+        })
+    }
+
+    /// The languages of XLM, in the order of their numbers; those without a name are `lang0`, ….
+    fn languages(&self) -> Result<Vec<String>> {
+        let count = self.size("n_langs")?;
+        let known = self.value["lang2id"].as_object();
+        let most = known.map_or(0, serde_json::Map::len).max(MOST_UNNAMED);
+        if count > most {
+            let reason = format!("`n_langs` is {count}, but `lang2id` names fewer");
+            return Err(self.refuse(reason));
+        }
+        let mut names: Vec<String> = (0..count).map(|number| format!("lang{number}")).collect();
+        for (name, number) in known.into_iter().flatten() {
+            let slot = number.as_u64().and_then(|number| names.get_mut(number as usize));
+            *slot.ok_or_else(|| {
+                self.refuse(format!("`lang2id` gives {name} no number below {count}"))
+            })? = name.clone();
+        }
+        Ok(names)
+    }
+}
+
+/// Languages that may be without a name.
+const MOST_UNNAMED: usize = 1000;

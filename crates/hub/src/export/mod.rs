@@ -1,0 +1,255 @@
+//! From an encoder of ours to a folder that `transformers` loads.
+//!
+//! The family is the one that holds the encoder's architecture: XLM where LayerNorm stands after and
+//! nothing before the softmax, BERT where a dense layer stands there, XLM-R of the extra large kind
+//! where LayerNorm stands before. What only some languages have is exported for one of them. The
+//! finished folder is opened again and must say what the encoder says, before it is given its name.
+
+mod card;
+mod tensors;
+mod tokenizer;
+
+use std::path::{Path, PathBuf};
+
+use encoder::{Batch, Encoder, EncoderConfig, NormPlace, Request};
+use files::NewFolder;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tensor::{Mode, Params, Spans, Tape};
+use text::{Error, Kind, Result, Vocabulary};
+
+pub use self::card::Card;
+use self::tensors::Builder;
+use self::tokenizer::Numbers;
+use crate::config::Family;
+use crate::layout::Layout;
+
+/// What is exported.
+pub struct Source<'a> {
+    /// The encoder.
+    pub model: &'a Encoder,
+    /// Its weights.
+    pub params: &'a mut Params,
+    /// Its vocabulary.
+    pub vocabulary: &'a Vocabulary,
+    /// Whether it was trained to guess masked tokens.
+    pub guesses: bool,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Serialize)]
+pub struct Exported {
+    /// The folder.
+    pub out: PathBuf,
+    /// The family.
+    pub family: Family,
+    /// The languages that the folder is for.
+    pub languages: Vec<String>,
+    /// Rows of its embedding table.
+    pub entries: usize,
+    /// The largest difference of a score, read back and computed again.
+    pub largest_difference: f32,
+}
+
+/// Differences that rounding explains.
+const ROUNDING: f32 = 1e-3;
+
+/// Writes a folder, which must not exist yet. A language is needed where something is separate.
+pub fn export(
+    source: Source<'_>,
+    language: Option<&str>,
+    card: &Card,
+    out: &Path,
+) -> Result<Exported> {
+    let draft = NewFolder::new(out)?;
+    let config = source.model.config().clone();
+    let language = language.map(|name| source.vocabulary.language(name)).transpose()?;
+    check_language(&source, language)?;
+    let family = family(&config);
+    let numbers = Numbers::new(source.vocabulary, language, &config);
+    let special = |id: u32| numbers.of(id);
+    let pad = special(source.vocabulary.specials().pad);
+    let builder = Builder::new(source.params, &config, language, &numbers, pad);
+    let bytes = builder.build(Layout::of(family), family)?;
+    draft.write("model.safetensors", &bytes)?;
+    drop(bytes);
+    let described = describe(&config, family, language, &numbers, source.vocabulary);
+    draft.write("config.json", pretty(&described).as_bytes())?;
+    for (name, text) in tokenizer::files(source.vocabulary, language, &numbers, config.positions)? {
+        draft.write(name, text.as_bytes())?;
+    }
+    let languages: Vec<String> = match language {
+        Some(number) => vec![config.languages.get(number).cloned().unwrap_or_default()],
+        None => config.languages.clone(),
+    };
+    let prepared = source.vocabulary.preparer(language.unwrap_or(0)).preparation();
+    let text = card.text(family, &config, &languages, prepared, source.guesses);
+    draft.write("README.md", text.as_bytes())?;
+    let largest_difference = compare(source, language, &numbers, draft.path())?;
+    draft.finish()?;
+    let entries = numbers.len();
+    Ok(Exported { out: out.to_owned(), family, languages, entries, largest_difference })
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("plain data")
+}
+
+/// The family that holds an architecture. XLM's feed-forward part is four times as wide as its
+/// hidden states, and it has no segments.
+fn family(config: &EncoderConfig) -> Family {
+    let xlm = !config.transform && config.hidden == 4 * config.dim && config.segments == 0;
+    match config.norm {
+        NormPlace::Pre => Family::XlmRobertaXl,
+        NormPlace::Post if xlm => Family::Xlm,
+        NormPlace::Post => Family::Bert,
+    }
+}
+
+/// A folder of theirs has one table, one tokenizer, one of everything.
+fn check_language(source: &Source<'_>, language: Option<usize>) -> Result<()> {
+    let (config, vocabulary) = (source.model.config(), source.vocabulary);
+    if language.is_some() || config.languages.len() == 1 {
+        return Ok(());
+    }
+    let separate = !source.model.parts().iter().all(|(_, part)| part.language.is_none());
+    let tokenizers = matches!(vocabulary.kind(), Kind::Union | Kind::Disjoint);
+    let embeddings = config.language_embeddings && family(config) != Family::Xlm;
+    let reason = match (separate, tokenizers, embeddings) {
+        (true, ..) => "parts of the encoder are separate",
+        (_, true, _) => "each language has a tokenizer of its own",
+        (.., true) => "each language has an embedding, which this family has no place for",
+        _ => return Ok(()),
+    };
+    let remedy =
+        format!("export one at a time: --lang with one of {}", config.languages.join(", "));
+    Err(Error::request(reason, remedy))
+}
+
+/// `config.json`.
+fn describe(
+    config: &EncoderConfig,
+    family: Family,
+    language: Option<usize>,
+    numbers: &Numbers,
+    vocabulary: &Vocabulary,
+) -> Value {
+    let specials = vocabulary.specials();
+    let (start, end) = vocabulary.frame();
+    let mut described = match family {
+        Family::Xlm => describe_xlm(config, language),
+        _ => describe_like_bert(config, family, numbers.of(specials.pad)),
+    };
+    let keys = described.as_object_mut().expect("an object");
+    let more = json!({
+        "vocab_size": numbers.len(),
+        "pad_token_id": numbers.of(specials.pad),
+        "bos_token_id": numbers.of(start),
+        "eos_token_id": numbers.of(end),
+        "layer_norm_eps": config.epsilon,
+        "tie_word_embeddings": !config.untied,
+        "dtype": "float32",
+    });
+    keys.extend(more.as_object().cloned().unwrap_or_default());
+    described
+}
+
+fn describe_xlm(config: &EncoderConfig, language: Option<usize>) -> Value {
+    let several = language.is_none() && config.language_embeddings && config.languages.len() > 1;
+    let mut described = json!({
+        "model_type": "xlm",
+        "architectures": ["XLMWithLMHeadModel"],
+        "emb_dim": config.dim,
+        "n_layers": config.layers,
+        "n_heads": config.heads,
+        "max_position_embeddings": config.positions,
+        "dropout": config.dropout,
+        "attention_dropout": config.attention_dropout,
+        "gelu_activation": true,
+        "sinusoidal_embeddings": false,
+        "causal": false,
+        "asm": false,
+        "is_encoder": true,
+        "n_langs": if several { config.languages.len() } else { 1 },
+        "use_lang_emb": several,
+    });
+    if several {
+        let by_name =
+            config.languages.iter().enumerate().map(|(id, name)| (name.clone(), json!(id)));
+        let by_id =
+            config.languages.iter().enumerate().map(|(id, name)| (id.to_string(), json!(name)));
+        described["lang2id"] = Value::Object(by_name.collect());
+        described["id2lang"] = Value::Object(by_id.collect());
+    }
+    described
+}
+
+fn describe_like_bert(config: &EncoderConfig, family: Family, pad: u32) -> Value {
+    let (kind, class, unused) = match family {
+        Family::XlmRobertaXl => ("xlm-roberta-xl", "XLMRobertaXLForMaskedLM", pad as usize + 1),
+        _ => ("bert", "BertForMaskedLM", 0),
+    };
+    json!({
+        "model_type": kind,
+        "architectures": [class],
+        "hidden_size": config.dim,
+        "num_hidden_layers": config.layers,
+        "num_attention_heads": config.heads,
+        "intermediate_size": config.hidden,
+        "max_position_embeddings": config.positions + unused,
+        "type_vocab_size": config.segments.max(1),
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.attention_dropout,
+    })
+}
+
+/// Opens what was written, and compares its scores with the encoder's on some tokens.
+fn compare(
+    source: Source<'_>,
+    language: Option<usize>,
+    numbers: &Numbers,
+    folder: &Path,
+) -> Result<f32> {
+    let device = source.params.device().clone();
+    let mut written = crate::open(folder, &device)?;
+    let language = language.unwrap_or(0);
+    let own: Vec<u32> = source.vocabulary.own(language).to_vec();
+    let length = source.model.config().positions.min(48);
+    let pad = source.vocabulary.specials().pad;
+    // A stride that is prime reaches pieces of every part of the vocabulary.
+    let ids = (0..length).map(|at| own[(at * 7919 + 11) % own.len()]);
+    let ids: Vec<u32> =
+        ids.map(|id| if id == pad { source.vocabulary.frame().1 } else { id }).collect();
+    let theirs: Vec<u32> = ids.iter().map(|&id| numbers.of(id)).collect();
+    let ours: Vec<u32> = ids.iter().map(|&id| numbers.encoder(id)).collect();
+    let scores = |model: &Encoder, params: &mut Params, language: usize, ids: Vec<u32>| {
+        let spans = Spans::of_lengths([ids.len()]);
+        let batch = Batch { language, tokens: ids.into(), spans, segments: None };
+        let mut tape = Tape::new(params, Mode::Evaluate);
+        let encoded = model.encode(&mut tape, &batch, Request::default());
+        model.logits(&mut tape, language, encoded.output).to_vec()
+    };
+    let a = scores(source.model, source.params, language, ours);
+    let number = if written.model.config().languages.len() > 1 { language } else { 0 };
+    let b = scores(&written.model, &mut written.params, number, theirs);
+    let (wide, narrow) = (b.len() / length, a.len() / length);
+    let mut largest = 0f32;
+    for (a, b) in a.chunks(narrow).zip(b.chunks(wide)) {
+        for (row, &theirs) in b.iter().enumerate() {
+            if let Some(row) = numbers.row(row) {
+                let difference = (a[row] - theirs).abs();
+                largest =
+                    if difference > largest || difference.is_nan() { difference } else { largest };
+            }
+        }
+    }
+    let scale = a.iter().fold(1f32, |most, x| most.max(x.abs()));
+    if largest <= ROUNDING * scale {
+        return Ok(largest);
+    }
+    Err(Error::request(
+        format!("what was written differs from the encoder by {largest} in a score"),
+        "the encoder has numbers that this family cannot hold; report this with its config.toml",
+    ))
+}

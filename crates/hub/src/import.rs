@@ -1,0 +1,320 @@
+//! From a folder of theirs to an encoder of ours.
+
+use std::path::{Path, PathBuf};
+
+use encoder::{Encoder, EncoderConfig};
+use rayon::prelude::*;
+use serde::Serialize;
+use tensor::{Device, Params, Tensor};
+use text::{Error, Result, Vocabulary};
+
+use crate::config::{CONFIG, Family, ModelConfig};
+use crate::layout::Layout;
+use crate::read::{Reading, sinusoid};
+use crate::tokenizer;
+use crate::weights::{Element, View, Weights};
+
+const FITTING: &str = "give the configuration and the weights that belong together";
+
+/// A checkpoint of another's making, as a model of ours.
+pub struct Checkpoint {
+    /// The encoder.
+    pub model: Encoder,
+    /// Its weights.
+    pub params: Params,
+    /// Its vocabulary.
+    pub vocabulary: Vocabulary,
+    /// What tells these weights from any other.
+    pub fingerprint: String,
+    /// What was found in the folder.
+    pub found: Found,
+}
+
+/// What was found in a folder.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The family.
+    pub family: Family,
+    /// The shape.
+    pub encoder: EncoderConfig,
+    /// Numbers in all.
+    pub parameters: usize,
+    /// Where the weights are.
+    pub files: Vec<String>,
+    /// What the numbers are there.
+    pub stored_as: String,
+    /// Where the pieces are.
+    pub tokenizer: &'static str,
+    /// Whether it can guess masked tokens.
+    pub guesses: bool,
+    /// Tensors that the family has and the files have not.
+    pub missing: Vec<String>,
+    /// Tensors that are in the files and not used.
+    pub left_over: Vec<String>,
+}
+
+/// Opens a folder of Hugging Face's.
+pub fn open(folder: &Path, device: &Device) -> Result<Checkpoint> {
+    let config = ModelConfig::read(folder)?;
+    let weights = Weights::open(folder)?;
+    let plan = Plan::new(folder, &config, &weights)?;
+    let (vocabulary, loaded) = device
+        .run(|| rayon::join(|| tokenizer::read(folder, &config), || load(&plan, device, folder)));
+    let (vocabulary, tokenizer) = vocabulary?;
+    let (model, params, fingerprint) = loaded?;
+    let found = Found {
+        folder: folder.to_owned(),
+        family: config.family,
+        encoder: plan.encoder.clone(),
+        parameters: params.count(),
+        files: weights.files.clone(),
+        stored_as: plan.stored_as(),
+        tokenizer,
+        guesses: plan.guesses,
+        left_over: plan.left_over(&weights),
+        missing: plan.missing,
+    };
+    Ok(Checkpoint { model, params, vocabulary, fingerprint, found })
+}
+
+/// Makes the model and reads every weight into its place.
+fn load(plan: &Plan<'_>, device: &Device, folder: &Path) -> Result<(Encoder, Params, String)> {
+    let mut params = Params::new(device);
+    let refuse =
+        |error: encoder::ConfigError| Error::file(&folder.join(CONFIG), error.to_string(), FITTING);
+    let model = Encoder::empty(plan.encoder.clone(), &mut params).map_err(refuse)?;
+    let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
+    let targets: Vec<(String, &mut Tensor)> =
+        names.into_iter().zip(params.iter_mut().map(|(_, value, _)| value)).collect();
+    let fill = |(name, target): (String, &mut Tensor)| {
+        let reading = plan.reading(&name).expect("every weight has its reading");
+        target.write_with(|out| reading.write(out));
+    };
+    let (digest, ()) = rayon::join(|| plan.digest(), || targets.into_par_iter().for_each(fill));
+    Ok((model, params, digest))
+}
+
+/// Which tensors become which weights, found and measured before anything is made.
+struct Plan<'a> {
+    encoder: EncoderConfig,
+    /// For each weight of ours, how it is read.
+    readings: Vec<(String, Reading<'a>)>,
+    /// The tensors that are read.
+    used: Vec<(String, View<'a>)>,
+    missing: Vec<String>,
+    guesses: bool,
+    weights: &'a Weights,
+    /// What names of the body begin with.
+    prefix: &'static str,
+    folder: &'a Path,
+}
+
+impl<'a> Plan<'a> {
+    fn new(folder: &'a Path, config: &ModelConfig, weights: &'a Weights) -> Result<Self> {
+        let layout = Layout::of(config.family);
+        let with_head = weights.get(&format!("{}{}", layout.body, layout.tokens)).is_some();
+        let mut plan = Self {
+            encoder: config.encoder.clone(),
+            readings: Vec::new(),
+            used: Vec::new(),
+            missing: Vec::new(),
+            guesses: true,
+            weights,
+            prefix: if with_head { layout.body } else { "" },
+            folder,
+        };
+        plan.embeddings(config, layout)?;
+        for number in 0..config.encoder.layers {
+            plan.layer(layout, number)?;
+        }
+        if let Some(norm) = layout.final_norm {
+            plan.norm("head.final_norm", &plan.body(norm))?;
+        }
+        plan.head(layout)?;
+        Ok(plan)
+    }
+
+    fn reading(&self, name: &str) -> Option<&Reading<'a>> {
+        self.readings.iter().find(|(known, _)| known == name).map(|(_, reading)| reading)
+    }
+
+    fn refuse(&self, reason: String) -> Error {
+        Error::file(self.folder, reason, FITTING)
+    }
+
+    /// The full name of a tensor of the body.
+    fn body(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// A tensor that must be there, of a shape that must be right.
+    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<View<'a>> {
+        let view = self.weights.get(name);
+        let view = view.ok_or_else(|| self.refuse(format!("has no tensor {name}")))?;
+        if view.shape != shape {
+            let reason = format!("has {name} of shape {:?}, not {shape:?}", view.shape);
+            return Err(self.refuse(reason));
+        }
+        if !matches!(view.element, Element::F32 | Element::F16 | Element::Bf16) {
+            let reason = format!("has {name} in {:?}, not f32, f16 or bf16", view.element);
+            return Err(self.refuse(reason));
+        }
+        self.used.push((name.to_owned(), view));
+        Ok(view)
+    }
+
+    fn add(&mut self, name: impl Into<String>, reading: Reading<'a>) {
+        self.readings.push((name.into(), reading));
+    }
+
+    fn embeddings(&mut self, config: &ModelConfig, layout: &Layout) -> Result<()> {
+        let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
+        let tokens = self.tensor(&self.body(layout.tokens), &[rows, dim])?;
+        self.add("embeddings.tokens", Reading::Rows { table: tokens, skip: 0, add: None });
+        let segments = match layout.segments.filter(|_| config.segments > 0) {
+            Some(name) => Some(self.tensor(&self.body(name), &[config.segments, dim])?),
+            None => None,
+        };
+        // A table of one row is the same for every token, so positions carry it along.
+        let single = segments.filter(|_| config.segments == 1);
+        if let Some(table) = segments.filter(|_| config.segments > 1) {
+            self.encoder.segments = config.segments;
+            self.add("embeddings.segments", Reading::Rows { table, skip: 0, add: None });
+        }
+        let name = self.body(layout.positions);
+        if config.sinusoids && self.weights.get(&name).is_none() {
+            let values = sinusoid(self.encoder.positions, dim);
+            self.add("embeddings.positions", Reading::Given(values));
+        } else {
+            let skip = config.unused_positions;
+            let table = self.tensor(&name, &[self.encoder.positions + skip, dim])?;
+            self.add("embeddings.positions", Reading::Rows { table, skip, add: single });
+        }
+        if let Some(name) = layout.languages.filter(|_| self.encoder.language_embeddings) {
+            let languages = self.encoder.languages.len();
+            let table = self.tensor(&self.body(name), &[languages, dim])?;
+            self.add("embeddings.languages", Reading::Rows { table, skip: 0, add: None });
+        }
+        match layout.embedding_norm {
+            Some(norm) => self.norm("embeddings.norm", &self.body(norm)),
+            None => Ok(()),
+        }
+    }
+
+    fn layer(&mut self, layout: &Layout, number: usize) -> Result<()> {
+        let EncoderConfig { dim, hidden, .. } = self.encoder;
+        let theirs =
+            |plan: &Self, pattern: &str| plan.body(&pattern.replace("{}", &number.to_string()));
+        let ours = |part: &str| format!("layers.{}.{part}", number + 1);
+        let (query, output) = (theirs(self, layout.query), theirs(self, layout.output));
+        let (key, value) = (theirs(self, layout.key), theirs(self, layout.value));
+        self.affine(&ours("query"), &[&query], dim, dim)?;
+        self.affine(&ours("key_value"), &[&key, &value], dim, dim)?;
+        self.affine(&ours("output"), &[&output], dim, dim)?;
+        self.norm(&ours("attention_norm"), &theirs(self, layout.attention_norm))?;
+        self.affine(&ours("up"), &[&theirs(self, layout.up)], dim, hidden)?;
+        self.affine(&ours("down"), &[&theirs(self, layout.down)], hidden, dim)?;
+        self.norm(&ours("hidden_norm"), &theirs(self, layout.hidden_norm))
+    }
+
+    /// One affine map, or several side by side.
+    fn affine(&mut self, ours: &str, theirs: &[&str], inputs: usize, outputs: usize) -> Result<()> {
+        let (mut weights, mut biases) = (Vec::new(), Vec::new());
+        for name in theirs {
+            weights.push(self.tensor(&format!("{name}.weight"), &[outputs, inputs])?);
+            biases.push(self.tensor(&format!("{name}.bias"), &[outputs])?);
+        }
+        self.add(format!("{ours}.weight"), Reading::Turned(weights));
+        self.add(format!("{ours}.bias"), Reading::Joined(biases));
+        Ok(())
+    }
+
+    fn norm(&mut self, ours: &str, theirs: &str) -> Result<()> {
+        let dim = self.encoder.dim;
+        for (part, tensor) in [("gamma", "weight"), ("beta", "bias")] {
+            let view = self.tensor(&format!("{theirs}.{tensor}"), &[dim])?;
+            self.add(format!("{ours}.{part}"), Reading::Joined(vec![view]));
+        }
+        Ok(())
+    }
+
+    /// What guesses masked tokens. A model without it can do everything else.
+    fn head(&mut self, layout: &Layout) -> Result<()> {
+        let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
+        let needed = layout.transform.iter().flat_map(|(dense, norm)| {
+            [dense, norm]
+                .into_iter()
+                .flat_map(|name| ["weight", "bias"].map(|part| format!("{name}.{part}")))
+        });
+        let needed: Vec<String> = needed.collect();
+        let bias = layout.bias.into_iter().find(|name| self.weights.get(name).is_some());
+        let absent = needed.into_iter().filter(|name| self.weights.get(name).is_none());
+        self.missing = absent.chain(bias.is_none().then(|| layout.bias[0].to_owned())).collect();
+        let Some(bias) = bias.filter(|_| self.missing.is_empty()) else {
+            self.guesses = false;
+            self.encoder.transform = false;
+            self.add("head.bias", Reading::Given(vec![0.0; rows]));
+            return Ok(());
+        };
+        if let Some((dense, norm)) = layout.transform {
+            self.affine("head.dense", &[dense], dim, dim)?;
+            self.norm("head.norm", norm)?;
+        }
+        let bias = self.tensor(bias, &[rows])?;
+        self.add("head.bias", Reading::Joined(vec![bias]));
+        self.decoder(layout)
+    }
+
+    /// The softmax's table, where it is not that of the tokens.
+    fn decoder(&mut self, layout: &Layout) -> Result<()> {
+        let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
+        if self.weights.get(layout.decoder).is_none() {
+            return Ok(());
+        }
+        let table = self.tensor(layout.decoder, &[rows, dim])?;
+        let tokens = self.weights.get(&self.body(layout.tokens));
+        let same = tokens.is_some_and(|tokens| {
+            tokens.element == table.element
+                && (tokens.bytes.as_ptr() == table.bytes.as_ptr() || tokens.bytes == table.bytes)
+        });
+        if !same {
+            self.encoder.untied = true;
+            self.add("head.decoder", Reading::Rows { table, skip: 0, add: None });
+        }
+        Ok(())
+    }
+
+    fn left_over(&self, weights: &Weights) -> Vec<String> {
+        let used = |name: &str| self.used.iter().any(|(known, _)| known == name);
+        weights.names().filter(|name| !used(name)).map(str::to_owned).collect()
+    }
+
+    fn stored_as(&self) -> String {
+        let mut kinds: Vec<String> = Vec::new();
+        for (_, view) in &self.used {
+            let kind = format!("{:?}", view.element).to_lowercase();
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds.join(", ")
+    }
+
+    /// A digest of every tensor that is read, its name and its shape.
+    fn digest(&self) -> String {
+        let one = |(name, view): &(String, View<'_>)| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(format!("{name} {:?} {:?}\n", view.element, view.shape).as_bytes());
+            hasher.update(view.bytes);
+            hasher.finalize()
+        };
+        let all: Vec<blake3::Hash> = self.used.par_iter().map(one).collect();
+        let mut hasher = blake3::Hasher::new();
+        let shape = serde_json::to_vec(&self.encoder).expect("plain data");
+        hasher.update(&shape);
+        all.iter().for_each(|hash| _ = hasher.update(hash.as_bytes()));
+        hasher.finalize().to_hex().to_string()
+    }
+}

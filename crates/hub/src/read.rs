@@ -1,0 +1,121 @@
+//! Numbers out of a tensor's bytes, in the order in which an encoder keeps them.
+//!
+//! Theirs are outputs x inputs, ours inputs x outputs, so that most matrices are turned on the way.
+
+use std::borrow::Cow;
+
+use half::{bf16, f16};
+
+use crate::weights::{Element, View};
+
+/// How a weight of ours is made of theirs.
+pub(crate) enum Reading<'a> {
+    /// The rows of a table from one on; where a row is to be added, to each of them.
+    Rows { table: View<'a>, skip: usize, add: Option<View<'a>> },
+    /// Matrices, turned, side by side.
+    Turned(Vec<View<'a>>),
+    /// One after another.
+    Joined(Vec<View<'a>>),
+    /// Not from the file.
+    Given(Vec<f32>),
+}
+
+impl Reading<'_> {
+    /// Writes the weight, all of it.
+    pub(crate) fn write(&self, out: &mut [f32]) {
+        match self {
+            Reading::Given(values) => out.copy_from_slice(values),
+            Reading::Rows { table, skip, add } => {
+                let cols = table.shape[1];
+                copy(&table.rows_from(*skip), out);
+                if let Some(row) = add {
+                    let row = row.numbers();
+                    for target in out.chunks_exact_mut(cols) {
+                        target.iter_mut().zip(row.iter()).for_each(|(x, &add)| *x += add);
+                    }
+                }
+            }
+            Reading::Joined(views) => {
+                let mut rest = out;
+                for view in views {
+                    let (now, after) = rest.split_at_mut(view.shape.iter().product());
+                    copy(view, now);
+                    rest = after;
+                }
+            }
+            Reading::Turned(views) => {
+                let width: usize = views.iter().map(|view| view.shape[0]).sum();
+                let mut first = 0;
+                for view in views {
+                    turn(&view.numbers(), view.shape[1], out, width, first);
+                    first += view.shape[0];
+                }
+            }
+        }
+    }
+}
+
+impl<'a> View<'a> {
+    /// The table without its first rows.
+    fn rows_from(&self, skip: usize) -> Self {
+        let width = self.element.bytes().unwrap_or(1) * self.shape[1];
+        Self { bytes: &self.bytes[skip * width..], ..*self }
+    }
+
+    /// The numbers in single precision: as they lie, where they lie so.
+    pub(crate) fn numbers(&self) -> Cow<'a, [f32]> {
+        if self.element == Element::F32
+            && let Ok(numbers) = bytemuck::try_cast_slice(self.bytes)
+        {
+            return Cow::Borrowed(numbers);
+        }
+        let mut numbers = vec![0.0; self.bytes.len() / self.element.bytes().unwrap_or(1)];
+        copy(self, &mut numbers);
+        Cow::Owned(numbers)
+    }
+}
+
+/// Copies numbers of any kind, converted.
+fn copy(view: &View<'_>, out: &mut [f32]) {
+    match view.element {
+        Element::F32 => convert(view.bytes, out, f32::from_le_bytes),
+        Element::F16 => convert(view.bytes, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
+        Element::Bf16 => convert(view.bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+        _ => unreachable!("other kinds are refused before"),
+    }
+}
+
+fn convert<const N: usize>(bytes: &[u8], out: &mut [f32], number: impl Fn([u8; N]) -> f32) {
+    let (numbers, _) = bytes.as_chunks::<N>();
+    out.iter_mut().zip(numbers).for_each(|(out, &bytes)| *out = number(bytes));
+}
+
+/// Rows and columns that are turned at a time, so that both sides stay in the first cache.
+const TILE: usize = 16;
+
+/// Writes the columns of `from` (rows x `cols`) as rows of `out`, which are `width` wide, from column
+/// `first` on.
+fn turn(from: &[f32], cols: usize, out: &mut [f32], width: usize, first: usize) {
+    let rows = from.len() / cols;
+    for row in (0..rows).step_by(TILE) {
+        let row_end = (row + TILE).min(rows);
+        for col in (0..cols).step_by(TILE) {
+            for at in col..(col + TILE).min(cols) {
+                let target = &mut out[at * width + first + row..][..row_end - row];
+                for (offset, target) in target.iter_mut().enumerate() {
+                    *target = from[(row + offset) * cols + at];
+                }
+            }
+        }
+    }
+}
+
+/// The sinusoids that XLM and DistilBERT may have in the place of learned positions.
+pub(crate) fn sinusoid(positions: usize, dim: usize) -> Vec<f32> {
+    let element = |at: usize| {
+        let (position, col) = (at / dim, at % dim);
+        let angle = position as f64 / 10_000f64.powf(2.0 * (col / 2) as f64 / dim as f64);
+        (if col.is_multiple_of(2) { angle.sin() } else { angle.cos() }) as f32
+    };
+    (0..positions * dim).map(element).collect()
+}

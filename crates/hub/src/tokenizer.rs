@@ -1,0 +1,223 @@
+//! The vocabulary of a checkpoint: `tokenizer.json`, WordPiece's `vocab.txt`, or BPE's `vocab.json`
+//! with `merges.txt`.
+//!
+//! `tokenizer.json` says everything and goes before the others, whose rules are those of the family:
+//! BERT's normaliser, RoBERTa's bytes, or XLM's words and endings. XLM cuts words by the rules of
+//! Moses, which is what is done here to any text of such a model.
+
+use std::path::Path;
+
+use files::At;
+use serde_json::Value;
+use text::{Error, Foreign, Preparation, Result, Specials, Vocabulary};
+use tokenizers::Tokenizer;
+use tokenizers::models::bpe::{BPE, Merges, Vocab};
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::bert::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::pre_tokenizers::byte_level::ByteLevel;
+use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
+
+use crate::config::{Family, ModelConfig};
+
+/// Rows of the embedding table that may have no piece: others fill it up to a round number.
+const MOST_FILLED: usize = 128;
+const SAVE_ANEW: &str =
+    "save the tokenizer anew with `AutoTokenizer.from_pretrained(…).save_pretrained(…)`";
+const TOGETHER: &str = "give the model and the tokenizer that belong together";
+
+/// Reads the vocabulary of a model, and says from which file.
+pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &'static str)> {
+    let settings = Settings::read(folder)?;
+    let family = config.family;
+    let (tokenizer, file) = if folder.join("tokenizer.json").is_file() {
+        (whole(&folder.join("tokenizer.json"))?, "tokenizer.json")
+    } else if folder.join("vocab.txt").is_file() {
+        (wordpiece(&folder.join("vocab.txt"), &settings)?, "vocab.txt")
+    } else if folder.join("vocab.json").is_file() && folder.join("merges.txt").is_file() {
+        (pairs(folder, family)?, "vocab.json")
+    } else {
+        let reason = "has no tokenizer.json, no vocab.txt, and no vocab.json with merges.txt";
+        return Err(Error::file(folder, reason, SAVE_ANEW));
+    };
+    let path = folder.join(file);
+    let encoder::Vocabulary::Size(size) = config.encoder.vocabulary else {
+        unreachable!("an imported model has one table");
+    };
+    check_size(&path, &tokenizer, size)?;
+    let specials = specials(&path, &tokenizer, &settings, family)?;
+    let by_words = family == Family::Xlm && file == "vocab.json";
+    let preparation = |name: &String| {
+        let preparation = if by_words { settings.words_of_xlm(name) } else { Preparation::raw() };
+        (name.clone(), preparation)
+    };
+    let languages = config.encoder.languages.iter().map(preparation).collect();
+    let frame = (specials.start, specials.end);
+    let foreign = Foreign::of(&tokenizer, frame, !config.lists_languages);
+    Ok((Vocabulary::foreign(tokenizer, languages, specials, size, foreign)?, file))
+}
+
+/// What is said beside the pieces: `tokenizer_config.json` and `special_tokens_map.json`.
+struct Settings([Value; 2]);
+
+impl Settings {
+    fn read(folder: &Path) -> Result<Self> {
+        let read = |name: &str| {
+            let path = folder.join(name);
+            if !path.is_file() {
+                return Ok(Value::Null);
+            }
+            let text = std::fs::read_to_string(&path).at(&path, "read")?;
+            serde_json::from_str(&text)
+                .map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))
+        };
+        Ok(Self([read("tokenizer_config.json")?, read("special_tokens_map.json")?]))
+    }
+
+    fn is(&self, key: &str) -> Option<bool> {
+        self.0.iter().find_map(|settings| settings[key].as_bool())
+    }
+
+    /// The text of a special token.
+    fn token(&self, key: &str) -> Option<&str> {
+        self.0.iter().find_map(|settings| match &settings[key] {
+            Value::String(text) => Some(text.as_str()),
+            other => other["content"].as_str(),
+        })
+    }
+
+    /// How XLM prepares text.
+    fn words_of_xlm(&self, language: &str) -> Preparation {
+        let plain = self.is("do_lowercase_and_remove_accent").unwrap_or(true);
+        let preparation = Preparation::for_language(language);
+        Preparation { lowercase: plain, strip_accents: plain, ..preparation }
+    }
+}
+
+fn whole(path: &Path) -> Result<Tokenizer> {
+    let bytes = std::fs::read(path).at(path, "read the tokenizer")?;
+    let mut tokenizer = Tokenizer::from_bytes(bytes)
+        .map_err(|error| Error::file(path, error.to_string(), SAVE_ANEW))?;
+    // Length is our business: nothing is cut or filled up unseen.
+    tokenizer.with_padding(None);
+    tokenizer
+        .with_truncation(None)
+        .map_err(|error| Error::file(path, error.to_string(), SAVE_ANEW))?;
+    Ok(tokenizer)
+}
+
+fn wordpiece(path: &Path, settings: &Settings) -> Result<Tokenizer> {
+    let text = std::fs::read_to_string(path).at(path, "read the pieces")?;
+    let vocab: Vocab = text.lines().map(str::to_owned).zip(0..).collect();
+    let refuse = |error: tokenizers::Error| Error::file(path, error.to_string(), SAVE_ANEW);
+    let unknown = settings.token("unk_token").unwrap_or("[UNK]").to_owned();
+    let model = WordPiece::builder().vocab(vocab).unk_token(unknown).build().map_err(refuse)?;
+    let mut tokenizer = Tokenizer::new(model);
+    let lowercase = settings.is("do_lower_case").unwrap_or(true);
+    let chinese = settings.is("tokenize_chinese_chars").unwrap_or(true);
+    let accents = settings.is("strip_accents");
+    let normalizer = BertNormalizer::new(true, chinese, accents, lowercase);
+    tokenizer.with_normalizer(Some(normalizer)).map_err(refuse)?;
+    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+    Ok(tokenizer)
+}
+
+/// Pairs of pieces that are put together: RoBERTa's of bytes, XLM's of letters.
+fn pairs(folder: &Path, family: Family) -> Result<Tokenizer> {
+    let (path, merges) = (folder.join("vocab.json"), folder.join("merges.txt"));
+    let text = std::fs::read_to_string(&path).at(&path, "read the pieces")?;
+    let vocab: std::collections::HashMap<String, u32> = serde_json::from_str(&text)
+        .map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))?;
+    let merges = read_merges(&merges, &vocab)?;
+    let builder = BPE::builder().vocab_and_merges(vocab.into_iter().collect::<Vocab>(), merges);
+    let builder = builder.unk_token("<unk>".into());
+    let refuse = |error: tokenizers::Error| Error::file(&path, error.to_string(), SAVE_ANEW);
+    let words = family == Family::Xlm;
+    let builder = if words { builder.end_of_word_suffix("</w>".into()) } else { builder };
+    let mut tokenizer = Tokenizer::new(builder.build().map_err(refuse)?);
+    if words {
+        tokenizer.with_pre_tokenizer(Some(WhitespaceSplit));
+    } else {
+        tokenizer.with_pre_tokenizer(Some(ByteLevel::default().add_prefix_space(false)));
+        tokenizer.with_decoder(Some(ByteLevel::default()));
+    }
+    Ok(tokenizer)
+}
+
+/// Merges, one a line; a third column counts something, and a pair whose sum is no piece is passed
+/// over, as it is there.
+fn read_merges(path: &Path, vocab: &std::collections::HashMap<String, u32>) -> Result<Merges> {
+    let text = std::fs::read_to_string(path).at(path, "read the merges")?;
+    let mut merges = Merges::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.starts_with("#version") || line.is_empty() {
+            continue;
+        }
+        let mut sides = line.split(' ');
+        let (Some(left), Some(right)) = (sides.next(), sides.next()) else {
+            return Err(Error::line(
+                path,
+                number,
+                "not two pieces with a space between",
+                SAVE_ANEW,
+            ));
+        };
+        let sides = [left, right, &format!("{left}{right}")].map(|piece| vocab.contains_key(piece));
+        if sides == [true; 3] {
+            merges.push((left.to_owned(), right.to_owned()));
+        }
+    }
+    Ok(merges)
+}
+
+/// Every piece needs a row, and all but a few rows a piece.
+fn check_size(path: &Path, tokenizer: &Tokenizer, rows: usize) -> Result<()> {
+    let largest = tokenizer.get_vocab(true).into_values().max();
+    let pieces = largest.map_or(0, |largest| largest as usize + 1);
+    if pieces > rows {
+        let reason = format!("has {pieces} pieces, but the embedding table has {rows} rows");
+        return Err(Error::file(path, reason, TOGETHER));
+    }
+    if rows - pieces >= MOST_FILLED {
+        let reason = format!(
+            "has {pieces} pieces, and the embedding table {rows} rows: too many would have no piece"
+        );
+        return Err(Error::file(path, reason, TOGETHER));
+    }
+    Ok(())
+}
+
+fn specials(
+    path: &Path,
+    tokenizer: &Tokenizer,
+    settings: &Settings,
+    family: Family,
+) -> Result<Specials> {
+    let find = |keys: &[&str], names: &[&str]| {
+        let said = keys.iter().filter_map(|key| settings.token(key));
+        let mut names = said.chain(names.iter().copied());
+        names.find_map(|name| tokenizer.token_to_id(name))
+    };
+    let need = |what: &str, keys: &[&str], names: &[&str]| {
+        find(keys, names).ok_or_else(|| {
+            Error::file(
+                path,
+                format!("has no token {what}: none of {}", names.join(", ")),
+                SAVE_ANEW,
+            )
+        })
+    };
+    let (first, last) = match family {
+        Family::Xlm => (["bos_token", "cls_token"], ["sep_token", "eos_token"]),
+        _ => (["cls_token", "bos_token"], ["sep_token", "eos_token"]),
+    };
+    let end = need("that ends a sentence", &last, &["[SEP]", "</s>"])?;
+    let unknown = find(&["unk_token"], &["[UNK]", "<unk>"]).unwrap_or(end);
+    Ok(Specials {
+        start: need("that starts a text", &first, &["[CLS]", "<s>"])?,
+        end,
+        pad: find(&["pad_token"], &["[PAD]", "<pad>"]).unwrap_or(unknown),
+        unknown,
+        mask: need("that hides another", &["mask_token"], &["[MASK]", "<mask>", "<special1>"])?,
+    })
+}
