@@ -8,5 +8,6 @@
 pub mod draw;
 pub mod papers;
 pub mod record;
+pub mod report;
 pub mod statistics;
 pub mod store;

@@ -8,6 +8,7 @@ mod encode;
 mod manifest;
 mod models;
 mod pretrain;
+mod report;
 mod retrieve;
 mod score;
 mod shift;
@@ -76,6 +77,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Vectors(vectors::Vectors),
 
+    /// Write the papers' tables and figures, drawn from our own numbers, as one page.
+    Report(report::Report),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -99,6 +103,7 @@ impl Command {
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
+            Command::Report(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }
