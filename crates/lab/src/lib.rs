@@ -3,9 +3,11 @@
 //! - [`record`] is what a study leaves behind: numbers with everything that tells where they come from.
 //! - [`store`] keeps them, in one file that several studies may write to at once.
 //! - [`statistics`] makes means and intervals of them, and [`draw`] figures.
-//! - [`papers`] has the numbers to stand beside ours.
+//! - [`papers`] has the numbers to stand beside ours, and [`report`] puts all of it on one page.
+//! - [`export`] hands numbers to other programs.
 
 pub mod draw;
+pub mod export;
 pub mod papers;
 pub mod record;
 pub mod report;

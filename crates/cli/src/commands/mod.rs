@@ -9,6 +9,7 @@ mod manifest;
 mod models;
 mod pretrain;
 mod report;
+mod results;
 mod retrieve;
 mod score;
 mod shift;
@@ -77,6 +78,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Vectors(vectors::Vectors),
 
+    /// Show the numbers of a laboratory's studies, or hand them to other programs.
+    Results(results::Results),
+
     /// Write the papers' tables and figures, drawn from our own numbers, as one page.
     Report(report::Report),
 
@@ -103,6 +107,7 @@ impl Command {
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
+            Command::Results(command) => command.run(),
             Command::Report(command) => command.run(),
             Command::Bench(command) => command.run(),
         }

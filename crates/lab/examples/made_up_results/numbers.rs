@@ -11,7 +11,7 @@ struct MadeUp {
 }
 
 /// Everything: invented languages at `tiny` with four seeds, real ones at `small` with three.
-pub fn all() -> (Vec<Record>, Vec<Note>) {
+pub(crate) fn all() -> (Vec<Record>, Vec<Note>) {
     let mut made = MadeUp { records: vec![], notes: vec![], scale: "tiny", seed: 0 };
     for seed in 1..=4 {
         made.seed = seed;

@@ -8,6 +8,7 @@ mod exhibit;
 mod finding;
 mod page;
 mod sections;
+mod table;
 
 use serde::Serialize;
 
@@ -145,6 +146,3 @@ fn studies_of(sections: &[&Section]) -> Vec<&'static str> {
     }
     studies
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::exhibit::{Cell, Content, Exhibit, Table};
-use super::finding::{Judgement, Verdict, in_words, signed};
+use super::exhibit::{Content, Exhibit};
+use super::finding::{Judgement, Verdict, in_words};
 use super::sections::Section;
+use super::table::{grouped, rows};
 use super::{Filled, Shown, studies_of};
 use crate::draw::{self, escaped};
 use crate::record::{Origin, Record};
-use crate::statistics::Mean;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -239,66 +239,6 @@ fn show(html: &mut String, exhibit: &Exhibit) {
     }
 }
 
-fn rows(table: &Table) -> String {
-    let mut html = String::from("<table>\n<thead>");
-    if !table.groups.is_empty() {
-        html.push_str("<tr class=\"groups\">");
-        for (name, span) in &table.groups {
-            let _ = write!(html, "<th colspan=\"{span}\">{}</th>", escaped(name));
-        }
-        html.push_str("</tr>");
-    }
-    html.push_str("<tr>");
-    for head in &table.heads {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", escaped(head));
-    }
-    html.push_str("</tr></thead>\n<tbody>\n");
-    let mut before = None;
-    for row in &table.rows {
-        html.push_str("<tr>");
-        for (column, cell) in row.iter().enumerate() {
-            // A name that stands above already is not said again.
-            let again =
-                column == 0 && matches!((cell, &before), (Cell::Name(a), Some(b)) if a == b);
-            html.push_str(&in_html(cell, again));
-        }
-        if let Some(Cell::Name(name)) = row.first() {
-            before = Some(name.clone());
-        }
-        html.push_str("</tr>\n");
-    }
-    html + "</tbody>\n</table>"
-}
-
-fn in_html(cell: &Cell, again: bool) -> String {
-    match cell {
-        Cell::Name(name) if again => {
-            format!("<th scope=\"row\"><span class=\"again\">{}</span></th>", escaped(name))
-        }
-        Cell::Name(name) => format!("<th scope=\"row\">{}</th>", escaped(name)),
-        Cell::Text(text) => format!("<td class=\"text\">{}</td>", escaped(text)),
-        Cell::Ours(Some(mean)) => number(*mean, ""),
-        Cell::Percent(Some(mean)) => number(*mean, " %"),
-        Cell::Paper(Some(value), 0) => format!("<td class=\"theirs\">{}</td>", grouped(*value)),
-        Cell::Paper(Some(value), digits) => {
-            format!("<td class=\"theirs\">{}</td>", signed(*value, *digits))
-        }
-        Cell::Ours(None) | Cell::Percent(None) | Cell::Paper(None, _) => {
-            "<td class=\"none\">–</td>".to_owned()
-        }
-    }
-}
-
-fn number(mean: Mean, unit: &str) -> String {
-    let shown = |value: f64| match (unit, value.abs()) {
-        (" %", _) => signed(value, 1),
-        (_, size) if mean.value.abs() >= 100.0 && size >= 1.0 => grouped(value),
-        _ => signed(value, 3),
-    };
-    let half = mean.half.map_or(String::new(), |half| format!(" <span>±{}</span>", shown(half)));
-    format!("<td><b>{}{unit}</b>{half} <small>{}</small></td>", shown(mean.value), mean.n)
-}
-
 /// The steps behind a section, each once.
 fn origins(html: &mut String, filled: &Filled<'_>) {
     let mut steps: BTreeMap<(&str, &str), &Origin> = BTreeMap::new();
@@ -378,7 +318,7 @@ fn reading(html: &mut String) {
         "<section id=\"reading\">\n<h2>How to read this</h2>\n\
          <p><b>Intervals</b> are of 95 %, Student\u{2019}s t over seeds. A seed decides the invented world, the text drawn, \
          the first weights and everything else left to chance. What is compared is compared seed by seed and pair by pair, \
-         so that a hard world is hard for both sides. One seed has no interval, and then no finding is said to hold.</p>\n\
+         so that a hard world is hard for both sides. One seed has no interval, and then no difference is said to hold.</p>\n\
          <p><b>A finding</b> is a quantity and the side of a bound on which the paper puts it. It <em>holds</em> where the \
          whole interval lies on that side, <em>does not hold</em> where the whole interval lies on the other, and is \
          <em>too noisy</em> else. A rank correlation holds where fewer than 5 % of all orders give as much. \
@@ -398,19 +338,6 @@ fn chip(verdict: Verdict) -> String {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// A whole number with its thousands apart.
-fn grouped(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if value <= -0.5 { format!("\u{2212}{text}") } else { text }
 }
 
 /// The day of a moment in seconds since 1970, in UTC.
@@ -435,13 +362,5 @@ mod tests {
     fn days_are_those_of_the_calendar() {
         let all = [0, 951_782_400, 1_709_164_800, 1_794_700_800].map(date);
         assert_eq!(all, ["1970-01-01", "2000-02-29", "2024-02-29", "2026-11-15"]);
-    }
-
-    #[test]
-    fn thousands_stand_apart() {
-        assert_eq!(
-            [0.0, 999.0, 1000.0, 1_234_567.0, -1500.0].map(grouped),
-            ["0", "999", "1,000", "1,234,567", "\u{2212}1,500"]
-        );
     }
 }

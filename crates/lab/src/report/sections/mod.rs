@@ -3,8 +3,10 @@
 
 mod alignment;
 mod data_size;
+mod distance;
 mod parts;
 mod shift;
+mod shifted_transfer;
 mod similarity;
 mod transfer;
 
@@ -36,7 +38,7 @@ pub(super) const ALL: &[&Section] = &[
     &transfer::DOMAIN,
     &transfer::ANCHORS,
     &transfer::SHARING,
-    &transfer::DISTANCE,
+    &distance::DISTANCE,
     &alignment::WORDS,
     &alignment::CONTEXTS,
     &alignment::SENTENCES,
@@ -44,5 +46,5 @@ pub(super) const ALL: &[&Section] = &[
     &data_size::DATA_SIZE,
     &data_size::WINDOW,
     &shift::LANGUAGE_SHIFT,
-    &shift::SHIFTED_TRANSFER,
+    &shifted_transfer::SHIFTED_TRANSFER,
 ];

@@ -1,13 +1,12 @@
-//! What makes zero-shot transfer work: domain, anchors, sharing, distance (paper 1, §4).
+//! What makes zero-shot transfer work: domain, anchors, sharing (paper 1, §4.1 to §4.3).
 
 use super::Section;
 use super::parts::{SCORES, TASKS, Task, bar, bars_panel, has_paper, legend, named, target};
-use crate::draw::{Figure, Group, Line, Lines, Mark, Panel};
+use crate::draw::{Figure, Group, Mark, Panel};
 use crate::papers;
-use crate::report::data::{Cells, Data, Sample, View};
+use crate::report::data::{Cells, Data, View};
 use crate::report::exhibit::{Cell, Exhibit, Table};
 use crate::report::finding::{Claim, Evidence, Rule};
-use crate::report::sections::parts::points;
 use crate::statistics::{permutation_p, spearman};
 
 const CONDITIONS: [&str; 10] = [
@@ -147,40 +146,12 @@ pub(in crate::report) const SHARING: Section = Section {
     },
 };
 
-pub(in crate::report) const DISTANCE: Section = Section {
-    id: "distance",
-    title: "Must the languages be alike?",
-    place: "Paper 1, §4.4",
-    studies: &["distance"],
-    asks: "The paper compares English with French, Russian and Chinese. With invented languages, distance is a dial: \
-           0 changes nothing but the words, more changes order, morphology and script as well.",
-    claims: &[Claim {
-        finding: "The more distant the languages, the less transfers",
-        place: "Paper 1, §4.4",
-        paper: || {
-            let of = |language| paper_transfer("no-anchors", Some(language));
-            let number =
-                |language| of(language).map_or("none".to_owned(), |value| format!("{value:.3}"));
-            format!(
-                "transfer above chance with no anchors: {} fr, {} ru, {} zh",
-                number("fr"),
-                number("ru"),
-                number("zh")
-            )
-        },
-        quantity: "transfer above chance to the nearest language minus to the farthest",
-        rule: Rule::Above(0.0),
-        measure: nearest_minus_farthest,
-    }],
-    show: show_distance,
-};
-
 /// Scores of the target language under a condition, above what guessing gives.
 fn transfer(data: &Data<'_>, condition: &str) -> Cells {
     above_chance(data, &[("condition", condition), ("role", "target")])
 }
 
-fn above_chance(data: &Data<'_>, factors: &[(&str, &str)]) -> Cells {
+pub(super) fn above_chance(data: &Data<'_>, factors: &[(&str, &str)]) -> Cells {
     let of = |task: &Task| {
         let cells = data.cells(task.measure, &[factors, &[("task", task.name)]].concat());
         // The task goes back among the factors, or tasks would overwrite one another.
@@ -206,7 +177,7 @@ fn gained(data: &Data<'_>, condition: &str, over: &str) -> Evidence {
 }
 
 /// The paper's transfer above chance under a condition: of one language, or of its means.
-fn paper_transfer(condition: &str, language: Option<&str>) -> Option<f64> {
+pub(super) fn paper_transfer(condition: &str, language: Option<&str>) -> Option<f64> {
     let of = |task: &Task| {
         let mut factors = vec![("condition", condition), ("task", task.name)];
         factors.extend(language.map(|language| ("language", language)));
@@ -239,26 +210,6 @@ fn ranks(view: &View<'_>) -> Evidence {
         (Some(rho), Some(p)) => Evidence::Ranks { rho, p, n: ours.len() },
         _ => Evidence::Nothing,
     }
-}
-
-/// What separates the languages of the distance study: a dial, or the pair itself.
-fn distances(data: &Data<'_>) -> (&'static str, Vec<String>) {
-    let dial = data.levels(&SCORES, "distance", &[]);
-    if dial.is_empty() {
-        return ("pair", data.levels(&SCORES, "pair", &["en-fr", "en-de", "en-ru", "en-zh"]));
-    }
-    ("distance", dial)
-}
-
-fn nearest_minus_farthest(view: &View<'_>) -> Evidence {
-    let data = view.study("distance");
-    let (factor, levels) = distances(&data);
-    let [nearest, .., farthest] = &levels[..] else { return Evidence::Nothing };
-    // Languages differ between the two, so that only tasks can be matched: seed by seed.
-    let of = |level: &str| -> Sample {
-        above_chance(&data, &[("role", "target"), (factor, level)]).sample()
-    };
-    Evidence::Seeds(of(nearest).minus(&of(farthest)))
 }
 
 fn pairs(data: &Data<'_>) -> Vec<String> {
@@ -411,102 +362,5 @@ fn show_table(id: &str, view: &View<'_>) -> Vec<Exhibit> {
             figure,
         ),
         Exhibit::table("Paper 1, Table 1", TABLE_CAPTION, table(&data, &pairs)),
-    ]
-}
-
-fn show_distance(id: &str, view: &View<'_>) -> Vec<Exhibit> {
-    let data = view.study("distance");
-    let (factor, levels) = distances(&data);
-    let figure = |panels, paper| Figure {
-        id: named(id, "transfer"),
-        title: "Transfer by distance".to_owned(),
-        legend: legend(
-            &["with no anchors".to_owned()],
-            if factor == "pair" { Mark::Bar } else { Mark::Line },
-            paper,
-        ),
-        panels,
-    };
-    let figure = if factor == "pair" {
-        let panel = |task: &Task| {
-            let group = |pair: &String| Group {
-                name: pair.clone(),
-                bars: vec![bar(
-                    0,
-                    data.mean(
-                        task.measure,
-                        &[("pair", pair), ("task", task.name), ("role", "target")],
-                    ),
-                    papers::number(
-                        1,
-                        "Table 1",
-                        task.measure,
-                        &[
-                            ("condition", "no-anchors"),
-                            ("task", task.name),
-                            ("language", target(pair)),
-                        ],
-                    ),
-                )],
-            };
-            bars_panel(
-                task.title,
-                &format!("{} in the other language", task.unit),
-                levels.iter().map(group).collect(),
-            )
-        };
-        figure(TASKS.iter().filter_map(panel).collect(), true)
-    } else {
-        let panel = |task: &Task| {
-            let points =
-                points(&data, task.measure, &[("task", task.name), ("role", "target")], factor);
-            let line = Line { name: "with no anchors".to_owned(), colour: 0, points };
-            (!line.points.is_empty()).then(|| {
-                Lines {
-                    title: task.title.to_owned(),
-                    across: "distance".to_owned(),
-                    unit: task.unit.to_owned(),
-                    lines: vec![line],
-                    from_zero: true,
-                }
-                .panel()
-            })
-        };
-        figure(TASKS.iter().filter_map(panel).collect(), false)
-    };
-    let mut table = Table::new(&[
-        factor,
-        "inference",
-        "named entities",
-        "parsing",
-        "retrieval, raw",
-        "retrieval, shifted",
-    ]);
-    for level in &levels {
-        let mut row = vec![Cell::Name(level.clone())];
-        row.extend(TASKS.iter().map(|task| {
-            Cell::Ours(
-                data.mean(
-                    task.measure,
-                    &[(factor, level), ("task", task.name), ("role", "target")],
-                ),
-            )
-        }));
-        row.extend(["raw", "shifted"].map(|kind| {
-            Cell::Ours(data.best("retrieval", &[(factor, level), ("kind", kind)]).sample().mean())
-        }));
-        table.rows.push(row);
-    }
-    vec![
-        Exhibit::figure(
-            "Paper 1, §4.4 (Table 1, column by column)",
-            "Scores in the language that was not fine-tuned on, as that language moves away from the first.",
-            figure,
-        ),
-        Exhibit::table(
-            "Paper 1, §4.4 (Table 1, column by column)",
-            "Target scores and, at the best layer, the share of translations found.",
-            table,
-        ),
     ]
 }
