@@ -51,8 +51,12 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     let plan = planned(folder);
     let steps = plan["steps"].as_array().unwrap().len();
     assert_eq!(plan["to_run"], steps);
-    let commands: Vec<&str> =
-        plan["steps"].as_array().unwrap().iter().filter_map(|step| step["command"][0].as_str()).collect();
+    let commands: Vec<&str> = plan["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|step| step["command"][0].as_str())
+        .collect();
     assert_eq!(commands[..2], ["world", "pretrain"]);
 
     let ran = done(folder, &["study", "run", "mine.toml"]);
@@ -68,7 +72,9 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
 
     // Another way to fine-tune leaves pretraining and all else as it is.
     let file = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let changed = file.replace("\"--epochs\", \"1\"]\n\"", "").replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
+    let changed = file
+        .replace("\"--epochs\", \"1\"]\n\"", "")
+        .replace("--quick\", \"--epochs\", \"1\"", "--quick\", \"--epochs\", \"2\"");
     std::fs::write(folder.join("mine.toml"), changed).unwrap();
     let plan = planned(folder);
     let open: Vec<&str> = plan["steps"]
@@ -91,7 +97,8 @@ fn a_study_that_is_killed_goes_on() {
     let folder = place.path();
     study(folder, "");
     let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let short = text.replace("\"retrieval\", \"words\", \"similarity\", \"word-retrieval\", \"shift\", ", "");
+    let short = text
+        .replace("\"retrieval\", \"words\", \"similarity\", \"word-retrieval\", \"shift\", ", "");
     std::fs::write(folder.join("mine.toml"), short).unwrap();
     for milliseconds in [150, 900, 1700] {
         let mut child = command(folder, &["study", "run", "mine.toml", "--json"])
@@ -126,7 +133,8 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     let folder = place.path();
     study(folder, "");
     let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let bad = text.replace("\"--epochs\", \"1\"]\n\n[[worlds]]", "\"--epochs\", \"none\"]\n\n[[worlds]]");
+    let bad =
+        text.replace("\"--epochs\", \"1\"]\n\n[[worlds]]", "\"--epochs\", \"none\"]\n\n[[worlds]]");
     let bad = bad.replace(
         "\"ner\", \"retrieval\", \"words\", \"similarity\", \"word-retrieval\", \"shift\", \"shifted-transfer\"",
         "\"word-retrieval\"",
@@ -137,7 +145,9 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("1 of 10 steps failed, and 3 that need them"), "{errors}");
     assert!(errors.contains("none") && errors.contains("its log:"), "{errors}");
-    assert!(!done(folder, &["results", "--study", "mine"])["results"].as_array().unwrap().is_empty());
+    assert!(
+        !done(folder, &["results", "--study", "mine"])["results"].as_array().unwrap().is_empty()
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! - [`lexicon`]: dictionaries as pairs of rows, and how well translations are found.
 //! - [`learn`]: maps from a dictionary, from equal strings, or from nothing at all.
 //! - [`sentences`]: translations found among sentences, layer by layer.
-//! - [`cka`]: how similar two sets of vectors are up to a rotation, and [`heatmap`] to see it.
+//! - [`cka`]: how similar two sets of vectors are up to a rotation.
 //! - [`arrays`]: stacks of layers on disk, read and written piece by piece.
 //! - [`states`], [`words`], [`links`]: the vectors that a trained encoder gives to sentences, to
 //!   words, and to pairs of words in translated sentences.
@@ -14,7 +14,6 @@
 pub mod arrays;
 pub mod cka;
 mod error;
-pub mod heatmap;
 pub mod learn;
 pub mod lexicon;
 pub mod links;

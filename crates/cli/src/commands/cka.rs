@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use geometry::arrays::Stack;
 use geometry::cka::{ENOUGH, Interval, Intervals, Rows, Table, intervals, pearson, table};
-use geometry::heatmap::Heatmap;
+use lab::draw::{Figure, Heat};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -138,18 +138,25 @@ impl Cka {
         )
     }
 
-    fn picture<'a>(&'a self, x: &'a Stack, y: &'a Stack, table: &'a Table) -> Picture<'a> {
-        Picture {
-            x,
-            y,
-            subtitle: format!(
-                "{} linear CKA, n = {}, d = {} and {}",
-                if self.within.is_some() { "within groups:" } else { "debiased" },
-                table.n,
-                x.dim(0),
-                y.dim(0)
-            ),
-            table,
+    fn picture(&self, x: &Stack, y: &Stack, table: &Table) -> Figure {
+        let names = |stack: &Stack| {
+            (0..stack.layers()).map(|layer| stack.layer_name(layer).to_owned()).collect()
+        };
+        let of = |stack: &Stack| (format!("layers of {}", file_name(stack)), names(stack));
+        let within = self.within.is_some();
+        let map = Heat {
+            title: format!("n = {}, d = {} and {}", table.n, x.dim(0), y.dim(0)),
+            down: of(x),
+            across: of(y),
+            values: if within { biased(table) } else { table.debiased.clone() },
+            range: (0.0, 1.0),
+        };
+        let kind = if within { "linear CKA within groups" } else { "debiased linear CKA" };
+        Figure {
+            id: "cka".into(),
+            title: format!("{} and {}: {kind}", file_name(x), file_name(y)),
+            legend: vec![],
+            panels: vec![map.panel()],
         }
     }
 
@@ -187,35 +194,6 @@ impl Cka {
         let names = ["raw", "shifted", "aligned"];
         let correlate = |name: &str| Some((name.to_owned(), pearson(&diagonal, &curve(name)?)));
         Ok(names.into_iter().filter_map(correlate).collect())
-    }
-}
-
-/// What the picture is drawn from.
-struct Picture<'a> {
-    x: &'a Stack,
-    y: &'a Stack,
-    subtitle: String,
-    table: &'a Table,
-}
-
-impl Picture<'_> {
-    fn svg(&self) -> String {
-        let names = |stack: &Stack| {
-            (0..stack.layers()).map(|layer| stack.layer_name(layer).to_owned()).collect()
-        };
-        let label = |stack: &Stack| format!("layers of {}", file_name(stack));
-        let (down, across) = (label(self.x), label(self.y));
-        let title = format!("{} and {}", file_name(self.x), file_name(self.y));
-        let within = self.table.debiased.iter().flatten().all(Option::is_none);
-        let values = if within { biased(self.table) } else { self.table.debiased.clone() };
-        let map = Heatmap {
-            title: &title,
-            subtitle: &self.subtitle,
-            down: (&down, names(self.x)),
-            across: (&across, names(self.y)),
-            values: &values,
-        };
-        map.svg()
     }
 }
 

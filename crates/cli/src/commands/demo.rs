@@ -85,11 +85,10 @@ impl Demo {
         run(&lab, &plan, &std::env::current_exe()?, &mut told, stop::listen())?;
         drop(told);
         let store = lab.store()?;
-        let figures = Figures {
-            records: store.records(&Filter::study("demo"))?,
-            notes: store.notes(&Filter::study("demo"))?,
-        };
+        let filter = Filter::study("demo");
+        let figures = Figures { records: store.records(&filter)?, notes: store.notes(&filter)? };
         let report = self.out.join("report.html");
+        files::write(&report, lab::report::Report::of(&figures.records, &figures.notes).html)?;
         let mut text = figures.in_words();
         let _ = write!(
             text,

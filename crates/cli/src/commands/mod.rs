@@ -11,6 +11,8 @@ mod hub;
 mod manifest;
 mod models;
 mod pretrain;
+mod report;
+mod results;
 mod retrieve;
 mod score;
 mod shift;
@@ -95,6 +97,11 @@ pub(crate) enum Command {
     /// Models of Hugging Face's: read theirs, write ours for them.
     #[command(subcommand)]
     Hub(hub::Hub),
+    /// Show the numbers of a laboratory's studies, or hand them to other programs.
+    Results(results::Results),
+
+    /// Write the papers' tables and figures, drawn from our own numbers, as one page.
+    Report(report::Report),
 
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
@@ -123,6 +130,8 @@ impl Command {
             Command::Study(command) => command.run(),
             Command::Data(command) => command.run(),
             Command::Hub(command) => command.run(),
+            Command::Results(command) => command.run(),
+            Command::Report(command) => command.run(),
             Command::Bench(command) => command.run(),
         }
     }

@@ -1,0 +1,155 @@
+//! `results` and `report` as people and scripts meet them: the real binary over a small store.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use lab::record::{Origin, Record};
+use lab::store::{FILE, Store};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn isogloss(folder: &Path, arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
+    command.current_dir(folder).args(arguments.split_whitespace()).stdin(Stdio::null());
+    command.output().expect("the binary runs")
+}
+
+fn said(folder: &Path, arguments: &str) -> String {
+    let output = isogloss(folder, arguments);
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(folder: &Path, arguments: &str) -> Value {
+    serde_json::from_str(&said(folder, &format!("{arguments} --json"))).expect("one JSON object")
+}
+
+/// The code of a failure and what was said about it.
+fn refused(folder: &Path, arguments: &str) -> (i32, String) {
+    let output = isogloss(folder, arguments);
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A laboratory with a few numbers: two conditions, three seeds.
+fn laboratory() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let record = |condition: &str, seed: u64, value: f64| Record {
+        origin: Origin {
+            study: "anchors".into(),
+            scale: "tiny".into(),
+            seed,
+            step: "0123".into(),
+            command: "isogloss transfer --task ner".into(),
+            version: "0.1.0".into(),
+            made: 1_794_700_800,
+        },
+        measure: "f1".into(),
+        factors: [
+            ("condition", condition),
+            ("pair", "qaa-qab"),
+            ("role", "target"),
+            ("task", "ner"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into(),
+        value,
+        signature: "ner-f1|conventional".into(),
+        files: vec!["steps/0123/results.json".into()],
+    };
+    let mut records = Vec::new();
+    for seed in 1..=3 {
+        let wobble = 0.01 * seed as f64;
+        records.push(record("no-anchors", seed, 0.70 + wobble));
+        records.push(record("extra-anchors", seed, 0.80 + wobble));
+    }
+    Store::open(&folder.path().join("lab").join(FILE)).unwrap().add(&records, &[]).unwrap();
+    folder
+}
+
+#[test]
+fn results_are_shown_chosen_and_averaged() {
+    let lab = laboratory();
+    let folder = lab.path();
+    assert_eq!(said(folder, "results").lines().count(), 7);
+    let some =
+        said(folder, "results --where condition=no-anchors --seed 2 --study anchors --measure f1");
+    assert_eq!(some.lines().count(), 2, "{some}");
+    assert!(some.contains("0.7200"), "{some}");
+
+    let means = json(folder, "results --mean --scale tiny");
+    let means = means["means"].as_array().unwrap();
+    assert_eq!(means.len(), 2);
+    let of = |condition: &str, name: &str| {
+        means.iter().find(|row| row["condition"] == condition).unwrap()[name].as_f64().unwrap()
+    };
+    assert!((of("no-anchors", "mean") - 0.72).abs() < 1e-9 && of("no-anchors", "n") == 3.0);
+    // Student's t for two degrees of freedom, times the standard error of 0.01 / sqrt(3).
+    assert!((of("no-anchors", "high") - 0.72 - 4.302_653 * 0.01 / 3_f64.sqrt()).abs() < 1e-6);
+
+    let nothing = said(folder, "results --study nowhere");
+    assert!(nothing.contains("no numbers like that"), "{nothing}");
+    let whole = json(folder, "results");
+    assert_eq!(whole["records"][0]["signature"], "ner-f1|conventional");
+}
+
+#[test]
+fn results_go_to_files_of_four_kinds() {
+    let lab = laboratory();
+    let folder = lab.path();
+    for (format, start) in [
+        ("csv", &b"study,scale"[..]),
+        ("json", b"[{\""),
+        ("markdown", b"| study"),
+        ("parquet", b"PAR1"),
+    ] {
+        let done = json(folder, &format!("results --format {format} --out numbers.{format}"));
+        assert_eq!(done["rows"], 6);
+        let bytes = fs::read(folder.join(format!("numbers.{format}"))).unwrap();
+        assert!(bytes.starts_with(start), "{format}");
+    }
+    let (code, message) = refused(folder, "results --format parquet");
+    assert!(code == 2 && message.contains("--out"), "{message}");
+    let (code, message) = refused(folder, "results --where condition");
+    assert!(code == 2 && message.contains("FACTOR=VALUE"), "{message}");
+}
+
+#[test]
+fn a_report_is_one_page_and_its_figures() {
+    let lab = laboratory();
+    let folder = lab.path();
+    let done = json(folder, "report --out page.html --figures figures");
+    let page = fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("More anchors help"));
+    let anchors = |finding: &&Value| finding["finding"] == "More anchors help";
+    let found = done["findings"].as_array().unwrap().iter().find(anchors).unwrap().clone();
+    assert_eq!(
+        (&found["verdict"], &found["setting"]),
+        (&"holds".into(), &"tiny, invented languages".into())
+    );
+    let figures = done["figures"].as_array().unwrap();
+    assert!(!figures.is_empty());
+    for figure in figures {
+        let svg = fs::read_to_string(folder.join(figure.as_str().unwrap())).unwrap();
+        assert!(svg.starts_with("<svg"));
+    }
+    assert!(done["missing"].as_array().unwrap().contains(&"window".into()));
+}
+
+#[test]
+fn a_laboratory_that_is_none_is_said_to_be_none() {
+    let folder = TempDir::new().unwrap();
+    for command in ["results", "report"] {
+        let (code, message) = refused(folder.path(), command);
+        assert!(
+            code == 1 && message.contains("study run") | message.contains("study list"),
+            "{message}"
+        );
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is made");
+    fs::create_dir(folder.path().join("lab")).unwrap();
+    fs::write(folder.path().join("lab").join(FILE), "this is no database").unwrap();
+    let (code, message) = refused(folder.path(), "report");
+    assert!(code == 1 && message.contains("not a store of results"), "{message}");
+}

@@ -1,0 +1,350 @@
+//! Records as a section asks for them: a setting, a study, cells that are compared like with like.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::record::{Factors, Note, Record};
+use crate::statistics::Mean;
+use crate::store::natural;
+
+/// Numbers of different settings are never averaged.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Setting {
+    pub(super) scale: String,
+    pub(super) invented: bool,
+}
+
+impl Setting {
+    /// For names of files and of parts of a page: letters, digits and hyphens.
+    pub(super) fn slug(&self) -> String {
+        let scale: String =
+            self.scale.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        format!("{scale}-{}", if self.invented { "invented" } else { "real" })
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {} languages", self.scale, if self.invented { "invented" } else { "real" })
+    }
+}
+
+/// Everything of one setting.
+pub(super) struct View<'a> {
+    pub(super) setting: Setting,
+    records: Vec<&'a Record>,
+    notes: Vec<&'a Note>,
+}
+
+/// Sorts records and notes by setting. What names no language goes with everything of its scale.
+pub(super) fn views<'a>(records: &'a [Record], notes: &'a [Note]) -> Vec<View<'a>> {
+    let named = records.iter().map(|record| (&record.origin.scale, &record.factors));
+    let noted = notes.iter().map(|note| (&note.origin.scale, &note.factors));
+    let mut settings: BTreeSet<Setting> = named
+        .chain(noted)
+        .filter_map(|(scale, factors)| {
+            Some(Setting { scale: scale.clone(), invented: invented(factors)? })
+        })
+        .collect();
+    for record in records {
+        let scale = &record.origin.scale;
+        if !settings.iter().any(|setting| setting.scale == *scale) {
+            settings.insert(Setting { scale: scale.clone(), invented: true });
+        }
+    }
+    let within = |setting: &Setting, scale: &str, factors: &Factors| {
+        setting.scale == scale && invented(factors).is_none_or(|kind| kind == setting.invented)
+    };
+    let view = |setting: Setting| View {
+        records: records
+            .iter()
+            .filter(|one| within(&setting, &one.origin.scale, &one.factors))
+            .collect(),
+        notes: notes
+            .iter()
+            .filter(|one| within(&setting, &one.origin.scale, &one.factors))
+            .collect(),
+        setting,
+    };
+    settings.into_iter().map(view).collect()
+}
+
+/// Whether the languages that factors name are invented: ISO keeps `qaa` to `qtz` for private use.
+fn invented(factors: &Factors) -> Option<bool> {
+    let names = ["pair", "language", "direction"];
+    let mut codes =
+        names.iter().filter_map(|name| factors.get(*name)).flat_map(|text| text.split('-'));
+    let first = codes.next()?.as_bytes();
+    Some(matches!(first, [b'q', b'a'..=b't', b'a'..=b'z']))
+}
+
+impl<'a> View<'a> {
+    /// What these studies have; a number that several of them record counts once.
+    pub(super) fn studies(&self, names: &[&str]) -> Data<'a> {
+        let mut seen = BTreeSet::new();
+        let records = self.records.iter().copied().filter(|record| {
+            names.contains(&&*record.origin.study)
+                && seen.insert((&record.measure, &record.factors, record.origin.seed))
+        });
+        let records = records.collect();
+        let notes = self.notes.iter().copied().filter(|note| names.contains(&&*note.origin.study));
+        Data { records, notes: notes.collect() }
+    }
+
+    /// What one study has.
+    pub(super) fn study(&self, name: &str) -> Data<'a> {
+        self.studies(&[name])
+    }
+}
+
+/// What some studies have in one setting.
+pub(super) struct Data<'a> {
+    pub(super) records: Vec<&'a Record>,
+    pub(super) notes: Vec<&'a Note>,
+}
+
+/// A choice of factors.
+pub(super) type Where<'a> = [(&'a str, &'a str)];
+
+impl Data<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.notes.is_empty()
+    }
+
+    /// The numbers of a measure with these factors, by seed and by all other factors.
+    pub(super) fn cells(&self, measure: &str, factors: &Where<'_>) -> Cells {
+        let chosen = self.records.iter().filter(|record| {
+            record.measure == measure
+                && factors
+                    .iter()
+                    .all(|(name, value)| record.factors.get(*name).is_some_and(|own| own == value))
+        });
+        let rest = |record: &Record| {
+            let mut rest = record.factors.clone();
+            rest.retain(|name, _| !factors.iter().any(|(chosen, _)| chosen == name));
+            rest
+        };
+        Cells(chosen.map(|record| ((record.origin.seed, rest(record)), record.value)).collect())
+    }
+
+    /// The mean over seeds of the numbers of a measure with these factors.
+    pub(super) fn mean(&self, measure: &str, factors: &Where<'_>) -> Option<Mean> {
+        self.cells(measure, factors).sample().mean()
+    }
+
+    /// The values that a factor takes among the numbers of these measures; `first` come first, in
+    /// their order.
+    pub(super) fn levels(&self, measures: &[&str], factor: &str, first: &[&str]) -> Vec<String> {
+        let of = self.records.iter().filter(|record| measures.contains(&&*record.measure));
+        let found: BTreeSet<&String> = of.filter_map(|record| record.factors.get(factor)).collect();
+        let mut levels: Vec<String> = found.into_iter().cloned().collect();
+        let place = |level: &str| first.iter().position(|one| *one == level).unwrap_or(first.len());
+        levels.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| natural(a, b)));
+        levels
+    }
+
+    /// The numbered layers of a measure.
+    pub(super) fn layers(&self, measure: &str) -> Vec<String> {
+        let mut layers = self.levels(&[measure], "layer", &[]);
+        layers.retain(|layer| layer.parse::<u32>().is_ok());
+        layers
+    }
+
+    /// The best layer's numbers: as recorded, or the highest of all layers.
+    pub(super) fn best(&self, measure: &str, factors: &Where<'_>) -> Cells {
+        let of = |layer: &str| self.cells(measure, &[factors, &[("layer", layer)]].concat());
+        let recorded = of("best");
+        if !recorded.0.is_empty() {
+            return recorded;
+        }
+        let mut best = BTreeMap::new();
+        for layer in self.layers(measure) {
+            for (key, value) in of(&layer).0 {
+                let most = best.entry(key).or_insert(value);
+                *most = f64::max(*most, value);
+            }
+        }
+        Cells(best)
+    }
+}
+
+/// Numbers by seed and by what they depend on besides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Cells(BTreeMap<(u64, Factors), f64>);
+
+impl Cells {
+    /// Combines like with like; what has no partner is left out.
+    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
+        let both = |(key, a): (&(u64, Factors), &f64)| {
+            Some((key.clone(), combine(*a, *other.0.get(key)?)))
+        };
+        Self(self.0.iter().filter_map(both).collect())
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+
+    pub(super) fn map(&self, change: impl Fn(&Factors, f64) -> f64) -> Self {
+        Self(self.0.iter().map(|(key, value)| (key.clone(), change(&key.1, *value))).collect())
+    }
+
+    /// With a factor put back, so that cells of different choices can stand together.
+    pub(super) fn tagged(self, factor: &str, value: &str) -> Self {
+        let tag = |((seed, mut factors), number): ((u64, Factors), f64)| {
+            factors.insert(factor.to_owned(), value.to_owned());
+            ((seed, factors), number)
+        };
+        Self(self.0.into_iter().map(tag).collect())
+    }
+
+    /// Without a factor that only repeats what another says.
+    pub(super) fn dropped(self, factor: &str) -> Self {
+        let drop = |((seed, mut factors), number): ((u64, Factors), f64)| {
+            factors.remove(factor);
+            ((seed, factors), number)
+        };
+        Self(self.0.into_iter().map(drop).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those that do not depend on a factor.
+    pub(super) fn without(mut self, factor: &str) -> Self {
+        self.0.retain(|(_, factors), _| !factors.contains_key(factor));
+        self
+    }
+
+    pub(super) fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// One number for each seed. A seed that lacks what others have is left out, since its mean would
+    /// be of something else.
+    pub(super) fn sample(&self) -> Sample {
+        let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for ((seed, _), value) in &self.0 {
+            seeds.entry(*seed).or_default().push(*value);
+        }
+        let most = seeds.values().map(Vec::len).max().unwrap_or(0);
+        seeds.retain(|_, values| values.len() == most);
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        Sample(seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
+    }
+}
+
+/// One number for each seed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Sample(pub(super) BTreeMap<u64, f64>);
+
+impl Sample {
+    pub(super) fn mean(&self) -> Option<Mean> {
+        Mean::of(&self.0.values().copied().collect::<Vec<_>>())
+    }
+
+    /// Combines seed with seed.
+    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
+        let both = |(seed, a): (&u64, &f64)| Some((*seed, combine(*a, *other.0.get(seed)?)));
+        Self(self.0.iter().filter_map(both).collect())
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::record::Origin;
+
+    /// A record for tests, its factors written `name=value name=value`.
+    pub(in super::super) fn record(
+        study: &str,
+        seed: u64,
+        measure: &str,
+        factors: &str,
+        value: f64,
+    ) -> Record {
+        let origin = Origin {
+            study: study.into(),
+            scale: "tiny".into(),
+            seed,
+            step: format!("{study}-{seed}"),
+            command: "isogloss pretrain".into(),
+            version: "0.1.0".into(),
+            made: 1_794_000_000,
+        };
+        let pair =
+            |text: &str| text.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+        let factors = factors.split(' ').filter(|part| !part.is_empty()).map(pair).collect();
+        Record {
+            origin,
+            measure: measure.into(),
+            factors,
+            value,
+            signature: String::new(),
+            files: vec![],
+        }
+    }
+
+    #[test]
+    fn like_is_compared_with_like() {
+        let records = [
+            record("sharing", 1, "f1", "condition=a pair=qaa-qab", 0.9),
+            record("sharing", 1, "f1", "condition=a pair=qaa-qac", 0.5),
+            record("sharing", 1, "f1", "condition=b pair=qaa-qab", 0.6),
+            record("sharing", 2, "f1", "condition=a pair=qaa-qab", 0.8),
+            record("sharing", 2, "f1", "condition=b pair=qaa-qab", 0.6),
+        ];
+        let views = views(&records, &[]);
+        assert_eq!(views.len(), 1);
+        let data = views[0].study("sharing");
+        let (a, b) =
+            (data.cells("f1", &[("condition", "a")]), data.cells("f1", &[("condition", "b")]));
+        let difference = a.minus(&b).sample();
+        let near = |value: f64, other: f64| (value - other).abs() < 1e-12;
+        assert!(near(difference.0[&1], 0.3) && near(difference.0[&2], 0.2), "{difference:?}");
+        // Seed 2 lacks a pair that seed 1 has.
+        assert_eq!(a.sample().0.keys().collect::<Vec<_>>(), [&1]);
+    }
+
+    #[test]
+    fn settings_are_kept_apart() {
+        let mut records = vec![
+            record("similarity", 1, "cka", "pair=en-fr layer=0", 0.9),
+            record("similarity", 1, "cka", "pair=qaa-qab layer=0", 0.5),
+            record("similarity", 1, "correlation", "system=bilingual", 0.7),
+        ];
+        records[1].origin.scale = "small".into();
+        let shown: Vec<(String, usize)> = views(&records, &[])
+            .iter()
+            .map(|view| (view.setting.to_string(), view.study("similarity").records.len()))
+            .collect();
+        assert_eq!(
+            shown,
+            [("small, invented languages".to_owned(), 1), ("tiny, real languages".to_owned(), 2)]
+        );
+    }
+
+    #[test]
+    fn the_best_layer_is_the_recorded_one_or_the_highest() {
+        let mut records = vec![
+            record("anchors", 1, "retrieval", "kind=raw layer=0", 0.1),
+            record("anchors", 1, "retrieval", "kind=raw layer=10", 0.4),
+            record("anchors", 1, "retrieval", "kind=raw layer=2", 0.3),
+        ];
+        let best = |records: &[Record]| {
+            views(records, &[])[0].study("anchors").best("retrieval", &[("kind", "raw")]).sample().0
+                [&1]
+        };
+        assert_eq!(best(&records), 0.4);
+        let data = &views(&records, &[])[0].study("anchors");
+        assert_eq!(data.layers("retrieval"), ["0", "2", "10"]);
+        records.push(record("anchors", 1, "retrieval", "kind=raw layer=best", 0.35));
+        assert_eq!(best(&records), 0.35);
+    }
+}

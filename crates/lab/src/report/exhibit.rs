@@ -1,0 +1,73 @@
+//! What a section shows: figures and tables, each with the place that it answers.
+
+use crate::draw::Figure;
+use crate::statistics::Mean;
+
+/// A figure or a table with its caption.
+pub(super) struct Exhibit {
+    /// Which table or figure of a paper it is, such as `Paper 1, Figure 4`.
+    pub(super) place: String,
+    /// What is seen, and how to read it.
+    pub(super) caption: String,
+    pub(super) content: Content,
+}
+
+/// The thing itself.
+pub(super) enum Content {
+    Figure(Figure),
+    Table(Table),
+}
+
+/// A table.
+#[derive(Default)]
+pub(super) struct Table {
+    /// Heads that span several columns; empty where there are none.
+    pub(super) groups: Vec<(String, usize)>,
+    /// A head for each column.
+    pub(super) heads: Vec<String>,
+    pub(super) rows: Vec<Vec<Cell>>,
+}
+
+/// What stands in a table.
+#[derive(Clone)]
+pub(super) enum Cell {
+    /// The name of a row.
+    Name(String),
+    /// Words.
+    Text(String),
+    /// Our mean, its interval and its n.
+    Ours(Option<Mean>),
+    /// Ours, as a percentage.
+    Percent(Option<Mean>),
+    /// A number of a paper, with this many digits.
+    Paper(Option<f64>, usize),
+}
+
+impl Table {
+    pub(super) fn new(heads: &[&str]) -> Self {
+        Self { heads: heads.iter().map(|&head| head.to_owned()).collect(), ..Self::default() }
+    }
+
+    /// Whether there is any number or text besides names.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl Exhibit {
+    pub(super) fn figure(place: &str, caption: impl Into<String>, figure: Figure) -> Self {
+        Self { place: place.to_owned(), caption: caption.into(), content: Content::Figure(figure) }
+    }
+
+    pub(super) fn table(place: &str, caption: impl Into<String>, table: Table) -> Self {
+        Self { place: place.to_owned(), caption: caption.into(), content: Content::Table(table) }
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.content {
+            Content::Figure(figure) => figure.panels.is_empty(),
+            Content::Table(table) => table.is_empty(),
+        }
+    }
+}

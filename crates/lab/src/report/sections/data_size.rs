@@ -1,0 +1,294 @@
+//! How much text, and how long a context, it takes (paper 2, §3).
+
+use super::Section;
+use super::parts::{bar, bars_panel, difference, legend, named};
+use crate::draw::{Figure, Group, Mark, Panel};
+use crate::report::data::{Cells, Data, View};
+use crate::report::exhibit::{Cell, Exhibit, Table};
+use crate::report::finding::{Claim, Evidence, Rule};
+use crate::statistics::Mean;
+
+const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", "random"];
+const SIZES: [&str; 2] = ["small", "large"];
+const WINDOWS: [&str; 2] = ["full", "short"];
+const NOT_PRINTED: fn() -> String = || "drawn, with no numbers in the text".to_owned();
+
+pub(in crate::report) const DATA_SIZE: Section = Section {
+    id: "data-size",
+    title: "How much text does it take?",
+    place: "Paper 2, §3.2.1 and §3.2.2",
+    studies: &["data-size"],
+    asks: "An encoder, Word2Vec and GloVe learn from the same text of many languages together: a little of each (200,000 \
+           sentences in the paper) or more (1,000,000). How near does a word's translation come, and how well does \
+           inference transfer?",
+    claims: &[
+        Claim {
+            finding: "With little text, static vectors align words better than the encoder",
+            place: "Paper 2, Figure 1",
+            paper: NOT_PRINTED,
+            quantity: "MRR of the better of Word2Vec and GloVe minus the encoder's, small",
+            rule: Rule::Above(0.0),
+            measure: |view| {
+                let data = view.study("data-size");
+                difference(&better_static(&data, "small"), &mrr(&data, "encoder", "small"))
+            },
+        },
+        Claim {
+            finding: "With more text, the encoder is far ahead",
+            place: "Paper 2, Figure 3",
+            paper: NOT_PRINTED,
+            quantity: "MRR of the encoder minus that of the better of Word2Vec and GloVe, large",
+            rule: Rule::Above(0.0),
+            measure: |view| {
+                let data = view.study("data-size");
+                difference(&mrr(&data, "encoder", "large"), &better_static(&data, "large"))
+            },
+        },
+        Claim {
+            finding: "More text helps the encoder more than static vectors",
+            place: "Paper 2, §3.2.2",
+            paper: NOT_PRINTED,
+            quantity: "gain in MRR from small to large, the encoder's minus that of the better static vectors",
+            rule: Rule::Above(0.0),
+            measure: |view| {
+                let data = view.study("data-size");
+                let encoder = mrr(&data, "encoder", "large").minus(&mrr(&data, "encoder", "small"));
+                let fixed = better_static(&data, "large").minus(&better_static(&data, "small"));
+                difference(&encoder, &fixed)
+            },
+        },
+    ],
+    show: show_sizes,
+};
+
+pub(in crate::report) const WINDOW: Section = Section {
+    id: "window",
+    title: "How long a context does it take?",
+    place: "Paper 2, §3.2.3",
+    studies: &["window"],
+    asks: "The same text is cut into pieces of at most 20 tokens before training, so that nothing can be learned from \
+           words that stand farther apart.",
+    claims: &[
+        Claim {
+            finding: "With much text, short contexts hurt the alignment of words",
+            place: "Paper 2, Figure 5",
+            paper: NOT_PRINTED,
+            quantity: "the encoder's MRR with whole contexts minus with short ones, large",
+            rule: Rule::Above(0.0),
+            measure: |view| windows(&view.study("window"), "mrr"),
+        },
+        Claim {
+            finding: "With much text, short contexts hurt transfer",
+            place: "Paper 2, Figure 6b",
+            paper: NOT_PRINTED,
+            quantity: "the encoder's accuracy with whole contexts minus with short ones, large",
+            rule: Rule::Above(0.0),
+            measure: |view| windows(&view.study("window"), "accuracy"),
+        },
+    ],
+    show: show_windows,
+};
+
+/// Word retrieval of a system. How many sentences `small` and `large` are is told apart by nothing else.
+fn mrr(data: &Data<'_>, system: &str, size: &str) -> Cells {
+    data.cells("mrr", &[("system", system), ("size", size)]).dropped("sentences")
+}
+
+fn better_static(data: &Data<'_>, size: &str) -> Cells {
+    let [a, b] = ["word2vec", "glove"].map(|system| mrr(data, system, size));
+    if a.is_empty() || b.is_empty() {
+        return a.join(b);
+    }
+    a.with(&b, f64::max)
+}
+
+/// Whole contexts minus short ones, for the encoder, where there is much text.
+fn windows(data: &Data<'_>, measure: &str) -> Evidence {
+    let of = |window| {
+        data.cells(measure, &[("system", "encoder"), ("size", "large"), ("window", window)])
+    };
+    difference(&of("full"), &of("short"))
+}
+
+fn languages(data: &Data<'_>, measure: &str) -> Vec<String> {
+    data.levels(&[measure], "language", &[])
+}
+
+/// Groups of languages, a bar for each system; the mean over languages last, where there are several.
+fn system_bars(data: &Data<'_>, measure: &str, size: &str) -> Vec<Group> {
+    let score = |system: &str, language: Option<&str>| {
+        let mut factors = vec![("system", system), ("size", size)];
+        factors.extend(language.map(|language| ("language", language)));
+        data.mean(measure, &factors)
+    };
+    let group = |name: &str, language: Option<&str>| Group {
+        name: name.to_owned(),
+        bars: SYSTEMS
+            .iter()
+            .enumerate()
+            .filter_map(|(i, system)| score(system, language).map(|mean| bar(i, Some(mean), None)))
+            .collect(),
+    };
+    let languages = languages(data, measure);
+    let mut groups: Vec<Group> =
+        languages.iter().map(|language| group(language, Some(language))).collect();
+    if languages.len() > 1 {
+        groups.push(group("mean", None));
+    }
+    groups
+}
+
+fn show_sizes(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+    let data = view.study("data-size");
+    let names: Vec<String> =
+        ["encoder", "Word2Vec", "GloVe", "untrained encoder"].map(str::to_owned).to_vec();
+    let figure = |size: &str| {
+        let panels = [("mrr", "Word retrieval", "MRR"), ("accuracy", "Inference", "accuracy")];
+        let panel = |(measure, title, unit): (&str, &str, &str)| {
+            bars_panel(title, unit, system_bars(&data, measure, size))
+        };
+        Figure {
+            id: named(id, size),
+            title: format!("Cross-lingual ability, {size} text"),
+            legend: legend(&names, Mark::Bar, false),
+            panels: panels.into_iter().filter_map(panel).collect(),
+        }
+    };
+    let mut table =
+        Table::new(&["system", "MRR, small", "MRR, large", "accuracy, small", "accuracy, large"]);
+    for system in data.levels(&["mrr", "accuracy"], "system", &SYSTEMS) {
+        let of =
+            |measure, size| Cell::Ours(data.mean(measure, &[("system", &*system), ("size", size)]));
+        table.rows.push(vec![
+            Cell::Name(system.clone()),
+            of("mrr", "small"),
+            of("mrr", "large"),
+            of("accuracy", "small"),
+            of("accuracy", "large"),
+        ]);
+    }
+    vec![
+        Exhibit::figure(
+            "Paper 2, Figures 1 and 2",
+            "Little text: mean reciprocal rank of a word's translation, and accuracy of inference, by language.",
+            figure("small"),
+        ),
+        Exhibit::figure("Paper 2, Figures 3 and 4", "More text: the same.", figure("large")),
+        Exhibit::table("Paper 2, Figures 1 to 4", "Means over languages.", table),
+    ]
+}
+
+fn show_windows(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+    let data = view.study("window");
+    let sizes = data.levels(&["mrr", "accuracy"], "size", &SIZES);
+    let score = |measure: &str, window: &str, more: &[(&str, &str)]| {
+        data.mean(measure, &[&[("system", "encoder"), ("window", window)], more].concat())
+    };
+    let panel = |measure: &str, title: &str, unit: &str| -> Vec<Panel> {
+        let of_size = |size: &String| {
+            let group = |language: &String| Group {
+                name: language.clone(),
+                bars: WINDOWS
+                    .iter()
+                    .enumerate()
+                    .map(|(i, window)| {
+                        bar(
+                            i,
+                            score(measure, window, &[("size", size), ("language", language)]),
+                            None,
+                        )
+                    })
+                    .collect(),
+            };
+            bars_panel(
+                &format!("{title}, {size}"),
+                unit,
+                languages(&data, measure).iter().map(group).collect(),
+            )
+        };
+        sizes.iter().filter_map(of_size).collect()
+    };
+    let names = ["whole contexts", "20 tokens"].map(str::to_owned);
+    let figure = |name: &str, title: &str, panels: Vec<Panel>| Figure {
+        id: named(id, name),
+        title: title.to_owned(),
+        legend: legend(&names, Mark::Bar, false),
+        panels,
+    };
+    let mut changes = figure("change", "Change by short contexts", change_panels(&data, &sizes));
+    changes.legend = legend(&sizes, Mark::Bar, false);
+    vec![
+        Exhibit::figure(
+            "Paper 2, Figure 5",
+            "Word retrieval of the encoder.",
+            figure("mrr", "Word retrieval by window", panel("mrr", "Word retrieval", "MRR")),
+        ),
+        Exhibit::figure(
+            "Paper 2, Figure 6a",
+            "Transfer of inference.",
+            figure("accuracy", "Inference by window", panel("accuracy", "Inference", "accuracy")),
+        ),
+        Exhibit::figure(
+            "Paper 2, Figure 6b",
+            "What short contexts change, in per cent of the value with whole ones.",
+            changes,
+        ),
+        Exhibit::table(
+            "Paper 2, Figures 5 and 6",
+            "Means over languages. Changes are of each seed's means.",
+            window_table(&data, &sizes),
+        ),
+    ]
+}
+
+/// The change from whole to short contexts in per cent, seed by seed.
+fn change(data: &Data<'_>, measure: &str, more: &[(&str, &str)]) -> Option<Mean> {
+    let of = |window| {
+        data.cells(measure, &[&[("system", "encoder"), ("window", window)], more].concat())
+    };
+    let (full, short) = (of("full"), of("short"));
+    let (a, b) = (full.with(&short, |a, _| a).sample(), short.with(&full, |a, _| a).sample());
+    a.with(&b, |full, short| 100.0 * (short - full) / full)
+        .mean()
+        .filter(|mean| mean.value.is_finite())
+}
+
+fn change_panels(data: &Data<'_>, sizes: &[String]) -> Vec<Panel> {
+    let panel = |(measure, title): (&str, &str)| {
+        let group = |language: &String| Group {
+            name: language.clone(),
+            bars: sizes
+                .iter()
+                .enumerate()
+                .map(|(i, size)| {
+                    bar(i, change(data, measure, &[("size", size), ("language", language)]), None)
+                })
+                .collect(),
+        };
+        bars_panel(title, "change, %", languages(data, measure).iter().map(group).collect())
+    };
+    [("mrr", "Word retrieval"), ("accuracy", "Inference")].into_iter().filter_map(panel).collect()
+}
+
+fn window_table(data: &Data<'_>, sizes: &[String]) -> Table {
+    let mut table = Table::new(&["measure", "size", "whole contexts", "20 tokens", "change"]);
+    for (measure, title) in [("mrr", "MRR"), ("accuracy", "accuracy")] {
+        for size in sizes {
+            let of =
+                |window| {
+                    Cell::Ours(data.mean(
+                        measure,
+                        &[("system", "encoder"), ("window", window), ("size", size)],
+                    ))
+                };
+            table.rows.push(vec![
+                Cell::Name(title.to_owned()),
+                Cell::Text(size.clone()),
+                of("full"),
+                of("short"),
+                Cell::Percent(change(data, measure, &[("size", size)])),
+            ]);
+        }
+    }
+    table
+}

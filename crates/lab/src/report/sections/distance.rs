@@ -1,0 +1,137 @@
+//! Transfer to languages that are less and less alike (paper 1, §4.4).
+
+use super::Section;
+use super::parts::{SCORES, TASKS, Task, bar, bars_panel, legend, named, points, target};
+use super::transfer::{above_chance, paper_transfer};
+use crate::draw::{Figure, Group, Line, Lines, Mark, Panel};
+use crate::papers;
+use crate::report::data::{Data, Sample, View};
+use crate::report::exhibit::{Cell, Exhibit, Table};
+use crate::report::finding::{Claim, Evidence, Rule};
+
+pub(in crate::report) const DISTANCE: Section = Section {
+    id: "distance",
+    title: "Must the languages be alike?",
+    place: "Paper 1, §4.4",
+    studies: &["distance"],
+    asks: "The paper compares English with French, Russian and Chinese. With invented languages, distance is a dial: \
+           0 changes nothing but the words, more changes order, morphology and script as well.",
+    claims: &[Claim {
+        finding: "The more distant the languages, the less transfers",
+        place: "Paper 1, §4.4",
+        paper: || {
+            let of = |language| paper_transfer("no-anchors", Some(language));
+            let number =
+                |language| of(language).map_or("none".to_owned(), |value| format!("{value:.3}"));
+            format!(
+                "transfer above chance with no anchors: {} fr, {} ru, {} zh",
+                number("fr"),
+                number("ru"),
+                number("zh")
+            )
+        },
+        quantity: "transfer above chance to the nearest language minus to the farthest",
+        rule: Rule::Above(0.0),
+        measure: nearest_minus_farthest,
+    }],
+    show: show_distance,
+};
+
+/// The one series of the figure.
+const LINE: &str = "with no anchors";
+
+/// What separates the languages of the distance study: a dial, or the pair itself.
+fn distances(data: &Data<'_>) -> (&'static str, Vec<String>) {
+    let dial = data.levels(&SCORES, "distance", &[]);
+    if dial.is_empty() {
+        return ("pair", data.levels(&SCORES, "pair", &["en-fr", "en-de", "en-ru", "en-zh"]));
+    }
+    ("distance", dial)
+}
+
+fn nearest_minus_farthest(view: &View<'_>) -> Evidence {
+    let data = view.study("distance");
+    let (factor, levels) = distances(&data);
+    let [nearest, .., farthest] = &levels[..] else { return Evidence::Nothing };
+    // Languages differ between the two, so that only tasks can be matched: seed by seed.
+    let of = |level: &str| -> Sample {
+        above_chance(&data, &[("role", "target"), (factor, level)]).sample()
+    };
+    Evidence::Seeds(of(nearest).minus(&of(farthest)))
+}
+
+fn show_distance(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+    let data = view.study("distance");
+    let (factor, levels) = distances(&data);
+    let real = factor == "pair";
+    let panel =
+        |task: &Task| if real { of_pairs(&data, task, &levels) } else { of_dial(&data, task) };
+    let figure = Figure {
+        id: named(id, "transfer"),
+        title: "Transfer by distance".to_owned(),
+        legend: legend(&[LINE.to_owned()], if real { Mark::Bar } else { Mark::Line }, real),
+        panels: TASKS.iter().filter_map(panel).collect(),
+    };
+    let place = "Paper 1, §4.4 (Table 1, column by column)";
+    vec![
+        Exhibit::figure(
+            place,
+            "Scores in the language that was not fine-tuned on, as that language moves away from the first.",
+            figure,
+        ),
+        Exhibit::table(
+            place,
+            "Target scores and, at the best layer, the share of translations found.",
+            table(&data, factor, &levels),
+        ),
+    ]
+}
+
+/// Real languages: a bar for each pair, beside the paper's.
+fn of_pairs(data: &Data<'_>, task: &Task, pairs: &[String]) -> Option<Panel> {
+    let group = |pair: &String| {
+        let own = [("pair", &**pair), ("task", task.name), ("role", "target")];
+        let theirs = [("condition", "no-anchors"), ("task", task.name), ("language", target(pair))];
+        let paper = papers::number(1, "Table 1", task.measure, &theirs);
+        Group { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure, &own), paper)] }
+    };
+    let unit = format!("{} in the other language", task.unit);
+    bars_panel(task.title, &unit, pairs.iter().map(group).collect())
+}
+
+/// Invented languages: a line over the dial.
+fn of_dial(data: &Data<'_>, task: &Task) -> Option<Panel> {
+    let points = points(data, task.measure, &[("task", task.name), ("role", "target")], "distance");
+    let line = Line { name: LINE.to_owned(), colour: 0, points };
+    (!line.points.is_empty()).then(|| {
+        Lines {
+            title: task.title.to_owned(),
+            across: "distance".to_owned(),
+            unit: task.unit.to_owned(),
+            lines: vec![line],
+            from_zero: true,
+        }
+        .panel()
+    })
+}
+
+fn table(data: &Data<'_>, factor: &str, levels: &[String]) -> Table {
+    let heads =
+        [factor, "inference", "named entities", "parsing", "retrieval, raw", "retrieval, shifted"];
+    let mut table = Table::new(&heads);
+    for level in levels {
+        let of = |task: &Task| {
+            let factors = [(factor, &**level), ("task", task.name), ("role", "target")];
+            Cell::Ours(data.mean(task.measure, &factors))
+        };
+        let found = |kind| {
+            let best = data.best("retrieval", &[(factor, level), ("kind", kind)]);
+            Cell::Ours(best.sample().mean())
+        };
+        let mut row = vec![Cell::Name(level.clone())];
+        row.extend(TASKS.iter().map(of));
+        row.extend(["raw", "shifted"].map(found));
+        table.rows.push(row);
+    }
+    table
+}

@@ -1,0 +1,50 @@
+//! The sections of the report, one for each question of the papers. To add one, write a [`Section`] in the
+//! file of its family and name it in [`ALL`].
+
+mod alignment;
+mod data_size;
+mod distance;
+mod parts;
+mod shift;
+mod shifted_transfer;
+mod similarity;
+mod transfer;
+
+use super::data::View;
+use super::exhibit::Exhibit;
+use super::finding::Claim;
+
+/// One question, what the papers found, and what we show for it.
+pub(super) struct Section {
+    /// A name of letters and hyphens: of the part of the page, and of its figures.
+    pub(super) id: &'static str,
+    /// The question in a few words.
+    pub(super) title: &'static str,
+    /// Where the papers ask it.
+    pub(super) place: &'static str,
+    /// The studies that its numbers come from.
+    pub(super) studies: &'static [&'static str],
+    /// What was asked and done, for someone who has not read the papers.
+    pub(super) asks: &'static str,
+    /// What the papers found.
+    pub(super) claims: &'static [Claim],
+    /// Figures and tables of one setting. The first argument begins the names of its figures.
+    pub(super) show: fn(&str, &View<'_>) -> Vec<Exhibit>,
+}
+
+/// In the order of the page.
+pub(super) const ALL: &[&Section] = &[
+    &transfer::TABLE,
+    &transfer::DOMAIN,
+    &transfer::ANCHORS,
+    &transfer::SHARING,
+    &distance::DISTANCE,
+    &alignment::WORDS,
+    &alignment::CONTEXTS,
+    &alignment::SENTENCES,
+    &similarity::SIMILARITY,
+    &data_size::DATA_SIZE,
+    &data_size::WINDOW,
+    &shift::LANGUAGE_SHIFT,
+    &shifted_transfer::SHIFTED_TRANSFER,
+];

@@ -1,0 +1,417 @@
+//! The language inside the vector, and what a shift along it makes a model say (paper 2, §4.1 and §4.2).
+
+use super::Section;
+use super::parts::{difference, legend, named, points};
+use crate::draw::{Figure, Heat, Line, Lines, Mark, Panel};
+use crate::papers;
+use crate::report::data::{Cells, Data, Sample, View};
+use crate::report::exhibit::{Cell, Exhibit, Table};
+use crate::report::finding::{Claim, Evidence, Rule};
+use crate::store::natural;
+
+const STUDY: &str = "language-shift";
+/// The shift of the paper: one vector for all pieces.
+const MEAN: (&str, &str) = ("kind", "mean");
+
+pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
+    id: "language-shift",
+    title: "Is the language a direction that one can move along?",
+    place: "Paper 2, §4.1 and §4.2",
+    studies: &[STUDY],
+    asks: "The mean of all vectors of a language at a layer is taken for the language itself. The difference of two such \
+           means, times a weight α, is added to every vector of a sentence at one layer; then the model says what it \
+           reads at every place. No translation was ever shown to it.",
+    claims: &[
+        Claim {
+            finding: "Adding one vector makes the model speak the other language",
+            place: "Paper 2, Table 2",
+            paper: || converted("3"),
+            quantity: "highest convert rate over layers and weights",
+            rule: Rule::Above(0.5),
+            measure: |view| Evidence::Seeds(highest(&view.study(STUDY), "convert-rate", |_| true)),
+        },
+        Claim {
+            finding: "The larger the weight, the more pieces are converted",
+            place: "Paper 2, Figure 7",
+            paper: || format!("{}; {}", converted("1"), converted("3")),
+            quantity: "convert rate at the largest weight minus at the smallest above 0, over layers",
+            rule: Rule::Above(0.0),
+            measure: |view| {
+                let data = view.study(STUDY);
+                let weights = positive(&data, "convert-rate");
+                let [least, .., most] = &weights[..] else { return Evidence::Nothing };
+                let of = |alpha| data.cells("convert-rate", &[MEAN, ("alpha", alpha)]);
+                difference(&of(most), &of(least))
+            },
+        },
+        Claim {
+            finding: "With a negative weight it stays in its own language",
+            place: "Paper 2, §4.2.1",
+            paper: || "always the language of the input".to_owned(),
+            quantity: "highest convert rate over layers and negative weights",
+            rule: Rule::Below(0.05),
+            measure: |view| {
+                Evidence::Seeds(highest(&view.study(STUDY), "convert-rate", |alpha| alpha < 0.0))
+            },
+        },
+        Claim {
+            finding: "Many of the converted pieces are translations",
+            place: "Paper 2, Table 2",
+            paper: || {
+                let best: Vec<f64> = papers::at(2, "Table 2")
+                    .filter(|fact| fact.measure == "bleu1" && fact.factors["layer"] == "best")
+                    .map(|fact| fact.value)
+                    .collect();
+                let range =
+                    best.iter().fold((1.0, 0.0), |(a, b), v| (f64::min(a, *v), f64::max(b, *v)));
+                format!("best BLEU-1 {:.3} to {:.3} over 12 directions", range.0, range.1)
+            },
+            quantity: "best BLEU-1 over layers and weights minus that of the unshifted model",
+            rule: Rule::Above(0.0),
+            measure: |view| {
+                let data = view.study(STUDY);
+                let best = highest(&data, "bleu1", |alpha| alpha > 0.0);
+                Evidence::Seeds(best.minus(&highest(&data, "bleu1", |alpha| alpha == 0.0)))
+            },
+        },
+        Claim {
+            finding: "Shifting works best in the last layers",
+            place: "Paper 2, §4.2.2",
+            paper: || {
+                let late = papers::at(2, "Table 2")
+                    .filter(|fact| fact.measure == "best-layer" && fact.value >= 9.0);
+                format!(
+                    "the best of 12 layers is 9 or higher for {} of 12 directions",
+                    late.count()
+                )
+            },
+            quantity: "BLEU-1 at the best weight of each layer, the upper half's mean minus the lower half's",
+            rule: Rule::Above(0.0),
+            measure: late_minus_early,
+        },
+    ],
+    show: show_shift,
+};
+
+/// The paper's convert rates at a weight.
+fn converted(alpha: &str) -> String {
+    let all: Vec<f64> = papers::at(2, "Table 2")
+        .filter(|fact| fact.measure == "convert-rate" && fact.factors["alpha"] == alpha)
+        .map(|fact| fact.value)
+        .collect();
+    let (low, high) = all.iter().fold((1.0, 0.0), |(a, b), v| (f64::min(a, *v), f64::max(b, *v)));
+    format!("{low:.2} to {high:.2} at layer 10 with α = {alpha}")
+}
+
+fn weights(data: &Data<'_>, measure: &str) -> Vec<String> {
+    let mut weights = data.levels(&[measure], "alpha", &[]);
+    weights.retain(|alpha| alpha.parse::<f64>().is_ok());
+    weights
+}
+
+fn positive(data: &Data<'_>, measure: &str) -> Vec<String> {
+    let mut weights = weights(data, measure);
+    weights.retain(|alpha| alpha.parse::<f64>().is_ok_and(|alpha| alpha > 0.0));
+    weights
+}
+
+/// The highest of all layers and of the weights that are wanted, for each direction; then the mean.
+fn highest(data: &Data<'_>, measure: &str, wanted: impl Fn(f64) -> bool) -> Sample {
+    let chosen =
+        weights(data, measure).into_iter().filter(|alpha| alpha.parse().is_ok_and(&wanted));
+    chosen
+        .map(|alpha| data.best(measure, &[MEAN, ("alpha", &alpha)]))
+        .reduce(|a, b| a.with(&b, f64::max))
+        .unwrap_or_default()
+        .sample()
+}
+
+fn late_minus_early(view: &View<'_>) -> Evidence {
+    let data = view.study(STUDY);
+    let layers: Vec<String> =
+        data.layers("bleu1").into_iter().filter(|layer| layer != "0").collect();
+    if layers.len() < 2 {
+        return Evidence::Nothing;
+    }
+    let (early, late) = layers.split_at(layers.len() / 2);
+    let best = |layer: &String| {
+        let of = |alpha: String| data.cells("bleu1", &[MEAN, ("layer", layer), ("alpha", &alpha)]);
+        let best = positive(&data, "bleu1").into_iter().map(of).reduce(|a, b| a.with(&b, f64::max));
+        best.unwrap_or_default().tagged("layer", layer)
+    };
+    let half =
+        |layers: &[String]| layers.iter().map(best).fold(Cells::default(), Cells::join).sample();
+    Evidence::Seeds(half(late).minus(&half(early)))
+}
+
+fn show_shift(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+    let data = view.study(STUDY);
+    let directions = data.levels(&["bleu1", "convert-rate"], "direction", &[]);
+    let maps = directions.iter().filter_map(|direction| heat(&data, direction)).collect();
+    vec![
+        Exhibit::table(
+            "Paper 2, Table 1",
+            "Sentences, and what the model says when they are shifted.",
+            sentences(&data),
+        ),
+        Exhibit::table(
+            "Paper 2, Table 2",
+            "Best over layers and weights; the layer and weight are those of the best mean.",
+            best_table(&data, &directions),
+        ),
+        Exhibit::table(
+            "Paper 2, Table 2",
+            "The paper's own (multilingual BERT, 12 layers).",
+            paper_table(&data),
+        ),
+        Exhibit::table(
+            "Paper 2, Table 3",
+            "Pieces that occur in each language, and those that occur in both.",
+            tokens(&data),
+        ),
+        Exhibit::figure(
+            "Paper 2, Figure 7",
+            "Share of the pieces said that belong to the other language alone, by layer and weight.",
+            Figure {
+                id: named(id, "converted"),
+                title: "Convert rate".to_owned(),
+                legend: vec![],
+                panels: maps,
+            },
+        ),
+        Exhibit::figure(
+            "Paper 2, Figure 8a",
+            "BLEU-1 over weights, for some layers.",
+            bleu(id, &data, &directions, ("alpha", "layer")),
+        ),
+        Exhibit::figure(
+            "Paper 2, Figure 8b",
+            "BLEU-1 over layers, for some weights.",
+            bleu(id, &data, &directions, ("layer", "alpha")),
+        ),
+    ]
+}
+
+/// The sentences of the first seed that has any.
+fn sentences(data: &Data<'_>) -> Table {
+    let mut table = Table::new(&["direction", "weight", "tokens"]);
+    let mut notes: Vec<_> = data.notes.iter().filter(|note| note.name == "translation").collect();
+    let first = notes.iter().map(|note| note.origin.seed).min();
+    notes.retain(|note| Some(note.origin.seed) == first);
+    let of = |note: &crate::record::Note, name: &str| {
+        note.factors.get(name).cloned().unwrap_or_default()
+    };
+    let place = |alpha: &str| match alpha {
+        "input" => 0,
+        "reference" => 1,
+        _ => 2,
+    };
+    notes.sort_by(|a, b| {
+        let (x, y) = (of(a, "alpha"), of(b, "alpha"));
+        natural(&of(a, "direction"), &of(b, "direction"))
+            .then_with(|| natural(&of(a, "line"), &of(b, "line")))
+            .then_with(|| place(&x).cmp(&place(&y)))
+            .then_with(|| natural(&of(a, "layer"), &of(b, "layer")))
+            .then_with(|| natural(&x, &y))
+    });
+    for note in notes {
+        let (alpha, layer) = (of(note, "alpha"), of(note, "layer"));
+        let weight = match &*alpha {
+            "input" => "input".to_owned(),
+            "reference" => "translation".to_owned(),
+            _ if layer.is_empty() => format!("α = {alpha}"),
+            _ => format!("α = {alpha}, layer {layer}"),
+        };
+        table.rows.push(vec![
+            Cell::Name(of(note, "direction")),
+            Cell::Text(weight),
+            Cell::Text(note.text.clone()),
+        ]);
+    }
+    table
+}
+
+/// The layer and weight whose mean over seeds is the highest.
+fn best_place(
+    data: &Data<'_>,
+    measure: &str,
+    direction: &str,
+    kind: &str,
+) -> Option<(String, String)> {
+    let mut best: Option<(f64, String, String)> = None;
+    for layer in data.layers(measure) {
+        for alpha in positive(data, measure) {
+            let factors =
+                [("direction", direction), ("kind", kind), ("layer", &*layer), ("alpha", &*alpha)];
+            let Some(mean) = data.mean(measure, &factors) else { continue };
+            if best.as_ref().is_none_or(|(value, ..)| mean.value > *value) {
+                best = Some((mean.value, layer.clone(), alpha));
+            }
+        }
+    }
+    best.map(|(_, layer, alpha)| (layer, alpha))
+}
+
+fn best_table(data: &Data<'_>, directions: &[String]) -> Table {
+    let heads = [
+        "direction",
+        "shift",
+        "BLEU-1",
+        "layer",
+        "α",
+        "convert rate there",
+        "exact there",
+        "ceiling",
+        "unshifted BLEU-1",
+    ];
+    let mut table = Table::new(&heads);
+    for direction in directions {
+        for kind in data.levels(&["bleu1"], "kind", &["mean"]) {
+            let Some((layer, alpha)) = best_place(data, "bleu1", direction, &kind) else {
+                continue;
+            };
+            let at = |measure, layer: &str, alpha: &str| {
+                let factors = [
+                    ("direction", &**direction),
+                    ("kind", &*kind),
+                    ("layer", layer),
+                    ("alpha", alpha),
+                ];
+                Cell::Ours(data.mean(measure, &factors))
+            };
+            table.rows.push(vec![
+                Cell::Name(direction.clone()),
+                Cell::Text(kind.clone()),
+                at("bleu1", &layer, &alpha),
+                Cell::Text(layer.clone()),
+                Cell::Text(alpha.clone()),
+                at("convert-rate", &layer, &alpha),
+                at("exact", &layer, &alpha),
+                at("repeated", &layer, "0"),
+                at("bleu1", &layer, "0"),
+            ]);
+        }
+    }
+    table
+}
+
+fn paper_table(data: &Data<'_>) -> Table {
+    let heads = [
+        "direction",
+        "best BLEU-1",
+        "layer",
+        "α",
+        "layer 11, α = 3",
+        "convert rate, α = 1",
+        "α = 2",
+        "α = 3",
+    ];
+    let mut table = Table::new(&heads);
+    let best = |fact: &&papers::Fact| fact.measure == "best-layer" && !data.is_empty();
+    for fact in papers::at(2, "Table 2").filter(best) {
+        let direction = &*fact.factors["direction"];
+        let of = |measure, more: &[(&str, &str)], digits| {
+            let factors = [&[("direction", direction)], more].concat();
+            Cell::Paper(papers::number(2, "Table 2", measure, &factors), digits)
+        };
+        let rate = |alpha| of("convert-rate", &[("layer", "10"), ("alpha", alpha)], 3);
+        table.rows.push(vec![
+            Cell::Name(direction.replace('-', " → ")),
+            of("bleu1", &[("layer", "best"), ("alpha", "best")], 3),
+            of("best-layer", &[], 0),
+            of("best-alpha", &[], 1),
+            of("bleu1", &[("layer", "11"), ("alpha", "3")], 3),
+            rate("1"),
+            rate("2"),
+            rate("3"),
+        ]);
+    }
+    table
+}
+
+fn tokens(data: &Data<'_>) -> Table {
+    let mut table = Table::new(&[
+        "language or pair",
+        "pieces",
+        "pieces in both",
+        "paper 2: pieces",
+        "in both with English",
+    ]);
+    let printed = |measure, language: &str| {
+        Cell::Paper(papers::number(2, "Table 3", measure, &[("language", language)]), 0)
+    };
+    for language in data.levels(&["tokens"], "language", &[]) {
+        let own = Cell::Ours(data.mean("tokens", &[("language", &language)]));
+        let theirs = [printed("tokens", &language), printed("tokens-shared", &language)];
+        table.rows.push(
+            [vec![Cell::Name(language.clone()), own, Cell::Ours(None)], theirs.to_vec()].concat(),
+        );
+    }
+    for pair in data.levels(&["tokens-shared"], "pair", &[]) {
+        let own = Cell::Ours(data.mean("tokens-shared", &[("pair", &pair)]));
+        table.rows.push(vec![
+            Cell::Name(pair.clone()),
+            Cell::Ours(None),
+            own,
+            Cell::Paper(None, 0),
+            Cell::Paper(None, 0),
+        ]);
+    }
+    table
+}
+
+fn heat(data: &Data<'_>, direction: &str) -> Option<Panel> {
+    let (layers, weights) = (data.layers("convert-rate"), weights(data, "convert-rate"));
+    let rate = |layer: &str, alpha: &str| {
+        let factors = [MEAN, ("direction", direction), ("layer", layer), ("alpha", alpha)];
+        data.mean("convert-rate", &factors).map(|mean| mean.value)
+    };
+    let values: Vec<Vec<Option<f64>>> = layers
+        .iter()
+        .map(|layer| weights.iter().map(|alpha| rate(layer, alpha)).collect())
+        .collect();
+    values.iter().flatten().any(Option::is_some).then(|| {
+        Heat {
+            title: direction.replace('-', " → "),
+            down: ("layer".to_owned(), layers.clone()),
+            across: (
+                "weight α".to_owned(),
+                weights.iter().map(|alpha| alpha.replace('-', "\u{2212}")).collect(),
+            ),
+            values,
+            range: (0.0, 1.0),
+        }
+        .panel()
+    })
+}
+
+/// BLEU-1 over one factor, a line for some levels of the other: at most six, evenly chosen.
+fn bleu(id: &str, data: &Data<'_>, directions: &[String], (across, by): (&str, &str)) -> Figure {
+    let levels = if by == "layer" { data.layers("bleu1") } else { positive(data, "bleu1") };
+    let step = levels.len().div_ceil(6).max(1);
+    // From the end, since the last layer and the largest weight are the ones of interest.
+    let mut chosen: Vec<&String> = levels.iter().rev().step_by(step).collect();
+    chosen.reverse();
+    let panel = |direction: &String| {
+        let line = |(colour, level): (usize, &&String)| Line {
+            name: format!("{by} {level}"),
+            colour,
+            points: points(data, "bleu1", &[MEAN, ("direction", direction), (by, level)], across),
+        };
+        let lines: Vec<Line> =
+            chosen.iter().enumerate().map(line).filter(|line| !line.points.is_empty()).collect();
+        let across = if across == "alpha" { "weight α" } else { across };
+        (!lines.is_empty()).then(|| {
+            let (title, unit) = (direction.replace('-', " → "), "BLEU-1".to_owned());
+            Lines { title, across: across.to_owned(), unit, lines, from_zero: true }.panel()
+        })
+    };
+    let label = if by == "alpha" { "α =" } else { "layer" };
+    let names: Vec<String> = chosen.iter().map(|level| format!("{label} {level}")).collect();
+    Figure {
+        id: named(id, &format!("bleu-{across}")),
+        title: "BLEU-1 of token translation".to_owned(),
+        legend: legend(&names, Mark::Line, false),
+        panels: directions.iter().filter_map(panel).collect(),
+    }
+}

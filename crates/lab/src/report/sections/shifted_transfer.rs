@@ -1,0 +1,144 @@
+//! Whether shifting a language helps to transfer to it (paper 2, §4.3).
+
+use super::Section;
+use super::parts::{SCORES, TASKS, Task, bar, bars_panel, difference, has_paper, legend, named};
+use crate::draw::{Figure, Group, Mark, Panel};
+use crate::papers;
+use crate::report::data::{Cells, Data, View};
+use crate::report::exhibit::{Cell, Exhibit, Table};
+use crate::report::finding::{Claim, Evidence, Rule};
+use crate::store::natural;
+
+pub(in crate::report) const SHIFTED_TRANSFER: Section = Section {
+    id: "shifted-transfer",
+    title: "Does shifting help transfer?",
+    place: "Paper 2, §4.3",
+    studies: &["shifted-transfer"],
+    asks: "A model is fine-tuned on one language: all its layers, or only the upper ones. In testing, the other \
+           language's vectors are shifted towards the first at the highest layer that was not trained, by a weight chosen \
+           on development data.",
+    claims: &[
+        Claim {
+            finding: "Training only the upper layers transfers better than training all",
+            place: "Paper 2, Table 4",
+            paper: || table_4("last-n", "all-layers"),
+            quantity: "target score with the upper layers trained minus with all",
+            rule: Rule::Above(0.0),
+            measure: |view| rows(view, "last-n", "all-layers"),
+        },
+        Claim {
+            finding: "The shift adds to that",
+            place: "Paper 2, Table 4",
+            paper: || table_4("last-n-shift", "last-n"),
+            quantity: "target score with the shift minus without it",
+            rule: Rule::Above(0.0),
+            measure: |view| rows(view, "last-n-shift", "last-n"),
+        },
+    ],
+    show: show_transfer,
+};
+
+const ROWS: [(&str, &str); 3] = [
+    ("all-layers", "all layers"),
+    ("last-n", "upper layers"),
+    ("last-n-shift", "upper layers, shifted"),
+];
+
+/// Target scores of a row; the weight differs between languages and is no condition.
+fn row_cells(data: &Data<'_>, row: &str) -> Cells {
+    let of = |task: &Task| {
+        let factors = [("row", row), ("role", "target"), ("task", task.name)];
+        data.cells(task.measure, &factors).dropped("alpha").tagged("task", task.name)
+    };
+    TASKS.iter().map(of).fold(Cells::default(), Cells::join)
+}
+
+fn rows(view: &View<'_>, a: &str, b: &str) -> Evidence {
+    let data = view.study("shifted-transfer");
+    difference(&row_cells(&data, a), &row_cells(&data, b))
+}
+
+fn table_4(a: &str, b: &str) -> String {
+    let of = |row| papers::number(2, "Table 4", "accuracy", &[("row", row), ("language", "mean")]);
+    let gain = || Some(of(a)? - of(b)?);
+    gain().map_or(String::new(), |gain| {
+        format!("{gain:+.3} over 11 languages of XNLI").replace('-', "\u{2212}")
+    })
+}
+
+fn paper_row(row: &str, language: &str, task: &Task) -> Option<f64> {
+    (task.name == "nli")
+        .then(|| papers::number(2, "Table 4", "accuracy", &[("row", row), ("language", language)]))
+        .flatten()
+}
+
+fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+    let data = view.study("shifted-transfer");
+    let languages = data.levels(&SCORES, "language", &[]);
+    let score = |task: &Task, row: &str, language: &str| {
+        data.mean(task.measure, &[("row", row), ("task", task.name), ("language", language)])
+    };
+    let mut paper = false;
+    let panel = |task: &Task| {
+        let bars = |language: &String| {
+            let bar = |(i, (row, _)): (usize, &(&str, &str))| {
+                bar(i, score(task, row, language), paper_row(row, language, task))
+            };
+            Group { name: language.clone(), bars: ROWS.iter().enumerate().map(bar).collect() }
+        };
+        let groups: Vec<Group> = languages.iter().map(bars).collect();
+        paper |= has_paper(&groups);
+        bars_panel(task.title, task.unit, groups)
+    };
+    let panels: Vec<Panel> = TASKS.iter().filter_map(panel).collect();
+    let names: Vec<String> = ROWS.iter().map(|(_, name)| (*name).to_owned()).collect();
+    let figure = Figure {
+        id: named(id, "scores"),
+        title: "Transfer with the upper layers trained, and shifted".to_owned(),
+        legend: legend(&names, Mark::Bar, paper),
+        panels,
+    };
+    let mut table = Table::new(&["task", "trained"]);
+    table.heads.extend(languages.iter().cloned());
+    table.heads.push("weights α".to_owned());
+    table.heads.push("paper 2, mean".to_owned());
+    for task in
+        TASKS.iter().filter(|task| data.mean(task.measure, &[("task", task.name)]).is_some())
+    {
+        for (row, name) in ROWS {
+            let mut cells = vec![Cell::Name(task.title.to_owned()), Cell::Text(name.to_owned())];
+            cells.extend(languages.iter().map(|language| Cell::Ours(score(task, row, language))));
+            cells.push(Cell::Text(chosen_weights(&data, task, row)));
+            cells.push(Cell::Paper(paper_row(row, "mean", task), 3));
+            table.rows.push(cells);
+        }
+    }
+    vec![
+        Exhibit::figure(
+            "Paper 2, Table 4",
+            "Scores by language. The paper has inference only.",
+            figure,
+        ),
+        Exhibit::table(
+            "Paper 2, Table 4",
+            "The weights are those that development data chose, over seeds.",
+            table,
+        ),
+    ]
+}
+
+fn chosen_weights(data: &Data<'_>, task: &Task, row: &str) -> String {
+    let of = |record: &&&crate::record::Record| {
+        let is = |name: &str, value: &str| record.factors.get(name).is_some_and(|own| own == value);
+        record.measure == task.measure && is("row", row) && is("task", task.name)
+    };
+    let mut weights: Vec<String> = data
+        .records
+        .iter()
+        .filter(of)
+        .filter_map(|record| record.factors.get("alpha").cloned())
+        .collect();
+    weights.sort_by(|a, b| natural(a, b));
+    weights.dedup();
+    weights.join(", ")
+}

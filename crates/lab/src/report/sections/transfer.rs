@@ -1,0 +1,366 @@
+//! What makes zero-shot transfer work: domain, anchors, sharing (paper 1, §4.1 to §4.3).
+
+use super::Section;
+use super::parts::{SCORES, TASKS, Task, bar, bars_panel, has_paper, legend, named, target};
+use crate::draw::{Figure, Group, Mark, Panel};
+use crate::papers;
+use crate::report::data::{Cells, Data, View};
+use crate::report::exhibit::{Cell, Exhibit, Table};
+use crate::report::finding::{Claim, Evidence, Rule};
+use crate::statistics::{permutation_p, spearman};
+
+const CONDITIONS: [&str; 10] = [
+    "default",
+    "wiki-cc",
+    "default-anchors",
+    "no-anchors",
+    "extra-anchors",
+    "sep-emb",
+    "sep-emb-l1-3",
+    "sep-emb-l1-6",
+    "sep-l1-3",
+    "sep-l1-6",
+];
+
+/// The studies whose conditions are rows of one table.
+const TOGETHER: [&str; 3] = ["domain", "anchors", "sharing"];
+
+/// A condition that keeps this share of the default's transfer has lost little.
+const LITTLE: f64 = 0.9;
+/// One that keeps less than this has lost most of it.
+const MOST: f64 = 0.5;
+
+pub(in crate::report) const TABLE: Section = Section {
+    id: "table-1",
+    title: "All conditions in one table",
+    place: "Paper 1, Table 1 and Figure 3",
+    studies: &TOGETHER,
+    asks: "One encoder is trained on plain text of two languages under a condition, then fine-tuned for a task on \
+           labelled data of the first language alone. The score in the second language, of which it has seen no \
+           labelled example, says how much the two came to share. Paper 1 takes one factor away at a time.",
+    claims: &[Claim {
+        finding: "What helps and what hurts comes in the paper's order",
+        place: "Paper 1, Table 1",
+        paper: || "ten conditions, means over French, Russian and Chinese".to_owned(),
+        quantity: "Spearman's rank correlation of our conditions with the paper's, by transfer above chance over all tasks",
+        rule: Rule::Ranks,
+        measure: ranks,
+    }],
+    show: show_table,
+};
+
+pub(in crate::report) const DOMAIN: Section = Section {
+    id: "domain",
+    title: "Must the two texts be of the same kind?",
+    place: "Paper 1, §4.1",
+    studies: &["domain"],
+    asks: "The default trains on texts of one domain in both languages. Here the second language's text comes from \
+           another domain (in the paper, Common Crawl beside Wikipedia).",
+    claims: &[Claim {
+        finding: "A difference of domain costs little",
+        place: "Paper 1, §4.1",
+        paper: || kept_in_paper("wiki-cc", "default"),
+        quantity: "share of the default's transfer that another domain keeps",
+        rule: Rule::Above(LITTLE),
+        measure: |view| kept(&view.study("domain"), "wiki-cc", "default"),
+    }],
+    show: |id, view| {
+        conditions(id, "Paper 1, Figure 3 and Table 1, first group", &view.study("domain"))
+    },
+};
+
+pub(in crate::report) const ANCHORS: Section = Section {
+    id: "anchors",
+    title: "Must the languages share words?",
+    place: "Paper 1, §4.2",
+    studies: &["anchors"],
+    asks: "Anchors are strings that occur in both languages, such as names and numbers. The vocabulary can keep them \
+           (default anchors), tell the languages apart in every piece (no anchors), or more can be made by replacing \
+           words with their translations from a dictionary (extra anchors).",
+    claims: &[
+        Claim {
+            finding: "Transfer needs no shared word",
+            place: "Paper 1, §4.2",
+            paper: || kept_in_paper("no-anchors", "default-anchors"),
+            quantity: "share of the transfer with default anchors that is left with none",
+            rule: Rule::Above(LITTLE),
+            measure: |view| kept(&view.study("anchors"), "no-anchors", "default-anchors"),
+        },
+        Claim {
+            finding: "More anchors help",
+            place: "Paper 1, §4.2",
+            paper: || gained_in_paper("extra-anchors", "no-anchors"),
+            quantity: "mean score with extra anchors minus with none",
+            rule: Rule::Above(0.0),
+            measure: |view| gained(&view.study("anchors"), "extra-anchors", "no-anchors"),
+        },
+    ],
+    show: |id, view| {
+        conditions(id, "Paper 1, Figure 3 and Table 1, second group", &view.study("anchors"))
+    },
+};
+
+pub(in crate::report) const SHARING: Section = Section {
+    id: "sharing",
+    title: "Must the languages share parameters?",
+    place: "Paper 1, §4.3",
+    studies: &["sharing"],
+    asks: "Embeddings, the lowest layers, or both are made separate for each language; what remains above is shared. \
+           At scales of fewer layers, \u{201c}l1-3\u{201d} and \u{201c}l1-6\u{201d} stand for the same shares of the depth.",
+    claims: &[
+        Claim {
+            finding: "With the lower third of the layers and the embeddings separate, transfer still works",
+            place: "Paper 1, §4.3",
+            paper: || kept_in_paper("sep-emb-l1-3", "default"),
+            quantity: "share of the default's transfer that is kept",
+            rule: Rule::Above(MOST),
+            measure: |view| kept(&view.study("sharing"), "sep-emb-l1-3", "default"),
+        },
+        Claim {
+            finding: "With most layers separate, it breaks down",
+            place: "Paper 1, §4.3",
+            paper: || kept_in_paper("sep-emb-l1-6", "default"),
+            quantity: "share of the default's transfer that is kept",
+            rule: Rule::Below(MOST),
+            measure: |view| kept(&view.study("sharing"), "sep-emb-l1-6", "default"),
+        },
+        Claim {
+            finding: "The fewer layers are shared, the worse",
+            place: "Paper 1, §4.3",
+            paper: || gained_in_paper("sep-emb-l1-3", "sep-emb-l1-6"),
+            quantity: "mean score with sep-emb-l1-3 minus with sep-emb-l1-6",
+            rule: Rule::Above(0.0),
+            measure: |view| gained(&view.study("sharing"), "sep-emb-l1-3", "sep-emb-l1-6"),
+        },
+        Claim {
+            finding: "Sharing parameters matters more than sharing words",
+            place: "Paper 1, §4.5",
+            paper: || gained_in_paper("no-anchors", "sep-emb-l1-6"),
+            quantity: "mean score with no anchors minus with sep-emb-l1-6",
+            rule: Rule::Above(0.0),
+            measure: |view| gained(&view.studies(&TOGETHER), "no-anchors", "sep-emb-l1-6"),
+        },
+    ],
+    show: |id, view| {
+        conditions(id, "Paper 1, Figure 3 and Table 1, third group", &view.study("sharing"))
+    },
+};
+
+/// Scores of the target language under a condition, above what guessing gives.
+fn transfer(data: &Data<'_>, condition: &str) -> Cells {
+    above_chance(data, &[("condition", condition), ("role", "target")])
+}
+
+pub(super) fn above_chance(data: &Data<'_>, factors: &[(&str, &str)]) -> Cells {
+    let of = |task: &Task| {
+        let cells = data.cells(task.measure, &[factors, &[("task", task.name)]].concat());
+        // The task goes back among the factors, or tasks would overwrite one another.
+        cells.tagged("task", task.name).map(|_, value| value - task.chance)
+    };
+    TASKS.iter().map(of).fold(Cells::default(), Cells::join)
+}
+
+/// Transfer under a condition as a share of that under another.
+fn kept(data: &Data<'_>, condition: &str, of: &str) -> Evidence {
+    let (part, whole) = (transfer(data, condition), transfer(data, of));
+    // Both sides over what both have.
+    let (part, whole) =
+        (part.with(&whole, |a, _| a).sample(), whole.with(&part, |a, _| a).sample());
+    if whole.0.values().any(|value| *value < 0.05) {
+        return Evidence::Void("the condition that it is a share of hardly transfers itself");
+    }
+    Evidence::Seeds(part.with(&whole, |a, b| a / b))
+}
+
+fn gained(data: &Data<'_>, condition: &str, over: &str) -> Evidence {
+    super::parts::difference(&transfer(data, condition), &transfer(data, over))
+}
+
+/// The paper's transfer above chance under a condition: of one language, or of its means.
+pub(super) fn paper_transfer(condition: &str, language: Option<&str>) -> Option<f64> {
+    let of = |task: &Task| {
+        let mut factors = vec![("condition", condition), ("task", task.name)];
+        factors.extend(language.map(|language| ("language", language)));
+        let place = if language.is_some() { "Table 1" } else { "Table 1, means" };
+        Some(papers::number(1, place, task.measure, &factors)? - task.chance)
+    };
+    Some(TASKS.iter().map(of).sum::<Option<f64>>()? / TASKS.len() as f64)
+}
+
+fn kept_in_paper(condition: &str, of: &str) -> String {
+    let share = || Some(paper_transfer(condition, None)? / paper_transfer(of, None)?);
+    share().map_or(String::new(), |share| format!("keeps {share:.2} of the transfer"))
+}
+
+fn gained_in_paper(condition: &str, over: &str) -> String {
+    let gain = || Some(paper_transfer(condition, None)? - paper_transfer(over, None)?);
+    gain().map_or(String::new(), |gain| {
+        format!("{gain:+.3} over three tasks and languages").replace('-', "\u{2212}")
+    })
+}
+
+/// Our conditions beside the paper's, by transfer above chance over all tasks.
+fn ranks(view: &View<'_>) -> Evidence {
+    let data = view.studies(&TOGETHER);
+    let both = |condition: &&str| {
+        Some((transfer(&data, condition).sample().mean()?.value, paper_transfer(condition, None)?))
+    };
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = CONDITIONS.iter().filter_map(both).unzip();
+    match (spearman(&ours, &theirs), permutation_p(&ours, &theirs)) {
+        (Some(rho), Some(p)) => Evidence::Ranks { rho, p, n: ours.len() },
+        _ => Evidence::Nothing,
+    }
+}
+
+fn pairs(data: &Data<'_>) -> Vec<String> {
+    data.levels(&SCORES, "pair", &["en-fr", "en-ru", "en-zh"])
+}
+
+/// The paper's score: of the pair's own language where it has it, else its mean.
+fn paper_score(task: &Task, condition: &str, pair: &str) -> Option<f64> {
+    let own = [("condition", condition), ("task", task.name), ("language", target(pair))];
+    papers::number(1, "Table 1", task.measure, &own).or_else(|| paper_mean(task, condition))
+}
+
+fn paper_mean(task: &Task, condition: &str) -> Option<f64> {
+    papers::number(
+        1,
+        "Table 1, means",
+        task.measure,
+        &[("condition", condition), ("task", task.name)],
+    )
+}
+
+/// A panel for each task: a group for each condition, a bar for each pair.
+fn task_panels(data: &Data<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
+    let levels = data.levels(&SCORES, "condition", &CONDITIONS);
+    let mut paper = false;
+    let panel = |task: &Task| {
+        let score = |condition: &str, pair: &str| {
+            let factors =
+                [("condition", condition), ("pair", pair), ("task", task.name), ("role", "target")];
+            data.mean(task.measure, &factors)
+        };
+        let group = |condition: &String| Group {
+            name: condition.clone(),
+            bars: pairs
+                .iter()
+                .enumerate()
+                .map(|(colour, pair)| {
+                    bar(colour, score(condition, pair), paper_score(task, condition, pair))
+                })
+                .collect(),
+        };
+        let groups: Vec<Group> = levels.iter().map(group).collect();
+        paper |= has_paper(&groups);
+        bars_panel(task.title, &format!("{} in the other language", task.unit), groups)
+    };
+    (TASKS.iter().filter_map(panel).collect(), paper)
+}
+
+/// Bars for each task, then retrieval, then the numbers.
+fn conditions(id: &str, place: &str, data: &Data<'_>) -> Vec<Exhibit> {
+    let pairs = pairs(data);
+    let (panels, paper) = task_panels(data, &pairs);
+    let scores = Figure {
+        id: named(id, "transfer"),
+        title: "Zero-shot transfer by condition".to_owned(),
+        legend: legend(&pairs, Mark::Bar, paper),
+        panels,
+    };
+    vec![
+        Exhibit::figure(
+            place,
+            "Scores in the language that was not fine-tuned on. Whiskers are intervals of 95 % over seeds; a diamond is \
+             the paper's number (of the same language, or its mean over three), from other data and a far larger model.",
+            scores,
+        ),
+        Exhibit::figure(
+            "Beyond the paper",
+            "How many translations are nearest neighbours at the best layer: as the vectors are, after the mean of each \
+             language was taken away, and after an orthogonal map learned from other sentences.",
+            retrieval(id, data),
+        ),
+        Exhibit::table(place, TABLE_CAPTION, table(data, &pairs)),
+    ]
+}
+
+const TABLE_CAPTION: &str = "Means over seeds with half the width of their interval of 95 %; the small number is the \
+                             count of seeds. \u{201c}Source\u{201d} is the language that was fine-tuned on. Cells of a \
+                             paper are its means over French, Russian and Chinese.";
+
+fn retrieval(id: &str, data: &Data<'_>) -> Figure {
+    let kinds = data.levels(&["retrieval"], "kind", &["raw", "shifted", "aligned"]);
+    let levels = data.levels(&["retrieval"], "condition", &CONDITIONS);
+    let found = |condition: &str, kind: &str| {
+        data.best("retrieval", &[("condition", condition), ("kind", kind)]).sample().mean()
+    };
+    let group = |condition: &String| Group {
+        name: condition.clone(),
+        bars: kinds
+            .iter()
+            .enumerate()
+            .map(|(i, kind)| bar(i, found(condition, kind), None))
+            .collect(),
+    };
+    let panel = bars_panel("Sentence retrieval", "share found", levels.iter().map(group).collect());
+    Figure {
+        id: named(id, "retrieval"),
+        title: "Sentence retrieval by condition".to_owned(),
+        legend: legend(&kinds, Mark::Bar, false),
+        panels: panel.into_iter().collect(),
+    }
+}
+
+/// Rows of conditions; for each task the source, each pair, and the paper.
+fn table(data: &Data<'_>, pairs: &[String]) -> Table {
+    let mut table = Table {
+        groups: vec![(String::new(), 1)],
+        heads: vec!["condition".to_owned()],
+        rows: vec![],
+    };
+    let tasks: Vec<&Task> = TASKS
+        .iter()
+        .filter(|task| data.mean(task.measure, &[("task", task.name)]).is_some())
+        .collect();
+    for task in &tasks {
+        table.groups.push((format!("{} ({})", task.title, task.unit), pairs.len() + 2));
+        table.heads.push("source".to_owned());
+        table.heads.extend(pairs.iter().map(|pair| target(pair).to_owned()));
+        table.heads.push("paper 1".to_owned());
+    }
+    for condition in data.levels(&SCORES, "condition", &CONDITIONS) {
+        let mut row = vec![Cell::Name(condition.clone())];
+        for task in &tasks {
+            let of = |role, more: &[(&str, &str)]| {
+                let factors = [("condition", &*condition), ("task", task.name), ("role", role)];
+                Cell::Ours(data.mean(task.measure, &[&factors, more].concat()))
+            };
+            row.push(of("source", &[]));
+            row.extend(pairs.iter().map(|pair| of("target", &[("pair", pair)])));
+            row.push(Cell::Paper(paper_mean(task, &condition), 3));
+        }
+        table.rows.push(row);
+    }
+    table
+}
+
+fn show_table(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+    let data = view.studies(&TOGETHER);
+    let pairs = pairs(&data);
+    let (panels, paper) = task_panels(&data, &pairs);
+    let figure = Figure {
+        id: named(id, "transfer"),
+        title: "Zero-shot transfer under all conditions".to_owned(),
+        legend: legend(&pairs, Mark::Bar, paper),
+        panels,
+    };
+    vec![
+        Exhibit::figure(
+            "Paper 1, Figure 3",
+            "Every condition that has been run, task by task, with the paper's numbers.",
+            figure,
+        ),
+        Exhibit::table("Paper 1, Table 1", TABLE_CAPTION, table(&data, &pairs)),
+    ]
+}

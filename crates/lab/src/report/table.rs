@@ -1,0 +1,95 @@
+//! A table as HTML: our means with their errors, the papers' numbers, names said once.
+
+use std::fmt::Write as _;
+
+use super::exhibit::{Cell, Table};
+use super::finding::signed;
+use crate::draw::escaped;
+use crate::statistics::Mean;
+
+/// A table in HTML.
+pub(super) fn rows(table: &Table) -> String {
+    let mut html = String::from("<table>\n<thead>");
+    if !table.groups.is_empty() {
+        html.push_str("<tr class=\"groups\">");
+        for (name, span) in &table.groups {
+            let _ = write!(html, "<th colspan=\"{span}\">{}</th>", escaped(name));
+        }
+        html.push_str("</tr>");
+    }
+    html.push_str("<tr>");
+    for head in &table.heads {
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escaped(head));
+    }
+    html.push_str("</tr></thead>\n<tbody>\n");
+    let mut before = None;
+    for row in &table.rows {
+        html.push_str("<tr>");
+        for (column, cell) in row.iter().enumerate() {
+            // A name that stands above already is not said again.
+            let again =
+                column == 0 && matches!((cell, &before), (Cell::Name(a), Some(b)) if a == b);
+            html.push_str(&in_html(cell, again));
+        }
+        if let Some(Cell::Name(name)) = row.first() {
+            before = Some(name.clone());
+        }
+        html.push_str("</tr>\n");
+    }
+    html + "</tbody>\n</table>"
+}
+
+fn in_html(cell: &Cell, again: bool) -> String {
+    match cell {
+        Cell::Name(name) if again => {
+            format!("<th scope=\"row\"><span class=\"again\">{}</span></th>", escaped(name))
+        }
+        Cell::Name(name) => format!("<th scope=\"row\">{}</th>", escaped(name)),
+        Cell::Text(text) => format!("<td class=\"text\">{}</td>", escaped(text)),
+        Cell::Ours(Some(mean)) => number(*mean, ""),
+        Cell::Percent(Some(mean)) => number(*mean, " %"),
+        Cell::Paper(Some(value), 0) => format!("<td class=\"theirs\">{}</td>", grouped(*value)),
+        Cell::Paper(Some(value), digits) => {
+            format!("<td class=\"theirs\">{}</td>", signed(*value, *digits))
+        }
+        Cell::Ours(None) | Cell::Percent(None) | Cell::Paper(None, _) => {
+            "<td class=\"none\">–</td>".to_owned()
+        }
+    }
+}
+
+fn number(mean: Mean, unit: &str) -> String {
+    let shown = |value: f64| match (unit, value.abs()) {
+        (" %", _) => signed(value, 1),
+        (_, size) if mean.value.abs() >= 100.0 && size >= 1.0 => grouped(value),
+        _ => signed(value, 3),
+    };
+    let half = mean.half.map_or(String::new(), |half| format!(" <span>±{}</span>", shown(half)));
+    format!("<td><b>{}{unit}</b>{half} <small>{}</small></td>", shown(mean.value), mean.n)
+}
+
+/// A whole number with its thousands apart.
+pub(super) fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value <= -0.5 { format!("\u{2212}{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(
+            [0.0, 999.0, 1000.0, 1_234_567.0, -1500.0].map(grouped),
+            ["0", "999", "1,000", "1,234,567", "\u{2212}1,500"]
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! The report as a reader meets it, made of numbers that are known.
+
+#[path = "../examples/made_up_results/numbers.rs"]
+mod numbers;
+
+use std::collections::BTreeSet;
+
+use lab::record::{Factors, Origin, Record};
+use lab::report::{Finding, Report};
+use roxmltree::{Document, ParsingOptions};
+
+fn record(study: &str, seed: u64, measure: &str, factors: &[(&str, &str)], value: f64) -> Record {
+    let origin = Origin {
+        study: study.into(),
+        scale: "tiny".into(),
+        seed,
+        step: "step".into(),
+        command: "isogloss transfer".into(),
+        version: "0.1.0".into(),
+        made: 0,
+    };
+    let factors: Factors =
+        factors.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    Record {
+        origin,
+        measure: measure.into(),
+        factors,
+        value,
+        signature: String::new(),
+        files: vec![],
+    }
+}
+
+/// Scores of named entities under conditions, a value for each seed.
+fn entities(study: &str, conditions: &[(&str, &[f64])]) -> Vec<Record> {
+    let mut records = Vec::new();
+    for (condition, values) in conditions {
+        for (seed, value) in values.iter().enumerate() {
+            let factors = [
+                ("condition", *condition),
+                ("pair", "qaa-qab"),
+                ("task", "ner"),
+                ("language", "qab"),
+                ("role", "target"),
+            ];
+            records.push(record(study, seed as u64, "f1", &factors, *value));
+        }
+    }
+    records
+}
+
+fn finding<'a>(report: &'a Report, section: &str, start: &str) -> &'a Finding {
+    let wanted = |one: &&Finding| one.section == section && one.finding.starts_with(start);
+    report.findings.iter().find(wanted).unwrap_or_else(|| panic!("{start} of {section}"))
+}
+
+/// The page, as strictly as XML is read.
+fn parsed(html: &str) -> Document<'_> {
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Document::parse_with_options(html, options).unwrap_or_else(|error| {
+        let line = html.lines().nth(error.pos().row as usize - 1).unwrap_or_default();
+        panic!("{error}: {line}")
+    })
+}
+
+#[test]
+fn every_table_and_figure_of_both_papers_is_there() {
+    let (records, notes) = numbers::all();
+    let report = Report::of(&records, &notes);
+    let page = parsed(&report.html);
+    let captions: Vec<String> = page
+        .descendants()
+        .filter(|node| node.has_tag_name("figcaption"))
+        .map(|node| node.descendants().filter_map(|node| node.text()).collect())
+        .collect();
+    let places = [
+        "Paper 1, Table 1",
+        "Paper 1, Figure 3",
+        "Paper 1, Figure 4a",
+        "Paper 1, Figure 4b",
+        "Paper 1, Figure 5",
+        "Paper 1, Figure 6",
+        "Paper 1, Figure 7",
+        "Paper 1, Figure 8",
+        "Paper 2, Table 1",
+        "Paper 2, Table 2",
+        "Paper 2, Table 3",
+        "Paper 2, Table 4",
+        "Paper 2, Figures 1 and 2",
+        "Paper 2, Figures 3 and 4",
+        "Paper 2, Figure 5",
+        "Paper 2, Figure 6a",
+        "Paper 2, Figure 6b",
+        "Paper 2, Figure 7",
+        "Paper 2, Figure 8a",
+        "Paper 2, Figure 8b",
+    ];
+    for place in places {
+        let dot = format!("{place}.");
+        assert!(captions.iter().any(|caption| caption.starts_with(&dot)), "{place}");
+    }
+    assert_eq!(report.missing, Vec::<&str>::new());
+}
+
+#[test]
+fn a_page_needs_nothing_from_elsewhere_and_its_names_are_its_own() {
+    let (records, notes) = numbers::all();
+    let html = Report::of(&records, &notes).html;
+    let page = parsed(&html);
+    let mut ids = BTreeSet::new();
+    for node in page.descendants().filter(|node| node.is_element()) {
+        assert!(!["script", "link", "img", "iframe"].contains(&node.tag_name().name()), "{node:?}");
+        if let Some(id) = node.attribute("id") {
+            assert!(ids.insert(id.to_owned()), "{id} twice");
+        }
+    }
+    let links = page.descendants().filter_map(|node| node.attribute("href"));
+    for link in links {
+        assert!(link.strip_prefix('#').is_some_and(|id| ids.contains(id)), "{link}");
+    }
+    assert!(!html.contains("url(") && !html.contains("NaN") && !html.contains("@import"));
+}
+
+#[test]
+fn figures_are_files_of_their_own() {
+    let (records, notes) = numbers::all();
+    let figures = Report::of(&records, &notes).figures;
+    let names: BTreeSet<&String> = figures.iter().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), figures.len());
+    assert!(figures.len() >= 30, "{names:?}");
+    for (name, svg) in &figures {
+        assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{name}");
+        let document = Document::parse(svg).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(document.descendants().any(|node| node.has_tag_name("desc")), "{name}");
+    }
+}
+
+#[test]
+fn numbers_decide_what_is_said() {
+    let verdict = |none: &[f64], extra: &[f64]| {
+        let steady: &[f64] = &[0.80, 0.81, 0.79];
+        let records = entities(
+            "anchors",
+            &[("default-anchors", steady), ("no-anchors", none), ("extra-anchors", extra)],
+        );
+        let report = Report::of(&records, &[]);
+        ["Transfer needs", "More anchors"].map(|start| finding(&report, "anchors", start).verdict)
+    };
+    assert_eq!(verdict(&[0.79, 0.80, 0.78], &[0.85, 0.86, 0.84]), ["holds", "holds"]);
+    assert_eq!(
+        verdict(&[0.30, 0.31, 0.29], &[0.20, 0.21, 0.19]),
+        ["does not hold", "does not hold"]
+    );
+    assert_eq!(verdict(&[0.80, 0.40, 0.90], &[0.70, 0.60, 0.80]), ["too noisy", "too noisy"]);
+    assert_eq!(verdict(&[], &[0.85, 0.86, 0.84]), ["not measured", "not measured"]);
+}
+
+#[test]
+fn the_order_of_conditions_is_compared_with_the_papers() {
+    let order = [
+        "sep-emb-l1-6",
+        "sep-l1-6",
+        "sep-emb-l1-3",
+        "sep-l1-3",
+        "sep-emb",
+        "no-anchors",
+        "extra-anchors",
+    ];
+    let report = |conditions: Vec<&str>| {
+        let values: Vec<[f64; 1]> =
+            (0..conditions.len()).map(|place| [0.1 * (place + 1) as f64]).collect();
+        let pairs: Vec<(&str, &[f64])> =
+            conditions.iter().zip(&values).map(|(name, value)| (*name, &value[..])).collect();
+        Report::of(&entities("sharing", &pairs), &[])
+    };
+    // Only entities are measured, so that tasks weigh otherwise than in the paper: it is the order that counts.
+    let same = report(order.to_vec());
+    let found = finding(&same, "table-1", "What helps");
+    assert_eq!(found.verdict, "holds");
+    assert!(found.strength.contains("n = 7"), "{}", found.strength);
+    let turned = report(order.into_iter().rev().collect());
+    assert_eq!(finding(&turned, "table-1", "What helps").verdict, "does not hold");
+    assert!(finding(&turned, "table-1", "What helps").strength.contains('\u{2212}'));
+}
+
+#[test]
+fn one_seed_is_said_to_be_one() {
+    let records = entities(
+        "anchors",
+        &[("default-anchors", &[0.8]), ("no-anchors", &[0.79]), ("extra-anchors", &[0.9])],
+    );
+    let report = Report::of(&records, &[]);
+    assert!(report.html.contains("one seed only"));
+    let found = finding(&report, "anchors", "More anchors");
+    assert_eq!(found.verdict, "too noisy");
+    assert!(found.strength.contains("one seed"), "{}", found.strength);
+    assert!(!report.html.contains('±'));
+}
+
+#[test]
+fn strange_names_stay_names() {
+    let odd = "<script>alert(\"1\")</script> & 'x'\u{1}";
+    let records = entities("anchors", &[(odd, &[0.8, 0.7]), ("no-anchors", &[0.79, 0.78])]);
+    let mut records: Vec<Record> = records;
+    for record in &mut records {
+        record.origin.scale = "a b/<c>".into();
+        record.origin.command = odd.into();
+    }
+    let report = Report::of(&records, &[]);
+    assert!(!report.html.contains("<script>"));
+    parsed(&report.html);
+    for (name, svg) in &report.figures {
+        assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{name}");
+        Document::parse(svg).unwrap();
+    }
+}
+
+#[test]
+fn an_empty_store_says_what_there_is_to_run() {
+    let report = Report::of(&[], &[]);
+    parsed(&report.html);
+    assert_eq!(report.missing.len(), 12);
+    for study in &report.missing {
+        let command = format!("isogloss study run {study} --scale tiny");
+        assert!(report.html.contains(&command), "{command}");
+    }
+    assert!(report.findings.is_empty() && report.figures.is_empty());
+    assert!(report.html.contains("No finding has been tested yet"));
+}
