@@ -80,7 +80,11 @@ impl Bars {
             let ends = bar.interval.map_or([None, None], |(low, high)| [Some(low), Some(high)]);
             [bar.value, bar.paper].into_iter().chain(ends).flatten()
         });
-        range(values.chain(self.reach), true)
+        let (low, high) = range(values.chain(self.reach), true);
+        // What cannot be negative is not drawn so: a whisker that reaches below 0 ends there.
+        let mut bars = self.groups.iter().flat_map(|group| &group.bars);
+        let negative = bars.any(|bar| bar.value.is_some_and(|value| value < 0.0));
+        (if negative { low } else { 0.0 }, high)
     }
 
     fn axis(&self, body: &mut String, scale: &Scale, left: f64, bottom: f64) {

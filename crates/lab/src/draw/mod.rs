@@ -161,9 +161,10 @@ impl Panel {
         let Self { width, height, description, body } = self;
         format!(
             "<svg class=\"isogloss\" role=\"img\" aria-labelledby=\"{id}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-             style=\"max-width:{most:.0}px;flex-basis:{width:.0}px\"><title id=\"{id}\">{}</title>\n{body}</svg>\n",
+             style=\"max-width:{most:.0}px;flex-basis:{least:.0}px\"><title id=\"{id}\">{}</title>\n{body}</svg>\n",
             escaped(description),
             most = width * 1.35,
+            least = width * 0.85,
         )
     }
 }

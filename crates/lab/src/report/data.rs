@@ -15,6 +15,13 @@ pub(super) struct Setting {
 }
 
 impl Setting {
+    /// The smaller scales first, those that are not ours last.
+    fn order(&self) -> (usize, &str, bool) {
+        let known = ["tiny", "small", "paper"];
+        let place = known.iter().position(|scale| *scale == self.scale);
+        (place.unwrap_or(known.len()), &self.scale, !self.invented)
+    }
+
     /// For names of files and of parts of a page: letters, digits and hyphens.
     pub(super) fn slug(&self) -> String {
         let scale: String =
@@ -66,6 +73,8 @@ pub(super) fn views<'a>(records: &'a [Record], notes: &'a [Note]) -> Vec<View<'a
             .collect(),
         setting,
     };
+    let mut settings: Vec<Setting> = settings.into_iter().collect();
+    settings.sort_by(|a, b| a.order().cmp(&b.order()));
     settings.into_iter().map(view).collect()
 }
 
@@ -326,7 +335,7 @@ pub(super) mod tests {
             .collect();
         assert_eq!(
             shown,
-            [("small, invented languages".to_owned(), 1), ("tiny, real languages".to_owned(), 2)]
+            [("tiny, real languages".to_owned(), 2), ("small, invented languages".to_owned(), 1)]
         );
     }
 

@@ -10,6 +10,8 @@ pub(super) struct Exhibit {
     /// What is seen, and how to read it.
     pub(super) caption: String,
     pub(super) content: Content,
+    /// The same in every setting, and so shown in the first alone.
+    pub(super) once: bool,
 }
 
 /// The thing itself.
@@ -37,6 +39,8 @@ pub(super) enum Cell {
     Text(String),
     /// Our mean, its interval and its n.
     Ours(Option<Mean>),
+    /// Ours, of things that are counted.
+    Count(Option<Mean>),
     /// Ours, as a percentage.
     Percent(Option<Mean>),
     /// A number of a paper, with this many digits.
@@ -56,11 +60,26 @@ impl Table {
 
 impl Exhibit {
     pub(super) fn figure(place: &str, caption: impl Into<String>, figure: Figure) -> Self {
-        Self { place: place.to_owned(), caption: caption.into(), content: Content::Figure(figure) }
+        Self {
+            place: place.to_owned(),
+            caption: caption.into(),
+            content: Content::Figure(figure),
+            once: false,
+        }
     }
 
     pub(super) fn table(place: &str, caption: impl Into<String>, table: Table) -> Self {
-        Self { place: place.to_owned(), caption: caption.into(), content: Content::Table(table) }
+        Self {
+            place: place.to_owned(),
+            caption: caption.into(),
+            content: Content::Table(table),
+            once: false,
+        }
+    }
+
+    /// For what does not depend on our numbers.
+    pub(super) fn once(self) -> Self {
+        Self { once: true, ..self }
     }
 
     /// Whether there is nothing in it.

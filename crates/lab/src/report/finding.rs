@@ -108,7 +108,7 @@ pub(super) fn judge(rule: Rule, evidence: &Evidence) -> Judgement {
                 p if *p > 0.95 => Verdict::Fails,
                 _ => Verdict::Noisy,
             };
-            (verdict, format!("ρ = {}, n = {n}, p = {}", signed(*rho, 2), share(*p)))
+            (verdict, format!("ρ = {}, n = {n}, {}", signed(*rho, 2), share(*p)))
         }
         Evidence::Seeds(sample) => of_seeds(rule, sample),
     };
@@ -164,7 +164,7 @@ pub(super) fn signed(value: f64, digits: usize) -> String {
 }
 
 fn share(p: f64) -> String {
-    if p < 0.001 { "less than 0.001".to_owned() } else { format!("{p:.3}") }
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
 #[cfg(test)]
@@ -204,6 +204,6 @@ mod tests {
             [Verdict::Holds, Verdict::Noisy, Verdict::Fails]
         );
         let words = judge(Rule::Ranks, &Evidence::Ranks { rho: -0.5, p: 1e-6, n: 10 }).strength;
-        assert_eq!(words, "ρ = \u{2212}0.50, n = 10, p = less than 0.001");
+        assert_eq!(words, "ρ = \u{2212}0.50, n = 10, p < 0.001");
     }
 }

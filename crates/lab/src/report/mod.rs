@@ -96,15 +96,16 @@ fn fill<'a>(section: &'static Section, views: &'a [View<'a>]) -> Filled<'a> {
     let judgements = section.claims.iter().map(|claim| {
         with_numbers.iter().map(|view| judge(claim.rule, &(claim.measure)(view))).collect()
     });
-    let show = |view: &&'a View<'a>| {
+    let show = |(number, view): (usize, &&'a View<'a>)| {
         let id = format!("{}-{}", section.id, view.setting.slug());
-        let exhibits = (section.show)(&id, view).into_iter().filter(|exhibit| !exhibit.is_empty());
-        Shown { view, exhibits: exhibits.collect() }
+        let mut exhibits = (section.show)(&id, view);
+        exhibits.retain(|exhibit| !exhibit.is_empty() && !(exhibit.once && number > 0));
+        Shown { view, exhibits }
     };
     Filled {
         section,
         judgements: judgements.collect(),
-        settings: with_numbers.iter().map(show).collect(),
+        settings: with_numbers.iter().enumerate().map(show).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::exhibit::{Content, Exhibit};
-use super::finding::{Judgement, Verdict, in_words};
+use super::finding::{Claim, Judgement, Verdict, in_words};
 use super::sections::Section;
 use super::table::{grouped, rows};
 use super::{Filled, Shown, studies_of};
@@ -64,10 +64,11 @@ fn opening(html: &mut String, filled: &[Filled<'_>], records: &[Record]) {
             for (judgement, shown) in judgements.iter().zip(&one.settings) {
                 let _ = write!(
                     html,
-                    "<p>{} <span class=\"strength\">{}</span><small>{}</small></p>",
+                    "<p>{} <span class=\"strength\">{}</span><small>{}: {}</small></p>",
                     chip(judgement.verdict),
                     escaped(&judgement.strength),
-                    escaped(&shown.view.setting.to_string())
+                    escaped(&shown.view.setting.to_string()),
+                    escaped(claim.quantity)
                 );
             }
             html.push_str("</td></tr>\n");
@@ -182,18 +183,18 @@ fn section(html: &mut String, filled: &Filled<'_>) {
 }
 
 /// Whether the finding holds here and how strongly, in plain words.
-fn sentence(claim: &super::finding::Claim, judgement: &Judgement, shown: &Shown<'_>) -> String {
-    let place = &shown.view.setting;
-    let Judgement { verdict, strength } = judgement;
-    match verdict {
-        Verdict::Unmeasured => format!("At {place} there are no numbers for it."),
-        _ if strength.is_empty() => format!("At {place}."),
-        _ => format!(
-            "At {place}, the {} is {strength}; the finding wants it {}.",
-            claim.quantity,
-            in_words(claim.rule)
-        ),
+fn sentence(claim: &Claim, judgement: &Judgement, shown: &Shown<'_>) -> String {
+    let place = capital(&shown.view.setting.to_string());
+    if judgement.verdict == Verdict::Unmeasured {
+        return format!("{place}: there are no numbers for it.");
     }
+    // What belongs together is not broken over two lines.
+    let strength = judgement.strength.replace(", ", ",\u{a0}").replace(" = ", "\u{a0}=\u{a0}");
+    format!(
+        "{place}: {}, {strength}. The finding wants it {}.",
+        claim.quantity,
+        in_words(claim.rule)
+    )
 }
 
 fn setting(html: &mut String, filled: &Filled<'_>, shown: &Shown<'_>) {
@@ -221,8 +222,10 @@ fn show(html: &mut String, exhibit: &Exhibit) {
         Content::Figure(figure) => {
             let _ = writeln!(
                 html,
-                "<figure id=\"{}\"><h4>{}</h4>\n{}{caption}</figure>",
+                "<figure id=\"{}\"{}><h4>{}</h4>\n<div class=\"drawing\">{}</div>{caption}</figure>",
                 figure.id,
+                // One panel leaves room for its caption beside it.
+                if figure.panels.len() == 1 { " class=\"one\"" } else { "" },
                 escaped(&figure.title),
                 figure.html()
             );

@@ -18,8 +18,11 @@ pub(super) fn rows(table: &Table) -> String {
         html.push_str("</tr>");
     }
     html.push_str("<tr>");
-    for head in &table.heads {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", escaped(head));
+    for (column, head) in table.heads.iter().enumerate() {
+        // A head stands where its column stands: words to the left, numbers to the right.
+        let first = table.rows.first().and_then(|row| row.get(column));
+        let class = if matches!(first, Some(Cell::Text(_))) { " class=\"text\"" } else { "" };
+        let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escaped(head));
     }
     html.push_str("</tr></thead>\n<tbody>\n");
     let mut before = None;
@@ -46,24 +49,21 @@ fn in_html(cell: &Cell, again: bool) -> String {
         }
         Cell::Name(name) => format!("<th scope=\"row\">{}</th>", escaped(name)),
         Cell::Text(text) => format!("<td class=\"text\">{}</td>", escaped(text)),
-        Cell::Ours(Some(mean)) => number(*mean, ""),
-        Cell::Percent(Some(mean)) => number(*mean, " %"),
+        Cell::Ours(Some(mean)) => number(*mean, 3, ""),
+        Cell::Count(Some(mean)) => number(*mean, 0, ""),
+        Cell::Percent(Some(mean)) => number(*mean, 1, " %"),
         Cell::Paper(Some(value), 0) => format!("<td class=\"theirs\">{}</td>", grouped(*value)),
         Cell::Paper(Some(value), digits) => {
             format!("<td class=\"theirs\">{}</td>", signed(*value, *digits))
         }
-        Cell::Ours(None) | Cell::Percent(None) | Cell::Paper(None, _) => {
+        Cell::Ours(None) | Cell::Count(None) | Cell::Percent(None) | Cell::Paper(None, _) => {
             "<td class=\"none\">–</td>".to_owned()
         }
     }
 }
 
-fn number(mean: Mean, unit: &str) -> String {
-    let shown = |value: f64| match (unit, value.abs()) {
-        (" %", _) => signed(value, 1),
-        (_, size) if mean.value.abs() >= 100.0 && size >= 1.0 => grouped(value),
-        _ => signed(value, 3),
-    };
+fn number(mean: Mean, digits: usize, unit: &str) -> String {
+    let shown = |value: f64| if digits == 0 { grouped(value) } else { signed(value, digits) };
     let half = mean.half.map_or(String::new(), |half| format!(" <span>±{}</span>", shown(half)));
     format!("<td><b>{}{unit}</b>{half} <small>{}</small></td>", shown(mean.value), mean.n)
 }

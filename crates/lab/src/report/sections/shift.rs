@@ -163,7 +163,8 @@ fn show_shift(id: &str, view: &View<'_>) -> Vec<Exhibit> {
             "Paper 2, Table 2",
             "The paper's own (multilingual BERT, 12 layers).",
             paper_table(&data),
-        ),
+        )
+        .once(),
         Exhibit::table(
             "Paper 2, Table 3",
             "Pieces that occur in each language, and those that occur in both.",
@@ -341,17 +342,17 @@ fn tokens(data: &Data<'_>) -> Table {
         Cell::Paper(papers::number(2, "Table 3", measure, &[("language", language)]), 0)
     };
     for language in data.levels(&["tokens"], "language", &[]) {
-        let own = Cell::Ours(data.mean("tokens", &[("language", &language)]));
+        let own = Cell::Count(data.mean("tokens", &[("language", &language)]));
         let theirs = [printed("tokens", &language), printed("tokens-shared", &language)];
         table.rows.push(
-            [vec![Cell::Name(language.clone()), own, Cell::Ours(None)], theirs.to_vec()].concat(),
+            [vec![Cell::Name(language.clone()), own, Cell::Count(None)], theirs.to_vec()].concat(),
         );
     }
     for pair in data.levels(&["tokens-shared"], "pair", &[]) {
-        let own = Cell::Ours(data.mean("tokens-shared", &[("pair", &pair)]));
+        let own = Cell::Count(data.mean("tokens-shared", &[("pair", &pair)]));
         table.rows.push(vec![
             Cell::Name(pair.clone()),
-            Cell::Ours(None),
+            Cell::Count(None),
             own,
             Cell::Paper(None, 0),
             Cell::Paper(None, 0),

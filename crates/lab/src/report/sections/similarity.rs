@@ -136,7 +136,8 @@ fn show(id: &str, view: &View<'_>) -> Vec<Exhibit> {
             "Paper 1, Figure 7",
             "The paper's own: English beside a paraphrase of itself (en\u{2032}) and four languages.",
             figure("paper", "CKA by layer, paper 1", theirs),
-        ),
+        )
+        .once(),
         Exhibit::figure(
             "Beyond the paper",
             "The debiased value, which is not raised by having few sentences. Bands are intervals of 95 % over seeds.",

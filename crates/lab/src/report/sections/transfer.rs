@@ -42,7 +42,7 @@ pub(in crate::report) const TABLE: Section = Section {
         finding: "What helps and what hurts comes in the paper's order",
         place: "Paper 1, Table 1",
         paper: || "ten conditions, means over French, Russian and Chinese".to_owned(),
-        quantity: "Spearman's rank correlation of our conditions with the paper's, by transfer above chance over all tasks",
+        quantity: "rank correlation (Spearman) of our conditions with the paper's, by transfer above chance over all tasks",
         rule: Rule::Ranks,
         measure: ranks,
     }],
