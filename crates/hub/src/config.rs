@@ -217,7 +217,8 @@ impl Keys<'_> {
         self.check_off("is_encoder", true, "a decoder")?;
         let dim = self.size("emb_dim")?;
         let several = self.size_or("n_langs", 1)? > 1 && self.is("use_lang_emb", true);
-        let languages = if several { self.languages()? } else { vec![ANY.to_owned()] };
+        // Without a list, its tokenizer cuts words as in English.
+        let languages = if several { self.languages()? } else { vec!["en".to_owned()] };
         let encoder = EncoderConfig {
             languages,
             vocabulary: Vocabulary::Size(

@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
     fn identity(&mut self, dense: &str, norm: &str) -> Result<()> {
         let dim = self.config.dim;
         let last = format!("layers.{}.hidden_norm", self.config.layers);
-        let last = if self.params.find("head.final_norm").is_some() {
+        let last = if self.params.find("head.final_norm.gamma").is_some() {
             "head.final_norm".to_owned()
         } else {
             last
