@@ -44,6 +44,8 @@ pub(crate) struct ModelConfig {
     pub(crate) sinusoids: bool,
     /// Whether the model lists its languages.
     pub(crate) lists_languages: bool,
+    /// Whether the softmax may take its table from the tokens.
+    pub(crate) tied: bool,
 }
 
 /// Whether a folder holds a model of another's making: a `config.json` that names its type.
@@ -181,6 +183,7 @@ impl Keys<'_> {
             segments,
             sinusoids: false,
             lists_languages: false,
+            tied: self.is("tie_word_embeddings", true),
         })
     }
 
@@ -207,6 +210,7 @@ impl Keys<'_> {
             segments: 0,
             sinusoids: self.is("sinusoidal_pos_embds", false),
             lists_languages: false,
+            tied: self.is("tie_word_embeddings", true),
         })
     }
 
@@ -242,6 +246,7 @@ impl Keys<'_> {
             segments: 0,
             sinusoids: self.is("sinusoidal_embeddings", false),
             lists_languages: several,
+            tied: self.is("tie_word_embeddings", true),
         })
     }
 

@@ -158,6 +158,9 @@ impl<'a> Builder<'a> {
         let bias =
             (0..self.numbers.len()).map(|row| self.numbers.row(row).map_or(NEVER, |at| own[at]));
         let bias: Vec<f32> = bias.collect();
+        if self.config.untied {
+            self.put(layout.bias[1], &[bias.len()], bias.clone());
+        }
         self.put(layout.bias[0], &[bias.len()], bias);
         if self.config.untied {
             let table = self.table("head.decoder");
