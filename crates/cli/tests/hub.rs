@@ -46,8 +46,10 @@ fn a_folder_of_theirs_is_a_model_like_any_other() {
         let (theirs, ours) = (format!("{name}-theirs.npy"), format!("{name}-ours.npy"));
         assert_eq!(encode(&model, &theirs), encode(name, &ours), "{name}: the same as a run");
     }
-    let words =
-        facts(path, &format!("words --model {} --lang fr --out w.txt", fixture("bert").display()));
+    let words = facts(
+        path,
+        &format!("words --model {} --lang fr --embeddings --out w.vec", fixture("bert").display()),
+    );
     assert!(words["words"].as_u64().is_some_and(|count| count > 50), "{words}");
     let (code, message) = refused(path, "encode --model xlm --text text --lang sw --out x.npy");
     assert_eq!(code, 2);

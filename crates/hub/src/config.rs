@@ -44,6 +44,8 @@ pub(crate) struct ModelConfig {
     pub(crate) sinusoids: bool,
     /// Whether the model lists its languages.
     pub(crate) lists_languages: bool,
+    /// Whether the softmax may take its table from the tokens.
+    pub(crate) tied: bool,
 }
 
 /// Whether a folder holds a model of another's making: a `config.json` that names its type.
@@ -181,6 +183,7 @@ impl Keys<'_> {
             segments,
             sinusoids: false,
             lists_languages: false,
+            tied: self.is("tie_word_embeddings", true),
         })
     }
 
@@ -207,6 +210,7 @@ impl Keys<'_> {
             segments: 0,
             sinusoids: self.is("sinusoidal_pos_embds", false),
             lists_languages: false,
+            tied: self.is("tie_word_embeddings", true),
         })
     }
 
@@ -217,7 +221,8 @@ impl Keys<'_> {
         self.check_off("is_encoder", true, "a decoder")?;
         let dim = self.size("emb_dim")?;
         let several = self.size_or("n_langs", 1)? > 1 && self.is("use_lang_emb", true);
-        let languages = if several { self.languages()? } else { vec![ANY.to_owned()] };
+        // Without a list, its tokenizer cuts words as in English.
+        let languages = if several { self.languages()? } else { vec!["en".to_owned()] };
         let encoder = EncoderConfig {
             languages,
             vocabulary: Vocabulary::Size(
@@ -241,6 +246,7 @@ impl Keys<'_> {
             segments: 0,
             sinusoids: self.is("sinusoidal_embeddings", false),
             lists_languages: several,
+            tied: self.is("tie_word_embeddings", true),
         })
     }
 

@@ -132,7 +132,7 @@ impl<'a> Plan<'a> {
         if let Some(norm) = layout.final_norm {
             plan.norm("head.final_norm", &plan.body(norm))?;
         }
-        plan.head(layout)?;
+        plan.head(layout, config.tied)?;
         Ok(plan)
     }
 
@@ -241,7 +241,7 @@ impl<'a> Plan<'a> {
     }
 
     /// What guesses masked tokens. A model without it can do everything else.
-    fn head(&mut self, layout: &Layout) -> Result<()> {
+    fn head(&mut self, layout: &Layout, tied: bool) -> Result<()> {
         let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
         let needed = layout.transform.iter().flat_map(|(dense, norm)| {
             [dense, norm]
@@ -249,8 +249,9 @@ impl<'a> Plan<'a> {
                 .flat_map(|name| ["weight", "bias"].map(|part| format!("{name}.{part}")))
         });
         let needed: Vec<String> = needed.collect();
-        let bias = layout.bias.into_iter().find(|name| self.weights.get(name).is_some());
-        let absent = needed.into_iter().filter(|name| self.weights.get(name).is_none());
+        let bias = layout.bias.into_iter().rev().find(|name| self.weights.get(name).is_some());
+        let needed = needed.into_iter().chain((!tied).then(|| layout.decoder.to_owned()));
+        let absent = needed.filter(|name| self.weights.get(name).is_none());
         self.missing = absent.chain(bias.is_none().then(|| layout.bias[0].to_owned())).collect();
         let Some(bias) = bias.filter(|_| self.missing.is_empty()) else {
             self.guesses = false;
@@ -263,6 +264,9 @@ impl<'a> Plan<'a> {
             self.norm("head.norm", norm)?;
         }
         let bias = self.tensor(bias, &[rows])?;
+        if self.weights.get(layout.bias[0]).is_some() {
+            self.tensor(layout.bias[0], &[rows])?;
+        }
         self.add("head.bias", Reading::Joined(vec![bias]));
         self.decoder(layout)
     }

@@ -25,7 +25,7 @@ pub(crate) struct Layout {
     pub(crate) final_norm: Option<&'static str>,
     /// The dense layer before the softmax, and its LayerNorm.
     pub(crate) transform: Option<(&'static str, &'static str)>,
-    /// The softmax's bias; the first that is there.
+    /// The softmax's bias: as it is kept where both are one, and as it is used.
     pub(crate) bias: [&'static str; 2],
     /// The softmax's table.
     pub(crate) decoder: &'static str,

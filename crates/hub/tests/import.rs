@@ -9,8 +9,16 @@ use hub::Checkpoint;
 use serde::Deserialize;
 use tensor::{Device, Mode, Spans, Tape};
 
-const FAMILIES: [&str; 7] =
-    ["bert", "distilbert", "roberta", "xlm-roberta", "xlm", "xlm-sinusoidal", "xlm-roberta-xl"];
+const FAMILIES: [&str; 8] = [
+    "bert",
+    "bert-untied",
+    "distilbert",
+    "roberta",
+    "xlm-roberta",
+    "xlm",
+    "xlm-sinusoidal",
+    "xlm-roberta-xl",
+];
 
 #[derive(Deserialize)]
 struct Sequence {

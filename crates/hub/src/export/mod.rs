@@ -67,8 +67,7 @@ pub fn export(
     check_language(&source, language)?;
     let family = family(&config);
     let numbers = Numbers::new(source.vocabulary, language, &config);
-    let special = |id: u32| numbers.of(id);
-    let pad = special(source.vocabulary.specials().pad);
+    let pad = numbers.of(source.vocabulary.specials().pad);
     let builder = Builder::new(source.params, &config, language, &numbers, pad);
     let bytes = builder.build(Layout::of(family), family)?;
     draft.write("model.safetensors", &bytes)?;
@@ -211,37 +210,20 @@ fn compare(
     numbers: &Numbers,
     folder: &Path,
 ) -> Result<f32> {
-    let device = source.params.device().clone();
-    let mut written = crate::open(folder, &device)?;
+    let mut written = crate::open(folder, source.params.device())?;
     let language = language.unwrap_or(0);
-    let own: Vec<u32> = source.vocabulary.own(language).to_vec();
-    let length = source.model.config().positions.min(48);
-    let pad = source.vocabulary.specials().pad;
-    // A stride that is prime reaches pieces of every part of the vocabulary.
-    let ids = (0..length).map(|at| own[(at * 7919 + 11) % own.len()]);
-    let ids: Vec<u32> =
-        ids.map(|id| if id == pad { source.vocabulary.frame().1 } else { id }).collect();
-    let theirs: Vec<u32> = ids.iter().map(|&id| numbers.of(id)).collect();
-    let ours: Vec<u32> = ids.iter().map(|&id| numbers.encoder(id)).collect();
-    let scores = |model: &Encoder, params: &mut Params, language: usize, ids: Vec<u32>| {
-        let spans = Spans::of_lengths([ids.len()]);
-        let batch = Batch { language, tokens: ids.into(), spans, segments: None };
-        let mut tape = Tape::new(params, Mode::Evaluate);
-        let encoded = model.encode(&mut tape, &batch, Request::default());
-        model.logits(&mut tape, language, encoded.output).to_vec()
-    };
+    let ids = some_ids(&source, language);
+    let ours = ids.iter().map(|&id| numbers.encoder(id)).collect();
+    let theirs = ids.iter().map(|&id| numbers.of(id)).collect();
     let a = scores(source.model, source.params, language, ours);
     let number = if written.model.config().languages.len() > 1 { language } else { 0 };
     let b = scores(&written.model, &mut written.params, number, theirs);
-    let (wide, narrow) = (b.len() / length, a.len() / length);
     let mut largest = 0f32;
-    for (a, b) in a.chunks(narrow).zip(b.chunks(wide)) {
-        for (row, &theirs) in b.iter().enumerate() {
-            if let Some(row) = numbers.row(row) {
-                let difference = (a[row] - theirs).abs();
-                largest =
-                    if difference > largest || difference.is_nan() { difference } else { largest };
-            }
+    for (a, b) in a.chunks(a.len() / ids.len()).zip(b.chunks(b.len() / ids.len())) {
+        let both = b.iter().enumerate().filter_map(|(row, b)| Some((a[numbers.row(row)?], *b)));
+        for difference in both.map(|(a, b)| (a - b).abs()) {
+            // Written so that a NaN stays.
+            largest = if difference <= largest { largest } else { difference };
         }
     }
     let scale = a.iter().fold(1f32, |most, x| most.max(x.abs()));
@@ -252,4 +234,22 @@ fn compare(
         format!("what was written differs from the encoder by {largest} in a score"),
         "the encoder has numbers that this family cannot hold; report this with its config.toml",
     ))
+}
+
+/// Ids of a language from all over its vocabulary, without the one that fills up.
+fn some_ids(source: &Source<'_>, language: usize) -> Vec<u32> {
+    let (own, pad) = (source.vocabulary.own(language), source.vocabulary.specials().pad);
+    let length = source.model.config().positions.min(48);
+    // A stride that is prime reaches every part.
+    let ids = (0..length).map(|at| own[(at * 7919 + 11) % own.len()]);
+    ids.map(|id| if id == pad { source.vocabulary.frame().1 } else { id }).collect()
+}
+
+/// The scores of every token over the vocabulary.
+fn scores(model: &Encoder, params: &mut Params, language: usize, ids: Vec<u32>) -> Vec<f32> {
+    let spans = Spans::of_lengths([ids.len()]);
+    let batch = Batch { language, tokens: ids.into(), spans, segments: None };
+    let mut tape = Tape::new(params, Mode::Evaluate);
+    let encoded = model.encode(&mut tape, &batch, Request::default());
+    model.logits(&mut tape, language, encoded.output).to_vec()
 }

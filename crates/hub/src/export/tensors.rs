@@ -158,6 +158,9 @@ impl<'a> Builder<'a> {
         let bias =
             (0..self.numbers.len()).map(|row| self.numbers.row(row).map_or(NEVER, |at| own[at]));
         let bias: Vec<f32> = bias.collect();
+        if self.config.untied {
+            self.put(layout.bias[1], &[bias.len()], bias.clone());
+        }
         self.put(layout.bias[0], &[bias.len()], bias);
         if self.config.untied {
             let table = self.table("head.decoder");
@@ -174,7 +177,7 @@ impl<'a> Builder<'a> {
     fn identity(&mut self, dense: &str, norm: &str) -> Result<()> {
         let dim = self.config.dim;
         let last = format!("layers.{}.hidden_norm", self.config.layers);
-        let last = if self.params.find("head.final_norm").is_some() {
+        let last = if self.params.find("head.final_norm.gamma").is_some() {
             "head.final_norm".to_owned()
         } else {
             last
