@@ -98,6 +98,11 @@ impl Scene<'_> {
         if self.scale == "tiny" { 4 } else { 8 }
     }
 
+    /// How many sentences of each language words and means are taken from; paper 1 took 500,000.
+    pub(super) fn sentences(&self) -> &'static str {
+        if self.scale == "tiny" { "20000" } else { "500000" }
+    }
+
     /// The layers to look at one by one.
     pub(super) fn chosen_layers(&self) -> Vec<usize> {
         match self.settings.layers.as_slice() {

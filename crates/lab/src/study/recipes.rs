@@ -9,9 +9,14 @@ use super::materials::Task;
 use super::plan::{Planner, Scene};
 use super::readings::Reader;
 use super::step::{Arg, Draft, StepId, Steps};
-use super::systems::{Made, Run, SENTENCES, words_of};
+use super::systems::{Made, Run, words_of};
 
-/// The layer at which sentences are shifted, as a share of all.
+/// The layer at which tokens are translated for all to see: that of paper 2, the tenth of twelve.
+fn translating_layer(scene: &Scene<'_>) -> usize {
+    scene.layers() * 5 / 6
+}
+
+/// The layer below which nothing learns where the target is shifted.
 fn shift_layer(scene: &Scene<'_>) -> usize {
     scene.layers() / 2
 }
@@ -19,7 +24,8 @@ fn shift_layer(scene: &Scene<'_>) -> usize {
 /// A transfer before it is said where vectors come from.
 fn transfer_draft(scene: &Scene<'_>, name: String, task: Task) -> Draft {
     let flags = match (scene.settings.transfer.as_slice(), scene.scale) {
-        ([], "tiny" | "small") => vec!["--quick".to_owned()],
+        ([], "tiny") => ["--quick", "--first", "8000"].map(str::to_owned).to_vec(),
+        ([], "small") => vec!["--quick".to_owned()],
         (flags, _) => flags.to_vec(),
     };
     Draft::new("transfer", name)
@@ -360,7 +366,7 @@ fn means(planner: &mut Planner, scene: &Scene<'_>, system: &System, run: &Run) -
         .kind(scene.scale)
         .flag("--model", run.folder.clone())
         .args(scene.materials.text_flags(&languages, false)?)
-        .flag("--first", SENTENCES);
+        .flag("--first", scene.sentences());
     if scene.materials.prepared() {
         draft = draft.arg("--lines");
     }
@@ -398,7 +404,7 @@ pub(super) fn shift(
         }
         let sweep = planner.add(sweep)?;
         planner.read(sweep, Reader::Sweep, scene.seed, scene.factors(system, &[]));
-        let layer = shift_layer(scene).to_string();
+        let layer = translating_layer(scene).to_string();
         let translate =
             Draft::new("shift translate", scene.name(&format!("translate, {pair}"), system))
                 .flag("--model", run.folder.clone())

@@ -427,11 +427,12 @@ fn clear(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The last thing that a command said.
+/// Why a command failed: its last complaint or, without one, the last thing that it said.
 fn last_words(folder: &Path) -> String {
     let log = fs::read_to_string(folder.join(LOG)).unwrap_or_default();
-    let line = log.lines().rev().find(|line| !line.trim().is_empty());
-    line.unwrap_or("it said nothing").trim_start_matches("error: ").to_owned()
+    let complaint = log.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    let last = || log.lines().rev().find(|line| !line.trim().is_empty());
+    complaint.or_else(last).unwrap_or("it said nothing").to_owned()
 }
 
 /// A command as it could be typed.

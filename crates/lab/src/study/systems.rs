@@ -7,9 +7,6 @@ use super::file::{Model, System};
 use super::plan::{OTHER_DOMAIN, Planner, Scene};
 use super::step::{Arg, Draft, Steps};
 
-/// How many sentences words and means are taken from.
-pub(super) const SENTENCES: &str = "50000";
-
 /// An encoder that speaks for a language.
 #[derive(Clone)]
 pub(super) struct Run {
@@ -163,7 +160,7 @@ pub(super) fn words_of(scene: &Scene<'_>, language: &str) -> Vec<Arg> {
     if scene.materials.prepared() {
         flags.push("--lines".into());
     }
-    flags.extend(["--first".into(), SENTENCES.into()]);
+    flags.extend(["--first".into(), scene.sentences().into()]);
     flags
 }
 
