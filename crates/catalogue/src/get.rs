@@ -72,7 +72,9 @@ pub struct Made {
 /// Brings a data set into a folder.
 pub fn get(request: &Request, watch: &mut Watch) -> Result<Got> {
     let Request { entry, out, .. } = *request;
-    fs::create_dir_all(out).at(out, "make the folder")?;
+    let receipts = out.join("receipts");
+    fs::create_dir_all(&receipts).at(&receipts, "make the folder")?;
+    let _alone = files::lock(&receipts)?;
     let mut getting = Getting {
         request,
         receipt: Receipt::of(entry, out)?,

@@ -71,8 +71,6 @@ impl Receipt {
     /// Writes it to its place in the folder.
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         let path = place(folder, &self.name);
-        let parent = path.parent().expect("it lies in a folder");
-        std::fs::create_dir_all(parent).at(parent, "make the folder")?;
         let text = serde_json::to_string_pretty(self).expect("texts and numbers") + "\n";
         Ok(files::write(&path, text)?)
     }

@@ -311,7 +311,7 @@ fn what_does_not_come_is_explained() {
         1,
         &["the connection broke after 0 bytes", "trying again did not help"],
     );
-    assert!(!folder.join("d/tatoeba").exists() && !folder.join("d/receipts").exists());
+    assert!(!folder.join("d/tatoeba").exists() && !folder.join("d/receipts/tatoeba.json").exists());
     // The advice can be followed.
     fs::create_dir(folder.join("hand")).unwrap();
     for side in ["fra", "eng"] {

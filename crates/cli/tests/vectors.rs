@@ -180,6 +180,22 @@ fn every_variant_of_word2vec_runs() {
 }
 
 #[test]
+fn words_that_the_text_lacks_are_made_of_their_n_grams() {
+    let place = place();
+    let folder = place.path();
+    fs::write(folder.join("also.txt"), "cats chats cat xyz\n").unwrap();
+    let flags = ["--ngrams", "2-4", "--dim", "8", "--also", "also.txt", "--out", "n.vec"];
+    done(folder, &train("word2vec", &flags));
+    let text = fs::read_to_string(folder.join("n.vec")).unwrap();
+    let words: Vec<&str> = text.lines().skip(1).map(|l| l.split(' ').next().unwrap()).collect();
+    assert_eq!(words[words.len() - 2..], ["cats", "chats"]);
+    assert!(!words.contains(&"xyz"));
+    refused(folder, &train("word2vec", &["--also", "also.txt", "--out", "o.vec"]), 2, "--ngrams");
+    let none = ["--ngrams", "2-4", "--also", "none.txt", "--out", "o.vec"];
+    refused(folder, &train("word2vec", &none), 1, "none.txt: cannot read");
+}
+
+#[test]
 fn formats_are_converted_there_and_back() {
     let place = place();
     let folder = place.path();

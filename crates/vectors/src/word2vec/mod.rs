@@ -30,7 +30,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Architecture {
-    /// Each neighbour from the word.
+    /// The word from each of its neighbours.
     SkipGram,
     /// The word from the mean of its neighbours.
     Cbow,
@@ -70,6 +70,9 @@ pub struct Config {
     pub power: f64,
     /// Character n-grams, with skip-gram only.
     pub ngrams: Option<NGrams>,
+    /// Words that the text lacks, to have vectors of their n-grams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// Decides everything that is left to chance.
     pub seed: u64,
     /// How threads work together.
@@ -92,6 +95,7 @@ impl Default for Config {
             sample: 1e-3,
             power: 0.75,
             ngrams: None,
+            also: Vec::new(),
             seed: 1,
             mode: Mode::Deterministic,
             threads: 0,
@@ -132,6 +136,10 @@ impl Config {
             return refuse("--subsample is a share from 0 up", "0 keeps every word");
         }
         match self.ngrams {
+            None if !self.also.is_empty() => {
+                let reason = "words that the text lacks have vectors of their n-grams alone";
+                refuse(reason, "ask for n-grams, as --ngrams 3-6")
+            }
             Some(_) if self.architecture == Architecture::Cbow => {
                 refuse("character n-grams go with skip-gram", "leave one of the two out")
             }
@@ -172,22 +180,42 @@ impl Model {
         Self { dim, input, output: vec![0.0; words * dim] }
     }
 
-    /// The vector of each word: its input row, or the mean of all its rows.
-    fn vectors(&self, words: &[String], subwords: Option<&Subwords>) -> Result<Vectors> {
-        let dim = self.dim;
-        let mut values = self.input[..words.len() * dim].to_vec();
-        if let Some(subwords) = subwords {
-            for (word, values) in values.chunks_exact_mut(dim).enumerate() {
-                values.fill(0.0);
-                let rows = subwords.of(word as u32);
-                for &row in rows {
-                    let row = &self.input[row as usize * dim..][..dim];
-                    values.iter_mut().zip(row).for_each(|(value, &part)| *value += part);
-                }
-                values.iter_mut().for_each(|value| *value /= rows.len() as f32);
+    /// The vector of each word: its input row, or the mean of all its rows. After them, words that
+    /// the text lacks, as far as they have an n-gram in common with it.
+    fn vectors(
+        &self,
+        words: &[String],
+        subwords: Option<&Subwords>,
+        also: &[String],
+    ) -> Result<Vectors> {
+        let Some(subwords) = subwords else {
+            return Vectors::new(
+                words.to_vec(),
+                self.dim,
+                self.input[..words.len() * self.dim].to_vec(),
+            );
+        };
+        let values = (0..words.len() as u32).flat_map(|word| self.mean(subwords.of(word)));
+        let mut vectors = Vectors::new(words.to_vec(), self.dim, values.collect())?;
+        for word in also {
+            let rows = subwords.of_other(word);
+            if !rows.is_empty() && vectors.position(word).is_none() {
+                let added = vectors.push(word.clone(), &self.mean(&rows));
+                added.map_err(|reason| Error::request(reason, "give plain words"))?;
             }
         }
-        Vectors::new(words.to_vec(), dim, values)
+        Ok(vectors)
+    }
+
+    /// The mean of some input rows.
+    fn mean(&self, rows: &[u32]) -> Vec<f32> {
+        let mut mean = vec![0.0; self.dim];
+        for &row in rows {
+            let row = &self.input[row as usize * self.dim..][..self.dim];
+            mean.iter_mut().zip(row).for_each(|(value, &part)| *value += part);
+        }
+        mean.iter_mut().for_each(|value| *value /= rows.len() as f32);
+        mean
     }
 }
 
@@ -252,7 +280,7 @@ pub fn train(
             state::save(&keep.path, &header, &[&model.input, &model.output])?;
         }
     }
-    let vectors = runner.model().vectors(sentences.words(), subwords.as_ref())?;
+    let vectors = runner.model().vectors(sentences.words(), subwords.as_ref(), &config.also)?;
     Ok(Some(Trained { vectors, losses: header.losses }))
 }
 

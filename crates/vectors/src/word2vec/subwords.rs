@@ -29,6 +29,9 @@ pub(super) struct Subwords {
     starts: Vec<usize>,
     /// How many rows there are in all.
     pub(super) total: usize,
+    /// The row of each bucket that has one.
+    of_bucket: FxHashMap<u32, u32>,
+    grams: NGrams,
 }
 
 impl Subwords {
@@ -47,7 +50,16 @@ impl Subwords {
             });
             starts.push(rows.len());
         }
-        Self { rows, starts, total }
+        Self { rows, starts, total, of_bucket, grams }
+    }
+
+    /// The rows of a word that is not in the vocabulary: those of its n-grams that other words have.
+    pub(super) fn of_other(&self, word: &str) -> Vec<u32> {
+        let mut rows = Vec::new();
+        each(&format!("<{word}>"), self.grams, |gram| {
+            rows.extend(self.of_bucket.get(&(hash(gram) % self.grams.buckets)));
+        });
+        rows
     }
 
     pub(super) fn of(&self, word: u32) -> &[u32] {
@@ -113,5 +125,8 @@ mod tests {
         assert_eq!(subwords.of(0), [0, 2, 3, 4]);
         assert_eq!(subwords.of(1), [1, 2, 3, 5, 6]);
         assert_eq!(subwords.total, 7);
+        // <sc sca cat at>, of which two are known.
+        assert_eq!(subwords.of_other("scat"), [3, 4]);
+        assert!(subwords.of_other("dog").is_empty());
     }
 }

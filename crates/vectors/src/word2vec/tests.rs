@@ -116,8 +116,23 @@ fn every_kind_learns_who_goes_with_whom() {
 }
 
 #[test]
+fn words_that_the_text_lacks_are_made_of_their_parts() {
+    let ngrams = NGrams { shortest: 1, longest: 2, buckets: 1000 };
+    let also = ["a9", "b9", "a1", "zz", "a9"].map(str::to_owned).to_vec();
+    let plain = Config { sample: 0.0, epochs: 3, dim: 20, ..Config::default() };
+    let config = Config { ngrams: Some(ngrams), also, ..plain };
+    let vectors = trained(&config).vectors;
+    // `a1` was there, `zz` has nothing in common with anything.
+    assert_eq!(vectors.words().skip(16).collect::<Vec<_>>(), ["a9", "b9"]);
+    assert_eq!(kept_together(&vectors), 1.0);
+    let refused = Config { ngrams: None, ..config };
+    let refused = train(&two_circles(), &refused, None, &mut ()).unwrap_err().to_string();
+    assert!(refused.contains("--ngrams 3-6"), "{refused}");
+}
+
+#[test]
 fn the_bits_are_the_same_on_any_number_of_threads() {
-    for dim in [10, 100, 300] {
+    for dim in [10, 48, 100, 300] {
         let config = Config { dim, epochs: 1, ..Config::default() };
         let on = |threads| trained(&Config { threads, ..config.clone() });
         let one = on(1);

@@ -2,9 +2,11 @@
 //! words drawn.
 //!
 //! An example is a *window*: some input rows, whose mean is the hidden vector, and some target rows,
-//! each true or false, that are to be told from it. Skip-gram has one word as input (with its
-//! character n-grams, where asked) and every neighbour as a target with negatives of its own; CBOW
-//! has the neighbours as inputs and the word in the middle as target.
+//! each true or false, that are to be told from it. Skip-gram tells the word in the middle from each
+//! neighbour by itself, as the original program does (the other way round, which the paper
+//! describes, gives slightly other neighbours); CBOW tells it from all of them together. With
+//! character n-grams the word in the middle is the input, with every neighbour as a target, as in
+//! fastText.
 
 use text::Chance;
 
@@ -136,20 +138,25 @@ impl<'a> Windows<'a> {
             return;
         }
         let others = neighbours.filter(|&other| other != at).map(|other| kept[other]);
-        match self.config.architecture {
-            Architecture::SkipGram => {
-                match self.subwords {
-                    Some(subwords) => plan.inputs.extend_from_slice(subwords.of(kept[at])),
-                    None => plan.inputs.push(kept[at]),
+        match (self.config.architecture, self.subwords) {
+            (Architecture::SkipGram, None) => {
+                for other in others {
+                    plan.inputs.push(other);
+                    self.target(kept[at], random, plan);
+                    plan.close_window();
                 }
-                others.for_each(|other| self.target(other, random, plan));
             }
-            Architecture::Cbow => {
+            (Architecture::SkipGram, Some(subwords)) => {
+                plan.inputs.extend_from_slice(subwords.of(kept[at]));
+                others.for_each(|other| self.target(other, random, plan));
+                plan.close_window();
+            }
+            (Architecture::Cbow, _) => {
                 plan.inputs.extend(others);
                 self.target(kept[at], random, plan);
+                plan.close_window();
             }
         }
-        plan.windows.push([plan.inputs.len() as u32, plan.targets.len() as u32]);
     }
 
     /// A true target and its false ones. A negative that is the word itself is left out.
@@ -172,6 +179,10 @@ impl Plan {
         self.windows.clear();
         self.batches.clear();
         (self.words, self.examples) = (0, 0);
+    }
+
+    fn close_window(&mut self) {
+        self.windows.push([self.inputs.len() as u32, self.targets.len() as u32]);
     }
 
     /// Windows that are in a batch already.
@@ -263,10 +274,10 @@ mod tests {
         let config = Config { window: 1, negative: 0, sample: 0.0, ..Config::default() };
         // Rows: a 0, b 1, c 2.
         let plan = drawn("a b c\na a\nb", &config);
-        assert_eq!(plan.inputs, [0, 1, 2, 0, 0]);
+        assert_eq!(plan.inputs, [1, 0, 2, 1, 0, 0]);
         let targets: Vec<_> = plan.targets.iter().map(|target| target - TRUE).collect();
-        assert_eq!(targets, [1, 0, 2, 1, 0, 0]);
-        assert_eq!(plan.windows, [[1, 1], [2, 3], [3, 4], [4, 5], [5, 6]]);
+        assert_eq!(targets, [0, 1, 1, 2, 0, 0]);
+        assert_eq!(plan.windows, [1, 2, 3, 4, 5, 6].map(|end| [end, end]));
         assert_eq!((plan.batches.len(), plan.words), (1, 6));
     }
 

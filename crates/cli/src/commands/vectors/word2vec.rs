@@ -1,8 +1,11 @@
 //! `isogloss vectors word2vec`.
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use files::At;
 use vectors::word2vec::{self, Architecture, Config, Mode, NGrams};
 
 use super::input::Input;
@@ -25,13 +28,17 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// Flags of `vectors word2vec`.
 #[derive(Args)]
 pub(crate) struct Word2vec {
-    /// Tell the word from the mean of its neighbours, rather than each neighbour from the word.
+    /// Tell the word from the mean of its neighbours, rather than from each by itself.
     #[arg(long)]
     cbow: bool,
 
     /// Let a word be the mean of itself and its character n-grams of these lengths, as fastText does.
     #[arg(long, value_name = "SHORTEST-LONGEST", value_parser = parse_ngrams, conflicts_with = "cbow")]
     ngrams: Option<(usize, usize)>,
+
+    /// With --ngrams, write vectors of these words too, one a line, though the text lacks them.
+    #[arg(long, value_name = "FILE", requires = "ngrams")]
+    also: Option<PathBuf>,
 
     /// Columns.
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -77,7 +84,7 @@ fn parse_ngrams(text: &str) -> Result<(usize, usize), String> {
 
 impl Word2vec {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
-        let config = self.config();
+        let config = self.config()?;
         config.check()?;
         self.input.check()?;
         let sentences = self.input.sentences()?;
@@ -92,10 +99,14 @@ impl Word2vec {
         Ok(Outcome::new(learned.describe(), &learned))
     }
 
-    fn config(&self) -> Config {
+    fn config(&self) -> Result<Config, Failure> {
         let (cbow, hogwild) = (self.cbow, self.hogwild);
+        let also = match &self.also {
+            Some(path) => fs::read_to_string(path).at(path, "read")?,
+            None => String::new(),
+        };
         let ngrams = |(shortest, longest)| NGrams { shortest, longest, ..NGrams::default() };
-        Config {
+        Ok(Config {
             architecture: if cbow { Architecture::Cbow } else { Architecture::SkipGram },
             dim: self.dim,
             window: self.window,
@@ -104,10 +115,11 @@ impl Word2vec {
             rate: self.rate,
             sample: self.subsample,
             ngrams: self.ngrams.map(ngrams),
+            also: also.split_whitespace().map(str::to_owned).collect(),
             seed: self.input.seed(),
             mode: if hogwild { Mode::Hogwild } else { Mode::Deterministic },
             threads: self.threads,
             ..Config::default()
-        }
+        })
     }
 }
