@@ -245,9 +245,11 @@ impl Materials {
 /// The names that a labelled file may have in a folder of real data, the best first.
 fn labelled(task: Task, part: &str, language: &str) -> Vec<String> {
     match (task, part) {
-        (Task::Nli, "train") => {
-            vec![format!("nli/multinli.train.{language}.tsv"), "nli/lingnli.train.tsv".to_owned()]
-        }
+        (Task::Nli, "train") => vec![
+            "nli/multinli.train.tsv".to_owned(),
+            "nli/lingnli.train.tsv".to_owned(),
+            format!("xnli/train-{language}.tsv"),
+        ],
         (Task::Nli, _) => vec![format!("xnli/{part}-{language}.tsv")],
         (Task::Ner, "test") => vec![
             format!("ner/panx-test-{language}.tsv"),
