@@ -76,7 +76,10 @@ impl Report {
             .iter()
             .map(|section| fill(section, &views))
             .partition(|filled| !filled.settings.is_empty());
-        let missing: Vec<&Section> = empty.iter().map(|filled| filled.section).collect();
+        // The demo has a laboratory of its own, and is not missing elsewhere.
+        let missing =
+            empty.iter().map(|filled| filled.section).filter(|section| section.id != "demo");
+        let missing: Vec<&Section> = missing.collect();
         Self {
             html: page::page(&filled, &missing, records),
             figures: filled

@@ -163,29 +163,43 @@ impl Collector<'_> {
         Ok(())
     }
 
+    /// Adds the score of a language, filed by its role and the pair that it makes with the source.
+    fn score(
+        &mut self,
+        task: Task,
+        source: &str,
+        name: &str,
+        row: &[(&str, &str)],
+        (value, path): (&Value, &[&str]),
+    ) -> Result<(), Missing> {
+        let pair = format!("{source}-{name}");
+        let mut more = vec![("language", name)];
+        match name == source {
+            true => more.push(("role", "source")),
+            false => more.extend([("role", "target"), ("pair", &pair)]),
+        }
+        more.extend(row);
+        self.number(task.measure(), &more, value, path)
+    }
+
     fn transfer(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Missing> {
         for language in list(result, &["results"])? {
             let name = text(language, &["name"])?;
-            let role = if name == source { "source" } else { "target" };
-            let more = [("language", name), ("role", role)];
-            self.number(task.measure(), &more, language, &["mean"])?;
+            self.score(task, source, name, &[], (language, &["mean"]))?;
         }
         Ok(())
     }
 
     fn shifted(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Missing> {
-        let measure = task.measure();
         for language in list(result, &["results"])? {
             let name = text(language, &["name"])?;
-            let role = if name == source { "source" } else { "target" };
-            let more = [("language", name), ("role", role), ("row", "last-n")];
-            self.number(measure, &more, language, &["mean"])?;
+            self.score(task, source, name, &[("row", "last-n")], (language, &["mean"]))?;
         }
         let sets = at(result, &["shift", "sets"])?.as_object().ok_or("shift.sets")?;
         for (name, set) in sets {
-            let more = [("language", name.as_str()), ("role", "target"), ("row", "last-n-shift")];
-            self.number(measure, &more, set, &["shifted", "mean"])?;
-            self.number("alpha", &more, set, &["alpha"])?;
+            let alpha = plain(at(set, &["alpha"])?);
+            let row = [("row", "last-n-shift"), ("alpha", alpha.as_str())];
+            self.score(task, source, name, &row, (set, &["shifted", "mean"]))?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::plan::{Planner, Scene};
 use super::readings::Reader;
 use super::step::{Arg, Draft, StepId, Steps};
 use super::systems::{Made, Run, words_of};
+use crate::record::Factors;
 
 /// The layer at which tokens are translated for all to see: that of paper 2, the tenth of twelve.
 fn translating_layer(scene: &Scene<'_>) -> usize {
@@ -36,13 +37,22 @@ fn transfer_draft(scene: &Scene<'_>, name: String, task: Task) -> Draft {
         .flag("--seeds", scene.seed.to_string())
 }
 
+/// The factors of a task's scores. The source's score is filed under the first pair; the others' under
+/// their own.
+fn task_factors(scene: &Scene<'_>, system: &System, task: Task, row: Option<&str>) -> Factors {
+    let pair = scene.materials.pair(&scene.materials.targets[0]);
+    let mut more = vec![("task", task.name()), ("pair", pair.as_str())];
+    more.extend(row.map(|row| ("row", row)));
+    scene.factors(system, &more)
+}
+
 /// Ends a transfer, adds it and files its scores.
 fn add_transfer(
     planner: &mut Planner,
     scene: &Scene<'_>,
     draft: Draft,
     task: Task,
-    factors: crate::record::Factors,
+    factors: Factors,
 ) -> Result<StepId> {
     let step = planner.add(draft.flag("--out", Arg::here("transfer")).resumes("transfer"))?;
     let reader = Reader::Transfer { task, source: scene.materials.source.clone() };
@@ -71,7 +81,7 @@ pub(super) fn transfer(
             }
         }
     }
-    let factors = scene.factors(system, &[("task", task.name())]);
+    let factors = task_factors(scene, system, task, None);
     add_transfer(planner, scene, draft, task, factors).map(drop)
 }
 
@@ -441,7 +451,7 @@ pub(super) fn shifted_transfer(
         let name = |row: &str| scene.name(&format!("transfer {}, {row}", task.name()), system);
         let all = transfer_draft(scene, name("all layers"), task);
         let all = all.flag("--model", run.folder.clone());
-        let factors = scene.factors(system, &[("task", task.name()), ("row", "all-layers")]);
+        let factors = task_factors(scene, system, task, Some("all-layers"));
         add_transfer(planner, scene, all, task, factors)?;
         let upper = transfer_draft(scene, name("upper layers, shifted"), task)
             .flag("--model", run.folder.clone())
@@ -451,7 +461,7 @@ pub(super) fn shifted_transfer(
             .args(scene.materials.target_dev(task));
         let upper = upper.flag("--out", Arg::here("transfer")).resumes("transfer");
         let step = planner.add(upper)?;
-        let factors = scene.factors(system, &[("task", task.name())]);
+        let factors = task_factors(scene, system, task, None);
         let reader = Reader::ShiftedTransfer { task, source: scene.materials.source.clone() };
         planner.read(step, reader, scene.seed, factors);
     }

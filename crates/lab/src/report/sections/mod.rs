@@ -3,6 +3,7 @@
 
 mod alignment;
 mod data_size;
+mod demo;
 mod distance;
 mod parts;
 mod shift;
@@ -34,6 +35,7 @@ pub(super) struct Section {
 
 /// In the order of the page.
 pub(super) const ALL: &[&Section] = &[
+    &demo::DEMO,
     &transfer::TABLE,
     &transfer::DOMAIN,
     &transfer::ANCHORS,

@@ -1,0 +1,111 @@
+//! The demo: one encoder of two languages without a common word, beside one that learned nothing.
+
+use super::Section;
+use super::parts::{TASKS, bar, bars_panel, legend, named};
+use crate::draw::{Figure, Group, Mark, Panel};
+use crate::report::data::{Data, View, Where};
+use crate::report::exhibit::{Cell, Exhibit, Table};
+use crate::statistics::Mean;
+
+const SYSTEMS: [(&str, &str); 2] = [("random", "untrained"), ("trained", "trained")];
+/// Sentences of the translation table.
+const LINES: [&str; 5] = ["1", "2", "3", "4", "5"];
+
+pub(in crate::report) const DEMO: Section = Section {
+    id: "demo",
+    title: "One encoder, two languages without a common word",
+    place: "Both papers, in miniature",
+    studies: &["demo"],
+    asks: "Two languages are invented that speak of one world and share no word. One small encoder reads plain text of both and \
+           learns to guess hidden words; no sentence is ever translated for it. Beside it stands the same encoder before it \
+           learned anything, which shows what position and sentence length give for nothing.",
+    claims: &[],
+    show,
+};
+
+fn show(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+    let data = view.study("demo");
+    let names: Vec<String> = SYSTEMS.iter().map(|(_, name)| (*name).to_owned()).collect();
+    let panels = [retrieval(&data), transfer(&data), rest(&data)].into_iter().flatten().collect();
+    let figure = Figure {
+        id: named(id, "overview"),
+        title: "Trained and untrained".to_owned(),
+        legend: legend(&names, Mark::Bar, false),
+        panels,
+    };
+    vec![
+        Exhibit::figure(
+            "In miniature",
+            "Sentences that find their translation among 1,000 (chance is 0.001): as the points are, with each \
+             language's mean taken away, after a rotation. Then tasks learned in one language and asked in the other. \
+             Then words found by a rotation, similarity of layers within sentences of a length, and words said in the \
+             other language when a sentence is moved by the difference of the means.",
+            figure,
+        ),
+        Exhibit::table(
+            "After paper 2, Table 1",
+            "A sentence, what the encoder says when it is moved by α times the difference of the means, and its \
+             translation. Nothing was masked and nothing was trained for this.",
+            translations(&data),
+        ),
+    ]
+}
+
+/// The bars of both systems for the best layer of a measure.
+fn group(data: &Data<'_>, name: &str, measure: &str, factors: &Where<'_>) -> Group {
+    let of = |(colour, (system, _)): (usize, &(&str, &str))| {
+        let factors = [factors, &[("system", *system)]].concat();
+        let layered = data.best(measure, &factors).sample().mean();
+        let mean: Option<Mean> = layered.or_else(|| data.mean(measure, &factors));
+        bar(colour, mean, None)
+    };
+    Group { name: name.to_owned(), bars: SYSTEMS.iter().enumerate().map(of).collect() }
+}
+
+fn retrieval(data: &Data<'_>) -> Option<Panel> {
+    let kinds = [("raw", "as they are"), ("shifted", "less means"), ("aligned", "rotated")];
+    let groups = kinds.map(|(kind, name)| group(data, name, "retrieval", &[("kind", kind)]));
+    bars_panel("Translations found", "share of 1,000 sentences", groups.to_vec())
+}
+
+fn transfer(data: &Data<'_>) -> Option<Panel> {
+    let groups = TASKS.iter().map(|task| {
+        group(data, task.title, task.measure, &[("task", task.name), ("role", "target")])
+    });
+    bars_panel("The other language", "score", groups.collect())
+}
+
+fn rest(data: &Data<'_>) -> Option<Panel> {
+    let shifted = [("alpha", "1"), ("kind", "mean"), ("direction", "qaa-qab")];
+    let groups = vec![
+        group(data, "words", "p@1", &[]),
+        group(data, "CKA", "cka-within", &[]),
+        group(data, "converted", "convert-rate", &shifted),
+        group(data, "and right", "exact", &shifted),
+    ];
+    bars_panel("Words, layers, shift", "share", groups)
+}
+
+fn translations(data: &Data<'_>) -> Table {
+    let mut table = Table::new(&["", "sentence"]);
+    for line in LINES {
+        for (alpha, name) in [
+            ("input", "read"),
+            ("0", "α = 0"),
+            ("1", "α = 1"),
+            ("2", "α = 2"),
+            ("reference", "translation"),
+        ] {
+            let note = data.notes.iter().find(|note| {
+                let is = |factor: &str, value: &str| {
+                    note.factors.get(factor).is_some_and(|own| own == value)
+                };
+                is("system", "trained") && is("line", line) && is("alpha", alpha)
+            });
+            table.rows.extend(
+                note.map(|note| vec![Cell::Name(name.to_owned()), Cell::Text(note.text.clone())]),
+            );
+        }
+    }
+    table
+}
