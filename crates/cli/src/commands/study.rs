@@ -21,6 +21,8 @@ const EXAMPLES: &str = "Examples:
     isogloss report
   The same question asked of real languages (see `isogloss data list`):
     isogloss study run anchors --data data --pair en-fr --pair en-ru
+  A quick look, with shorter training and fewer examples:
+    isogloss study run anchors --seeds 1 --pretrain '--steps 2000' --transfer '--quick --first 3000'
   A study of one's own, begun from one that is built in:
     isogloss study show sharing > mine.toml
     isogloss study run mine.toml --seeds 1,2
@@ -74,6 +76,14 @@ pub(crate) struct Chosen {
     #[arg(long = "pair", value_name = "A-B", requires = "data")]
     pairs: Vec<String>,
 
+    /// Flags for every pretraining, in quotes, such as '--steps 2000'.
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pretrain: Option<String>,
+
+    /// Flags for every transfer, in quotes, such as '--quick --first 3000'.
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    transfer: Option<String>,
+
     /// The laboratory's folder.
     #[arg(long, value_name = "DIR", default_value = "lab")]
     lab: PathBuf,
@@ -122,6 +132,14 @@ impl Chosen {
         if !self.seeds.is_empty() {
             study.seeds.clone_from(&self.seeds);
             study.scales.values_mut().for_each(|scale| scale.seeds = None);
+        }
+        let scale = study.scales.entry(self.scale.clone()).or_default();
+        let words = |flags: &str| flags.split_whitespace().map(str::to_owned).collect();
+        if let Some(flags) = &self.pretrain {
+            scale.pretrain = words(flags);
+        }
+        if let Some(flags) = &self.transfer {
+            scale.transfer = words(flags);
         }
         Ok(study)
     }
