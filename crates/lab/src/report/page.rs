@@ -215,7 +215,7 @@ fn setting(html: &mut String, filled: &Filled<'_>, shown: &Shown<'_>) {
 }
 
 fn show(html: &mut String, exhibit: &Exhibit) {
-    let Exhibit { place, caption, content } = exhibit;
+    let Exhibit { place, caption, content, .. } = exhibit;
     let caption =
         format!("<figcaption><b>{}.</b> {}</figcaption>", escaped(place), escaped(caption));
     match content {
