@@ -9,6 +9,7 @@ use clap::Args;
 use lab::record::{Note, Record};
 use lab::store::Filter;
 use lab::study::{Done, Lab, Plan, Step, Study, Watch, run};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::studied::{Live, duration};
@@ -97,7 +98,7 @@ impl Demo {
             duration(began.elapsed().as_secs_f64()),
             report.display()
         );
-        let facts = json!({ "figures": figures.facts(), "report": report, "lab": self.out });
+        let facts = json!({ "figures": figures.rows(), "report": report, "lab": self.out });
         Ok(Outcome::new(text, &facts))
     }
 }
@@ -152,6 +153,15 @@ fn said(kind: &str, result: &Value) -> Option<String> {
     None
 }
 
+/// A figure of the demo, beside what guessing and an untrained encoder give.
+#[derive(Serialize)]
+struct Row {
+    figure: &'static str,
+    chance: Option<f64>,
+    untrained: Option<f64>,
+    trained: Option<f64>,
+}
+
 /// The numbers of the demo.
 struct Figures {
     records: Vec<Record>,
@@ -171,8 +181,8 @@ impl Figures {
         values.max_by(f64::total_cmp)
     }
 
-    /// The rows of the closing table: what, chance, untrained, trained.
-    fn rows(&self) -> Vec<(&'static str, Option<f64>, Option<f64>, Option<f64>)> {
+    /// The rows of the closing table.
+    fn rows(&self) -> Vec<Row> {
         let both = |measure: &str, factors: &[(&str, &str)]| {
             let of = |system: &str| {
                 let all = [factors, &[("system", system)]].concat();
@@ -181,8 +191,8 @@ impl Figures {
             (of("random"), of("trained"))
         };
         let row = |name, chance, measure: &str, factors: &[(&str, &str)]| {
-            let (random, trained) = both(measure, factors);
-            (name, chance, random, trained)
+            let (untrained, trained) = both(measure, factors);
+            Row { figure: name, chance, untrained, trained }
         };
         let target = |task| [("task", task), ("role", "target")];
         vec![
@@ -213,9 +223,9 @@ impl Figures {
         let cell =
             |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
         let mut text = format!("\n{:<46}{:>9}{:>11}{:>9}\n", "", "chance", "untrained", "trained");
-        for (name, chance, random, trained) in self.rows() {
-            let (chance, random, trained) = (cell(chance), cell(random), cell(trained));
-            let _ = writeln!(text, "{name:<46}{chance:>9}{random:>11}{trained:>9}");
+        for Row { figure, chance, untrained, trained } in self.rows() {
+            let (chance, untrained, trained) = (cell(chance), cell(untrained), cell(trained));
+            let _ = writeln!(text, "{figure:<46}{chance:>9}{untrained:>11}{trained:>9}");
         }
         text += "\nA sentence, moved from one language's mean to the other's:\n";
         for note in self.translations() {
@@ -244,17 +254,5 @@ impl Figures {
             }
         }
         notes
-    }
-
-    fn facts(&self) -> Value {
-        let row = |(name, chance, random, trained): (
-            &str,
-            Option<f64>,
-            Option<f64>,
-            Option<f64>,
-        )| {
-            json!({ "figure": name.trim(), "chance": chance, "untrained": random, "trained": trained })
-        };
-        self.rows().into_iter().map(row).collect()
     }
 }

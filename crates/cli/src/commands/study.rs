@@ -184,7 +184,7 @@ impl Chosen {
         let count = |wanted: fn(&Done) -> bool| done.iter().filter(|how| wanted(how)).count();
         let now = count(|how| matches!(how, Done::Now(_)));
         let before = count(|how| *how == Done::Before);
-        let place = match self.lab == PathBuf::from("lab") {
+        let place = match self.lab == *"lab" {
             true => String::new(),
             false => format!(" --lab {}", self.lab.display()),
         };

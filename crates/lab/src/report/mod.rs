@@ -102,7 +102,8 @@ fn fill<'a>(section: &'static Section, views: &'a [View<'a>]) -> Filled<'a> {
     let show = |(number, view): (usize, &&'a View<'a>)| {
         let id = format!("{}-{}", section.id, view.setting.slug());
         let mut exhibits = (section.show)(&id, view);
-        exhibits.retain(|exhibit| !exhibit.is_empty() && !(exhibit.once && number > 0));
+        let shown_before = |exhibit: &Exhibit| exhibit.once && number > 0;
+        exhibits.retain(|exhibit| !exhibit.is_empty() && !shown_before(exhibit));
         Shown { view, exhibits }
     };
     Filled {

@@ -80,8 +80,11 @@ pub(super) fn points(
     levels.iter().filter_map(point).collect()
 }
 
-/// What the lines of a panel are: their names, and the factors that choose each.
-pub(super) type Series<'a> = [(&'a str, Vec<(&'a str, &'a str)>)];
+/// The name of a line, and the factors that choose its numbers.
+type Named<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
+/// What the lines of a panel are.
+pub(super) type Series<'a> = [Named<'a>];
 
 /// Lines over layers, one for each series that has numbers.
 pub(super) fn over_layers(
@@ -91,7 +94,7 @@ pub(super) fn over_layers(
     series: &Series<'_>,
     (title, unit): (&str, &str),
 ) -> Option<Panel> {
-    let line = |(colour, (name, factors)): (usize, &(&str, Vec<(&str, &str)>))| {
+    let line = |(colour, (name, factors)): (usize, &Named<'_>)| {
         let factors = [common, factors].concat();
         let mut points = points(data, measure, &factors, "layer");
         if points.is_empty() {
