@@ -1,7 +1,7 @@
 //! Where data sets and models come from, and how they get here.
 //!
 //! `catalogue.toml` names what the papers used: addresses, licences, and which part of an archive
-//! becomes which file. [`get`] brings an [`Entry`] into a folder, in the form that the rest of the
+//! becomes which file. [`get()`] brings an [`Entry`] into a folder, in the form that the rest of the
 //! laboratory reads, and leaves a [`Receipt`]; [`hub`] brings a model of the Hugging Face hub.
 //! [`wiki`] turns a dump of Wikipedia into plain text.
 

@@ -1,7 +1,7 @@
 //! The report: one page that opens anywhere, made of nothing but the numbers in the store.
 //!
-//! [`sections`] has what the papers asked and found, [`finding`] the rules by which a finding holds or does
-//! not, [`data`] the numbers as sections ask for them, [`page`] the page.
+//! `sections` has what the papers asked and found, `finding` the rules by which a finding holds or does
+//! not, `data` the numbers as sections ask for them, `page` the page.
 
 mod data;
 mod exhibit;

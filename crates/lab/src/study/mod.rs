@@ -1,7 +1,7 @@
 //! Studies: what they ask, the steps they come to, and how these are run.
 //!
 //! One way: a [`Study`] (what was written down) → its [`Plan`] (steps, each a command that could be
-//! typed, and readings of their results) → [`run`] (what is missing is run, what any study has done
+//! typed, and readings of their results) → [`run()`] (what is missing is run, what any study has done
 //! before is found again) → records in the store.
 
 mod error;
