@@ -44,7 +44,7 @@ fn opening(html: &mut String, filled: &[Filled<'_>], records: &[Record]) {
     tally(html, filled);
     provenance(html, records);
     html.push_str("</header>\n");
-    if filled.is_empty() {
+    if filled.iter().all(|one| one.section.claims.is_empty()) {
         return;
     }
     html.push_str(

@@ -3,6 +3,7 @@
 use super::Section;
 use super::parts::{TASKS, bar, bars_panel, legend, named};
 use crate::draw::{Figure, Group, Mark, Panel};
+use crate::record::Note;
 use crate::report::data::{Data, View, Where};
 use crate::report::exhibit::{Cell, Exhibit, Table};
 use crate::statistics::Mean;
@@ -87,25 +88,24 @@ fn rest(data: &Data<'_>) -> Option<Panel> {
 }
 
 fn translations(data: &Data<'_>) -> Table {
-    let mut table = Table::new(&["", "sentence"]);
-    for line in LINES {
-        for (alpha, name) in [
-            ("input", "read"),
-            ("0", "α = 0"),
-            ("1", "α = 1"),
-            ("2", "α = 2"),
-            ("reference", "translation"),
-        ] {
-            let note = data.notes.iter().find(|note| {
-                let is = |factor: &str, value: &str| {
-                    note.factors.get(factor).is_some_and(|own| own == value)
-                };
-                is("system", "trained") && is("line", line) && is("alpha", alpha)
-            });
-            table.rows.extend(
-                note.map(|note| vec![Cell::Name(name.to_owned()), Cell::Text(note.text.clone())]),
-            );
-        }
-    }
+    let columns = [
+        ("input", "read"),
+        ("0", "said, α = 0"),
+        ("1", "said, moved by α = 1"),
+        ("2", "by α = 2"),
+        ("reference", "the translation"),
+    ];
+    let said = |line: &str, alpha: &str| {
+        let is = |note: &&&Note, factor: &str, value: &str| {
+            note.factors.get(factor).is_some_and(|own| own == value)
+        };
+        let note = data.notes.iter().find(|note| {
+            is(note, "system", "trained") && is(note, "line", line) && is(note, "alpha", alpha)
+        });
+        Some(Cell::Text(note?.text.clone()))
+    };
+    let row = |line: &&str| columns.iter().map(|(alpha, _)| said(line, alpha)).collect();
+    let mut table = Table::new(&columns.map(|(_, name)| name));
+    table.rows = LINES.iter().filter_map(row).collect();
     table
 }
