@@ -106,14 +106,16 @@ fn runs_are_exported_whole_or_for_one_language() {
             format!("pretrain {flags} --world world --out {name} --steps 3 --evaluate-every 3");
         let output = isogloss(path, &train);
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-        if !language.is_empty() && name != "narrow" {
+        if !language.is_empty() {
             let (code, message) = refused(path, &format!("hub export {name} --out no"));
             assert_eq!(code, 2);
             assert!(message.contains("--lang with one of qaa, qab"), "{message}");
         }
         let exported = facts(path, &format!("hub export {name} {language} --out {name}-hf"));
         assert_eq!(exported["family"], family);
-        assert!(exported["largest_difference"].as_f64().unwrap() < 1e-4, "{name}: {exported}");
+        // The dense layer that does nothing is the less exact the smaller the states are beside the
+        // LayerNorm's ε, and after three updates they are small.
+        assert!(exported["largest_difference"].as_f64().unwrap() < 2e-3, "{name}: {exported}");
         let card = fs::read_to_string(path.join(format!("{name}-hf/README.md"))).unwrap();
         assert!(card.contains("## What it scored") && card.contains("steps = 3"), "{card}");
         let again = facts(path, &format!("hub import {name}-hf"));

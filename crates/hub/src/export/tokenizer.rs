@@ -18,31 +18,33 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Where embeddings are separate, a language's pieces alone are exported: under new numbers where
-    /// the language has a tokenizer of its own, else under those of the common one, which cannot
-    /// leave a piece out.
+    /// Where a language has a tokenizer of its own, its pieces alone are exported, under new numbers.
+    /// Where it has only embeddings of its own, the numbers stay: a common tokenizer cannot leave a
+    /// piece out.
     pub(super) fn new(
         vocabulary: &Vocabulary,
         language: Option<usize>,
         config: &EncoderConfig,
     ) -> Self {
         let all: Vec<u32> = (0..vocabulary.len() as u32).collect();
-        let separate = language.filter(|_| config.separate.tokens);
-        let Some(language) = separate else {
-            let sources = all.iter().map(|&id| Some(id as usize)).collect();
-            let unknown = vocabulary.specials().unknown as usize;
-            return Self { rows: all.clone(), encoder: all, sources, unknown, renumbered: false };
-        };
-        let own = vocabulary.own(language);
+        let own = vocabulary.own(language.unwrap_or(0));
+        let separate = language.is_some() && config.separate.tokens;
+        let renumbered =
+            language.is_some() && matches!(vocabulary.kind(), Kind::Union | Kind::Disjoint);
+        let unknown = vocabulary.specials().unknown;
+        // The place of an id among the language's own, and its row of the encoder's table.
         let place = |id: u32| own.binary_search(&id).ok();
-        let unknown = place(vocabulary.specials().unknown).unwrap_or(0);
-        let encoder: Vec<u32> = all.iter().map(|&id| place(id).unwrap_or(unknown) as u32).collect();
-        if matches!(vocabulary.kind(), Kind::Union | Kind::Disjoint) {
-            let sources = (0..own.len()).map(Some).collect();
-            return Self { rows: encoder.clone(), encoder, sources, unknown, renumbered: true };
-        }
-        let sources = all.iter().map(|&id| place(id)).collect();
-        Self { rows: all, encoder, sources, unknown, renumbered: false }
+        let row = |id: u32| if separate { place(id) } else { Some(id as usize) };
+        let unknown_row = row(unknown).unwrap_or(0);
+        let unknown_place = place(unknown).unwrap_or(0) as u32;
+        let encoder = all.iter().map(|&id| row(id).unwrap_or(unknown_row) as u32).collect();
+        let (rows, sources) = if renumbered {
+            let places = all.iter().map(|&id| place(id).map_or(unknown_place, |at| at as u32));
+            (places.collect(), own.iter().map(|&id| row(id)).collect())
+        } else {
+            (all.clone(), all.iter().map(|&id| row(id)).collect())
+        };
+        Self { rows, encoder, sources, unknown: unknown_row, renumbered }
     }
 
     /// The row of an id.
