@@ -252,7 +252,7 @@ def exported(work):
     for name, flags in RUNS.items():
         for folder in ("run", "export"):
             shutil.rmtree(work / folder, ignore_errors=True)
-        call(ISOGLOSS, "pretrain", "--world", work / "world", "--scale", "tiny", "--steps", "30", "--out", work / "run", *flags)
+        call(ISOGLOSS, "pretrain", "--world", work / "world", "--scale", "tiny", "--steps", "1000", "--out", work / "run", *flags)
         languages = json.loads((work / "run/config.json").read_text())["encoder"]["languages"]
         language = languages[1]
         several = "language embeddings" in name
@@ -286,10 +286,9 @@ def exported(work):
 
 
 def sentences_of(world, language):
-    path = next(path for path in sorted(pathlib.Path(world).rglob(f"*{language}*.txt*")) if "dict" not in path.name)
-    done = subprocess.run(["zstd", "-dcq", path], capture_output=True, text=True) if path.suffix == ".zst" else None
-    lines = (done.stdout if done else path.read_text()).splitlines()
-    return [line for line in lines if 3 < len(line.split()) < 20][:20]
+    """The first sentences of the language's retrieval test."""
+    file = next(world.glob(f"tatoeba/*.{language}"))
+    return file.read_text().splitlines()[:50]
 
 
 def call(*command):
