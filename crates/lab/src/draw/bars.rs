@@ -115,6 +115,11 @@ impl Bars {
     }
 }
 
+/// Half the width of the paper's mark.
+const DIAMOND: f64 = 4.5;
+/// The room that a label takes after its bar.
+const LABEL: f64 = 34.0;
+
 fn draw(body: &mut String, scale: &Scale, bar: &Bar, (y, thick): (f64, f64), labelled: bool) {
     let (zero, middle) = (scale.at(0.0), y + thick / 2.0);
     let mut end = zero;
@@ -146,7 +151,12 @@ fn draw(body: &mut String, scale: &Scale, bar: &Bar, (y, thick): (f64, f64), lab
     if let Some(paper) = bar.paper {
         let x = scale.at(paper);
         body.push_str(&diamond(x, middle));
-        end = end.max(x + 4.5);
+        // The label stands beside its bar, and only gives way to a mark that it would cover.
+        if (end..end + LABEL).contains(&(x - DIAMOND))
+            || (end..end + LABEL).contains(&(x + DIAMOND))
+        {
+            end = x + DIAMOND;
+        }
     }
     if let (true, Some(value)) = (labelled, bar.value) {
         text(body, (end + 5.0, middle + 4.0), "small", &shown(value));

@@ -151,3 +151,85 @@ impl Scene<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::study::file::Real;
+
+    #[test]
+    fn every_study_comes_to_steps_at_every_scale() {
+        for name in Study::names() {
+            for scale in ["tiny", "small", "paper"] {
+                let plan = Plan::of(&Study::find(name).unwrap(), scale).unwrap();
+                assert!(plan.readings.len() >= plan.steps.len() / 4, "{name} at {scale}");
+                for (number, step) in plan.steps.iter().enumerate() {
+                    assert!(step.needs.iter().all(|need| need.0 < number), "{}", step.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn studies_share_what_is_the_same() {
+        let keys = |name: &str| -> Vec<String> {
+            let plan = Plan::of(&Study::find(name).unwrap(), "tiny").unwrap();
+            plan.steps
+                .iter()
+                .filter(|step| step.kind == "pretrain tiny")
+                .map(|s| s.key.clone())
+                .collect()
+        };
+        let (anchors, sharing) = (keys("anchors"), keys("sharing"));
+        let common = anchors.iter().filter(|key| sharing.contains(key)).count();
+        assert_eq!(common, 3, "the default encoder of each of three seeds");
+    }
+
+    /// A folder with an empty file under every name that real studies of these languages look for.
+    fn data(folder: &Path, languages: [&str; 2]) {
+        let make = |name: String| {
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        };
+        let [en, fr] = languages;
+        for language in languages {
+            make(format!("text/{language}.wiki.txt.zst"));
+            make(format!("text/{language}.docs.txt.zst"));
+            for part in ["train", "dev", "test"] {
+                make(format!("xnli/{part}-{language}.tsv"));
+                make(format!("ner/panx-{part}-{language}.tsv"));
+                make(format!("ud/{language}_gsd-ud-{part}.conllu"));
+            }
+        }
+        make("nli/multinli.train.tsv".to_owned());
+        for side in ["eng", "fra"] {
+            make(format!("tatoeba/tatoeba.fra-eng.{side}"));
+        }
+        for name in
+            [format!("{fr}-{en}.0-5000"), format!("{fr}-{en}.5000-6500"), format!("{en}-{fr}")]
+        {
+            make(format!("muse/{name}.txt"));
+        }
+    }
+
+    #[test]
+    fn every_study_can_be_asked_of_real_languages() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        for name in Study::names() {
+            let mut study = Study::find(name).unwrap();
+            study.worlds.clear();
+            study.real =
+                Some(Real { data: folder.path().to_owned(), pairs: vec!["en-fr".to_owned()] });
+            let plan = Plan::of(&study, "small").unwrap();
+            assert!(plan.steps.iter().all(|step| step.kind != "world generate"), "{name}");
+        }
+        let missing = Real { data: folder.path().join("none"), pairs: vec!["en-fr".to_owned()] };
+        let study = Study { real: Some(missing), ..Study::find("anchors").unwrap() };
+        let refused = Plan::of(&study, "small").err().unwrap().to_string();
+        assert!(refused.contains("text/en.*.txt.zst"), "{refused}");
+    }
+}

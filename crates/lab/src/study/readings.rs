@@ -254,7 +254,10 @@ impl Collector<'_> {
                     ("layer", &layer),
                     ("alpha", &alpha),
                 ];
-                self.number("bleu1", &more, cell, &["bleu"])?;
+                // The papers give BLEU as a share, sacreBLEU in hundredths.
+                let bleu = at(cell, &["bleu"])?.as_f64().ok_or("bleu")?;
+                let (measure, factors) = ("bleu1".to_owned(), self.factors(&more));
+                self.found.numbers.push(Number { measure, factors, value: bleu / 100.0 });
                 self.number("repeated", &more, cell, &["repeated"])?;
                 // Where nothing could be converted or looked up there is no share.
                 for (measure, key) in [("convert-rate", "convert_rate"), ("exact", "translated")] {
@@ -364,5 +367,6 @@ mod tests {
         let measures: Vec<_> = found.numbers.iter().map(|number| number.measure.as_str()).collect();
         assert_eq!(measures, ["bleu1", "repeated", "convert-rate"]);
         assert_eq!(found.numbers[0].factors["alpha"], "1");
+        assert!((found.numbers[0].value - 0.3).abs() < 1e-12);
     }
 }

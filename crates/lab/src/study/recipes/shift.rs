@@ -56,7 +56,7 @@ pub(in crate::study) fn shift(
             .flag("--parallel", own.clone().after(&format!("{}=", materials.source)))
             .flag("--parallel", foreign.clone().after(&format!("{target}=")))
             .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
-            .flag("--alphas", "0,0.5,1,1.5,2,2.5,3");
+            .arg("--alphas=-1,0,0.5,1,1.5,2,2.5,3");
         for kind in ["mean", "sharing", "bands", "without-4"] {
             sweep = sweep.flag("--kind", kind);
         }
