@@ -150,6 +150,26 @@ fn said(kind: &str, result: &Value) -> Option<String> {
         let headline = result["headline"].as_str()?;
         return Some(format!("    {headline}: {}", scores.collect::<Vec<_>>().join(", ")));
     }
+    if kind.starts_with("retrieve") {
+        let best = |how: &str| {
+            let layers = result["layers"].as_array()?.iter();
+            layers.filter_map(|layer| number(&layer[how]["forward"])).max_by(f64::total_cmp)
+        };
+        let (raw, shifted, aligned) = (best("raw")?, best("shifted")?, best("aligned")?);
+        return Some(format!(
+            "    found: {raw:.3} as they are, {shifted:.3} less the means, {aligned:.3} rotated"
+        ));
+    }
+    if kind.starts_with("shift translate") {
+        let sentence = &result["sentences"][0];
+        let pieces = sentence["said"][1]["pieces"].as_array()?.iter();
+        let said: Vec<&str> = pieces.filter_map(|piece| piece["text"].as_str()).collect();
+        let (read, right) = (sentence["sentence"].as_str()?, sentence["reference"].as_str()?);
+        return Some(format!(
+            "    read         {read}\n    said, moved  {}\n    translation  {right}",
+            said.join(" ")
+        ));
+    }
     None
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use lab::study::{Done, Lab, Plan, Real, Study as StudyFile, run};
+use lab::study::{Done, Lab, Plan, Real, StepId, Study as StudyFile, run};
 use serde_json::json;
 
 use super::studied::{Live, duration};
@@ -149,13 +149,14 @@ impl Chosen {
         let lab = Lab::open(&self.lab)?;
         let outlook = lab.outlook(&plan);
         let (mut text, mut facts) = (String::new(), Vec::new());
-        for (step, &(done, seconds)) in plan.steps.iter().zip(&outlook.steps) {
+        for (number, (step, &(done, seconds))) in plan.steps.iter().zip(&outlook.steps).enumerate()
+        {
             let cost = seconds.map_or_else(|| "?".to_owned(), duration);
             let state = if done { "done" } else { cost.as_str() };
             let _ = writeln!(text, "{state:>8}  {}", step.name);
             facts.push(json!({
                 "name": step.name, "key": step.key, "done": done, "seconds": seconds,
-                "command": lab.words(&plan, step),
+                "command": lab.command(&plan, StepId(number)),
             }));
         }
         let _ = write!(

@@ -92,12 +92,11 @@ impl Materials {
     }
 
     /// Two real languages, such as `en-fr`.
-    pub(super) fn real(data: &Path, pair: &str) -> Result<Self> {
+    pub(super) fn real(data: &Path, pair: &str) -> Self {
         let (source, target) = pair.split_once('-').unwrap_or((pair, ""));
-        let data = std::path::absolute(data).map_err(|error| Error::unreadable(data, &error))?;
-        let home = Home::Real(data);
+        let home = Home::Real(data.to_owned());
         let (source, targets) = (source.to_owned(), vec![target.to_owned()]);
-        Ok(Self { factors: Factors::new(), source, targets, home })
+        Self { factors: Factors::new(), source, targets, home }
     }
 
     /// All languages, the source first.

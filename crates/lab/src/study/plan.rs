@@ -56,7 +56,8 @@ pub(super) const OTHER_DOMAIN: &str = "wiki-cc";
 /// The languages that a study is of, each choice with its files.
 fn choices(study: &Study, steps: &mut Steps, seed: u64, system: &System) -> Result<Vec<Materials>> {
     if let Some(real) = &study.real {
-        return real.pairs.iter().map(|pair| Materials::real(&real.data, pair)).collect();
+        let pair = |pair: &String| Materials::real(&real.data, pair);
+        return Ok(real.pairs.iter().map(pair).collect());
     }
     let one = [World::default()];
     let worlds = if study.worlds.is_empty() { &one } else { study.worlds.as_slice() };

@@ -70,14 +70,18 @@ struct Kept {
 
 /// The folder of a laboratory: steps, and the store of their numbers.
 pub struct Lab {
+    /// Where it is, wherever commands are run.
     root: PathBuf,
+    /// What its user calls it: so commands and files are shown.
+    called: PathBuf,
 }
 
 impl Lab {
     /// Opens a laboratory, and makes its folder where there is none.
     pub fn open(root: &Path) -> Result<Self> {
         fs::create_dir_all(root.join("steps")).at(root, "make the folder")?;
-        Ok(Self { root: std::path::absolute(root).at(root, "find")? })
+        let called = root.to_owned();
+        Ok(Self { root: std::path::absolute(root).at(root, "find")?, called })
     }
 
     /// The store of its numbers.
@@ -128,11 +132,21 @@ impl Lab {
         Outlook { steps }
     }
 
-    /// The words of a step's command after the program's name.
-    pub fn words(&self, plan: &Plan, step: &Step) -> Vec<String> {
-        let folder = |StepId(number): StepId| self.folder(&plan.steps[number].key);
-        step.words(&self.folder(&step.key), folder)
+    /// A step's command as its user could type it.
+    pub fn command(&self, plan: &Plan, step: StepId) -> String {
+        typed(&words(&self.called, plan, step))
     }
+
+    /// The folder of a step as its user calls it.
+    fn called(&self, key: &str) -> String {
+        self.called.join("steps").join(key).display().to_string()
+    }
+}
+
+/// The words of a step's command after the program's name, for a laboratory at `root`.
+fn words(root: &Path, plan: &Plan, step: StepId) -> Vec<String> {
+    let folder = |StepId(number): StepId| root.join("steps").join(&plan.steps[number].key);
+    plan.steps[step.0].words(step, folder)
 }
 
 /// What of a plan is done, and how long the rest may take.
@@ -202,7 +216,7 @@ pub fn run(
             Done::Before
         } else {
             watch.begin(number, step, outlook.left(number));
-            Runner { lab, plan, step, program, stop }.run(watch)?
+            Runner { lab, plan, number: StepId(number), step, program, stop }.run(watch)?
         };
         if matches!(how, Done::Before | Done::Now(_)) {
             file_numbers(lab, plan, StepId(number), &store)?;
@@ -263,7 +277,7 @@ fn file_numbers(lab: &Lab, plan: &Plan, step: StepId, store: &Store) -> Result<(
             version: kept.version,
             made: kept.made,
         };
-        let files = vec![folder.display().to_string()];
+        let files = vec![lab.called(&of.key)];
         records.extend(found.numbers.into_iter().map(|Number { measure, factors, value }| {
             Record {
                 origin: origin.clone(),
@@ -288,6 +302,7 @@ fn file_numbers(lab: &Lab, plan: &Plan, step: StepId, store: &Store) -> Result<(
 struct Runner<'a> {
     lab: &'a Lab,
     plan: &'a Plan,
+    number: StepId,
     step: &'a Step,
     program: &'a Path,
     stop: &'a AtomicBool,
@@ -301,7 +316,7 @@ impl Runner<'_> {
         if self.lab.result(&self.step.key).is_some() {
             return Ok(Done::Before);
         }
-        let words = self.lab.words(self.plan, self.step);
+        let words = words(&self.lab.root, self.plan, self.number);
         let began = Instant::now();
         let mut status = None;
         if let Some(words) = self.step.words_to_resume(&folder) {
@@ -314,7 +329,7 @@ impl Runner<'_> {
         match status {
             Some(status) if status.success() => {
                 let seconds = began.elapsed().as_secs_f64();
-                self.keep(&folder, &words, seconds)?;
+                self.keep(&folder, seconds)?;
                 Ok(Done::Now(seconds))
             }
             _ => Ok(Done::Failed(last_words(&folder))),
@@ -386,12 +401,12 @@ impl Runner<'_> {
     }
 
     /// Keeps the result of a command that ended well.
-    fn keep(&self, folder: &Path, words: &[String], seconds: f64) -> Result<()> {
+    fn keep(&self, folder: &Path, seconds: f64) -> Result<()> {
         let made = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let kept = Kept {
             name: self.step.name.clone(),
             kind: self.step.kind.clone(),
-            command: typed(words),
+            command: self.lab.command(self.plan, self.number),
             seconds,
             made,
             version: env!("CARGO_PKG_VERSION").to_owned(),

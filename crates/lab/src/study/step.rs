@@ -12,7 +12,7 @@ use super::error::{Error, Result};
 
 /// The number of a step in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StepId(pub(super) usize);
+pub struct StepId(pub usize);
 
 /// Where a word of a command line leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,11 +77,11 @@ impl Arg {
     }
 
     /// The word as it is typed, where steps have these folders.
-    fn typed(&self, own: &Path, folder: impl Fn(StepId) -> PathBuf) -> String {
+    fn typed(&self, own: StepId, folder: impl Fn(StepId) -> PathBuf) -> String {
         let path = match &self.place {
             Place::Nowhere => return self.text.clone(),
             Place::File(path) => path.clone(),
-            Place::Here(path) => own.join(path),
+            Place::Here(path) => folder(own).join(path),
             Place::Made(step, path) => folder(*step).join(path),
         };
         format!("{}{}", self.text, path.display())
@@ -120,8 +120,8 @@ pub struct Step {
 }
 
 impl Step {
-    /// The words after the program's name, where steps have these folders.
-    pub fn words(&self, own: &Path, folder: impl Fn(StepId) -> PathBuf) -> Vec<String> {
+    /// The words after the program's name, where steps have these folders; this one is `own`.
+    pub fn words(&self, own: StepId, folder: impl Fn(StepId) -> PathBuf) -> Vec<String> {
         self.args.iter().map(|arg| arg.typed(own, &folder)).collect()
     }
 
@@ -304,8 +304,8 @@ mod tests {
         let run = Draft::new("pretrain", "p").flag("--text", text).flag("--out", Arg::here("run"));
         steps.add(run).unwrap();
         let step = steps.into_steps().pop().unwrap();
-        let words = step.words(Path::new("/lab/2"), |StepId(n)| PathBuf::from(format!("/lab/{n}")));
-        let expected = ["pretrain", "--text", "qaa=/lab/0/world/text/a.txt", "--out", "/lab/2/run"];
+        let words = step.words(StepId(1), |StepId(n)| PathBuf::from(format!("lab/{n}")));
+        let expected = ["pretrain", "--text", "qaa=lab/0/world/text/a.txt", "--out", "lab/1/run"];
         assert_eq!(words, expected);
     }
 }
