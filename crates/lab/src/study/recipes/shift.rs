@@ -53,8 +53,8 @@ pub(in crate::study) fn shift(
             .kind(scene.scale)
             .flag("--model", run.folder.clone())
             .flag("--means", means.clone())
-            .flag("--parallel", own.clone().after(&format!("{}=", materials.source)))
-            .flag("--parallel", foreign.clone().after(&format!("{target}=")))
+            .flag("--parallel", own.after(&format!("{}=", materials.source)))
+            .flag("--parallel", foreign.after(&format!("{target}=")))
             .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
             .arg("--alphas=-1,0,0.5,1,1.5,2,2.5,3");
         for kind in ["mean", "sharing", "bands", "without-4"] {
@@ -63,6 +63,8 @@ pub(in crate::study) fn shift(
         let sweep = planner.add(sweep)?;
         planner.read(sweep, Reader::Sweep, scene.seed, scene.factors(system, &[]));
         let layer = translating_layer(scene).to_string();
+        // Short ones, which any encoder has room for.
+        let [translation, sentence] = materials.test_sentences(target);
         let translate =
             Draft::new("shift translate", scene.name(&format!("translate, {pair}"), system))
                 .flag("--model", run.folder.clone())
@@ -71,8 +73,8 @@ pub(in crate::study) fn shift(
                 .flag("--to", target.as_str())
                 .flag("--layer", layer.as_str())
                 .flag("--alpha", "0,1,2,3")
-                .flag("--file", own)
-                .flag("--reference", foreign)
+                .flag("--file", sentence)
+                .flag("--reference", translation)
                 .flag("--first", "5");
         let translate = planner.add(translate)?;
         let factors = scene.factors(system, &[("direction", &pair), ("layer", &layer)]);
