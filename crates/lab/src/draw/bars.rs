@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::scale::{Scale, range, shown};
+use super::scale::{Scale, of_shares, range, shown};
 use super::svg::{diamond, escaped, fitting, line, text, width};
 use super::{COLOURS, Panel};
 
@@ -84,7 +84,12 @@ impl Bars {
         // What cannot be negative is not drawn so: a whisker that reaches below 0 ends there.
         let mut bars = self.groups.iter().flat_map(|group| &group.bars);
         let negative = bars.any(|bar| bar.value.is_some_and(|value| value < 0.0));
-        (if negative { low } else { 0.0 }, high)
+        let range = (if negative { low } else { 0.0 }, high);
+        let bars = self.groups.iter().flat_map(|group| &group.bars);
+        match self.unit.contains('%') {
+            true => range,
+            false => of_shares(range, bars.flat_map(|bar| [bar.value, bar.paper]).flatten()),
+        }
     }
 
     fn axis(&self, body: &mut String, scale: &Scale, left: f64, bottom: f64) {

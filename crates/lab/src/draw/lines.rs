@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::scale::{Scale, range, shown};
+use super::scale::{Scale, of_shares, range, shown};
 use super::svg::{line, marker, text, width};
 use super::{COLOURS, Panel};
 
@@ -58,7 +58,8 @@ impl Lines {
             let (low, high) = point.interval.unwrap_or((point.y, point.y));
             [point.y, low, high]
         });
-        let y = Scale::new(range(values, self.from_zero), HEIGHT - BOTTOM, TOP);
+        let whole = of_shares(range(values, self.from_zero), points().map(|point| point.y));
+        let y = Scale::new(whole, HEIGHT - BOTTOM, TOP);
         let longer = || self.lines.iter().filter(|line| line.points.len() > 1);
         let xs = || longer().flat_map(|line| &line.points).map(|point| point.x);
         let (low, high) =

@@ -36,6 +36,18 @@ impl Scale {
     }
 }
 
+/// A range without what shares cannot be: where all values lie from 0 to 1, intervals that reach
+/// beyond (those of few seeds do) end there and do not press the values together.
+pub(super) fn of_shares(
+    (low, high): (f64, f64),
+    mut values: impl Iterator<Item = f64>,
+) -> (f64, f64) {
+    match values.all(|value| (0.0..=1.0).contains(&value)) {
+        true => (low.max(0.0), high.min(1.0)),
+        false => (low, high),
+    }
+}
+
 /// The range of these values, widened to round ends; always some range, and 0 in it where asked for.
 pub(super) fn range(values: impl Iterator<Item = f64>, zero: bool) -> (f64, f64) {
     let start = if zero { (0.0, 0.0) } else { (f64::INFINITY, f64::NEG_INFINITY) };
