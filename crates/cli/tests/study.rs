@@ -154,9 +154,9 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
 fn what_makes_no_sense_is_refused() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    refused(folder, &["study", "run", "anchor"], 1, "anchors");
+    refused(folder, &["study", "run", "anchor"], 2, "anchors");
     refused(folder, &["study", "run", "none.toml"], 1, "none.toml");
-    refused(folder, &["study", "plan", "anchors", "--scale", "huge"], 1, "tiny, small, paper");
+    refused(folder, &["study", "plan", "anchors", "--scale", "huge"], 2, "tiny, small, paper");
     let real = ["study", "plan", "anchors", "--data", "nowhere", "--pair", "en-fr"];
     refused(folder, &real, 1, "en.*.txt.zst");
     let listed = done(folder, &["study", "list"]);

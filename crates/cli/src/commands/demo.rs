@@ -138,9 +138,9 @@ impl Watch for Told<'_> {
 fn said(kind: &str, result: &Value) -> Option<String> {
     let number = |value: &Value| value.as_f64();
     if kind.starts_with("pretrain") {
-        let before = number(&result["tokens"])?;
-        return Some(format!("    {:.1} million words read", before / 1e6))
-            .filter(|_| before > 0.0);
+        // An encoder that was not trained has read nothing.
+        let read = number(&result["tokens"]).filter(|&tokens| tokens > 0.0)?;
+        return Some(format!("    {:.1} million words read", read / 1e6));
     }
     if kind.starts_with("transfer") {
         let scores = result["results"].as_array()?.iter();
@@ -169,6 +169,10 @@ fn said(kind: &str, result: &Value) -> Option<String> {
             "    read         {read}\n    said, moved  {}\n    translation  {right}",
             said.join(" ")
         ));
+    }
+    if kind.starts_with("vocab stats") {
+        let shared = number(&result["pairs"][0]["shared_types"])?;
+        return Some(format!("    shared: {shared}"));
     }
     None
 }

@@ -61,7 +61,7 @@ pub(crate) struct Chosen {
     name: String,
 
     /// How large everything is: tiny, small or paper.
-    #[arg(long, default_value = "tiny")]
+    #[arg(long, default_value = "tiny", value_parser = ["tiny", "small", "paper"])]
     scale: String,
 
     /// Do everything once for each of these, rather than for the study's own.
@@ -203,7 +203,7 @@ impl Chosen {
 }
 
 /// Runs a plan with this very program, showing how far it is.
-pub(super) fn run_plan(lab: &Lab, plan: &Plan) -> Result<Vec<Done>, Failure> {
+fn run_plan(lab: &Lab, plan: &Plan) -> Result<Vec<Done>, Failure> {
     let program = std::env::current_exe()?;
     let mut live = Live::new(plan);
     Ok(run(lab, plan, &program, &mut live, stop::listen())?)
