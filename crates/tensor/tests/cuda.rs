@@ -265,7 +265,12 @@ fn embeddings_and_chosen_rows() {
 #[test]
 fn attention() {
     let Some(devices) = devices() else { return };
+    // More heads of sequences than a card has processors, so that blocks go from one to the next.
+    let many: Vec<usize> = (0..20).map(|at| at * 103 % 257).collect();
     let cases: &[(usize, usize, &[usize], &[usize])] = &[
+        (16, 64, &many, &many),
+        (1, 64, &[64, 1, 33, 0], &[64, 2, 40, 3]),
+        (3, 64, &[128, 0, 3, 100], &[128, 2, 3, 100]),
         (1, 4, &[1], &[1]),
         (2, 4, &[3, 1, 5], &[3, 1, 5]),
         (4, 12, &[32, 7, 31], &[32, 7, 31]),

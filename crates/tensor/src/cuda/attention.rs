@@ -90,6 +90,20 @@ fn shared(head: usize, rows: usize) -> usize {
     rows * (head + 8) * 2
 }
 
+/// How many groups of four warps have the keys on Hopper, 64 each; none where its kernels do not fit.
+fn hopper(cuda: &Cuda, shape: &AttentionShape, dim: usize) -> Option<usize> {
+    let fits = cuda.context.capability == (9, 0) && dim == 64 * shape.heads;
+    let groups = [1, 2].into_iter().find(|groups| shape.keys.longest() <= 64 * groups);
+    fits.then_some(groups.unwrap_or(MOST_GROUPS))
+}
+
+/// The most groups of a block on Hopper.
+const MOST_GROUPS: usize = 4;
+/// Bytes of 64 rows of a head of 64.
+const PIECE: usize = 64 * 64 * 2;
+/// Bytes that are given up so that shared memory begins at a multiple of them.
+const ALIGNMENT: usize = 1024;
+
 pub(super) fn forward(
     cuda: &Cuda,
     q: &Tensor,
@@ -98,11 +112,20 @@ pub(super) fn forward(
     y: &mut Tensor,
     notes: &mut Tensor,
 ) {
-    let head = head(shape, q.cols());
-    let grid = [shape.queries.longest().div_ceil(QUERIES), shape.heads, shape.queries.count()];
     let (sizes, notes) = (Shape::of(cuda, shape, q.cols()), to(notes));
-    let shared = shared(head, QUERIES + 4 * TILE);
-    let program = program(shape, head, q.cols());
+    let (program, name, queries, threads, shared) = match hopper(cuda, shape, q.cols()) {
+        Some(groups) => {
+            let (aside, stages) = if groups > 1 { (2, 4) } else { (1, 2) };
+            let shared = ALIGNMENT + (aside + 2 * stages) * PIECE;
+            let program = Program::Hopper { groups };
+            (program, "attention_forward", 64 * aside, 128 * aside as u32, shared)
+        }
+        None => {
+            let head = head(shape, q.cols());
+            let program = program(shape, head, q.cols());
+            (program, "attention", QUERIES, 128, shared(head, QUERIES + 4 * TILE))
+        }
+    };
     if sizes.groups > 0 {
         let words = logarithms(shape) as usize / 4;
         launch!(
@@ -110,13 +133,57 @@ pub(super) fn forward(
             sizes, words as u32, notes,
         );
     }
+    let grid = [shape.queries.longest().div_ceil(queries), shape.heads, shape.queries.count()];
     launch!(
-        cuda, program, "attention", grid, [128, 1, 1], shared;
+        cuda, program, name, grid, [threads, 1, 1], shared;
         at(q), at(kv), sizes, to(y), notes + logarithms(shape), notes,
     );
 }
 
 pub(super) fn backward(
+    cuda: &Cuda,
+    saved: &Saved<'_>,
+    shape: &AttentionShape,
+    dy: &Tensor,
+    dq: &mut Tensor,
+    dkv: &mut Tensor,
+) {
+    let fits = shape.keys.longest() <= 64 * MOST_GROUPS;
+    match hopper(cuda, shape, saved.q.cols()).filter(|_| fits) {
+        Some(groups) => backward_hopper(cuda, groups, saved, shape, dy, dq, dkv),
+        None => backward_plain(cuda, saved, shape, dy, dq, dkv),
+    }
+}
+
+fn backward_hopper(
+    cuda: &Cuda,
+    groups: usize,
+    saved: &Saved<'_>,
+    shape: &AttentionShape,
+    dy: &Tensor,
+    dq: &mut Tensor,
+    dkv: &mut Tensor,
+) {
+    let Saved { q, kv, y, notes } = *saved;
+    let sizes = Shape::of(cuda, shape, q.cols());
+    let items = shape.heads * shape.queries.count();
+    // Where a block fills a processor, each goes from item to item.
+    let (blocks, buffers) = if groups == MOST_GROUPS {
+        (items.min(cuda.context.processors as usize), 2)
+    } else {
+        (items, 1)
+    };
+    let noted = 2 * 64 * (4 + 4 + groups.div_ceil(2) * 16);
+    let shared = ALIGNMENT + (buffers * 2 * groups + groups + 5) * PIECE + noted;
+    launch!(
+        cuda, Program::Hopper { groups }, "attention_backward", [blocks, 1, 1],
+        [128 * groups as u32, 1, 1], shared;
+        at(q), at(kv), sizes, at(y), at(notes) + logarithms(shape), at(notes), at(dy), to(dq), to(dkv),
+        items as i32,
+    );
+}
+
+fn backward_plain(
     cuda: &Cuda,
     saved: &Saved<'_>,
     shape: &AttentionShape,

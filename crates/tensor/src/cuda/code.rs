@@ -36,6 +36,8 @@ pub(super) enum Program {
     Norm { lanes: usize, slabs: usize },
     /// Attention with heads of that many columns at most; whether heads are multiples of eight.
     Attention { head: usize, whole: bool },
+    /// Attention with heads of 64 on Hopper, with so many groups of four warps on the way back.
+    Hopper { groups: usize },
 }
 
 impl Program {
@@ -49,7 +51,12 @@ impl Program {
             Self::Softmax => include_str!("kernels/softmax.cu"),
             Self::Adam => include_str!("kernels/adam.cu"),
             Self::Norm { .. } => include_str!("kernels/norm.cu"),
-            Self::Attention { .. } => include_str!("kernels/attention.cu"),
+            Self::Attention { .. } => {
+                concat!(include_str!("kernels/attention.cuh"), include_str!("kernels/attention.cu"))
+            }
+            Self::Hopper { .. } => {
+                concat!(include_str!("kernels/attention.cuh"), include_str!("kernels/hopper.cu"))
+            }
         };
         let fixed = match self {
             Self::Norm { lanes, slabs } => {
@@ -58,6 +65,7 @@ impl Program {
             Self::Attention { head, whole } => {
                 format!("#define HEAD {head}\n#define WHOLE {}\n", u8::from(whole))
             }
+            Self::Hopper { groups } => format!("#define GROUPS {groups}\n"),
             _ => String::new(),
         };
         format!("{fixed}{}{file}", include_str!("kernels/common.cuh"))
@@ -143,8 +151,12 @@ impl Code {
     }
 }
 
+/// What to compile for. Hopper's own instructions want its own name.
 fn arch(context: &Context) -> String {
-    format!("sm_{}{}", context.capability.0, context.capability.1)
+    match context.capability {
+        (9, 0) => "sm_90a".to_owned(),
+        (major, minor) => format!("sm_{major}{minor}"),
+    }
 }
 
 fn load(binary: &[u8]) -> Result<Loaded, String> {
@@ -240,11 +252,12 @@ mod tests {
             Program::Attention { head: 64, whole: true },
             Program::Attention { head: 128, whole: true },
         ];
-        for arch in ["sm_80", "sm_90"] {
-            for program in programs {
-                let compiled = compile(&program.source(), arch);
-                assert!(compiled.is_ok_and(|code| !code.is_empty()), "{program:?} for {arch}");
-            }
+        let hopper = [1, 2, 4].map(|groups| Program::Hopper { groups });
+        let everywhere = ["sm_80", "sm_90a"].map(|arch| programs.map(|program| (program, arch)));
+        let all = everywhere.into_iter().flatten().chain(hopper.map(|program| (program, "sm_90a")));
+        for (program, arch) in all {
+            let compiled = compile(&program.source(), arch);
+            assert!(compiled.is_ok_and(|code| !code.is_empty()), "{program:?} for {arch}");
         }
     }
 }

@@ -12,7 +12,6 @@
 
 static constexpr int STRIDE = HEAD + 8; // of a row in shared memory: eight rows then touch all banks
 static constexpr int KEYS = 128;        // keys of a block on the way back: one counter's eight planes
-static constexpr float LOG2E = 1.4426950408889634f;
 
 // For each kernel: how many heights of 16 rows a warp has, what its block meets at a time, and how many
 // blocks are to fit a processor. Measured on an H200 with heads of 64.
@@ -25,20 +24,6 @@ static constexpr float LOG2E = 1.4426950408889634f;
 #define KEYS_TALL (HEAD > 64 ? 1 : 2)
 #define KEYS_TILE 32
 #define KEYS_BLOCKS (HEAD > 64 ? 1 : 2)
-
-struct Shape {
-    const u32 *queries, *keys; // where each sequence begins
-    int heads, dim, width, groups; // groups: of 128 keys, in the longest sequence
-    float scale;
-    Dropout drop;
-};
-
-INLINE float infinity() { return __int_as_float(0x7f800000); }
-
-INLINE u32 address(const void *shared) { return (u32)__cvta_generic_to_shared(shared); }
-
-INLINE void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int PENDING> INLINE void wait() { asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory"); }
 
 // Brings ROWS rows of one head into shared memory; rows and columns that are not there become 0. Where
 // heads are whole multiples of eight columns, sixteen bytes at a time, without waiting.
@@ -210,24 +195,11 @@ INLINE void put(bf16 *to, int pitch, int width, float (*sum)[4], const float *fa
     }
 }
 
-// Which weights are kept, of one query and head: 16 bytes for every 128 keys, byte l holding bit p for
-// key 16 * p + l. Of these a lane of a 16 x 8 result needs bytes 2 * (lane % 4), the next, and the two
-// eight further on; side by side they are one word, and column 8 * n + 2 * (lane % 4) + e of the 128 is
-// its bit 8 * (n % 2 * 2 + e) + n / 2.
-INLINE u64 noted(const Shape &shape, u32 query, int head, int group) {
-    return (((u64)query * shape.heads + head) * shape.groups + group) * 16;
-}
-extern "C" __global__ void attention_dropout(Shape shape, u32 words, u32 *notes) {
-    u32 at = blockIdx.x * blockDim.x + threadIdx.x;
-    if (at >= words) return;
-    u32 row = at / 4 / shape.groups, counter = at / 4 % shape.groups * 16 + at % 4 * 4, kept = 0;
+// The words of a row of a tile of TILE keys that begins with key `from`.
+template <int TILE> INLINE void read_kept(const Shape &shape, const u8 *notes, u32 query, int head, int from, u32 *kept) {
+    const u32 *words = reinterpret_cast<const u32 *>(notes + noted(shape, query, head, from / KEYS)) + from % KEYS / 32;
 #pragma unroll
-    for (u32 i = 0; i < 4; i++) kept |= kept_planes(shape.drop, counter + i, row) << (8 * i);
-    notes[at] = kept;
-}
-INLINE u32 read_kept(const Shape &shape, const u8 *notes, u32 query, int head, int group) {
-    const u16 *from = reinterpret_cast<const u16 *>(notes + noted(shape, query, head, group)) + threadIdx.x % 4;
-    return from[0] | (u32)from[4] << 16;
+    for (int i = 0; i < TILE / 32; i++) kept[i] = words[i] >> (threadIdx.x % 4 * 2);
 }
 
 // A block: some queries of one head of one sequence.
@@ -250,14 +222,15 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
 
     Ready<TALL> own;
     float out[TALL][HEAD / 8][4] = {}, top[TALL][2], sum[TALL][2];
-    u32 kept[TALL][2];
+    u32 kept[TALL][2][TILE / 32];
 #pragma unroll
     for (int m = 0; m < TALL; m++) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             top[m][half] = -infinity();
             sum[m][half] = 0.0f;
-            kept[m][half] = ALL;
+#pragma unroll
+            for (int i = 0; i < TILE / 32; i++) kept[m][half][i] = ALL;
         }
     }
     float exponent = shape.scale * LOG2E;
@@ -275,13 +248,13 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
             wait<0>();
         }
         __syncthreads();
-        if (shape.drop.threshold && block % (KEYS / TILE) == 0) {
+        if (shape.drop.threshold) {
 #pragma unroll
             for (int m = 0; m < TALL; m++) {
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int at = row + m * 16 + half * 8;
-                    if (at < rows) kept[m][half] = read_kept(shape, notes, first + at, head, block / (KEYS / TILE));
+                    if (at < rows) read_kept<TILE>(shape, notes, first + at, head, block * TILE, kept[m][half]);
                 }
             }
         }
@@ -310,14 +283,13 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
                 best = fmaxf(best, __shfl_xor_sync(ALL, best, 1));
                 best = fmaxf(best, __shfl_xor_sync(ALL, best, 2));
                 float shrink = power((top[m][half] - best) * exponent), base = best * exponent, total = 0.0f;
-                u32 keep = kept[m][half] >> (block % (KEYS / TILE) * (TILE / 16));
 #pragma unroll
                 for (int n = 0; n < TILE / 8; n++) {
 #pragma unroll
                     for (int e = 0; e < 2; e++) {
                         float weight = power(scores[m][n][2 * half + e] * exponent - base);
                         total += weight;
-                        scores[m][n][2 * half + e] = keep & 1u << (8 * (n % 2 * 2 + e) + n / 2) ? weight : 0.0f;
+                        scores[m][n][2 * half + e] = kept[m][half][n / 4] & place(n, e) ? weight : 0.0f;
                     }
                 }
                 top[m][half] = best;
@@ -343,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
             factors[half] = shape.drop.scale / total;
             int at = row + m * 16 + half * 8;
             if (lane % 4 == 0 && at < rows)
-                lse[(u64)(first + at) * shape.heads + head] = top[m][half] * shape.scale + logf(total);
+                lse[(u64)(first + at) * shape.heads + head] = top[m][half] * exponent + log2f(total);
         }
         put(y + (u64)first * dim + head * width, dim, width, out[m], factors, row + m * 16, rows);
     }
@@ -395,14 +367,15 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
     }
     int row = warp * ROWS + lane / 4;
     float sum[TALL][HEAD / 8][4] = {}, base[TALL][2];
-    u32 kept[TALL][2];
+    u32 kept[TALL][2][TILE / 32];
 #pragma unroll
     for (int m = 0; m < TALL; m++) {
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int at = row + m * 16 + half * 8;
-            base[m][half] = at < rows ? lse[(u64)(first + at) * shape.heads + head] * LOG2E : infinity();
-            kept[m][half] = ALL;
+            base[m][half] = at < rows ? lse[(u64)(first + at) * shape.heads + head] : infinity();
+#pragma unroll
+            for (int i = 0; i < TILE / 32; i++) kept[m][half][i] = ALL;
         }
     }
     float exponent = shape.scale * LOG2E;
@@ -416,13 +389,13 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
             fetch<TILE, 128>(next + TILE * STRIDE, values + (u64)at * 2 * dim, 2 * dim, count - at, width);
             commit();
         }
-        if (shape.drop.threshold && block % (KEYS / TILE) == 0) {
+        if (shape.drop.threshold) {
 #pragma unroll
             for (int m = 0; m < TALL; m++) {
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int at = row + m * 16 + half * 8;
-                    if (at < rows) kept[m][half] = read_kept(shape, notes, first + at, head, block / (KEYS / TILE));
+                    if (at < rows) read_kept<TILE>(shape, notes, first + at, head, block * TILE, kept[m][half]);
                 }
             }
         }
@@ -436,14 +409,13 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
         for (int m = 0; m < TALL; m++) {
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                u32 keep = kept[m][half] >> (block % (KEYS / TILE) * (TILE / 16));
                 float mean = deltas[row + m * 16 + half * 8];
 #pragma unroll
                 for (int n = 0; n < TILE / 8; n++) {
 #pragma unroll
                     for (int e = 0; e < 2; e++) {
                         float weight = power(weights[m][n][2 * half + e] * exponent - base[m][half]);
-                        float factor = keep & 1u << (8 * (n % 2 * 2 + e) + n / 2) ? shape.drop.scale : 0.0f;
+                        float factor = kept[m][half][n / 4] & place(n, e) ? shape.drop.scale : 0.0f;
                         grads[m][n][2 * half + e] = weight * (grads[m][n][2 * half + e] * factor - mean);
                     }
                 }
@@ -485,7 +457,7 @@ extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
     extern __shared__ __align__(16) bf16 shared[];
     bf16 *keys = shared, *values = keys + KEYS * STRIDE, *tiles = values + KEYS * STRIDE;
     __shared__ float bases[TILE], deltas[TILE];
-    __shared__ __align__(16) u8 planes[TILE][16];
+    __shared__ __align__(16) u16 planes[TILE][8];
     fetch<KEYS, THREADS>(keys, kv + start, 2 * dim, there, width);
     fetch<KEYS, THREADS>(values, kv + start + dim, 2 * dim, there, width);
     fetch<TILE, THREADS>(tiles, queries, dim, rows, width);
@@ -507,7 +479,7 @@ extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
         if (threadIdx.x < TILE) {
             int at = block * TILE + threadIdx.x;
             u64 place = (u64)(first + at) * shape.heads + head;
-            bases[threadIdx.x] = at < rows ? lse[place] * LOG2E : infinity();
+            bases[threadIdx.x] = at < rows ? lse[place] : infinity();
             deltas[threadIdx.x] = at < rows ? delta[place] : 0.0f;
             if (shape.drop.threshold && at < rows) {
                 const u8 *note = notes + noted(shape, first + at, head, blockIdx.x);
@@ -528,12 +500,11 @@ extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
                 float base = bases[at], mean = deltas[at];
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
-                    // The planes of the warp's heights lie side by side.
-                    u32 keep = shape.drop.threshold ? planes[at][lane / 4 + half * 8] >> (warp * TALL) : ALL;
 #pragma unroll
                     for (int m = 0; m < TALL; m++) {
+                        u32 keep = shape.drop.threshold ? planes[at][warp * TALL + m] >> (lane / 4 + half * 8) : 1;
                         float weight = power(weights[m][n][2 * half + e] * exponent - base);
-                        float factor = keep & 1u << m ? shape.drop.scale : 0.0f;
+                        float factor = keep & 1 ? shape.drop.scale : 0.0f;
                         grads[m][n][2 * half + e] = weight * (grads[m][n][2 * half + e] * factor - mean);
                         weights[m][n][2 * half + e] = weight * factor;
                     }

@@ -107,9 +107,9 @@ struct Dropout {
     float scale;
 };
 
-// Philox 4x32 with 7 rounds at one counter, as eight decisions: bit p is set where column
+// Philox 4x32 with 7 rounds at one counter, as eight decisions: bit APART * p is set where column
 // 128 * (counter / 16) + counter % 16 + 16 * p of the row is kept.
-INLINE u32 kept_planes(const Dropout &drop, u32 counter, u32 row) {
+template <int APART = 1> INLINE u32 kept_planes(const Dropout &drop, u32 counter, u32 row) {
     u32 a = counter, b = row, c = drop.stream, d = drop.step;
     u32 k0 = drop.seed_low, k1 = drop.seed_high;
 #pragma unroll
@@ -126,8 +126,8 @@ INLINE u32 kept_planes(const Dropout &drop, u32 counter, u32 row) {
     u32 words[4] = {a, b, c, d}, kept = 0, bound = drop.threshold << 16;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        if (words[i] << 16 >= bound) kept |= 1u << (2 * i);
-        if (words[i] >= bound) kept |= 2u << (2 * i);
+        if (words[i] << 16 >= bound) kept |= 1u << (2 * i * APART);
+        if (words[i] >= bound) kept |= 1u << ((2 * i + 1) * APART);
     }
     return kept;
 }
