@@ -1,7 +1,10 @@
 //! Attention: a block for some queries, or some keys, of one head of one sequence.
 
+use cudarc::driver::sys::CUtensorMap;
+
 use super::fault::fail;
 use super::lists::Resident;
+use super::map::map;
 use super::{Cuda, Drops, Program, at, launch, to};
 use crate::kernels::AttentionShape;
 use crate::value::Tensor;
@@ -37,6 +40,7 @@ struct Shape {
     dim: i32,
     width: i32,
     groups: i32,
+    rows: i32,
     scale: f32,
     drop: Drops,
 }
@@ -51,6 +55,7 @@ impl Shape {
             dim: dim as i32,
             width: width as i32,
             groups: groups(shape) as i32,
+            rows: shape.queries.rows() as i32,
             scale: 1.0 / (width as f32).sqrt(),
             drop: Drops::from(shape.dropout),
         }
@@ -92,7 +97,8 @@ fn shared(head: usize, rows: usize) -> usize {
 
 /// How many groups of four warps have the keys on Hopper, 64 each; none where its kernels do not fit.
 fn hopper(cuda: &Cuda, shape: &AttentionShape, dim: usize) -> Option<usize> {
-    let fits = cuda.context.capability == (9, 0) && dim == 64 * shape.heads;
+    let some = shape.queries.rows() > 0 && shape.keys.rows() > 0;
+    let fits = cuda.context.capability == (9, 0) && dim == 64 * shape.heads && some;
     let groups = [1, 2].into_iter().find(|groups| shape.keys.longest() <= 64 * groups);
     fits.then_some(groups.unwrap_or(MOST_GROUPS))
 }
@@ -101,8 +107,9 @@ fn hopper(cuda: &Cuda, shape: &AttentionShape, dim: usize) -> Option<usize> {
 const MOST_GROUPS: usize = 4;
 /// Bytes of 64 rows of a head of 64.
 const PIECE: usize = 64 * 64 * 2;
-/// Bytes that are given up so that shared memory begins at a multiple of them.
-const ALIGNMENT: usize = 1024;
+/// Bytes that are given up so that shared memory begins at a multiple of 1024, and those of barriers
+/// and of what comes next.
+const SPARE: usize = 1024 + 128;
 
 pub(super) fn forward(
     cuda: &Cuda,
@@ -113,19 +120,10 @@ pub(super) fn forward(
     notes: &mut Tensor,
 ) {
     let (sizes, notes) = (Shape::of(cuda, shape, q.cols()), to(notes));
-    let (program, name, queries, threads, shared) = match hopper(cuda, shape, q.cols()) {
-        Some(groups) => {
-            let (aside, stages) = if groups > 1 { (2, 4) } else { (1, 2) };
-            let shared = ALIGNMENT + (aside + 2 * stages) * PIECE;
-            let program = Program::Hopper { groups };
-            (program, "attention_forward", 64 * aside, 128 * aside as u32, shared)
-        }
-        None => {
-            let head = head(shape, q.cols());
-            let program = program(shape, head, q.cols());
-            (program, "attention", QUERIES, 128, shared(head, QUERIES + 4 * TILE))
-        }
-    };
+    let hopper = hopper(cuda, shape, q.cols());
+    let head = head(shape, q.cols());
+    let program =
+        hopper.map_or(program(shape, head, q.cols()), |groups| Program::Hopper { groups });
     if sizes.groups > 0 {
         let words = logarithms(shape) as usize / 4;
         launch!(
@@ -133,11 +131,23 @@ pub(super) fn forward(
             sizes, words as u32, notes,
         );
     }
-    let grid = [shape.queries.longest().div_ceil(queries), shape.heads, shape.queries.count()];
+    let grid = |rows| [shape.queries.longest().div_ceil(rows), shape.heads, shape.queries.count()];
+    let Some(groups) = hopper else {
+        return launch!(
+            cuda, program, "attention", grid(QUERIES), [128, 1, 1], shared(head, QUERIES + 4 * TILE);
+            at(q), at(kv), sizes, to(y), notes + logarithms(shape), notes,
+        );
+    };
+    let (aside, stages) = if groups > 1 { (2, 4) } else { (1, 2) };
     launch!(
-        cuda, program, name, grid, [threads, 1, 1], shared;
-        at(q), at(kv), sizes, to(y), notes + logarithms(shape), notes,
+        cuda, program, "attention_forward", grid(64 * aside), [128 * aside as u32, 1, 1],
+        SPARE + (aside + 2 * stages) * PIECE;
+        mapped(q), mapped(kv), sizes, to(y), notes + logarithms(shape), notes,
     );
+}
+
+fn mapped(x: &Tensor) -> CUtensorMap {
+    map(at(x), x.rows(), x.cols())
 }
 
 pub(super) fn backward(
@@ -174,12 +184,12 @@ fn backward_hopper(
         (items, 1)
     };
     let noted = 2 * 64 * (4 + 4 + groups.div_ceil(2) * 16);
-    let shared = ALIGNMENT + (buffers * 2 * groups + groups + 5) * PIECE + noted;
+    let shared = SPARE + (buffers * 2 * groups + groups + 5) * PIECE + noted;
     launch!(
         cuda, Program::Hopper { groups }, "attention_backward", [blocks, 1, 1],
         [128 * groups as u32, 1, 1], shared;
-        at(q), at(kv), sizes, at(y), at(notes) + logarithms(shape), at(notes), at(dy), to(dq), to(dkv),
-        items as i32,
+        mapped(q), mapped(kv), sizes, mapped(y), at(notes) + logarithms(shape), at(notes), mapped(dy),
+        to(dq), to(dkv), items as i32,
     );
 }
 

@@ -16,6 +16,7 @@ mod host;
 mod libraries;
 mod linear;
 mod lists;
+mod map;
 mod norm;
 mod product;
 mod rows;

@@ -315,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
             factors[half] = shape.drop.scale / total;
             int at = row + m * 16 + half * 8;
             if (lane % 4 == 0 && at < rows)
-                lse[(u64)(first + at) * shape.heads + head] = top[m][half] * exponent + log2f(total);
+                lse[logged(shape, first + at, head)] = top[m][half] * exponent + log2f(total);
         }
         put(y + (u64)first * dim + head * width, dim, width, out[m], factors, row + m * 16, rows);
     }
@@ -373,7 +373,7 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int at = row + m * 16 + half * 8;
-            base[m][half] = at < rows ? lse[(u64)(first + at) * shape.heads + head] : infinity();
+            base[m][half] = at < rows ? lse[logged(shape, first + at, head)] : infinity();
 #pragma unroll
             for (int i = 0; i < TILE / 32; i++) kept[m][half][i] = ALL;
         }
@@ -479,7 +479,7 @@ extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
         if (threadIdx.x < TILE) {
             int at = block * TILE + threadIdx.x;
             u64 place = (u64)(first + at) * shape.heads + head;
-            bases[threadIdx.x] = at < rows ? lse[place] : infinity();
+            bases[threadIdx.x] = at < rows ? lse[logged(shape, first + at, head)] : infinity();
             deltas[threadIdx.x] = at < rows ? delta[place] : 0.0f;
             if (shape.drop.threshold && at < rows) {
                 const u8 *note = notes + noted(shape, first + at, head, blockIdx.x);

@@ -17,8 +17,11 @@ static constexpr int ROW = HEAD * 2; // bytes of a row in shared memory
 // ---- Tensor cores
 
 // Where a factor lies: rows of 128 bytes in the exchanged order, eight rows after eight rows. Rows are
-// along the sum for a factor that is turned, else across it.
-INLINE u64 factor(u32 at) { return (u64)((at & 0x3ffff) >> 4) | (u64)(1024 >> 4) << 32 | 1ull << 62; }
+// along the sum for a factor that is turned, else across it. The instruction wants the address in
+// sixteen bytes, and beside it that order and the distance of eight rows.
+INLINE u32 factor(u32 at) { return at >> 4; }
+static constexpr u32 PARTS = 2, ROWS = 16 * ROW >> 4; // from one sixteen of the sum to the next: across, or down
+#define FACTORS(a, b) "{\n.reg .pred p;\n.reg .b64 a, b;\nmov.b64 a, {" a ", 0x40000040};\nmov.b64 b, {" b ", 0x40000040};\n"
 
 INLINE void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 INLINE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -39,25 +42,26 @@ INLINE void publish() { asm volatile("fence.proxy.async.shared::cta;" ::: "memor
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
 
 // sum (+)= a b over 16, of 64 x 32.
-template <int TURNED> INLINE void multiply(float (&sum)[4][4], u64 a, u64 b, int add) {
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " LIST_16 ", %16, %17, p, 1, 1, %19, %19;\n}"
+template <int TURNED> INLINE void multiply(float (&sum)[4][4], u32 a, u32 b, int add) {
+    asm volatile(FACTORS("%16", "%17") "setp.ne.b32 p, %18, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 " LIST_16 ", a, b, p, 1, 1, %19, %19;\n}"
                  : SUM_4(sum)
-                 : "l"(a), "l"(b), "r"(add), "n"(TURNED));
+                 : "r"(a), "r"(b), "r"(add), "n"(TURNED));
 }
 // Of 64 x 64.
-template <int TURNED> INLINE void multiply(float (&sum)[8][4], u64 a, u64 b, int add) {
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " LIST_32 ", %32, %33, p, 1, 1, %35, %35;\n}"
+template <int TURNED> INLINE void multiply(float (&sum)[8][4], u32 a, u32 b, int add) {
+    asm volatile(FACTORS("%32", "%33") "setp.ne.b32 p, %34, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " LIST_32 ", a, b, p, 1, 1, %35, %35;\n}"
                  : SUM_8(sum)
-                 : "l"(a), "l"(b), "r"(add), "n"(TURNED));
+                 : "r"(a), "r"(b), "r"(add), "n"(TURNED));
 }
 // The same with rows from registers and `b` turned, always added.
-INLINE void multiply(float (&sum)[8][4], const u32 *a, u64 b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " LIST_32
-                 ", {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
+INLINE void multiply(float (&sum)[8][4], const u32 *a, u32 b) {
+    asm volatile("{\n.reg .b64 b;\nmov.b64 b, {%36, 0x40000040};\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " LIST_32
+                 ", {%32, %33, %34, %35}, b, 1, 1, 1, 1;\n}"
                  : SUM_8(sum)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b));
 }
 // 16 columns of a result as rows of the next product.
 INLINE void narrowed(const float (*sum)[4], u32 *a) {
@@ -72,14 +76,37 @@ INLINE void narrowed(const float (*sum)[4], u32 *a) {
 // Where sixteenth `part` of row `row` lies.
 INLINE u32 exchanged(u32 row, u32 part) { return row * ROW + ((part ^ row % 8) << 4); }
 
-// Copies 16 bytes without waiting; zeros where they are not there.
-INLINE void copy(u32 to, const void *from, bool there) {
-    int bytes = there ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+// A matrix as the copy engine knows it: it brings 64 rows of a head in the exchanged order, zeros where
+// the matrix ends. Rows of the next sequence come along; whoever reads knows how many are its own.
+struct alignas(64) Map {
+    u64 own[16];
+};
+INLINE void copy(u32 to, const Map &from, int col, int row, u32 barrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 ::"r"(to), "l"(&from), "r"(col), "r"(row), "r"(barrier)
+                 : "memory");
 }
-INLINE void copy_word(u32 to, const void *from, bool there) {
-    int bytes = there ? 4 : 0;
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+INLINE void copy_bytes(u32 to, const void *from, u32 bytes, u32 barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(to), "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+// A barrier that opens when the announced bytes have arrived, again and again: `turn` counts from 0.
+INLINE void make_barrier(u32 barrier) { asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory"); }
+INLINE void barriers_made() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    publish();
+}
+INLINE void announce(u32 barrier, u32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+INLINE void await(u32 barrier, int turn) {
+    asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}"
+                 ::"r"(barrier), "r"(turn & 1)
+                 : "memory");
+}
+INLINE void copy_word(u32 to, const void *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 INLINE void read_words(u32 at, u32 *x) {
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at));
@@ -103,15 +130,39 @@ INLINE u32 shared_memory() {
     return (address(shared) + 1023) & ~1023u;
 }
 
-// Writes rows of a result of 8 * N columns, times a factor, where they are there.
+// Of four words that each of four neighbouring lanes has, lane l % 4 gets the one of that number from all
+// four, in their order.
+INLINE void turn(u32 (&words)[4]) {
+    bool odd = threadIdx.x & 1, upper = threadIdx.x & 2;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        u32 got = __shfl_xor_sync(ALL, odd ? words[i] : words[i + 1], 1);
+        words[i] = odd ? got : words[i];
+        words[i + 1] = odd ? words[i + 1] : got;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        u32 got = __shfl_xor_sync(ALL, upper ? words[i] : words[i + 2], 2);
+        words[i] = upper ? got : words[i];
+        words[i + 2] = upper ? words[i + 2] : got;
+    }
+}
+// Writes rows of a result of 8 * N columns, times a factor, where they are there: sixteen bytes at a time.
 template <int N> INLINE void put(bf16 *to, int pitch, float (&sum)[N][4], float upper, float lower, int row, int rows) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        if (row + half * 8 >= rows) continue;
         float factor = half ? lower : upper;
-        u32 *own = reinterpret_cast<u32 *>(to + (u64)(row + half * 8) * pitch) + threadIdx.x % 4;
+        bf16 *own = to + (u64)(row + half * 8) * pitch + threadIdx.x % 4 * 8;
 #pragma unroll
-        for (int n = 0; n < N; n++) own[4 * n] = pack(sum[n][2 * half] * factor, sum[n][2 * half + 1] * factor);
+        for (int n = 0; n < N; n += 4) {
+            u32 words[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                words[i] = pack(sum[n + i][2 * half] * factor, sum[n + i][2 * half + 1] * factor);
+            turn(words);
+            if (row + half * 8 < rows)
+                *reinterpret_cast<uint4 *>(own + n * 8) = make_uint4(words[0], words[1], words[2], words[3]);
+        }
     }
 }
 
@@ -121,47 +172,40 @@ static constexpr int ASIDE = GROUPS > 1 ? 2 : 1;  // groups of a block
 static constexpr int STAGES = GROUPS > 1 ? 4 : 2; // tiles of keys and values that are there or on their way
 
 extern "C" __global__ void __launch_bounds__(128 * ASIDE, GROUPS > 1 ? 2 : 4)
-    attention_forward(const bf16 *q, const bf16 *kv, Shape shape, bf16 *y, float *lse, const u8 *notes) {
-    constexpr int THREADS = 128 * ASIDE;
+    attention_forward(const __grid_constant__ Map q, const __grid_constant__ Map kv, Shape shape, bf16 *y, float *lse,
+                      const u8 *notes) {
     int head = blockIdx.y, sequence = blockIdx.z, dim = shape.dim;
     int first = shape.queries[sequence] + blockIdx.x * TILE * ASIDE, rows = (int)shape.queries[sequence + 1] - first;
     if (rows <= 0) return;
     int from = shape.keys[sequence], count = (int)shape.keys[sequence + 1] - from;
-    int lane = threadIdx.x % 32, group = threadIdx.x / 128, row = threadIdx.x / 32 * 16 + lane / 4;
-    u64 start = (u64)first * dim + head * HEAD;
-    const bf16 *keys = kv + (u64)from * 2 * dim + head * HEAD;
-    u32 queries = shared_memory(), tiles = queries + ASIDE * TILE_BYTES;
-
-    int down = threadIdx.x / 8, part = threadIdx.x % 8;
-    auto fetch = [&](int block) {
-        u32 to = tiles + block % STAGES * 2 * TILE_BYTES;
-#pragma unroll
-        for (int r = down; r < TILE; r += THREADS / 8) {
-            int key = block * TILE + r;
-            bool there = key < count;
-            const bf16 *source = keys + (u64)(there ? key : 0) * 2 * dim + part * 8;
-            copy(to + exchanged(r, part), source, there);
-            copy(to + TILE_BYTES + exchanged(r, part), source + dim, there);
-        }
-    };
-#pragma unroll
-    for (int r = down; r < ASIDE * TILE; r += THREADS / 8)
-        copy(queries + exchanged(r, part), q + start + (u64)(r < rows ? r : 0) * dim + part * 8, r < rows);
+    int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
+    int group = __shfl_sync(ALL, threadIdx.x / 128, 0); // so that the compiler sees that warps have one
     int blocks = (count + TILE - 1) / TILE;
+    u32 queries = shared_memory(), tiles = queries + ASIDE * TILE_BYTES, barriers = tiles + STAGES * 2 * TILE_BYTES;
+
+    auto fetch = [&](int block) {
+        u32 to = tiles + block % STAGES * 2 * TILE_BYTES, barrier = barriers + block % STAGES * 8;
+        announce(barrier, 2 * TILE_BYTES + (block == 0 ? ASIDE * TILE_BYTES : 0));
+        if (block == 0) {
 #pragma unroll
-    for (int block = 0; block < STAGES - 1; block++) {
-        if (block < blocks) fetch(block);
-        commit();
+            for (int i = 0; i < ASIDE; i++) copy(queries + i * TILE_BYTES, q, head * HEAD, first + i * TILE, barrier);
+        }
+        copy(to, kv, head * HEAD, from + block * TILE, barrier);
+        copy(to + TILE_BYTES, kv, dim + head * HEAD, from + block * TILE, barrier);
+    };
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < STAGES; stage++) make_barrier(barriers + stage * 8);
+        barriers_made();
+        for (int block = 0; block < STAGES - 1 && block < blocks; block++) fetch(block);
     }
+    __syncthreads();
 
     float out[8][4] = {}, top[2] = {-infinity(), -infinity()}, sum[2] = {};
     float exponent = shape.scale * LOG2E;
     for (int block = 0; block < blocks; block++) {
-        wait<STAGES - 2>();
-        publish();
-        __syncthreads();
-        if (block + STAGES - 1 < blocks) fetch(block + STAGES - 1);
-        commit();
+        // What was read last may be overwritten when all have read it.
+        if (block > 0) __syncthreads();
+        if (threadIdx.x == 0 && block + STAGES - 1 < blocks) fetch(block + STAGES - 1);
         u32 kept[2][2] = {{ALL, ALL}, {ALL, ALL}};
         if (shape.drop.threshold) {
 #pragma unroll
@@ -175,10 +219,11 @@ extern "C" __global__ void __launch_bounds__(128 * ASIDE, GROUPS > 1 ? 2 : 4)
         }
         u32 tile = tiles + block % STAGES * 2 * TILE_BYTES;
         float scores[8][4];
+        await(barriers + block % STAGES * 8, block / STAGES);
         begin();
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            multiply<0>(scores, factor(queries + group * TILE_BYTES + k * 32), factor(tile + k * 32), k > 0);
+            multiply<0>(scores, factor(queries + group * TILE_BYTES) + k * PARTS, factor(tile) + k * PARTS, k > 0);
         finish();
         if ((block + 1) * TILE > count) {
 #pragma unroll
@@ -219,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(128 * ASIDE, GROUPS > 1 ? 2 : 4)
         for (int k = 0; k < 4; k++) narrowed(scores + 2 * k, weights[k]);
         begin();
 #pragma unroll
-        for (int k = 0; k < 4; k++) multiply(out, weights[k], factor(tile + TILE_BYTES + k * 16 * ROW));
+        for (int k = 0; k < 4; k++) multiply(out, weights[k], factor(tile + TILE_BYTES) + k * ROWS);
         finish();
     }
     float factors[2];
@@ -230,16 +275,15 @@ extern "C" __global__ void __launch_bounds__(128 * ASIDE, GROUPS > 1 ? 2 : 4)
         total += __shfl_xor_sync(ALL, total, 2);
         factors[half] = shape.drop.scale / total;
         if (lane % 4 == 0 && row + half * 8 < rows)
-            lse[(u64)(first + row + half * 8) * shape.heads + head] = top[half] * exponent + log2f(total);
+            lse[logged(shape, first + row + half * 8, head)] = top[half] * exponent + log2f(total);
     }
-    put(y + start, dim, out, factors[0], factors[1], row, rows);
+    put(y + (u64)first * dim + head * HEAD, dim, out, factors[0], factors[1], row, rows);
 }
 
 // ---- The way back
 
 static constexpr int THREADS = 128 * GROUPS, SIDE = GROUPS * TILE_BYTES; // bytes of all keys, or all values
 static constexpr int NOTES = (GROUPS + 1) / 2 * 16;                      // bytes noted of a query
-static constexpr int SHARE = TILE * 8 / THREADS;                        // sixteenths of a tile for each thread
 
 // Where one block fills a processor, it goes from item to item, and brings the next one's keys and values
 // while it computes; else blocks beside one another do.
@@ -247,73 +291,80 @@ static constexpr int BUFFERS = GROUPS == 4 ? 2 : 1;
 
 // What lies where in shared memory; queries and slopes, facts and notes twice.
 static constexpr u32 SIDES = 0, QUERIES = BUFFERS * 2 * SIDE, SCORES = QUERIES + 4 * TILE_BYTES, OUTPUTS = SCORES + SIDE,
-                     FACTS = OUTPUTS + TILE_BYTES, KEPT = FACTS + 2 * TILE * 8;
+                     FACTS = OUTPUTS + TILE_BYTES, KEPT = FACTS + 2 * TILE * 8, BARRIERS = KEPT + 2 * TILE * NOTES, ITEMS = BARRIERS + 32;
 
-// One head of one sequence.
+// One head of one sequence: its queries and its keys.
 struct Item {
     int head, first, rows, from, count;
     INLINE int tiles() const { return rows > TILE ? (rows + TILE - 1) / TILE : 1; }
 };
-INLINE Item item(const Shape &shape, int at) {
+INLINE Item find_item(const Shape &shape, int at) {
     int sequence = at / shape.heads;
     int first = shape.queries[sequence], from = shape.keys[sequence];
     return {at % shape.heads, first, (int)shape.queries[sequence + 1] - first, from,
             (int)shape.keys[sequence + 1] - from};
+}
+INLINE void write_item(u32 to, const Item &item) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(item.head), "r"(item.first), "r"(item.rows),
+                 "r"(item.from)
+                 : "memory");
+    write_word(to + 16, item.count);
+}
+INLINE Item read_item(u32 from) {
+    u32 words[4], count;
+    read_words(from, words);
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(count) : "r"(from + 16));
+    return {(int)words[0], (int)words[1], (int)words[2], (int)words[3], (int)count};
 }
 
 template <int NUMBER> INLINE void meet() { asm volatile("bar.sync %0, %1;" ::"n"(NUMBER), "n"(THREADS) : "memory"); }
 template <int NUMBER> INLINE void pass() { asm volatile("bar.arrive %0, %1;" ::"n"(NUMBER), "n"(THREADS) : "memory"); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS == 2 ? 2 : 3)
-    attention_backward(const bf16 *q, const bf16 *kv, Shape shape, const bf16 *y, const float *lse, const u8 *notes,
-                       const bf16 *dy, bf16 *dq, bf16 *dkv, int items) {
-    constexpr int READY = 1, FREE = 2, FULL = 3; // barriers: a tile is there; scores may be, and were, written
+    attention_backward(const __grid_constant__ Map q, const __grid_constant__ Map kv, Shape shape,
+                       const __grid_constant__ Map y, const float *lse, const u8 *notes, const __grid_constant__ Map dy,
+                       bf16 *dq, bf16 *dkv, int items) {
+    constexpr int READY = 1, FREE = 2, FULL = 3; // a tile is there; its scores may be, and were, written
     u32 base = shared_memory();
     int dim = shape.dim, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     int group = __shfl_sync(ALL, threadIdx.x / 128, 0); // so that the compiler sees that warps have one
-    int down = threadIdx.x / 8, part = threadIdx.x % 8;
+    bool leader = threadIdx.x == 0;
     float exponent = shape.scale * LOG2E;
 
-    // A share of an item's keys and values.
-    auto fetch_sides = [&](const Item &of, int buffer, int begin, int end) {
-        const bf16 *source = kv + (u64)of.from * 2 * dim + of.head * HEAD + part * 8;
-        u32 to = base + SIDES + buffer * 2 * SIDE;
-        for (int r = begin + down; r < end; r += THREADS / 8) {
-            bool there = r < of.count;
-            const bf16 *own = source + (u64)(there ? r : 0) * 2 * dim;
-            copy(to + exchanged(r, part), own, there);
-            copy(to + SIDE + exchanged(r, part), own + dim, there);
+    // An item's keys and values, as many tiles as there are.
+    auto fetch_sides = [&](const Item &of, int buffer) {
+        u32 to = base + SIDES + buffer * 2 * SIDE, barrier = base + BARRIERS + 16 + buffer * 8;
+        int pieces = max((of.count + TILE - 1) / TILE, 1);
+        announce(barrier, pieces * 2 * TILE_BYTES);
+        for (int i = 0; i < pieces; i++) {
+            copy(to + i * TILE_BYTES, kv, of.head * HEAD, of.from + i * TILE, barrier);
+            copy(to + SIDE + i * TILE_BYTES, kv, dim + of.head * HEAD, of.from + i * TILE, barrier);
         }
     };
-    // A tile of queries, their outputs and the slopes of these, and what is needed to know the weights
-    // again. A query that is not there is all zeros, which adds nothing anywhere.
+    // A tile of queries, their outputs and the slopes of these, and which weights were kept: for the leader.
     auto fetch_tile = [&](const Item &of, int tile, int stage) {
-        u32 to = base + QUERIES + stage * 2 * TILE_BYTES;
-#pragma unroll
-        for (int i = 0; i < SHARE; i++) {
-            int r = down + i * (THREADS / 8), row = tile * TILE + r;
-            bool there = row < of.rows;
-            u64 at = (u64)(of.first + (there ? row : 0)) * dim + of.head * HEAD + part * 8;
-            copy(to + exchanged(r, part), q + at, there);
-            copy(to + TILE_BYTES + exchanged(r, part), dy + at, there);
-            copy(base + OUTPUTS + exchanged(r, part), y + at, there);
-            if (part == 0)
-                copy_word(base + FACTS + stage * TILE * 8 + r / 2 * 16 + r % 2 * 4,
-                          lse + (u64)(of.first + (there ? row : 0)) * shape.heads + of.head, there);
-        }
-        if (shape.drop.threshold && threadIdx.x < TILE * NOTES / 16) {
-            int r = threadIdx.x / (NOTES / 16), row = tile * TILE + r;
-            bool there = row < of.rows;
-            const u8 *note = notes + noted(shape, of.first + (there ? row : 0), of.head, threadIdx.x % (NOTES / 16));
-            copy(base + KEPT + stage * TILE * NOTES + threadIdx.x * 16, note, there);
-        }
+        u32 to = base + QUERIES + stage * 2 * TILE_BYTES, barrier = base + BARRIERS + stage * 8;
+        int first = of.first + tile * TILE, there = min(of.rows - tile * TILE, TILE);
+        u32 noted_bytes = shape.drop.threshold ? there * NOTES : 0;
+        announce(barrier, 3 * TILE_BYTES + noted_bytes);
+        copy(to, q, of.head * HEAD, first, barrier);
+        copy(to + TILE_BYTES, dy, of.head * HEAD, first, barrier);
+        copy(base + OUTPUTS, y, of.head * HEAD, first, barrier);
+        if (noted_bytes)
+            copy_bytes(base + KEPT + stage * TILE * NOTES, notes + noted(shape, first, of.head, 0), noted_bytes, barrier);
     };
-    // For two queries side by side: both logarithms, then each one's output times its slope.
-    auto write_facts = [&](int stage) {
-#pragma unroll
-        for (int i = 0; i < SHARE; i++) {
-            int r = down + i * (THREADS / 8);
-            u32 at = base + exchanged(r, part), left[4], right[4];
+    // Facts of a tile, for two queries side by side: both logarithms, then each one's output times its
+    // slope. The logarithms are fetched ahead, each by a thread; a query that is not there has no weights.
+    auto fetch_logarithms = [&](const Item &of, int tile, int stage) {
+        if (threadIdx.x >= TILE) return;
+        u32 to = base + FACTS + stage * TILE * 8 + threadIdx.x / 2 * 16 + threadIdx.x % 2 * 4;
+        int query = tile * TILE + threadIdx.x;
+        if (query < of.rows) copy_word(to, lse + logged(shape, of.first + query, of.head));
+        else write_float(to, infinity());
+    };
+    auto finish_facts = [&](int stage) {
+        for (int r = threadIdx.x / 8; r < TILE; r += THREADS / 8) {
+            u32 at = base + exchanged(r, threadIdx.x % 8), left[4], right[4];
             read_words(at + OUTPUTS, left);
             read_words(at + QUERIES + stage * 2 * TILE_BYTES + TILE_BYTES, right);
             float total = 0.0f;
@@ -324,23 +375,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
             }
 #pragma unroll
             for (int other = 4; other > 0; other /= 2) total += __shfl_xor_sync(ALL, total, other);
-            if (part == 0) write_float(base + FACTS + stage * TILE * 8 + r / 2 * 16 + r % 2 * 4 + 8, total);
+            if (threadIdx.x % 8 == 0) write_float(base + FACTS + stage * TILE * 8 + r / 2 * 16 + r % 2 * 4 + 8, total);
         }
+        wait<0>();
     };
 
-    int at = blockIdx.x, buffer = 0, number = 0; // `number` counts tiles
-    Item own = item(shape, at);
-    fetch_sides(own, 0, 0, GROUPS * TILE);
-    fetch_tile(own, 0, 0);
+    int at = blockIdx.x, turn = 0, number = 0; // `turn` counts items, `number` tiles
+    Item own = find_item(shape, at);
+    if (leader) {
+        for (int i = 0; i < 4; i++) make_barrier(base + BARRIERS + i * 8);
+        barriers_made();
+        fetch_sides(own, 0);
+        fetch_tile(own, 0, 0);
+    }
+    fetch_logarithms(own, 0, 0);
     commit();
-    wait<0>();
-    write_facts(0);
-    publish();
+    __syncthreads();
+    await(base + BARRIERS, 0);
+    finish_facts(0);
     meet<READY>();
     for (;;) {
         int following = at + gridDim.x, tiles = own.tiles();
         bool last = following >= items;
-        u32 keys = base + SIDES + buffer * 2 * SIDE, values = keys + SIDE;
+        int buffer = turn % BUFFERS;
+        u32 keys = base + SIDES + buffer * 2 * SIDE, next_item = base + ITEMS + turn % 2 * 32;
         int row = group * TILE + warp * 16 + lane / 4; // of the keys; the other is eight below
         bool active = group * TILE < own.count;
         u32 there[2] = {row < own.count ? ALL : 0, row + 8 < own.count ? ALL : 0};
@@ -348,25 +406,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
         for (int tile = 0; tile < tiles; tile++, number++) {
             int stage = number % 2;
             bool more = tile + 1 < tiles;
-            if (more) fetch_tile(own, tile + 1, 1 - stage);
-            else if (!last) fetch_tile(item(shape, following), 0, 1 - stage);
-            u32 queries = base + QUERIES + stage * 2 * TILE_BYTES, slopes = queries + TILE_BYTES;
+            if (leader && more) fetch_tile(own, tile + 1, 1 - stage);
+            if (more) fetch_logarithms(own, tile + 1, 1 - stage);
+            if (tile == 0 && leader && !last) write_item(next_item, find_item(shape, following));
+            if (tile == 0) await(base + BARRIERS + 16 + buffer * 8, turn / BUFFERS);
+            u32 queries = base + QUERIES + stage * 2 * TILE_BYTES;
             u32 facts = base + FACTS + stage * TILE * 8 + lane % 4 * 16;
             u32 kept = base + KEPT + stage * TILE * NOTES + lane % 4 * 2 * NOTES + group * 8 + warp * 2;
 #pragma unroll 1
             for (int half = 0; half < 2; half++) { // of the tile's queries
-                u32 dropped[2][4], sloped[2][4];
+                u32 dropped[2][4], sloped[2][4], own_keys = factor(keys + group * TILE_BYTES);
+                u32 own_queries = factor(queries + half * 32 * ROW);
                 if (active) {
                     float weights[4][4], grads[4][4];
                     begin();
 #pragma unroll
                     for (int k = 0; k < 4; k++)
-                        multiply<0>(weights, factor(keys + group * TILE_BYTES + k * 32),
-                                    factor(queries + half * 32 * ROW + k * 32), k > 0);
+                        multiply<0>(weights, own_keys + k * PARTS, own_queries + k * PARTS, k > 0);
 #pragma unroll
                     for (int k = 0; k < 4; k++)
-                        multiply<0>(grads, factor(values + group * TILE_BYTES + k * 32),
-                                    factor(slopes + half * 32 * ROW + k * 32), k > 0);
+                        multiply<0>(grads, own_keys + (SIDE >> 4) + k * PARTS, own_queries + (TILE_BYTES >> 4) + k * PARTS,
+                                    k > 0);
                     finish();
 #pragma unroll
                     for (int n = 0; n < 4; n++) {
@@ -398,9 +458,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
                 if (half == 0) {
                     meet<FREE>();
                     // The group that computed the last tile's queries has done with the last item's keys.
-                    if (!last) {
-                        int share = (GROUPS * TILE / 8 + tiles - 1) / tiles * 8, begin = tile * share;
-                        fetch_sides(item(shape, following), 1 - buffer, begin, min(begin + share, GROUPS * TILE));
+                    if (tile == 0 && leader && !last) fetch_sides(read_item(next_item), (turn + 1) % BUFFERS);
+                    if (!more && !last) {
+                        Item next = read_item(next_item);
+                        if (leader) fetch_tile(next, 0, 1 - stage);
+                        fetch_logarithms(next, 0, 1 - stage);
                     }
                     commit();
                 }
@@ -415,19 +477,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
                     begin();
 #pragma unroll
                     for (int k = 0; k < 2; k++)
-                        multiply(dv, dropped[k], factor(slopes + (half * 32 + k * 16) * ROW));
+                        multiply(dv, dropped[k], own_queries + (TILE_BYTES >> 4) + k * ROWS);
 #pragma unroll
-                    for (int k = 0; k < 2; k++)
-                        multiply(dk, sloped[k], factor(queries + (half * 32 + k * 16) * ROW));
+                    for (int k = 0; k < 2; k++) multiply(dk, sloped[k], own_queries + k * ROWS);
                     finish();
                 }
             }
             publish();
             auto prepare = [&] {
                 if (!more && last) return;
-                wait<0>();
-                write_facts(1 - stage);
-                publish();
+                await(base + BARRIERS + (1 - stage) * 8, (number + 1) / 2);
+                finish_facts(1 - stage);
                 meet<READY>();
             };
             if (number % GROUPS == group) {
@@ -435,11 +495,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
 #pragma unroll 1
                 for (int half = 0; half < 2; half++) { // of the columns
                     float sum[4][4];
+                    u32 left = factor(base + SCORES), right = factor(keys + half * 64);
                     begin();
-                    multiply<1>(sum, factor(base + SCORES), factor(keys + half * 64), 0);
-                    for (int k = 1; k * 16 < own.count; k++)
-                        multiply<1>(sum, factor(base + SCORES + k * 16 * ROW),
-                                        factor(keys + half * 64 + k * 16 * ROW), 1);
+                    multiply<1>(sum, left, right, 0);
+                    for (int k = 1; k * 16 < own.count; k++) multiply<1>(sum, left + k * ROWS, right + k * ROWS, 1);
                     commit_products();
                     if (half == 0) prepare();
                     wait_products();
@@ -458,7 +517,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
         }
         if (last) return;
         at = following;
-        own = item(shape, at);
-        buffer = 1 - buffer;
+        own = read_item(next_item);
+        turn++;
     }
 }
