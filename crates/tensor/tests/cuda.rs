@@ -4,6 +4,9 @@
 //! numbers are 0.4 % apart: inputs are rounded first, so that both devices begin with the same, and
 //! results may then differ by about that, relative to the norm of the whole matrix.
 
+#[path = "cuda/heads.rs"]
+mod heads;
+
 use tensor::kernels::{AdamSlot, AdamStep};
 use tensor::random::{Draws, Key};
 use tensor::{
@@ -109,6 +112,18 @@ enum Made {
 /// Compares both devices and prints the largest distance.
 fn check(
     what: &str,
+    devices: &[Device; 2],
+    weights: Sizes<'_>,
+    inputs: Sizes<'_>,
+    operation: impl Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made,
+) {
+    check_within(TOLERANCE, what, devices, weights, inputs, operation);
+}
+
+/// The same where many operations follow one another, each with its own rounding.
+fn check_within(
+    tolerance: f64,
+    what: &str,
     [cpu, cuda]: &[Device; 2],
     weights: Sizes<'_>,
     inputs: Sizes<'_>,
@@ -124,7 +139,7 @@ fn check(
     let mut worst = (0.0, "");
     for ((name, a), (_, b)) in ours.iter().zip(&theirs) {
         let distance = distance(a, b);
-        assert!(distance < TOLERANCE, "{what}: {name} is {distance:.2e} from the CPU's");
+        assert!(distance < tolerance, "{what}: {name} is {distance:.2e} from the CPU's");
         if distance >= worst.0 {
             worst = (distance, name);
         }

@@ -30,6 +30,8 @@ pub(super) enum Program {
     Rows,
     /// Cross-entropy.
     Softmax,
+    /// Task heads.
+    Heads,
     /// Adam.
     Adam,
     /// LayerNorm of rows of `slabs` times 32 times `lanes` columns at most.
@@ -49,6 +51,7 @@ impl Program {
             }
             Self::Rows => include_str!("kernels/rows.cu"),
             Self::Softmax => include_str!("kernels/softmax.cu"),
+            Self::Heads => include_str!("kernels/heads.cu"),
             Self::Adam => include_str!("kernels/adam.cu"),
             Self::Norm { .. } => include_str!("kernels/norm.cu"),
             Self::Attention { .. } => {
@@ -245,6 +248,7 @@ mod tests {
             Program::Sums,
             Program::Rows,
             Program::Softmax,
+            Program::Heads,
             Program::Adam,
             Program::Norm { lanes: 8, slabs: 3 },
             Program::Norm { lanes: 1, slabs: 2 },

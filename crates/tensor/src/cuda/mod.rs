@@ -12,7 +12,7 @@ mod block;
 mod code;
 mod context;
 mod fault;
-mod host;
+mod heads;
 mod libraries;
 mod linear;
 mod lists;
@@ -22,7 +22,7 @@ mod product;
 mod rows;
 mod softmax;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use cudarc::driver::sys::CUdeviceptr;
 
@@ -33,7 +33,6 @@ pub use self::fault::DeviceFault;
 pub(crate) use self::lists::Resident;
 use self::product::{Product, Products, Side};
 use crate::buffer::Buffer;
-use crate::cpu::Cpu;
 use crate::device::DeviceError;
 use crate::kernels::{
     AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, Precision, TiedGrads,
@@ -79,8 +78,6 @@ pub(crate) struct Cuda {
     adam: adam::Pieces,
     /// For every strip of columns, how many blocks have summed up theirs: 0 between kernels.
     arrived: Memory,
-    /// The CPU, for what has no kernel here.
-    host: OnceLock<Cpu>,
 }
 
 /// Dropout as the kernels have it.
@@ -117,7 +114,7 @@ impl Cuda {
         let arrived = context.take(4 * STRIPS);
         context.set_bytes(arrived.pointer, 0, 4 * STRIPS);
         let (code, adam) = (Code::default(), adam::Pieces::default());
-        Ok(Self { context, code, products, adam, arrived, host: OnceLock::new() })
+        Ok(Self { context, code, products, adam, arrived })
     }
 
     /// Memory for the time of one operation.
@@ -330,11 +327,11 @@ impl Kernels for Cuda {
     }
 
     fn elu(&self, x: &Tensor, y: &mut Tensor) {
-        host::run(self, [x], [y], |cpu, [x], [y]| cpu.elu(x, y));
+        heads::elu(self, x, y);
     }
 
     fn elu_grad(&self, y: &Tensor, dy: &Tensor, dx: &mut Tensor) {
-        host::run(self, [y, dy], [dx], |cpu, [y, dy], [dx]| cpu.elu_grad(y, dy, dx));
+        heads::elu_grad(self, y, dy, dx);
     }
 
     fn cross_entropy(
@@ -346,20 +343,12 @@ impl Kernels for Cuda {
         score: &mut Tensor,
         dscores: Option<&mut Tensor>,
     ) {
-        match dscores {
-            Some(dscores) => {
-                host::run(self, [scores], [score, dscores], |cpu, [scores], [score, dscores]| {
-                    cpu.cross_entropy(scores, widths, targets, weight, score, Some(dscores));
-                })
-            }
-            None => host::run(self, [scores], [score], |cpu, [scores], [score]| {
-                cpu.cross_entropy(scores, widths, targets, weight, score, None);
-            }),
-        }
+        let softmax = heads::Softmax { scores, widths, targets, weight };
+        softmax.run(self, score, dscores);
     }
 
     fn pair_scores(&self, q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &mut Tensor) {
-        host::run(self, [q, k], [y], |cpu, [q, k], [y]| cpu.pair_scores(q, k, queries, keys, y));
+        heads::Pairs { queries, keys }.scores(self, q, k, y);
     }
 
     fn pair_scores_grad(
@@ -372,13 +361,13 @@ impl Kernels for Cuda {
         dq: &mut Tensor,
         dk: &mut Tensor,
     ) {
-        host::run(self, [q, k, dy], [dq, dk], |cpu, [q, k, dy], [dq, dk]| {
-            cpu.pair_scores_grad(q, k, queries, keys, dy, dq, dk);
-        });
+        let pairs = heads::Pairs { queries, keys };
+        pairs.query_grad(self, dy, k, dq);
+        pairs.key_grad(self, dy, q, dk);
     }
 
     fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
-        host::run(self, [x, z], [y], |cpu, [x, z], [y]| cpu.block_dots(x, z, y));
+        heads::block_dots(self, x, z, y);
     }
 
     fn block_dots_grad(
@@ -389,9 +378,7 @@ impl Kernels for Cuda {
         dx: &mut Tensor,
         dz: &mut Tensor,
     ) {
-        host::run(self, [x, z, dy], [dx, dz], |cpu, [x, z, dy], [dx, dz]| {
-            cpu.block_dots_grad(x, z, dy, dx, dz);
-        });
+        heads::block_dots_grad(self, x, z, dy, dx, dz);
     }
 
     fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {

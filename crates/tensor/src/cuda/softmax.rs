@@ -54,6 +54,14 @@ impl TiedSoftmax<'_> {
     }
 }
 
+/// Adds up the facts of rows, a loss and a right answer each; to what `score` holds with `add`.
+pub(super) fn sum_facts(cuda: &Cuda, facts: u64, rows: usize, add: bool, score: &mut Tensor) {
+    launch!(
+        cuda, Program::Softmax, "sum_facts", [1, 1, 1], [256, 1, 1], 0;
+        facts, rows as i32, i32::from(add), to(score),
+    );
+}
+
 /// Some rows.
 struct Chunk<'a> {
     softmax: &'a TiedSoftmax<'a>,
@@ -102,10 +110,7 @@ impl Chunk<'_> {
             self.scores.pointer, targets + 4 * self.start as u64, vocabulary as i32,
             self.scores.pitch as i32, weight, facts,
         );
-        launch!(
-            self.cuda, Program::Softmax, "sum_facts", [1, 1, 1], [256, 1, 1], 0;
-            facts, self.count as i32, i32::from(self.start > 0), to(score),
-        );
+        sum_facts(self.cuda, facts, self.count, self.start > 0, score);
     }
 
     /// From the gradients of the scores to those of everything else.
