@@ -5,7 +5,7 @@
 
 use crate::random::Dropout;
 use crate::spans::Spans;
-use crate::value::{Indices, Tensor};
+use crate::value::{Indices, Later, Tensor};
 
 /// How exactly a device keeps the numbers of a matrix. The CPU knows `f32` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,6 +116,13 @@ pub trait Kernels: Send + Sync {
 
     /// Waits until everything that was asked for is done: a device may run behind.
     fn wait(&self) {}
+
+    /// The elements of some matrices, one after the other, for whoever can wait for them: a device may
+    /// run behind, and goes on with what is asked of it meanwhile. What is written to the matrices
+    /// later is not seen.
+    fn later(&self, matrices: &[&Tensor]) -> Later {
+        Later::here(matrices)
+    }
 
     /// How many bytes of its own memory the device holds, where it has any.
     fn held_memory(&self) -> Option<usize> {
@@ -300,6 +307,8 @@ pub trait Kernels: Send + Sync {
     );
 
     /// One update by Adam of all slots, clipped by the norm over all their gradients together.
-    /// Writes that norm to `norm`, and changes nothing where it is not finite.
+    /// Writes that norm to `norm`, and changes nothing where it is not finite. Nor does it where
+    /// `norm` held no finite number before, which it then keeps: whoever asks for several updates
+    /// before reading a norm stands where the first failure left the weights.
     fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor);
 }

@@ -31,4 +31,4 @@ pub use crate::ops::{Activation, Affine, EmbedTables, LayerNorm};
 pub use crate::params::{ParamId, Params};
 pub use crate::spans::Spans;
 pub use crate::tape::{Mode, Tape, Var};
-pub use crate::value::{Indices, Tensor};
+pub use crate::value::{Indices, Later, Tensor};

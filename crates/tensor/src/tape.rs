@@ -151,8 +151,11 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Takes a value off the tape for as long as the weights are being written.
-    pub(crate) fn take_value(&mut self, var: Var) -> Tensor {
+    /// Takes a value off the tape: for good, or for as long as the weights are being written.
+    ///
+    /// # Panics
+    /// Where the way back has released it already.
+    pub fn take_value(&mut self, var: Var) -> Tensor {
         self.slots[var.0].value.take().expect("a value is there until the way back passes it")
     }
 

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use crate::buffer::Buffer;
-use crate::cuda::Resident;
+use crate::cuda::{Coming, Resident};
 
 /// A matrix of `f32` on a device, rows by columns, row after row.
 pub struct Tensor {
@@ -112,6 +112,35 @@ impl Tensor {
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor({} x {})", self.rows, self.cols)
+    }
+}
+
+/// Numbers of a device that may still be under way.
+pub struct Later(Way);
+
+enum Way {
+    /// They are here.
+    Here(Vec<f32>),
+    /// A GPU sends them when it comes to it.
+    Coming(Coming),
+}
+
+impl Later {
+    /// The elements of these matrices, read now.
+    pub(crate) fn here(matrices: &[&Tensor]) -> Self {
+        Self(Way::Here(matrices.iter().flat_map(|x| x.to_vec()).collect()))
+    }
+
+    pub(crate) fn coming(coming: Coming) -> Self {
+        Self(Way::Coming(coming))
+    }
+
+    /// Waits for them.
+    pub fn read(self) -> Vec<f32> {
+        match self.0 {
+            Way::Here(numbers) => numbers,
+            Way::Coming(coming) => coming.read(),
+        }
     }
 }
 

@@ -130,12 +130,14 @@ impl Adam {
         self.config.rate * self.config.schedule.factor(step)
     }
 
-    /// Step number `step`, counted from 1: updates every weight that a gradient has reached. Returns the norm of the gradients before clipping;
-    /// where that is not finite, nothing has changed.
+    /// Step number `step`, counted from 1: updates every weight that a gradient has reached, and says
+    /// which those were. The device may run behind; [`Adam::norm`] is then the norm of the gradients
+    /// before clipping, and where that is not finite, nothing has changed, nor does anything until
+    /// [`Adam::undo`].
     ///
     /// # Panics
     /// Where a gradient has reached a weight that was frozen when the optimiser was made.
-    pub fn update(&mut self, params: &mut Params, step: u64) -> f32 {
+    pub fn update(&mut self, params: &mut Params, step: u64) -> Updated {
         let rate = self.rate(step);
         let device = params.device().clone();
         let weights = params.iter_mut().zip(&mut self.moments);
@@ -157,17 +159,33 @@ impl Adam {
             clip: self.config.clip.unwrap_or(f32::INFINITY),
         };
         device.kernels().adam(&mut slots, step, &mut self.norm);
-        let norm = self.norm.to_vec()[0];
-        if norm.is_finite() {
-            for (id, moments) in params.ids().zip(&mut self.moments) {
-                if let (Some(_), Some(moments)) = (params.grad(id), moments) {
-                    moments.updates += 1;
-                }
+        let mut updated = Vec::new();
+        for ((number, id), moments) in params.ids().enumerate().zip(&mut self.moments) {
+            if let (Some(_), Some(moments)) = (params.grad(id), moments) {
+                moments.updates += 1;
+                updated.push(number);
             }
         }
-        norm
+        Updated(updated)
+    }
+
+    /// The norm of the gradients of the last update, before clipping.
+    pub fn norm(&self) -> &Tensor {
+        &self.norm
+    }
+
+    /// Forgets an update that changed nothing, and lets later ones change something again.
+    pub fn undo(&mut self, updated: &Updated) {
+        for &number in &updated.0 {
+            let moments = self.moments[number].as_mut().expect("it was updated");
+            moments.updates -= 1;
+        }
+        self.norm.write(&[0.0]);
     }
 }
+
+/// Which weight matrices an update reached, by their numbers.
+pub struct Updated(Vec<usize>);
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,7 @@ mod pretrained;
 mod schedule;
 mod trainer;
 
-pub use crate::adam::{Adam, AdamConfig, Group};
+pub use crate::adam::{Adam, AdamConfig, Group, Updated};
 pub use crate::pretrained::{OpenError, Pretrained};
 pub use crate::schedule::Schedule;
-pub use crate::trainer::{Report, TrainError, Trainer};
+pub use crate::trainer::{Pending, Report, TrainError, Trainer};

@@ -6,9 +6,9 @@ use std::path::Path;
 use encoder::ConfigError;
 use encoder::archive::{self, Archive, ArchiveError};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tensor::{Mode, ParamId, Params, Tape, Tensor};
+use tensor::{Later, Mode, ParamId, Params, Tape, Tensor};
 
-use crate::adam::{Adam, AdamConfig, Group, Moments};
+use crate::adam::{Adam, AdamConfig, Group, Moments, Updated};
 
 /// Why training cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +61,15 @@ pub struct Report {
     pub rate: f64,
     /// The sum of the losses of each piece.
     pub piece_losses: Vec<f64>,
+}
+
+/// A step that was begun.
+pub struct Pending {
+    step: u64,
+    targets: usize,
+    updated: Updated,
+    /// The score of each piece, and the norm of the gradients.
+    told: Later,
 }
 
 /// What a checkpoint says besides weights and running means.
@@ -126,45 +135,64 @@ impl Trainer {
         targets: usize,
         loss: impl Fn(&mut Tape<'_>, &P) -> Tensor + Sync,
     ) -> Result<Report, TrainError> {
-        let device = self.params.device().clone();
-        device.run(|| self.step_here(pieces, targets, &loss))
+        let pending = self.begin(pieces, targets, loss);
+        self.finish(pending)
     }
 
-    fn step_here<P>(
+    /// Asks for a step as [`Trainer::step`] does, without waiting for the device. Whoever asks for the
+    /// next one before finishing this one keeps the device busy.
+    pub fn begin<P: Sync>(
+        &mut self,
+        pieces: &[P],
+        targets: usize,
+        loss: impl Fn(&mut Tape<'_>, &P) -> Tensor + Sync,
+    ) -> Pending {
+        let device = self.params.device().clone();
+        device.run(|| self.begin_here(pieces, targets, &loss))
+    }
+
+    fn begin_here<P>(
         &mut self,
         pieces: &[P],
         targets: usize,
         loss: impl Fn(&mut Tape<'_>, &P) -> Tensor,
-    ) -> Result<Report, TrainError> {
-        let step = self.step + 1;
+    ) -> Pending {
+        self.step += 1;
         self.params.clear_grads();
         let mut scores = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
             let piece_number = u16::try_from(number).expect("fewer than 65,536 pieces a step");
-            let mode = Mode::Train { seed: self.seed, step: step as u32, piece: piece_number };
+            let mode = Mode::Train { seed: self.seed, step: self.step as u32, piece: piece_number };
             let mut tape = Tape::new(&mut self.params, mode);
             scores.push(loss(&mut tape, piece));
             tape.backward();
         }
-        // Scores are read only now: a device may run behind, and reading waits for it.
-        let (mut piece_losses, mut right) = (Vec::with_capacity(pieces.len()), 0.0);
-        for score in &scores {
-            let score = score.to_vec();
-            if !score[0].is_finite() {
-                return Err(TrainError::Diverged { step, what: "loss", value: score[0] });
-            }
-            piece_losses.push(f64::from(score[0]));
-            right += f64::from(score[1]);
+        let updated = self.adam.update(&mut self.params, self.step);
+        let told: Vec<&Tensor> = scores.iter().chain([self.adam.norm()]).collect();
+        let told = self.params.device().kernels().later(&told);
+        Pending { step: self.step, targets, updated, told }
+    }
+
+    /// Waits for a step, in the order in which steps were begun. Where it failed, the weights are those
+    /// of the step before, whatever was begun since.
+    pub fn finish(&mut self, pending: Pending) -> Result<Report, TrainError> {
+        let Pending { step, targets, updated, told } = pending;
+        let told = told.read();
+        let (norm, scores) = told.split_last().expect("the norm at least");
+        let losses = || scores.iter().step_by(2);
+        // Gradients of a loss that is no number are none, so the weights are as they were.
+        let loss = losses().map(|loss| ("loss", *loss));
+        let failed = loss.chain([("norm of the gradient", *norm)]).find(|(_, x)| !x.is_finite());
+        if let Some((what, value)) = failed {
+            self.adam.undo(&updated);
+            self.step = self.step.min(step - 1);
+            return Err(TrainError::Diverged { step, what, value });
         }
-        let norm = self.adam.update(&mut self.params, step);
-        if !norm.is_finite() {
-            return Err(TrainError::Diverged { step, what: "norm of the gradient", value: norm });
-        }
-        self.step = step;
-        let targets = targets.max(1) as f64;
-        let rate = self.adam.rate(step);
-        let loss = piece_losses.iter().sum::<f64>() / targets;
-        Ok(Report { step, loss, accuracy: right / targets, norm, rate, piece_losses })
+        let count = targets.max(1) as f64;
+        let piece_losses: Vec<f64> = losses().map(|&loss| f64::from(loss)).collect();
+        let right: f64 = scores.iter().skip(1).step_by(2).map(|&right| f64::from(right)).sum();
+        let (loss, rate) = (piece_losses.iter().sum::<f64>() / count, self.adam.rate(step));
+        Ok(Report { step, loss, accuracy: right / count, norm: *norm, rate, piece_losses })
     }
 
     /// Writes everything that the run needs to go on exactly, with whatever the caller adds.

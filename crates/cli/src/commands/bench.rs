@@ -115,16 +115,23 @@ impl Mlm {
         let mut progress = Progress::new("steps", self.steps as u64);
         let mut times = Vec::with_capacity(self.steps);
         let mut loss = 0.0;
-        for step in 0..self.steps {
+        // As in a real run, the next step is begun before the last one is waited for.
+        let begin = |trainer: &mut Trainer, step: usize| {
             let piece = self.draw(step as u32, masked);
-            let start = Instant::now();
-            let report = trainer.step(&[piece], masked, |tape, (batch, targets)| {
+            trainer.begin(&[piece], masked, |tape, (batch, targets)| {
                 model.guess(tape, batch, targets, 1.0 / masked as f32)
-            })?;
-            times.push(start.elapsed());
+            })
+        };
+        let mut begun = begin(&mut trainer, 0);
+        let mut start = Instant::now();
+        for step in 1..=self.steps {
+            let next = begin(&mut trainer, step);
+            let report = trainer.finish(std::mem::replace(&mut begun, next))?;
+            times.push(std::mem::replace(&mut start, Instant::now()).elapsed());
             loss = report.loss;
             progress.step(&format!("loss {loss:.3}"));
         }
+        trainer.finish(begun)?;
         drop(progress);
         let (peak_rss_bytes, device_bytes) = (peak_rss(), device.kernels().held_memory());
         drop(trainer);

@@ -200,8 +200,7 @@ impl Given for LayerVectors {
                 }
             };
             let last = *encoded.hidden.last().expect("the states that were begun from, at least");
-            let value = tape.value(last);
-            self.device.tensor(value.rows(), value.cols(), &value.to_vec())
+            tape.take_value(last)
         })
     }
 

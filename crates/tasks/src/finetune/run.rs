@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use tensor::{ParamId, Params};
 use text::Chance;
 use train::pretrain::Observer;
-use train::{AdamConfig, Group, Schedule, Trainer};
+use train::{AdamConfig, Group, Pending, Schedule, Trainer};
 
 use super::config::{Pace, Setting, TransferConfig};
 use super::evaluate::Model;
 use super::sets::{Set, Sets};
 use super::shifted::{self, Predicted, ShiftSummary};
 use super::summary::{Outcome, Record, Speed, Summary, mean_of_best, read_records, write_records};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::heads::{Classifier, Head, Parser, ParserSizes};
 use crate::labelled::{Answer, Example, Score, Task};
@@ -84,6 +84,13 @@ struct Attempt {
     trainer: Trainer,
     head: Box<dyn Head>,
     position: Position,
+}
+
+/// An update that was begun.
+struct Begun {
+    pending: Pending,
+    targets: usize,
+    tokens: u64,
 }
 
 /// Weights of features and head before any learning.
@@ -216,24 +223,38 @@ impl Run<'_> {
         let mut order: Vec<usize> = (0..train.examples.len()).collect();
         Chance::new(setting.seed, "order of batches").stream(epoch.into()).shuffle(&mut order);
         let (mut losses, mut targets) = (0.0, 0.0);
+        let mut start = Instant::now();
+        let mut finish = |speed: &mut Speed, trainer: &mut Trainer, begun: Begun| {
+            let report = trainer.finish(begun.pending)?;
+            losses += report.loss * begun.targets as f64;
+            targets += begun.targets as f64;
+            speed.trained += begun.tokens;
+            speed.train_seconds +=
+                std::mem::replace(&mut start, Instant::now()).elapsed().as_secs_f64();
+            let text = format!("loss {:.3}, {:.0} tokens/s", losses / targets, speed.train());
+            Ok::<_, Error>((report.step, text))
+        };
+        // The update that the device is working on while the next one is prepared.
+        let mut begun: Option<Begun> = None;
         for batch in order.chunks(setting.batch) {
             if observer.stop() {
                 return Ok(false);
             }
-            let start = Instant::now();
             let batch: Vec<&Example> = batch.iter().map(|&at| &train.examples[at]).collect();
-            let count: usize = batch.iter().map(|example| example.targets.len()).sum();
-            let report = trainer.step(&[batch.as_slice()], count, |tape, batch| {
+            let targets: usize = batch.iter().map(|example| example.targets.len()).sum();
+            let pending = trainer.begin(&[batch.as_slice()], targets, |tape, batch| {
                 let vectors = model.vectors(tape, train.language, batch);
                 model.head.loss(tape, vectors, batch)
-            })?;
-            losses += report.loss * count as f64;
-            targets += count as f64;
-            self.speed.trained += tokens(batch.iter().copied());
-            self.speed.train_seconds += start.elapsed().as_secs_f64();
-            let rate = self.speed.train();
-            let text = format!("loss {:.3}, {rate:.0} tokens/s", losses / targets);
-            observer.step(report.step, total, &text);
+            });
+            let next = Begun { pending, targets, tokens: tokens(batch.iter().copied()) };
+            if let Some(begun) = begun.replace(next) {
+                let (step, text) = finish(&mut self.speed, trainer, begun)?;
+                observer.step(step, total, &text);
+            }
+        }
+        if let Some(begun) = begun {
+            let (step, text) = finish(&mut self.speed, trainer, begun)?;
+            observer.step(step, total, &text);
         }
         let score =
             evaluate(&mut self.speed, model, trainer.params_mut(), &self.sets.dev, self.sets);

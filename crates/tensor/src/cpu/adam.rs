@@ -9,7 +9,8 @@ use crate::kernels::{AdamSlot, AdamStep};
 use crate::value::Tensor;
 
 pub(super) fn update(arch: Arch, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
-    let total = global_norm(arch, slots);
+    let before = norm.as_slice()[0];
+    let total = if before.is_finite() { global_norm(arch, slots) } else { before };
     norm.as_mut_slice()[0] = total;
     if !total.is_finite() {
         return;

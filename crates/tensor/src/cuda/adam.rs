@@ -5,7 +5,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::lists::put;
-use super::{Cuda, Memory, Program, THREADS, at, block, launch, to};
+use super::transfer::Sent;
+use super::{Cuda, Program, THREADS, at, block, launch, to};
 use crate::kernels::{AdamSlot, AdamStep};
 use crate::value::Tensor;
 
@@ -38,7 +39,7 @@ struct Piece {
 
 /// The pieces of the last update: they are the same in every step where all matrices learn.
 #[derive(Default)]
-pub(super) struct Pieces(Mutex<Option<(Vec<usize>, Memory, usize)>>);
+pub(super) struct Pieces(Mutex<Option<(Vec<usize>, Sent, usize)>>);
 
 /// How the matrices are cut, for matrices of these sizes.
 fn pieces(sizes: &[usize]) -> Vec<Piece> {

@@ -183,14 +183,21 @@ fn backward_hopper(
     } else {
         (items, 1)
     };
+    // Each warp leaves the sums of its columns, which biases want.
+    let most = shape.queries.longest().div_ceil(64).max(1);
+    let (dim, sequences) = (q.cols(), shape.queries.count());
+    let of_queries = cuda.parts(sequences * most * 4, dim);
+    let of_keys = cuda.parts(sequences * groups * 4, 2 * dim);
     let noted = 2 * 64 * (4 + 4 + groups.div_ceil(2) * 16);
     let shared = SPARE + (buffers * 2 * groups + groups + 5) * PIECE + noted;
     launch!(
         cuda, Program::Hopper { groups }, "attention_backward", [blocks, 1, 1],
         [128 * groups as u32, 1, 1], shared;
         mapped(q), mapped(kv), sizes, mapped(y), at(notes) + logarithms(shape), at(notes), mapped(dy),
-        to(dq), to(dkv), items as i32,
+        to(dq), to(dkv), of_queries.pointer(), of_keys.pointer(), most as i32, items as i32,
     );
+    dq.buffer_mut().block_mut().take_parts(of_queries);
+    dkv.buffer_mut().block_mut().take_parts(of_keys);
 }
 
 fn backward_plain(

@@ -16,6 +16,24 @@ pub(crate) struct Block {
     len: usize,
     /// Of full numbers, a rounded copy for products.
     rounded: Mutex<Option<Rounded>>,
+    /// Sums of the matrix's columns, where whoever wrote it has taken them along.
+    parts: Option<Parts>,
+}
+
+/// Sums of columns in parts, which lie below one another and are yet to be added up.
+pub(super) struct Parts {
+    pub(super) memory: Memory,
+    /// Numbers before the first.
+    pub(super) skip: usize,
+    pub(super) count: usize,
+    /// Numbers from one to the next.
+    pub(super) stride: usize,
+}
+
+impl Parts {
+    pub(super) fn pointer(&self) -> CUdeviceptr {
+        self.memory.pointer + (self.skip * size_of::<f32>()) as u64
+    }
 }
 
 /// A rounded copy, and whether it is still that of the numbers.
@@ -32,19 +50,29 @@ impl Block {
             // Bytes of ones are no number: a kernel that reads before it writes shows itself.
             context.set_bytes(memory.pointer, 0xff, bytes);
         }
-        Self { memory, precision, len, rounded: Mutex::default() }
+        Self { memory, precision, len, rounded: Mutex::default(), parts: None }
     }
 
     pub(super) fn pointer(&self) -> CUdeviceptr {
         self.memory.pointer
     }
 
-    /// Where to write: a rounded copy is then no longer true.
+    /// Where to write: a rounded copy and sums are then no longer true.
     pub(super) fn pointer_mut(&mut self) -> CUdeviceptr {
         if let Some(rounded) = self.rounded.get_mut().unwrap_or_else(PoisonError::into_inner) {
             rounded.fresh = false;
         }
+        self.parts = None;
         self.memory.pointer
+    }
+
+    /// Sums of the columns of what was just written.
+    pub(super) fn take_parts(&mut self, parts: Parts) {
+        self.parts = Some(parts);
+    }
+
+    pub(super) fn parts(&self) -> Option<&Parts> {
+        self.parts.as_ref()
     }
 
     /// A copy of the numbers in this process's memory.

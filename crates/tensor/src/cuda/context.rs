@@ -1,6 +1,6 @@
-//! One GPU: its context, its one stream, and its memory.
+//! One GPU: its context, the stream of its work, and its memory.
 //!
-//! Everything runs on one stream, in the order in which it was asked for. So memory that is dropped
+//! All work is on one stream, in the order in which it was asked for. So memory that is dropped
 //! can be handed out again at once: whatever uses it next runs after whatever used it last.
 
 #![allow(unsafe_code, reason = "the driver speaks in raw pointers")]
@@ -17,12 +17,11 @@ use cudarc::driver::sys::{
 };
 
 use super::fault::{fail, must};
+use super::transfer::Transfer;
 use crate::device::DeviceError;
 
 /// The unit in which memory is taken.
 const LINE: usize = 512;
-/// Page-locked memory through which lists and matrices travel without waiting for the GPU.
-const STAGE: usize = 32 << 20;
 
 /// A GPU that is ready to work.
 pub(super) struct Context {
@@ -37,19 +36,13 @@ pub(super) struct Context {
     total: usize,
     free: Mutex<BTreeMap<usize, Vec<CUdeviceptr>>>,
     held: AtomicUsize,
-    stage: Mutex<Stage>,
+    pub(super) transfer: Transfer,
 }
 
 // SAFETY: handles of the driver may be used from any thread, which `bind` prepares first.
 unsafe impl Send for Context {}
 // SAFETY: as above; what changes is behind locks.
 unsafe impl Sync for Context {}
-
-/// Page-locked memory, filled from the front until the stream was waited for.
-struct Stage {
-    base: *mut u8,
-    used: usize,
-}
 
 thread_local! {
     /// The context that this thread was prepared for.
@@ -90,9 +83,7 @@ impl Context {
         let total = unsafe { result::device::total_mem(device) }.map_err(asked)?;
         let stream =
             result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
-        // SAFETY: the memory is only written through `Stage`.
-        let base = unsafe { result::malloc_host(STAGE, 0) }.map_err(failed("lock host memory"))?;
-        let stage = Mutex::new(Stage { base: base.cast(), used: 0 });
+        let transfer = Transfer::open()?;
         let (free, held) = (Mutex::default(), AtomicUsize::new(0));
         Ok(Arc::new(Self {
             context,
@@ -103,7 +94,7 @@ impl Context {
             total,
             free,
             held,
-            stage,
+            transfer,
         }))
     }
 
@@ -123,7 +114,7 @@ impl Context {
 
     /// Takes memory of at least so many bytes: from the pool where it has some, else newly allocated.
     pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Memory {
-        let class = size_class(bytes.div_ceil(LINE).max(1)) * LINE;
+        let class = size_class(bytes);
         let recycled = {
             let mut free = lock(&self.free);
             let mut fitting = free.range_mut(class..class + class / 2);
@@ -133,7 +124,7 @@ impl Context {
         Memory { pointer, class, context: Arc::clone(self) }
     }
 
-    fn allocate(&self, bytes: usize) -> CUdeviceptr {
+    pub(super) fn allocate(&self, bytes: usize) -> CUdeviceptr {
         self.bind();
         // SAFETY: the pointer is only used through `Memory`, which knows its size.
         let mut taken = unsafe { result::malloc_sync(bytes) };
@@ -162,52 +153,23 @@ impl Context {
     /// Returns what is free in the pool to the GPU.
     fn give_back(&self) {
         self.wait();
-        for (class, list) in std::mem::take(&mut *lock(&self.free)) {
-            for pointer in list {
-                // SAFETY: nothing uses what is free in the pool, and the stream was waited for.
-                must(unsafe { result::free_sync(pointer) }, "returning memory");
-                self.held.fetch_sub(class, Ordering::Relaxed);
-            }
+        let free = std::mem::take(&mut *lock(&self.free));
+        let free =
+            free.into_iter().flat_map(|(class, list)| list.into_iter().map(move |x| (class, x)));
+        for (class, pointer) in free.chain(self.transfer.drain()) {
+            // SAFETY: nothing uses what is free in the pool, and the stream was waited for.
+            must(unsafe { result::free_sync(pointer) }, "returning memory");
+            self.held.fetch_sub(class, Ordering::Relaxed);
         }
     }
 
     /// Waits until everything that was asked for is done.
     pub(super) fn wait(&self) {
         self.bind();
-        self.empty(&mut lock(&self.stage));
-    }
-
-    /// Waits, after which nothing that lies in the stage is needed any more.
-    fn empty(&self, stage: &mut Stage) {
         // SAFETY: the stream lives as long as the process.
         let done = unsafe { result::stream::synchronize(self.stream) };
         if let Err(error) = done {
             fail(format!("the GPU failed: {}", say(error)));
-        }
-        stage.used = 0;
-    }
-
-    /// Copies bytes to the GPU, in the order of the stream. Returns before they have arrived.
-    pub(super) fn upload(&self, bytes: &[u8], to: CUdeviceptr) {
-        self.bind();
-        for piece in bytes.chunks(STAGE).enumerate().map(|(at, piece)| (at * STAGE, piece)) {
-            let (offset, piece) = piece;
-            let mut stage = lock(&self.stage);
-            if stage.used + piece.len() > STAGE {
-                self.empty(&mut stage);
-            }
-            // SAFETY: there is room for the piece, since the stage is held from the check on, and what
-            // lies there arrives before `empty` lets it be overwritten.
-            let staged = unsafe {
-                let place = stage.base.add(stage.used);
-                std::ptr::copy_nonoverlapping(piece.as_ptr(), place, piece.len());
-                std::slice::from_raw_parts(place, piece.len())
-            };
-            stage.used += piece.len().next_multiple_of(64);
-            // SAFETY: the caller gives memory for all bytes.
-            let copied =
-                unsafe { result::memcpy_htod_async(to + offset as u64, staged, self.stream) };
-            must(copied, "copying to its memory");
         }
     }
 
@@ -277,9 +239,11 @@ impl Drop for Memory {
     }
 }
 
-/// Rounds a number of lines up so that nearly equal sizes share memory: at most an eighth is spare.
-fn size_class(lines: usize) -> usize {
-    lines.next_multiple_of((lines.next_power_of_two() / 16).max(1))
+/// Rounds a number of bytes up so that nearly equal sizes share memory: of more than a few lines, at
+/// most an eighth is spare.
+pub(super) fn size_class(bytes: usize) -> usize {
+    let lines = bytes.div_ceil(LINE).max(1);
+    lines.next_multiple_of((lines.next_power_of_two() / 16).max(1)) * LINE
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

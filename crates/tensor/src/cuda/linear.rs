@@ -57,6 +57,9 @@ pub(super) fn bias_grad(
     if rows == 0 {
         return db.into_iter().for_each(|db| super::rows::clear(cuda, db));
     }
+    if let (None, Some(parts)) = (slope, block(dy).parts()) {
+        return sum_partials(cuda, parts.pointer(), parts.count, parts.stride, cols, [db, None]);
+    }
     let Some(before) = slope else {
         return column_sums(cuda, to(dy), [rows, cols, cols], db);
     };
@@ -126,7 +129,7 @@ pub(super) fn sum_partials(
     let lists = if sinks[1].is_some() { 2 } else { 1 };
     let [(first, add_first), (second, add_second)] = sinks.map(sink);
     launch!(
-        cuda, Program::Sums, "sum_partials", [cols.div_ceil(32), lists, 1], [32, 8, 1], 0;
+        cuda, Program::Sums, "sum_partials", [cols.div_ceil(32), lists, 1], [32, 32, 1], 0;
         partial, count as i32, stride as i32, cols as i32, first, add_first, second, add_second,
     );
 }

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use cudarc::driver::sys::CUdeviceptr;
 
-use super::context::{Context, Memory};
+use super::context::Context;
+use super::transfer::Sent;
 use crate::value::Indices;
 
 /// Sources that one warp adds up.
@@ -15,18 +16,18 @@ const GROUP: usize = 32;
 
 /// What a GPU keeps of a list.
 pub(crate) struct Resident {
-    rows: Memory,
+    rows: Sent,
     inverse: OnceLock<Inverse>,
 }
 
 /// A list turned around.
 pub(super) struct Inverse {
     /// All sources, by the row that they go to.
-    pub(super) order: Memory,
-    pub(super) groups: Memory,
+    pub(super) order: Sent,
+    pub(super) groups: Sent,
     pub(super) group_count: usize,
     /// Rows with several groups.
-    pub(super) joints: Memory,
+    pub(super) joints: Sent,
     pub(super) joint_count: usize,
     /// How many groups must put their sum aside.
     pub(super) slots: usize,
@@ -51,11 +52,9 @@ struct Joint {
     end: u32,
 }
 
-/// Copies plain data to new memory.
-pub(super) fn put<T: bytemuck::NoUninit>(context: &Arc<Context>, list: &[T]) -> Memory {
-    let memory = context.take(size_of_val(list));
-    context.upload(bytemuck::cast_slice(list), memory.pointer);
-    memory
+/// Sends plain data ahead.
+pub(super) fn put<T: bytemuck::NoUninit>(context: &Arc<Context>, list: &[T]) -> Sent {
+    context.send(bytemuck::cast_slice(list))
 }
 
 impl Resident {

@@ -11,6 +11,7 @@ mod attention;
 mod block;
 mod code;
 mod context;
+mod events;
 mod fault;
 mod heads;
 mod libraries;
@@ -21,17 +22,20 @@ mod norm;
 mod product;
 mod rows;
 mod softmax;
+mod transfer;
 
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdeviceptr;
 
 pub(crate) use self::block::Block;
+use self::block::Parts;
 use self::code::{Code, Program};
 use self::context::{Context, Memory};
 pub use self::fault::DeviceFault;
 pub(crate) use self::lists::Resident;
 use self::product::{Product, Products, Side};
+pub(crate) use self::transfer::Coming;
 use crate::buffer::Buffer;
 use crate::device::DeviceError;
 use crate::kernels::{
@@ -39,7 +43,7 @@ use crate::kernels::{
 };
 use crate::random::Dropout;
 use crate::spans::Spans;
-use crate::value::{Indices, Tensor};
+use crate::value::{Indices, Later, Tensor};
 
 /// Threads of a block where nothing else decides.
 const THREADS: u32 = 256;
@@ -126,6 +130,11 @@ impl Cuda {
         memory
     }
 
+    /// Memory for sums of columns, in so many parts.
+    fn parts(&self, count: usize, cols: usize) -> Parts {
+        Parts { memory: self.scratch(count * cols * 4), skip: 0, count, stride: cols }
+    }
+
     /// The matrix in the precision of products: itself, or its rounded copy.
     fn rounded(&self, x: &Tensor) -> CUdeviceptr {
         let block = block(x);
@@ -187,6 +196,18 @@ impl Kernels for Cuda {
 
     fn wait(&self) {
         self.context.wait();
+    }
+
+    fn later(&self, matrices: &[&Tensor]) -> Later {
+        if matrices.iter().map(|x| x.len()).sum::<usize>() > transfer::PAGE {
+            return Later::here(matrices);
+        }
+        let part = |x: &&Tensor| {
+            assert_eq!(block(x).precision, Precision::Full, "what is read later is f32");
+            (at(x), x.len())
+        };
+        let parts: Vec<_> = matrices.iter().map(part).collect();
+        Later::coming(self.context.receive(&parts))
     }
 
     fn held_memory(&self) -> Option<usize> {

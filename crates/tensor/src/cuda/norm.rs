@@ -1,5 +1,6 @@
 //! LayerNorm and the residual connection before it: a warp for each row.
 
+use super::block::Parts;
 use super::linear::sum_partials;
 use super::{Cuda, Drops, Program, ROWS, THREADS, at, lanes, launch, to};
 use crate::cuda::fault::fail;
@@ -9,6 +10,9 @@ use crate::value::Tensor;
 
 /// The most columns that a lane holds in registers and what they spill to.
 const MOST: usize = 128;
+
+/// The most columns whose sums are taken along, as the kernels have it.
+const SUMMED: usize = 32 * 32;
 
 /// The program for rows of so many columns.
 fn program(cols: usize) -> Program {
@@ -84,17 +88,23 @@ pub(super) fn backward(
 ) {
     let (rows, cols) = x.shape();
     let blocks = rows.div_ceil(ROWS).min(2 * cuda.context.processors as usize);
-    let partial = cuda.scratch(blocks * 2 * cols * 4);
+    // Gradients of scale and offset, and the sum of the update's, which a bias wants.
+    let takes_sums = dropped.is_some() && cols <= SUMMED;
+    let lists = if takes_sums { 3 } else { 2 };
+    let partial = cuda.scratch(blocks * lists * cols * 4);
     let nothing = Dropout { rate: 0.0, key: Key { seed: 0, step: 0, stream: 0 } };
-    let (dropout, dropped) = match dropped {
-        Some((dropout, dropped)) => (dropout, to(dropped)),
-        None => (nothing, 0),
-    };
+    let (dropout, mut dropped) = dropped.map_or((nothing, None), |(dropout, x)| (dropout, Some(x)));
+    let to_dropped = dropped.as_mut().map_or(0, |dropped| to(dropped));
     launch!(
         cuda, program(cols), "norm_grad", [blocks, 1, 1], [THREADS, 1, 1], 0;
         at(x), at(stats), at(weights.gamma), at(dy), rows as i32, cols as i32, to(dx.tensor),
-        i32::from(dx.accumulate), Drops::from(dropout), dropped, partial.pointer,
+        i32::from(dx.accumulate), Drops::from(dropout), to_dropped, partial.pointer,
     );
     let sinks = [weight_grads.gamma, weight_grads.beta];
-    sum_partials(cuda, partial.pointer, blocks, 2 * cols, cols, sinks);
+    let stride = lists * cols;
+    sum_partials(cuda, partial.pointer, blocks, stride, cols, sinks);
+    if let Some(dropped) = dropped.filter(|_| takes_sums) {
+        let parts = Parts { memory: partial, skip: 2 * cols, count: blocks, stride };
+        dropped.buffer_mut().block_mut().take_parts(parts);
+    }
 }

@@ -16,7 +16,7 @@ use super::{Observer, PretrainError};
 use crate::adam::Group;
 use crate::events::Events;
 use crate::pretrained::MODEL;
-use crate::trainer::Trainer;
+use crate::trainer::{Pending, Trainer};
 
 const STATE: &str = "state.safetensors";
 
@@ -43,6 +43,14 @@ impl Clock {
             saving: share(self.saving),
         }
     }
+}
+
+/// An update that was begun.
+struct Begun {
+    pending: Pending,
+    /// For each piece, its language and how many targets it has.
+    facts: Vec<(usize, usize)>,
+    tokens: u64,
 }
 
 /// A run under way.
@@ -118,6 +126,8 @@ impl<'a> Run<'a> {
             self.evaluate(observer)?;
         }
         let mut feed = self.data.feed(first);
+        // The update that the device is working on while the next one is prepared.
+        let mut begun: Option<Begun> = None;
         let finished = loop {
             let finished = self.trainer.steps() >= self.config.steps || self.out_of_patience();
             if finished || observer.stop() {
@@ -126,8 +136,15 @@ impl<'a> Run<'a> {
             let waiting = Instant::now();
             let pieces = feed.next_step(&self.data);
             self.clock.waiting += waiting.elapsed();
-            self.step(&pieces, observer)?;
+            let next = self.begin(&pieces);
+            if let Some(begun) = begun.replace(next) {
+                self.finish(begun, observer)?;
+            }
+            if self.is_something_due() {
+                begun.take().map_or(Ok(()), |begun| self.finish(begun, observer))?;
+            }
         };
+        begun.map_or(Ok(()), |begun| self.finish(begun, observer))?;
         let steps = self.trainer.steps();
         if steps > first && !steps.is_multiple_of(self.config.checkpoint_every) {
             self.save()?;
@@ -138,22 +155,34 @@ impl<'a> Run<'a> {
         Ok(summary)
     }
 
-    /// One update, and whatever is due after it.
-    fn step(
-        &mut self,
-        pieces: &[(encoder::Batch, encoder::Masked)],
-        observer: &mut dyn Observer,
-    ) -> Result<(), PretrainError> {
-        let config = self.config;
-        let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
+    /// Asks for an update.
+    fn begin(&mut self, pieces: &[(encoder::Batch, encoder::Masked)]) -> Begun {
+        let facts: Vec<(usize, usize)> =
+            pieces.iter().map(|(batch, masked)| (batch.language, masked.rows.len())).collect();
+        let targets = facts.iter().map(|(_, targets)| targets).sum();
         let model = &self.model;
-        let report = self.trainer.step(pieces, targets, |tape, (batch, masked)| {
+        let pending = self.trainer.begin(pieces, targets, |tape, (batch, masked)| {
             model.guess(tape, batch, masked, 1.0 / targets as f32)
-        })?;
-        let tokens = pieces.iter().map(|(batch, _)| batch.tokens.len() as u64).sum::<u64>();
+        });
+        let tokens = pieces.iter().map(|(batch, _)| batch.tokens.len() as u64).sum();
+        Begun { pending, facts, tokens }
+    }
+
+    /// Whether the last update that was begun must be done before the next one begins.
+    fn is_something_due(&self) -> bool {
+        let (config, step) = (self.config, self.trainer.steps());
+        let every = [config.evaluate_every, config.checkpoint_every];
+        step == config.steps || every.iter().any(|&every| step.is_multiple_of(every))
+    }
+
+    /// Waits for an update, and does whatever is due after it.
+    fn finish(&mut self, begun: Begun, observer: &mut dyn Observer) -> Result<(), PretrainError> {
+        let config = self.config;
+        let Begun { pending, facts, tokens } = begun;
+        let report = self.trainer.finish(pending)?;
         self.position.tokens += tokens;
         self.clock.tokens += tokens;
-        let facts = pieces.iter().map(|(batch, masked)| (batch.language, masked.rows.len()));
+        let facts = facts.into_iter();
         let log = &mut self.position.log;
         let told = log.step(&report, facts, &config.languages, self.by_frequency, config.steps);
         if told.left {

@@ -50,7 +50,8 @@ extern "C" __global__ void norm_of_squares(const float *partial, int count, floa
         if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
         __syncthreads();
     }
-    if (threadIdx.x == 0) *norm = (float)sqrt(sums[0]);
+    // A norm that is no number stays, so that nothing is updated any more.
+    if (threadIdx.x == 0 && isfinite(*norm)) *norm = (float)sqrt(sums[0]);
 }
 
 INLINE void update(const Slot &slot, float beta1, float beta2, float epsilon, float grad, float &value, float &mean, float &square) {

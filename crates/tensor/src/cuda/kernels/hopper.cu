@@ -161,9 +161,35 @@ template <int N> INLINE void put(bf16 *to, int pitch, float (&sum)[N][4], float 
                 words[i] = pack(sum[n + i][2 * half] * factor, sum[n + i][2 * half + 1] * factor);
             turn(words);
             if (row + half * 8 < rows)
-                *reinterpret_cast<uint4 *>(own + n * 8) = make_uint4(words[0], words[1], words[2], words[3]);
+                // In this way because the compiler would take it apart again.
+                asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(own + n * 8), "r"(words[0]), "r"(words[1]),
+                             "r"(words[2]), "r"(words[3])
+                             : "memory");
         }
     }
+}
+
+// Of twice PART sums, lanes that are OTHER apart keep half each, and add what the other has of it. Returns
+// which half.
+template <int PART, int OTHER> INLINE int halve(float *sums) {
+    bool upper = threadIdx.x & OTHER;
+#pragma unroll
+    for (int i = 0; i < PART; i++) {
+        float given = __shfl_xor_sync(ALL, upper ? sums[i] : sums[i + PART], OTHER);
+        sums[i] = (upper ? sums[i + PART] : sums[i]) + given;
+    }
+    return upper ? PART : 0;
+}
+// Sums up the rows of a warp's result, for the gradient of a bias: each lane ends up with the sum of one
+// column, or of two neighbours.
+template <int N> INLINE void put_sums(float *to, float (&sum)[N][4], float factor) {
+    float sums[2 * N];
+#pragma unroll
+    for (int i = 0; i < 2 * N; i++) sums[i] = sum[i / 2][i % 2] + sum[i / 2][2 + i % 2];
+    int own = halve<N, 16>(sums) + halve<N / 2, 8>(sums) + halve<N / 4, 4>(sums);
+    to += own / 2 * 8 + threadIdx.x % 4 * 2 + own % 2;
+#pragma unroll
+    for (int i = 0; i < N / 4; i++) to[i] = sums[i] * factor;
 }
 
 // ---- Forward. A block: 64 queries for each group, of one head of one sequence.
@@ -206,15 +232,13 @@ extern "C" __global__ void __launch_bounds__(128 * ASIDE, GROUPS > 1 ? 2 : 4)
         // What was read last may be overwritten when all have read it.
         if (block > 0) __syncthreads();
         if (threadIdx.x == 0 && block + STAGES - 1 < blocks) fetch(block + STAGES - 1);
-        u32 kept[2][2] = {{ALL, ALL}, {ALL, ALL}};
+        uint2 kept[2] = {make_uint2(ALL, ALL), make_uint2(ALL, ALL)};
         if (shape.drop.threshold) {
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 if (row + half * 8 >= rows) continue;
                 const u8 *note = notes + noted(shape, first + row + half * 8, head, block / 2) + block % 2 * 8;
-                uint2 words = *reinterpret_cast<const uint2 *>(note);
-                kept[half][0] = words.x >> (lane % 4 * 2);
-                kept[half][1] = words.y >> (lane % 4 * 2);
+                kept[half] = *reinterpret_cast<const uint2 *>(note);
             }
         }
         u32 tile = tiles + block % STAGES * 2 * TILE_BYTES;
@@ -242,13 +266,15 @@ extern "C" __global__ void __launch_bounds__(128 * ASIDE, GROUPS > 1 ? 2 : 4)
             best = fmaxf(best, __shfl_xor_sync(ALL, best, 1));
             best = fmaxf(best, __shfl_xor_sync(ALL, best, 2));
             float shrink = power((top[half] - best) * exponent), base = best * exponent, total = 0.0f;
+            u32 words[2] = {kept[half].x >> (lane % 4 * 2), kept[half].y >> (lane % 4 * 2)};
+            if (!shape.drop.threshold) words[0] = words[1] = ALL;
 #pragma unroll
             for (int n = 0; n < 8; n++) {
 #pragma unroll
                 for (int e = 0; e < 2; e++) {
                     float weight = power(scores[n][2 * half + e] * exponent - base);
                     total += weight;
-                    scores[n][2 * half + e] = kept[half][n / 4] & place(n, e) ? weight : 0.0f;
+                    scores[n][2 * half + e] = words[n / 4] & place(n, e) ? weight : 0.0f;
                 }
             }
             top[half] = best;
@@ -323,7 +349,7 @@ template <int NUMBER> INLINE void pass() { asm volatile("bar.arrive %0, %1;" ::"
 extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS == 2 ? 2 : 3)
     attention_backward(const __grid_constant__ Map q, const __grid_constant__ Map kv, Shape shape,
                        const __grid_constant__ Map y, const float *lse, const u8 *notes, const __grid_constant__ Map dy,
-                       bf16 *dq, bf16 *dkv, int items) {
+                       bf16 *dq, bf16 *dkv, float *dq_sums, float *dkv_sums, int most, int items) {
     constexpr int READY = 1, FREE = 2, FULL = 3; // a tile is there; its scores may be, and were, written
     u32 base = shared_memory();
     int dim = shape.dim, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
@@ -397,7 +423,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
     for (;;) {
         int following = at + gridDim.x, tiles = own.tiles();
         bool last = following >= items;
-        int buffer = turn % BUFFERS;
+        int buffer = turn % BUFFERS, sequence = at / shape.heads;
         u32 keys = base + SIDES + buffer * 2 * SIDE, next_item = base + ITEMS + turn % 2 * 32;
         int row = group * TILE + warp * 16 + lane / 4; // of the keys; the other is eight below
         bool active = group * TILE < own.count;
@@ -455,9 +481,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
                         }
                     }
                 }
-                if (half == 0) {
+                // Scores may be written when the group that computed the last tile's queries has read them; it
+                // has then done with the last item's keys too.
+                auto free_scores = [&] {
                     meet<FREE>();
-                    // The group that computed the last tile's queries has done with the last item's keys.
                     if (tile == 0 && leader && !last) fetch_sides(read_item(next_item), (turn + 1) % BUFFERS);
                     if (!more && !last) {
                         Item next = read_item(next_item);
@@ -465,8 +492,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
                         fetch_logarithms(next, 0, 1 - stage);
                     }
                     commit();
-                }
+                };
                 if (active) {
+                    begin();
+#pragma unroll
+                    for (int k = 0; k < 2; k++)
+                        multiply(dv, dropped[k], own_queries + (TILE_BYTES >> 4) + k * ROWS);
+#pragma unroll
+                    for (int k = 0; k < 2; k++) multiply(dk, sloped[k], own_queries + k * ROWS);
+                    commit_products();
+                    if (half == 0) free_scores();
                     u32 to = base + SCORES + (group * TILE + warp * 16 + lane / 4) * ROW + lane % 4 * 4;
 #pragma unroll
                     for (int n = 0; n < 4; n++) {
@@ -474,13 +509,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
                         write_word(place, sloped[n / 2][n % 2 * 2]);
                         write_word(place + 8 * ROW, sloped[n / 2][n % 2 * 2 + 1]);
                     }
-                    begin();
-#pragma unroll
-                    for (int k = 0; k < 2; k++)
-                        multiply(dv, dropped[k], own_queries + (TILE_BYTES >> 4) + k * ROWS);
-#pragma unroll
-                    for (int k = 0; k < 2; k++) multiply(dk, sloped[k], own_queries + k * ROWS);
-                    finish();
+                    wait_products();
+                } else if (half == 0) {
+                    free_scores();
                 }
             }
             publish();
@@ -504,12 +535,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
                     wait_products();
                     put(dq + (u64)(own.first + tile * TILE) * dim + own.head * HEAD + half * 32, dim, sum, shape.scale,
                         shape.scale, warp * 16 + lane / 4, own.rows - tile * TILE);
+                    put_sums(dq_sums + (u64)((sequence * most + tile) * 4 + warp) * dim + own.head * HEAD + half * 32, sum,
+                             shape.scale);
                 }
             } else {
                 pass<FULL>();
                 prepare();
             }
         }
+        // A shorter sequence has nothing to add where a longer one has more tiles.
+        for (int i = tiles * 4 * HEAD + threadIdx.x; i < most * 4 * HEAD; i += THREADS)
+            dq_sums[(u64)(sequence * most * 4 + i / HEAD) * dim + own.head * HEAD + i % HEAD] = 0.0f;
+        float *sums = dkv_sums + (u64)(sequence * GROUPS * 4 + group * 4 + warp) * 2 * dim + own.head * HEAD;
+        put_sums(sums, dk, shape.scale);
+        put_sums(sums + dim, dv, 1.0f);
         if (active) {
             bf16 *to = dkv + (u64)own.from * 2 * dim + own.head * HEAD;
             put(to, 2 * dim, dk, shape.scale, shape.scale, row, own.count);

@@ -56,12 +56,21 @@ INLINE void forward(const bf16 *x, const bf16 *update, const Dropout &drop, cons
     }
 }
 
+// Whether the sum of what is written to `dropped` is taken along: where it fits.
+static constexpr bool TAKES_SUMS = N * V <= 32;
+
 // The way back: writes or adds to `dx`, writes its dropout where `dropped` is given, and leaves this
-// block's share of the gradients of scale and offset in partial[blockIdx.x].
+// block's share of the gradients of scale and offset, and of the sum of `dropped`, in partial[blockIdx.x].
 INLINE void backward(const bf16 *x, const float *stats, const float *gamma, const bf16 *dy, int rows, int cols, bf16 *dx,
                      int accumulate, const Dropout &drop, bf16 *dropped, float *partial) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     float dgamma[N][V] = {}, dbeta[N][V] = {};
+    // The update's sums are kept in shared memory, since registers are few: each lane's own.
+    __shared__ float updates[8][TAKES_SUMS ? N * V : 1][32];
+    if (TAKES_SUMS && dropped) {
+#pragma unroll
+        for (int i = 0; i < N * V; i++) updates[warp][i][lane] = 0.0f;
+    }
     for (int row = blockIdx.x * warps + warp; row < rows; row += gridDim.x * warps) {
         u64 start = (u64)row * cols;
         float mean = stats[2 * row], inverse = stats[2 * row + 1];
@@ -113,24 +122,30 @@ INLINE void backward(const bf16 *x, const float *stats, const float *gamma, cons
             store<V>(dx + start + col, out);
             if (dropped) {
 #pragma unroll
-                for (int i = 0; i < V; i++) out[i] = keep >> i & 1 ? out[i] * drop.scale : 0.0f;
+                for (int i = 0; i < V; i++) {
+                    out[i] = keep >> i & 1 ? out[i] * drop.scale : 0.0f;
+                    if (TAKES_SUMS) updates[warp][n * V + i][lane] += out[i];
+                }
                 store<V>(dropped + start + col, out);
             }
         }
     }
     __shared__ float sums[8][32 * V];
+    int lists = TAKES_SUMS && dropped ? 3 : 2;
 #pragma unroll
     for (int n = 0; n < N; n++) {
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
+        for (int list = 0; list < 3; list++) {
+            if (list == lists) break;
 #pragma unroll
-            for (int i = 0; i < V; i++) sums[warp][lane * V + i] = half ? dbeta[n][i] : dgamma[n][i];
+            for (int i = 0; i < V; i++)
+                sums[warp][lane * V + i] = list == 0 ? dgamma[n][i] : list == 1 ? dbeta[n][i] : updates[warp][TAKES_SUMS ? n * V + i : 0][lane];
             __syncthreads();
             for (int i = threadIdx.x; i < 32 * V; i += blockDim.x) {
                 int col = n * 32 * V + i;
                 float total = 0.0f;
                 for (int w = 0; w < warps; w++) total += sums[w][i];
-                if (col < cols) partial[(u64)blockIdx.x * 2 * cols + half * cols + col] = total;
+                if (col < cols) partial[((u64)blockIdx.x * lists + list) * cols + col] = total;
             }
             __syncthreads();
         }

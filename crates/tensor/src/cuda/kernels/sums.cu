@@ -96,8 +96,8 @@ COLUMN_SUMS(8)
 COLUMN_SUMS(1)
 
 // out = (out +) the sum of `count` rows of `partial`, `stride` apart. blockIdx.y chooses one of two
-// lists that lie `cols` apart in each row, and where it goes. 32 columns by 8 rows of threads.
-extern "C" __global__ void sum_partials(
+// lists that lie `cols` apart in each row, and where it goes. 32 columns by 32 rows of threads.
+extern "C" __global__ void __launch_bounds__(1024) sum_partials(
     const float *partial, int count, int stride, int cols, float *first, int add_first, float *second, int add_second) {
     float *out = blockIdx.y ? second : first;
     int add = blockIdx.y ? add_second : add_first;
@@ -107,14 +107,13 @@ extern "C" __global__ void sum_partials(
     float sum = 0.0f;
     if (col < cols) {
 #pragma unroll 4
-        for (int i = threadIdx.y; i < count; i += 8) sum += partial[(u64)i * stride + col];
+        for (int i = threadIdx.y; i < count; i += 32) sum += partial[(u64)i * stride + col];
     }
-    __shared__ float sums[8][32];
+    __shared__ float sums[32][33];
     sums[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
-    if (threadIdx.y == 0 && col < cols) {
-        float total = add ? out[col] : 0.0f;
-        for (int i = 0; i < 8; i++) total += sums[i][threadIdx.x];
-        out[col] = total;
-    }
+    // A warp for each column.
+    float total = warp_sum(sums[threadIdx.x][threadIdx.y]);
+    col = blockIdx.x * 32 + threadIdx.y;
+    if (threadIdx.x == 0 && col < cols) out[col] = (add ? out[col] : 0.0f) + total;
 }

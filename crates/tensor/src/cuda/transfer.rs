@@ -1,0 +1,242 @@
+//! Numbers on their way between this process and the GPU, without either waiting for the other.
+//!
+//! Lists of a batch are sent ahead on a stream of their own, while the GPU still works on the batch
+//! before; what is computed with them waits for them alone. Scores come back behind the work, and are
+//! read when they are needed, by which time the GPU has the next batch to work on.
+
+#![allow(unsafe_code, reason = "page-locked memory is reached by its address")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cudarc::driver::result::{self, stream::StreamKind};
+use cudarc::driver::sys::{CUdeviceptr, CUstream};
+
+use super::context::{Context, say, size_class};
+use super::events::{Event, Events};
+use super::fault::must;
+use crate::device::DeviceError;
+
+/// Half of the page-locked memory through which numbers travel to the GPU.
+const HALF: usize = 16 << 20;
+/// Numbers that come back at a time, at most.
+pub(super) const PAGE: usize = 64;
+
+/// What carries numbers there and back.
+pub(super) struct Transfer {
+    /// The stream of what is sent ahead.
+    ahead: CUstream,
+    stage: Mutex<Stage>,
+    /// Memory for what is sent ahead, with the point after which it may be overwritten; the one that
+    /// was given up first comes first.
+    given_up: Mutex<BTreeMap<usize, VecDeque<(CUdeviceptr, Event)>>>,
+    pages: Mutex<Vec<Page>>,
+    pub(super) events: Events,
+}
+
+/// Page-locked memory in two halves: one is filled while what lies in the other arrives.
+struct Stage {
+    base: *mut u8,
+    half: usize,
+    used: usize,
+    /// For each half, the points on both streams after which it may be filled anew.
+    arrived: [Vec<Event>; 2],
+}
+
+// SAFETY: the memory is this stage's own.
+unsafe impl Send for Stage {}
+
+/// Page-locked memory for numbers that come back.
+struct Page(*mut f32);
+
+// SAFETY: the memory is this page's own.
+unsafe impl Send for Page {}
+
+// SAFETY: a stream's handle may be used from any thread; what changes is behind locks.
+unsafe impl Send for Transfer {}
+// SAFETY: as above.
+unsafe impl Sync for Transfer {}
+
+impl Transfer {
+    pub(super) fn open() -> Result<Self, DeviceError> {
+        let failed = |what| move |error| DeviceError::Gpu { what, reason: say(error) };
+        let ahead =
+            result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
+        // SAFETY: the memory is only written through `Stage`.
+        let base =
+            unsafe { result::malloc_host(2 * HALF, 0) }.map_err(failed("lock host memory"))?;
+        let stage =
+            Stage { base: base.cast(), half: 0, used: 0, arrived: [Vec::new(), Vec::new()] };
+        let (given_up, pages, events) = (Mutex::default(), Mutex::default(), Events::default());
+        Ok(Self { ahead, stage: Mutex::new(stage), given_up, pages, events })
+    }
+
+    /// Copies bytes to the GPU in the order of a stream. Returns before they have arrived.
+    fn upload(&self, main: CUstream, stream: CUstream, bytes: &[u8], to: CUdeviceptr) {
+        for (offset, piece) in bytes.chunks(HALF).enumerate().map(|(at, piece)| (at * HALF, piece))
+        {
+            let mut stage = lock(&self.stage);
+            if stage.used + piece.len() > HALF {
+                self.turn(&mut stage, main);
+            }
+            let start = stage.half * HALF + stage.used;
+            // SAFETY: there is room for the piece, since the stage is held from the check on, and what
+            // lies there arrives before `turn` lets it be overwritten.
+            let staged = unsafe {
+                let place = stage.base.add(start);
+                std::ptr::copy_nonoverlapping(piece.as_ptr(), place, piece.len());
+                std::slice::from_raw_parts(place, piece.len())
+            };
+            stage.used += piece.len().next_multiple_of(64);
+            // SAFETY: the caller gives memory for all bytes.
+            let copied = unsafe { result::memcpy_htod_async(to + offset as u64, staged, stream) };
+            must(copied, "copying to its memory");
+        }
+    }
+
+    /// Goes over to the other half, when what lies there has arrived.
+    fn turn(&self, stage: &mut Stage, main: CUstream) {
+        let marks = [main, self.ahead].map(|stream| {
+            let event = self.events.take();
+            event.mark(stream);
+            event
+        });
+        stage.arrived[stage.half] = marks.into();
+        stage.half = 1 - stage.half;
+        stage.used = 0;
+        for event in std::mem::take(&mut stage.arrived[stage.half]) {
+            event.wait();
+            self.events.give_back(event);
+        }
+    }
+
+    /// Memory that was given up, returned for good: the caller has waited for the GPU.
+    pub(super) fn drain(&self) -> Vec<(usize, CUdeviceptr)> {
+        let all = std::mem::take(&mut *lock(&self.given_up));
+        let spare =
+            all.into_iter().flat_map(|(class, list)| list.into_iter().map(move |x| (class, x)));
+        spare
+            .map(|(class, (pointer, event))| {
+                self.events.give_back(event);
+                (class, pointer)
+            })
+            .collect()
+    }
+}
+
+impl Context {
+    /// Copies bytes to the GPU, in the order of its work. Returns before they have arrived.
+    pub(super) fn upload(&self, bytes: &[u8], to: CUdeviceptr) {
+        let stream = self.prepare();
+        self.transfer.upload(stream, stream, bytes, to);
+    }
+
+    /// Sends bytes to memory of their own, ahead of the work that was asked for before.
+    pub(super) fn send(self: &Arc<Self>, bytes: &[u8]) -> Sent {
+        let stream = self.prepare();
+        let transfer = &self.transfer;
+        let class = size_class(bytes.len());
+        let spare = {
+            let mut given_up = lock(&transfer.given_up);
+            let fitting = given_up.range_mut(class..class + class / 2);
+            let first = |(&class, list): (&usize, &mut VecDeque<(CUdeviceptr, Event)>)| {
+                let ready = list.front().is_some_and(|(_, event)| event.is_reached());
+                list.pop_front_if(|_| ready).map(|(pointer, event)| (class, pointer, event))
+            };
+            fitting.into_iter().find_map(first)
+        };
+        let (class, pointer) = match spare {
+            Some((class, pointer, event)) => {
+                transfer.events.give_back(event);
+                (class, pointer)
+            }
+            None => (class, self.allocate(class)),
+        };
+        transfer.upload(stream, transfer.ahead, bytes, pointer);
+        let arrived = transfer.events.take();
+        arrived.mark(transfer.ahead);
+        arrived.hold(stream);
+        transfer.events.give_back(arrived);
+        Sent { pointer, class, context: Arc::clone(self) }
+    }
+
+    /// Lets numbers come back behind the work that was asked for so far.
+    pub(super) fn receive(self: &Arc<Self>, parts: &[(CUdeviceptr, usize)]) -> Coming {
+        let stream = self.prepare();
+        let count = parts.iter().map(|(_, count)| count).sum();
+        assert!(count <= PAGE, "a page holds {PAGE} numbers");
+        let page = lock(&self.transfer.pages).pop().unwrap_or_else(|| {
+            // SAFETY: the memory is only read through `Coming`, once it was written.
+            let page = unsafe { result::malloc_host(PAGE * size_of::<f32>(), 0) };
+            Page(must(page, "locking host memory").cast())
+        });
+        let mut at = 0;
+        for &(from, count) in parts {
+            // SAFETY: the page has room for all, and is read only after the mark below.
+            let copied = unsafe {
+                let to = std::slice::from_raw_parts_mut(page.0.add(at), count);
+                result::memcpy_dtoh_async(to, from, stream)
+            };
+            must(copied, "copying from its memory");
+            at += count;
+        }
+        let event = self.transfer.events.take();
+        event.mark(stream);
+        Coming { page: Some((page, event)), count, context: Arc::clone(self) }
+    }
+}
+
+/// What was sent ahead. Its memory is overwritten only after the work that was asked for until it is
+/// dropped.
+pub(super) struct Sent {
+    pub(super) pointer: CUdeviceptr,
+    class: usize,
+    pub(super) context: Arc<Context>,
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        let transfer = &self.context.transfer;
+        let event = transfer.events.take();
+        event.mark(self.context.prepare());
+        lock(&transfer.given_up).entry(self.class).or_default().push_back((self.pointer, event));
+    }
+}
+
+/// Numbers that are coming back.
+pub(crate) struct Coming {
+    page: Option<(Page, Event)>,
+    count: usize,
+    context: Arc<Context>,
+}
+
+impl Coming {
+    /// Waits for them.
+    pub(crate) fn read(mut self) -> Vec<f32> {
+        let (page, event) = self.page.take().expect("a page is given back once");
+        self.context.prepare();
+        event.wait();
+        // SAFETY: as many numbers were written, and the mark after them is reached.
+        let numbers = unsafe { std::slice::from_raw_parts(page.0, self.count) }.to_vec();
+        self.give_back(page, event);
+        numbers
+    }
+
+    fn give_back(&self, page: Page, event: Event) {
+        self.context.transfer.events.give_back(event);
+        lock(&self.context.transfer.pages).push(page);
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        if let Some((page, event)) = self.page.take() {
+            event.wait();
+            self.give_back(page, event);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
