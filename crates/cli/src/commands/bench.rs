@@ -10,6 +10,7 @@ use tensor::random::{Draws, Key};
 use tensor::{Activation, Affine, Device, Indices, Mode, Params, Spans, Tape};
 use train::{AdamConfig, Group, Schedule, Trainer};
 
+use super::models::Place;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -39,9 +40,6 @@ impl Bench {
 /// The shape of the model and of the batch.
 #[derive(Args)]
 pub(crate) struct Mlm {
-    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
-    #[arg(long, default_value = "auto")]
-    device: String,
     /// Sequences in a batch.
     #[arg(long, default_value_t = 8)]
     batch: usize,
@@ -63,12 +61,11 @@ pub(crate) struct Mlm {
     /// Steps to run.
     #[arg(long, default_value_t = 30)]
     steps: usize,
-    /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
     /// Seed of tokens, weights and dropout.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// The most tokens in a batch: more than any memory holds.
@@ -102,8 +99,7 @@ impl Mlm {
             return Err(Failure::Usage(reason));
         }
         let masked = tokens * 15 / 100;
-        let device = Device::named(&self.device, self.threads)
-            .map_err(|error| Failure::Usage(error.to_string()))?;
+        let device = self.place.device()?;
         let mut params = Params::new(&device);
         let model = Encoder::new(self.config(), &mut params, self.seed)
             .map_err(|error| Failure::Usage(error.to_string()))?;

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 use geometry::Step;
@@ -21,13 +22,24 @@ pub(crate) struct Place {
     /// Threads; 0 takes every core.
     #[arg(long, default_value_t = 0)]
     threads: usize,
+
+    /// The device, once it was opened.
+    #[arg(skip)]
+    opened: OnceLock<Device>,
 }
 
 impl Place {
-    /// The device.
+    /// The device. Where `auto` could not take the GPU that is there, one line says why.
     pub(crate) fn device(&self) -> Result<Device, Failure> {
-        let device = Device::named(&self.device, self.threads);
-        device.map_err(|error| Failure::Usage(error.to_string()))
+        if let Some(device) = self.opened.get() {
+            return Ok(device.clone());
+        }
+        let device = Device::named(&self.device, self.threads)
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        if let Some(obstacle) = device.obstacle() {
+            eprintln!("the GPU is not used: {obstacle}");
+        }
+        Ok(self.opened.get_or_init(|| device).clone())
     }
 
     /// Opens a model there.
