@@ -42,26 +42,24 @@ impl Place {
         Ok(self.opened.get_or_init(|| device).clone())
     }
 
+    /// Runs work on the CPU's threads, and tells it of the device, to which it may turn.
+    pub(crate) fn run<R: Send>(
+        &self,
+        work: impl FnOnce(&Device) -> R + Send,
+    ) -> Result<R, Failure> {
+        let device = self.device()?;
+        let threads = match device.kernels().exact() {
+            None => device.clone(),
+            Some(_) => {
+                Device::cpu(self.threads).map_err(|error| Failure::Usage(error.to_string()))?
+            }
+        };
+        Ok(threads.run(|| work(&device)))
+    }
+
     /// Opens a model there.
     pub(crate) fn open(&self, folder: &Path) -> Result<Pretrained, Failure> {
         Ok(Pretrained::open(folder, &self.device()?)?)
-    }
-}
-
-/// The flag for work that no device is chosen for.
-#[derive(Args)]
-pub(crate) struct Threads {
-    /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
-}
-
-impl Threads {
-    /// Runs work on that many threads.
-    pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Failure> {
-        let device =
-            Device::cpu(self.threads).map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(device.run(work))
     }
 }
 

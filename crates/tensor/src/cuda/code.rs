@@ -32,6 +32,8 @@ pub(super) enum Program {
     Softmax,
     /// Adam.
     Adam,
+    /// The best of many scores.
+    Search,
     /// LayerNorm of rows of `slabs` times 32 times `lanes` columns at most.
     Norm { lanes: usize, slabs: usize },
     /// Attention with heads of that many columns at most; whether heads are multiples of eight.
@@ -48,6 +50,7 @@ impl Program {
             Self::Rows => include_str!("kernels/rows.cu"),
             Self::Softmax => include_str!("kernels/softmax.cu"),
             Self::Adam => include_str!("kernels/adam.cu"),
+            Self::Search => include_str!("kernels/search.cu"),
             Self::Norm { .. } => include_str!("kernels/norm.cu"),
             Self::Attention { .. } => include_str!("kernels/attention.cu"),
         };
@@ -234,6 +237,7 @@ mod tests {
             Program::Rows,
             Program::Softmax,
             Program::Adam,
+            Program::Search,
             Program::Norm { lanes: 8, slabs: 3 },
             Program::Norm { lanes: 1, slabs: 2 },
             Program::Attention { head: 16, whole: false },
@@ -243,7 +247,8 @@ mod tests {
         for arch in ["sm_80", "sm_90"] {
             for program in programs {
                 let compiled = compile(&program.source(), arch);
-                assert!(compiled.is_ok_and(|code| !code.is_empty()), "{program:?} for {arch}");
+                let code = compiled.unwrap_or_else(|log| panic!("{program:?} for {arch}: {log}"));
+                assert!(!code.is_empty(), "{program:?} for {arch}");
             }
         }
     }

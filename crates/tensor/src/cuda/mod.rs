@@ -11,6 +11,7 @@ mod attention;
 mod block;
 mod code;
 mod context;
+mod exact;
 mod fault;
 mod host;
 mod libraries;
@@ -34,6 +35,7 @@ use self::product::{Product, Products, Side};
 use crate::buffer::Buffer;
 use crate::cpu::Cpu;
 use crate::device::DeviceError;
+use crate::exact::Exact;
 use crate::kernels::{
     AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, Precision, TiedGrads,
 };
@@ -193,6 +195,10 @@ impl Kernels for Cuda {
 
     fn held_memory(&self) -> Option<usize> {
         Some(self.context.held())
+    }
+
+    fn exact(&self) -> Option<&dyn Exact> {
+        Some(self)
     }
 
     fn fill(&self, y: &mut Tensor, value: f32) {
