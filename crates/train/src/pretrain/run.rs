@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use encoder::{Encoder, archive};
+use encoder::{Batch, Encoder, Masked, archive};
 use serde_json::{Value, json};
 use tensor::{Device, Params};
 
@@ -16,7 +16,7 @@ use super::{Observer, PretrainError};
 use crate::adam::Group;
 use crate::events::Events;
 use crate::pretrained::MODEL;
-use crate::trainer::Trainer;
+use crate::trainer::{Report, TrainError, Trainer};
 
 const STATE: &str = "state.safetensors";
 
@@ -141,15 +141,11 @@ impl<'a> Run<'a> {
     /// One update, and whatever is due after it.
     fn step(
         &mut self,
-        pieces: &[(encoder::Batch, encoder::Masked)],
+        pieces: &[(Batch, Masked)],
         observer: &mut dyn Observer,
     ) -> Result<(), PretrainError> {
         let config = self.config;
-        let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
-        let model = &self.model;
-        let report = self.trainer.step(pieces, targets, |tape, (batch, masked)| {
-            model.guess(tape, batch, masked, 1.0 / targets as f32)
-        })?;
+        let report = update(&mut self.trainer, &self.model, pieces)?;
         let tokens = pieces.iter().map(|(batch, _)| batch.tokens.len() as u64).sum::<u64>();
         self.position.tokens += tokens;
         self.clock.tokens += tokens;
@@ -291,6 +287,18 @@ impl<'a> Run<'a> {
             retrieval: self.position.retrieval.clone(),
         }
     }
+}
+
+/// One update from batches whose gradients are added up.
+pub(super) fn update(
+    trainer: &mut Trainer,
+    model: &Encoder,
+    pieces: &[(Batch, Masked)],
+) -> Result<Report, TrainError> {
+    let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
+    trainer.step(pieces, targets, |tape, (batch, masked)| {
+        model.guess(tape, batch, masked, 1.0 / targets as f32)
+    })
 }
 
 /// Lays beside the weights what other programs ask for: the encoder's shape and its tokenizers.
