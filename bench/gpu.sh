@@ -1,7 +1,8 @@
 #!/bin/sh
 # Everything that needs a GPU, in one go: every operation beside the CPU, the same under
-# compute-sanitizer, the rate of training at two shapes by turns with PyTorch, a short real run on both
-# devices, and the time of a step by kernel. Prints a table; logs go to a folder.
+# compute-sanitizer, the rate of training at two shapes by turns with PyTorch, the rate of encoding, searches
+# on both devices, a short real run on both and its beginning beside PyTorch's, and the time of a step by
+# kernel. Prints a table; logs go to a folder.
 #
 #   cargo build --release && cargo test -p isogloss-tensor --test cuda --no-run
 #   bench/gpu.sh target/release/isogloss target/debug/deps/cuda-* [yardstick.py [run-folder]]
@@ -10,8 +11,10 @@
 # that a kernel that reads before it writes shows itself. `yardstick.py` is called as
 # `yardstick.py cuda bf16 BATCH LENGTH DIM HEADS LAYERS VOCAB STEPS compile` and prints tokens per second.
 # `run-folder` holds a prepared run (config.toml, vocabulary, corpora), which is copied, not changed.
+# GEOMETRY names the tests of searches and CKA (cargo test --release -p isogloss-geometry --test gpu --no-run:
+# the CPU's side is large), CURVE the example of crate `train` that goes through a run's beginning.
 set -u
-isogloss=$1 tests=$2 yardstick=${3:-} run=${4:-}
+isogloss=$1 tests=$2 yardstick=${3:-} run=${4:-} geometry=${GEOMETRY:-} curve=${CURVE:-}
 out=${OUT:-$(mktemp -d)}
 export ISOGLOSS_GPU=1 PYTHONUNBUFFERED=1
 line() { printf '%-58s %s\n' "$1" "$2"; }
@@ -29,6 +32,13 @@ for name in $("$tests" --list 2>/dev/null | sed -n 's/: test$//p'); do
     "$tests" --exact "$name" --nocapture >"$out/$name.txt" 2>&1
     line "  $name" "$(verdict $?), largest distance $(grep -oE '[0-9.]+e-?[0-9]+  ' "$out/$name.txt" | sort -g | tail -1)"
 done
+if [ -n "$geometry" ]; then
+    line "searches and CKA beside the CPU" ""
+    for name in $("$geometry" --list 2>/dev/null | sed -n 's/: test$//p'); do
+        "$geometry" --exact "$name" --nocapture >"$out/$name.txt" 2>&1
+        line "  $name" "$(verdict $?)"
+    done
+fi
 nvidia-smi --query-gpu=clocks.sm,power.draw,temperature.gpu --format=csv,noheader -lms 250 >"$out/clock.txt" 2>/dev/null &
 watch=$!
 shape() { # batch length dim heads layers vocabulary
@@ -44,6 +54,15 @@ shape() { # batch length dim heads layers vocabulary
 shape 96 256 768 12 8 80000
 shape 64 256 512 8 8 32000
 kill "$watch"
+for size in "96 256 768 12 8 80000" "64 256 512 8 8 32000"; do
+    set -- $size
+    line "encoding $1 x $2, dim $3, $5 layers" "$("$isogloss" bench encode --device cuda --batch "$1" --length "$2" \
+        --dim "$3" --heads "$4" --layers "$5" --vocab "$6" 2>/dev/null | grep tokens/s)"
+done
+for device in cpu cuda cpu cuda; do
+    line "50,000 nearest of 50,000, dim 300, $device" \
+        "$("$isogloss" bench search --device $device --rows 50000 --columns 50000 --turns 3 2>/dev/null | grep search)"
+done
 line "clock and power when hottest" "$(sort -t, -k2 -rn -k1 "$out/clock.txt" | sort -t, -k2,2 -rn | head -1)"
 
 if [ -n "$run" ]; then
@@ -55,6 +74,16 @@ if [ -n "$run" ]; then
         line "  " "$(grep tokens/s "$out/$device.txt" | tail -1)"
         cp "$out/$device/run/metrics.jsonl" "$out/$device.jsonl" && rm -r "${out:?}/$device"
     done
+fi
+
+if [ -n "$run" ] && [ -n "$curve" ]; then
+    cp -r "$run" "$out/beginning"
+    "$curve" "$out/beginning" 200 cpu "$out/curve.safetensors" >"$out/curve-cpu.jsonl" 2>/dev/null
+    "$curve" "$out/beginning" 200 cuda >"$out/curve-cuda.jsonl" 2>/dev/null
+    line "the first 200 updates of a real run" ""
+    python3 "$(dirname "$0")/curve.py" "$out/curve.safetensors" "$out/curve-cpu.jsonl" "$out/curve-cuda.jsonl" \
+        --device cuda --out "$out/curve-torch.jsonl"
+    rm -r "${out:?}/beginning" "$out/curve.safetensors"
 fi
 
 if command -v ncu >/dev/null; then
@@ -69,5 +98,9 @@ if command -v compute-sanitizer >/dev/null; then
         ISOGLOSS_QUICK=1 timeout "${SANITIZE_S:-100}" compute-sanitizer --tool $tool --error-exitcode 9 \
             "$tests" --nocapture --test-threads 1 >"$out/$tool.txt" 2>&1
         line "compute-sanitizer $tool" "$(verdict $?), $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/$tool.txt" | tail -1)"
+        [ -z "$geometry" ] && continue
+        ISOGLOSS_QUICK=1 timeout "${SANITIZE_S:-100}" compute-sanitizer --tool $tool --error-exitcode 9 \
+            "$geometry" --nocapture --test-threads 1 >"$out/$tool-geometry.txt" 2>&1
+        line "  searches and CKA" "$(verdict $?), $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/$tool-geometry.txt" | tail -1)"
     done
 fi

@@ -13,6 +13,18 @@ fn bench(flags: &[&str]) -> Output {
     isogloss(Path::new("."), &[&["bench", "mlm"], flags].concat())
 }
 
+fn facts(flags: &[&str]) -> Value {
+    let output = isogloss(Path::new("."), &[&["bench"], flags, &["--json"]].concat());
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+fn positive(facts: &Value, keys: &[&str]) {
+    for key in keys {
+        assert!(facts[*key].as_f64().is_some_and(|number| number > 0.0), "{key} in {facts}");
+    }
+}
+
 const SMALL: [&str; 14] = [
     "--batch", "2", "--length", "16", "--dim", "32", "--heads", "2", "--layers", "2", "--vocab",
     "100", "--steps", "4",
@@ -20,15 +32,41 @@ const SMALL: [&str; 14] = [
 
 #[test]
 fn it_prints_one_json_object() {
-    let output = bench(&[&SMALL[..], &["--threads", "2", "--device", "cpu", "--json"]].concat());
-    assert!(output.status.success(), "{output:?}");
-    let facts: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-    for key in ["tokens_per_s", "gflops", "gemm_peak_gflops", "peak_rss_bytes"] {
-        assert!(facts[key].as_f64().is_some_and(|number| number > 0.0), "{key} in {facts}");
-    }
+    let facts = facts(&[&["mlm"], &SMALL[..], &["--threads", "2", "--device", "cpu"]].concat());
+    positive(&facts, &["tokens_per_s", "gflops", "gemm_peak_gflops", "peak_rss_bytes"]);
     // Random tokens cannot be guessed: after four small steps the loss is still about ln 100.
     let loss = facts["loss"].as_f64().unwrap();
     assert!((loss - 100.0_f64.ln()).abs() < 0.5, "{loss}");
+}
+
+#[test]
+fn encoding_takes_a_third_of_the_operations_or_less() {
+    let on_cpu =
+        |what| facts(&[&[what], &SMALL[..], &["--threads", "2", "--device", "cpu"]].concat());
+    let [encode, mlm] = ["encode", "mlm"].map(on_cpu);
+    positive(&encode, &["tokens_per_s", "gflops", "gemm_peak_gflops", "peak_rss_bytes"]);
+    assert!(encode["loss"].is_null(), "{encode}");
+    assert_eq!(encode["parameters"], mlm["parameters"]);
+    let operations =
+        |facts: &Value| facts["gflops"].as_f64().unwrap() / facts["tokens_per_s"].as_f64().unwrap();
+    // Forward alone is a third of the layers' operations, and there is no softmax.
+    assert!(operations(&encode) < operations(&mlm) / 3.0, "{encode} {mlm}");
+}
+
+#[test]
+fn a_search_finds_the_same_on_any_number_of_threads() {
+    let on = |threads| {
+        let flags =
+            "search --rows 700 --columns 900 --dim 24 --neighbours 5 --turns 2 --device cpu";
+        let mut flags: Vec<&str> = flags.split(' ').collect();
+        flags.extend(["--threads", threads]);
+        facts(&flags)
+    };
+    let [one, two] = ["1", "2"].map(on);
+    positive(&one, &["seconds", "fastest_s", "first_s", "gflops", "mean_cosine"]);
+    assert_eq!(one["mean_cosine"], two["mean_cosine"]);
+    // The five nearest of some hundreds of random vectors lie between chance and the same direction.
+    assert!((0.3..0.8).contains(&one["mean_cosine"].as_f64().unwrap()), "{one}");
 }
 
 #[test]
@@ -39,6 +77,22 @@ fn the_same_seed_gives_the_same_loss_on_any_number_of_threads() {
         facts["loss"].as_f64().unwrap().to_bits()
     };
     assert_eq!(loss("1"), loss("2"));
+}
+
+#[test]
+fn nonsense_to_encode_or_search_is_refused() {
+    for (flags, reason) in [
+        (&["encode", "--length", "2"][..], "--length must be at least 3"),
+        (&["encode", "--batch", "0"], "--batch must not be 0"),
+        (&["encode", "--batch", "18446744073709551615"], "at most 100000000"),
+        (&["search", "--rows", "0"], "--rows"),
+        (&["search", "--device", "abacus"], "unknown device 'abacus'"),
+    ] {
+        let output = isogloss(Path::new("."), &[&["bench"], flags].concat());
+        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains(reason), "{flags:?}: {message}");
+    }
 }
 
 #[test]

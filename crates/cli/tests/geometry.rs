@@ -194,6 +194,9 @@ fn similarity_of_matrices_and_of_stacks() {
     assert!((itself["debiased"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
     assert_eq!((&itself["n"], &itself["d"]), (&80.into(), &serde_json::json!([6, 6])));
     assert_eq!(itself["few_rows"], false);
+    let on_cpu = json(folder, "cka x.npy x.npy --bootstrap 20 --device cpu --threads 1");
+    assert_eq!(on_cpu, itself, "so little is never made on a GPU");
+    refused(folder, "cka x.npy x.npy --device abacus", 2, "unknown device 'abacus'");
 
     let stacks = json(folder, "cka stack.npy stack.npy --svg map.svg");
     assert!((stacks["cka"][2][2].as_f64().unwrap() - 1.0).abs() < 1e-9, "{stacks}");
@@ -283,4 +286,6 @@ fn bad_vectors_and_dictionaries_are_named() {
     assert_eq!((&tolerant["target_words"], &tolerant["coverage"]), (&2.into(), &0.5.into()));
     let alike = "align words --source a.vec --target b.vec --start identical --test good.txt";
     refused(folder, alike, 2, "no word is written alike");
+    let elsewhere = align("b.vec", "good.txt", "--device abacus");
+    refused(folder, &elsewhere, 2, "unknown device 'abacus'");
 }

@@ -8,8 +8,11 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use encoder::archive::Archive;
 use serde_json::Value;
 use tempfile::TempDir;
+use tensor::Device;
+use train::pretrain::Beginning;
 
 use crate::common::{command, isogloss};
 
@@ -86,6 +89,37 @@ fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     }
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl", "config.toml"] {
         assert!(same(folder.path(), file), "{file} after {kills} kills");
+    }
+}
+
+/// What is laid beside other programs' curves is the run itself: its weights, batches and updates.
+#[test]
+fn the_beginning_of_a_run_can_be_gone_through_again() {
+    let folder = with_world();
+    let path = folder.path().join("run");
+    // This process is elsewhere, so the run must know whole paths.
+    let world = folder.path().join("world").display().to_string();
+    let mut flags = [&RUN[..], &["--out", "run", "--device", "cpu"]].concat();
+    flags[2] = &world;
+    let output = isogloss(folder.path(), &flags);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let kept = Archive::open(&path.join("model.safetensors")).unwrap();
+    let step = kept.facts::<Value>().unwrap()["step"].as_u64().unwrap();
+    assert!(step >= 20, "the weights of step {step} are the best: nothing is checked");
+    let device = Device::cpu(2).unwrap();
+    let open = || Beginning::open(&path, &device).unwrap();
+    let (mut again, mut end) = (open(), open());
+    for number in 1..=step {
+        let pieces = again.next_batches();
+        assert_eq!(again.update(&pieces).unwrap().step, number);
+    }
+    let params = end.trainer.params_mut();
+    let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
+    let weights = params.iter_mut().map(|(_, value, _)| value);
+    kept.load(names.into_iter().zip(weights).collect()).unwrap();
+    let (again, end) = (again.trainer.params(), end.trainer.params());
+    for id in again.ids() {
+        assert_eq!(again.value(id).to_vec(), end.value(id).to_vec(), "{}", again.name(id));
     }
 }
 

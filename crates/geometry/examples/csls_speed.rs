@@ -19,11 +19,12 @@ fn main() {
     let (words, dim, turns) = (argument(1, 50_000), argument(2, 300), argument(3, 3));
     let queries = words.min(1500);
     let right: Vec<(u32, Vec<u32>)> = (0..queries as u32).map(|word| (word, vec![word])).collect();
+    let device = Device::cpu(0).expect("the processor");
     for turn in 1..=turns {
-        let peak = peak();
+        let peak = peak(&device);
         let (source, target) = (noise(words, dim, 1), noise(words, dim, 2));
         let start = Instant::now();
-        let scores = Scores::new(source, target, Measure::Csls { k: 10 }, &unwatched);
+        let scores = Scores::new(source, target, Measure::Csls { k: 10 }, &device, &unwatched);
         let means = start.elapsed().as_secs_f64();
         let ranks = scores.ranks(&right);
         let all = start.elapsed().as_secs_f64();
@@ -45,10 +46,9 @@ fn noise(rows: usize, cols: usize, seed: u64) -> Matrix {
 }
 
 /// The best rate of a plain large product, in GFLOP/s.
-fn peak() -> f64 {
+fn peak(device: &Device) -> f64 {
     const SIDE: usize = 2048;
-    let device = Device::cpu(0).expect("the processor");
-    let mut params = Params::new(&device);
+    let mut params = Params::new(device);
     let weight = params.add("weight", device.zeros(SIDE, SIDE));
     let bias = params.add("bias", device.zeros(1, SIDE));
     let time = |_| {

@@ -4,25 +4,29 @@
 //! With centred X and Y, the biased value is |XᵀY|² / (|XᵀX| |YᵀY|) in Frobenius norms. It grows by
 //! chance alone where there are not many more rows than columns; the debiased value takes that away.
 //! Both need only products of columns, so rows are read a batch at a time: products in single
-//! precision within a batch, sums over batches in double.
+//! precision within a batch, sums over batches in double. From 2·10⁹ additions and multiplications on,
+//! a GPU makes them where there is one.
 
 use std::ops::Range;
 
-use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use tensor::Device;
 use text::Chance;
 
 use crate::arrays::Stack;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
+use crate::products::{Columns, Placed, Summed};
 use crate::search::Watch;
 
 /// Rows of a batch.
 const BATCH: usize = 1024;
-/// Columns of a product that one thread computes.
-const COLUMNS: usize = 64;
+/// Rows that one thread centres at a time.
+const CENTRED: usize = 64;
+/// Bytes that sums of products may take on a GPU, where those of several layers are made at once.
+const ROOM: usize = 2 << 30;
 /// The fewest rows that a debiased value exists for.
 pub const FEWEST: usize = 4;
 /// Rows for each column below which the biased value is high by chance.
@@ -70,15 +74,48 @@ struct Own {
 }
 
 /// Compares all layers of two stacks. `watch` hears of each layer of the first.
-pub fn table(x: &Stack, y: &Stack, rows: Rows<'_>, watch: Watch<'_>) -> Result<Table> {
+pub fn table(
+    x: &Stack,
+    y: &Stack,
+    rows: Rows<'_>,
+    device: &Device,
+    watch: Watch<'_>,
+) -> Result<Table> {
     let n = (0..x.rows()).filter(|&row| rows.keeps(row)).count();
     check(x, y, n)?;
-    let of_x = (0..x.layers()).map(|layer| Own::new(x, layer, rows)).collect::<Result<Vec<_>>>()?;
-    let of_y = (0..y.layers()).map(|layer| Own::new(y, layer, rows)).collect::<Result<Vec<_>>>()?;
+    let (wide, deep) = (dims(x), dims(y));
+    let columns = Columns::on(device, 2.0 * n as f64 * (wide as f64) * deep as f64);
+    let of_x = owns(x, rows, columns)?;
+    let of_y = owns(y, rows, columns)?;
     let mut table = Table { n, cka: Vec::new(), debiased: Vec::new() };
-    for (i, own) in of_x.iter().enumerate() {
-        let crosses = crosses((x, i, own), y, &of_y, rows)?;
-        let pairs = || crosses.iter().zip(&of_y);
+    // Those of the second are centred anew for every few layers of the first.
+    let widest = (0..x.layers()).map(|layer| x.dim(layer)).max().unwrap_or(1);
+    let at_once = ROOM / (widest * deep * size_of::<f64>());
+    let at_once = if columns.on_gpu() { at_once.max(1) } else { 1 };
+    for first in (0..x.layers()).step_by(at_once) {
+        let layers = first..x.layers().min(first + at_once);
+        let crosses = crosses((x, &of_x), layers.clone(), (y, &of_y), rows, columns)?;
+        for (i, crosses) in layers.zip(&crosses) {
+            table.add(&of_x[i], crosses, &of_y, rows);
+            watch(i as u64 + 1, of_x.len() as u64);
+        }
+    }
+    Ok(table)
+}
+
+/// The dimensions of all layers together.
+fn dims(stack: &Stack) -> usize {
+    (0..stack.layers()).map(|layer| stack.dim(layer)).sum()
+}
+
+fn owns(stack: &Stack, rows: Rows<'_>, columns: Columns<'_>) -> Result<Vec<Own>> {
+    (0..stack.layers()).map(|layer| Own::new(stack, layer, rows, columns)).collect()
+}
+
+impl Table {
+    /// Adds the row of one layer, from |XᵀY|² with each of the other stack.
+    fn add(&mut self, own: &Own, crosses: &[f64], of_y: &[Own], rows: Rows<'_>) {
+        let pairs = || crosses.iter().zip(of_y);
         let biased = |(cross, other): (&f64, &Own)| cross / (own.biased * other.biased).sqrt();
         let debiased = |(&cross, other): (&f64, &Own)| {
             // The correction is for one common mean; with many it would not take chance away.
@@ -90,11 +127,9 @@ pub fn table(x: &Stack, y: &Stack, rows: Rows<'_>, watch: Watch<'_>) -> Result<T
                 .then(|| (own.debiased * other.debiased).sqrt())?;
             Some(cross / scale)
         };
-        table.cka.push(pairs().map(biased).collect());
-        table.debiased.push(pairs().map(debiased).collect());
-        watch(i as u64 + 1, of_x.len() as u64);
+        self.cka.push(pairs().map(biased).collect());
+        self.debiased.push(pairs().map(debiased).collect());
     }
-    Ok(table)
 }
 
 fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
@@ -111,7 +146,7 @@ fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
 }
 
 impl Own {
-    fn new(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<Self> {
+    fn new(stack: &Stack, layer: usize, rows: Rows<'_>, columns: Columns<'_>) -> Result<Self> {
         let mut own = Self {
             means: means(stack, layer, rows)?,
             squares: Vec::new(),
@@ -119,14 +154,15 @@ impl Own {
             debiased: 0.0,
         };
         let dim = stack.dim(layer);
-        let mut gram = vec![0.0; dim * dim];
+        let mut gram = columns.sum(dim, dim);
         for batch in batches(stack.rows()) {
             let x = own.centred(stack, layer, rows, batch)?;
             own.squares
                 .extend(x.iter().map(|row| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>()));
-            add_product(&x, &x, &mut gram);
+            let x = columns.place(x);
+            columns.add(&x, &x, &mut gram);
         }
-        own.biased = gram.iter().map(|x| x * x).sum();
+        own.biased = gram.squared();
         own.debiased = debias(own.biased, &own.squares, &own.squares);
         if own.biased <= 0.0 {
             let place = format!("{}: layer {}", stack.name(), stack.layer_name(layer));
@@ -145,12 +181,18 @@ impl Own {
         batch: Range<usize>,
     ) -> Result<Matrix> {
         let read = stack.read(layer, batch.clone())?;
-        let mut values = Vec::with_capacity(read.values().len());
-        for (row, vector) in batch.zip(read.iter()).filter(|(row, _)| rows.keeps(*row)) {
+        let kept: Vec<usize> = batch.clone().filter(|&row| rows.keeps(row)).collect();
+        let mut values = vec![0.0; kept.len() * read.cols()];
+        let each = values.par_chunks_mut(read.cols()).zip(&kept).with_min_len(CENTRED);
+        each.for_each(|(centred, &row)| {
             let mean = &self.means[&rows.group(row)];
-            values.extend(vector.iter().zip(mean).map(|(&x, mean)| (f64::from(x) - mean) as f32));
-        }
-        Ok(Matrix::new(values.len() / read.cols(), read.cols(), values))
+            let vector = read.row(row - batch.start).iter().zip(mean);
+            centred
+                .iter_mut()
+                .zip(vector)
+                .for_each(|(to, (&x, m))| *to = (f64::from(x) - m) as f32);
+        });
+        Ok(Matrix::new(kept.len(), read.cols(), values))
     }
 }
 
@@ -176,38 +218,30 @@ fn means(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<FxHashMap<u32, V
     Ok(sums.into_iter().map(mean).collect())
 }
 
-/// |XᵀY|² of one layer with each layer of another stack.
+/// |XᵀY|² of some layers with each layer of another stack.
 fn crosses(
-    (x, layer, own): (&Stack, usize, &Own),
-    y: &Stack,
-    of_y: &[Own],
+    (x, of_x): (&Stack, &[Own]),
+    layers: Range<usize>,
+    (y, of_y): (&Stack, &[Own]),
     rows: Rows<'_>,
-) -> Result<Vec<f64>> {
-    let size = |other: usize| x.dim(layer) * y.dim(other);
-    let mut sums: Vec<Vec<f64>> = (0..y.layers()).map(|other| vec![0.0; size(other)]).collect();
+    columns: Columns<'_>,
+) -> Result<Vec<Vec<f64>>> {
+    let sums = |layer: usize| {
+        (0..y.layers()).map(|other| columns.sum(x.dim(layer), y.dim(other))).collect()
+    };
+    let mut sums: Vec<Vec<Summed>> = layers.clone().map(sums).collect();
     for batch in batches(x.rows()) {
-        let a = own.centred(x, layer, rows, batch.clone())?;
         let centred = |(other, own): (usize, &Own)| own.centred(y, other, rows, batch.clone());
         let others: Vec<Matrix> =
             of_y.par_iter().enumerate().map(centred).collect::<Result<_>>()?;
-        sums.iter_mut().zip(&others).for_each(|(sum, b)| add_product(&a, b, sum));
+        let others: Vec<Placed> = others.into_iter().map(|other| columns.place(other)).collect();
+        for (layer, sums) in layers.clone().zip(&mut sums) {
+            let own = columns.place(of_x[layer].centred(x, layer, rows, batch.clone())?);
+            sums.iter_mut().zip(&others).for_each(|(sum, other)| columns.add(&own, other, sum));
+        }
     }
-    Ok(sums.iter().map(|sum| sum.iter().map(|x| x * x).sum()).collect())
-}
-
-/// `sum += aᵀ b`, columns of `a` by columns of `b`, on all threads.
-fn add_product(a: &Matrix, b: &Matrix, sum: &mut [f64]) {
-    let matrix = |matrix: &'_ Matrix| (matrix.rows(), matrix.cols());
-    let ((rows, left), (_, right)) = (matrix(a), matrix(b));
-    let a = MatRef::from_row_major_slice(a.values(), rows, left);
-    let b = MatRef::from_row_major_slice(b.values(), rows, right);
-    sum.par_chunks_mut(COLUMNS * right).enumerate().for_each(|(strip, sum)| {
-        let columns = a.subcols(strip * COLUMNS, sum.len() / right);
-        let mut product = vec![0.0; sum.len()];
-        let out = MatMut::from_row_major_slice_mut(&mut product, sum.len() / right, right);
-        faer::linalg::matmul::matmul(out, Accum::Replace, columns.transpose(), b, 1.0, Par::Seq);
-        sum.iter_mut().zip(product).for_each(|(sum, x)| *sum += f64::from(x));
-    });
+    let squared = |sums: &Vec<Summed>| sums.iter().map(Summed::squared).collect();
+    Ok(sums.iter().map(squared).collect())
 }
 
 /// Takes away from |XᵀY|² what each row shares with itself.
@@ -247,6 +281,7 @@ pub fn intervals(
     rows: Rows<'_>,
     whole: &Table,
     (samples, seed): (usize, u64),
+    device: &Device,
     watch: Watch<'_>,
 ) -> Result<Intervals> {
     let chance = Chance::new(seed, "half-samples for CKA");
@@ -257,7 +292,7 @@ pub fn intervals(
         let mut kept = vec![false; x.rows()];
         order[..x.rows() / 2].iter().for_each(|&row| kept[row as usize] = true);
         let rows = Rows { kept: Some(&kept), ..rows };
-        tables.push(table(x, y, rows, &crate::search::unwatched)?);
+        tables.push(table(x, y, rows, device, &crate::search::unwatched)?);
         watch(sample as u64 + 1, samples as u64);
     }
     let around = |value: f64, drawn: Vec<f64>| -> Interval {

@@ -7,6 +7,7 @@
 
 use faer::{Mat, Side};
 use serde::Serialize;
+use tensor::Device;
 use vectors::Vectors;
 
 use crate::map::Map;
@@ -59,14 +60,15 @@ pub fn refine(
     map: Map,
     rounds: usize,
     induction: Induction,
+    device: &Device,
     mut heard: impl FnMut(Round),
 ) -> Map {
     let (source, target) = (source.head(induction.cutoff), target.head(induction.cutoff));
-    let mut pairs = mutual(&source, &target, &map, induction.k);
+    let mut pairs = mutual(&source, &target, &map, induction.k, device);
     let (mut best, mut closest) = (map, cosine(&pairs));
     for _ in 0..rounds {
         let map = Map::of_pairs(&source, &target, &pairs.rows);
-        let next = mutual(&source, &target, &map, induction.k);
+        let next = mutual(&source, &target, &map, induction.k, device);
         heard(Round { pairs: pairs.rows.len(), cosine: cosine(&next) });
         if cosine(&next) > closest {
             (best, closest) = (map, cosine(&next));
@@ -85,9 +87,10 @@ pub fn from_nothing(
     target: &Matrix,
     induction: Induction,
     seed: u64,
+    device: &Device,
     mut heard: impl FnMut(Round),
 ) -> Map {
-    let mut pairs = similar_habits(source, target, induction.k);
+    let mut pairs = similar_habits(source, target, induction.k, device);
     let (source, target) = (source.head(induction.cutoff), target.head(induction.cutoff));
     let mut best = (Map::identity(source.cols()), f64::NEG_INFINITY);
     let (mut share, mut idle) = (SHARE, 0);
@@ -95,7 +98,7 @@ pub fn from_nothing(
         let map = Map::of_pairs(&source, &target, &pairs.rows);
         let thinning = Thinning { share, seed: seed.wrapping_add(round as u64) };
         let learned_from = pairs.rows.len();
-        pairs = induced(&source, &target, &map, induction.k, Some(thinning));
+        pairs = induced(&source, &target, &map, (induction.k, Some(thinning)), device);
         let cosine = cosine(&pairs);
         heard(Round { pairs: learned_from, cosine });
         idle += 1;
@@ -124,9 +127,10 @@ fn cosine(pairs: &Pairs) -> f64 {
 }
 
 /// The pairs that are each other's nearest by CSLS under a map.
-fn mutual(source: &Matrix, target: &Matrix, map: &Map, k: usize) -> Pairs {
+fn mutual(source: &Matrix, target: &Matrix, map: &Map, k: usize, device: &Device) -> Pairs {
     let mapped = map.apply(source);
-    let scores = Scores::new(mapped.clone(), target.clone(), Measure::Csls { k }, &unwatched);
+    let csls = Measure::Csls { k };
+    let scores = Scores::new(mapped.clone(), target.clone(), csls, device, &unwatched);
     let (forward, backward) = scores.both_ways(1, &unwatched);
     let pair = |row: usize| {
         let nearest = forward.ids(row)[0];
@@ -140,11 +144,12 @@ fn induced(
     source: &Matrix,
     target: &Matrix,
     map: &Map,
-    k: usize,
-    thinning: Option<Thinning>,
+    (k, thinning): (usize, Option<Thinning>),
+    device: &Device,
 ) -> Pairs {
     let mapped = map.apply(source);
-    let scores = Scores::new(mapped.clone(), target.clone(), Measure::Csls { k }, &unwatched);
+    let csls = Measure::Csls { k };
+    let scores = Scores::new(mapped.clone(), target.clone(), csls, device, &unwatched);
     let (forward, backward) = scores.thinned(thinning).both_ways(1, &unwatched);
     let there = (0..forward.rows()).map(|row| (row as u32, forward.ids(row)[0]));
     let back = (0..backward.rows()).map(|row| (backward.ids(row)[0], row as u32));
@@ -165,10 +170,10 @@ fn with_cosines(rows: Vec<(u32, u32)>, mapped: &Matrix, target: &Matrix) -> Pair
 
 /// The first pairs from nothing: words whose similarities to the words of their own side, sorted,
 /// are alike.
-fn similar_habits(source: &Matrix, target: &Matrix, k: usize) -> Pairs {
+fn similar_habits(source: &Matrix, target: &Matrix, k: usize, device: &Device) -> Pairs {
     let count = FIRST.min(source.rows()).min(target.rows());
     let (source, target) = (habits(&source.head(count)), habits(&target.head(count)));
-    induced(&source, &target, &Map::identity(count), k, None)
+    induced(&source, &target, &Map::identity(count), (k, None), device)
 }
 
 /// For each word, its similarities to all words in falling order: the rows of (X Xᵀ)^½, sorted.

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
+use tensor::Device;
 use text::{Dictionary, LineRules};
 use vectors::Vectors;
 
@@ -91,15 +92,21 @@ impl Lexicon {
         source: Matrix,
         target: Matrix,
         measure: Measure,
+        device: &Device,
         watch: Watch<'_>,
     ) -> Found {
-        Found::of(&Scores::new(source, target, measure, watch).ranks(&self.queries()))
+        Found::of(&Scores::new(source, target, measure, device, watch).ranks(&self.queries()))
     }
 
     /// How well each pair's translation is found, by cosine, among the translations that the
     /// dictionary lists: the word retrieval of "A Study of Cross-Lingual Ability". Every pair is a
     /// query, and only its own translation is right.
-    pub fn among_candidates(&self, source: &Matrix, target: &Matrix) -> Candidates {
+    pub fn among_candidates(
+        &self,
+        source: &Matrix,
+        target: &Matrix,
+        device: &Device,
+    ) -> Candidates {
         let number = |words: &mut FxHashMap<u32, u32>, word: u32| {
             let next = words.len() as u32;
             *words.entry(word).or_insert(next)
@@ -117,7 +124,7 @@ impl Lexicon {
             matrix.select(rows.into_iter().map(|(_, row)| row as usize))
         };
         let (source, target) = (chosen(source, &sources), chosen(target, &targets));
-        let scores = Scores::new(source, target, Measure::Cosine, &unwatched);
+        let scores = Scores::new(source, target, Measure::Cosine, device, &unwatched);
         Candidates { words: targets.len(), found: Found::of(&scores.ranks(&queries)) }
     }
 }
@@ -184,11 +191,13 @@ mod tests {
         assert_eq!(lexicon.queries(), [(0, vec![0, 1]), (1, vec![1])]);
         // `a` finds `y` first, which is right; `b` finds `x`, then `z`, and only then `y`.
         let (source, target) = (Matrix::of(&source), Matrix::of(&target));
-        let found = lexicon.among_all(source.clone(), target.clone(), Measure::Cosine, &unwatched);
+        let cpu = Device::cpu(1).unwrap();
+        let (a, b) = (source.clone(), target.clone());
+        let found = lexicon.among_all(a, b, Measure::Cosine, &cpu, &unwatched);
         assert_eq!((found.queries, found.p1, found.p5), (2, 0.5, 1.0));
         assert!((found.mrr - (1.0 + 1.0 / 3.0) / 2.0).abs() < 1e-12);
         // Among candidates x and y: (a, x) is second, (a, y) first, (b, y) second.
-        let candidates = lexicon.among_candidates(&source, &target);
+        let candidates = lexicon.among_candidates(&source, &target, &cpu);
         assert_eq!((candidates.words, candidates.found.queries), (2, 3));
         assert!((candidates.found.mrr - 2.0 / 3.0).abs() < 1e-12);
     }

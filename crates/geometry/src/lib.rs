@@ -20,6 +20,7 @@ pub mod links;
 mod map;
 mod matrix;
 mod normalize;
+mod products;
 pub mod search;
 pub mod sentences;
 pub mod states;

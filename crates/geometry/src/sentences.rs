@@ -2,6 +2,7 @@
 //! and after an orthogonal map that was learned from other pairs.
 
 use serde::Serialize;
+use tensor::Device;
 
 use crate::arrays::Stack;
 use crate::error::{Error, Result};
@@ -46,6 +47,8 @@ pub struct Search {
     pub measure: Measure,
     /// What is done to both sides before the map is learned and applied.
     pub steps: Vec<Step>,
+    /// Where large searches are made.
+    pub device: Device,
 }
 
 /// Looks for the translation of every row at every layer. Row i of one side belongs to row i of the
@@ -72,13 +75,13 @@ pub fn retrieve(
             let (mut x, mut y) = (x.clone(), y.clone());
             normalize(&mut x, &search.steps);
             normalize(&mut y, &search.steps);
-            found(map.apply(&x), y, search.measure)
+            found(map.apply(&x), y, search)
         });
         let (mut shifted_x, mut shifted_y) = (x.clone(), y.clone());
         normalize(&mut shifted_x, &[Step::Center]);
         normalize(&mut shifted_y, &[Step::Center]);
-        let shifted = found(shifted_x, shifted_y, search.measure);
-        let raw = found(x, y, search.measure);
+        let shifted = found(shifted_x, shifted_y, search);
+        let raw = found(x, y, search);
         if let Some(map) = map {
             keep(layer, map)?;
         }
@@ -124,9 +127,9 @@ fn check_layers(a: &Stack, b: &Stack) -> Result<()> {
 }
 
 /// The share of rows whose best match, both ways, is of the same number.
-fn found(source: Matrix, target: Matrix, measure: Measure) -> Found {
-    let (forward, backward) =
-        Scores::new(source, target, measure, &unwatched).both_ways(1, &unwatched);
+fn found(source: Matrix, target: Matrix, search: &Search) -> Found {
+    let scores = Scores::new(source, target, search.measure, &search.device, &unwatched);
+    let (forward, backward) = scores.both_ways(1, &unwatched);
     let share = |neighbours: &crate::search::Neighbours| {
         let right = |&row: &usize| neighbours.ids(row)[0] as usize == row;
         (0..neighbours.rows()).filter(right).count() as f64 / neighbours.rows() as f64
@@ -143,6 +146,10 @@ mod tests {
         Matrix::new(rows, cols, (0..rows * cols).map(|_| stream.unit() as f32 - 0.5).collect())
     }
 
+    fn plain() -> Search {
+        Search { measure: Measure::Cosine, steps: vec![], device: Device::cpu(1).unwrap() }
+    }
+
     /// The second side is the first, turned and moved: cosine finds little, a shift does not undo
     /// the turn, a map does.
     #[test]
@@ -154,7 +161,7 @@ mod tests {
             Stack::of("turned", vec![turned])
         };
         let (test, train) = (numbers(200, 6, 1), numbers(300, 6, 2));
-        let search = Search { measure: Measure::Cosine, steps: vec![Step::Center] };
+        let search = Search { steps: vec![Step::Center], ..plain() };
         let sides = (Stack::of("test", vec![test.clone()]), turned(&test));
         let learned = (Stack::of("train", vec![train.clone()]), turned(&train));
         let mut maps = Vec::new();
@@ -174,7 +181,7 @@ mod tests {
     #[test]
     fn sides_that_do_not_belong_together_are_refused() {
         let stack = |rows, dim| Stack::of("s", vec![numbers(rows, dim, 1)]);
-        let search = Search { measure: Measure::Cosine, steps: vec![] };
+        let search = plain();
         let refused = |a: &Stack, b: &Stack| {
             retrieve(a, b, None, &search, |_, _| Ok(())).unwrap_err().to_string()
         };

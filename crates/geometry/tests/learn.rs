@@ -2,6 +2,7 @@
 
 use geometry::learn::{Induction, from_nothing, identical, refine};
 use geometry::{Map, Matrix, Step, normalize};
+use tensor::Device;
 use text::Chance;
 use vectors::Vectors;
 
@@ -32,10 +33,15 @@ fn two_views(rows: usize, dim: usize) -> (Matrix, Matrix) {
 /// The share of rows that the map brings nearest to their own.
 fn right(source: &Matrix, target: &Matrix, map: &Map) -> f64 {
     use geometry::search::{Measure, Scores, unwatched};
-    let scores = Scores::new(map.apply(source), target.clone(), Measure::Cosine, &unwatched);
+    let scores =
+        Scores::new(map.apply(source), target.clone(), Measure::Cosine, &cpu(), &unwatched);
     let nearest = scores.nearest(1);
     (0..source.rows()).filter(|&row| nearest.ids(row)[0] as usize == row).count() as f64
         / source.rows() as f64
+}
+
+fn cpu() -> Device {
+    Device::cpu(1).unwrap()
 }
 
 const INDUCTION: Induction = Induction { cutoff: 2000, k: 10 };
@@ -48,7 +54,8 @@ fn refinement_repairs_a_poor_dictionary() {
         (0..60).map(|i| (i, if i % 3 == 0 { 499 - i } else { i })).collect();
     let first = Map::of_pairs(&source, &target, &pairs);
     let mut rounds = Vec::new();
-    let refined = refine(&source, &target, first.clone(), 5, INDUCTION, |round| rounds.push(round));
+    let note = |round| rounds.push(round);
+    let refined = refine(&source, &target, first.clone(), 5, INDUCTION, &cpu(), note);
     let (before, after) = (right(&source, &target, &first), right(&source, &target, &refined));
     assert!(after > 0.95 && after > before, "{before} {after} {rounds:?}");
 }
@@ -56,9 +63,9 @@ fn refinement_repairs_a_poor_dictionary() {
 #[test]
 fn a_map_is_learned_from_nothing() {
     let (source, target) = two_views(400, 12);
-    let map = from_nothing(&source, &target, INDUCTION, 1, |_| {});
+    let map = from_nothing(&source, &target, INDUCTION, 1, &cpu(), |_| {});
     assert!(right(&source, &target, &map) > 0.9);
-    assert_eq!(from_nothing(&source, &target, INDUCTION, 1, |_| {}), map, "the same seed");
+    assert_eq!(from_nothing(&source, &target, INDUCTION, 1, &cpu(), |_| {}), map, "the same seed");
 }
 
 #[test]

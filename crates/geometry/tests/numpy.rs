@@ -8,6 +8,11 @@ use geometry::lexicon::Found;
 use geometry::search::{Measure, Scores, unwatched};
 use geometry::{Map, Matrix, Step, normalize};
 use serde_json::Value;
+use tensor::Device;
+
+fn cpu() -> Device {
+    Device::cpu(1).unwrap()
+}
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -57,12 +62,12 @@ fn procrustes_and_iterative_normalisation() {
 fn csls_scores_and_ranks() {
     let fixture = fixture("csls");
     let (x, y) = (matrix(&fixture["x"], 12), matrix(&fixture["y"], 12));
-    let cosines = Scores::new(x.clone(), y.clone(), Measure::Cosine, &unwatched);
+    let cosines = Scores::new(x.clone(), y.clone(), Measure::Cosine, &cpu(), &unwatched);
     let (forward, backward) = cosines.both_ways(10, &unwatched);
     close(&wide(&forward.means()), &numbers(&fixture["of_x"]), 1e-6);
     close(&wide(&backward.means()), &numbers(&fixture["of_y"]), 1e-6);
 
-    let scores = Scores::new(x.clone(), y.clone(), Measure::Csls { k: 10 }, &unwatched);
+    let scores = Scores::new(x.clone(), y.clone(), Measure::Csls { k: 10 }, &cpu(), &unwatched);
     let (forward, backward) = scores.both_ways(1, &unwatched);
     let best = |neighbours: &geometry::search::Neighbours| -> Vec<usize> {
         (0..neighbours.rows()).map(|row| neighbours.ids(row)[0] as usize).collect()
@@ -85,7 +90,7 @@ fn csls_scores_and_ranks() {
     let ours = [found.p1, found.p5, found.p10, found.mrr];
     close(&ours, &["p1", "p5", "p10", "mrr"].map(|key| fixture[key].as_f64().unwrap()), 1e-8);
 
-    let ratio = Scores::new(x, y, Measure::Ratio { k: 4 }, &unwatched).nearest(1);
+    let ratio = Scores::new(x, y, Measure::Ratio { k: 4 }, &cpu(), &unwatched).nearest(1);
     assert_eq!(best(&ratio), whole(&fixture["ratio_best"]));
     let scored: Vec<f64> = (0..ratio.rows()).map(|row| f64::from(ratio.scores(row)[0])).collect();
     close(&scored, &numbers(&fixture["ratio_score"]), 1e-5);
@@ -95,7 +100,7 @@ fn csls_scores_and_ranks() {
 fn csls_to_the_bit_with_ties_everywhere() {
     let fixture = fixture("exact");
     let (x, y) = (matrix(&fixture["x"], 8), matrix(&fixture["y"], 8));
-    let scores = Scores::new(x, y, Measure::Csls { k: 10 }, &unwatched);
+    let scores = Scores::new(x, y, Measure::Csls { k: 10 }, &cpu(), &unwatched);
     let (forward, backward) = scores.both_ways(5, &unwatched);
     let theirs = numbers(&fixture["best_score"]);
     for (row, best) in fixture["best"].as_array().unwrap().iter().enumerate() {
@@ -117,9 +122,10 @@ fn any_number_of_threads_gives_the_same_bits() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let (x, y) = (matrix(&fixture["x"], 12), matrix(&fixture["y"], 12));
-            let scores = Scores::new(x.clone(), y.clone(), Measure::Csls { k: 10 }, &unwatched);
+            let scores =
+                Scores::new(x.clone(), y.clone(), Measure::Csls { k: 10 }, &cpu(), &unwatched);
             let stacks = (Stack::of("x", vec![x]), Stack::of("y", vec![y.head(333)]));
-            let cka = table(&stacks.0, &stacks.1, Rows::default(), &unwatched).unwrap();
+            let cka = table(&stacks.0, &stacks.1, Rows::default(), &cpu(), &unwatched).unwrap();
             (scores.both_ways(7, &unwatched), cka)
         })
     };
@@ -141,7 +147,7 @@ fn cka_both_ways() {
             let of = |key: &str, cols| Stack::of(key, vec![matrix(&case[key], cols)]);
             (of("x", d), of("y", e))
         };
-        let found = table(&x, &y, Rows::default(), &unwatched).unwrap();
+        let found = table(&x, &y, Rows::default(), &cpu(), &unwatched).unwrap();
         let ours = [found.cka[0][0], found.debiased[0][0].unwrap()];
         let theirs = ["biased", "debiased"].map(|key| case[key].as_f64().unwrap());
         close(&ours, &theirs, 1e-6);
@@ -163,14 +169,15 @@ fn intervals_are_about_right() {
         }
         (Stack::of("x", vec![Matrix::new(n, 4, x)]), Stack::of("y", vec![Matrix::new(n, 4, y)]))
     };
-    let value = |x: &Stack, y: &Stack| table(x, y, Rows::default(), &unwatched).unwrap();
+    let value = |x: &Stack, y: &Stack| table(x, y, Rows::default(), &cpu(), &unwatched).unwrap();
     let (x, y) = sample(0, 100_000);
     let truth = value(&x, &y).debiased[0][0].unwrap();
     let mut covered = 0;
     for seed in 1..=60 {
         let (x, y) = sample(seed, 200);
         let whole = value(&x, &y);
-        let drawn = intervals(&x, &y, Rows::default(), &whole, (100, 1), &unwatched).unwrap();
+        let drawn =
+            intervals(&x, &y, Rows::default(), &whole, (100, 1), &cpu(), &unwatched).unwrap();
         let interval = drawn.debiased[0][0].unwrap();
         assert!(interval.low < interval.high);
         covered += usize::from(interval.low < truth && truth < interval.high);
@@ -191,8 +198,8 @@ fn centring_within_groups_takes_away_what_groups_alone_explain() {
         Stack::of("draw", vec![Matrix::new(600, 3, values.collect())])
     };
     let (x, y) = (draw(1.0), draw(-2.0));
-    let plain = table(&x, &y, Rows::default(), &unwatched).unwrap();
+    let plain = table(&x, &y, Rows::default(), &cpu(), &unwatched).unwrap();
     assert!(plain.cka[0][0] > 0.9);
     let within = Rows { groups: Some(&groups), kept: None };
-    assert!(table(&x, &y, within, &unwatched).unwrap().cka[0][0] < 0.1);
+    assert!(table(&x, &y, within, &cpu(), &unwatched).unwrap().cka[0][0] < 0.1);
 }

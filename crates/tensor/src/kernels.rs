@@ -3,6 +3,7 @@
 //! The tape speaks to a device only through [`Kernels`]. Shapes were checked before a kernel is
 //! called; `accumulate` says whether to add to what the output holds or to overwrite it.
 
+use crate::exact::Exact;
 use crate::random::Dropout;
 use crate::spans::Spans;
 use crate::value::{Indices, Later, Tensor};
@@ -126,6 +127,11 @@ pub trait Kernels: Send + Sync {
 
     /// How many bytes of its own memory the device holds, where it has any.
     fn held_memory(&self) -> Option<usize> {
+        None
+    }
+
+    /// Large products in full precision, where the device makes them faster than the CPU.
+    fn exact(&self) -> Option<&dyn Exact> {
         None
     }
 

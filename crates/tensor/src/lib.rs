@@ -17,6 +17,7 @@ mod buffer;
 mod cpu;
 mod cuda;
 mod device;
+pub mod exact;
 pub mod kernels;
 mod ops;
 mod params;

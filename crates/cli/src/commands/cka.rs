@@ -10,8 +10,9 @@ use geometry::cka::{ENOUGH, Interval, Intervals, Rows, Table, intervals, pearson
 use lab::draw::{Figure, Heat};
 use serde::Serialize;
 use serde_json::Value;
+use tensor::Device;
 
-use super::models::Threads;
+use super::models::Place;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::counted;
@@ -62,7 +63,7 @@ pub(crate) struct Cka {
     seed: u64,
 
     #[command(flatten)]
-    threads: Threads,
+    place: Place,
 }
 
 /// What `cka` says when done. Of two matrices, `cka` and `debiased` are numbers; of stacks, tables.
@@ -87,20 +88,23 @@ impl Cka {
         if let Some(path) = &self.svg {
             files::check_new_file(path)?;
         }
-        self.threads.run(|| self.compare())?
+        self.place.run(|device| self.compare(device))?
     }
 
-    fn compare(&self) -> Result<Outcome, Failure> {
+    fn compare(&self, device: &Device) -> Result<Outcome, Failure> {
         let (x, y) = (Stack::open(&self.x)?, Stack::open(&self.y)?);
         let labels = self.within.as_deref().map(|path| read_labels(path, x.rows())).transpose()?;
         let rows = Rows { kept: None, groups: labels.as_deref() };
-        let table = table(&x, &y, rows, &counted("layers"))?;
+        let table = table(&x, &y, rows, device, &counted("layers"))?;
         let single = x.layers() == 1 && y.layers() == 1;
         let samples = self.bootstrap.unwrap_or(if single { SAMPLES } else { 0 });
         let intervals = match samples {
             0 => None,
             _ if x.rows() / 2 < geometry::cka::FEWEST => None,
-            _ => Some(intervals(&x, &y, rows, &table, (samples, self.seed), &counted("samples"))?),
+            _ => {
+                let (drawn, watch) = ((samples, self.seed), counted("samples"));
+                Some(intervals(&x, &y, rows, &table, drawn, device, &watch)?)
+            }
         };
         if let Some(path) = &self.svg {
             files::write(path, self.picture(&x, &y, &table).svg())?;

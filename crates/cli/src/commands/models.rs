@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 use geometry::Step;
@@ -21,35 +22,44 @@ pub(crate) struct Place {
     /// Threads; 0 takes every core.
     #[arg(long, default_value_t = 0)]
     threads: usize,
+
+    /// The device, once it was opened.
+    #[arg(skip)]
+    opened: OnceLock<Device>,
 }
 
 impl Place {
-    /// The device.
+    /// The device. Where `auto` could not take the GPU that is there, one line says why.
     pub(crate) fn device(&self) -> Result<Device, Failure> {
-        let device = Device::named(&self.device, self.threads);
-        device.map_err(|error| Failure::Usage(error.to_string()))
+        if let Some(device) = self.opened.get() {
+            return Ok(device.clone());
+        }
+        let device = Device::named(&self.device, self.threads)
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        if let Some(obstacle) = device.obstacle() {
+            eprintln!("the GPU is not used: {obstacle}");
+        }
+        Ok(self.opened.get_or_init(|| device).clone())
+    }
+
+    /// Runs work on the CPU's threads, and tells it of the device, to which it may turn.
+    pub(crate) fn run<R: Send>(
+        &self,
+        work: impl FnOnce(&Device) -> R + Send,
+    ) -> Result<R, Failure> {
+        let device = self.device()?;
+        let threads = match device.kernels().exact() {
+            None => device.clone(),
+            Some(_) => {
+                Device::cpu(self.threads).map_err(|error| Failure::Usage(error.to_string()))?
+            }
+        };
+        Ok(threads.run(|| work(&device)))
     }
 
     /// Opens a model there.
     pub(crate) fn open(&self, folder: &Path) -> Result<Pretrained, Failure> {
         Ok(Pretrained::open(folder, &self.device()?)?)
-    }
-}
-
-/// The flag for work that no device is chosen for.
-#[derive(Args)]
-pub(crate) struct Threads {
-    /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
-}
-
-impl Threads {
-    /// Runs work on that many threads.
-    pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Failure> {
-        let device =
-            Device::cpu(self.threads).map_err(|error| Failure::Usage(error.to_string()))?;
-        Ok(device.run(work))
     }
 }
 

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tensor::Device;
 use toml::{Table, Value};
 use train::pretrain::{
     CONDITIONS, PretrainConfig, PretrainError, SCALES, Shares, Summary, begin, complete, overlay,
@@ -13,6 +12,7 @@ use train::pretrain::{
 };
 
 use super::manifest::{Manifest, ManifestFile};
+use super::models::Place;
 use super::shown::Shown;
 use super::texts::parse_text;
 use crate::failure::Failure;
@@ -102,13 +102,8 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
-    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
-    #[arg(long, default_value = "auto")]
-    device: String,
-
-    /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// The examples, and the names that presets have.
@@ -126,7 +121,7 @@ fn long_help() -> String {
 impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-        let device = Device::named(&self.device, self.threads).map_err(|error| usage(&error))?;
+        let device = self.place.device()?;
         eprintln!("running on {device:?}");
         let mut shown = Shown::new("steps");
         let summary = if self.resume {

@@ -131,15 +131,16 @@ impl Retrieve {
         }
         let sides = if self.models.is_empty() { self.arrays()? } else { self.encoded()? };
         let Sides { test, train, numbers, cut } = sides;
-        let search = Search { measure: self.measure(), steps: steps(&self.normalize) };
+        let (measure, steps) = (self.measure(), steps(&self.normalize));
         let train = train.as_ref().map(|[a, b]| (a, b));
         let mut maps: Vec<(usize, Map)> = Vec::new();
-        let layers = self.place.device()?.run(|| {
+        let layers = self.place.run(|device| {
+            let search = Search { measure, steps, device: device.clone() };
             retrieve(&test[0], &test[1], train, &search, |layer, map| {
                 maps.push((numbers[layer], map));
                 Ok(())
             })
-        })?;
+        })??;
         if let Some(folder) = &self.save_maps {
             save_maps(folder, &maps)?;
         }

@@ -3,21 +3,25 @@
 //! Scores are made a tile at a time and sifted while the tile is still in the cache, so that all
 //! scores never stand in memory. One pass finds the neighbours of both sides, and with them the two
 //! means that CSLS and margins need. Equal scores are told apart by the lower number, and tiles are
-//! cut by shape alone: the result is the same on any number of threads.
+//! cut by shape alone: the result is the same on any number of threads. A large search goes to a GPU
+//! where there is one, with the same result but for the rounding of the products.
 
+mod resident;
 mod sift;
 mod thin;
 mod top;
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use tensor::Device;
 
 use crate::matrix::{Matrix, rows_by_rows};
 use crate::normalize::{Step, normalize};
+use resident::Resident;
 use sift::Sieve;
 pub use thin::Thinning;
 pub use top::Neighbours;
@@ -91,21 +95,39 @@ pub struct Scores {
     /// The mean cosine of each target vector to its nearest sources; empty where not needed.
     of_target: Vec<f32>,
     thinning: Option<Thinning>,
+    device: Device,
+    /// Both sides once more in the memory of a GPU, once neighbours were looked for there.
+    resident: OnceLock<Option<Resident>>,
 }
 
 impl Scores {
-    /// Prepares the scores of all sources against all targets.
+    /// Prepares the scores of all sources against all targets. On a device that is a GPU they are
+    /// made there, unless there are few: below 2·10⁹ additions and multiplications the CPU is sooner
+    /// done.
     ///
     /// # Panics
     /// Where the two differ in dimension, or one has no row.
-    pub fn new(mut source: Matrix, mut target: Matrix, measure: Measure, watch: Watch<'_>) -> Self {
+    pub fn new(
+        mut source: Matrix,
+        mut target: Matrix,
+        measure: Measure,
+        device: &Device,
+        watch: Watch<'_>,
+    ) -> Self {
         assert_eq!(source.cols(), target.cols(), "vectors are compared within one dimension");
         assert!(source.rows() > 0 && target.rows() > 0, "there is something to look for");
         normalize(&mut source, &[Step::Unit]);
         normalize(&mut target, &[Step::Unit]);
-        let (of_source, of_target, thinning) = (Vec::new(), Vec::new(), None);
-        let plain = Measure::Cosine;
-        let mut scores = Self { source, target, measure: plain, of_source, of_target, thinning };
+        let mut scores = Self {
+            source,
+            target,
+            measure: Measure::Cosine,
+            of_source: Vec::new(),
+            of_target: Vec::new(),
+            thinning: None,
+            device: device.clone(),
+            resident: OnceLock::new(),
+        };
         if let Some(k) = measure.neighbours() {
             let (forward, backward) = scores.both_ways(k, watch);
             (scores.of_source, scores.of_target) = (forward.means(), backward.means());
@@ -123,6 +145,9 @@ impl Scores {
     pub fn both_ways(&self, k: usize, watch: Watch<'_>) -> (Neighbours, Neighbours) {
         let (sources, targets) = (self.source.rows(), self.target.rows());
         let (wide, deep) = (k.min(targets), k.min(sources));
+        if let Some([forward, backward]) = self.on_device([wide, deep], watch) {
+            return (forward, backward);
+        }
         let blocks = (0..targets).step_by(TILE_COLS);
         let block = |start: usize| Mutex::new(Top::new(TILE_COLS.min(targets - start), deep));
         let columns: Vec<Mutex<Top>> = blocks.map(block).collect();
@@ -134,7 +159,16 @@ impl Scores {
     /// The `k` best targets of each source.
     pub fn nearest(&self, k: usize) -> Neighbours {
         let k = k.min(self.target.rows());
-        Neighbours::join(self.sweep(k, None, &unwatched), k)
+        match self.on_device([k, 0], &unwatched) {
+            Some([forward, _]) => forward,
+            None => Neighbours::join(self.sweep(k, None, &unwatched), k),
+        }
+    }
+
+    /// The best of each source and of each target, where they are looked for on a GPU.
+    fn on_device(&self, k: [usize; 2], watch: Watch<'_>) -> Option<[Neighbours; 2]> {
+        let make = || Resident::new(&self.device, &self.source, &self.target);
+        self.resident.get_or_init(make).as_ref()?.best(self, k, watch)
     }
 
     /// Goes over all tiles, strips of rows on all threads, and keeps the best of each row and, where

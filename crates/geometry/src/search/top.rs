@@ -1,5 +1,7 @@
 //! The best few of many, for each of some rows.
 
+use tensor::exact::Best;
+
 /// The best scores of each row so far, best first, and whose they are.
 pub(super) struct Top {
     k: usize,
@@ -51,6 +53,11 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
+    /// What a device found.
+    pub(super) fn of(best: Best, k: usize) -> Self {
+        Self { k, scores: best.scores, ids: best.ids }
+    }
+
     /// Puts blocks of rows together.
     pub(super) fn join(blocks: Vec<Top>, k: usize) -> Self {
         let (mut scores, mut ids) = (Vec::new(), Vec::new());

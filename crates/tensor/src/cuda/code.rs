@@ -34,6 +34,8 @@ pub(super) enum Program {
     Heads,
     /// Adam.
     Adam,
+    /// The best of many scores.
+    Search,
     /// LayerNorm of rows of `slabs` times 32 times `lanes` columns at most.
     Norm { lanes: usize, slabs: usize },
     /// Attention with heads of that many columns at most; whether heads are multiples of eight.
@@ -53,6 +55,7 @@ impl Program {
             Self::Softmax => include_str!("kernels/softmax.cu"),
             Self::Heads => include_str!("kernels/heads.cu"),
             Self::Adam => include_str!("kernels/adam.cu"),
+            Self::Search => include_str!("kernels/search.cu"),
             Self::Norm { .. } => include_str!("kernels/norm.cu"),
             Self::Attention { .. } => {
                 concat!(include_str!("kernels/attention.cuh"), include_str!("kernels/attention.cu"))
@@ -250,6 +253,7 @@ mod tests {
             Program::Softmax,
             Program::Heads,
             Program::Adam,
+            Program::Search,
             Program::Norm { lanes: 8, slabs: 3 },
             Program::Norm { lanes: 1, slabs: 2 },
             Program::Attention { head: 16, whole: false },
@@ -261,7 +265,8 @@ mod tests {
         let all = everywhere.into_iter().flatten().chain(hopper.map(|program| (program, "sm_90a")));
         for (program, arch) in all {
             let compiled = compile(&program.source(), arch);
-            assert!(compiled.is_ok_and(|code| !code.is_empty()), "{program:?} for {arch}");
+            let code = compiled.unwrap_or_else(|log| panic!("{program:?} for {arch}: {log}"));
+            assert!(!code.is_empty(), "{program:?} for {arch}");
         }
     }
 }

@@ -10,6 +10,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::CUresult;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
 
 use crate::device::DeviceError;
@@ -19,6 +21,10 @@ pub(super) fn find() -> Result<(), DeviceError> {
     // SAFETY: looking for the library opens it, and the driver's initialisers may be run.
     if !unsafe { cudarc::driver::sys::is_culib_present() } {
         return Err(DeviceError::NoDriver);
+    }
+    // Asked before anything is looked for that only a GPU would need.
+    if matches!(result::init(), Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE))) {
+        return Err(DeviceError::NoGpu);
     }
     // SAFETY: as above, for the compiler.
     if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {

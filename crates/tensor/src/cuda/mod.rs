@@ -12,6 +12,7 @@ mod block;
 mod code;
 mod context;
 mod events;
+mod exact;
 mod fault;
 mod heads;
 mod libraries;
@@ -38,6 +39,7 @@ use self::product::{Product, Products, Side};
 pub(crate) use self::transfer::Coming;
 use crate::buffer::Buffer;
 use crate::device::DeviceError;
+use crate::exact::Exact;
 use crate::kernels::{
     AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, Precision, TiedGrads,
 };
@@ -212,6 +214,10 @@ impl Kernels for Cuda {
 
     fn held_memory(&self) -> Option<usize> {
         Some(self.context.held())
+    }
+
+    fn exact(&self) -> Option<&dyn Exact> {
+        Some(self)
     }
 
     fn fill(&self, y: &mut Tensor, value: f32) {

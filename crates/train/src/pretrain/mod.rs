@@ -6,6 +6,7 @@
 //! `state.safetensors` (the last checkpoint) and `summary.json`. Files appear whole or not at all, and
 //! one process at a time may work in the folder.
 
+mod beginning;
 mod config;
 mod data;
 mod evaluate;
@@ -24,6 +25,7 @@ use files::At;
 use tensor::Device;
 use toml::{Table, Value};
 
+pub use self::beginning::Beginning;
 pub use self::config::{
     DictionaryConfig, PretrainConfig, ProbeConfig, StageConfig, SwitchConfig, TextConfig,
     VocabularyConfig, overlay,
@@ -118,20 +120,25 @@ pub fn resume(
     device: &Device,
     observer: &mut dyn Observer,
 ) -> Result<Summary, PretrainError> {
+    let config = read(folder)?;
+    let lock = files::lock(folder)?;
+    let summary = Run::open(&config, folder, device, observer)?.go(observer);
+    drop(lock);
+    summary
+}
+
+/// What was decided for the run in `folder`.
+fn read(folder: &Path) -> Result<PretrainConfig, PretrainError> {
     let path = folder.join(CONFIG);
     if !path.is_file() {
         return Err(PretrainError::Nothing(folder.to_owned()));
     }
-    let lock = files::lock(folder)?;
     let text = fs::read_to_string(&path).at(&path, "read")?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| ConfigError {
         key: "config.toml",
         reason: error.to_string(),
     })?;
-    let config = PretrainConfig::from_table(table)?;
-    let summary = Run::open(&config, folder, device, observer)?.go(observer);
-    drop(lock);
-    summary
+    Ok(PretrainConfig::from_table(table)?)
 }
 
 const CONFIG: &str = "config.toml";

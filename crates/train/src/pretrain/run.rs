@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use encoder::{Encoder, archive};
+use encoder::{Batch, Encoder, Masked, archive};
 use serde_json::{Value, json};
 use tensor::{Device, Params};
 
@@ -156,16 +156,11 @@ impl<'a> Run<'a> {
     }
 
     /// Asks for an update.
-    fn begin(&mut self, pieces: &[(encoder::Batch, encoder::Masked)]) -> Begun {
-        let facts: Vec<(usize, usize)> =
-            pieces.iter().map(|(batch, masked)| (batch.language, masked.rows.len())).collect();
-        let targets = facts.iter().map(|(_, targets)| targets).sum();
-        let model = &self.model;
-        let pending = self.trainer.begin(pieces, targets, |tape, (batch, masked)| {
-            model.guess(tape, batch, masked, 1.0 / targets as f32)
-        });
+    fn begin(&mut self, pieces: &[(Batch, Masked)]) -> Begun {
+        let pending = begin_update(&mut self.trainer, &self.model, pieces);
+        let facts = pieces.iter().map(|(batch, masked)| (batch.language, masked.rows.len()));
         let tokens = pieces.iter().map(|(batch, _)| batch.tokens.len() as u64).sum();
-        Begun { pending, facts, tokens }
+        Begun { pending, facts: facts.collect(), tokens }
     }
 
     /// Whether the last update that was begun must be done before the next one begins.
@@ -320,6 +315,18 @@ impl<'a> Run<'a> {
             retrieval: self.position.retrieval.clone(),
         }
     }
+}
+
+/// Asks for an update from batches whose gradients are added up.
+pub(super) fn begin_update(
+    trainer: &mut Trainer,
+    model: &Encoder,
+    pieces: &[(Batch, Masked)],
+) -> Pending {
+    let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
+    trainer.begin(pieces, targets, |tape, (batch, masked)| {
+        model.guess(tape, batch, masked, 1.0 / targets as f32)
+    })
 }
 
 /// Lays beside the weights what other programs ask for: the encoder's shape and its tokenizers.

@@ -7,11 +7,12 @@ use geometry::learn::{Induction, Round, from_nothing, identical, refine};
 use geometry::lexicon::Lexicon;
 use geometry::search::Measure;
 use geometry::{Map, Matrix, describe, normalize};
+use tensor::Device;
 use vectors::Vectors;
 use vectors::files::{self as vector_files, Options};
 
 use super::aligned::Aligned;
-use crate::commands::models::{Normalize, Threads, steps};
+use crate::commands::models::{Normalize, Place, steps};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::{Waiting, counted};
@@ -115,7 +116,7 @@ pub(crate) struct Words {
     seed: u64,
 
     #[command(flatten)]
-    threads: Threads,
+    place: Place,
 }
 
 /// What a map is first learned from.
@@ -149,7 +150,7 @@ struct Side {
 impl Words {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         self.check()?;
-        self.threads.run(|| self.align())?
+        self.place.run(|device| self.align(device))?
     }
 
     /// What can be refused before anything is read.
@@ -171,7 +172,7 @@ impl Words {
         Ok(())
     }
 
-    fn align(&self) -> Result<Outcome, Failure> {
+    fn align(&self, device: &Device) -> Result<Outcome, Failure> {
         let source = self.side(&self.source)?;
         let target = self.target.as_deref().map(|path| self.side(path)).transpose()?;
         if let Some(target) = &target {
@@ -195,16 +196,17 @@ impl Words {
             target_words: target.as_ref().map(|target| target.words.len()),
             dim: source.matrix.cols(),
         };
-        let map = self.learn(&source, target.as_ref(), &mut aligned)?;
+        let map = self.learn(&source, target.as_ref(), &mut aligned, device)?;
         let mapped = map.apply(&source.matrix);
         self.keep(&map, &source, &mapped, target.as_ref())?;
         if let (Some(test), Some(target)) = (&self.test, target) {
             let lexicon = Lexicon::read(test, &source.words, &target.words)?;
             aligned.coverage = Some(lexicon.coverage());
             aligned.pairs = Some([lexicon.listed, lexicon.pairs.len()]);
-            aligned.candidates = Some(lexicon.among_candidates(&mapped, &target.matrix));
+            aligned.candidates = Some(lexicon.among_candidates(&mapped, &target.matrix, device));
             let watch = counted("looking up, strips");
-            aligned.found = Some(lexicon.among_all(mapped, target.matrix, self.measure(), &watch));
+            let measure = self.measure();
+            aligned.found = Some(lexicon.among_all(mapped, target.matrix, measure, device, &watch));
         }
         Ok(Outcome::new(aligned.in_words(), &aligned))
     }
@@ -239,6 +241,7 @@ impl Words {
         source: &Side,
         target: Option<&Side>,
         aligned: &mut Aligned,
+        device: &Device,
     ) -> Result<Map, Failure> {
         let dim = source.matrix.cols();
         let Some(target) = target else { return self.given_map(dim) };
@@ -248,7 +251,8 @@ impl Words {
             Some(Start::Nothing) => {
                 let _waiting = Waiting::new("learning from nothing");
                 let note = |round| aligned.rounds.push(round);
-                from_nothing(&source.matrix, &target.matrix, self.induction(), self.seed, note)
+                let (source, target) = (&source.matrix, &target.matrix);
+                from_nothing(source, target, self.induction(), self.seed, device, note)
             }
             Some(start) => {
                 let pairs = self.pairs(start, source, target)?;
@@ -269,7 +273,8 @@ impl Words {
             eprintln!("refined from {} pairs: mean cosine {:.4}", round.pairs, round.cosine);
             aligned.rounds.push(round);
         };
-        Ok(refine(&source.matrix, &target.matrix, map, self.refine, self.induction(), note))
+        let (source, target) = (&source.matrix, &target.matrix);
+        Ok(refine(source, target, map, self.refine, self.induction(), device, note))
     }
 
     fn pairs(

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use tasks::finetune::{Pace, Recipe, SetConfig, TransferConfig, begin, resume};
 use tasks::{Error, Task};
-use tensor::Device;
 
 use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::Source;
 use super::manifest::Manifest;
+use super::models::Place;
 use super::score::{Rules, TaskName};
 use super::shown::Shown;
 use super::texts::parse_text;
@@ -119,13 +119,8 @@ pub(crate) struct Transfer {
     #[arg(long, value_name = "N")]
     first: Option<usize>,
 
-    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
-    #[arg(long, default_value = "auto")]
-    device: String,
-
-    /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0)]
-    threads: usize,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// What is tried. The defaults are paper 1's.
@@ -194,7 +189,7 @@ struct Sets {
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-        let device = Device::named(&self.device, self.threads).map_err(|error| usage(&error))?;
+        let device = self.place.device()?;
         let mut shown = Shown::new("steps");
         let summary = if self.resume {
             resume(&self.out, &device, &mut shown)

@@ -1,0 +1,68 @@
+//! `isogloss bench encode`: the rate of encoding alone.
+
+use std::time::Instant;
+
+use clap::Args;
+use encoder::{Batch, Encoder, Request};
+use geometry::states::{Pool, States};
+use tensor::{Mode, Params, Tape};
+
+use super::rate::{MOST_TOKENS, Memory, Rate, Shape, usage};
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+
+/// Flags of `bench encode`.
+#[derive(Args)]
+pub(crate) struct Encode {
+    #[command(flatten)]
+    shape: Shape,
+}
+
+impl Encode {
+    pub(super) fn run(self) -> Result<Outcome, Failure> {
+        let shape = &self.shape;
+        if shape.steps == 0 || shape.length < 3 || !(3..=MOST_TOKENS).contains(&shape.tokens()) {
+            let reason = format!(
+                "--steps and --batch must not be 0, --length must be at least 3, since the first and \
+                 the last token of a sentence frame it, and --batch times --length at most \
+                 {MOST_TOKENS}"
+            );
+            return Err(Failure::Usage(reason));
+        }
+        let device = shape.place.device()?;
+        let mut params = Params::new(&device);
+        let model =
+            Encoder::new(shape.config(), &mut params, shape.seed).map_err(|error| usage(&error))?;
+        let mut progress = Progress::new("steps", shape.steps as u64);
+        let mut times = Vec::with_capacity(shape.steps);
+        for step in 0..shape.steps {
+            let batch = shape.draw(step as u32);
+            let start = Instant::now();
+            let means = device.run(|| means(&model, &mut params, &batch));
+            times.push(start.elapsed());
+            if means.iter().any(|x| !x.is_finite()) {
+                return Err(std::io::Error::other("the encoder gave a number that is none").into());
+            }
+            progress.step("");
+        }
+        drop(progress);
+        let (memory, parameters) = (Memory::of(&device), params.count());
+        drop(params);
+        let operations = shape.forward_operations();
+        let rate = Rate::new(shape, &device, times, operations, parameters, memory);
+        Ok(Outcome::new(rate.text(""), &rate))
+    }
+}
+
+/// The mean of each sequence's last layer, its frame left out: sequences x dim.
+fn means(model: &Encoder, params: &mut Params, batch: &Batch) -> Vec<f32> {
+    let mut tape = Tape::new(params, Mode::Evaluate);
+    let encoded = model.encode(&mut tape, batch, Request::default());
+    let last = encoded.hidden[model.config().layers];
+    let elements = tape.value(last).elements();
+    let (layers, dim) = (vec![&*elements], model.config().dim);
+    let mut means = Vec::with_capacity(batch.spans.count() * dim);
+    Pool::Mean.push(&States { first: 0, spans: &batch.spans, layers, dim }, 0, &mut means);
+    means
+}

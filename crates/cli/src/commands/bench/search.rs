@@ -1,0 +1,112 @@
+//! `isogloss bench search`: the time of looking for the nearest of many vectors.
+
+use std::time::Instant;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use geometry::Matrix;
+use geometry::search::{Measure, Scores, unwatched};
+use serde::Serialize;
+use tensor::Device;
+use tensor::random::{Draws, Key};
+
+use crate::commands::models::Place;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::progress::Progress;
+
+/// Flags of `bench search`.
+#[derive(Args)]
+pub(crate) struct Search {
+    /// Vectors of one side.
+    #[arg(long, default_value_t = 20_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
+    rows: usize,
+    /// Vectors of the other side.
+    #[arg(long, default_value_t = 20_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
+    columns: usize,
+    /// Their dimension.
+    #[arg(long, default_value_t = 300, value_parser = RangedU64ValueParser::<usize>::new().range(1..=65_536))]
+    dim: usize,
+    /// Neighbours of each.
+    #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    neighbours: usize,
+    /// Times that it is done.
+    #[arg(long, default_value_t = 4, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    turns: usize,
+    /// Seed of the vectors.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// What was measured.
+#[derive(Serialize)]
+struct Facts {
+    device: String,
+    seconds: f64,
+    fastest_s: f64,
+    first_s: f64,
+    gflops: f64,
+    /// The mean cosine of all nearest neighbours, which is the same on every device to six digits.
+    mean_cosine: f64,
+}
+
+impl Search {
+    pub(super) fn run(self) -> Result<Outcome, Failure> {
+        let (source, target) = (self.noise(self.rows, 0), self.noise(self.columns, 1));
+        let mut progress = Progress::new("turns", self.turns as u64);
+        let (mut times, mut mean_cosine) = (Vec::with_capacity(self.turns), 0.0);
+        for _ in 0..self.turns {
+            let (source, target) = (source.clone(), target.clone());
+            let (seconds, cosine) = self.place.run(|device| self.turn(source, target, device))?;
+            times.push(seconds);
+            mean_cosine = cosine;
+            progress.step("");
+        }
+        drop(progress);
+        let first_s = times[0];
+        let counted = &mut times[usize::from(self.turns > 1)..];
+        counted.sort_unstable_by(f64::total_cmp);
+        let seconds = counted[counted.len() / 2];
+        let operations = 2.0 * self.rows as f64 * self.columns as f64 * self.dim as f64;
+        let facts = Facts {
+            device: format!("{:?}", self.place.device()?),
+            seconds,
+            fastest_s: counted[0],
+            first_s,
+            gflops: operations / seconds / 1e9,
+            mean_cosine,
+        };
+        Ok(Outcome::new(facts.text(), &facts))
+    }
+
+    /// The time of one search, and the mean cosine of what was found.
+    fn turn(&self, source: Matrix, target: Matrix, device: &Device) -> (f64, f64) {
+        let start = Instant::now();
+        let scores = Scores::new(source, target, Measure::Cosine, device, &unwatched);
+        let (there, back) = scores.both_ways(self.neighbours, &unwatched);
+        let seconds = start.elapsed().as_secs_f64();
+        let means = [there.means(), back.means()].concat();
+        let mean = means.iter().map(|&x| f64::from(x)).sum::<f64>() / means.len() as f64;
+        (seconds, mean)
+    }
+
+    fn noise(&self, rows: usize, step: u32) -> Matrix {
+        let mut draws = Draws::new(Key { seed: self.seed, step, stream: 0 });
+        let values = (0..rows * self.dim).map(|_| draws.normal());
+        Matrix::new(rows, self.dim, values.collect())
+    }
+}
+
+impl Facts {
+    fn text(&self) -> String {
+        format!(
+            "device            {}\n\
+             search            {:.3} s (fastest {:.3} s, first {:.3} s)\n\
+             GFLOP/s           {:.1}\n\
+             mean cosine       {:.6}",
+            self.device, self.seconds, self.fastest_s, self.first_s, self.gflops, self.mean_cosine,
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! Products of columns summed over batches of rows, on the CPU or on a GPU.
+//!
+//! Products are in single precision within a batch, sums over batches in double, wherever they are
+//! made.
+
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+use tensor::exact::{Exact, Sum};
+use tensor::{Device, Tensor};
+
+use crate::matrix::Matrix;
+
+/// Additions and multiplications from which on a GPU is asked: fewer are done before one has been
+/// told of them (a hundredth of a second on two cores).
+const WORTH_IT: f64 = 2e9;
+/// Columns of a product that one thread computes.
+const COLUMNS: usize = 64;
+
+/// The device's own large products, where it has some and there is enough to do.
+pub(crate) fn worth_a_gpu(device: &Device, operations: f64) -> Option<&dyn Exact> {
+    device.kernels().exact().filter(|_| operations >= WORTH_IT)
+}
+
+/// Where products of columns are made.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns<'a> {
+    gpu: Option<(&'a Device, &'a dyn Exact)>,
+}
+
+/// A batch of rows where its products are made.
+pub(crate) enum Placed {
+    Here(Matrix),
+    There(Tensor),
+}
+
+/// A sum of products where it is made.
+pub(crate) enum Summed {
+    Here(Vec<f64>),
+    There(Sum),
+}
+
+impl<'a> Columns<'a> {
+    /// For so many operations in all.
+    pub(crate) fn on(device: &'a Device, operations: f64) -> Self {
+        Self { gpu: worth_a_gpu(device, operations).map(|exact| (device, exact)) }
+    }
+
+    /// Whether that is a GPU.
+    pub(crate) fn on_gpu(self) -> bool {
+        self.gpu.is_some()
+    }
+
+    /// Brings rows there.
+    pub(crate) fn place(self, matrix: Matrix) -> Placed {
+        match self.gpu {
+            None => Placed::Here(matrix),
+            Some((device, _)) => {
+                Placed::There(device.tensor(matrix.rows(), matrix.cols(), matrix.values()))
+            }
+        }
+    }
+
+    /// Nothing yet: columns of one by columns of the other.
+    pub(crate) fn sum(self, left: usize, right: usize) -> Summed {
+        match self.gpu {
+            None => Summed::Here(vec![0.0; left * right]),
+            Some((_, exact)) => Summed::There(exact.sum(left, right)),
+        }
+    }
+
+    /// `sum += aᵀ b`.
+    pub(crate) fn add(self, a: &Placed, b: &Placed, sum: &mut Summed) {
+        match (self.gpu, a, b, sum) {
+            (None, Placed::Here(a), Placed::Here(b), Summed::Here(sum)) => add_product(a, b, sum),
+            (Some((_, exact)), Placed::There(a), Placed::There(b), Summed::There(sum)) => {
+                exact.add_product(a, b, sum);
+            }
+            _ => unreachable!("rows and sums are in one place"),
+        }
+    }
+}
+
+impl Summed {
+    /// The sum of its squares.
+    pub(crate) fn squared(&self) -> f64 {
+        let squared = |sum: &[f64]| sum.iter().map(|x| x * x).sum();
+        match self {
+            Summed::Here(sum) => squared(sum),
+            Summed::There(sum) => squared(&sum.to_vec()),
+        }
+    }
+}
+
+/// `sum += aᵀ b`, columns of `a` by columns of `b`, on all threads.
+fn add_product(a: &Matrix, b: &Matrix, sum: &mut [f64]) {
+    let matrix = |matrix: &'_ Matrix| (matrix.rows(), matrix.cols());
+    let ((rows, left), (_, right)) = (matrix(a), matrix(b));
+    let a = MatRef::from_row_major_slice(a.values(), rows, left);
+    let b = MatRef::from_row_major_slice(b.values(), rows, right);
+    sum.par_chunks_mut(COLUMNS * right).enumerate().for_each(|(strip, sum)| {
+        let columns = a.subcols(strip * COLUMNS, sum.len() / right);
+        let mut product = vec![0.0; sum.len()];
+        let out = MatMut::from_row_major_slice_mut(&mut product, sum.len() / right, right);
+        faer::linalg::matmul::matmul(out, Accum::Replace, columns.transpose(), b, 1.0, Par::Seq);
+        sum.iter_mut().zip(product).for_each(|(sum, x)| *sum += f64::from(x));
+    });
+}

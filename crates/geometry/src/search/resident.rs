@@ -1,0 +1,60 @@
+//! The same search on a GPU: both sides lie there, tiles of scores are sifted there, and only the best
+//! come back.
+
+use tensor::exact::{self, MOST_BEST, Own, Rule};
+use tensor::{Device, Tensor};
+
+use super::{LEAST, Measure, Neighbours, Scores, Thinning, Watch};
+use crate::matrix::Matrix;
+use crate::products::worth_a_gpu;
+
+/// Two sets of vectors in the memory of a GPU.
+pub(super) struct Resident {
+    device: Device,
+    source: Tensor,
+    target: Tensor,
+}
+
+impl Resident {
+    /// Both sides, where the device is a GPU and the search large enough for it.
+    pub(super) fn new(device: &Device, source: &Matrix, target: &Matrix) -> Option<Self> {
+        let operations = 2.0 * source.rows() as f64 * target.values().len() as f64;
+        worth_a_gpu(device, operations)?;
+        let put = |matrix: &Matrix| device.tensor(matrix.rows(), matrix.cols(), matrix.values());
+        let (source, target) = (put(source), put(target));
+        Some(Self { device: device.clone(), source, target })
+    }
+
+    /// The best of each source and, where asked for, of each target; nothing where more are wanted
+    /// than a GPU keeps.
+    pub(super) fn best(
+        &self,
+        scores: &Scores,
+        [wide, deep]: [usize; 2],
+        watch: Watch<'_>,
+    ) -> Option<[Neighbours; 2]> {
+        if wide.max(deep) > MOST_BEST {
+            return None;
+        }
+        let means = [&scores.of_source, &scores.of_target];
+        let [source, target] = &means.map(|means| self.device.tensor(1, means.len(), means));
+        let own = Own { source, target };
+        let rule = match scores.measure {
+            Measure::Cosine => Rule::Product,
+            Measure::Csls { .. } => Rule::Csls(own),
+            Measure::Distance { .. } => Rule::Distance(own),
+            Measure::Ratio { .. } => Rule::Ratio(own, LEAST),
+        };
+        let search = exact::Search {
+            source: &self.source,
+            target: &self.target,
+            rule,
+            thinning: scores.thinning.and_then(Thinning::as_bits),
+            of_source: wide,
+            of_target: deep,
+        };
+        let exact = self.device.kernels().exact().expect("a GPU that was worth it");
+        let [rows, columns] = exact.best(&search, &|done, all| watch(done, all));
+        Some([(rows, wide), (columns, deep)].map(|(best, k)| Neighbours::of(best, k)))
+    }
+}
