@@ -129,16 +129,17 @@ pub fn vectors(
     let mut values = vec![Vec::new(); layers];
     let ids = sentences.iter().map(|(ids, _)| Ok::<_, Error>(ids.clone()));
     for_each(model, reader.language(), ids, |states| {
+        let linked = |sentence: usize| {
+            let (start, number) = (states.inner(sentence).start, states.first + sentence);
+            let bounds = &sentences[number].1;
+            links[number].iter().map(move |&link| {
+                let word = side.of(link);
+                start + bounds[word] as usize..start + bounds[word + 1] as usize
+            })
+        };
+        let ranges: Vec<_> = (0..states.sentences()).flat_map(linked).collect();
         for (layer, values) in values.iter_mut().enumerate() {
-            for sentence in 0..states.sentences() {
-                let (start, number) = (states.inner(sentence).start, states.first + sentence);
-                let bounds = &sentences[number].1;
-                for &link in &links[number] {
-                    let word = side.of(link);
-                    let rows = start + bounds[word] as usize..start + bounds[word + 1] as usize;
-                    states.push_mean(layer, rows, values);
-                }
-            }
+            values.extend(states.means(layer, &ranges));
         }
         Ok(())
     })?;

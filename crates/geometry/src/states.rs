@@ -3,28 +3,32 @@
 //! Sequences follow one another without padding, so a batch is filled with sentences as they come,
 //! whatever their lengths, up to so many tokens.
 
+use std::ops::Range;
 use std::path::Path;
 
 use encoder::Request;
-use tensor::{Mode, Tape};
+use tensor::{Device, Mode, Tape, Tensor};
 use text::{LineRules, Source, sentence_on};
 use train::Pretrained;
 
 use crate::error::{Error, Result};
 
-/// Tokens encoded at once.
-const TOKENS: usize = 2048;
+/// Tokens encoded at once on a CPU, whose caches are small, and on a GPU, which is to be kept busy.
+const TOKENS: [usize; 2] = [2048, 32_768];
 
-/// The hidden states of some sentences.
+/// The hidden states of some sentences. They stay where they were computed: means are taken there, and
+/// only what is asked for travels.
 pub struct States<'a> {
     /// The number of the first sentence, from 0.
     pub first: usize,
     /// The rows of each sentence, frame included.
     pub spans: &'a tensor::Spans,
-    /// For each layer from the embeddings up: rows x dim.
-    pub layers: Vec<&'a [f32]>,
     /// Columns of every layer.
     pub dim: usize,
+    /// Where they are.
+    pub device: &'a Device,
+    /// For each layer from the embeddings up: rows x dim.
+    pub hidden: Vec<&'a Tensor>,
 }
 
 impl States<'_> {
@@ -34,20 +38,14 @@ impl States<'_> {
     }
 
     /// The rows of a sentence's own tokens, its frame left out.
-    pub fn inner(&self, sentence: usize) -> std::ops::Range<usize> {
+    pub fn inner(&self, sentence: usize) -> Range<usize> {
         let span = self.spans.get(sentence);
         span.start + 1..span.end - 1
     }
 
-    /// Appends the mean of some rows of a layer.
-    pub fn push_mean(&self, layer: usize, rows: std::ops::Range<usize>, out: &mut Vec<f32>) {
-        let start = out.len();
-        let share = 1.0 / rows.len() as f32;
-        out.resize(start + self.dim, 0.0);
-        for row in rows {
-            let row = &self.layers[layer][row * self.dim..(row + 1) * self.dim];
-            out[start..].iter_mut().zip(row).for_each(|(sum, &x)| *sum += x * share);
-        }
+    /// The means of some ranges of rows of a layer, one after the other.
+    pub fn means(&self, layer: usize, ranges: &[Range<usize>]) -> Vec<f32> {
+        self.device.row_means(self.hidden[layer], ranges)
     }
 }
 
@@ -70,12 +68,16 @@ impl Pool {
 
     /// Appends the vectors of every sentence at a layer.
     pub fn push(self, states: &States<'_>, layer: usize, out: &mut Vec<f32>) {
-        for sentence in 0..states.sentences() {
-            let (inner, dim) = (states.inner(sentence), states.dim);
-            match self {
-                Pool::Mean => states.push_mean(layer, inner, out),
-                Pool::First => out.extend(&states.layers[layer][(inner.start - 1) * dim..][..dim]),
-                Pool::None => out.extend(&states.layers[layer][inner.start * dim..inner.end * dim]),
+        let inner = (0..states.sentences()).map(|sentence| states.inner(sentence));
+        match self {
+            Pool::Mean => out.extend(states.means(layer, &inner.collect::<Vec<_>>())),
+            Pool::First => {
+                let first = inner.map(|inner| inner.start - 1..inner.start).collect::<Vec<_>>();
+                out.extend(states.means(layer, &first));
+            }
+            Pool::None => {
+                let (elements, dim) = (states.hidden[layer].elements(), states.dim);
+                inner.for_each(|inner| out.extend(&elements[inner.start * dim..inner.end * dim]));
             }
         }
     }
@@ -89,6 +91,8 @@ pub fn for_each<E: Send>(
     mut each: impl FnMut(&States<'_>) -> std::result::Result<(), E> + Send,
 ) -> std::result::Result<(), E> {
     let (mut batch, mut tokens, mut first) = (Vec::<Vec<u32>>::new(), 0, 0);
+    let on_gpu = model.params.device().kernels().held_memory().is_some();
+    let most = TOKENS[usize::from(on_gpu)];
     let mut encode = |batch: &mut Vec<Vec<u32>>| {
         let encoded = encode(model, language, batch, first, &mut each);
         first += batch.len();
@@ -97,7 +101,7 @@ pub fn for_each<E: Send>(
     };
     for ids in sentences {
         let ids = ids?;
-        if tokens + ids.len() > TOKENS && !batch.is_empty() {
+        if tokens + ids.len() > most && !batch.is_empty() {
             encode(&mut batch)?;
             tokens = 0;
         }
@@ -121,10 +125,9 @@ fn encode<E: Send>(
     device.run(|| {
         let mut tape = Tape::new(params, Mode::Evaluate);
         let encoded = model.encode(&mut tape, &batch, Request::default());
-        let states: Vec<_> =
-            encoded.hidden.iter().map(|&hidden| tape.value(hidden).elements()).collect();
-        let layers = states.iter().map(|states| &**states).collect();
-        each(&States { first, spans: &batch.spans, layers, dim: model.config().dim })
+        let hidden = encoded.hidden.iter().map(|&hidden| tape.value(hidden)).collect();
+        let (spans, dim, device) = (&batch.spans, model.config().dim, &device);
+        each(&States { first, spans, dim, device, hidden })
     })
 }
 

@@ -236,16 +236,20 @@ fn add_states(
     dim: usize,
     sums: &mut [Vec<f64>],
 ) {
-    layers.par_iter().zip(sums).for_each(|(&layer, sums)| {
-        let mut mean = Vec::with_capacity(dim);
-        for (sentence, piece) in pieces.iter().enumerate() {
+    let words = || {
+        pieces.iter().enumerate().flat_map(|(at, piece)| piece.words.iter().map(move |w| (at, w)))
+    };
+    let ranges: Vec<_> = words()
+        .map(|(sentence, (_, rows))| {
             let start = states.inner(sentence).start;
-            for (word, rows) in &piece.words {
-                mean.clear();
-                states.push_mean(layer, start + rows.start..start + rows.end, &mut mean);
-                let sum = &mut sums[*word as usize * dim..(*word as usize + 1) * dim];
-                sum.iter_mut().zip(&mean).for_each(|(sum, &x)| *sum += f64::from(x));
-            }
+            start + rows.start..start + rows.end
+        })
+        .collect();
+    layers.par_iter().zip(sums).for_each(|(&layer, sums)| {
+        let means = states.means(layer, &ranges);
+        for ((_, (word, _)), mean) in words().zip(means.chunks_exact(dim)) {
+            let sum = &mut sums[*word as usize * dim..(*word as usize + 1) * dim];
+            sum.iter_mut().zip(mean).for_each(|(sum, &x)| *sum += f64::from(x));
         }
     });
 }

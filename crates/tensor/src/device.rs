@@ -1,13 +1,14 @@
 //! A place where numbers live and kernels run.
 
 use std::fmt;
+use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 use crate::cpu::Cpu;
 use crate::cuda::{Cuda, DeviceFault};
 use crate::kernels::{Kernels, Precision};
-use crate::value::Tensor;
+use crate::value::{Indices, Tensor};
 
 /// What all errors of a GPU end in: the way out for whoever insisted on one.
 const INSTEAD: &str = "; or take --device cpu";
@@ -167,6 +168,20 @@ impl Device {
         let mut tensor = self.empty(rows, cols);
         tensor.write(elements);
         tensor
+    }
+
+    /// The means of some ranges of rows of a matrix, one after the other, in this process's memory.
+    ///
+    /// # Panics
+    /// Where a range ends beyond the matrix or before it begins.
+    pub fn row_means(&self, x: &Tensor, ranges: &[Range<usize>]) -> Vec<f32> {
+        let whole = |range: &Range<usize>| range.start <= range.end && range.end <= x.rows();
+        assert!(ranges.iter().all(whole), "ranges of rows that are there");
+        let bounds = ranges.iter().flat_map(|range| [range.start as u32, range.end as u32]);
+        let bounds: Indices = bounds.collect();
+        let mut means = self.empty(ranges.len(), x.cols());
+        self.kernels.row_means(x, &bounds, &mut means);
+        means.to_vec()
     }
 
     /// What the device can do.

@@ -239,6 +239,10 @@ pub trait Kernels: Send + Sync {
     /// `y[i] = x[rows[i]]`.
     fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor);
 
+    /// `y[i]` = the mean of rows `ranges[2i]..ranges[2i + 1]` of `x`, in full precision; 0 where there
+    /// are none.
+    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor);
+
     /// `y = x + row`: one row added to every row.
     fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor);
 

@@ -318,6 +318,26 @@ fn attention() {
 }
 
 #[test]
+fn means_of_rows() {
+    let Some([cpu, cuda]) = devices() else { return };
+    for (rows, cols, ranges) in [
+        (1, 1, vec![0..1]),
+        (70, 24, vec![0..70, 3..4, 5..5, 60..70]),
+        (600, 513, vec![1..599, 0..9]),
+    ] {
+        let mut draws = Draws::new(Key { seed: 16, step: 0, stream: 0 });
+        let x = draw(&mut draws, rows, cols, 1.0);
+        let [theirs, ours] = [&cpu, &cuda].map(|device| {
+            let mut params = Params::new(device);
+            let mut tape = Tape::new(&mut params, Mode::Evaluate);
+            let x = tape.input(device.tensor(rows, cols, &x), false);
+            device.row_means(tape.value(x), &ranges)
+        });
+        assert!(distance(&ours, &theirs) < TOLERANCE, "means of {rows} x {cols}");
+    }
+}
+
+#[test]
 fn softmax_over_the_vocabulary() {
     let Some(devices) = devices() else { return };
     for (rows, dim, entries) in

@@ -210,6 +210,10 @@ impl Kernels for Cpu {
         self.threads.install(|| rows::gather_sum(self.arch, &[(x, rows)], y));
     }
 
+    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
+        self.threads.install(|| rows::row_means(self.arch, x, ranges, y));
+    }
+
     fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor) {
         self.threads.install(|| rows::add_row(self.arch, x, row, y));
     }

@@ -19,6 +19,21 @@ pub(super) fn fill(y: &mut Tensor, value: f32) {
     y.as_mut_slice().par_chunks_mut(TASK).for_each(|y| y.fill(value));
 }
 
+pub(super) fn row_means(arch: Arch, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
+    let (cols, x) = (x.cols(), x.as_slice());
+    let means = y.as_mut_slice().par_chunks_mut(cols.max(1)).zip(ranges.par_chunks(2));
+    means.for_each(|(mean, range)| {
+        let rows = &x[range[0] as usize * cols..range[1] as usize * cols];
+        let share = 1.0 / (range[1] - range[0]) as f32;
+        mean.fill(0.0);
+        arch.dispatch(|| {
+            for row in rows.chunks_exact(cols) {
+                mean.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x * share);
+            }
+        });
+    });
+}
+
 /// Combines `y` with `x`, element by element.
 fn combine(arch: Arch, y: &mut Tensor, x: &Tensor, f: impl Fn(f32, f32) -> f32 + Sync) {
     let (y, x) = (y.as_mut_slice(), x.as_slice());

@@ -331,6 +331,10 @@ impl Kernels for Cuda {
         rows::gather_sum(self, &[(x, rows)], y);
     }
 
+    fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
+        rows::row_means(self, x, ranges, y);
+    }
+
     fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor) {
         rows::add_row(self, x, row, y);
     }

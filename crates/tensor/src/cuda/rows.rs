@@ -42,6 +42,22 @@ pub(super) fn add_row(cuda: &Cuda, x: &Tensor, row: &Tensor, y: &mut Tensor) {
     );
 }
 
+pub(super) fn row_means(cuda: &Cuda, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
+    assert_eq!(
+        block(x).precision,
+        Precision::Working,
+        "means are of what flows between operations"
+    );
+    let (count, cols) = y.shape();
+    let lanes = lanes(cols);
+    let name = if lanes == 8 { "row_means_8" } else { "row_means_1" };
+    let grid = [count, cols.div_ceil(32 * lanes), 1];
+    launch!(
+        cuda, Program::Rows, name, grid, [THREADS, 1, 1], 0;
+        at(x), Resident::of(&cuda.context, ranges).pointer(), cols as i32, to(y),
+    );
+}
+
 pub(super) fn dropout(cuda: &Cuda, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
     let (rows, cols) = x.shape();
     let name = if lanes(cols) == 8 { "dropout_8" } else { "dropout_1" };

@@ -59,10 +59,9 @@ impl Encode {
 fn means(model: &Encoder, params: &mut Params, batch: &Batch) -> Vec<f32> {
     let mut tape = Tape::new(params, Mode::Evaluate);
     let encoded = model.encode(&mut tape, batch, Request::default());
-    let last = encoded.hidden[model.config().layers];
-    let elements = tape.value(last).elements();
-    let (layers, dim) = (vec![&*elements], model.config().dim);
+    let hidden = vec![tape.value(encoded.hidden[model.config().layers])];
+    let (device, dim) = (tape.params().device(), model.config().dim);
     let mut means = Vec::with_capacity(batch.spans.count() * dim);
-    Pool::Mean.push(&States { first: 0, spans: &batch.spans, layers, dim }, 0, &mut means);
+    Pool::Mean.push(&States { first: 0, spans: &batch.spans, dim, device, hidden }, 0, &mut means);
     means
 }

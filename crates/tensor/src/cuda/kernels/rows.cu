@@ -99,3 +99,35 @@ INLINE void scatter_joints(const float *partial, const Joint *joints, int cols, 
     }
 SCATTER(scatter_full, float)
 SCATTER(scatter_working, bf16)
+
+// The mean of a range of rows: a block for a range and 32 * V columns, of which each warp adds up every
+// eighth row.
+template <int V> INLINE void row_means(const bf16 *x, const u32 *ranges, int cols, float *y) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, col = (blockIdx.y * 32 + lane) * V;
+    u32 begin = ranges[2 * blockIdx.x], end = ranges[2 * blockIdx.x + 1];
+    float sum[V] = {};
+    for (u32 row = begin + warp; row < end && col < cols; row += 8) {
+        float own[V];
+        load<V>(x + (u64)row * cols + col, own);
+#pragma unroll
+        for (int i = 0; i < V; i++) sum[i] += own[i];
+    }
+    __shared__ float sums[8][32 * V];
+#pragma unroll
+    for (int i = 0; i < V; i++) sums[warp][lane * V + i] = sum[i];
+    __syncthreads();
+    float share = end > begin ? 1.0f / (end - begin) : 0.0f;
+    for (int i = threadIdx.x; i < 32 * V; i += blockDim.x) {
+        int at = blockIdx.y * 32 * V + i;
+        if (at >= cols) continue;
+        float total = 0.0f;
+        for (int w = 0; w < 8; w++) total += sums[w][i];
+        y[(u64)blockIdx.x * cols + at] = total * share;
+    }
+}
+extern "C" __global__ void row_means_8(const bf16 *x, const u32 *ranges, int cols, float *y) {
+    row_means<8>(x, ranges, cols, y);
+}
+extern "C" __global__ void row_means_1(const bf16 *x, const u32 *ranges, int cols, float *y) {
+    row_means<1>(x, ranges, cols, y);
+}
