@@ -107,6 +107,12 @@ pub trait Kernels: Send + Sync {
     /// Runs work on the device's threads.
     fn run(&self, work: &mut (dyn FnMut() + Send));
 
+    /// Runs the work of a whole step, for whoever asks for steps of the same shape again and again: a
+    /// device may take all of it before it begins. Nothing in it may need a result.
+    fn as_one(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
     /// Takes memory for a matrix from the device's pool; its content is yet to be written.
     fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor;
 

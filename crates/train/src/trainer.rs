@@ -94,6 +94,8 @@ pub struct Trainer {
     model: serde_json::Value,
     seed: u64,
     step: u64,
+    /// Whether steps are of one shape and large.
+    same_shape: bool,
 }
 
 impl Trainer {
@@ -108,7 +110,13 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         let adam = Adam::new(config, &params, group)?;
         let model = serde_json::to_value(model).expect("a configuration is valid JSON");
-        Ok(Self { params, adam, model, seed, step: 0 })
+        Ok(Self { params, adam, model, seed, step: 0, same_shape: false })
+    }
+
+    /// Says that steps are of one shape, or nearly so, and so large that a device is busier than whoever
+    /// asks it: see [`tensor::kernels::Kernels::as_one`].
+    pub fn expect_same_shape(&mut self) {
+        self.same_shape = true;
     }
 
     /// How many steps were done.
@@ -158,6 +166,26 @@ impl Trainer {
         loss: impl Fn(&mut Tape<'_>, &P) -> Tensor,
     ) -> Pending {
         self.step += 1;
+        let device = self.params.device().clone();
+        let (mut done, same_shape) = (None, self.same_shape);
+        let mut work = || done = Some(self.work(pieces, &loss));
+        if same_shape {
+            device.kernels().as_one(&mut work)
+        } else {
+            work()
+        }
+        let (scores, updated) = done.expect("the device does the work once");
+        let told: Vec<&Tensor> = scores.iter().chain([self.adam.norm()]).collect();
+        let told = device.kernels().later(&told);
+        Pending { step: self.step, targets, updated, told }
+    }
+
+    /// Gradients of all pieces, and the update; returns the scores.
+    fn work<P>(
+        &mut self,
+        pieces: &[P],
+        loss: impl Fn(&mut Tape<'_>, &P) -> Tensor,
+    ) -> (Vec<Tensor>, Updated) {
         self.params.clear_grads();
         let mut scores = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
@@ -167,10 +195,7 @@ impl Trainer {
             scores.push(loss(&mut tape, piece));
             tape.backward();
         }
-        let updated = self.adam.update(&mut self.params, self.step);
-        let told: Vec<&Tensor> = scores.iter().chain([self.adam.norm()]).collect();
-        let told = self.params.device().kernels().later(&told);
-        Pending { step: self.step, targets, updated, told }
+        (scores, self.adam.update(&mut self.params, self.step))
     }
 
     /// Waits for a step, in the order in which steps were begun. Where it failed, the weights are those

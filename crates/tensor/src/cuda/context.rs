@@ -17,6 +17,7 @@ use cudarc::driver::sys::{
 };
 
 use super::fault::{fail, must};
+use super::graph::Recorder;
 use super::transfer::Transfer;
 use crate::device::DeviceError;
 
@@ -37,6 +38,7 @@ pub(super) struct Context {
     free: Mutex<BTreeMap<usize, Vec<CUdeviceptr>>>,
     held: AtomicUsize,
     pub(super) transfer: Transfer,
+    pub(super) recorder: Recorder,
 }
 
 // SAFETY: handles of the driver may be used from any thread, which `bind` prepares first.
@@ -95,6 +97,7 @@ impl Context {
             free,
             held,
             transfer,
+            recorder: Recorder::default(),
         }))
     }
 
@@ -166,6 +169,7 @@ impl Context {
     /// Waits until everything that was asked for is done.
     pub(super) fn wait(&self) {
         self.bind();
+        self.run_recorded();
         // SAFETY: the stream lives as long as the process.
         let done = unsafe { result::stream::synchronize(self.stream) };
         if let Err(error) = done {
@@ -176,6 +180,7 @@ impl Context {
     /// Copies bytes from the GPU, after everything that was asked for before.
     pub(super) fn download(&self, from: CUdeviceptr, bytes: &mut [u8]) {
         self.bind();
+        self.run_recorded();
         if !bytes.is_empty() {
             // SAFETY: the caller gives memory of that many bytes, and waits below.
             let copied = unsafe { result::memcpy_dtoh_async(bytes, from, self.stream) };

@@ -14,6 +14,7 @@ mod context;
 mod events;
 mod exact;
 mod fault;
+mod graph;
 mod heads;
 mod libraries;
 mod linear;
@@ -181,6 +182,10 @@ impl Kernels for Cuda {
 
     fn run(&self, work: &mut (dyn FnMut() + Send)) {
         work();
+    }
+
+    fn as_one(&self, work: &mut dyn FnMut()) {
+        self.context.as_one(work);
     }
 
     fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor {

@@ -72,7 +72,7 @@ impl Transfer {
     }
 
     /// Copies bytes to the GPU in the order of a stream. Returns before they have arrived.
-    fn upload(&self, main: CUstream, stream: CUstream, bytes: &[u8], to: CUdeviceptr) {
+    fn upload(&self, main: Option<CUstream>, stream: CUstream, bytes: &[u8], to: CUdeviceptr) {
         for (offset, piece) in bytes.chunks(HALF).enumerate().map(|(at, piece)| (at * HALF, piece))
         {
             let mut stage = lock(&self.stage);
@@ -95,19 +95,36 @@ impl Transfer {
     }
 
     /// Goes over to the other half, when what lies there has arrived.
-    fn turn(&self, stage: &mut Stage, main: CUstream) {
-        let marks = [main, self.ahead].map(|stream| {
+    fn turn(&self, stage: &mut Stage, main: Option<CUstream>) {
+        // Nothing of a step that is being recorded goes through the stage on the stream of the work.
+        let streams = [Some(self.ahead), main];
+        let marks = streams.into_iter().flatten().map(|stream| {
             let event = self.events.take();
             event.mark(stream);
             event
         });
-        stage.arrived[stage.half] = marks.into();
+        stage.arrived[stage.half] = marks.collect();
         stage.half = 1 - stage.half;
         stage.used = 0;
         for event in std::mem::take(&mut stage.arrived[stage.half]) {
             event.wait();
             self.events.give_back(event);
         }
+    }
+
+    /// What is asked of the stream from now on comes after everything that was sent so far.
+    pub(super) fn await_sent(&self, stream: CUstream) {
+        let arrived = self.events.take();
+        arrived.mark(self.ahead);
+        arrived.hold(stream);
+        self.events.give_back(arrived);
+    }
+
+    /// Memory that may be overwritten after what was asked of the stream so far.
+    pub(super) fn give_up(&self, class: usize, pointer: CUdeviceptr, stream: CUstream) {
+        let event = self.events.take();
+        event.mark(stream);
+        lock(&self.given_up).entry(class).or_default().push_back((pointer, event));
     }
 
     /// Memory that was given up, returned for good: the caller has waited for the GPU.
@@ -128,7 +145,8 @@ impl Context {
     /// Copies bytes to the GPU, in the order of its work. Returns before they have arrived.
     pub(super) fn upload(&self, bytes: &[u8], to: CUdeviceptr) {
         let stream = self.prepare();
-        self.transfer.upload(stream, stream, bytes, to);
+        self.run_recorded();
+        self.transfer.upload(Some(stream), stream, bytes, to);
     }
 
     /// Sends bytes to memory of their own, ahead of the work that was asked for before.
@@ -152,17 +170,18 @@ impl Context {
             }
             None => (class, self.allocate(class)),
         };
-        transfer.upload(stream, transfer.ahead, bytes, pointer);
-        let arrived = transfer.events.take();
-        arrived.mark(transfer.ahead);
-        arrived.hold(stream);
-        transfer.events.give_back(arrived);
+        let recording = self.recorder.is_recording();
+        transfer.upload((!recording).then_some(stream), transfer.ahead, bytes, pointer);
+        if !recording {
+            transfer.await_sent(stream);
+        }
         Sent { pointer, class, context: Arc::clone(self) }
     }
 
     /// Lets numbers come back behind the work that was asked for so far.
     pub(super) fn receive(self: &Arc<Self>, parts: &[(CUdeviceptr, usize)]) -> Coming {
         let stream = self.prepare();
+        self.run_recorded();
         let count = parts.iter().map(|(_, count)| count).sum();
         assert!(count <= PAGE, "a page holds {PAGE} numbers");
         let page = lock(&self.transfer.pages).pop().unwrap_or_else(|| {
@@ -196,10 +215,10 @@ pub(super) struct Sent {
 
 impl Drop for Sent {
     fn drop(&mut self) {
-        let transfer = &self.context.transfer;
-        let event = transfer.events.take();
-        event.mark(self.context.prepare());
-        lock(&transfer.given_up).entry(self.class).or_default().push_back((self.pointer, event));
+        let stream = self.context.prepare();
+        if !self.context.recorder.keep_back(self.class, self.pointer) {
+            self.context.transfer.give_up(self.class, self.pointer, stream);
+        }
     }
 }
 

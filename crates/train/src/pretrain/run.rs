@@ -19,6 +19,8 @@ use crate::pretrained::MODEL;
 use crate::trainer::{Pending, Trainer};
 
 const STATE: &str = "state.safetensors";
+/// Numbers of a layer of a batch from which on a GPU is busier than whoever asks it.
+const LARGE: usize = 1 << 22;
 
 /// Where the time of this process goes.
 struct Clock {
@@ -83,6 +85,9 @@ impl<'a> Run<'a> {
         let adam = config.adam.clone();
         let mut trainer =
             Trainer::new(model.config(), params, adam, config.seed, |_| Group::default())?;
+        if config.batch.sequences * config.batch.length * model.config().dim >= LARGE {
+            trainer.expect_same_shape();
+        }
         describe(folder, &model, &data)?;
         let mut position = Position::new(data.fingerprints.clone());
         let state = folder.join(STATE);

@@ -18,6 +18,9 @@ use crate::progress::Progress;
 pub(crate) struct Mlm {
     #[command(flatten)]
     shape: Shape,
+    /// Ask a GPU for its kernels one by one, instead of a step as one graph.
+    #[arg(long)]
+    one_by_one: bool,
 }
 
 /// What was measured.
@@ -50,6 +53,9 @@ impl Mlm {
         let mut trainer =
             Trainer::new(model.config(), params, adam, shape.seed, |_| Group::default())?;
 
+        if !self.one_by_one {
+            trainer.expect_same_shape();
+        }
         let mut progress = Progress::new("steps", shape.steps as u64);
         let mut times = Vec::with_capacity(shape.steps);
         let mut loss = 0.0;
