@@ -39,6 +39,14 @@ if [ -n "$geometry" ]; then
         line "  $name" "$(verdict $?)"
     done
 fi
+cache=$(mktemp -d)
+for start in first later; do
+    begun=$(date +%s.%N)
+    XDG_CACHE_HOME=$cache "$isogloss" bench mlm --device cuda --batch 64 --length 256 --dim 512 --heads 8 --layers 8 \
+        --vocab 32000 --steps 1 >/dev/null 2>&1
+    line "$start start, two steps and a plain product" "$(echo "$(date +%s.%N) $begun" | awk '{printf "%.1f s", $1 - $2}')"
+done
+rm -r "$cache"
 nvidia-smi --query-gpu=clocks.sm,power.draw,temperature.gpu --format=csv,noheader -lms 250 >"$out/clock.txt" 2>/dev/null &
 watch=$!
 shape() { # batch length dim heads layers vocabulary
@@ -49,6 +57,8 @@ shape() { # batch length dim heads layers vocabulary
             's/.*"device_bytes":([0-9]+).*"fastest_step_s":([0-9.]+).*"step_s":([0-9.e-]+).*"tokens_per_s":([0-9]+).*/\4 tokens\/s, step \3 s, \1 bytes/')"
         [ -n "$yardstick" ] && line "  PyTorch, compiled" \
             "$(python3 "$yardstick" cuda bf16 "$1" "$2" "$3" "$4" "$5" "$6" 40 compile 2>/dev/null | tail -1)"
+        line "  kernels asked for one by one" "$("$isogloss" bench mlm --device cuda --batch "$1" --length "$2" --dim "$3" \
+            --heads "$4" --layers "$5" --vocab "$6" --steps 60 --one-by-one 2>/dev/null | grep tokens/s)"
     done
 }
 shape 96 256 768 12 8 80000

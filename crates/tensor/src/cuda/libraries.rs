@@ -98,7 +98,13 @@ fn environments() -> Vec<PathBuf> {
             found.extend(bin.parent().map(Path::to_owned));
         }
     }
-    found.extend(env::var_os("HOME").map(|home| Path::new(&home).join(".local")));
+    let home = env::var_os("HOME").map(PathBuf::from);
+    found.extend(home.iter().map(|home| home.join(".local")));
+    // What pyenv puts on the path are mere stand-ins for the environments behind it.
+    let pyenv = env::var_os("PYENV_ROOT").map(PathBuf::from);
+    if let Some(root) = pyenv.or_else(|| Some(home?.join(".pyenv"))) {
+        found.extend(children(&root.join("versions"), ""));
+    }
     found
 }
 

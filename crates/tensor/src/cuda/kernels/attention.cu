@@ -2,9 +2,9 @@
 // says that they are whole multiples of eight.
 //
 // Scores never reach memory: a block of queries meets the keys a tile at a time, and the softmax is
-// corrected as higher scores appear. Only which weights dropout keeps is noted, a bit each. The way back computes the weights again from the logarithm of
-// each row's sum, once for the gradient of the queries and once for that of keys and values, so that
-// no sum depends on the order in which blocks finish.
+// corrected as higher scores appear. Only which weights dropout keeps is noted, a bit each. The way back
+// computes the weights again from the logarithm of each row's sum, once for the gradient of the queries and
+// once for that of keys and values, so that no sum depends on the order in which blocks finish.
 //
 // Products are m16n8k16 of the tensor cores. Of a 16 x 8 result, lane l has columns 2 * (l % 4) and
 // the next, in rows l / 4 and l / 4 + 8. A warp has TALL such results below one another, so that what
