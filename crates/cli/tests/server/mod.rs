@@ -107,9 +107,11 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let Some(request) = read(&stream) else { continue };
-                // A client that went away is the test's business, not the server's.
-                let _ = answer(&request).send(&stream);
+                let answer = answer(&request);
+                // Noted before it is answered: the client may be done before this thread goes on.
                 log.lock().unwrap().push(request);
+                // A client that went away is the test's business, not the server's.
+                let _ = answer.send(&stream);
             }
         });
         Self { address, asked }
