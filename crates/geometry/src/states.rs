@@ -13,8 +13,20 @@ use train::Pretrained;
 
 use crate::error::{Error, Result};
 
-/// Tokens encoded at once on a CPU, whose caches are small, and on a GPU, which is to be kept busy.
-const TOKENS: [usize; 2] = [2048, 32_768];
+/// Tokens encoded at once on a CPU, whose caches are small.
+const TOKENS: usize = 2048;
+/// The most tokens encoded at once on a GPU, which is to be kept busy, and the bytes that they may take.
+const MOST: (usize, usize) = (32_768, 2 << 30);
+
+/// Tokens encoded at once by this model where it is.
+fn at_once(model: &Pretrained) -> usize {
+    if model.params.device().kernels().held_memory().is_none() {
+        return TOKENS;
+    }
+    // An evaluation keeps about fourteen numbers of two bytes for each token, layer and dimension.
+    let config = model.model.config();
+    (MOST.1 / (28 * config.layers * config.dim).max(1)).clamp(TOKENS, MOST.0)
+}
 
 /// The hidden states of some sentences. They stay where they were computed: means are taken there, and
 /// only what is asked for travels.
@@ -91,8 +103,7 @@ pub fn for_each<E: Send>(
     mut each: impl FnMut(&States<'_>) -> std::result::Result<(), E> + Send,
 ) -> std::result::Result<(), E> {
     let (mut batch, mut tokens, mut first) = (Vec::<Vec<u32>>::new(), 0, 0);
-    let on_gpu = model.params.device().kernels().held_memory().is_some();
-    let most = TOKENS[usize::from(on_gpu)];
+    let most = at_once(model);
     let mut encode = |batch: &mut Vec<Vec<u32>>| {
         let encoded = encode(model, language, batch, first, &mut each);
         first += batch.len();

@@ -321,6 +321,40 @@ fn attention() {
     }
 }
 
+/// Whoever writes a matrix takes along the sums that a bias wants: attention for its three, the norm for
+/// that of the update before it.
+#[test]
+fn sums_for_biases_are_taken_along() {
+    let Some(devices) = devices() else { return };
+    for lengths in [&[0, 5, 0][..], &[33, 64, 7], &[100, 3, 0, 128], &[256, 0, 70, 129]] {
+        let spans = Spans::of_lengths(lengths.iter().copied());
+        let (heads, dim) = (2, 128);
+        let weights = [
+            ("wq", dim, dim, 0.1),
+            ("bq", 1, dim, 0.5),
+            ("wkv", dim, 2 * dim, 0.1),
+            ("bkv", 1, 2 * dim, 0.5),
+            ("wy", dim, dim, 0.1),
+            ("by", 1, dim, 0.5),
+            ("gamma", 1, dim, 1.0),
+            ("beta", 1, dim, 0.5),
+        ];
+        let inputs = [("x", spans.rows(), dim, 1.0)];
+        let name = format!("biases around attention, {lengths:?}");
+        check_within(2e-2, &name, &devices, &weights, &inputs, |tape, ids, x| {
+            let linear = |tape: &mut Tape<'_>, x, at: usize| {
+                tape.linear(x, Affine { weight: ids[at], bias: ids[at + 1] }, Activation::None)
+            };
+            let (q, kv) = (linear(tape, x[0], 0), linear(tape, x[0], 2));
+            let y = tape.attention(q, kv, heads, &spans, &spans, 0.1);
+            let update = linear(tape, y, 4);
+            let norm = LayerNorm { gamma: ids[6], beta: ids[7], epsilon: 1e-5 };
+            let (sum, normed) = tape.residual_norm(x[0], update, 0.1, norm);
+            Made::Values(vec![sum, normed])
+        });
+    }
+}
+
 #[test]
 fn means_of_rows() {
     let Some([cpu, cuda]) = devices() else { return };

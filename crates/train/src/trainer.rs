@@ -199,7 +199,8 @@ impl Trainer {
     }
 
     /// Waits for a step, in the order in which steps were begun. Where it failed, the weights are those
-    /// of the step before, whatever was begun since.
+    /// of the step before, whatever was begun since; to go on from there, finish that too (it fails
+    /// likewise).
     pub fn finish(&mut self, pending: Pending) -> Result<Report, TrainError> {
         let Pending { step, targets, updated, told } = pending;
         let told = told.read();

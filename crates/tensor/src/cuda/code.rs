@@ -112,6 +112,7 @@ impl Code {
     }
 
     fn find(&self, context: &Context, program: Program, name: &str, shared: usize) -> CUfunction {
+        context.prepare();
         self.load(context, program);
         let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         let symbol = CString::new(name).expect("names of kernels have no zero");
@@ -137,7 +138,6 @@ impl Code {
         if programs.contains_key(&program) {
             return;
         }
-        context.prepare();
         let (source, arch) = (program.source(), arch(context));
         let path = cached(&source, &arch);
         let known = path.as_ref().and_then(|path| fs::read(path).ok());

@@ -144,7 +144,7 @@ impl Context {
             Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => fail(format!(
                 "the GPU's memory is full: {:.2} GiB more are needed, {:.2} of {:.2} GiB are in use \
                  here. Lower batch.sequences or batch.length (and raise accumulate to keep the \
-                 tokens of an update)",
+                 tokens of an update), or take --device cpu",
                 gib(bytes),
                 gib(self.held()),
                 gib(self.total)

@@ -70,6 +70,7 @@ impl Context {
             let mut state = self.recorder.state();
             state.steps += 1;
             if state.steps > WARM_UP && state.made <= MOST_ANEW {
+                self.transfer.before_recording(stream);
                 let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
                 // SAFETY: the stream lives as long as the process.
                 let begun = unsafe { sys::cuStreamBeginCapture_v2(stream, mode) };

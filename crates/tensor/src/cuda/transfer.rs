@@ -39,6 +39,8 @@ struct Stage {
     base: *mut u8,
     half: usize,
     used: usize,
+    /// Whether something lies in this half that travels on the stream of the work.
+    with_work: bool,
     /// For each half, the points on both streams after which it may be filled anew.
     arrived: [Vec<Event>; 2],
 }
@@ -65,8 +67,8 @@ impl Transfer {
         // SAFETY: the memory is only written through `Stage`.
         let base =
             unsafe { result::malloc_host(2 * HALF, 0) }.map_err(failed("lock host memory"))?;
-        let stage =
-            Stage { base: base.cast(), half: 0, used: 0, arrived: [Vec::new(), Vec::new()] };
+        let arrived = [Vec::new(), Vec::new()];
+        let stage = Stage { base: base.cast(), half: 0, used: 0, with_work: false, arrived };
         let (given_up, pages, events) = (Mutex::default(), Mutex::default(), Events::default());
         Ok(Self { ahead, stage: Mutex::new(stage), given_up, pages, events })
     }
@@ -88,6 +90,7 @@ impl Transfer {
                 std::slice::from_raw_parts(place, piece.len())
             };
             stage.used += piece.len().next_multiple_of(64);
+            stage.with_work |= main == Some(stream);
             // SAFETY: the caller gives memory for all bytes.
             let copied = unsafe { result::memcpy_htod_async(to + offset as u64, staged, stream) };
             must(copied, "copying to its memory");
@@ -96,19 +99,31 @@ impl Transfer {
 
     /// Goes over to the other half, when what lies there has arrived.
     fn turn(&self, stage: &mut Stage, main: Option<CUstream>) {
-        // Nothing of a step that is being recorded goes through the stage on the stream of the work.
-        let streams = [Some(self.ahead), main];
-        let marks = streams.into_iter().flatten().map(|stream| {
-            let event = self.events.take();
-            event.mark(stream);
-            event
-        });
-        stage.arrived[stage.half] = marks.collect();
+        if let Some(main) = main {
+            self.mark_work(stage, main);
+        }
+        let event = self.events.take();
+        event.mark(self.ahead);
+        stage.arrived[stage.half].push(event);
         stage.half = 1 - stage.half;
         stage.used = 0;
         for event in std::mem::take(&mut stage.arrived[stage.half]) {
             event.wait();
             self.events.give_back(event);
+        }
+    }
+
+    /// Notes when what lies in the stage and travels on the stream of the work will have arrived: before
+    /// a step is recorded, since nothing can be marked meanwhile, nor goes that way.
+    pub(super) fn before_recording(&self, main: CUstream) {
+        self.mark_work(&mut lock(&self.stage), main);
+    }
+
+    fn mark_work(&self, stage: &mut Stage, main: CUstream) {
+        if std::mem::take(&mut stage.with_work) {
+            let event = self.events.take();
+            event.mark(main);
+            stage.arrived[stage.half].push(event);
         }
     }
 

@@ -186,7 +186,9 @@ template <int N> INLINE void put_sums(float *to, float (&sum)[N][4], float facto
     float sums[2 * N];
 #pragma unroll
     for (int i = 0; i < 2 * N; i++) sums[i] = sum[i / 2][i % 2] + sum[i / 2][2 + i % 2];
-    int own = halve<N, 16>(sums) + halve<N / 2, 8>(sums) + halve<N / 4, 4>(sums);
+    int own = halve<N, 16>(sums);
+    own += halve<N / 2, 8>(sums);
+    own += halve<N / 4, 4>(sums);
     to += own / 2 * 8 + threadIdx.x % 4 * 2 + own % 2;
 #pragma unroll
     for (int i = 0; i < N / 4; i++) to[i] = sums[i] * factor;
@@ -426,7 +428,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
         int buffer = turn % BUFFERS, sequence = at / shape.heads;
         u32 keys = base + SIDES + buffer * 2 * SIDE, next_item = base + ITEMS + turn % 2 * 32;
         int row = group * TILE + warp * 16 + lane / 4; // of the keys; the other is eight below
-        bool active = group * TILE < own.count;
+        bool active = group == 0 || group * TILE < own.count; // without a key too, the scores are then zeros
         u32 there[2] = {row < own.count ? ALL : 0, row + 8 < own.count ? ALL : 0};
         float dk[8][4] = {}, dv[8][4] = {};
         for (int tile = 0; tile < tiles; tile++, number++) {
