@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code, reason = "slots are laid out as the kernels have them")]
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::lists::put;
 use super::transfer::Sent;
-use super::{Cuda, Program, THREADS, at, block, launch, to};
+use super::{Cuda, Program, THREADS, at, block, launch, lock, to};
 use crate::kernels::{AdamSlot, AdamStep};
 use crate::value::Tensor;
 
@@ -56,7 +56,7 @@ pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, no
     }
     let laid_out: Vec<Slot> = slots.iter_mut().map(|slot| lay_out(slot, step)).collect();
     let sizes: Vec<usize> = slots.iter().map(|slot| slot.value.len()).collect();
-    let mut last = cuda.adam.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = lock(&cuda.adam.0);
     if last.as_ref().is_none_or(|(known, ..)| *known != sizes) {
         let pieces = pieces(&sizes);
         *last = Some((sizes, put(&cuda.context, &pieces), pieces.len()));

@@ -2,11 +2,12 @@
 
 #![allow(unsafe_code, reason = "numbers are seen as bytes")]
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::CUdeviceptr;
 
 use super::context::{Context, Memory};
+use super::lock;
 use crate::kernels::Precision;
 
 /// A run of numbers: f32 where precision is full, bf16 where it is the working one.
@@ -123,10 +124,6 @@ impl Block {
     pub(super) fn kept_rounded(&self) -> Option<CUdeviceptr> {
         lock(&self.rounded).as_ref().filter(|rounded| rounded.fresh).map(|r| r.memory.pointer)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Precision {

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::{env, fs, process};
 
 use cudarc::driver::result::{function, module};
@@ -18,6 +18,7 @@ use cudarc::nvrtc::{result as nvrtc, sys};
 
 use super::context::{Context, say};
 use super::fault::fail;
+use super::lock;
 
 /// A file of kernels, and what is fixed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,7 +107,7 @@ impl Code {
         name: &'static str,
         shared: usize,
     ) -> CUfunction {
-        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut functions = lock(&self.functions);
         let find = || Function(self.find(context, program, name, shared));
         functions.entry((program, name)).or_insert_with(find).0
     }
@@ -114,7 +115,7 @@ impl Code {
     fn find(&self, context: &Context, program: Program, name: &str, shared: usize) -> CUfunction {
         context.prepare();
         self.load(context, program);
-        let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let programs = lock(&self.programs);
         let symbol = CString::new(name).expect("names of kernels have no zero");
         // SAFETY: the module was loaded and is never unloaded.
         let found = unsafe { module::get_function(programs[&program].0, symbol) };
@@ -134,7 +135,7 @@ impl Code {
 
     /// Loads a program, from the disk where it was compiled before.
     pub(super) fn load(&self, context: &Context, program: Program) {
-        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut programs = lock(&self.programs);
         if programs.contains_key(&program) {
             return;
         }

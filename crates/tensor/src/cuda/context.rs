@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cudarc::driver::result::{self, DriverError, stream::StreamKind};
 use cudarc::driver::sys::{
@@ -18,6 +18,7 @@ use cudarc::driver::sys::{
 
 use super::fault::{fail, must};
 use super::graph::Recorder;
+use super::lock;
 use super::transfer::Transfer;
 use crate::device::DeviceError;
 
@@ -249,10 +250,6 @@ impl Drop for Memory {
 pub(super) fn size_class(bytes: usize) -> usize {
     let lines = bytes.div_ceil(LINE).max(1);
     lines.next_multiple_of((lines.next_power_of_two() / 16).max(1)) * LINE
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn gib(bytes: usize) -> f64 {

@@ -2,12 +2,13 @@
 
 #![allow(unsafe_code, reason = "the driver speaks in raw pointers")]
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUresult, CUstream};
 
 use super::fault::must;
+use super::lock;
 
 /// A point in the order of a stream.
 pub(super) struct Event(CUevent);
@@ -47,7 +48,7 @@ pub(super) struct Events(Mutex<Vec<Event>>);
 
 impl Events {
     pub(super) fn take(&self) -> Event {
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = lock(&self.0).pop();
         spare.unwrap_or_else(|| {
             let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING;
             Event(must(result::event::create(flags), "making an event"))
@@ -55,6 +56,6 @@ impl Events {
     }
 
     pub(super) fn give_back(&self, event: Event) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        lock(&self.0).push(event);
     }
 }

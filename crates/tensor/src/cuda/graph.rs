@@ -9,7 +9,7 @@
 #![allow(unsafe_code, reason = "the driver speaks in raw pointers")]
 
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cudarc::driver::sys::{
     self, CUdeviceptr, CUgraph, CUgraphExec, CUgraphExecUpdateResultInfo_st, CUstreamCaptureMode,
@@ -17,6 +17,7 @@ use cudarc::driver::sys::{
 
 use super::context::Context;
 use super::fault::must;
+use super::lock;
 
 /// Steps that run as usual at first: what they need is then compiled, planned and allocated.
 const WARM_UP: u32 = 2;
@@ -45,7 +46,7 @@ unsafe impl Send for Executable {}
 
 impl Recorder {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     pub(super) fn is_recording(&self) -> bool {

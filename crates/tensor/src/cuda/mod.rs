@@ -26,7 +26,7 @@ mod rows;
 mod softmax;
 mod transfer;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::CUdeviceptr;
 
@@ -152,6 +152,11 @@ impl Cuda {
         let grid = [count.div_ceil(8 * THREADS as usize), 1, 1];
         launch!(self, Program::Elements, "narrow_all", grid, [THREADS, 1, 1], 0; from, to, count as u64);
     }
+}
+
+/// What a lock guards. A thread that panicked while it held one has left nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The block of a matrix of this device.

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cudarc::cublaslt::result as lt;
 use cudarc::cublaslt::sys;
@@ -15,6 +15,7 @@ use cudarc::driver::sys::CUdeviceptr;
 
 use super::context::{Context, Memory};
 use super::fault::{fail, must};
+use super::lock;
 use crate::device::DeviceError;
 use crate::kernels::Precision;
 
@@ -97,7 +98,7 @@ impl Products {
         }
         assert!(depth > 0, "a product over nothing is not asked for");
         let stream = self.context.prepare();
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = lock(&self.plans);
         if plans.len() >= MOST_PLANS {
             plans.clear();
         }

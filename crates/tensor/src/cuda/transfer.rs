@@ -7,7 +7,7 @@
 #![allow(unsafe_code, reason = "page-locked memory is reached by its address")]
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cudarc::driver::result::{self, stream::StreamKind};
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
@@ -15,6 +15,7 @@ use cudarc::driver::sys::{CUdeviceptr, CUstream};
 use super::context::{Context, say, size_class};
 use super::events::{Event, Events};
 use super::fault::must;
+use super::lock;
 use crate::device::DeviceError;
 
 /// Half of the page-locked memory through which numbers travel to the GPU.
@@ -269,8 +270,4 @@ impl Drop for Coming {
             self.give_back(page, event);
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
