@@ -7,7 +7,7 @@ use serde_json::json;
 use shift::shifter::{Kind, Shifter};
 use vectors::npy::{self, Precision};
 
-use super::{ModelFlags, refused};
+use super::{Measured, refused};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -15,11 +15,7 @@ use crate::outcome::Outcome;
 #[derive(Args)]
 pub(crate) struct DifferenceOf {
     #[command(flatten)]
-    model: ModelFlags,
-
-    /// The means; those in the run's folder if not given.
-    #[arg(long, value_name = "FILE")]
-    means: Option<PathBuf>,
+    measured: Measured,
 
     /// The language to shift.
     #[arg(long, value_name = "LANG")]
@@ -54,8 +50,7 @@ impl DifferenceOf {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let Self { from, to, layer, kind, out, .. } = &self;
         files::check_new_file(out)?;
-        let (model, _) = self.model.open()?;
-        let means = self.model.means(self.means.as_deref(), &model)?;
+        let (_, _, means) = self.measured.open()?;
         let place = |name: &str| means.language(name).map_err(refused);
         let shifter =
             Shifter::new(&means, place(from)?, place(to)?, *layer, *kind).map_err(refused)?;

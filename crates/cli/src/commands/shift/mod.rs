@@ -63,17 +63,32 @@ impl ModelFlags {
         let device = self.place.device()?;
         Ok((Pretrained::open(&self.model, &device)?, device))
     }
+}
 
-    fn means(&self, given: Option<&Path>, model: &Pretrained) -> Result<Means, Failure> {
-        let own = self.model.join(MEANS);
-        let path = given.unwrap_or(&own);
+/// A model whose languages' means were taken.
+#[derive(Args)]
+pub(crate) struct Measured {
+    #[command(flatten)]
+    model: ModelFlags,
+
+    /// The means; those in the run's folder if not given.
+    #[arg(long, value_name = "FILE")]
+    means: Option<PathBuf>,
+}
+
+impl Measured {
+    fn open(&self) -> Result<(Pretrained, Device, Means), Failure> {
+        let (model, device) = self.model.open()?;
+        let run = &self.model.model;
+        let path = self.means.clone().unwrap_or_else(|| run.join(MEANS));
         if !path.is_file() {
-            let (path, run) = (path.display(), self.model.display());
+            let (path, run) = (path.display(), run.display());
             return Err(Failure::Usage(format!(
                 "{path} is not there; make it with `isogloss shift means --model {run} --text LANG=FILE …`"
             )));
         }
-        Means::open(path, model).map_err(refused)
+        let means = Means::open(&path, &model).map_err(refused)?;
+        Ok((model, device, means))
     }
 }
 
@@ -103,11 +118,7 @@ pub(crate) struct MeansOf {
 #[derive(Args)]
 pub(crate) struct Translate {
     #[command(flatten)]
-    model: ModelFlags,
-
-    /// The means; those in the run's folder if not given.
-    #[arg(long, value_name = "FILE")]
-    means: Option<PathBuf>,
+    measured: Measured,
 
     /// The language to read.
     #[arg(long, value_name = "LANG")]
@@ -224,8 +235,7 @@ fn mean_facts(language: &shift::means::LanguageMeans) -> MeanFacts {
 
 impl Translate {
     fn run(self) -> Result<Outcome, Failure> {
-        let (mut model, device) = self.model.open()?;
-        let means = self.model.means(self.means.as_deref(), &model)?;
+        let (mut model, device, means) = self.measured.open()?;
         let (from, to) = (
             means.language(&self.from).map_err(refused)?,
             means.language(&self.to).map_err(refused)?,

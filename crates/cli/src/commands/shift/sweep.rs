@@ -11,7 +11,7 @@ use shift::{Sentences, sentences};
 use text::{Dictionary, LineRules};
 use train::Pretrained;
 
-use super::{ModelFlags, refused};
+use super::{Measured, refused};
 use crate::commands::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -21,11 +21,7 @@ use crate::progress::Progress;
 #[derive(Args)]
 pub(crate) struct SweepOver {
     #[command(flatten)]
-    model: ModelFlags,
-
-    /// The means; those in the run's folder if not given.
-    #[arg(long, value_name = "FILE")]
-    means: Option<PathBuf>,
+    measured: Measured,
 
     /// Sentences of a language, the same in every language line by line; of a .tsv file (such as
     /// XNLI's) the first column. Every pair of languages is tried in both directions.
@@ -60,8 +56,7 @@ pub(crate) struct SweepOver {
 
 impl SweepOver {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
-        let (mut model, device) = self.model.open()?;
-        let means = self.model.means(self.means.as_deref(), &model)?;
+        let (mut model, device, means) = self.measured.open()?;
         if self.parallel.len() < 2 {
             return Err(Failure::Usage("give --parallel for two languages at least".to_owned()));
         }
