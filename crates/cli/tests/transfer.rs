@@ -71,14 +71,24 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     assert_eq!(whole["settings"].as_array().unwrap().len(), 4);
     assert!(whole["results"][1]["interval"].is_number(), "{whole}");
 
-    let begin = transfer("ner", "broken", &GRID);
-    let mut run = command(folder, &begin).stderr(Stdio::null()).spawn().unwrap();
+    let silent = |arguments: &[&str]| {
+        let mut command = command(folder, arguments);
+        command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let begin = || silent(&transfer("ner", "broken", &GRID));
+    let mut run = begin();
     let mut kills = 0;
     loop {
         // A little later each time, so that every stretch of the run is hit once.
-        sleep(Duration::from_millis(90 + 60 * kills));
-        if run.try_wait().unwrap().is_some() {
-            break;
+        sleep(Duration::from_millis(5 + 60 * kills));
+        match run.try_wait().unwrap() {
+            Some(_) if kills > 0 => break,
+            // It ended before it could be killed.
+            Some(_) => {
+                fs::remove_dir_all(folder.join("broken")).unwrap();
+                run = begin();
+            }
+            None => (),
         }
         if !folder.join("broken/config.toml").exists() {
             continue;
@@ -86,11 +96,9 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
         run.kill().unwrap();
         run.wait().unwrap();
         kills += 1;
-        let resume = ["transfer", "--resume", "--out", "broken"];
-        let again = command(folder, &resume).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
-        run = again.unwrap();
+        run = silent(&["transfer", "--resume", "--out", "broken"]);
     }
-    assert!(kills > 0 && run.wait().unwrap().success(), "{kills} kills");
+    assert!(run.wait().unwrap().success(), "{kills} kills");
     let same = |file: &str| {
         let read = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
         assert!(read("whole") == read("broken"), "{file} after {kills} kills");

@@ -1,6 +1,7 @@
 //! Being told how training goes, and telling it to stop.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 /// How far training is.
@@ -35,7 +36,8 @@ pub trait Observer {
     fn counting(&mut self, _done: u64, _total: u64) {}
     /// After each epoch.
     fn epoch(&mut self, _epoch: &Epoch) {}
-    /// Whether to stop soon; what was kept after the last epoch stays.
+    /// Whether to stop soon; asked before every epoch and within it. What was kept after the last one
+    /// stays.
     fn stop(&self) -> bool {
         false
     }
@@ -88,22 +90,42 @@ fn watch_with<T: Send>(
     mut tell: impl FnMut(&mut dyn Observer, u64),
     work: impl FnOnce(&Meter) -> T + Send,
 ) -> T {
-    let meter = Meter::default();
-    let watcher = std::thread::current();
+    // Asked before anything begins, so that a wish is heard however short the work is.
+    let meter = Meter { stop: AtomicBool::new(observer.stop()), ..Meter::default() };
+    // Closed when the work is done, or panics.
+    let (open, closed) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let result = work(&meter);
-            watcher.unpark();
-            result
+            let _open = open;
+            work(&meter)
         });
-        while !worker.is_finished() {
-            std::thread::park_timeout(Duration::from_millis(100));
+        while closed.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
             tell(observer, meter.done.load(Ordering::Relaxed));
             meter.stop.store(observer.stop(), Ordering::Relaxed);
         }
+        tell(observer, meter.done.load(Ordering::Relaxed));
         match worker.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Leaving;
+
+    impl Observer for Leaving {
+        fn stop(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_wish_to_stop_is_heard_before_the_work_begins() {
+        assert!(watch_counting(&mut Leaving, 1, |meter| meter.stopped()));
+        assert!(!watch_counting(&mut (), 1, |meter| meter.stopped()));
+    }
 }

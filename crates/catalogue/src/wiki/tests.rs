@@ -264,6 +264,7 @@ fn time_is_linear() {
         let began = Instant::now();
         clean(&text);
         let seconds = began.elapsed().as_secs_f64();
-        assert!(seconds < 2.0, "2 MB of `{trick}` took {seconds:.1} s");
+        // A fraction of a second where time grows with the text, and hours where with its square.
+        assert!(seconds < 60.0, "2 MB of `{trick}` took {seconds:.1} s");
     }
 }
