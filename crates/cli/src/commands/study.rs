@@ -159,20 +159,19 @@ impl Chosen {
                 "command": lab.command(&plan, StepId(number)),
             }));
         }
-        let _ = write!(
-            text,
-            "\n{} steps, {} to run: about {}",
-            plan.steps.len(),
-            outlook.open(),
-            duration(outlook.left(0))
-        );
-        if outlook.unknown() > 0 {
-            let _ =
-                write!(text, " and what {} steps take that nothing is known of", outlook.unknown());
+        let (open, unknown, left) = (outlook.open(), outlook.unknown(), outlook.left(0));
+        let _ = write!(text, "\n{} steps, {open} to run", plan.steps.len());
+        if open > unknown {
+            let _ = write!(text, ": about {}", duration(left));
+        }
+        if unknown > 0 {
+            let known =
+                if open > unknown { format!(" for {}", open - unknown) } else { String::new() };
+            let _ = write!(text, "{known}; how long {unknown} take is not known yet");
         }
         let facts = json!({
-            "study": plan.study, "scale": plan.scale, "steps": facts, "to_run": outlook.open(),
-            "seconds": outlook.left(0),
+            "study": plan.study, "scale": plan.scale, "steps": facts, "to_run": open,
+            "seconds": left,
         });
         Ok(Outcome::new(text, &facts))
     }

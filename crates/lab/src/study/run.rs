@@ -82,9 +82,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Opens a laboratory, and makes its folder where there is none.
+    /// Opens a laboratory; where there is no folder, it is made by what is first kept in it.
     pub fn open(root: &Path) -> Result<Self> {
-        fs::create_dir_all(root.join("steps")).at(root, "make the folder")?;
         let called = root.to_owned();
         Ok(Self { root: std::path::absolute(root).at(root, "find")?, called })
     }
@@ -164,7 +163,8 @@ impl Outlook {
     /// Seconds for what is not done from a step on; of steps that nothing is known about, none.
     pub fn left(&self, from: usize) -> f64 {
         let open = self.steps[from..].iter().filter(|(done, _)| !done);
-        open.filter_map(|(_, seconds)| *seconds).sum()
+        // The sum of nothing would be minus zero.
+        open.filter_map(|(_, seconds)| *seconds).fold(0.0, |sum, seconds| sum + seconds)
     }
 
     /// Steps that are not done and of which nothing is known.

@@ -28,12 +28,15 @@ pub(crate) struct Mlm {
 struct Facts {
     #[serde(flatten)]
     rate: Rate,
+    /// Seconds from the start of the command to the end of the first step.
+    first_step_s: f64,
     executed_gflops: f64,
     loss: f64,
 }
 
 impl Mlm {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
+        let began = Instant::now();
         let shape = &self.shape;
         let tokens = shape.tokens();
         if shape.steps == 0 || !(7..=MOST_TOKENS).contains(&tokens) {
@@ -58,7 +61,7 @@ impl Mlm {
         }
         let mut progress = Progress::new("steps", shape.steps as u64);
         let mut times = Vec::with_capacity(shape.steps);
-        let mut loss = 0.0;
+        let (mut loss, mut first_step_s) = (0.0, 0.0);
         // As in a real run, the next step is begun before the last one is waited for.
         let begin = |trainer: &mut Trainer, step: usize| {
             let piece = self.draw(step as u32, masked);
@@ -72,6 +75,9 @@ impl Mlm {
             let next = begin(&mut trainer, step);
             let report = trainer.finish(std::mem::replace(&mut begun, next))?;
             times.push(std::mem::replace(&mut start, Instant::now()).elapsed());
+            if step == 1 {
+                first_step_s = began.elapsed().as_secs_f64();
+            }
             loss = report.loss;
             progress.step(&format!("loss {loss:.3}"));
         }
@@ -81,7 +87,7 @@ impl Mlm {
         drop(trainer);
         let rate = Rate::new(shape, &device, times, self.operations(masked), parameters, memory);
         let executed_gflops = rate.gflops - self.spared(masked) / rate.step_s / 1e9;
-        let facts = Facts { rate, executed_gflops, loss };
+        let facts = Facts { rate, first_step_s, executed_gflops, loss };
         Ok(Outcome::new(facts.text(), &facts))
     }
 
@@ -112,8 +118,9 @@ impl Mlm {
 impl Facts {
     fn text(&self) -> String {
         self.rate.text(&format!(
-            "carried out       {:.1} (the rest is spared: the last layer computes masked positions only)\n",
-            self.executed_gflops,
+            "carried out       {:.1} (the rest is spared: the last layer computes masked positions only)\n\
+             first step        done {:.2} s after the start\n",
+            self.executed_gflops, self.first_step_s,
         ))
     }
 }
