@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use vectors::npy::{self, Precision};
 
-use crate::common::{done, isogloss};
+use crate::common::{Shared, done, isogloss};
 
 fn words(arguments: &str) -> Vec<&str> {
     arguments.split_whitespace().collect()
@@ -25,8 +25,8 @@ fn refused(folder: &Path, arguments: &str, code: i32, expected: &str) -> String 
 }
 
 /// A world, and an encoder that has learned for a moment.
-static TRAINED: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = TempDir::new().unwrap();
+static TRAINED: LazyLock<Shared> = LazyLock::new(|| {
+    let folder = Shared::new("geometry");
     let generate = "world generate --out world --sentences 3000 --set nli={train=3,dev=3,test=3} \
                     --set ner.train=9 --set treebank.train=9 --set parallel.train=200 --set tatoeba=60";
     let train =

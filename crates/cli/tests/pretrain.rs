@@ -230,7 +230,7 @@ fn a_full_disk_leaves_the_last_checkpoint() {
     let config = folder.path().join("r/config.toml");
     let text = fs::read_to_string(&config).unwrap().replace("steps = 7", "steps = 40");
     fs::write(&config, text).unwrap();
-    // No file may grow beyond 100 kB: what is larger fails as on a full disk.
+    // No file may grow beyond 200 KiB: what is larger fails as on a full disk.
     let limited = format!(
         "trap '' XFSZ; ulimit -f 200; exec {} pretrain --resume --out r",
         env!("CARGO_BIN_EXE_isogloss")

@@ -10,13 +10,12 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::common::{command, done, refused};
+use crate::common::{Shared, command, done, refused};
 
 /// A folder with a small world and an encoder that was never trained.
-static MADE: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = TempDir::new().unwrap();
+static MADE: LazyLock<Shared> = LazyLock::new(|| {
+    let folder = Shared::new("transfer");
     let sizes = [
         "nli={train=150,dev=60,test=60}",
         "ner={train=2500,dev=80,test=200}",

@@ -6,14 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use crate::common::{Shared, done, refused};
 use serde_json::Value;
-use tempfile::TempDir;
-
-use crate::common::{done, refused};
 
 /// A folder with a small world, an encoder that has learned for some seconds, and its means.
-static MADE: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = TempDir::new().unwrap();
+static MADE: LazyLock<Shared> = LazyLock::new(|| {
+    let folder = Shared::new("transfer_shift");
     let sizes = [
         "nli={train=60,dev=30,test=30}",
         "ner={train=1500,dev=150,test=150}",
@@ -90,9 +88,10 @@ fn the_weight_is_chosen_on_dev_and_reported_on_test() {
     {
         let shifted = &record["shifted"]["qab"];
         let points = shifted["curve"].as_array().unwrap();
-        let best =
-            points.iter().max_by(|a, b| a["dev"].as_f64().partial_cmp(&b["dev"].as_f64()).unwrap());
-        assert_eq!(shifted["alpha"], best.unwrap()["alpha"]);
+        let dev = |point: &Value| point["dev"].as_f64().unwrap();
+        let best = points.iter().map(dev).fold(f64::MIN, f64::max);
+        let chosen = points.iter().find(|point| point["alpha"] == shifted["alpha"]);
+        assert_eq!(dev(chosen.expect("a point of the curve")), best);
         assert_eq!(shifted["alpha"], *alpha);
         assert_eq!(record["tests"].as_object().unwrap().len(), 2);
     }

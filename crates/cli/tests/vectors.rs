@@ -95,6 +95,23 @@ fn words_are_those_of_an_encoders_run() {
         learn("one.vec", "1");
         assert_eq!(fs::read_to_string(folder.join("one.vec")).unwrap(), text);
     }
+    // What a kill left of a corpus is no corpus, and two of one language cannot both have been read.
+    let shelf = folder.join("run/corpora");
+    let corpus = fs::read_dir(&shelf).unwrap().next().unwrap().unwrap().path();
+    let copy = |name: &str| {
+        fs::create_dir(shelf.join(name)).unwrap();
+        for entry in fs::read_dir(&corpus).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), shelf.join(name).join(entry.file_name())).unwrap();
+        }
+    };
+    copy(".unfinished-1");
+    let again = ["vectors", "glove", "--run", "run", "--dim", "8", "--epochs", "1", "--out"];
+    done(folder, &[&again[..], &["again.vec"]].concat());
+    let read = |name: &str| fs::read(folder.join(name)).unwrap();
+    assert!(read("again.vec") == read("one.vec"));
+    copy("other");
+    refused(folder, &[&again[..], &["o.vec"]].concat(), 2, "two corpora of `qa");
     let both = ["vectors", "glove", "--run", "run", "--text", "qaa=x", "--out", "o.vec"];
     refused(folder, &both, 2, "cannot be used with");
     refused(folder, &["vectors", "glove", "--run", "world", "--out", "o.vec"], 1, "vocabulary");

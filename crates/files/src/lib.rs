@@ -1,7 +1,9 @@
 //! Files and folders that appear whole or not at all.
 //!
 //! Whatever is made here is made under another name, put safely on the disk, and only then given
-//! its own: a kill, a full disk or a lost machine leaves what stood there before.
+//! its own: a kill, a full disk or a lost machine leaves what stood there before. (A folder that takes
+//! another's place does so in one call where the file system can exchange two names. Where it cannot,
+//! a kill between two renames leaves the old one beside its place, under a name of its own.)
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -135,6 +137,11 @@ impl NewFolder {
         let Self { draft, path, replaces } = self;
         let parent = parent_of(&path);
         sync_folders(draft.path());
+        if replaces && path.is_dir() && exchange(draft.path(), &path).is_ok() {
+            // What stood there has the draft's name now, and goes with it.
+            sync_folder(parent);
+            return Ok(());
+        }
         let old = if replaces && path.exists() {
             let aside = draft_in(parent)?;
             let place = aside.path().join("old");
@@ -156,6 +163,20 @@ impl NewFolder {
         let _ = draft.keep();
         sync_folder(parent);
         Ok(())
+    }
+}
+
+/// Gives two folders each other's names in one call, where system and file system can.
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    {
+        let _ = (one, other);
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 

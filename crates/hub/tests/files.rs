@@ -39,7 +39,7 @@ fn old(pickle: &[u8]) -> Vec<u8> {
 
 #[test]
 fn nothing_but_tensors_is_taken_and_nothing_is_run() {
-    let cases: [(&[u8], &str); 8] = [
+    let cases: [(&[u8], &str); 9] = [
         (b"\x80\x02cos\nsystem\nX\x02\x00\x00\x00ls\x85R.", "asks for `os.system`"),
         (b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93.", "asks for `builtins.eval`"),
         (b"\x80\x02ctorch\nload\n.", "asks for `torch.load`"),
@@ -48,6 +48,11 @@ fn nothing_but_tensors_is_taken_and_nothing_is_run() {
         (b"\x80\x02(i__main__\nX\n.", "instruction 0x69"),
         (b"\x80\x02ccollections\nOrderedDict\nK\x01\x85R.", "what it does not take"),
         (b"\x80\x02}0.", "instruction 0x30"),
+        (
+            b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nFloatStorage\n\
+              X\x01\0\0\0kX\x03\0\0\0cpuK\x01tQK\0(K\x01K\x01K\x01K\x01K\x01K\x01K\x01K\x01K\x01t)tR.",
+            "a tensor of 9 dimensions",
+        ),
     ];
     for (pickle, reason) in cases {
         let error = torch::read(&old(pickle)).unwrap_err();

@@ -75,6 +75,8 @@ struct Sums {
     sums: Vec<f64>,
     /// dim.
     squares: Vec<f64>,
+    /// The sums over those states that the leading directions are computed from: dim.
+    begun: Vec<f64>,
 }
 
 /// The means of the languages of some corpora.
@@ -120,7 +122,11 @@ impl<'a> Reader<'a> {
     fn new(model: &'a mut Pretrained, name: &str, classes: Classes) -> Result<Self> {
         let language = model.vocabulary.language(name)?;
         let (layers, dim) = (model.model.config().layers, model.model.config().dim);
-        let sums = || Sums { sums: vec![0.0; CLASSES.len() * dim], squares: vec![0.0; dim] };
+        let sums = || Sums {
+            sums: vec![0.0; CLASSES.len() * dim],
+            squares: vec![0.0; dim],
+            begun: vec![0.0; dim],
+        };
         Ok(Self {
             model,
             language,
@@ -189,6 +195,7 @@ impl<'a> Reader<'a> {
         });
         if *spread_rows < SPREAD_ROWS {
             *spread_rows += inner.len();
+            layers.iter_mut().for_each(|sums| sums.begun.copy_from_slice(&sums.sums[..dim]));
             let rows: Indices = inner.iter().map(|&(row, _)| row as u32).collect();
             for (spread, &hidden) in spread.iter_mut().zip(&encoded.hidden) {
                 let chosen = tape.select(hidden, &rows);
@@ -229,12 +236,13 @@ impl<'a> Reader<'a> {
             language.errors.push(sums.squares.iter().zip(&sums.sums).map(error).collect());
         }
         let rows = self.spread_rows.max(1) as f64;
-        for ((products, layer), total) in self.spread.iter().zip(&language.layers).zip(spread) {
+        for ((products, sums), total) in self.spread.iter().zip(&self.layers).zip(spread) {
             let Some(products) = products else { continue };
-            let (products, mean) = (products.to_vec(), &layer[..dim]);
+            let products = products.to_vec();
+            // The mean of the same rows, so that it is a covariance however the text goes on.
+            let mean = |column: usize| sums.begun[column] / rows;
             for (place, total) in total.iter_mut().enumerate() {
-                let means = f64::from(mean[place / dim]) * f64::from(mean[place % dim]);
-                *total += f64::from(products[place]) / rows - means;
+                *total += f64::from(products[place]) / rows - mean(place / dim) * mean(place % dim);
             }
         }
         Ok(language)

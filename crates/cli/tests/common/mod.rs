@@ -2,11 +2,34 @@
 
 #![allow(dead_code, reason = "no test needs all of it")]
 
+use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+
+/// A folder for what the tests of one file share. Nothing drops a `static`, so it lies in the target
+/// folder, where the next run clears it; until this process ends it has no other user.
+pub(crate) struct Shared {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Shared {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let lock = File::create(path.with_extension("lock")).unwrap();
+        lock.lock().unwrap();
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        Self { path, _lock: lock }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
 
 /// The binary with these arguments, in a folder, with nothing to read.
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {

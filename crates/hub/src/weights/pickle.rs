@@ -3,7 +3,8 @@
 //! A pickle is a program for a small machine with a stack, and the general machine may call anything.
 //! This one knows the instructions that build plain data, and of all names only those that
 //! `torch.save` of tensors uses; it refuses every other instruction and every other name. What it
-//! builds is no larger than the pickle: an instruction makes one value at most.
+//! builds grows with the pickle alone: an instruction makes one value at most, and a tensor has few
+//! dimensions.
 
 use std::collections::HashMap;
 
@@ -317,7 +318,12 @@ impl<'a> Machine<'a> {
                 Value::Int(number) => Ok(*number),
                 _ => Err("its pickle has a tensor whose shape is no list of numbers".to_owned()),
             };
-            self.tuple(value)?.iter().map(number).collect::<Result<Vec<i64>>>()
+            let parts = self.tuple(value)?;
+            // Remembered once, a long one could be copied for every tensor that names it.
+            if parts.len() > MOST_DIMENSIONS {
+                return Err(format!("its pickle has a tensor of {} dimensions", parts.len()));
+            }
+            parts.iter().map(number).collect::<Result<Vec<i64>>>()
         };
         let Value::Node(node) = storage else {
             return Err("its pickle has a tensor without a storage".to_owned());
@@ -337,6 +343,9 @@ impl<'a> Machine<'a> {
         }
     }
 }
+
+/// More than any weight has.
+const MOST_DIMENSIONS: usize = 8;
 
 const UNDERFLOW: &str = "its pickle takes more from its stack than there is";
 

@@ -269,8 +269,9 @@ impl Run<'_> {
             "head_rate": setting.head_rate, "epoch": epoch, "step": trainer.steps(),
             "loss": losses / targets.max(1.0), "dev": dev, "score": score.1,
         }));
-        trainer.save(&self.path(STATE), position)?;
+        // The state last: after a kill between the two, the epoch is gone through again and says the same.
         self.write_metrics(&position.history)?;
+        trainer.save(&self.path(STATE), position)?;
         Ok(true)
     }
 

@@ -62,11 +62,6 @@ impl SentenceReader {
         Sentence { ids, cut }
     }
 
-    /// The sentences of a line, prepared, each as its words.
-    pub fn prepared_sentences(&self, line: &str, each: impl FnMut(&str)) {
-        self.preparer.sentences(line, each);
-    }
-
     /// The ids of words that are given one by one, each prepared as running text is.
     pub fn raw_words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> Encoded {
         let prepare = |word: &'a str| {

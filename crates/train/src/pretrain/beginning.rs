@@ -31,7 +31,8 @@ impl Beginning {
         let config = read(folder)?;
         let lock = files::lock(folder)?;
         let data = Data::prepare(&config, folder, &mut |_| {})?;
-        drop(lock);
+        // Freed by name: a child that another thread is starting has its own hold of the file until it runs.
+        let _ = lock.unlock();
         let mut params = Params::new(device);
         let model = Encoder::new(data.encoder_config(&config), &mut params, config.seed)?;
         let adam = config.adam.clone();

@@ -1,6 +1,7 @@
 //! What both kinds of training have in common: the text, the words, the file to make, and going on
 //! after a kill.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -234,7 +235,9 @@ fn of_run(run: &Path, least: u64) -> Result<Sentences, Failure> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(&shelf).map_err(|source| files_error(&shelf, source))? {
         let entry = entry.map_err(|source| files_error(&shelf, source))?;
-        if entry.path().join("corpus.json").is_file() {
+        // One that was never finished has a name that begins with a dot.
+        let begun = entry.file_name().to_string_lossy().starts_with('.');
+        if !begun && entry.path().join("corpus.json").is_file() {
             folders.push(entry.path());
         }
     }
@@ -242,6 +245,15 @@ fn of_run(run: &Path, least: u64) -> Result<Sentences, Failure> {
     folders.sort();
     let open = |folder: &PathBuf| Tokenised::open(folder, &vocabulary);
     let corpora = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let mut languages = HashSet::new();
+    if let Some(twice) = corpora.iter().find(|corpus| !languages.insert(corpus.language())) {
+        let reason = format!(
+            "{} holds two corpora of `{}`, and only one can be what the encoder read; remove the other",
+            shelf.display(),
+            twice.language_name()
+        );
+        return Err(Failure::Usage(reason));
+    }
     Ok(Sentences::of_tokenised(&corpora, &vocabulary, least)?)
 }
 
