@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toml::{Table, Value};
 use train::pretrain::{
-    CONDITIONS, PretrainConfig, PretrainError, SCALES, Shares, Summary, begin, complete, overlay,
-    preset, resume,
+    CONDITIONS, PretrainConfig, PretrainError, SCALES, Shares, Summary, begin, complete, loosen,
+    overlay, preset, resume,
 };
 
 use super::manifest::{Manifest, ManifestFile};
@@ -139,7 +139,8 @@ impl Pretrain {
             | PretrainError::Nothing(_) => usage(&error),
             error => error.into(),
         })?;
-        Ok(Outcome::new(in_words(&summary, &self.out), &summary))
+        let outcome = Outcome::new(in_words(&summary, &self.out), &summary);
+        Ok(if summary.finished { outcome } else { outcome.stopped() })
     }
 
     /// Lays preset, file and flags over one another.
@@ -159,7 +160,11 @@ impl Pretrain {
         if let Some(world) = &self.world {
             overlay(&mut table, of_world(world, condition)?);
         }
-        overlay(&mut table, self.flags(condition)?);
+        let flags = self.flags(condition)?;
+        if flags.contains_key("steps") {
+            loosen(&mut table);
+        }
+        overlay(&mut table, flags);
         complete(&mut table);
         Ok(table)
     }
