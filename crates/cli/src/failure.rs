@@ -18,7 +18,7 @@ impl Failure {
     pub(crate) fn print(self) -> ExitCode {
         match self {
             Failure::Usage(message) => {
-                eprintln!("error: {message}");
+                say!("error: {message}");
                 ExitCode::from(2)
             }
             Failure::Failed(error) => {
@@ -28,7 +28,7 @@ impl Failure {
                     let _ = write!(message, ": {error}");
                     cause = error.source();
                 }
-                eprintln!("error: {message}");
+                say!("error: {message}");
                 ExitCode::FAILURE
             }
         }

@@ -4,6 +4,12 @@
 //! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed
 //! or stopped, 2 used wrongly).
 
+// Lines on standard error go through `say!`, which outlives their reader.
+#![deny(clippy::print_stderr)]
+
+#[macro_use]
+mod say;
+
 mod commands;
 mod failure;
 mod outcome;

@@ -34,7 +34,7 @@ impl Progress {
 
     /// A line that stays, above the bar.
     pub(crate) fn line(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        self.bar.suspend(|| say!("{text}"));
     }
 
     /// One more step done; `note` is what to show beside the count.
@@ -43,7 +43,7 @@ impl Progress {
         self.bar.set_message(note.to_owned());
         self.bar.inc(1);
         if self.last_line.is_some_and(|at| at.elapsed() >= LINE_EVERY) {
-            eprintln!("{}: {}/{} {note}", self.label, self.done, self.total);
+            say!("{}: {}/{} {note}", self.label, self.done, self.total);
             self.last_line = Some(Instant::now());
         }
     }
@@ -77,7 +77,7 @@ impl Coming {
         if !std::io::stderr().is_terminal() {
             if self.last_line.get_or_insert_with(Instant::now).elapsed() >= LINE_EVERY {
                 let of = total.map_or(String::new(), |total| format!(" of {total}"));
-                eprintln!("{name}: {done}{of}");
+                say!("{name}: {done}{of}");
                 self.last_line = Some(Instant::now());
             }
             return;
@@ -121,7 +121,7 @@ impl Waiting {
     /// Starts to wait; `label` says for what.
     pub(crate) fn new(label: &str) -> Self {
         if !std::io::stderr().is_terminal() {
-            eprintln!("{label}");
+            say!("{label}");
             return Self { bar: ProgressBar::hidden() };
         }
         let bar = ProgressBar::new_spinner();

@@ -2,9 +2,12 @@
 
 mod common;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use lab::study::{CPU, Plan, StepId, Study};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -45,7 +48,7 @@ fn verb(step: &Value) -> Option<&str> {
 }
 
 fn planned(folder: &Path) -> Value {
-    done(folder, &["study", "plan", "mine.toml"])
+    done(folder, &["study", "plan", "mine.toml", "--device", CPU])
 }
 
 #[test]
@@ -85,6 +88,13 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
         .filter_map(verb)
         .collect();
     assert!(!open.is_empty() && open.iter().all(|verb| *verb == "transfer"), "{open:?}");
+
+    // What is kept of a step says where it computed.
+    let pretrained = plan["steps"].as_array().unwrap().iter().find(|s| verb(s) == Some("pretrain"));
+    let step = std::fs::read(kept(folder, pretrained.unwrap()).join("step.json")).unwrap();
+    let step: Value = serde_json::from_slice(&step).unwrap();
+    assert_eq!(step["device"], CPU);
+    assert!(step["command"].as_str().unwrap().ends_with("--device cpu"), "{step}");
 
     // Another seed is another world.
     let plan = done(folder, &["study", "plan", "mine.toml", "--seeds", "2"]);
@@ -143,9 +153,143 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("1 of 9 steps failed, and 3 that need them"), "{errors}");
     assert!(errors.contains("none") && errors.contains("its log:"), "{errors}");
-    assert!(
-        !done(folder, &["results", "--study", "mine"])["records"].as_array().unwrap().is_empty()
-    );
+    let records =
+        || done(folder, &["results", "--study", "mine"])["records"].as_array().unwrap().clone();
+    let before = records();
+    assert!(!before.is_empty());
+
+    // A result that cannot be read is a failure of its step alone: what comes after is still filed.
+    let plan = planned(folder);
+    let steps = plan["steps"].as_array().unwrap();
+    let read = steps.iter().find(|step| step["done"] == true && verb(step) == Some("align"));
+    let result = kept(folder, read.unwrap()).join("result.json");
+    std::fs::write(&result, "{}").unwrap();
+    let output = isogloss(folder, &["study", "run", "mine.toml"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("2 of 9 steps failed"), "{errors}");
+    assert!(errors.contains("its result has no `candidates.mrr`"), "{errors}");
+    assert_eq!(records(), before);
+}
+
+/// The folder of a step that a plan names.
+fn kept(folder: &Path, step: &Value) -> PathBuf {
+    folder.join("lab/steps").join(step["key"].as_str().unwrap())
+}
+
+/// A study of one encoder, which evaluates as it goes and is saved when it is asked to stop, not before.
+fn one_encoder(folder: &Path, steps: &str) {
+    study(folder, "");
+    let file = folder.join("mine.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (start, end) = (text.find("evaluate").unwrap(), text.find("[[systems]]").unwrap());
+    let text = format!("{}evaluate = [\"ner\"]\n\n{}", &text[..start], &text[end..]);
+    let (start, end) = (text.rfind("[[systems]]").unwrap(), text.find("[[worlds]]").unwrap());
+    let text = format!("{}{}", &text[..start], &text[end..]);
+    let often = "\"--evaluate-every\", \"10\", \"--checkpoint-every\", \"1000000\", ";
+    let text = text.replace("\"--steps\", \"20\", ", &format!("\"--steps\", \"{steps}\", {often}"));
+    std::fs::write(file, text).unwrap();
+}
+
+/// Runs the study until its pretraining is at its tenth update or beyond; gives that step's folder.
+fn begun(folder: &Path) -> (Child, PathBuf) {
+    let plan = planned(folder);
+    let steps = plan["steps"].as_array().unwrap();
+    let run = kept(folder, steps.iter().find(|step| verb(step) == Some("pretrain")).unwrap());
+    let mut runner = command(folder, &["study", "run", "mine.toml"]);
+    let mut runner = runner.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let metrics = run.join("run/metrics.jsonl");
+    let under_way = || {
+        let text = std::fs::read_to_string(&metrics).unwrap_or_default();
+        let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.any(|line| line["step"].as_u64().is_some_and(|step| step >= 10))
+    };
+    while !under_way() {
+        assert!(runner.try_wait().unwrap().is_none(), "the study ended before it trained");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    (runner, run)
+}
+
+#[test]
+fn a_step_outlives_its_runner() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "400");
+    let (mut runner, step) = begun(folder);
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    // The command has the lock for as long as it lives.
+    let lock = loop {
+        match files::lock(&step) {
+            Err(files::Error::Busy(_)) => std::thread::sleep(Duration::from_millis(20)),
+            other => break other.unwrap(),
+        }
+    };
+    let summary = std::fs::read(step.join("run/summary.json")).expect("it went on to its end");
+    let summary: Value = serde_json::from_slice(&summary).unwrap();
+    assert_eq!(summary["finished"], true);
+    drop(lock);
+    done(folder, &["study", "run", "mine.toml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_runner_that_is_asked_to_stop_asks_its_step() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "1000000");
+    let (mut runner, step) = begun(folder);
+    assert!(!step.join("run/state.safetensors").exists());
+    // To the runner alone, as `kill` and service managers do.
+    let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(runner.wait().unwrap().code(), Some(1));
+    assert!(step.join("run/state.safetensors").exists(), "it was not let save");
+    assert!(!step.join("result.json").exists());
+}
+
+#[test]
+fn a_command_needs_nobody_who_listens() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let sizes = ["nli.train=3", "ner.train=9", "treebank.train=9", "parallel.train=9"];
+    let mut world = vec!["world", "generate", "--out", "world", "--sentences", "2000"];
+    world.extend(sizes.iter().flat_map(|size| ["--set", size]));
+    done(folder, &world);
+    let training = "pretrain --world world --steps 20 --evaluate-every 5 --out run";
+    let vectors = "vectors word2vec --text qaa=world/text/qaa.base.txt --epochs 2 --out words.vec";
+    for words in [training, vectors] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let mut child = command(folder, &words);
+        let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stderr.take());
+        assert!(child.wait().unwrap().success(), "{words:?}");
+    }
+}
+
+/// Every step computes where the plan says, if its command can be told.
+#[test]
+fn commands_that_have_a_device_are_told_which() {
+    let two_words = ["align", "shift", "vectors", "vocab", "world"];
+    let mut seen = BTreeSet::new();
+    for name in Study::names() {
+        let study = Study::find(name).unwrap();
+        let [cpu, cuda] = [CPU, "cuda"].map(|device| Plan::of(&study, "tiny", device).unwrap());
+        for (number, (step, on_cpu)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
+            let words = step.words(StepId(number), |_| PathBuf::from("x"));
+            let verb = &words[..if two_words.contains(&&*words[0]) { 2 } else { 1 }];
+            assert_eq!(step.device.is_some(), words.ends_with(&["--device".into(), "cuda".into()]));
+            assert!(step.device.is_none() || step.key != on_cpu.key, "{}", step.name);
+            if seen.insert((verb.to_vec(), step.device.is_some())) {
+                let mut help: Vec<&str> = verb.iter().map(String::as_str).collect();
+                help.push("--help");
+                let help = isogloss(Path::new("."), &help);
+                let told = String::from_utf8_lossy(&help.stdout).contains("--device <DEVICE>");
+                assert_eq!(told, step.device.is_some(), "{verb:?}");
+            }
+        }
+    }
+    assert!(seen.len() > 10, "{seen:?}");
 }
 
 #[test]

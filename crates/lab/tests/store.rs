@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
 use lab::record::{Factors, Note, Origin, Record};
-use lab::store::{Error, Filter, Store};
+use lab::store::{Error, Filed, Filter, Store};
 
 /// What a child of [`child_writes`] is told: the store, its seed, and how many batches.
 const JOB: &str = "ISOGLOSS_STORE_JOB";
@@ -70,6 +70,90 @@ fn what_was_added_comes_back_and_is_replaced_not_doubled() {
     store.add(from_ref(&newer), from_ref(&again)).unwrap();
     assert_eq!(store.records(&Filter::default()).unwrap(), [second, newer]);
     assert_eq!(store.notes(&Filter::default()).unwrap(), [again]);
+}
+
+#[test]
+fn what_a_step_no_longer_gives_is_gone() {
+    let (_folder, path) = place();
+    let store = Store::open(&path).unwrap();
+    let layer = |seed, layer, step: &str| {
+        let mut record = record("anchors", seed, "retrieval", factors([("layer", layer)]), 0.5);
+        record.origin.step = step.into();
+        record
+    };
+    let said = |line, step: &str| Note {
+        origin: Origin { step: step.into(), ..origin("anchors", 1) },
+        name: "translation".into(),
+        factors: factors([("line", line)]),
+        text: String::new(),
+    };
+    let filed = |step, seeds| Filed { study: "anchors", scale: "tiny", step, seeds };
+    let first = [layer(1, "0", "a"), layer(1, "1", "a")];
+    store.file(&filed("a", vec![1]), &first, &[said("1", "a"), said("2", "a")]).unwrap();
+    // Of another step, of another seed, of another study.
+    let mut others = vec![layer(1, "7", "b"), layer(2, "1", "a"), layer(1, "1", "a")];
+    others[2].origin.study = "sharing".into();
+    store.add(&others, &[]).unwrap();
+
+    let now = [layer(1, "0", "a"), layer(1, "best", "a")];
+    store.file(&filed("a", vec![1]), &now, &[said("2", "a")]).unwrap();
+    let records = store.records(&Filter::default()).unwrap();
+    let known: Vec<(&str, u64, &str)> = records
+        .iter()
+        .map(|one| (&*one.origin.study, one.origin.seed, &*one.factors["layer"]))
+        .collect();
+    let expected =
+        [("anchors", 1, "0"), ("anchors", 2, "1"), ("anchors", 1, "7"), ("anchors", 1, "best")];
+    assert_eq!(known[..4], expected);
+    assert_eq!(known[4..], [("sharing", 1, "1")]);
+    assert_eq!(store.notes(&Filter::default()).unwrap(), [said("2", "a")]);
+
+    // What is refused takes nothing away.
+    let bad = Record { value: f64::NAN, ..layer(1, "0", "a") };
+    assert!(store.file(&filed("a", vec![1]), &[bad], &[]).is_err());
+    assert_eq!(store.records(&Filter::default()).unwrap(), records);
+}
+
+#[test]
+fn weights_that_were_filed_as_factors_become_numbers() {
+    let (_folder, path) = place();
+    let score = |alpha: Option<&str>, seed: u64, value: f64, made: u64| {
+        let mut of = factors([("language", "qab"), ("row", "last-n-shift"), ("task", "ner")]);
+        of.extend(alpha.map(|alpha| ("alpha".to_owned(), alpha.to_owned())));
+        let mut record = record("shifted-transfer", seed, "f1", of, value);
+        record.origin.made = made;
+        record
+    };
+    let sweep = factors([("alpha", "2"), ("layer", "1")]);
+    let sweep = record("language-shift", 1, "bleu1", sweep, 0.3);
+    let old = [
+        score(Some("1"), 1, 0.7, 20),
+        score(Some("0.5"), 1, 0.6, 10),
+        score(Some("1.5"), 2, 0.8, 10),
+        sweep.clone(),
+    ];
+    Store::open(&path).unwrap().add(&old, &[]).unwrap();
+    // Seed 2 was filed again by this version, with another choice.
+    Store::existing(&path).unwrap();
+    Store::existing(&path)
+        .unwrap()
+        .add(&[score(None, 2, 0.9, 30), score(Some("9"), 2, 0.1, 5)], &[])
+        .unwrap();
+
+    let records = Store::existing(&path).unwrap().records(&Filter::default()).unwrap();
+    let weight = |seed, value, made| Record {
+        measure: "alpha".into(),
+        value,
+        ..score(None, seed, 0.0, made)
+    };
+    let expected = [
+        sweep,
+        weight(1, 1.0, 20),
+        weight(2, 1.5, 10),
+        score(None, 1, 0.7, 20),
+        score(None, 2, 0.9, 30),
+    ];
+    assert_eq!(records, expected);
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Get {
         let catalogue = Catalogue::read();
         let entry = catalogue.entry(&self.name)?;
         let languages = entry.choose(&self.languages)?;
-        eprintln!("{}: {}; see {}", entry.name, terms(entry), entry.home);
+        say!("{}: {}; see {}", entry.name, terms(entry), entry.home);
         if entry.licence.asks.is_some() && !self.accept {
             let message = format!(
                 "the licence of {} is {}; if you keep to that, add --accept",

@@ -12,7 +12,7 @@ use lab::study::{Done, Lab, Plan, Step, Study, Watch, run};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::studied::{Live, duration};
+use super::studied::{Live, device, duration};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -77,7 +77,7 @@ const STORY: [(&str, &str); 11] = [
 impl Demo {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let began = Instant::now();
-        let plan = Plan::of(&Study::find("demo")?, "tiny")?;
+        let plan = Plan::of(&Study::find("demo")?, "tiny", device("auto")?)?;
         let lab = Lab::open(&self.out)?;
         let mut told = Told { live: Live::new(&plan), lab: &lab, told: HashSet::new() };
         told.live.line(

@@ -37,7 +37,7 @@ impl Place {
         let device = Device::named(&self.device, self.threads)
             .map_err(|error| Failure::Usage(error.to_string()))?;
         if let Some(obstacle) = device.obstacle() {
-            eprintln!("the GPU is not used: {obstacle}");
+            say!("the GPU is not used: {obstacle}");
         }
         Ok(self.opened.get_or_init(|| device).clone())
     }

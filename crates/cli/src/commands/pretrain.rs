@@ -122,7 +122,7 @@ impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
         let device = self.place.device()?;
-        eprintln!("running on {device:?}");
+        say!("running on {device:?}");
         let mut shown = Shown::new("steps");
         let summary = if self.resume {
             resume(&self.out, &device, &mut shown)

@@ -25,7 +25,7 @@ impl Observer for Shown {
     fn note(&mut self, text: &str) {
         match &self.progress {
             Some(progress) => progress.line(text),
-            None => eprintln!("{text}"),
+            None => say!("{text}"),
         }
     }
 

@@ -5,7 +5,21 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use lab::study::{Done, Plan, Step, Watch};
+use lab::study::{CPU, Done, Plan, Step, Watch};
+use tensor::Device;
+
+use crate::failure::Failure;
+
+/// The device that a name comes to here: all steps of a plan compute on the same. Where `auto` could
+/// not take the GPU that is there, one line says why.
+pub(super) fn device(name: &str) -> Result<&'static str, Failure> {
+    // It is opened to see whether it can be, and computes nothing.
+    let device = Device::named(name, 1).map_err(|error| Failure::Usage(error.to_string()))?;
+    if let Some(obstacle) = device.obstacle() {
+        say!("the GPU is not used: {obstacle}");
+    }
+    Ok(if device.kernels().exact().is_some() { "cuda" } else { CPU })
+}
 
 /// The live view.
 pub(super) struct Live {
@@ -40,7 +54,7 @@ impl Live {
     pub(super) fn line(&self, text: &str) {
         match self.terminal {
             true => _ = self.screen.println(text),
-            false => eprintln!("{text}"),
+            false => say!("{text}"),
         }
     }
 }
@@ -53,12 +67,7 @@ impl Watch for Live {
         self.one.reset_elapsed();
         if !self.terminal {
             let of = self.total;
-            eprintln!(
-                "[{}/{of}] {} (about {} left for all)",
-                number + 1,
-                step.name,
-                duration(left)
-            );
+            say!("[{}/{of}] {} (about {} left for all)", number + 1, step.name, duration(left));
         }
     }
 

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use lab::study::{Done, Lab, Plan, Real, StepId, Study as StudyFile, run};
 use serde_json::json;
 
-use super::studied::{Live, duration};
+use super::studied::{Live, device, duration};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -84,6 +84,11 @@ pub(crate) struct Chosen {
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     transfer: Option<String>,
 
+    /// Where steps compute: cpu, cuda, or auto: a GPU where one can be used. What one has made is not
+    /// taken for the other's.
+    #[arg(long, default_value = "auto")]
+    device: String,
+
     /// The laboratory's folder.
     #[arg(long, value_name = "DIR", default_value = "lab")]
     lab: PathBuf,
@@ -145,7 +150,7 @@ impl Chosen {
     }
 
     fn plan(self) -> Result<Outcome, Failure> {
-        let plan = Plan::of(&self.study()?, &self.scale)?;
+        let plan = Plan::of(&self.study()?, &self.scale, device(&self.device)?)?;
         let lab = Lab::open(&self.lab)?;
         let outlook = lab.outlook(&plan);
         let (mut text, mut facts) = (String::new(), Vec::new());
@@ -178,7 +183,7 @@ impl Chosen {
 
     fn run(self) -> Result<Outcome, Failure> {
         let study = self.study()?;
-        let plan = Plan::of(&study, &self.scale)?;
+        let plan = Plan::of(&study, &self.scale, device(&self.device)?)?;
         let lab = Lab::open(&self.lab)?;
         let done = run_plan(&lab, &plan)?;
         let count = |wanted: fn(&Done) -> bool| done.iter().filter(|how| wanted(how)).count();

@@ -180,7 +180,7 @@ impl Words {
         let words = self.chosen(&corpus)?;
         let mut means = Means::new(model, &self.lang, &words, &layers)?;
         let megabytes = Means::bytes(words.len(), layers.len(), model.model.config().dim) >> 20;
-        eprintln!("{} words at {} layers: sums of {megabytes} MB", words.len(), layers.len());
+        say!("{} words at {} layers: sums of {megabytes} MB", words.len(), layers.len());
         means.add(model, &corpus, &mut watch("encoding, MiB".to_owned()))?;
         let sentences = means.sentences;
         let (means, missing) = means.finish_means()?;

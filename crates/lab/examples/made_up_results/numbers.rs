@@ -58,7 +58,8 @@ impl MadeUp {
                 (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
             });
         let noise = (hash >> 40) as f64 / f64::from(1 << 24) - 0.5;
-        let value = if value > 2.0 { value } else { (value + 0.05 * noise).clamp(-1.0, 1.0) };
+        let exact = value > 2.0 || measure == "alpha";
+        let value = if exact { value } else { (value + 0.05 * noise).clamp(-1.0, 1.0) };
         self.records.push(Record {
             origin: self.origin(study),
             measure: measure.into(),
@@ -295,16 +296,16 @@ impl MadeUp {
         for (language, role, hard) in
             [("qaa", "source", -0.2), ("qab", "target", 0.0), ("qac", "target", 0.08)]
         {
-            for (row, level, alpha) in [
-                ("all-layers", 0.58, ""),
-                ("last-n", 0.62, ""),
-                ("last-n-shift", 0.624, " alpha=0.5"),
-            ] {
+            for (row, level) in [("all-layers", 0.58), ("last-n", 0.62), ("last-n-shift", 0.624)] {
                 for (task, measure) in [("nli", "accuracy"), ("ner", "f1"), ("parse", "las")] {
-                    if role == "target" || row != "last-n-shift" {
-                        let of =
-                            format!("row={row} task={task} language={language} role={role}{alpha}");
-                        self.put("shifted-transfer", measure, &of, level - hard);
+                    let shifted = row == "last-n-shift";
+                    if shifted && role == "source" {
+                        continue;
+                    }
+                    let of = format!("row={row} task={task} language={language} role={role}");
+                    self.put("shifted-transfer", measure, &of, level - hard);
+                    if shifted {
+                        self.put("shifted-transfer", "alpha", &of, 0.5);
                     }
                 }
             }

@@ -159,16 +159,22 @@ impl Data<'_> {
         layers
     }
 
-    /// The best layer's numbers: as recorded, or the highest of all layers.
+    /// The numbers of each layer, to choose among.
+    pub(super) fn by_layer(&self, measure: &str, factors: &Where<'_>) -> Vec<Cells> {
+        let of = |layer: String| self.cells(measure, &[factors, &[("layer", &layer)]].concat());
+        self.layers(measure).into_iter().map(of).collect()
+    }
+
+    /// The best layer's numbers: as recorded, or the highest of all layers. For showing only: being
+    /// the highest, they flatter, and a finding is judged by [`chosen_by_others`].
     pub(super) fn best(&self, measure: &str, factors: &Where<'_>) -> Cells {
-        let of = |layer: &str| self.cells(measure, &[factors, &[("layer", layer)]].concat());
-        let recorded = of("best");
+        let recorded = self.cells(measure, &[factors, &[("layer", "best")]].concat());
         if !recorded.0.is_empty() {
             return recorded;
         }
         let mut best = BTreeMap::new();
-        for layer in self.layers(measure) {
-            for (key, value) in of(&layer).0 {
+        for layer in self.by_layer(measure, factors) {
+            for (key, value) in layer.0 {
                 let most = best.entry(key).or_insert(value);
                 *most = f64::max(*most, value);
             }
@@ -220,6 +226,10 @@ impl Cells {
         self.0.is_empty()
     }
 
+    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
+        self.0.values().copied()
+    }
+
     /// Those that do not depend on a factor.
     pub(super) fn without(mut self, factor: &str) -> Self {
         self.0.retain(|(_, factors), _| !factors.contains_key(factor));
@@ -234,15 +244,39 @@ impl Cells {
     /// One number for each seed. A seed that lacks what others have is left out, since its mean would
     /// be of something else.
     pub(super) fn sample(&self) -> Sample {
+        let all: BTreeSet<&Factors> = self.0.keys().map(|(_, factors)| factors).collect();
         let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for ((seed, _), value) in &self.0 {
             seeds.entry(*seed).or_default().push(*value);
         }
-        let most = seeds.values().map(Vec::len).max().unwrap_or(0);
-        seeds.retain(|_, values| values.len() == most);
+        // A seed has a cell of each kind once: as many as there are kinds are all of them.
+        seeds.retain(|_, values| values.len() == all.len());
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
         Sample(seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
     }
+}
+
+/// Of several choices (layers, weights, systems) the one that the *other* seeds find best, seed by seed
+/// and cell by cell. The highest of several numbers is high by chance already; a choice that was made
+/// without the number it is judged by is not. One seed alone has nobody to choose for it.
+pub(super) fn chosen_by_others(choices: &[Cells]) -> Cells {
+    let keys: BTreeSet<&(u64, Factors)> = choices.iter().flat_map(|cells| cells.0.keys()).collect();
+    let seeds: BTreeSet<u64> = keys.iter().map(|(seed, _)| *seed).collect();
+    let choose = |key: &(u64, Factors)| {
+        let (own, factors) = key;
+        let open: Vec<&Cells> = choices.iter().filter(|cells| cells.0.contains_key(key)).collect();
+        let at = |cells: &Cells, seed: u64| cells.0.get(&(seed, factors.clone())).copied();
+        // Like with like: by the seeds that have all of these choices.
+        let has_all = |seed: &u64| open.iter().all(|cells| at(cells, *seed).is_some());
+        let others: Vec<u64> =
+            seeds.iter().copied().filter(|seed| seed != own).filter(has_all).collect();
+        let sum = |cells: &Cells| others.iter().filter_map(|seed| at(cells, *seed)).sum::<f64>();
+        // Of equals the first.
+        let best = open.into_iter().rev().max_by(|a, b| sum(a).total_cmp(&sum(b)))?;
+        (!others.is_empty()).then(|| at(best, *own)).flatten()
+    };
+    let chosen = |key: &(u64, Factors)| Some((key.clone(), choose(key)?));
+    Cells(keys.into_iter().filter_map(chosen).collect())
 }
 
 /// One number for each seed.
@@ -319,6 +353,51 @@ pub(super) mod tests {
         assert!(near(difference.0[&1], 0.3) && near(difference.0[&2], 0.2), "{difference:?}");
         // Seed 2 lacks a pair that seed 1 has.
         assert_eq!(a.sample().0.keys().collect::<Vec<_>>(), [&1]);
+    }
+
+    #[test]
+    fn seeds_that_lack_different_things_are_not_averaged_together() {
+        let records = [
+            record("sharing", 1, "f1", "pair=qaa-qab", 0.9),
+            record("sharing", 1, "f1", "pair=qaa-qac", 0.5),
+            record("sharing", 2, "f1", "pair=qaa-qab", 0.8),
+            record("sharing", 2, "f1", "pair=qaa-qad", 0.1),
+            record("sharing", 3, "f1", "pair=qaa-qab", 0.7),
+            record("sharing", 3, "f1", "pair=qaa-qac", 0.6),
+        ];
+        let views = views(&records, &[]);
+        let sample = |records: &[&Record]| {
+            let data = Data { records: records.to_vec(), notes: vec![] };
+            data.cells("f1", &[]).sample().0.into_keys().collect::<Vec<_>>()
+        };
+        let data = views[0].study("sharing");
+        // Each seed has two cells; none has all three.
+        assert_eq!(sample(&data.records), [0_u64; 0]);
+        let [a, b, _, d, e, f] = data.records[..] else { panic!("six records") };
+        assert_eq!(sample(&[a, b, e, f]), [1, 3]);
+        assert_eq!(sample(&[a, b, d]), [0_u64; 0]);
+        assert_eq!(sample(&[a, e]), [1, 3]);
+    }
+
+    #[test]
+    fn a_choice_is_made_by_the_other_seeds() {
+        let cells = |values: &[(u64, f64)]| {
+            let cell = |&(seed, value): &(u64, f64)| ((seed, Factors::new()), value);
+            Cells(values.iter().map(cell).collect())
+        };
+        let low = cells(&[(1, 0.9), (2, 0.1), (3, 0.1)]);
+        let high = cells(&[(1, 0.2), (2, 0.5), (3, 0.6)]);
+        // Seed 1 would take the first; the others send it to the second, and it sends them to the first.
+        let chosen = chosen_by_others(&[low.clone(), high.clone()]).sample().0;
+        assert_eq!(chosen, BTreeMap::from([(1, 0.2), (2, 0.1), (3, 0.1)]));
+        // What is no choice stays as it is, but one seed has nobody to choose for it.
+        assert_eq!(chosen_by_others(std::slice::from_ref(&low)), low);
+        assert_eq!(chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]), Cells::default());
+        // A seed chooses among what it has, by seeds that have the same.
+        let more = cells(&[(2, 0.9), (3, 0.0)]);
+        let chosen = chosen_by_others(&[low, high, more]).sample().0;
+        assert_eq!(chosen[&1], 0.2);
+        assert_eq!((chosen[&2], chosen[&3]), (0.5, 0.0));
     }
 
     #[test]

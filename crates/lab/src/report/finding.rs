@@ -3,6 +3,8 @@
 //! A claim names one quantity and the side of a bound on which the finding puts it. It *holds* where the
 //! whole interval of 95 % over seeds lies on that side, it *does not hold* where the whole interval lies on
 //! the other, and else the seeds are *too noisy* to say. One seed has no interval, and so is too noisy.
+//! Where the quantity is of the best among several (layers, weights), the other seeds choose which
+//! (`data::chosen_by_others`): the highest would lie above any fixed number by selection alone.
 //! A rank correlation holds where fewer than 5 % of all orders would give as much, and does not where more
 //! than 95 % would give more.
 

@@ -327,6 +327,10 @@ fn reading(html: &mut String) {
          <em>too noisy</em> else. A rank correlation holds where fewer than 5 % of all orders give as much. \
          \u{201c}Transfer above chance\u{201d} is the score less what guessing gives: a third for inference, nothing for \
          entities and parsing. \u{201c}Costs little\u{201d} is at least 0.9 of the transfer kept.</p>\n\
+         <p><b>Where a finding needs the best</b> layer, weight or system, the other seeds choose it: each seed is scored at \
+         the one with the best mean over the others, since the highest of several numbers is high by chance already. So \
+         one seed alone cannot say. Figures and tables of the best layer show each seed\u{2019}s own, which flatters a \
+         little; nothing is judged by them.</p>\n\
          <p><b>The papers\u{2019} numbers</b> stand beside ours to compare orders and directions, not sizes: their models \
          are far larger, their languages real, their test sets others. Paper 1 is \u{201c}Emerging Cross-lingual Structure \
          in Pretrained Language Models\u{201d} (Wu et al.), paper 2 \u{201c}A Study of Cross-Lingual Ability and \

@@ -1,8 +1,9 @@
 //! Where numbers are kept: one SQLite file that several studies may write to at once.
 //!
 //! A number is known by study, scale, seed, measure and factors; adding it again replaces it, so that
-//! a study that is run twice does not count twice. What is added together appears together or not at
-//! all, whenever the process is killed.
+//! a study that is run twice does not count twice. What a step gives is filed as a whole: whatever it
+//! gave before and gives no longer is gone. What is added together appears together or not at all,
+//! whenever the process is killed.
 
 mod error;
 mod file;
@@ -20,6 +21,19 @@ use crate::record::{Note, Origin, Record};
 
 /// Name of the store's file in a laboratory's folder.
 pub const FILE: &str = "results.sqlite";
+
+/// A step whose numbers are filed as a whole.
+#[derive(Clone, Debug)]
+pub struct Filed<'a> {
+    /// The study that it is filed for.
+    pub study: &'a str,
+    /// At which scale.
+    pub scale: &'a str,
+    /// Its key.
+    pub step: &'a str,
+    /// The seeds that its numbers belong to.
+    pub seeds: Vec<u64>,
+}
 
 /// The numbers of a laboratory. Threads may share one; processes open one each.
 #[derive(Debug)]
@@ -44,6 +58,15 @@ impl Store {
 
     /// Adds all of these or, where one is refused, none.
     pub fn add(&self, records: &[Record], notes: &[Note]) -> Result<()> {
+        self.write(None, records, notes)
+    }
+
+    /// Files all that a step gives a study for some seeds, in place of what it gave them before.
+    pub fn file(&self, step: &Filed<'_>, records: &[Record], notes: &[Note]) -> Result<()> {
+        self.write(Some(step), records, notes)
+    }
+
+    fn write(&self, step: Option<&Filed<'_>>, records: &[Record], notes: &[Note]) -> Result<()> {
         if let Some(record) = records.iter().find(|record| !record.value.is_finite()) {
             return Err(Error::not_finite(record));
         }
@@ -51,6 +74,7 @@ impl Store {
         let mut write = || -> rusqlite::Result<()> {
             // Taking the write lock at once means waiting for it at once, rather than failing halfway.
             let writing = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            step.map_or(Ok(()), |step| forget(&writing, step))?;
             add_records(&writing, records)?;
             add_notes(&writing, notes)?;
             writing.commit()
@@ -113,6 +137,19 @@ impl Store {
         // A thread that panicked here left a transaction that was rolled back: nothing is half done.
         self.connection.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+}
+
+/// Takes away what a step has filed.
+fn forget(connection: &Connection, filed: &Filed<'_>) -> rusqlite::Result<()> {
+    for table in ["records", "notes"] {
+        let mut delete = connection.prepare(&format!(
+            "DELETE FROM {table} WHERE study = ?1 AND scale = ?2 AND seed = ?3 AND step = ?4"
+        ))?;
+        for seed in &filed.seeds {
+            delete.execute(params![filed.study, filed.scale, seed.cast_signed(), filed.step])?;
+        }
+    }
+    Ok(())
 }
 
 fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<()> {

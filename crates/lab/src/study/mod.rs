@@ -6,6 +6,7 @@
 
 mod error;
 mod file;
+mod laboratory;
 mod materials;
 mod plan;
 mod readings;
@@ -16,8 +17,9 @@ mod systems;
 
 pub use error::{Error, Result};
 pub use file::{Evaluation, Model, Real, Scale, Study, System, World};
+pub use laboratory::{Lab, Outlook};
 pub use materials::Task;
 pub use plan::Plan;
 pub use readings::{Found, Number, Reader, Reading, Said};
-pub use run::{Done, Lab, Outlook, Watch, run};
-pub use step::{Arg, Draft, Resume, Step, StepId, Steps};
+pub use run::{Done, Watch, run};
+pub use step::{Arg, CPU, Draft, Resume, Step, StepId, Steps};

@@ -22,14 +22,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Works out the steps of a study.
-    pub fn of(study: &Study, scale: &str) -> Result<Self> {
+    /// Works out the steps of a study, to be computed on a device (as `--device` names it).
+    pub fn of(study: &Study, scale: &str, device: &str) -> Result<Self> {
         let known = ["tiny", "small", "paper"];
         if !known.contains(&scale) {
             let reason = format!("there is no scale `{scale}`");
             return Err(Error::file("--scale", reason, format!("take {}", known.join(", "))));
         }
-        let mut planner = Planner { steps: Steps::default(), readings: Vec::new() };
+        let mut planner = Planner { steps: Steps::on(device), readings: Vec::new() };
         let settings = study.at(scale);
         for &seed in settings.seeds.as_ref().unwrap_or(&study.seeds) {
             for system in study.compared() {
@@ -159,12 +159,13 @@ mod tests {
 
     use super::*;
     use crate::study::file::Real;
+    use crate::study::step::CPU;
 
     #[test]
     fn every_study_comes_to_steps_at_every_scale() {
         for name in Study::names() {
             for scale in ["tiny", "small", "paper"] {
-                let plan = Plan::of(&Study::find(name).unwrap(), scale).unwrap();
+                let plan = Plan::of(&Study::find(name).unwrap(), scale, CPU).unwrap();
                 assert!(plan.readings.len() >= plan.steps.len() / 4, "{name} at {scale}");
                 for (number, step) in plan.steps.iter().enumerate() {
                     assert!(step.needs.iter().all(|need| need.0 < number), "{}", step.name);
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn studies_share_what_is_the_same() {
         let keys = |name: &str| -> Vec<String> {
-            let plan = Plan::of(&Study::find(name).unwrap(), "tiny").unwrap();
+            let plan = Plan::of(&Study::find(name).unwrap(), "tiny", CPU).unwrap();
             plan.steps
                 .iter()
                 .filter(|step| step.kind == "pretrain tiny")
@@ -225,12 +226,12 @@ mod tests {
             study.worlds.clear();
             study.real =
                 Some(Real { data: folder.path().to_owned(), pairs: vec!["en-fr".to_owned()] });
-            let plan = Plan::of(&study, "small").unwrap();
+            let plan = Plan::of(&study, "small", CPU).unwrap();
             assert!(plan.steps.iter().all(|step| step.kind != "world generate"), "{name}");
         }
         let missing = Real { data: folder.path().join("none"), pairs: vec!["en-fr".to_owned()] };
         let study = Study { real: Some(missing), ..Study::find("anchors").unwrap() };
-        let refused = Plan::of(&study, "small").err().unwrap().to_string();
+        let refused = Plan::of(&study, "small", CPU).err().unwrap().to_string();
         assert!(refused.contains("text/en.*.txt.zst"), "{refused}");
     }
 }

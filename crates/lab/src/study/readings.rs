@@ -163,10 +163,10 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Adds the score of a language, filed by its role and the pair that it makes with the source.
+    /// Adds a number of a language, filed by its role and the pair that it makes with the source.
     fn score(
         &mut self,
-        task: Task,
+        measure: &str,
         source: &str,
         name: &str,
         row: &[(&str, &str)],
@@ -179,13 +179,13 @@ impl Collector<'_> {
             false => more.extend([("role", "target"), ("pair", &pair)]),
         }
         more.extend(row);
-        self.number(task.measure(), &more, value, path)
+        self.number(measure, &more, value, path)
     }
 
     fn transfer(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Missing> {
         for language in list(result, &["results"])? {
             let name = text(language, &["name"])?;
-            self.score(task, source, name, &[], (language, &["mean"]))?;
+            self.score(task.measure(), source, name, &[], (language, &["mean"]))?;
         }
         Ok(())
     }
@@ -193,13 +193,15 @@ impl Collector<'_> {
     fn shifted(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Missing> {
         for language in list(result, &["results"])? {
             let name = text(language, &["name"])?;
-            self.score(task, source, name, &[("row", "last-n")], (language, &["mean"]))?;
+            let row = [("row", "last-n")];
+            self.score(task.measure(), source, name, &row, (language, &["mean"]))?;
         }
         let sets = at(result, &["shift", "sets"])?.as_object().ok_or("shift.sets")?;
         for (name, set) in sets {
-            let alpha = plain(at(set, &["alpha"])?);
-            let row = [("row", "last-n-shift"), ("alpha", alpha.as_str())];
-            self.score(task, source, name, &row, (set, &["shifted", "mean"]))?;
+            let row = [("row", "last-n-shift")];
+            self.score(task.measure(), source, name, &row, (set, &["shifted", "mean"]))?;
+            // The weight was chosen: it is an outcome, and nothing that the score is known by.
+            self.score("alpha", source, name, &row, (set, &["alpha"]))?;
         }
         Ok(())
     }
@@ -228,8 +230,12 @@ impl Collector<'_> {
         };
         for (measure, key) in names {
             for (layer, row) in list(result, &[key])?.iter().enumerate() {
-                let value =
-                    row.get(layer).and_then(Value::as_f64).ok_or_else(|| (*key).to_owned())?;
+                let value = row.get(layer).ok_or_else(|| (*key).to_owned())?;
+                // Where a layer does not vary there is no similarity.
+                if value.is_null() {
+                    continue;
+                }
+                let value = value.as_f64().ok_or_else(|| (*key).to_owned())?;
                 let factors = self.factors(&[("layer", &layer.to_string())]);
                 self.found.numbers.push(Number { measure: (*measure).to_owned(), factors, value });
             }
@@ -347,6 +353,43 @@ mod tests {
         assert_eq!(found.numbers.len(), 2);
         assert!((found.numbers[0].value - 0.3).abs() < 1e-12);
         assert_eq!(found.numbers[0].factors["kind"], "raw");
+    }
+
+    #[test]
+    fn a_chosen_weight_is_a_number_of_its_own() {
+        let shifted = |alpha: f64, score: f64| {
+            let set = json!({ "alpha": alpha, "shifted": { "mean": score } });
+            let result = json!({
+                "results": [{ "name": "qaa", "mean": 0.9 }, { "name": "qab", "mean": 0.5 }],
+                "shift": { "sets": { "qab": set } },
+            });
+            let reader = Reader::ShiftedTransfer { task: Task::Ner, source: "qaa".to_owned() };
+            read(reader, &result).unwrap().numbers
+        };
+        let (one, other) = (shifted(0.5, 0.6), shifted(1.0, 0.7));
+        // Whatever was chosen, the same numbers are known by the same factors.
+        let known = |numbers: &[Number]| -> Vec<(String, Factors)> {
+            numbers.iter().map(|n| (n.measure.clone(), n.factors.clone())).collect()
+        };
+        assert_eq!(known(&one), known(&other));
+        let of = |measure: &str| {
+            let wanted = |n: &&Number| n.measure == measure && n.factors["row"] == "last-n-shift";
+            other.iter().find(wanted).unwrap().value
+        };
+        assert_eq!((of("f1"), of("alpha")), (0.7, 1.0));
+    }
+
+    #[test]
+    fn a_layer_without_similarity_is_left_out() {
+        let result = json!({
+            "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": [[null, 0.5], [0.5, 0.7]],
+        });
+        let found = read(Reader::Similarity { within: false }, &result).unwrap().numbers;
+        let debiased: Vec<_> = found.iter().filter(|n| n.measure == "cka-debiased").collect();
+        assert_eq!((found.len(), debiased.len()), (3, 1));
+        assert_eq!((debiased[0].factors["layer"].as_str(), debiased[0].value), ("1", 0.7));
+        let short = json!({ "cka": [[1.0], []], "debiased": [] });
+        assert_eq!(read(Reader::Similarity { within: false }, &short).unwrap_err(), "cka");
     }
 
     #[test]

@@ -4,179 +4,31 @@
 //! A step's folder holds what its command wrote, `log`, `step.json` and, when it is done and not
 //! before, `result.json`. The command inherits the folder's lock as its standard input: should this
 //! process be killed, the lock stays for as long as the command goes on by itself, and whoever comes
-//! next waits for it and takes over what it has done.
+//! next waits for it and takes over what it has done. Should it be asked to stop, it asks the command.
 
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use files::At;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::{Error, Result};
+use super::laboratory::{Kept, LOG, Lab, RESULT, STEP, words};
 use super::plan::Plan;
-use super::readings::{Number, Said};
+use super::readings::{Number, Reading, Said};
 use super::step::{Step, StepId};
 use crate::record::{Note, Origin, Record};
-use crate::store::{self, Store};
-
-const RESULT: &str = "result.json";
-const STEP: &str = "step.json";
-const LOG: &str = "log";
+use crate::store::{Filed, Store};
 
 /// How often a wish to stop is looked for, and another process that does the same step.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// How long a command may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(60);
-
-/// Seconds that a step of a kind takes on two cores, for as long as nothing was measured here.
-const USUAL: [(&str, f64); 23] = [
-    ("world generate", 1.5),
-    ("pretrain tiny", 75.0),
-    ("transfer nli tiny", 20.0),
-    ("transfer ner tiny", 5.0),
-    ("transfer parse tiny", 8.0),
-    ("transfer ner tiny above", 3.0),
-    ("transfer parse tiny above", 5.0),
-    ("retrieve", 3.0),
-    ("words tiny", 1.5),
-    ("words static", 0.1),
-    ("words embeddings", 0.1),
-    ("align words", 0.1),
-    ("align contexts", 1.5),
-    ("word-align", 0.1),
-    ("encode", 0.2),
-    ("cka", 0.1),
-    ("shift means tiny", 7.0),
-    ("shift sweep tiny", 9.0),
-    ("shift translate", 0.1),
-    ("vocab stats", 0.1),
-    ("vectors word2vec", 5.0),
-    ("vectors glove", 0.5),
-    ("vectors word2vec n-grams", 25.0),
-];
-
-/// What is kept of a step that is done.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Kept {
-    name: String,
-    kind: String,
-    command: String,
-    seconds: f64,
-    made: u64,
-    version: String,
-}
-
-/// The folder of a laboratory: steps, and the store of their numbers.
-pub struct Lab {
-    /// Where it is, wherever commands are run.
-    root: PathBuf,
-    /// What its user calls it: so commands and files are shown.
-    called: PathBuf,
-}
-
-impl Lab {
-    /// Opens a laboratory; where there is no folder, it is made by what is first kept in it.
-    pub fn open(root: &Path) -> Result<Self> {
-        let called = root.to_owned();
-        Ok(Self { root: std::path::absolute(root).at(root, "find")?, called })
-    }
-
-    /// The store of its numbers.
-    pub fn store(&self) -> Result<Store> {
-        Ok(Store::open(&self.root.join(store::FILE))?)
-    }
-
-    /// The folder of a step.
-    pub fn folder(&self, key: &str) -> PathBuf {
-        self.root.join("steps").join(key)
-    }
-
-    /// What a step's command printed, if it is done.
-    pub fn result(&self, key: &str) -> Option<Value> {
-        serde_json::from_slice(&fs::read(self.folder(key).join(RESULT)).ok()?).ok()
-    }
-
-    fn kept(&self, key: &str) -> Option<Kept> {
-        serde_json::from_slice(&fs::read(self.folder(key).join(STEP)).ok()?).ok()
-    }
-
-    /// How long steps of each kind have taken here: the mean of the last few.
-    fn history(&self) -> HashMap<String, f64> {
-        let entries = fs::read_dir(self.root.join("steps")).into_iter().flatten().flatten();
-        let mut kept: Vec<Kept> =
-            entries.filter_map(|entry| self.kept(&entry.file_name().to_string_lossy())).collect();
-        kept.sort_by_key(|kept| std::cmp::Reverse(kept.made));
-        let mut seconds: HashMap<String, Vec<f64>> = HashMap::new();
-        for kept in kept {
-            let of_kind = seconds.entry(kept.kind).or_default();
-            if of_kind.len() < 5 {
-                of_kind.push(kept.seconds);
-            }
-        }
-        let mean = |all: Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
-        seconds.into_iter().map(|(kind, all)| (kind, mean(all))).collect()
-    }
-
-    /// What of a plan is done, and how long the rest may take.
-    pub fn outlook(&self, plan: &Plan) -> Outlook {
-        let history = self.history();
-        let usual: HashMap<&str, f64> = USUAL.into_iter().collect();
-        let seconds = |step: &Step| {
-            history.get(&step.kind).or_else(|| usual.get(step.kind.as_str())).copied()
-        };
-        let done = |step: &Step| self.folder(&step.key).join(RESULT).is_file();
-        let steps = plan.steps.iter().map(|step| (done(step), seconds(step))).collect();
-        Outlook { steps }
-    }
-
-    /// A step's command as its user could type it.
-    pub fn command(&self, plan: &Plan, step: StepId) -> String {
-        typed(&words(&self.called, plan, step))
-    }
-
-    /// The folder of a step as its user calls it.
-    fn called(&self, key: &str) -> String {
-        self.called.join("steps").join(key).display().to_string()
-    }
-}
-
-/// The words of a step's command after the program's name, for a laboratory at `root`.
-fn words(root: &Path, plan: &Plan, step: StepId) -> Vec<String> {
-    let folder = |StepId(number): StepId| root.join("steps").join(&plan.steps[number].key);
-    plan.steps[step.0].words(step, folder)
-}
-
-/// What of a plan is done, and how long the rest may take.
-pub struct Outlook {
-    /// For each step: whether it is done, and how many seconds one like it takes, if that is known.
-    pub steps: Vec<(bool, Option<f64>)>,
-}
-
-impl Outlook {
-    /// Seconds for what is not done from a step on; of steps that nothing is known about, none.
-    pub fn left(&self, from: usize) -> f64 {
-        let open = self.steps[from..].iter().filter(|(done, _)| !done);
-        // The sum of nothing would be minus zero.
-        open.filter_map(|(_, seconds)| *seconds).fold(0.0, |sum, seconds| sum + seconds)
-    }
-
-    /// Steps that are not done and of which nothing is known.
-    pub fn unknown(&self) -> usize {
-        self.steps.iter().filter(|(done, seconds)| !done && seconds.is_none()).count()
-    }
-
-    /// Steps that are not done.
-    pub fn open(&self) -> usize {
-        self.steps.iter().filter(|(done, _)| !done).count()
-    }
-}
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -214,17 +66,23 @@ pub fn run(
     let mut outlook = lab.outlook(plan);
     let mut ended: Vec<Done> = Vec::new();
     for (number, step) in plan.steps.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
         let lost = |&StepId(need): &StepId| matches!(ended[need], Done::Failed(_) | Done::Skipped);
-        let how = if step.needs.iter().any(lost) {
+        let mut how = if step.needs.iter().any(lost) {
             Done::Skipped
         } else if lab.result(&step.key).is_some() {
             Done::Before
         } else {
             watch.begin(number, step, outlook.left(number));
-            Runner { lab, plan, number: StepId(number), step, program, stop }.run(watch)?
+            let runner = Runner { lab, plan, number: StepId(number), step, program, stop };
+            runner.run(watch).or_else(of_this_step)?
         };
-        if matches!(how, Done::Before | Done::Now(_)) {
-            file_numbers(lab, plan, StepId(number), &store)?;
+        if matches!(how, Done::Before | Done::Now(_))
+            && let Err(error) = file_numbers(lab, plan, StepId(number), &store)
+        {
+            how = Done::Failed(error.to_string());
         }
         // What was just learned of a kind's cost holds for those still to come.
         if matches!(how, Done::Now(_)) {
@@ -236,6 +94,14 @@ pub fn run(
     match failures(lab, plan, &ended) {
         None => Ok(ended),
         Some(text) => Err(Error::Failed(text)),
+    }
+}
+
+/// A result that makes no sense is a failure of its step, and no reason to end the others.
+fn of_this_step(error: Error) -> Result<Done> {
+    match error {
+        Error::Result { .. } => Ok(Done::Failed(error.to_string())),
+        other => Err(other),
     }
 }
 
@@ -261,13 +127,17 @@ fn failures(lab: &Lab, plan: &Plan, ended: &[Done]) -> Option<String> {
     ))
 }
 
-/// Puts the numbers of a step that is done into the store.
+/// Puts the numbers of a step that is done into the store, in place of those that it gave before.
 fn file_numbers(lab: &Lab, plan: &Plan, step: StepId, store: &Store) -> Result<()> {
     let readings = plan.readings.iter().filter(|reading| reading.step == step);
+    let readings: Vec<&Reading> = readings.collect();
+    if readings.is_empty() {
+        return Ok(());
+    }
     let of = &plan.steps[step.0];
     let folder = lab.folder(&of.key);
     let (mut records, mut notes) = (Vec::new(), Vec::new());
-    for reading in readings {
+    for reading in &readings {
         let missing = |key: &str| Error::Result {
             step: of.name.clone(),
             key: key.to_owned(),
@@ -303,7 +173,9 @@ fn file_numbers(lab: &Lab, plan: &Plan, step: StepId, store: &Store) -> Result<(
             text,
         }));
     }
-    Ok(store.add(&records, &notes)?)
+    let seeds = readings.iter().map(|reading| reading.seed).collect();
+    let filed = Filed { study: &plan.study, scale: &plan.scale, step: &of.key, seeds };
+    Ok(store.file(&filed, &records, &notes)?)
 }
 
 /// One step being run.
@@ -395,10 +267,13 @@ impl Runner<'_> {
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
-            if self.stop.load(Ordering::Relaxed)
-                && asked.get_or_insert_with(Instant::now).elapsed() > GRACE
-            {
-                child.kill().at(self.program, "stop")?;
+            if self.stop.load(Ordering::Relaxed) {
+                match asked {
+                    None => ask_to_stop(&child),
+                    Some(at) if at.elapsed() > GRACE => child.kill().at(self.program, "stop")?,
+                    Some(_) => {}
+                }
+                asked.get_or_insert_with(Instant::now);
             }
         }
         let status = child.wait().at(self.program, "wait for")?;
@@ -418,6 +293,7 @@ impl Runner<'_> {
             seconds,
             made,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            device: self.step.device.clone(),
         };
         let kept = serde_json::to_vec_pretty(&kept).expect("plain data");
         files::write(&folder.join(STEP), kept)?;
@@ -432,6 +308,19 @@ impl Runner<'_> {
         let _ = fs::remove_file(partial);
         Ok(())
     }
+}
+
+/// Asks a command politely to stop: one that can saves what it has done. Ctrl-C reaches it by itself,
+/// but a signal to this process alone does not.
+fn ask_to_stop(child: &Child) {
+    // That it has just ended by itself is no failure.
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process(
+        rustix::process::Pid::from_child(child),
+        rustix::process::Signal::TERM,
+    );
+    #[cfg(not(unix))]
+    let _ = child;
 }
 
 /// Empties a step's folder of what a command left that did not end.
@@ -456,26 +345,4 @@ fn last_words(folder: &Path) -> String {
     let complaint = log.lines().rev().find_map(|line| line.strip_prefix("error: "));
     let last = || log.lines().rev().find(|line| !line.trim().is_empty());
     complaint.or_else(last).unwrap_or("it said nothing").to_owned()
-}
-
-/// A command as it could be typed.
-fn typed(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    let words: Vec<String> = words.iter().map(quoted).collect();
-    format!("isogloss {}", words.join(" "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_can_be_typed_as_it_is_shown() {
-        let words = ["world", "--set", "a b", "it's", ""].map(str::to_owned);
-        assert_eq!(typed(&words), r"isogloss world --set 'a b' 'it'\''s' ''");
-    }
 }

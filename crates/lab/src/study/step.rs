@@ -4,11 +4,33 @@
 //! files that it reads and of the keys of the steps whose results it takes; so two studies that ask
 //! for the same thing share it, and a changed factor changes the keys of what depends on it, and of
 //! nothing else.
+//!
+//! Where a step computes is part of that: a GPU rounds otherwise than the CPU, and what one made is not
+//! taken for the other's. The CPU's name stands in no key, so that what was made before there was a
+//! choice is found again.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::error::{Error, Result};
+
+/// The device that every machine has, as `--device` names it.
+pub const CPU: &str = "cpu";
+
+/// The commands that compute on a device: those that have `--device`.
+const COMPUTING: [&str; 11] = [
+    "align contexts",
+    "align words",
+    "cka",
+    "encode",
+    "pretrain",
+    "retrieve",
+    "shift means",
+    "shift sweep",
+    "shift translate",
+    "transfer",
+    "words",
+];
 
 /// The number of a step in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,13 +138,20 @@ pub struct Step {
     pub key: String,
     /// The steps that must be done before.
     pub needs: Vec<StepId>,
+    /// Where it computes, as `--device` names it; none where the command has no such choice, or its
+    /// words have made it already.
+    pub device: Option<String>,
     args: Vec<Arg>,
 }
 
 impl Step {
     /// The words after the program's name, where steps have these folders; this one is `own`.
     pub fn words(&self, own: StepId, folder: impl Fn(StepId) -> PathBuf) -> Vec<String> {
-        self.args.iter().map(|arg| arg.typed(own, &folder)).collect()
+        self.args.iter().map(|arg| arg.typed(own, &folder)).chain(self.device_words()).collect()
+    }
+
+    fn device_words(&self) -> impl Iterator<Item = String> {
+        self.device.iter().flat_map(|device| ["--device".to_owned(), device.clone()])
     }
 
     /// The words that let it go on after a stop, where that is possible.
@@ -130,12 +159,15 @@ impl Step {
         let Resume::Folder(out) = self.resume else { return None };
         let out = own.join(out);
         let verb = self.args.first().filter(|_| out.is_dir())?;
-        Some(vec![verb.text.clone(), "--resume".into(), "--out".into(), out.display().to_string()])
+        let words =
+            [&verb.text, "--resume", "--out", &out.display().to_string()].map(str::to_owned);
+        Some(words.into_iter().chain(self.device_words()).collect())
     }
 }
 
 /// A command that is not yet a step of a plan.
 pub struct Draft {
+    verb: String,
     name: String,
     kind: String,
     resume: Resume,
@@ -146,6 +178,7 @@ impl Draft {
     /// Begins a command by its verb, such as `align words`.
     pub fn new(verb: &str, name: impl Into<String>) -> Self {
         Self {
+            verb: verb.to_owned(),
             name: name.into(),
             kind: verb.to_owned(),
             resume: Resume::Never,
@@ -186,30 +219,43 @@ impl Draft {
         self.resume = Resume::Folder(folder);
         self
     }
+
+    /// Whether it has yet to be told where to compute.
+    fn wants_device(&self) -> bool {
+        let told = |arg: &Arg| arg.text == "--device" || arg.text.starts_with("--device=");
+        COMPUTING.contains(&&*self.verb) && !self.args.iter().any(told)
+    }
 }
 
 /// The steps of a plan, each once.
-#[derive(Default)]
 pub struct Steps {
+    device: String,
     steps: Vec<Step>,
     by_key: HashMap<String, StepId>,
     digests: HashMap<PathBuf, String>,
 }
 
 impl Steps {
+    /// No steps yet; those to come compute on this device.
+    pub fn on(device: &str) -> Self {
+        let (steps, by_key, digests) = (Vec::new(), HashMap::new(), HashMap::new());
+        Self { device: device.to_owned(), steps, by_key, digests }
+    }
+
     /// Adds a command, or finds the step that is the same.
     pub fn add(&mut self, draft: Draft) -> Result<StepId> {
-        let key = self.key(&draft)?;
+        let device = draft.wants_device().then(|| self.device.clone());
+        let key = self.key(&draft, device.as_deref())?;
         if let Some(&step) = self.by_key.get(&key) {
             return Ok(step);
         }
         let mut needs: Vec<StepId> = draft.args.iter().filter_map(Arg::needs).collect();
         needs.sort_unstable();
         needs.dedup();
-        let Draft { name, kind, resume, args } = draft;
+        let Draft { name, kind, resume, args, .. } = draft;
         let step = StepId(self.steps.len());
         self.by_key.insert(key.clone(), step);
-        self.steps.push(Step { name, kind, resume, key, needs, args });
+        self.steps.push(Step { name, kind, resume, key, needs, device, args });
         Ok(step)
     }
 
@@ -223,7 +269,7 @@ impl Steps {
         self.steps
     }
 
-    fn key(&mut self, draft: &Draft) -> Result<String> {
+    fn key(&mut self, draft: &Draft, device: Option<&str>) -> Result<String> {
         let mut hasher = blake3::Hasher::new();
         let mut note = |text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
@@ -241,6 +287,10 @@ impl Steps {
                     note(path);
                 }
             }
+        }
+        if let Some(device) = device.filter(|device| *device != CPU) {
+            note("--device");
+            note(device);
         }
         Ok(hasher.finalize().to_hex()[..20].to_owned())
     }
@@ -265,7 +315,7 @@ mod tests {
 
     #[test]
     fn equal_commands_are_one_step_and_a_change_reaches_what_depends_on_it() {
-        let mut steps = Steps::default();
+        let mut steps = Steps::on(CPU);
         let mut chain = |seed: &str, name: &str| {
             let world = Draft::new("world generate", name).flag("--seed", seed);
             let world = steps.add(world.flag("--out", Arg::here("world"))).unwrap();
@@ -288,7 +338,7 @@ mod tests {
         let key = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::write(&path, text).unwrap();
-            let mut steps = Steps::default();
+            let mut steps = Steps::on(CPU);
             let step = steps.add(Draft::new("x", "x").arg(Arg::file(path).after("fr="))).unwrap();
             steps.into_steps()[step.0].key.clone()
         };
@@ -298,14 +348,52 @@ mod tests {
 
     #[test]
     fn paths_are_typed_where_folders_are() {
-        let mut steps = Steps::default();
+        let mut steps = Steps::on(CPU);
         let world = steps.add(Draft::new("world generate", "w")).unwrap();
         let text = Steps::made(world, "world").join("text/a.txt").after("qaa=");
         let run = Draft::new("pretrain", "p").flag("--text", text).flag("--out", Arg::here("run"));
         steps.add(run).unwrap();
         let step = steps.into_steps().pop().unwrap();
         let words = step.words(StepId(1), |StepId(n)| PathBuf::from(format!("lab/{n}")));
-        let expected = ["pretrain", "--text", "qaa=lab/0/world/text/a.txt", "--out", "lab/1/run"];
-        assert_eq!(words, expected);
+        let expected = "pretrain --text qaa=lab/0/world/text/a.txt --out lab/1/run --device cpu";
+        assert_eq!(words.join(" "), expected);
+    }
+
+    #[test]
+    fn what_a_gpu_makes_is_not_taken_for_the_cpus() {
+        let made = |device: &str| {
+            let mut steps = Steps::on(device);
+            let world = Draft::new("world generate", "w").flag("--out", Arg::here("world"));
+            let world = steps.add(world).unwrap();
+            let run = Draft::new("pretrain", "p").flag("--world", Steps::made(world, "world"));
+            let run = steps.add(run.flag("--out", Arg::here("run")).resumes("run")).unwrap();
+            let stats =
+                Draft::new("vocab stats", "v").arg(Steps::made(run, "run").join("vocabulary"));
+            steps.add(stats).unwrap();
+            let told = Draft::new("pretrain", "t").args(["--device", "cpu"]);
+            steps.add(told).unwrap();
+            steps.into_steps()
+        };
+        let (cpu, cuda) = (made(CPU), made("cuda"));
+        let same: Vec<bool> = cpu.iter().zip(&cuda).map(|(a, b)| a.key == b.key).collect();
+        // A world computes nowhere; what reads from a run is of that run; who chooses has chosen.
+        assert_eq!(same, [true, false, false, true]);
+        // The CPU's keys are those from before there was a choice.
+        let mut hasher = blake3::Hasher::new();
+        let program = concat!("isogloss ", env!("CARGO_PKG_VERSION"));
+        let words = [program, "pretrain", "", "--world", "", "", &cpu[0].key, "world", "--out", ""];
+        for word in words.into_iter().chain(["", "run"]) {
+            hasher.update(&(word.len() as u64).to_le_bytes()).update(word.as_bytes());
+        }
+        assert_eq!(cpu[1].key, hasher.finalize().to_hex()[..20]);
+        let devices: Vec<Option<&str>> = cuda.iter().map(|step| step.device.as_deref()).collect();
+        assert_eq!(devices, [None, Some("cuda"), None, None]);
+        let words = |step: &Step| step.words(StepId(1), |_| PathBuf::from("x")).join(" ");
+        assert!(words(&cuda[1]).ends_with("--device cuda"), "{}", words(&cuda[1]));
+        assert!(words(&cpu[1]).ends_with("--device cpu"), "{}", words(&cpu[1]));
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("run")).unwrap();
+        let resumed = cuda[1].words_to_resume(folder.path()).unwrap();
+        assert_eq!(resumed[resumed.len() - 2..], ["--device", "cuda"]);
     }
 }

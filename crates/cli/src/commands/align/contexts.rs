@@ -117,7 +117,7 @@ impl Contexts {
         }
         let dim = source[0].cols();
         if links < dim {
-            eprintln!("warning: {links} links do not determine a map of {dim} dimensions");
+            say!("warning: {links} links do not determine a map of {dim} dimensions");
         }
         let (mut maps, mut layers) = (Vec::new(), Vec::new());
         for (layer, (mut x, mut y)) in source.into_iter().zip(target).enumerate() {

@@ -219,7 +219,7 @@ impl Words {
         let zeros: Vec<usize> = (0..words.len()).filter(zero).collect();
         if self.tolerant && !zeros.is_empty() {
             let first = words.word(zeros[0]);
-            eprintln!(
+            say!(
                 "{}: {} vectors of zeros left out, the first of `{first}`",
                 path.display(),
                 zeros.len()
@@ -258,7 +258,7 @@ impl Words {
                 let pairs = self.pairs(start, source, target)?;
                 aligned.train_pairs = Some(pairs.len());
                 if pairs.len() < dim {
-                    eprintln!(
+                    say!(
                         "warning: {} pairs do not determine a map of {dim} dimensions; what they leave open is arbitrary",
                         pairs.len()
                     );
@@ -270,7 +270,7 @@ impl Words {
             return Ok(map);
         }
         let note = |round: Round| {
-            eprintln!("refined from {} pairs: mean cosine {:.4}", round.pairs, round.cosine);
+            say!("refined from {} pairs: mean cosine {:.4}", round.pairs, round.cosine);
             aligned.rounds.push(round);
         };
         let (source, target) = (&source.matrix, &target.matrix);
@@ -300,11 +300,7 @@ impl Words {
         let map = Map::load(path)?;
         check_dims(map.dim(), dim, path, Some(&self.source))?;
         if map.distortion() > 1e-3 {
-            eprintln!(
-                "warning: {} is not orthogonal (off by {:.3})",
-                path.display(),
-                map.distortion()
-            );
+            say!("warning: {} is not orthogonal (off by {:.3})", path.display(), map.distortion());
         }
         Ok(map)
     }

@@ -144,7 +144,7 @@ impl Input {
         drop(bars);
         for (corpus, report) in corpora.iter().zip(reports) {
             let (language, skipped) = (corpus.source.language(), describe_skipped(report.skipped));
-            eprintln!("{language}: {} sentences{skipped}", report.kept[0]);
+            say!("{language}: {} sentences{skipped}", report.kept[0]);
         }
         Ok(sentences)
     }

@@ -69,7 +69,7 @@ impl Observer for Shown {
         let text = format!("epoch {}: loss {:.4}", epoch.number, epoch.loss);
         match &self.bar {
             Some(bar) => bar.line(&text),
-            None => eprintln!("{text}"),
+            None => say!("{text}"),
         }
     }
 

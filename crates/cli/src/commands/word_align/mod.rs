@@ -280,7 +280,7 @@ impl Align {
         let mut learn = |direction: Direction| -> Result<(Option<Lexicon>, OneWay), Failure> {
             let seen = &mut passes[direction as usize];
             let (lexicon, links) = train_direction(bitext, direction, config, &mut |pass| {
-                eprintln!("{}", describe(direction, pass, config.passes));
+                say!("{}", describe(direction, pass, config.passes));
                 seen.push(pass.clone());
             })?;
             Ok((keep.then_some(lexicon), links))

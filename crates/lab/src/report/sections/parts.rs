@@ -1,7 +1,7 @@
 //! What several sections draw alike.
 
 use crate::draw::{Bar, Bars, Figure, Group, Key, Line, Lines, Mark, Panel, Point};
-use crate::report::data::{Cells, Data, Where};
+use crate::report::data::{Cells, Data, Sample, Where, chosen_by_others};
 use crate::report::finding::Evidence;
 use crate::statistics::Mean;
 
@@ -37,6 +37,23 @@ pub(super) fn target(pair: &str) -> &str {
 /// A claim's evidence from the difference of two sets of cells.
 pub(super) fn difference(a: &Cells, b: &Cells) -> Evidence {
     Evidence::Seeds(a.minus(b).sample())
+}
+
+/// A claim's evidence from two sets of choices (what is fixed is a choice of one): the difference of
+/// what the other seeds choose from each.
+pub(super) fn chosen_difference(a: &[Cells], b: &[Cells]) -> Evidence {
+    let difference = chosen_by_others(a).minus(&chosen_by_others(b));
+    chosen(difference.sample(), &[a, b])
+}
+
+/// A claim's evidence from what was chosen by other seeds. Where there are numbers to choose from and
+/// nobody to choose, it cannot be told.
+pub(super) fn chosen(sample: Sample, from: &[&[Cells]]) -> Evidence {
+    let measured = |choices: &&[Cells]| choices.iter().any(|cells| !cells.is_empty());
+    match sample.0.is_empty() && from.iter().all(measured) {
+        true => Evidence::Void("it cannot be told from one seed, which has no other to choose by"),
+        false => Evidence::Seeds(sample),
+    }
 }
 
 pub(super) fn bar(colour: usize, mean: Option<Mean>, paper: Option<f64>) -> Bar {

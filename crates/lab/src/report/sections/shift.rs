@@ -1,10 +1,10 @@
 //! The language inside the vector, and what a shift along it makes a model say (paper 2, §4.1 and §4.2).
 
 use super::Section;
-use super::parts::{difference, legend, named, points};
+use super::parts::{chosen, chosen_difference, difference, legend, named, points};
 use crate::draw::{Figure, Heat, Line, Lines, Mark, Panel};
 use crate::papers;
-use crate::report::data::{Cells, Data, Sample, View};
+use crate::report::data::{Cells, Data, View, chosen_by_others};
 use crate::report::exhibit::{Cell, Exhibit, Table};
 use crate::report::finding::{Claim, Evidence, Rule};
 use crate::store::natural;
@@ -26,9 +26,9 @@ pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
             finding: "Adding one vector makes the model speak the other language",
             place: "Paper 2, Table 2",
             paper: || converted("3"),
-            quantity: "highest convert rate over layers and weights",
+            quantity: "convert rate at the layer and weight that convert most in the other seeds",
             rule: Rule::Above(0.5),
-            measure: |view| Evidence::Seeds(highest(&view.study(STUDY), "convert-rate", |_| true)),
+            measure: |view| most_converted(view, |_| true),
         },
         Claim {
             finding: "The larger the weight, the more pieces are converted",
@@ -48,11 +48,9 @@ pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
             finding: "With a negative weight it stays in its own language",
             place: "Paper 2, §4.2.1",
             paper: || "always the language of the input".to_owned(),
-            quantity: "highest convert rate over layers and negative weights",
+            quantity: "convert rate at the layer and negative weight that convert most in the other seeds",
             rule: Rule::Below(0.05),
-            measure: |view| {
-                Evidence::Seeds(highest(&view.study(STUDY), "convert-rate", |alpha| alpha < 0.0))
-            },
+            measure: |view| most_converted(view, |alpha| alpha < 0.0),
         },
         Claim {
             finding: "Many of the converted pieces are translations",
@@ -66,12 +64,12 @@ pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
                     best.iter().fold((1.0, 0.0), |(a, b), v| (f64::min(a, *v), f64::max(b, *v)));
                 format!("best BLEU-1 {:.3} to {:.3} over 12 directions", range.0, range.1)
             },
-            quantity: "best BLEU-1 over layers and weights minus that of the unshifted model",
+            quantity: "BLEU-1 at the layer and weight that are best in the other seeds minus that of the unshifted model",
             rule: Rule::Above(0.0),
             measure: |view| {
                 let data = view.study(STUDY);
-                let best = highest(&data, "bleu1", |alpha| alpha > 0.0);
-                Evidence::Seeds(best.minus(&highest(&data, "bleu1", |alpha| alpha == 0.0)))
+                let of = |wanted: fn(f64) -> bool| at_places(&data, "bleu1", wanted);
+                chosen_difference(&of(|alpha| alpha > 0.0), &of(|alpha| alpha == 0.0))
             },
         },
         Claim {
@@ -85,7 +83,7 @@ pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
                     late.count()
                 )
             },
-            quantity: "BLEU-1 at the best weight of each layer, the upper half's mean minus the lower half's",
+            quantity: "BLEU-1 at the weight that is best for a layer in the other seeds, the upper half's mean minus the lower half's",
             rule: Rule::Above(0.0),
             measure: late_minus_early,
         },
@@ -115,15 +113,17 @@ fn positive(data: &Data<'_>, measure: &str) -> Vec<String> {
     weights
 }
 
-/// The highest of all layers and of the weights that are wanted, for each direction; then the mean.
-fn highest(data: &Data<'_>, measure: &str, wanted: impl Fn(f64) -> bool) -> Sample {
-    let chosen =
-        weights(data, measure).into_iter().filter(|alpha| alpha.parse().is_ok_and(&wanted));
-    chosen
-        .map(|alpha| data.best(measure, &[MEAN, ("alpha", &alpha)]))
-        .reduce(|a, b| a.with(&b, f64::max))
-        .unwrap_or_default()
-        .sample()
+/// The numbers at every layer and at the weights that are wanted, to choose among.
+fn at_places(data: &Data<'_>, measure: &str, wanted: fn(f64) -> bool) -> Vec<Cells> {
+    let mut weights = weights(data, measure);
+    weights.retain(|alpha| alpha.parse().is_ok_and(wanted));
+    let of = |alpha: &String| data.by_layer(measure, &[MEAN, ("alpha", alpha)]);
+    weights.iter().flat_map(of).collect()
+}
+
+fn most_converted(view: &View<'_>, wanted: fn(f64) -> bool) -> Evidence {
+    let places = at_places(&view.study(STUDY), "convert-rate", wanted);
+    chosen(chosen_by_others(&places).sample(), &[&places])
 }
 
 fn late_minus_early(view: &View<'_>) -> Evidence {
@@ -134,14 +134,16 @@ fn late_minus_early(view: &View<'_>) -> Evidence {
         return Evidence::Nothing;
     }
     let (early, late) = layers.split_at(layers.len() / 2);
-    let best = |layer: &String| {
-        let of = |alpha: String| data.cells("bleu1", &[MEAN, ("layer", layer), ("alpha", &alpha)]);
-        let best = positive(&data, "bleu1").into_iter().map(of).reduce(|a, b| a.with(&b, f64::max));
-        best.unwrap_or_default().tagged("layer", layer)
+    let weights = positive(&data, "bleu1");
+    let at = |layer: &String| -> Vec<Cells> {
+        let of = |alpha: &String| data.cells("bleu1", &[MEAN, ("layer", layer), ("alpha", alpha)]);
+        weights.iter().map(of).collect()
     };
+    let best = |layer: &String| chosen_by_others(&at(layer)).tagged("layer", layer);
     let half =
         |layers: &[String]| layers.iter().map(best).fold(Cells::default(), Cells::join).sample();
-    Evidence::Seeds(half(late).minus(&half(early)))
+    let all: Vec<Cells> = layers.iter().flat_map(at).collect();
+    chosen(half(late).minus(&half(early)), &[&all])
 }
 
 fn show_shift(id: &str, view: &View<'_>) -> Vec<Exhibit> {

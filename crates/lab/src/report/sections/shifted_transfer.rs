@@ -44,11 +44,11 @@ const ROWS: [(&str, &str); 3] = [
     ("last-n-shift", "upper layers, shifted"),
 ];
 
-/// Target scores of a row; the weight differs between languages and is no condition.
+/// Target scores of a row.
 fn row_cells(data: &Data<'_>, row: &str) -> Cells {
     let of = |task: &Task| {
         let factors = [("row", row), ("role", "target"), ("task", task.name)];
-        data.cells(task.measure, &factors).dropped("alpha").tagged("task", task.name)
+        data.cells(task.measure, &factors).tagged("task", task.name)
     };
     TASKS.iter().map(of).fold(Cells::default(), Cells::join)
 }
@@ -127,17 +127,10 @@ fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     ]
 }
 
+/// The weights that were chosen, whichever the seed and language.
 fn chosen_weights(data: &Data<'_>, task: &Task, row: &str) -> String {
-    let of = |record: &&&crate::record::Record| {
-        let is = |name: &str, value: &str| record.factors.get(name).is_some_and(|own| own == value);
-        record.measure == task.measure && is("row", row) && is("task", task.name)
-    };
-    let mut weights: Vec<String> = data
-        .records
-        .iter()
-        .filter(of)
-        .filter_map(|record| record.factors.get("alpha").cloned())
-        .collect();
+    let chosen = data.cells("alpha", &[("row", row), ("task", task.name)]);
+    let mut weights: Vec<String> = chosen.values().map(|weight| weight.to_string()).collect();
     weights.sort_by(|a, b| natural(a, b));
     weights.dedup();
     weights.join(", ")
