@@ -154,7 +154,8 @@ pub fn lines(source: &Source) -> impl Iterator<Item = Result<String>> + '_ {
             Err(error) => return Some(Err(error.into())),
         };
         let number = lines.number();
-        if number > last + 1 {
+        // A line before this one was passed over, or this one's first column is empty.
+        if number > last + 1 || line.trim().is_empty() {
             let place = format!("{file}:{}", last + 1);
             let remedy = "take it out, and the same line of its translation";
             return Some(Err(Error::input(place, "a line without text has no vector", remedy)));

@@ -32,7 +32,7 @@ const EXAMPLES: &str = "Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Retrieve {
     /// The folder of a trained run: one for both sides, or one for each.
-    #[arg(long = "model", value_name = "DIR", required_unless_present = "source",
+    #[arg(long = "model", value_name = "DIR",
         conflicts_with_all = ["source", "target", "train_source", "train_target"])]
     models: Vec<PathBuf>,
 
@@ -182,7 +182,7 @@ impl Retrieve {
             };
         let test = open(&self.source, &self.target)?;
         let test =
-            test.ok_or_else(|| Failure::Usage("give --source and --target, or --model".into()))?;
+            test.ok_or_else(|| Failure::Usage("give --model and --text twice, or --source and --target".into()))?;
         let train = open(&self.train_source, &self.train_target)?;
         let numbers = (0..test[0].layers()).collect();
         Ok(Sides { test, train, numbers, cut: 0 })

@@ -18,7 +18,7 @@ use crate::events::Events;
 use crate::pretrained::MODEL;
 use crate::trainer::{Pending, Trainer};
 
-const STATE: &str = "state.safetensors";
+pub(super) const STATE: &str = "state.safetensors";
 /// Numbers of a layer of a batch from which on a GPU is busier than whoever asks it.
 const LARGE: usize = 1 << 22;
 
