@@ -181,8 +181,9 @@ impl Retrieve {
                 Ok(Some([Stack::open(a)?, Stack::open(b)?]))
             };
         let test = open(&self.source, &self.target)?;
-        let test =
-            test.ok_or_else(|| Failure::Usage("give --model and --text twice, or --source and --target".into()))?;
+        let test = test.ok_or_else(|| {
+            Failure::Usage("give --model and --text twice, or --source and --target".into())
+        })?;
         let train = open(&self.train_source, &self.train_target)?;
         let numbers = (0..test[0].layers()).collect();
         Ok(Sides { test, train, numbers, cut: 0 })

@@ -49,9 +49,8 @@ pub fn transfer(
     let mut finished = true;
     for (number, setting) in settings.iter().enumerate().skip(run.records.len()) {
         let label = run.label(number, settings.len(), setting);
-        finished = run
-            .setting(setting, &label, observer)
-            .map_err(|error| error.of_setting(&label))?;
+        finished =
+            run.setting(setting, &label, observer).map_err(|error| error.of_setting(&label))?;
         if !finished {
             break;
         }

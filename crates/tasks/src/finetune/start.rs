@@ -69,7 +69,8 @@ pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Re
         return Ok(summary);
     }
     if let Some(path) = missing(&config) {
-        let remedy = "paths in config.toml are meant from where the run was begun: resume it from there";
+        let remedy =
+            "paths in config.toml are meant from where the run was begun: resume it from there";
         return Err(Error::request(format!("{} is not there", path.display()), remedy));
     }
     let features = open_features(&config, device)?;

@@ -76,7 +76,8 @@ impl Kernels for Cpu {
             name if name.starts_with("Scalar") => "no vectors",
             _ => "vectors",
         };
-        let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        let threads =
+            if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
         format!("cpu, {threads}, {vectors}")
     }
 

@@ -296,7 +296,10 @@ mod tests {
             PretrainConfig::from_table(table).unwrap_err().to_string()
         };
         assert_eq!(refused("encoder = { dim = 0 }"), "encoder.dim: must not be 0");
-        assert_eq!(refused("adam = { beta1 = 1 }"), "adam.beta1: 1 is not a share from 0 to below 1");
+        assert_eq!(
+            refused("adam = { beta1 = 1 }"),
+            "adam.beta1: 1 is not a share from 0 to below 1"
+        );
         assert_eq!(
             refused("encoder = { dim = \"x\" }"),
             "encoder.dim: invalid type: string \"x\", expected a whole number, 0 or more"

@@ -64,7 +64,9 @@ pub enum PretrainError {
     #[error("{0} is a run of transfer; go on with: isogloss transfer --resume --out {0}")]
     OtherKind(PathBuf),
     /// The files of a run are not where it says.
-    #[error("{0}; paths in config.toml are meant from where the run was begun: resume it from there")]
+    #[error(
+        "{0}; paths in config.toml are meant from where the run was begun: resume it from there"
+    )]
     Elsewhere(text::Error),
     /// The text is not what the run began with.
     #[error(
@@ -113,7 +115,8 @@ pub fn begin(
 ) -> Result<Summary, PretrainError> {
     let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     if occupied {
-        let unstarted = folder.join(CONFIG).is_file() && !folder.join(run::STATE).is_file();
+        let there = |name: &str| folder.join(name).is_file();
+        let unstarted = there(CONFIG) && !there(run::STATE) && !there("summary.json");
         let refused = if unstarted { PretrainError::Unstarted } else { PretrainError::Occupied };
         return Err(refused(folder.to_owned()));
     }

@@ -132,7 +132,8 @@ impl SweepOver {
 
     /// Refuses a dictionary that no direction would ask.
     fn check_dictionaries(&self) -> Result<(), Failure> {
-        let there: Vec<&str> = self.parallel.iter().map(|(language, _)| language.as_str()).collect();
+        let there: Vec<&str> =
+            self.parallel.iter().map(|(language, _)| language.as_str()).collect();
         for (pair, file) in &self.dictionary {
             let Some((a, b)) = pair.split_once('-') else {
                 return Err(Failure::Usage(format!("--dictionary {pair}={file}: write A-B=FILE")));
@@ -168,7 +169,15 @@ impl SweepOver {
 fn in_words(sweeps: &[Sweep]) -> String {
     let mut text = format!(
         "{:<14}{:<12}{:>7} {:>6} {:>6}{:>11}{:>12}{:>11}{:>11}\n",
-        "direction", "kind", "BLEU-1", "layer", "α", "converted", "translated", "repeated", "at α=0"
+        "direction",
+        "kind",
+        "BLEU-1",
+        "layer",
+        "α",
+        "converted",
+        "translated",
+        "repeated",
+        "at α=0"
     );
     let percent =
         |share: Option<f64>| share.map_or("–".into(), |share| format!("{:.1} %", 100.0 * share));
