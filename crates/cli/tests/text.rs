@@ -111,7 +111,7 @@ fn numbers_without_bounds_are_met_or_refused() {
         refused(folder, &train(&[flag, value, "--out", "v"]), 2, flag);
     }
     let held_out = ["--dev", "18446744073709551615", "--test", "1", "--out", "v"];
-    refused(folder, &train(&held_out), 2, "hold out fewer");
+    refused(folder, &train(&held_out), 2, "to be held out");
     assert!(!folder.join("v").exists());
 }
 

@@ -663,7 +663,7 @@ pub(crate) mod tests {
     fn more_held_out_than_a_number_can_count_is_refused() {
         let selection = Selection { dev: u64::MAX, test: 1, ..Selection::default() };
         let error = read(&numbered(10), selection).unwrap_err().to_string();
-        assert!(error.contains("hold out fewer"), "{error}");
+        assert!(error.contains("to be held out"), "{error}");
     }
 
     #[test]
