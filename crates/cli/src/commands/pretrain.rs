@@ -137,7 +137,6 @@ impl Pretrain {
             )));
         }
         let device = self.place.device()?;
-        eprintln!("running on {device:?}");
         let mut shown = Shown::new("steps");
         let summary = match &config {
             None => resume(&self.out, &device, &mut shown),

@@ -79,6 +79,7 @@ impl<'a> Run<'a> {
         device: &Device,
         observer: &mut dyn Observer,
     ) -> Result<Self, PretrainError> {
+        observer.note(&format!("running on {device:?}"));
         let data = Data::prepare(config, folder, &mut |text| observer.note(text))?;
         let mut params = Params::new(device);
         let model = Encoder::new(data.encoder_config(config), &mut params, config.seed)?;
