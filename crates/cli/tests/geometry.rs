@@ -91,7 +91,7 @@ fn a_remedy_names_only_what_the_command_has() {
     for command in [
         "encode --model run --lang qaa --text latin1.txt --out l.npy",
         "words --model run --lang qaa --text latin1.txt --out l",
-        "align words --source l.vec --target l.vec --train latin1.txt --tolerant",
+        "align words --source l.vec --target l.vec --train latin1.txt --tolerant --save-map l-map.npy",
     ] {
         fs::write(folder.join("l.vec"), "2 2\nso 1 2\nti 2 1\n").unwrap();
         let said = refused(folder, command, 1, "latin1.txt:2: not UTF-8");

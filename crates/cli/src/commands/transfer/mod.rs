@@ -38,7 +38,8 @@ const EXAMPLES: &str = "Examples:
         --test zh=test-zh.tsv --out shifted
   New layers over layer 6 of two encoders, the second mapped into the first (paper 1, 5.1.2):
     isogloss transfer --task ner --quick --feature-layer 6 --model en=run-en --model fr=run-fr \\
-        --map fr=W.npy --train en=train-en.tsv --dev en=dev-en.tsv --test fr=test-fr.tsv --out mapped
+        --map fr=W.npy --train en=train-en.tsv --dev en=dev-en.tsv --test fr=test-fr.tsv \\
+        --out mapped
   After a stop or a kill:
     isogloss transfer --resume --out nli";
 
