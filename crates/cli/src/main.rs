@@ -1,8 +1,8 @@
 //! The binary `isogloss`: parse what was typed, run one command, print one result.
 //!
 //! Each command lives in its own file under `commands/` and returns an [`outcome::Outcome`]; this file only
-//! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed,
-//! 2 used wrongly).
+//! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed
+//! or stopped, 2 used wrongly).
 
 mod commands;
 mod failure;

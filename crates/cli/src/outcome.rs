@@ -10,13 +10,20 @@ use serde_json::Value;
 pub(crate) struct Outcome {
     text: String,
     json: Value,
+    finished: bool,
 }
 
 impl Outcome {
     /// Pairs the lines a person reads with the object that `--json` prints.
     pub(crate) fn new(text: impl Into<String>, facts: &impl Serialize) -> Self {
         let json = serde_json::to_value(facts).expect("a result of ours is always valid JSON");
-        Self { text: text.into(), json }
+        Self { text: text.into(), json, finished: true }
+    }
+
+    /// The same of a command that was asked to stop before its end: whoever waits for it must not go
+    /// on as if it were done.
+    pub(crate) fn stopped(self) -> Self {
+        Self { finished: false, ..self }
     }
 
     /// Prints to standard output. A reader that went away (`| head`) is no failure.
@@ -31,7 +38,8 @@ impl Outcome {
                 );
                 ExitCode::FAILURE
             }
-            _ => ExitCode::SUCCESS,
+            _ if self.finished => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
         }
     }
 }

@@ -235,6 +235,23 @@ fn similarity_of_matrices_and_of_stacks() {
     assert_eq!(on_cpu, itself, "so little is never made on a GPU");
     refused(folder, "cka x.npy x.npy --device abacus", 2, "unknown device 'abacus'");
 
+    // A scale changes nothing, however large or small.
+    for scale in [1e20_f32, 1e-30] {
+        let scaled: Vec<f32> = x[..480].iter().map(|x| x * scale).collect();
+        write("scaled.npy", &[80, 6], &scaled);
+        let found = json(folder, "cka x.npy scaled.npy --bootstrap 0");
+        assert!((found["cka"].as_f64().unwrap() - 1.0).abs() < 1e-5, "{found}");
+    }
+    refused(folder, "cka x.npy x.npy --bootstrap 1", 2, "give 0, or at least 20");
+
+    let chosen = json(folder, "retrieve --source stack.npy --target stack.npy --layers 2");
+    assert_eq!(chosen["layers"].as_array().unwrap().len(), 1);
+    assert_eq!(chosen["layers"][0]["layer"], "2");
+    let all = "retrieve --source stack.npy --target stack.npy";
+    refused(folder, &format!("{all} --layers 3"), 2, "--layers 3: there are layers 0 to 2");
+    let many = format!("{all} --retrieval csls --neighbours 81");
+    refused(folder, &many, 2, "--neighbours 81: there are 80 sentences");
+
     let stacks = json(folder, "cka stack.npy stack.npy --svg map.svg");
     assert!((stacks["cka"][2][2].as_f64().unwrap() - 1.0).abs() < 1e-9, "{stacks}");
     assert!(stacks["debiased"][0][2].as_f64().unwrap().abs() < 0.2, "{stacks}");

@@ -131,6 +131,53 @@ fn the_beginning_of_a_run_can_be_gone_through_again() {
     }
 }
 
+/// A schedule that ended with a run ends with the longer one that is made of its configuration.
+#[test]
+fn a_configuration_serves_for_another_number_of_updates() {
+    let folder = with_world();
+    let folder = folder.path();
+    let config = |run: &str| fs::read_to_string(folder.join(run).join("config.toml")).unwrap();
+    let begin = [&RUN[..], &["--out", "first", "--set", "steps=14", "--json"]].concat();
+    let first = isogloss(folder, &begin);
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    assert!(config("first").contains("total = 14"), "{}", config("first"));
+    let more = ["pretrain", "first/config.toml", "--steps", "20", "--out", "second"];
+    assert!(isogloss(folder, &more).status.success());
+    assert!(config("second").contains("total = 20"), "{}", config("second"));
+
+    // One that is done stays as it is, its time and all.
+    let before =
+        (fs::read(folder.join("first/summary.json")).unwrap(), listed(&folder.join("first")));
+    let again = isogloss(folder, &["pretrain", "--resume", "--out", "first", "--json"]);
+    assert!(again.status.success());
+    assert!(String::from_utf8_lossy(&again.stderr).contains("first is done; nothing was changed"));
+    let summary = |output: &[u8]| serde_json::from_slice::<Value>(output).unwrap()["steps"].clone();
+    assert_eq!(summary(&again.stdout), summary(&first.stdout));
+    let after =
+        (fs::read(folder.join("first/summary.json")).unwrap(), listed(&folder.join("first")));
+    assert_eq!(before, after);
+}
+
+/// Whoever waits for a run that was asked to stop must not take it for done.
+#[test]
+#[cfg(unix)]
+fn a_run_that_is_stopped_has_failed_and_can_go_on() {
+    let folder = with_world();
+    let folder = folder.path();
+    let arguments = [&RUN[..], &["--out", "r", "--set", "steps=100000", "--json"]].concat();
+    let mut begun = command(folder, &arguments);
+    let run = begun.stderr(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    while !folder.join("r/state.safetensors").exists() {
+        sleep(Duration::from_millis(5));
+    }
+    let stop = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(stop.success());
+    let output = run.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["finished"], false);
+}
+
 #[test]
 fn what_makes_no_sense_is_told_with_exit_code_2() {
     let folder = with_world();
@@ -153,6 +200,11 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
         (
             &["--preset", "no-anchors", "--dictionary", "qaa-qab=world/muse/qaa-qab.txt"],
             "take --preset extra-anchors",
+        ),
+        (&["--patience", "0"], "patience: must not be 0"),
+        (
+            &["--steps", "9", "--adam.schedule.total", "8"],
+            "adam.schedule.total: is 8, so that updates after it would change nothing",
         ),
         (&["--set", "switch={probability=0.3,most=0.15,dictionaries=[]}"], "give --dictionary"),
     ] {
@@ -193,6 +245,8 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
     let changed = [&resume[..], &["--adam.rate", "1e-2"]].concat();
     refused(&changed, 2, "adam.rate: a run that is resumed goes on as it was begun");
     refused(&["transfer", "--resume", "--out", "r"], 2, "isogloss pretrain --resume --out r");
+    // As a kill before the end leaves it.
+    fs::remove_file(folder.path().join("r/summary.json")).unwrap();
     let elsewhere = folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let from = ["pretrain", "--resume", "--out", "../r"];
@@ -261,17 +315,24 @@ fn a_run_is_a_complete_folder() {
     assert!(config.contains("rate = 0.002"), "{config}");
 }
 
-/// What the system refuses is told, and the last checkpoint stands.
-#[test]
-fn a_full_disk_leaves_the_last_checkpoint() {
+/// A run in `r` that has made 7 of its 40 updates.
+fn begun() -> TempDir {
     let folder = with_world();
-    let begun = isogloss(folder.path(), &[&RUN[..], &["--out", "r", "--set", "steps=7"]].concat());
+    let few = ["--out", "r", "--set", "steps=7", "--set", "adam.schedule.total=40"];
+    let begun = isogloss(folder.path(), &[&RUN[..], &few].concat());
     assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
-    let state = folder.path().join("r/state.safetensors");
-    let before = fs::read(&state).unwrap();
     let config = folder.path().join("r/config.toml");
     let text = fs::read_to_string(&config).unwrap().replace("steps = 7", "steps = 40");
     fs::write(&config, text).unwrap();
+    folder
+}
+
+/// What the system refuses is told, and the last checkpoint stands.
+#[test]
+fn a_full_disk_leaves_the_last_checkpoint() {
+    let folder = begun();
+    let state = folder.path().join("r/state.safetensors");
+    let before = fs::read(&state).unwrap();
     // No file may grow beyond 200 KiB: what is larger fails as on a full disk.
     let limited = format!(
         "trap '' XFSZ; ulimit -f 200; exec {} pretrain --resume --out r",
@@ -294,9 +355,7 @@ fn a_full_disk_leaves_the_last_checkpoint() {
 
 #[test]
 fn a_run_goes_on_with_the_text_and_the_settings_it_began_with() {
-    let folder = with_world();
-    let begun = isogloss(folder.path(), &[&RUN[..], &["--out", "r", "--set", "steps=7"]].concat());
-    assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
+    let folder = begun();
     let output = isogloss(folder.path(), &["pretrain", "--resume", "--steps", "9", "--out", "r"]);
     assert_eq!(output.status.code(), Some(2));
     let text = folder.path().join("world/text/qaa.base.txt");

@@ -34,6 +34,16 @@ fn from_means_to_a_sweep() {
     let lines = said["sentences"][0]["said"].as_array().unwrap();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["alpha"], -1.0);
+    // The text is that of the pieces, whichever language they are of.
+    for line in lines {
+        let pieces = line["pieces"].as_array().unwrap();
+        let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
+        let said = pieces.iter().map(|piece| piece["text"].as_str().unwrap());
+        let pieces: String = said.filter(|piece| !piece.starts_with('<')).map(letters).collect();
+        assert_eq!(letters(line["text"].as_str().unwrap()), pieces, "{line}");
+    }
+    let nan = [&translate[..], &["--layer", "2", "--alpha", "nan", sentence]].concat();
+    refused(folder, &nan, 2, "a weight is a finite number");
     let ninth = [&translate[..], &["--layer", "9", "x"]].concat();
     refused(folder, &ninth, 2, "there is no layer 9");
 

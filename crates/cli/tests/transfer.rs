@@ -252,6 +252,7 @@ fn requests_that_make_no_sense_are_usage() {
         (&["--model", "run", "--train-layers", "top"][..], "names no layers to train"),
         (&["--model", "run", "--rate", "0"][..], "rate: give at least one rate"),
         (&["--model", "run", "--epochs", "0"][..], "epochs: must not be 0"),
+        (&["--model", "run", "--seeds", "1,2,1"][..], "seeds: give each seed once"),
         (&["--model", "run", "--feature-layer", "7"][..], "layer 7 of run, which has 4"),
         (&["--model", "run", "--full-labels"][..], "--full-labels is for --task parse, not ner"),
         (&[][..], "--model DIR, or --vectors LANG=FILE is missing"),
@@ -334,6 +335,15 @@ fn a_frozen_layer_is_read_through_its_map() {
     let zero = ["--shift", "qab=zero.npy", "--shift-layer", "1", "--shift-weights", "1"];
     let zero = summary("zero", &zero);
     assert_eq!((&zero["shift"]["sets"]["qab"]["score"], &zero["scores"]), (&plain["qab"], &plain));
+    npy(&folder.join("nan.npy"), "(48, 48)", &matrix(f32::NAN));
+    npy(&folder.join("far.npy"), "(48,)", &[f32::INFINITY; 48]);
+    for broken in [
+        &["--map", "qab=nan.npy"][..],
+        &["--shift", "qab=far.npy", "--shift-layer", "1", "--shift-weights", "1"],
+    ] {
+        let arguments = transfer("ner", "broken-numbers", &[&layer, broken].concat());
+        refused(folder, &arguments, 1, "is no finite number");
+    }
     let other = run("other", &["--map", "qab=other.npy"]);
     assert!(other["qaa"] == plain["qaa"] && other["qab"] != plain["qab"], "{other} {plain}");
 }

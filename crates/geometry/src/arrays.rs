@@ -76,6 +76,12 @@ pub struct Stack {
 }
 
 impl Stack {
+    /// Keeps some of the layers, in this order.
+    pub fn keep(&mut self, layers: &[usize]) {
+        let mut all: Vec<Option<Layer>> = self.layers.drain(..).map(Some).collect();
+        self.layers = layers.iter().filter_map(|&layer| all[layer].take()).collect();
+    }
+
     /// Opens a file by its content: an array, an archive of arrays, or safetensors.
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = File::open(path).at(path, "open")?;

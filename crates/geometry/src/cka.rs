@@ -66,6 +66,9 @@ pub struct Table {
 /// What is needed of a layer by itself.
 struct Own {
     means: FxHashMap<u32, Vec<f64>>,
+    /// A power of two that brings the largest value near 1, so that products of very large or small
+    /// ones stay numbers; a scale changes nothing else.
+    scale: f64,
     /// The squared length of each centred row that counts.
     squares: Vec<f64>,
     /// |XᵀX|².
@@ -147,8 +150,10 @@ fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
 
 impl Own {
     fn new(stack: &Stack, layer: usize, rows: Rows<'_>, columns: Columns<'_>) -> Result<Self> {
+        let (means, largest) = means(stack, layer, rows)?;
         let mut own = Self {
-            means: means(stack, layer, rows)?,
+            means,
+            scale: if largest > 0.0 { (-largest.log2().floor()).exp2() } else { 1.0 },
             squares: Vec::new(),
             biased: 0.0,
             debiased: 0.0,
@@ -190,7 +195,7 @@ impl Own {
             centred
                 .iter_mut()
                 .zip(vector)
-                .for_each(|(to, (&x, m))| *to = (f64::from(x) - m) as f32);
+                .for_each(|(to, (&x, m))| *to = ((f64::from(x) - m) * self.scale) as f32);
         });
         Ok(Matrix::new(kept.len(), read.cols(), values))
     }
@@ -200,14 +205,16 @@ fn batches(rows: usize) -> impl Iterator<Item = Range<usize>> {
     (0..rows).step_by(BATCH).map(move |start| start..rows.min(start + BATCH))
 }
 
-/// The mean of each group of rows; of all, where there are no groups.
-fn means(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<FxHashMap<u32, Vec<f64>>> {
+/// The mean of each group of rows, or of all where there are no groups, and the largest value.
+fn means(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<(FxHashMap<u32, Vec<f64>>, f64)> {
+    let mut largest = 0.0_f32;
     let mut sums: FxHashMap<u32, (Vec<f64>, f64)> = FxHashMap::default();
     for batch in batches(stack.rows()) {
         let read = stack.read(layer, batch.clone())?;
         for (row, vector) in batch.zip(read.iter()).filter(|(row, _)| rows.keeps(*row)) {
             let sum = sums.entry(rows.group(row)).or_insert_with(|| (vec![0.0; read.cols()], 0.0));
             sum.0.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += f64::from(x));
+            largest = vector.iter().fold(largest, |largest, x| largest.max(x.abs()));
             sum.1 += 1.0;
         }
     }
@@ -215,7 +222,7 @@ fn means(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<FxHashMap<u32, V
         sum.iter_mut().for_each(|sum| *sum /= count);
         (group, sum)
     };
-    Ok(sums.into_iter().map(mean).collect())
+    Ok((sums.into_iter().map(mean).collect(), f64::from(largest)))
 }
 
 /// |XᵀY|² of some layers with each layer of another stack.

@@ -88,11 +88,22 @@ fn load(plan: &Plan<'_>, device: &Device, folder: &Path) -> Result<(Encoder, Par
     let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
     let targets: Vec<(String, &mut Tensor)> =
         names.into_iter().zip(params.iter_mut().map(|(_, value, _)| value)).collect();
+    // Gives the name of a weight that no result could be trusted with.
     let fill = |(name, target): (String, &mut Tensor)| {
         let reading = plan.reading(&name).expect("every weight has its reading");
-        target.write_with(|out| reading.write(out));
+        let mut sound = true;
+        target.write_with(|out| {
+            reading.write(out);
+            sound = out.iter().all(|x| x.is_finite());
+        });
+        (!sound).then_some(name)
     };
-    let (digest, ()) = rayon::join(|| plan.digest(), || targets.into_par_iter().for_each(fill));
+    let (digest, broken) =
+        rayon::join(|| plan.digest(), || targets.into_par_iter().filter_map(fill).min());
+    if let Some(name) = broken {
+        let reason = format!("has a weight that is no finite number, where `{name}` is read from");
+        return Err(Error::file(folder, reason, "fetch or save the model again"));
+    }
     Ok((model, params, digest))
 }
 

@@ -182,6 +182,19 @@ fn a_model_without_a_head_is_opened_and_what_it_lacks_is_named() {
 }
 
 #[test]
+fn a_weight_that_is_no_number_is_refused() {
+    let error = refused("bert", |folder| {
+        let path = folder.join("model.safetensors");
+        let bytes = fs::read(&path).unwrap();
+        let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let last = bytes.len() - 4;
+        assert!(last >= 8 + header);
+        fs::write(&path, [&bytes[..last], &f32::NAN.to_le_bytes()].concat()).unwrap();
+    });
+    assert!(error.contains("has a weight that is no finite number"), "{error}");
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_a_reason() {
     let config = |folder: &Path, key: &str, value: serde_json::Value| {
         edit_json(&folder.join("config.json"), |config| config[key] = value);

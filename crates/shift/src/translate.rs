@@ -174,6 +174,7 @@ pub fn translate(
 ) -> Result<Vec<Line>> {
     check(model)?;
     let target = model.vocabulary.language(direction.name(direction.to))?;
+    let source = model.vocabulary.language(direction.name(direction.from))?;
     let mut reader = model.reader(direction.name(direction.from))?;
     let ids = framed(&mut reader, sentence).ok_or_else(|| {
         let room = reader.room();
@@ -200,11 +201,24 @@ pub fn translate(
         Line {
             alpha,
             pieces: said.iter().map(piece).collect(),
-            text: model.vocabulary.decode(target, said),
+            text: in_words(model, direction, [source, target], said),
             convert_rate: converted.rate(),
         }
     };
     Ok(alphas.iter().zip(&said.shifted).map(line).collect())
+}
+
+/// What was said as text: runs of pieces in the language that uses them, the one shifted to first.
+fn in_words(
+    model: &Pretrained,
+    direction: &Direction<'_>,
+    [source, target]: [usize; 2],
+    said: &[u32],
+) -> String {
+    let language = |id: u32| if direction.users(id) == (true, false) { source } else { target };
+    let runs = said.chunk_by(|&a, &b| language(a) == language(b));
+    let decoded = runs.map(|run| model.vocabulary.decode(language(run[0]), run));
+    decoded.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// A piece as people read it: without the language in front, and with a hyphen where the word goes

@@ -126,14 +126,14 @@ fn means_are_means() {
 #[test]
 fn directions_are_those_of_one_and_the_same_text() {
     let (folder, device) = run("");
-    let text = (0..16_000).map(|number| line(number, "a") + "\n").collect::<String>();
-    let mut of = |text: &str| {
+    let text = (0..10_800).map(|number| line(number, "a") + "\n").collect::<String>();
+    let of = |text: &str| {
         std::fs::write(folder.path().join("aa"), text).unwrap();
         opened(folder.path(), &device).1
     };
-    let (short, long) = (of(&text), of(&(text.clone() + &"no no no no\n".repeat(16_000))));
+    let (short, long) = (of(&text), of(&(text.clone() + &"no no no no\n".repeat(1_000))));
     let [begun, all] = [&short, &long].map(|means| means.languages[0].counts[0]);
-    assert!(begun > 60_000 && all > begun + 60_000, "{begun} {all}");
+    assert!(begun > 53_000 && all > begun, "{begun} {all}");
     assert_ne!(short.languages[0].layers, long.languages[0].layers);
     assert_eq!(short.directions, long.directions);
 }

@@ -29,6 +29,20 @@ pub struct Array<T> {
     pub values: Vec<T>,
 }
 
+impl<T: Element> Array<T> {
+    /// Refuses an array that holds what is no finite number, as read from `path`.
+    pub fn finite(self, path: &Path) -> Result<Self> {
+        match self.values.iter().position(|x| !x.to_f64().is_finite()) {
+            None => Ok(self),
+            Some(at) => {
+                let reason =
+                    format!("value {} of {} is no finite number", at + 1, self.values.len());
+                Err(Error::file(path, reason, ANEW))
+            }
+        }
+    }
+}
+
 /// How exactly values are kept on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {

@@ -43,7 +43,7 @@ pub(crate) struct Cka {
     y: PathBuf,
 
     /// Half-samples to draw for intervals of 95 % [default: 100 for two matrices, 0 for stacks].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = samples)]
     bootstrap: Option<usize>,
 
     /// Take away the mean of rows that have the same label, rather than that of all: a label a line.
@@ -82,6 +82,15 @@ struct Compared {
     few_rows: bool,
     signature: String,
 }
+
+/// How many half-samples: none, or enough for the ends of an interval.
+fn samples(text: &str) -> Result<usize, String> {
+    let samples = text.parse().ok().filter(|&samples: &usize| samples == 0 || samples >= FEW);
+    samples.ok_or_else(|| format!("give 0, or at least {FEW}"))
+}
+
+/// Fewer samples have no 95 %.
+const FEW: usize = 20;
 
 impl Cka {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {

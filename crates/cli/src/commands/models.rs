@@ -94,7 +94,7 @@ impl Layers {
     pub(crate) fn of(&self, above: usize) -> Result<Vec<usize>, Failure> {
         let Layers::Some(ranges) = self else { return Ok((0..=above).collect()) };
         if let Some(range) = ranges.iter().find(|range| *range.end() > above) {
-            let message = format!("--layers {}: the model has layers 0 to {above}", range.end());
+            let message = format!("--layers {}: there are layers 0 to {above}", range.end());
             return Err(Failure::Usage(message));
         }
         let mut layers: Vec<usize> = ranges.iter().cloned().flatten().collect();

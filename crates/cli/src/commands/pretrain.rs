@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use toml::{Table, Value};
 use train::pretrain::{
-    CONDITIONS, PretrainConfig, PretrainError, SCALES, Shares, Summary, begin, complete, overlay,
-    preset, resume,
+    CONDITIONS, PretrainConfig, PretrainError, SCALES, Shares, Summary, begin, complete, loosen,
+    overlay, preset, resume,
 };
 
 use super::manifest::{Manifest, ManifestFile};
@@ -152,7 +152,8 @@ impl Pretrain {
             | PretrainError::Nothing(_) => usage(&error),
             error => error.into(),
         })?;
-        Ok(Outcome::new(in_words(&summary, &self.out), &summary))
+        let outcome = Outcome::new(in_words(&summary, &self.out), &summary);
+        Ok(if summary.finished { outcome } else { outcome.stopped() })
     }
 
     /// Lays preset, file and flags over one another.
@@ -172,7 +173,11 @@ impl Pretrain {
         if let Some(world) = &self.world {
             overlay(&mut table, of_world(world, condition)?);
         }
-        overlay(&mut table, self.flags(condition)?);
+        let flags = self.flags(condition)?;
+        if flags.contains_key("steps") {
+            loosen(&mut table);
+        }
+        overlay(&mut table, flags);
         let switched = table.get("switch").is_none_or(|switch| switch.get("probability").is_some());
         if !self.dictionaries.is_empty() && !switched {
             return Err(Failure::Usage(format!(

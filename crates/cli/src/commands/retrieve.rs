@@ -74,7 +74,7 @@ pub(crate) struct Retrieve {
     normalize: Vec<Normalize>,
 
     /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
-    #[arg(long, default_value = "all", requires = "models")]
+    #[arg(long, default_value = "all")]
     layers: Layers,
 
     /// Keep the map of each layer in a new folder.
@@ -131,7 +131,7 @@ impl Retrieve {
         }
         let sides = if self.models.is_empty() { self.arrays()? } else { self.encoded()? };
         let Sides { test, train, numbers, cut } = sides;
-        let (measure, steps) = (self.measure(), steps(&self.normalize));
+        let (measure, steps) = (self.measure(test[0].rows())?, steps(&self.normalize));
         let train = train.as_ref().map(|[a, b]| (a, b));
         let mut maps: Vec<(usize, Map)> = Vec::new();
         let layers = self.place.run(|device| {
@@ -150,25 +150,29 @@ impl Retrieve {
             train_pairs: train.map(|(a, _)| a.rows()),
             layers,
             cut,
-            signature: self.signature(),
+            signature: self.signature(measure),
         };
         Ok(Outcome::new(retrieved.in_words(), &retrieved))
     }
 
-    fn measure(&self) -> Measure {
-        let k = |otherwise: usize| self.neighbours.unwrap_or(otherwise);
-        match self.retrieval {
+    fn measure(&self, sentences: usize) -> Result<Measure, Failure> {
+        if let Some(k) = self.neighbours.filter(|&k| k > sentences) {
+            let message = format!("--neighbours {k}: there are {sentences} sentences; give fewer");
+            return Err(Failure::Usage(message));
+        }
+        let k = |otherwise: usize| self.neighbours.unwrap_or(otherwise.min(sentences));
+        Ok(match self.retrieval {
             Retrieval::Nn => Measure::Cosine,
             Retrieval::Csls => Measure::Csls { k: k(10) },
             Retrieval::Margin => Measure::Ratio { k: k(4) },
             Retrieval::MarginDistance => Measure::Distance { k: k(4) },
-        }
+        })
     }
 
-    fn signature(&self) -> String {
+    fn signature(&self, measure: Measure) -> String {
         format!(
             "retrieval:{}|shift:own-mean|map:procrustes,norm:{},each-set-by-itself|ties:lower-row|v{}",
-            self.measure().describe(),
+            measure.describe(),
             describe(&steps(&self.normalize)),
             env!("CARGO_PKG_VERSION"),
         )
@@ -181,11 +185,15 @@ impl Retrieve {
                 Ok(Some([Stack::open(a)?, Stack::open(b)?]))
             };
         let test = open(&self.source, &self.target)?;
-        let test = test.ok_or_else(|| {
+        let mut test = test.ok_or_else(|| {
             Failure::Usage("give --model and --text twice, or --source and --target".into())
         })?;
-        let train = open(&self.train_source, &self.train_target)?;
-        let numbers = (0..test[0].layers()).collect();
+        let mut train = open(&self.train_source, &self.train_target)?;
+        let numbers = self.layers.of(test[0].layers() - 1)?;
+        for stack in test.iter_mut().chain(train.iter_mut().flatten()) {
+            let chosen = self.layers.of(stack.layers() - 1)?;
+            stack.keep(&chosen);
+        }
         Ok(Sides { test, train, numbers, cut: 0 })
     }
 

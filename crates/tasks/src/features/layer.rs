@@ -114,7 +114,7 @@ impl Model {
 
 /// Reads W and turns it, since vectors are rows.
 fn read_map(path: &Path, dim: usize, device: &Device) -> Result<Tensor> {
-    let array: npy::Array<f32> = npy::read(path)?;
+    let array: npy::Array<f32> = npy::read(path)?.finite(path)?;
     if array.shape != [dim, dim] {
         let reason = format!("a map of shape {:?}, but vectors of {dim} columns", array.shape);
         return Err(Error::file(path, reason, "learn the map on the same encoders"));

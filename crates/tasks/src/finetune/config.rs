@@ -235,6 +235,9 @@ impl TransferConfig {
         if self.seeds.is_empty() {
             return refuse("seeds", "give at least one");
         }
+        if self.seeds.iter().enumerate().any(|(at, seed)| self.seeds[..at].contains(seed)) {
+            return refuse("seeds", "give each seed once: the same one again gives the same again");
+        }
         if !(0.0..1.0).contains(&self.dropout) {
             return refuse("dropout", "give a share from 0 to below 1");
         }

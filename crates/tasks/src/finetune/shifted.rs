@@ -126,7 +126,7 @@ fn open_means(file: &Path, features: &dyn Features) -> Result<Means> {
 }
 
 fn read_vector(file: &Path, dim: usize) -> Result<Shifter> {
-    let array: npy::Array<f32> = npy::read(file)?;
+    let array: npy::Array<f32> = npy::read(file)?.finite(file)?;
     if array.values.len() != dim {
         let reason = format!("{} numbers, but hidden states have {dim}", array.values.len());
         return Err(Error::file(file, reason, "give one vector, of the same encoder"));

@@ -28,11 +28,16 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Reads a file of three columns.
+    /// Reads a file of three columns. A first line that names them is no pair.
     pub fn read(path: &Path) -> Result<Self> {
         let lines = Lines::read(path)?;
         let full = lines.numbered().filter(|(_, line)| !line.trim().is_empty());
-        let pairs = full.map(|(number, line)| pair(&lines, number, line)).collect::<Result<_>>()?;
+        let mut pairs =
+            full.map(|(number, line)| pair(&lines, number, line)).collect::<Result<Vec<_>>>()?;
+        let named = |pair: &Pair| HEADINGS.contains(&pair.label.to_lowercase().as_str());
+        if pairs.len() > 1 && named(&pairs[0]) {
+            pairs.remove(0);
+        }
         Ok(Self { path: path.to_owned(), pairs })
     }
 
@@ -62,6 +67,9 @@ impl Pairs {
         Ok(())
     }
 }
+
+/// What the column of labels is called where it has a heading.
+const HEADINGS: [&str; 2] = ["label", "gold_label"];
 
 fn pair(lines: &Lines, number: usize, line: &str) -> Result<Pair> {
     let columns: Vec<&str> = line.split('\t').collect();
@@ -104,6 +112,14 @@ mod tests {
         let other = read(&text.replace("A cat", "One cat")).unwrap();
         let error = pairs.check_same(&other).unwrap_err().to_string();
         assert!(error.contains("pairs.tsv:2: another pair"), "{error}");
+    }
+
+    #[test]
+    fn a_heading_is_no_pair() {
+        let text = "A dog.\tAn animal.\tentailment\n";
+        let headed = read(&format!("premise\thypothesis\tgold_label\n{text}")).unwrap();
+        assert_eq!((headed.pairs.len(), headed.pairs[0].line), (1, 2));
+        assert_eq!(headed.render(["entailment"]), text);
     }
 
     #[test]

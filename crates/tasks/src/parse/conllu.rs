@@ -59,9 +59,11 @@ impl Treebank {
     /// Reads a file; anything that is no tree is refused by line.
     pub fn read(path: &Path) -> Result<Self> {
         let lines = Lines::read(path)?;
-        let sentences: Vec<Sentence> =
+        let mut sentences: Vec<Sentence> =
             lines.blocks().map(|block| Sentence::parse(&lines, &block)).collect::<Result<_>>()?;
-        if sentences.iter().all(|sentence| sentence.words.is_empty()) {
+        // Comments by themselves are no sentence.
+        sentences.retain(|sentence| !sentence.words.is_empty());
+        if sentences.is_empty() {
             return Err(Error::file(path, "holds no word", "name a CoNLL-U file"));
         }
         Ok(Self { path: path.to_owned(), sentences })
@@ -236,6 +238,7 @@ mod tests {
         assert_eq!(words.iter().map(|word| word.line).collect::<Vec<_>>(), [3, 4, 5, 7]);
         assert_eq!(universal(&words[1].relation), "det");
         assert_eq!(gold(&bank), SENTENCE);
+        assert_eq!(gold(&read(&format!("# newdoc\n\n{SENTENCE}")).unwrap()), SENTENCE);
         let moved = bank.render(|_, word| (if word == 2 { 0 } else { 3 }, "dep"));
         assert!(moved.contains("\n2\tle\tle\tDET\t_\t_\t3\tdep\t_\t_\n3\tvin"), "{moved}");
         assert!(moved.contains("\n1-2\tdu\t") && moved.contains("\n3.1\tbu\tboire\tVERB"));

@@ -13,6 +13,7 @@ use text::{BatchSettings, Kind, Preparation, SwitchSettings, Words};
 use toml::{Table, Value};
 
 use crate::adam::AdamConfig;
+use crate::schedule::Schedule;
 
 /// The vocabulary that a run learns from its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -199,6 +200,19 @@ impl PretrainConfig {
                 return refuse(key, "must not be 0");
             }
         }
+        if self.patience == Some(0) {
+            return refuse("patience", "must not be 0; leave it out never to stop early");
+        }
+        if let Schedule::Linear { total, .. } = self.adam.schedule
+            && total < self.steps
+        {
+            let reason = format!(
+                "is {total}, so that updates after it would change nothing, and `steps` is {}; make \
+                 it as large, or leave it out",
+                self.steps
+            );
+            return Err(ConfigError::new("adam.schedule.total", reason));
+        }
         if self.text.first.is_some() && self.text.sample.is_some() {
             return refuse("text.sample", "leave out text.first: it is one or the other");
         }
@@ -293,6 +307,7 @@ mod tests {
             let texts = "languages = [\"en\"]\nfiles = { en = [\"a\"] }";
             overlay(&mut table, texts.parse().unwrap());
             overlay(&mut table, text.parse().unwrap());
+            super::super::complete(&mut table);
             PretrainConfig::from_table(table).unwrap_err().to_string()
         };
         assert_eq!(refused("encoder = { dim = 0 }"), "encoder.dim: must not be 0");

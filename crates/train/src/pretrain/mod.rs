@@ -92,6 +92,19 @@ pub trait Observer {
     fn stop(&self) -> bool;
 }
 
+/// Forgets what was filled in for the number of updates that the table has, because another is to come:
+/// a schedule that ended with the run shall do so again.
+pub fn loosen(table: &mut Table) {
+    let steps = table.get("steps").and_then(Value::as_integer);
+    let schedule = table.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
+    if let Some(Value::Table(schedule)) = schedule
+        && steps.is_some()
+        && schedule.get("total").and_then(Value::as_integer) == steps
+    {
+        schedule.remove("total");
+    }
+}
+
 /// Fills in what follows from other keys: a linear schedule ends with the run.
 pub fn complete(table: &mut Table) {
     let steps = table.get("steps").and_then(Value::as_integer).unwrap_or(1).max(1);
@@ -135,15 +148,21 @@ pub fn begin(
     summary
 }
 
-/// Goes on with the run in `folder`, from its last checkpoint.
+/// Goes on with the run in `folder`, from its last checkpoint. One that is done stays as it is.
 pub fn resume(
     folder: &Path,
     device: &Device,
     observer: &mut dyn Observer,
 ) -> Result<Summary, PretrainError> {
     let config = read(folder)?;
-    data::check(&config).map_err(PretrainError::Elsewhere)?;
     let lock = files::lock(folder)?;
+    if let Some(summary) =
+        Summary::read(folder).filter(|done| done.finished && done.steps == config.steps)
+    {
+        observer.note(&format!("{} is done; nothing was changed", folder.display()));
+        return Ok(summary);
+    }
+    data::check(&config).map_err(PretrainError::Elsewhere)?;
     if !folder.join(run::STATE).is_file() {
         observer.note(&format!("{} holds no checkpoint: from step 0", folder.display()));
     }

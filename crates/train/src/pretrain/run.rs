@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
         }
         let summary = self.summary(finished);
         let text = serde_json::to_string_pretty(&summary).expect("a summary is valid JSON");
-        files::write(&self.folder.join("summary.json"), text)?;
+        files::write(&self.folder.join(Summary::FILE), text)?;
         Ok(summary)
     }
 

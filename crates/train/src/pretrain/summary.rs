@@ -1,6 +1,8 @@
 //! What a run has come to: carried in every checkpoint, and told at the end.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +101,7 @@ impl Position {
 }
 
 /// Where the time of a process went, as shares of the whole.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Shares {
     /// Waiting for batches.
     pub waiting: f64,
@@ -110,7 +112,7 @@ pub struct Shares {
 }
 
 /// What came of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// The condition.
     pub preset: String,
@@ -143,4 +145,14 @@ pub struct Summary {
     pub perplexity: BTreeMap<String, f64>,
     /// Retrieval of translations, last measured.
     pub retrieval: Vec<Retrieval>,
+}
+
+impl Summary {
+    /// Its file in a run's folder.
+    pub(super) const FILE: &str = "summary.json";
+
+    /// That of the run in `folder`, where it came so far.
+    pub(super) fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()
+    }
 }

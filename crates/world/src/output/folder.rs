@@ -1,5 +1,6 @@
 //! The output folder: built aside and moved into place whole, so that it is never half there.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -118,6 +119,33 @@ impl Sink {
     }
 }
 
+/// Refuses to take away, with a world, what the world did not make.
+fn refuse_foreign(target: &Path) -> Result<(), Error> {
+    let manifest = target.join(MANIFEST);
+    let text = fs::read(&manifest).map_err(Error::io("read", &manifest))?;
+    let made: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+    let files = made["files"].as_array().into_iter().flatten();
+    let mut own: HashSet<PathBuf> =
+        files.filter_map(|file| Some(target.join(file["path"].as_str()?))).collect();
+    own.extend([manifest, target.join("world.toml")]);
+    let mut folders = vec![target.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(Error::io("read", &folder))? {
+            let entry = entry.map_err(Error::io("read", &folder))?;
+            let path = entry.path();
+            // Of a folder, what is in it counts.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if !own.contains(&path) {
+                let (reason, remedy) =
+                    ("was not made with the world that stands there", "move it away first");
+                return Err(Error::Occupied { path, reason, remedy });
+            }
+        }
+    }
+    Ok(())
+}
+
 fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
     let occupied =
         |reason, remedy| Err(Error::Occupied { path: target.to_owned(), reason, remedy });
@@ -132,7 +160,7 @@ fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
         return Ok(());
     }
     match (target.join(MANIFEST).is_file() && target.join("world.toml").is_file(), force) {
-        (true, true) => Ok(()),
+        (true, true) => refuse_foreign(target),
         (true, false) => occupied("already holds a world", "give --force to replace it"),
         (false, _) => occupied("is not empty and holds no world", "choose another folder"),
     }

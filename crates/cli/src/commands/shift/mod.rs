@@ -148,7 +148,7 @@ pub(crate) struct Translate {
 
     /// Weights of the shift, separated by commas; they may be negative.
     #[arg(long, value_name = "A,…", value_delimiter = ',', allow_hyphen_values = true,
-        default_values_t = [0.0, 1.0, 2.0, 3.0])]
+        value_parser = weight, default_values_t = [0.0, 1.0, 2.0, 3.0])]
     alpha: Vec<f32>,
 
     /// How the shift is made: mean, sharing (by whether languages share a piece), bands (by
@@ -314,6 +314,12 @@ impl Translate {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         Ok(lines.map(|(number, line)| (place(number), line.to_owned())).collect())
     }
+}
+
+/// A weight of a shift.
+fn weight(text: &str) -> Result<f32, String> {
+    let weight = text.parse::<f32>().ok().filter(|weight| weight.is_finite());
+    weight.ok_or_else(|| "a weight is a finite number".to_owned())
 }
 
 /// The first sentences of a file.

@@ -45,7 +45,7 @@ pub(crate) struct SweepOver {
 
     /// Weights to try, separated by commas.
     #[arg(long, value_name = "A,…", value_delimiter = ',', allow_hyphen_values = true,
-        default_values_t = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0])]
+        value_parser = super::weight, default_values_t = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0])]
     alphas: Vec<f32>,
 
     /// How the shift is made; repeat to compare: mean, sharing, bands, without-N.
@@ -53,7 +53,8 @@ pub(crate) struct SweepOver {
     kind: Vec<Kind>,
 
     /// Use the first N sentences.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000,
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     sentences: usize,
 
     /// A file for every number of the sweep, in JSON.

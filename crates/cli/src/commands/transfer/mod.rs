@@ -206,7 +206,8 @@ impl Transfer {
             | Error::Shift(::shift::Error::Request(_)) => usage(&error),
             error => error.into(),
         })?;
-        Ok(Outcome::new(in_words(&summary, &self.out), &summary))
+        let outcome = Outcome::new(in_words(&summary, &self.out), &summary);
+        Ok(if summary.finished { outcome } else { outcome.stopped() })
     }
 
     fn config(&self) -> Result<TransferConfig, Failure> {

@@ -51,7 +51,7 @@ impl ScoreFlags {
         let Tally { sentences, found, sure, possible, .. } = tally;
         let text = format!(
             "precision {:.4}  recall {:.4}  F {:.4}  AER {:.4}\n\
-             {sentences} sentence pairs, {found} links found, {sure} sure and {} possible in gold\n",
+             {sentences} sentence pairs, {found} links found, {sure} sure and {} only possible in gold\n",
             score.precision,
             score.recall,
             score.f,
