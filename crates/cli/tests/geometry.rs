@@ -87,7 +87,7 @@ fn a_line_without_text_is_named_and_nothing_is_written() {
 #[test]
 fn a_remedy_names_only_what_the_command_has() {
     let folder = TRAINED.path();
-    fs::write(folder.join("latin1.txt"), b"so\nt\xe9\n").unwrap();
+    fs::write(folder.join("latin1.txt"), b"so ti\nt\xe9\n").unwrap();
     for command in [
         "encode --model run --lang qaa --text latin1.txt --out l.npy",
         "words --model run --lang qaa --text latin1.txt --out l",
