@@ -85,6 +85,43 @@ fn a_line_without_text_is_named_and_nothing_is_written() {
 }
 
 #[test]
+fn a_remedy_names_only_what_the_command_has() {
+    let folder = TRAINED.path();
+    fs::write(folder.join("latin1.txt"), b"so ti\nt\xe9\n").unwrap();
+    for command in [
+        "encode --model run --lang qaa --text latin1.txt --out l.npy",
+        "words --model run --lang qaa --text latin1.txt --out l",
+        "align words --source l.vec --target l.vec --train latin1.txt --tolerant --save-map l-map.npy",
+    ] {
+        fs::write(folder.join("l.vec"), "2 2\nso 1 2\nti 2 1\n").unwrap();
+        let said = refused(folder, command, 1, "latin1.txt:2: not UTF-8");
+        assert!(!said.contains("--tolerant"), "{said}");
+    }
+    fs::write(folder.join("rare.txt"), "zzz\n").unwrap();
+    let words = "words --model run --lang qaa --text world/text/qaa.base.txt --lines --out w";
+    let rare = format!("{words} --words rare.txt");
+    refused(folder, &rare, 1, "the text: none of the words occurs in it");
+    refused(folder, "retrieve", 2, "--source and --target");
+    refused(folder, "vocab stats run", 1, "name the folder `vocabulary` in it");
+    refused(folder, "hub import run", 2, "run is a run of ours already");
+}
+
+/// What the system refuses is told with the file that was asked for.
+#[test]
+fn a_full_disk_is_told_with_the_file() {
+    let folder = TRAINED.path();
+    let encode = format!("encode --model run --lang qaa --text {SIDE}.qaa --out full.npy");
+    // No file may grow beyond 8 KiB: what is larger fails as on a full disk.
+    let limited =
+        format!("trap '' XFSZ; ulimit -f 8; exec {} {encode}", env!("CARGO_BIN_EXE_isogloss"));
+    let mut bash = std::process::Command::new("bash");
+    let output = bash.args(["-c", &limited]).current_dir(folder).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("full.npy: cannot write"), "{said}");
+    assert!(!folder.join("full.npy").exists() && !folder.join("full.npy.partial").exists());
+}
+
+#[test]
 fn translations_are_looked_for_from_texts_and_from_arrays() {
     let folder = TRAINED.path();
     for side in ["qaa", "qab"] {

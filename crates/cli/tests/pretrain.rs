@@ -194,6 +194,13 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
         (&["--encoder.headz", "5"], "headz"),
         (&["--set", "stages=[{steps=5,length=64}]"], "stages: "),
         (&["--accumulate", "70000"], "accumulate: must not be more than 65535"),
+        (&["--encoder.dim", "0"], "encoder.dim: must not be 0"),
+        (&["--adam.rate", "fast"], "adam.rate: invalid type: string \"fast\", expected a number"),
+        (&["--select-by", "xx"], "select_by: 'xx' is none of the languages: qaa, qab"),
+        (
+            &["--preset", "no-anchors", "--dictionary", "qaa-qab=world/muse/qaa-qab.txt"],
+            "take --preset extra-anchors",
+        ),
         (&["--patience", "0"], "patience: must not be 0"),
         (
             &["--steps", "9", "--adam.schedule.total", "8"],
@@ -216,6 +223,43 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("holds no run"));
     let output = isogloss(folder.path(), &["pretrain", "--world", "world", "--out", "world"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("is not empty"));
+}
+
+#[test]
+fn a_start_that_failed_does_not_stand_in_the_way() {
+    let folder = with_world();
+    let refused = |arguments: &[&str], code, expected| {
+        common::refused(folder.path(), arguments, code, expected)
+    };
+    fs::write(folder.path().join("bad.txt"), b"one\nt\xe9\n").unwrap();
+    let said = refused(&["pretrain", "--text", "en=bad.txt", "--out", "r"], 1, "bad.txt:2: not");
+    assert!(!said.contains("--tolerant"), "{said}");
+    refused(&["pretrain", "--text", "en=-", "--out", "r"], 2, "more than once");
+    let begin = [&RUN[..], &["--out", "r", "--set", "steps=2"]].concat();
+    // A clash of settings that only the data shows.
+    refused(&[&begin[..], &["--text.dev", "90000"]].concat(), 2, "dev = 90000");
+    assert!(!folder.path().join("r").exists());
+    common::done(folder.path(), &begin);
+
+    let resume = ["pretrain", "--resume", "--out", "r"];
+    let changed = [&resume[..], &["--adam.rate", "1e-2"]].concat();
+    refused(&changed, 2, "adam.rate: a run that is resumed goes on as it was begun");
+    refused(&["transfer", "--resume", "--out", "r"], 2, "isogloss pretrain --resume --out r");
+    // As a kill before the end leaves it.
+    fs::remove_file(folder.path().join("r/summary.json")).unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let from = ["pretrain", "--resume", "--out", "../r"];
+    common::refused(&elsewhere, &from, 1, "meant from where the run was begun");
+    fs::remove_file(folder.path().join("r/state.safetensors")).unwrap();
+    let output = isogloss(folder.path(), &resume);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("r holds no checkpoint: from step 0"), "{said}");
+    // As a kill before the first checkpoint leaves it.
+    for file in ["state.safetensors", "summary.json"] {
+        fs::remove_file(folder.path().join("r").join(file)).unwrap();
+    }
+    refused(&begin, 2, "remove the folder to begin anew");
 }
 
 #[test]

@@ -47,6 +47,20 @@ fn from_means_to_a_sweep() {
     let ninth = [&translate[..], &["--layer", "9", "x"]].concat();
     refused(folder, &ninth, 2, "there is no layer 9");
 
+    // Which line, and what is wrong with it.
+    std::fs::write(folder.join("long.txt"), format!("{sentence}\n{}\n", "so ".repeat(90))).unwrap();
+    let file = |name: &'static str| [&translate[..], &["--layer", "2", "--file", name]].concat();
+    refused(folder, &file("long.txt"), 2, "long.txt:2: the sentence is longer than the 30 pieces");
+    std::fs::write(folder.join("gap.tsv"), format!("{sentence}\tx\n\ty\n")).unwrap();
+    refused(folder, &file("gap.tsv"), 1, "gap.tsv:2: a line without text");
+    std::fs::write(folder.join("one.txt"), "so\n").unwrap();
+    let short = [&file("world/tatoeba/tatoeba.qab-qaa.qaa")[..], &["--reference", "one.txt"]];
+    refused(folder, &short.concat(), 2, "--reference has 1 lines for 10 sentences");
+    let means = std::fs::read(folder.join("run/means.safetensors")).unwrap();
+    std::fs::write(folder.join("cut.safetensors"), &means[..means.len() / 2]).unwrap();
+    let cut = [&translate[..], &["--layer", "2", "--means", "cut.safetensors", "x"]].concat();
+    refused(folder, &cut, 1, "isogloss shift means");
+
     let parallel = [
         "--parallel",
         "qaa=world/tatoeba/tatoeba.qab-qaa.qaa",
@@ -64,4 +78,9 @@ fn from_means_to_a_sweep() {
     assert!(swept["signature"].as_str().unwrap().starts_with("BLEU-1|"));
     assert!(sweeps[0]["cells"][0]["translated"].is_number());
     assert!(folder.join("sweep.json").is_file());
+    let sweep = [&["shift", "sweep", "--model", "run"], &parallel[..], &["--sentences", "5"]];
+    let some = done(folder, &[&sweep.concat()[..], &["--layers", "1-2", "--alphas", "0"]].concat());
+    assert_eq!(some["sweeps"][0]["cells"].as_array().unwrap().len(), 2);
+    let other = [&sweep.concat()[..], &["--dictionary", "qaa-xx=world/muse/qaa-qab.txt"]].concat();
+    refused(folder, &other, 2, "'xx' is none of the languages of --parallel: qaa, qab");
 }

@@ -111,7 +111,7 @@ fn numbers_without_bounds_are_met_or_refused() {
         refused(folder, &train(&[flag, value, "--out", "v"]), 2, flag);
     }
     let held_out = ["--dev", "18446744073709551615", "--test", "1", "--out", "v"];
-    refused(folder, &train(&held_out), 2, "hold out fewer");
+    refused(folder, &train(&held_out), 2, "to be held out");
     assert!(!folder.join("v").exists());
 }
 
@@ -183,6 +183,9 @@ fn what_is_wrong_is_said_with_its_place() {
     refused(folder, &bad, 2, "exists and is not empty");
     let prepare = ["corpus", "prepare", "--vocab", "v", "--out", "c", "--text"];
     refused(folder, &[&prepare[..], &["fr=fr.txt"]].concat(), 2, "no language `fr`");
-    refused(folder, &[&prepare[..], &["en=b.en.txt", "--dev", "9"]].concat(), 2, "hold out fewer");
+    refused(folder, &[&prepare[..], &["en=b.en.txt", "--dev", "9"]].concat(), 2, "dev = 9 and");
     refused(folder, &["vocab", "stats", "nowhere"], 1, "nowhere/vocabulary.json");
+    refused(folder, &["vocab", "stats", "v", "--first", "3"], 2, "--first has no effect");
+    let twice = ["vocab", "train", "--text", "en=-", "--text", "fr=-", "--out", "w"];
+    refused(folder, &twice, 2, "standard input can be one text only");
 }

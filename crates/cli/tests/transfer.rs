@@ -254,6 +254,7 @@ fn requests_that_make_no_sense_are_usage() {
         (&["--model", "run", "--epochs", "0"][..], "epochs: must not be 0"),
         (&["--model", "run", "--seeds", "1,2,1"][..], "seeds: give each seed once"),
         (&["--model", "run", "--feature-layer", "7"][..], "layer 7 of run, which has 4"),
+        (&["--model", "run", "--full-labels"][..], "--full-labels is for --task parse, not ner"),
         (&[][..], "--model DIR, or --vectors LANG=FILE is missing"),
     ] {
         refused(folder, &transfer("ner", "never", more), 2, reason);
@@ -264,6 +265,29 @@ fn requests_that_make_no_sense_are_usage() {
         ["transfer", "--task=ner", "--model=run", "--out=never", &train, &dev, &test, &test];
     refused(folder, &twice, 2, "two test files are called");
     refused(folder, &["transfer", "--resume", "--out", "never"], 2, "holds no run");
+}
+
+#[test]
+fn a_rate_that_is_too_high_is_told_and_leaves_nothing() {
+    let folder = MADE.path();
+    let more = ["--model", "run", "--rate", "1e30", "--first", "200", "--epochs", "1"];
+    let said = refused(folder, &transfer("ner", "high", &more), 1, "try a lower --rate");
+    assert!(said.contains("setting 1 of 1 (seed 1, batch 32, rate 1e30)"), "{said}");
+    assert!(!folder.join("high").exists(), "the mended command needs the place");
+}
+
+#[test]
+fn a_run_of_another_kind_or_from_elsewhere_is_told() {
+    let folder = MADE.path();
+    let more = ["--model", "run", "--first", "100", "--epochs", "1"];
+    done(folder, &transfer("ner", "kind", &more));
+    let pretrain = ["pretrain", "--resume", "--out", "kind"];
+    refused(folder, &pretrain, 2, "isogloss transfer --resume --out kind");
+    fs::remove_file(folder.join("kind/summary.json")).unwrap();
+    let elsewhere = folder.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let resume = ["transfer", "--resume", "--out", "../kind"];
+    refused(&elsewhere, &resume, 2, "meant from where the run was begun");
 }
 
 #[test]

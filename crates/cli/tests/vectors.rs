@@ -200,9 +200,10 @@ fn every_variant_of_word2vec_runs() {
 fn words_that_the_text_lacks_are_made_of_their_n_grams() {
     let place = place();
     let folder = place.path();
-    fs::write(folder.join("also.txt"), "cats chats cat xyz\n").unwrap();
+    fs::write(folder.join("also.txt"), "cats\nchats\n\ncat\nxyz\n").unwrap();
     let flags = ["--ngrams", "2-4", "--dim", "8", "--also", "also.txt", "--out", "n.vec"];
-    done(folder, &train("word2vec", &flags));
+    let learned = done(folder, &train("word2vec", &[&flags[..], &["--format", "vec"]].concat()));
+    assert_eq!(learned["without"], serde_json::json!(["xyz"]));
     let text = fs::read_to_string(folder.join("n.vec")).unwrap();
     let words: Vec<&str> = text.lines().skip(1).map(|l| l.split(' ').next().unwrap()).collect();
     assert_eq!(words[words.len() - 2..], ["cats", "chats"]);
@@ -210,6 +211,9 @@ fn words_that_the_text_lacks_are_made_of_their_n_grams() {
     refused(folder, &train("word2vec", &["--also", "also.txt", "--out", "o.vec"]), 2, "--ngrams");
     let none = ["--ngrams", "2-4", "--also", "none.txt", "--out", "o.vec"];
     refused(folder, &train("word2vec", &none), 1, "none.txt: cannot read");
+    fs::write(folder.join("two.txt"), "cats\nnew york\n").unwrap();
+    let two = ["--ngrams", "2-4", "--also", "two.txt", "--out", "o.vec"];
+    refused(folder, &train("word2vec", &two), 2, "two.txt:2: `new york` is more than one word");
 }
 
 #[test]

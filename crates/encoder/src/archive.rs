@@ -28,7 +28,9 @@ pub enum ArchiveError {
     #[error(transparent)]
     File(#[from] files::Error),
     /// The file is not a safetensors file, or only the beginning of one.
-    #[error("{path} is truncated or is no safetensors file; use an earlier checkpoint")]
+    #[error(
+        "{path} is truncated or is no safetensors file; make it anew, or put a sound copy in its place"
+    )]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -37,7 +39,7 @@ pub enum ArchiveError {
     },
     /// The content is not what was written.
     #[error(
-        "{path} was altered since it was written (its digest differs); use an earlier checkpoint"
+        "{path} was altered since it was written (its digest differs); make it anew, or put a sound copy in its place"
     )]
     Altered {
         /// The file.

@@ -1,5 +1,6 @@
 //! What an encoder looks like.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,21 @@ use crate::plan::Plan;
 #[error("{key}: {reason}")]
 pub struct ConfigError {
     /// The key.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// What is wrong with it, and what would be right.
     pub reason: String,
+}
+
+impl ConfigError {
+    /// A complaint about a key.
+    pub fn new(key: impl Into<Cow<'static, str>>, reason: impl Into<String>) -> Self {
+        Self { key: key.into(), reason: reason.into() }
+    }
+
+    /// The same, where the key stands in a part of a larger configuration: `dim` in `encoder.dim`.
+    pub fn within(self, part: &str) -> Self {
+        Self { key: format!("{part}.{}", self.key).into(), ..self }
+    }
 }
 
 /// Where LayerNorm stands.
@@ -246,7 +259,7 @@ fn check_size(key: &'static str, size: usize) -> Result<(), ConfigError> {
 }
 
 fn error(key: &'static str, reason: String) -> ConfigError {
-    ConfigError { key, reason }
+    ConfigError::new(key, reason)
 }
 
 #[cfg(test)]

@@ -207,6 +207,19 @@ pub fn check_new_file(path: &Path) -> Result<()> {
     tempfile::tempfile_in(parent).at(parent, "make a file in").map(drop)
 }
 
+/// Takes away all that lies in a folder, and the folder itself if it is `new`: for a start that came to
+/// nothing. What cannot be removed stays.
+pub fn clear(folder: &Path, new: bool) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let remove = if is_folder { fs::remove_dir_all } else { fs::remove_file };
+        let _ = remove(entry.path());
+    }
+    if new {
+        let _ = fs::remove_dir(folder);
+    }
+}
+
 /// Keeps other processes out of a folder for as long as the file is held.
 pub fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");

@@ -145,22 +145,31 @@ fn encode<E: Send>(
 /// The sentences of a file, one a line (of a `.tsv` file, the first column). A line without text is refused: it would have no
 /// vector, and the lines of a translation would no longer belong to one another.
 pub fn lines(source: &Source) -> impl Iterator<Item = Result<String>> + '_ {
-    let mut lines = source.lines(LineRules::default());
+    // Raw, since white space at the start of a line may be the end of an empty column.
+    let mut lines = source.raw_lines(LineRules::default());
     let file = source.names().next().unwrap_or_default();
-    let mut last = 0;
+    // A blank line; at the end of a file it is none.
+    let mut gap = None;
     std::iter::from_fn(move || {
-        let line = match lines.next_line() {
-            Ok(line) => sentence_on(file, line?).to_owned(),
-            Err(error) => return Some(Err(error.into())),
-        };
-        let number = lines.number();
-        if number > last + 1 {
-            let place = format!("{file}:{}", last + 1);
+        loop {
+            let (sentence, blank) = match lines.next_line() {
+                Ok(line) => {
+                    let line = line?;
+                    (sentence_on(file, line).trim().to_owned(), line.trim().is_empty())
+                }
+                Err(error) => return Some(Err(error.into())),
+            };
+            if blank {
+                gap = gap.or(Some(lines.number()));
+                continue;
+            }
+            let Some(number) = gap.or(sentence.is_empty().then(|| lines.number())) else {
+                return Some(Ok(sentence));
+            };
+            let place = format!("{file}:{number}");
             let remedy = "take it out, and the same line of its translation";
             return Some(Err(Error::input(place, "a line without text has no vector", remedy)));
         }
-        last = number;
-        Some(Ok(line))
     })
 }
 

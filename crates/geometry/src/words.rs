@@ -213,6 +213,10 @@ impl Means {
         let mut words: Vec<(String, u32)> = self.words.into_iter().collect();
         words.sort_by_key(|&(_, number)| number);
         words.retain(|&(_, number)| self.counts[number as usize] > 0);
+        if words.is_empty() {
+            let remedy = "give other words, or more text (letters count as they are)";
+            return Err(Error::input("the text", "none of the words occurs in it", remedy));
+        }
         let missing = self.counts.len() - words.len();
         let mean = |sums: &Vec<f64>| {
             let row = |&(_, number): &(String, u32)| {

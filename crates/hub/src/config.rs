@@ -104,6 +104,10 @@ impl Keys<'_> {
     }
 
     fn size(&self, key: &str) -> Result<usize> {
+        if self.value[key].is_null() {
+            let remedy = "put the model's own configuration in its place";
+            return Err(Error::file(self.path, format!("`{key}` is missing"), remedy));
+        }
         let size = self.value[key].as_u64().and_then(|size| usize::try_from(size).ok());
         size.ok_or_else(|| self.refuse(format!("`{key}` is no whole number")))
     }

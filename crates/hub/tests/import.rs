@@ -199,7 +199,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     let config = |folder: &Path, key: &str, value: serde_json::Value| {
         edit_json(&folder.join("config.json"), |config| config[key] = value);
     };
-    let cases: [(&str, serde_json::Value, &str); 8] = [
+    let cases: [(&str, serde_json::Value, &str); 9] = [
         ("model_type", "t5".into(), "model_type `t5` is none of bert"),
         ("hidden_act", "gelu_new".into(), "only gelu is known"),
         ("is_decoder", true.into(), "asks for a decoder"),
@@ -208,6 +208,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
         ("hidden_size", 9_000_000_000u64.into(), "9000000000 is more than"),
         ("num_hidden_layers", 3.into(), "has no tensor bert.encoder.layer.2."),
         ("vocab_size", "many".into(), "`vocab_size` is no whole number"),
+        ("vocab_size", serde_json::Value::Null, "`vocab_size` is missing"),
     ];
     for (key, value, reason) in cases {
         let error = refused("bert", |folder| config(folder, key, value));

@@ -15,6 +15,12 @@ pub enum Error {
     /// The file of means could not be written or read.
     #[error(transparent)]
     Archive(#[from] encoder::archive::ArchiveError),
+    /// The file of means is not what was written.
+    #[error("{0} (`isogloss shift means` makes it)")]
+    Means(encoder::archive::ArchiveError),
+    /// A sentence is none, or more than the model reads.
+    #[error("the sentence {0}")]
+    Sentence(String),
     /// What was asked for makes no sense for this model or these files.
     #[error("{0}")]
     Request(String),

@@ -177,8 +177,11 @@ pub fn translate(
     let source = model.vocabulary.language(direction.name(direction.from))?;
     let mut reader = model.reader(direction.name(direction.from))?;
     let ids = framed(&mut reader, sentence).ok_or_else(|| {
-        let longest = model.model.config().positions - 2;
-        Error::request(format!("the sentence is empty, or longer than {longest} pieces"))
+        let room = reader.room();
+        Error::Sentence(match sentence.trim().is_empty() {
+            true => "is empty; leave it out".to_owned(),
+            false => format!("is longer than the {room} pieces that the model reads; shorten it"),
+        })
     })?;
     let shifter = Shifter::new(direction.means, direction.from, direction.to, layer, kind)?;
     let batch = model.batch(reader.language(), [ids.as_slice()]);

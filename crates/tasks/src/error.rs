@@ -20,6 +20,18 @@ pub enum Error {
     /// Training failed.
     #[error(transparent)]
     Train(#[from] train::TrainError),
+    /// The loss or the gradient of a setting is no number any more.
+    #[error("{setting}: at step {step} the {what} is {value}; try a lower --rate, or --head-rate")]
+    Diverged {
+        /// The setting in words.
+        setting: String,
+        /// The step that failed.
+        step: u64,
+        /// Loss or norm of the gradient.
+        what: &'static str,
+        /// NaN or infinite.
+        value: f32,
+    },
     /// Settings make no sense.
     #[error(transparent)]
     Config(#[from] encoder::ConfigError),
@@ -32,6 +44,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same, with the setting that failed where its rate was too high.
+    pub(crate) fn of_setting(self, label: &str) -> Self {
+        match self {
+            Error::Train(train::TrainError::Diverged { step, what, value }) => {
+                Error::Diverged { setting: label.to_owned(), step, what, value }
+            }
+            error => error,
+        }
+    }
+
     pub(crate) fn line(
         file: &Path,
         line: usize,

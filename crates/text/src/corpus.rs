@@ -472,8 +472,10 @@ impl Lottery {
             if let Take::Sample(count) = take { count.min(self.entered) } else { self.entered };
         if dev.saturating_add(test) >= taken {
             return Err(Error::request(
-                format!("of {taken} sentences of `{language}`, {dev} + {test} are to be held out"),
-                "hold out fewer, take more, or give more text",
+                format!(
+                    "of {taken} sentences of `{language}`, dev = {dev} and test = {test} are to be held out"
+                ),
+                "lower these, take more sentences, or give more text",
             ));
         }
         let ranks = self.lowest.into_sorted_vec();
@@ -661,7 +663,7 @@ pub(crate) mod tests {
     fn more_held_out_than_a_number_can_count_is_refused() {
         let selection = Selection { dev: u64::MAX, test: 1, ..Selection::default() };
         let error = read(&numbered(10), selection).unwrap_err().to_string();
-        assert!(error.contains("hold out fewer"), "{error}");
+        assert!(error.contains("to be held out"), "{error}");
     }
 
     #[test]

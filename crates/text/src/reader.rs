@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
@@ -148,7 +148,14 @@ fn find(pattern: &str) -> Result<Vec<NamedFile>> {
     Ok(found)
 }
 
+/// Whether standard input was read, which can be done once.
+static SPOOLED: AtomicBool = AtomicBool::new(false);
+
 fn spool_standard_input() -> Result<NamedFile> {
+    if SPOOLED.swap(true, Ordering::Relaxed) {
+        let reason = "standard input can be one text only, and is read once";
+        return Err(Error::request(reason, "give a file in place of `-`"));
+    }
     let mut file = NamedTempFile::new().at(STANDARD_INPUT, "make a temporary file for")?;
     io::copy(&mut io::stdin().lock(), &mut file).at(STANDARD_INPUT, "copy to a temporary file")?;
     Ok(NamedFile {
@@ -165,11 +172,14 @@ pub struct LineRules {
     pub longest: usize,
     /// Count and skip bad lines and empty files rather than stop.
     pub tolerant: bool,
+    /// Whether the command has `--tolerant` and `--longest-line`, which messages may then name.
+    #[serde(skip)]
+    pub flags: bool,
 }
 
 impl Default for LineRules {
     fn default() -> Self {
-        Self { longest: 1 << 20, tolerant: false }
+        Self { longest: 1 << 20, tolerant: false, flags: false }
     }
 }
 
@@ -277,9 +287,9 @@ impl Lines<'_> {
             return Ok(());
         }
         if !self.rules.tolerant {
-            let remedy = match self.raw {
-                true => "give a file that holds some",
-                false => "leave the file out, or skip it with --tolerant",
+            let remedy = match self.rules.flags {
+                true => "leave the file out, or skip it with --tolerant",
+                false => "give a file that holds some",
             };
             return Err(Error::file(Path::new(open.name), "holds no text", remedy));
         }
@@ -298,11 +308,11 @@ impl Lines<'_> {
             }
             Err(error) => {
                 let reason = format!("not UTF-8 at byte {}", error.valid_up_to() + 1);
-                let remedy = match self.raw {
-                    true => "convert the file (`iconv -t UTF-8`)",
-                    false => {
+                let remedy = match self.rules.flags {
+                    true => {
                         "convert the file (`iconv -t UTF-8`), or skip such lines with --tolerant"
                     }
+                    false => "convert the file (`iconv -t UTF-8`)",
                 };
                 self.refuse(reason, remedy)?;
                 self.skipped.invalid += 1;
@@ -313,9 +323,9 @@ impl Lines<'_> {
 
     fn refuse_long(&mut self) -> Result<()> {
         let reason = format!("a line longer than {} bytes", self.rules.longest);
-        let remedy = match self.raw {
-            true => "break the line up",
-            false => "break the line up, raise --longest-line, or skip it with --tolerant",
+        let remedy = match self.rules.flags {
+            true => "break the line up, raise --longest-line, or skip it with --tolerant",
+            false => "break the line up",
         };
         self.refuse(reason, remedy)?;
         self.skipped.too_long += 1;
@@ -435,7 +445,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    const TOLERANT: LineRules = LineRules { longest: 64, tolerant: true };
+    const TOLERANT: LineRules = LineRules { longest: 64, tolerant: true, flags: true };
 
     #[test]
     fn every_compression_reads_the_same() {
@@ -467,6 +477,9 @@ mod tests {
         let text = b"good\nbad \xff\nfine\n";
         let error = read(text, LineRules::default()).unwrap_err().to_string();
         assert!(error.contains(":2: not UTF-8 at byte 5"), "{error}");
+        assert!(!error.contains("--tolerant"), "a flag that not every command has: {error}");
+        let flags = LineRules { flags: true, ..LineRules::default() };
+        assert!(read(text, flags).unwrap_err().to_string().contains("--tolerant"));
         let (lines, skipped) = read(text, TOLERANT).unwrap();
         assert_eq!(lines, ["good", "fine"]);
         assert_eq!(skipped, Skipped { invalid: 1, ..Skipped::default() });

@@ -48,7 +48,7 @@ impl Dictionary {
                         file: path.display().to_string(),
                         line: lines.number(),
                         reason: "not a word, a translation and perhaps a weight above 0".into(),
-                        remedy: "write `word translation`, or `word<TAB>translation<TAB>weight`, or ask for the tolerant mode to skip such lines",
+                        remedy: "write `word translation`, or `word<TAB>translation<TAB>weight`",
                     });
                 }
             }

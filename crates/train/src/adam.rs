@@ -44,7 +44,7 @@ impl Default for AdamConfig {
 impl AdamConfig {
     /// Whether it makes sense; if not, which key does not and why.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let refuse = |key, reason: String| Err(ConfigError { key, reason });
+        let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
         if !(self.rate > 0.0 && self.rate.is_finite()) {
             return refuse("rate", format!("{} is not a positive number", self.rate));
         }

@@ -45,12 +45,12 @@ impl Schedule {
     pub fn check(self) -> Result<(), ConfigError> {
         match self {
             Schedule::Linear { total: 0, .. } => {
-                Err(ConfigError { key: "schedule.total", reason: "must not be 0".to_owned() })
+                Err(ConfigError::new("schedule.total", "must not be 0"))
             }
-            Schedule::Linear { warmup, total } if warmup > total => Err(ConfigError {
-                key: "schedule.warmup",
-                reason: format!("{warmup} steps are more than schedule.total = {total}"),
-            }),
+            Schedule::Linear { warmup, total } if warmup > total => {
+                let reason = format!("{warmup} steps are more than schedule.total = {total}");
+                Err(ConfigError::new("schedule.warmup", reason))
+            }
             _ => Ok(()),
         }
     }

@@ -13,6 +13,7 @@ use crate::outcome::Outcome;
 
 /// Tokenise text into the form that training reads.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Corpus {
     /// Tokenise each language's text, or find it tokenised already, and say what it holds.
     #[command(after_help = EXAMPLES)]

@@ -10,8 +10,13 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Coming;
 
+const EXAMPLES: &str = "Examples:
+  isogloss data list
+  isogloss data get xnli --lang fr,de --accept";
+
 /// Bring the data sets of the papers here.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Data {
     /// Say which data sets are known, what needs them, and on what terms they may be used.
     #[command(after_help = LIST_EXAMPLES)]

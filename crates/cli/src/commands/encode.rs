@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use files::At;
 use geometry::arrays::StackWriter;
 use geometry::states::{Pool, for_each, lines, open};
 use serde::Serialize;
@@ -163,8 +164,9 @@ impl Encode {
         rows: usize,
         sentences: usize,
     ) -> Result<(), Failure> {
+        let dim = model.model.config().dim;
         let mut writer =
-            StackWriter::create(partial, layers.len(), rows, model.model.config().dim)?;
+            StackWriter::create(partial, layers.len(), rows, dim).at(&self.out, "write")?;
         let mut reader = model.reader(&self.lang)?;
         let (language, pool) = (reader.language(), Pool::from(self.pool));
         let source = open(&self.text)?;
@@ -176,11 +178,11 @@ impl Encode {
                 values.clear();
                 pool.push(states, layer, values);
             }
-            writer.append(values[0].len() / states.dim, &values)?;
+            writer.append(values[0].len() / states.dim, &values).at(&self.out, "write")?;
             (0..states.sentences()).for_each(|_| progress.step(""));
             Ok(())
         })?;
-        Ok(writer.finish()?)
+        Ok(writer.finish().at(&self.out, "write")?)
     }
 }
 

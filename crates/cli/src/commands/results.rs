@@ -17,7 +17,8 @@ const EXAMPLES: &str = "Examples:
   Means over seeds of one study's transfer, with intervals of 95 %:
     isogloss results --study anchors --measure f1 --where role=target --mean
   Two conditions, for a notebook:
-    isogloss results --where condition=default --where condition=no-anchors --format parquet --out two.parquet";
+    isogloss results --where condition=default --where condition=no-anchors \\
+      --format parquet --out two.parquet";
 
 /// Flags of `results`.
 #[derive(Args)]

@@ -32,7 +32,7 @@ const EXAMPLES: &str = "Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Retrieve {
     /// The folder of a trained run: one for both sides, or one for each.
-    #[arg(long = "model", value_name = "DIR", required_unless_present = "source",
+    #[arg(long = "model", value_name = "DIR",
         conflicts_with_all = ["source", "target", "train_source", "train_target"])]
     models: Vec<PathBuf>,
 
@@ -185,8 +185,9 @@ impl Retrieve {
                 Ok(Some([Stack::open(a)?, Stack::open(b)?]))
             };
         let test = open(&self.source, &self.target)?;
-        let mut test =
-            test.ok_or_else(|| Failure::Usage("give --source and --target, or --model".into()))?;
+        let mut test = test.ok_or_else(|| {
+            Failure::Usage("give --model and --text twice, or --source and --target".into())
+        })?;
         let mut train = open(&self.train_source, &self.train_target)?;
         let numbers = self.layers.of(test[0].layers() - 1)?;
         for stack in test.iter_mut().chain(train.iter_mut().flatten()) {

@@ -13,8 +13,10 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Examples:
-  isogloss score --task ner --gold panx-test-fr.tsv --predicted run/predictions/fr.panx-test-fr.tsv
-  isogloss score --task parse --full-labels --gold fr_gsd-ud-test.conllu --predicted parsed.conllu";
+  isogloss score --task ner --gold panx-test-fr.tsv \\
+    --predicted ner/predictions/fr.panx-test-fr.tsv
+  isogloss score --task parse --full-labels --gold fr_gsd-ud-test.conllu \\
+    --predicted parsed.conllu";
 
 /// Flags of `score`.
 #[derive(Args)]
@@ -69,6 +71,23 @@ pub(super) struct Rules {
     full_labels: bool,
 }
 
+impl Rules {
+    /// Refuses a rule that the task does not ask.
+    pub(super) fn check(&self, task: Task) -> Result<(), Failure> {
+        let refuse = |flag: &str, of: &str| {
+            let task = task.name();
+            Err(Failure::Usage(format!("{flag} is for --task {of}, not {task}; leave it out")))
+        };
+        match (self.repair, task) {
+            (RepairName::Conventional, Task::Nli | Task::Parse) => {
+                refuse("--repair conventional", "ner")
+            }
+            (_, Task::Nli | Task::Ner) if self.full_labels => refuse("--full-labels", "parse"),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A rule by name.
 #[derive(Clone, Copy, ValueEnum)]
 enum RepairName {
@@ -93,6 +112,7 @@ impl Rules {
 
 impl Score {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        self.rules.check(self.task.into())?;
         let score = self.compare(&self.gold, &self.predicted)?;
         Ok(Outcome::new(in_words(&score), &score))
     }

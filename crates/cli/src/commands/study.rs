@@ -22,7 +22,8 @@ const EXAMPLES: &str = "Examples:
   The same question asked of real languages (see `isogloss data list`):
     isogloss study run anchors --data data --pair en-fr --pair en-ru
   A quick look, with shorter training and fewer examples:
-    isogloss study run anchors --seeds 1 --pretrain '--steps 2000' --transfer '--quick --first 3000'
+    isogloss study run anchors --seeds 1 --pretrain '--steps 2000' \\
+      --transfer '--quick --first 3000'
   A study of one's own, begun from one that is built in:
     isogloss study show sharing > mine.toml
     isogloss study run mine.toml --seeds 1,2
@@ -35,8 +36,10 @@ same laboratory (--lab) is found again; after a stop or a kill, the same command
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Study {
     /// Name the studies that are built in, and what they ask.
+    #[command(after_help = "Example:\n  isogloss study list")]
     List,
     /// Print a study's file, to read or to begin one's own from.
+    #[command(after_help = "Example:\n  isogloss study show sharing > mine.toml")]
     Show(Show),
     /// Say what would run, what is done already, and how long the rest may take.
     #[command(after_help = EXAMPLES)]

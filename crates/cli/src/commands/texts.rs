@@ -73,6 +73,25 @@ impl TextFlags {
         self.texts.iter().map(|(language, _)| language.as_str())
     }
 
+    /// Refuses flags that choose among sentences where no text is read.
+    pub(crate) fn refuse_selection(&self, instead: &str) -> Result<(), Failure> {
+        let given = [
+            ("--lines", self.lines),
+            ("--first", self.first.is_some()),
+            ("--sample", self.sample.is_some()),
+            ("--distinct", self.distinct),
+            ("--dev", self.dev > 0),
+            ("--test", self.test > 0),
+            ("--tolerant", self.tolerant),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(Failure::Usage(format!(
+                "{flag} has no effect: without --text, {instead}; give --text LANG=FILE, or leave it out"
+            ))),
+        }
+    }
+
     /// Decides the sample and what is held out; other chance of a command follows it.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
@@ -118,7 +137,7 @@ impl TextFlags {
     }
 
     fn rules(&self) -> LineRules {
-        LineRules { longest: self.longest_line, tolerant: self.tolerant }
+        LineRules { longest: self.longest_line, tolerant: self.tolerant, flags: true }
     }
 
     fn selection(&self) -> Selection {

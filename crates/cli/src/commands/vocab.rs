@@ -15,8 +15,13 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Waiting;
 
+const EXAMPLES: &str = "Examples:
+  isogloss vocab train --out joint --text en=en.txt --text fr=fr.txt
+  isogloss vocab stats joint";
+
 /// Learn vocabularies, and see what languages share of them.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Vocab {
     /// Learn a vocabulary from text, or take one over, and save it as a folder.
     #[command(after_help = TRAIN_EXAMPLES)]
@@ -304,6 +309,7 @@ impl Stats {
     /// Counts of pieces in the text given, or else in that which the vocabulary was made from.
     fn counts(&self, vocabulary: &Vocabulary) -> Result<Vec<(usize, Vec<u64>)>, Failure> {
         if self.text.texts.is_empty() {
+            self.text.refuse_selection("the vocabulary's own counts are shown")?;
             let all = 0..vocabulary.languages().len();
             return Ok(all.map(|index| (index, vocabulary.counts(index).to_vec())).collect());
         }

@@ -88,8 +88,10 @@ pub(crate) struct Words {
 #[derive(Clone, Copy, ValueEnum)]
 enum FormatFlag {
     /// Text with a header, as Word2Vec and fastText write it.
+    #[value(alias = "text")]
     Vec,
     /// Word2Vec's binary.
+    #[value(alias = "binary")]
     Bin,
     /// Text without a header.
     Glove,
@@ -179,8 +181,9 @@ impl Words {
         let corpus = self.corpus(model)?;
         let words = self.chosen(&corpus)?;
         let mut means = Means::new(model, &self.lang, &words, &layers)?;
-        let megabytes = Means::bytes(words.len(), layers.len(), model.model.config().dim) >> 20;
-        say!("{} words at {} layers: sums of {megabytes} MB", words.len(), layers.len());
+        let bytes = Means::bytes(words.len(), layers.len(), model.model.config().dim);
+        let megabytes = bytes as f64 / f64::from(1 << 20);
+        say!("{} words at {} layers: sums of {megabytes:.1} MB", words.len(), layers.len());
         means.add(model, &corpus, &mut watch("encoding, MiB".to_owned()))?;
         let sentences = means.sentences;
         let (means, missing) = means.finish_means()?;

@@ -17,6 +17,7 @@ use crate::progress::Progress;
 
 /// What to do with a world.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum World {
     /// Write corpora, dictionaries, parallel text and labelled data for every task.
     #[command(after_help = GENERATE_EXAMPLES)]
@@ -25,6 +26,10 @@ pub(crate) enum World {
     #[command(after_help = SHOW_EXAMPLES)]
     Show(Show),
 }
+
+const EXAMPLES: &str = "Examples:
+  isogloss world show --distance 0.5
+  isogloss world generate --out world --distance 0.5";
 
 const GENERATE_EXAMPLES: &str = "Examples:
   Two languages without a word in common:
@@ -37,7 +42,7 @@ const GENERATE_EXAMPLES: &str = "Examples:
       --config world/world.toml --seed 2
   Without inference pairs, and with a smaller retrieval test:
     isogloss world generate --out small \\
-      --set nli={train=0,dev=0,test=0} --set tatoeba=200";
+      --set 'nli={train=0,dev=0,test=0}' --set tatoeba=200";
 
 const SHOW_EXAMPLES: &str = "Examples:
   isogloss world show --count 2 --distance 0.5
@@ -73,7 +78,7 @@ struct Keys {
     /// Read keys from a TOML file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The seed of everything.
+    /// The seed of everything [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// How many languages [default: 2].
@@ -88,10 +93,12 @@ struct Keys {
     /// The share of other words that come from the first language's by sound change, 0..1.
     #[arg(long, value_name = "SHARE", value_delimiter = ',')]
     cognates: Vec<f64>,
-    /// The script: latin, cyrillic, greek, armenian, georgian, hangul or han.
+    /// The script of languages after the first, which stays as it is: latin, cyrillic, greek,
+    /// armenian, georgian, hangul or han.
     #[arg(long, value_delimiter = ',')]
     script: Vec<String>,
-    /// Where subject, verb and object stand: svo, sov, vso, vos, ovs or osv.
+    /// Where subject, verb and object stand in languages after the first, which stays as it is: svo,
+    /// sov, vso, vos, ovs or osv.
     #[arg(long, value_delimiter = ',')]
     verb: Vec<String>,
     /// What is marked on words, in every language.

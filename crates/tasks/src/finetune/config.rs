@@ -218,7 +218,7 @@ impl TransferConfig {
     /// Whether it makes sense; if not, which key does not and why.
     pub fn check(&self) -> Result<()> {
         let refuse =
-            |key, reason: &str| Err(Error::Config(ConfigError { key, reason: reason.to_owned() }));
+            |key: &'static str, reason: &str| Err(Error::Config(ConfigError::new(key, reason)));
         if self.batch.is_empty() || self.batch.contains(&0) {
             return refuse("batch", "give at least one number of sequences, none of them 0");
         }

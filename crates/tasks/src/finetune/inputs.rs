@@ -70,3 +70,13 @@ fn named(config: &TransferConfig) -> Vec<PathBuf> {
     }
     files
 }
+
+/// A file or folder of a configuration that is not where it says.
+pub(super) fn missing(config: &TransferConfig) -> Option<PathBuf> {
+    let sources: Vec<&PathBuf> = match &config.features {
+        FeaturesConfig::Encoder { model, .. } => vec![model],
+        FeaturesConfig::Layer { models, .. } => models.values().collect(),
+        FeaturesConfig::Vectors { files, .. } => files.values().collect(),
+    };
+    sources.into_iter().cloned().chain(named(config)).find(|path| !path.exists())
+}

@@ -27,7 +27,7 @@ use crate::labelled::{Answer, Example, Score, Task};
 const METRICS: &str = "metrics.jsonl";
 const MODEL: &str = "model.safetensors";
 const PREDICTIONS: &str = "predictions";
-const STATE: &str = "state.safetensors";
+pub(super) const STATE: &str = "state.safetensors";
 const EPOCH: &str = "epoch.safetensors";
 
 /// Fine-tunes over any features and sets, in a folder that is there already; what it holds of this
@@ -49,7 +49,8 @@ pub fn transfer(
     let mut finished = true;
     for (number, setting) in settings.iter().enumerate().skip(run.records.len()) {
         let label = run.label(number, settings.len(), setting);
-        finished = run.setting(setting, &label, observer)?;
+        finished =
+            run.setting(setting, &label, observer).map_err(|error| error.of_setting(&label))?;
         if !finished {
             break;
         }

@@ -8,10 +8,10 @@ use tensor::Device;
 use train::pretrain::Observer;
 
 use super::config::{FeaturesConfig, TransferConfig};
-use super::inputs::Inputs;
-use super::run::transfer;
+use super::inputs::{Inputs, missing};
+use super::run::{STATE, transfer};
 use super::sets::Sets;
-use super::summary::Summary;
+use super::summary::{RESULTS, Summary};
 use crate::error::{Error, Result};
 use crate::features::{EncoderFeatures, Features, GivenFeatures, LayerVectors, StaticVectors};
 
@@ -31,11 +31,18 @@ pub fn begin(
     }
     let features = open_features(config, device)?;
     let sets = Sets::read(config, &*features)?;
+    let new = !folder.exists();
     fs::create_dir_all(folder).at(folder, "make the folder")?;
     Inputs::of(config, &*features)?.write(folder)?;
     let text = toml::to_string(config).expect("a configuration is valid TOML");
     files::write(&folder.join(CONFIG), text)?;
-    transfer(config, &*features, &sets, folder, observer)
+    transfer(config, &*features, &sets, folder, observer).inspect_err(|error| {
+        // Where nothing was learned yet, what lies there only stands in the way of the mended command.
+        let busy = matches!(error, Error::Files(files::Error::Busy(_)));
+        if !busy && ![STATE, RESULTS].iter().any(|name| folder.join(name).exists()) {
+            files::clear(folder, new);
+        }
+    })
 }
 
 /// Goes on with the run in `folder`. One that is done stays as it is.
@@ -46,12 +53,25 @@ pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Re
         return Err(Error::request(format!("{} holds no run", folder.display()), remedy));
     }
     let text = fs::read_to_string(&path).at(&path, "read")?;
-    let config: TransferConfig = toml::from_str(&text)
-        .map_err(|error| Error::file(&path, error.to_string(), "restore it, or begin a new run"))?;
+    let unreadable = |error: toml::de::Error| {
+        Error::file(&path, error.to_string(), "restore it, or begin a new run")
+    };
+    let table: toml::Table = toml::from_str(&text).map_err(unreadable)?;
+    if table.contains_key("preset") {
+        let folder = folder.display();
+        let remedy = format!("go on with: isogloss pretrain --resume --out {folder}");
+        return Err(Error::request(format!("{folder} is a run of pretrain"), remedy));
+    }
+    let config: TransferConfig = toml::from_str(&text).map_err(unreadable)?;
     config.check()?;
     if let Some(summary) = Summary::read(folder)?.filter(|summary| summary.finished) {
         observer.note(&format!("{} is done; nothing was changed", folder.display()));
         return Ok(summary);
+    }
+    if let Some(path) = missing(&config) {
+        let remedy =
+            "paths in config.toml are meant from where the run was begun: resume it from there";
+        return Err(Error::request(format!("{} is not there", path.display()), remedy));
     }
     let features = open_features(&config, device)?;
     Inputs::of(&config, &*features)?.check(folder)?;

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::labelled::{Score, Task};
 use crate::statistics::Mean;
 
-const RESULTS: &str = "results.json";
+pub(super) const RESULTS: &str = "results.json";
 const SUMMARY: &str = "summary.json";
 
 /// How many of the best settings are averaged.

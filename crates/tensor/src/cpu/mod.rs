@@ -76,7 +76,9 @@ impl Kernels for Cpu {
             name if name.starts_with("Scalar") => "no vectors",
             _ => "vectors",
         };
-        format!("cpu, {threads} threads, {vectors}")
+        let threads =
+            if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        format!("cpu, {threads}, {vectors}")
     }
 
     fn run(&self, work: &mut (dyn FnMut() + Send)) {

@@ -56,6 +56,10 @@ impl Vocabulary {
     /// Reads a folder, and refuses one that was changed since it was written.
     pub fn load(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
+        if !path.is_file() && folder.join("vocabulary").join(MANIFEST).is_file() {
+            let remedy = "name the folder `vocabulary` in it";
+            return Err(Error::file(folder, "is a run, not a vocabulary", remedy));
+        }
         let text = std::fs::read_to_string(&path).at(&path, "read the vocabulary's manifest")?;
         let manifest: Manifest = serde_json::from_str(&text)
             .map_err(|error| Error::file(&path, error.to_string(), MAKE_ANEW))?;

@@ -67,6 +67,7 @@ pub struct SwitchConfig {
     #[serde(flatten)]
     pub settings: SwitchSettings,
     /// By which dictionaries, each used in both directions.
+    #[serde(default)]
     pub dictionaries: Vec<DictionaryConfig>,
 }
 
@@ -163,18 +164,18 @@ impl PretrainConfig {
         if let Some(key) = DERIVED.iter().find(|&&key| encoder.is_some_and(|e| e.contains_key(key)))
         {
             let reason = format!("leave out {key}: it follows from the text and its vocabulary");
-            return Err(ConfigError { key: "encoder", reason });
+            return Err(ConfigError::new("encoder", reason));
         }
-        let config: Self = Value::Table(table).try_into().map_err(|error: toml::de::Error| {
-            ConfigError { key: "configuration", reason: error.to_string().trim().to_owned() }
-        })?;
+        let config: Self = Value::Table(table).try_into().map_err(unreadable)?;
         config.check()?;
         Ok(config)
     }
 
     /// The configuration as a file.
     pub fn to_toml(&self) -> String {
-        let mut table = Table::try_from(self).expect("a configuration is valid TOML");
+        // By way of text, where the shortest number that reads back as the same f32 is written.
+        let text = toml::to_string(self).expect("a configuration is valid TOML");
+        let mut table: Table = text.parse().expect("just written");
         if let Some(Value::Table(encoder)) = table.get_mut("encoder") {
             DERIVED.iter().for_each(|&key| _ = encoder.remove(key));
         }
@@ -187,7 +188,7 @@ impl PretrainConfig {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let refuse = |key, reason: &str| Err(ConfigError { key, reason: reason.to_owned() });
+        let refuse = |key: &'static str, reason: &str| Err(ConfigError::new(key, reason));
         for (key, number) in [
             ("accumulate", self.accumulate as u64),
             ("checkpoint_every", self.checkpoint_every),
@@ -210,7 +211,7 @@ impl PretrainConfig {
                  it as large, or leave it out",
                 self.steps
             );
-            return Err(ConfigError { key: "adam.schedule.total", reason });
+            return Err(ConfigError::new("adam.schedule.total", reason));
         }
         if self.text.first.is_some() && self.text.sample.is_some() {
             return refuse("text.sample", "leave out text.first: it is one or the other");
@@ -229,11 +230,16 @@ impl PretrainConfig {
         for language in &self.languages {
             if self.files.get(language).is_none_or(Vec::is_empty) {
                 let reason = format!("'{language}' has no text; give --text {language}=FILE");
-                return Err(ConfigError { key: "files", reason });
+                return Err(ConfigError::new("files", reason));
             }
         }
         if !self.languages.iter().any(|language| language == self.selector()) {
-            return refuse("select_by", "names none of the languages");
+            let reason = format!(
+                "'{}' is none of the languages: {}",
+                self.selector(),
+                self.languages.join(", ")
+            );
+            return refuse("select_by", &reason);
         }
         if self.switch.is_some() && self.encoder.separate.tokens {
             let reason = "code-switched text needs embeddings that all languages share; leave out \
@@ -251,9 +257,25 @@ impl PretrainConfig {
         if self.batch.max_tokens.unwrap_or(self.batch.length) > self.encoder.positions {
             return refuse("batch.length", "is more than encoder.positions");
         }
-        self.encoder.check()?;
-        self.adam.check()
+        self.encoder.check().map_err(|error| error.within("encoder"))?;
+        self.adam.check().map_err(|error| error.within("adam"))
     }
+}
+
+/// What serde says of a value, with the key before it and types in plain words.
+fn unreadable(error: toml::de::Error) -> ConfigError {
+    let text = error.to_string();
+    let (reason, key) = text.trim().split_once("\nin `").unwrap_or((text.trim(), "configuration"));
+    let mut reason = reason.to_owned();
+    for (types, plain) in [
+        (&["usize", "u64", "u32", "u16"][..], "a whole number, 0 or more"),
+        (&["f64", "f32"][..], "a number"),
+    ] {
+        for name in types {
+            reason = reason.replace(&format!("expected {name}"), &format!("expected {plain}"));
+        }
+    }
+    ConfigError::new(key.trim_end_matches('`').to_owned(), reason)
 }
 
 /// Lays `top` over `base`: tables are merged key by key, all else is replaced; so is a table of
@@ -277,6 +299,38 @@ pub fn overlay(base: &mut Table, top: Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_name_the_key() {
+        let refused = |text: &str| {
+            let mut table = super::super::preset("default", "tiny").unwrap();
+            let texts = "languages = [\"en\"]\nfiles = { en = [\"a\"] }";
+            overlay(&mut table, texts.parse().unwrap());
+            overlay(&mut table, text.parse().unwrap());
+            super::super::complete(&mut table);
+            PretrainConfig::from_table(table).unwrap_err().to_string()
+        };
+        assert_eq!(refused("encoder = { dim = 0 }"), "encoder.dim: must not be 0");
+        assert_eq!(
+            refused("adam = { beta1 = 1 }"),
+            "adam.beta1: 1 is not a share from 0 to below 1"
+        );
+        assert_eq!(
+            refused("encoder = { dim = \"x\" }"),
+            "encoder.dim: invalid type: string \"x\", expected a whole number, 0 or more"
+        );
+        assert_eq!(refused("select_by = \"fr\""), "select_by: 'fr' is none of the languages: en");
+    }
+
+    #[test]
+    fn numbers_are_written_as_they_were_given() {
+        let mut table = super::super::preset("default", "tiny").unwrap();
+        let given = "languages = [\"en\"]\nfiles = { en = [\"a\"] }\nadam = { beta1 = 0.9 }";
+        overlay(&mut table, given.parse().unwrap());
+        super::super::complete(&mut table);
+        let written = PretrainConfig::from_table(table).unwrap().to_toml();
+        assert!(written.contains("beta1 = 0.9\n"), "{written}");
+    }
 
     #[test]
     fn layers_are_laid_over_one_another() {

@@ -181,6 +181,10 @@ fn shapes(config: &PretrainConfig) -> Vec<(u64, usize, BatchSettings)> {
 
 /// Whether every file is there, before a folder is made for the run.
 pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
+    if config.files.values().flatten().any(|file| file == "-") {
+        let reason = "a run reads its text more than once, and standard input can be read once";
+        return Err(text::Error::request(reason, "give a file in place of `-`"));
+    }
     let named = |file: &Path| Source::new("text", &[file.display().to_string()]).map(drop);
     let dictionaries = config.switch.iter().flat_map(|switch| &switch.dictionaries);
     dictionaries.into_iter().try_for_each(|dictionary| named(&dictionary.file))?;

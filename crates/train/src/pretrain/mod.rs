@@ -55,6 +55,19 @@ pub enum PretrainError {
     /// The folder holds something already.
     #[error("{0} is not empty; go on with --resume, or name another folder")]
     Occupied(PathBuf),
+    /// The folder holds a run that was killed, or failed, before its first checkpoint.
+    #[error(
+        "{0} holds a run without a checkpoint; go on with --resume, or remove the folder to begin anew"
+    )]
+    Unstarted(PathBuf),
+    /// The folder holds a run of another kind.
+    #[error("{0} is a run of transfer; go on with: isogloss transfer --resume --out {0}")]
+    OtherKind(PathBuf),
+    /// The files of a run are not where it says.
+    #[error(
+        "{0}; paths in config.toml are meant from where the run was begun: resume it from there"
+    )]
+    Elsewhere(text::Error),
     /// The text is not what the run began with.
     #[error(
         "{0} began with other text: a file was changed, or a pattern matches other files now; put the text \
@@ -115,14 +128,22 @@ pub fn begin(
 ) -> Result<Summary, PretrainError> {
     let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     if occupied {
-        return Err(PretrainError::Occupied(folder.to_owned()));
+        let there = |name: &str| folder.join(name).is_file();
+        let unstarted = there(CONFIG) && !there(run::STATE) && !there("summary.json");
+        let refused = if unstarted { PretrainError::Unstarted } else { PretrainError::Occupied };
+        return Err(refused(folder.to_owned()));
     }
     data::check(config)?;
+    let new = !folder.exists();
     fs::create_dir_all(folder).at(folder, "make the folder")?;
     let lock = files::lock(folder)?;
     let text = config.to_toml();
     files::write(&folder.join(CONFIG), text)?;
-    let summary = Run::open(config, folder, device, observer)?.go(observer);
+    let run = Run::open(config, folder, device, observer).inspect_err(|_| {
+        // Nothing was learned yet; left behind, it would only stand in the way of the mended command.
+        files::clear(folder, new);
+    })?;
+    let summary = run.go(observer);
     drop(lock);
     summary
 }
@@ -141,6 +162,10 @@ pub fn resume(
         observer.note(&format!("{} is done; nothing was changed", folder.display()));
         return Ok(summary);
     }
+    data::check(&config).map_err(PretrainError::Elsewhere)?;
+    if !folder.join(run::STATE).is_file() {
+        observer.note(&format!("{} holds no checkpoint: from step 0", folder.display()));
+    }
     let summary = Run::open(&config, folder, device, observer)?.go(observer);
     drop(lock);
     summary
@@ -153,10 +178,12 @@ fn read(folder: &Path) -> Result<PretrainConfig, PretrainError> {
         return Err(PretrainError::Nothing(folder.to_owned()));
     }
     let text = fs::read_to_string(&path).at(&path, "read")?;
-    let table: Table = text.parse().map_err(|error: toml::de::Error| ConfigError {
-        key: "config.toml",
-        reason: error.to_string(),
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        ConfigError::new(path.display().to_string(), error.to_string())
     })?;
+    if table.contains_key("task") {
+        return Err(PretrainError::OtherKind(folder.to_owned()));
+    }
     Ok(PretrainConfig::from_table(table)?)
 }
 

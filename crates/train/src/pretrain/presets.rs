@@ -206,7 +206,7 @@ fn changes(condition: &str, scale: &str, base: &Table) -> Result<Table, ConfigEr
 }
 
 fn unknown(key: &'static str, name: &str, known: &[&str]) -> ConfigError {
-    ConfigError { key, reason: format!("no '{name}'; there are {}", known.join(", ")) }
+    ConfigError::new(key, format!("no '{name}'; there are {}", known.join(", ")))
 }
 
 fn parse(text: &str) -> Table {

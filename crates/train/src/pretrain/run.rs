@@ -18,7 +18,7 @@ use crate::events::Events;
 use crate::pretrained::MODEL;
 use crate::trainer::{Pending, Trainer};
 
-const STATE: &str = "state.safetensors";
+pub(super) const STATE: &str = "state.safetensors";
 /// Numbers of a layer of a batch from which on a GPU is busier than whoever asks it.
 const LARGE: usize = 1 << 22;
 
@@ -79,6 +79,7 @@ impl<'a> Run<'a> {
         device: &Device,
         observer: &mut dyn Observer,
     ) -> Result<Self, PretrainError> {
+        observer.note(&format!("running on {device:?}"));
         let data = Data::prepare(config, folder, &mut |text| observer.note(text))?;
         let mut params = Params::new(device);
         let model = Encoder::new(data.encoder_config(config), &mut params, config.seed)?;

@@ -9,8 +9,13 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
+const EXAMPLES: &str = "Examples:
+  isogloss align words --source fr.vec --target en.vec --start nothing --out fr-in-en.vec
+  isogloss align contexts --model run --text fr=fr.txt --text en=en.txt --links links --out maps";
+
 /// Learn orthogonal maps between spaces of vectors, and see what they recover.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Align {
     /// Map the words of one language onto those of another, and look translations up.
     #[command(after_help = words::EXAMPLES)]

@@ -10,8 +10,14 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
+const EXAMPLES: &str = "Examples:
+  isogloss bench mlm --dim 256 --heads 4 --layers 4 --vocab 8000
+  isogloss bench encode --dim 256 --heads 4 --layers 4 --vocab 8000
+  isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbours 10";
+
 /// What can be measured.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Bench {
     /// Train a masked language model on random tokens and print the rate.
     ///
@@ -19,7 +25,8 @@ pub(crate) enum Bench {
     /// steps warms up; the median of the second half counts. Operations are counted as a framework
     /// would carry them out, whether or not they were spared here.
     ///
-    /// Example: isogloss bench mlm --batch 8 --length 128 --dim 256 --heads 4 --layers 4 --vocab 8000
+    /// Example:
+    ///   isogloss bench mlm --batch 8 --length 128 --dim 256 --heads 4 --layers 4 --vocab 8000
     #[command(verbatim_doc_comment)]
     Mlm(mlm::Mlm),
 
@@ -29,7 +36,8 @@ pub(crate) enum Bench {
     /// sequence's last layer is read back, as `isogloss encode` does it. The first half of the steps
     /// warms up; the median of the second half counts.
     ///
-    /// Example: isogloss bench encode --batch 16 --length 128 --dim 256 --heads 4 --layers 4 --vocab 8000
+    /// Example:
+    ///   isogloss bench encode --batch 16 --length 128 --dim 256 --heads 4 --layers 4 --vocab 8000
     #[command(verbatim_doc_comment)]
     Encode(encode::Encode),
 
@@ -39,7 +47,8 @@ pub(crate) enum Bench {
     /// time, and what was found is copied back. The first turn warms up; the median of the others
     /// counts.
     ///
-    /// Example: isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbours 10
+    /// Example:
+    ///   isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbours 10
     #[command(verbatim_doc_comment)]
     Search(search::Search),
 }

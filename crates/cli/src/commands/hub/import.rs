@@ -50,6 +50,12 @@ impl Import {
         if let Some(out) = &self.out {
             files::check_new_folder(out)?;
         }
+        if self.folder.join("vocabulary").is_dir() {
+            let folder = self.folder.display();
+            return Err(Failure::Usage(format!(
+                "{folder} is a run of ours already; name it wherever a model is asked for"
+            )));
+        }
         let device = self.place.device()?;
         let start = Instant::now();
         let checkpoint = hub::open(&self.folder, &device)?;

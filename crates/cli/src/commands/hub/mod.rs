@@ -9,8 +9,14 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
+const EXAMPLES: &str = "Examples:
+  isogloss hub download google-bert/bert-base-multilingual-cased
+  isogloss hub import bert-base-multilingual-cased
+  isogloss hub export run --out run-hf";
+
 /// What can be done with models of Hugging Face's.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Hub {
     /// Fetch a model into the cache that the hub's clients share, and say where it lies.
     #[command(after_help = download::EXAMPLES)]

@@ -11,8 +11,13 @@ use super::{Measured, refused};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
+const EXAMPLES: &str = "Example:
+  isogloss shift difference --model run --from qab --to qaa --layer 2 --out D.npy
+  In NumPy, np.load('D.npy') is then what is added to every state of qab.";
+
 /// Flags of `shift difference`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct DifferenceOf {
     #[command(flatten)]
     measured: Measured,

@@ -25,10 +25,22 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Examples:
-  isogloss shift means --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt
+  isogloss shift means --model run \\
+    --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt
   isogloss shift translate --model run --from qaa --to qab --layer 2 'SENTENCE'
-  isogloss shift sweep --model run --parallel qaa=a.txt --parallel qab=b.txt --dictionary qaa-qab=muse.txt
+  isogloss shift sweep --model run --parallel qaa=a.txt --parallel qab=b.txt \\
+    --dictionary qaa-qab=muse.txt
   isogloss shift difference --model run --from qab --to qaa --layer 2 --out D.npy";
+
+const MEANS_EXAMPLES: &str = "Example:
+  isogloss shift means --model run --sample 20000 \\
+    --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
+
+const TRANSLATE_EXAMPLES: &str = "Examples:
+  isogloss shift translate --model run --from qaa --to qab --layer 2 'SENTENCE'
+  isogloss shift translate --model run --from qaa --to qab --layer 2 --alpha 0,0.5,1 \\
+    --file world/tatoeba/tatoeba.qab-qaa.qaa \\
+    --reference world/tatoeba/tatoeba.qab-qaa.qab --first 3";
 
 /// The file of a run that holds the means of its languages.
 pub(super) const MEANS: &str = "means.safetensors";
@@ -102,6 +114,7 @@ fn refused(error: shift::Error) -> Failure {
 
 /// Flags of `shift means`.
 #[derive(Args)]
+#[command(after_help = MEANS_EXAMPLES)]
 pub(crate) struct MeansOf {
     #[command(flatten)]
     model: ModelFlags,
@@ -116,6 +129,7 @@ pub(crate) struct MeansOf {
 
 /// Flags of `shift translate`.
 #[derive(Args)]
+#[command(after_help = TRANSLATE_EXAMPLES)]
 pub(crate) struct Translate {
     #[command(flatten)]
     measured: Measured,
@@ -205,14 +219,15 @@ impl MeansOf {
         let mut text = format!("{}: means of {} languages\n", out.display(), facts.len());
         for language in &facts {
             let worst = language.error.iter().copied().fold(0.0, f64::max);
-            let _ = writeln!(
-                text,
-                "  {:<8} {} states of {} different pieces; standard error at most {:.2} % of the mean",
-                language.language,
-                language.states["all"],
-                language.pieces,
-                100.0 * worst,
-            );
+            let states = &language.states["all"];
+            let error = match states.as_u64() {
+                // One state says nothing of how states differ.
+                Some(0 | 1) => "no standard error from so few".to_owned(),
+                _ => format!("standard error at most {:.2} % of the mean", 100.0 * worst),
+            };
+            let (name, pieces) = (&language.language, language.pieces);
+            let _ =
+                writeln!(text, "  {name:<8} {states} states of {pieces} different pieces; {error}");
         }
         Ok(Outcome::new(text, &json!({ "file": out, "languages": facts })))
     }
@@ -247,13 +262,24 @@ impl Translate {
         };
         let colour = std::io::stdout().is_terminal();
         let (mut shown, mut facts) = (String::new(), Vec::new());
-        for (number, sentence) in self.sentences()?.iter().enumerate() {
+        let sentences = self.sentences()?;
+        if self.reference.is_some() && references.len() < sentences.len() {
+            return Err(Failure::Usage(format!(
+                "--reference has {} lines for {} sentences; give a translation of each",
+                references.len(),
+                sentences.len()
+            )));
+        }
+        for (number, (place, sentence)) in sentences.iter().enumerate() {
             let reference = references.get(number);
             let lines = device
                 .run(|| {
                     translate(&mut model, &direction, self.layer, self.kind, &self.alpha, sentence)
                 })
-                .map_err(refused)?;
+                .map_err(|error| match error {
+                    shift::Error::Sentence(_) => Failure::Usage(format!("{place}{error}")),
+                    error => refused(error),
+                })?;
             let _ = writeln!(shown, "{:>9}  {sentence}", self.from);
             lines.iter().for_each(|line| shown += &in_colour(line, &self.to, colour));
             if let Some(reference) = reference {
@@ -273,16 +299,20 @@ impl Translate {
 }
 
 impl Translate {
-    /// What was given to translate.
-    fn sentences(&self) -> Result<Vec<String>, Failure> {
+    /// What was given to translate, and where it stands (as `FILE:LINE: `).
+    fn sentences(&self) -> Result<Vec<(String, String)>, Failure> {
         if let Some(path) = &self.file {
-            return first_lines(path, self.first);
+            let lines = first_lines(path, self.first)?.into_iter().enumerate();
+            let place = |number| format!("{}:{}: ", path.display(), number + 1);
+            return Ok(lines.map(|(number, line)| (place(number), line)).collect());
         }
-        let text = match &self.text {
-            Some(text) => text.clone(),
-            None => std::io::read_to_string(std::io::stdin())?,
+        let (text, name) = match &self.text {
+            Some(text) => (text.clone(), None),
+            None => (std::io::read_to_string(std::io::stdin())?, Some("standard input")),
         };
-        Ok(text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
+        let place = |number| name.map_or(String::new(), |name| format!("{name}:{}: ", number + 1));
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        Ok(lines.map(|(number, line)| (place(number), line.to_owned())).collect())
     }
 }
 

@@ -12,13 +12,20 @@ use text::{Dictionary, LineRules};
 use train::Pretrained;
 
 use super::{Measured, refused};
+use crate::commands::models::Layers;
 use crate::commands::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
+const EXAMPLES: &str = "Example:
+  isogloss shift sweep --model run --layers 1-2 --dictionary qaa-qab=world/muse/qaa-qab.txt \\
+    --parallel qaa=world/tatoeba/tatoeba.qab-qaa.qaa \\
+    --parallel qab=world/tatoeba/tatoeba.qab-qaa.qab --out sweep.json";
+
 /// Flags of `shift sweep`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct SweepOver {
     #[command(flatten)]
     measured: Measured,
@@ -32,9 +39,9 @@ pub(crate) struct SweepOver {
     #[arg(long, value_name = "A-B=FILE", value_parser = parse_text)]
     dictionary: Vec<(String, String)>,
 
-    /// Layers to try, separated by commas; all from 1 on if not given.
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
-    layers: Vec<usize>,
+    /// Layers to try: all, or such as 0,4-8; 0 is the embeddings. All from 1 on if not given.
+    #[arg(long)]
+    layers: Option<Layers>,
 
     /// Weights to try, separated by commas.
     #[arg(long, value_name = "A,…", value_delimiter = ',', allow_hyphen_values = true,
@@ -65,10 +72,12 @@ impl SweepOver {
             files::check_new_file(out)?;
         }
         let sides = self.sides(&model)?;
-        let layers = match self.layers.is_empty() {
-            true => (1..=model.model.config().layers).collect(),
-            false => self.layers.clone(),
+        let above = model.model.config().layers;
+        let layers = match &self.layers {
+            None => (1..=above).collect(),
+            Some(layers) => layers.of(above)?,
         };
+        self.check_dictionaries()?;
         let pairs = self.parallel.len() * (self.parallel.len() - 1);
         let total = pairs * self.kind.len() * sides[0].ids.len();
         let mut progress = Progress::new("sentences", total as u64);
@@ -122,11 +131,27 @@ impl SweepOver {
         Ok(sides)
     }
 
-    fn truth(&self, model: &Pretrained, from: &str, to: &str) -> Result<Truth, Failure> {
+    /// Refuses a dictionary that no direction would ask.
+    fn check_dictionaries(&self) -> Result<(), Failure> {
+        let there: Vec<&str> =
+            self.parallel.iter().map(|(language, _)| language.as_str()).collect();
         for (pair, file) in &self.dictionary {
             let Some((a, b)) = pair.split_once('-') else {
                 return Err(Failure::Usage(format!("--dictionary {pair}={file}: write A-B=FILE")));
             };
+            if let Some(other) = [a, b].iter().find(|language| !there.contains(language)) {
+                let there = there.join(", ");
+                return Err(Failure::Usage(format!(
+                    "--dictionary {pair}={file}: '{other}' is none of the languages of --parallel: {there}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn truth(&self, model: &Pretrained, from: &str, to: &str) -> Result<Truth, Failure> {
+        for (pair, file) in &self.dictionary {
+            let Some((a, b)) = pair.split_once('-') else { continue };
             let read =
                 |a: &str, b: &str| Dictionary::read(Path::new(file), a, b, LineRules::default());
             let dictionary = match (a, b) {
@@ -144,16 +169,26 @@ impl SweepOver {
 /// The best cell of each sweep, and what it is at the weights of the papers.
 fn in_words(sweeps: &[Sweep]) -> String {
     let mut text = format!(
-        "{:<14}{:<12}{:>7} {:>6} {:>6}{:>11}{:>12}{:>11}\n",
-        "direction", "kind", "BLEU-1", "layer", "α", "converted", "translated", "repeated"
+        "{:<14}{:<12}{:>7} {:>6} {:>6}{:>11}{:>12}{:>11}{:>11}\n",
+        "direction",
+        "kind",
+        "BLEU-1",
+        "layer",
+        "α",
+        "converted",
+        "translated",
+        "repeated",
+        "at α=0"
     );
     let percent =
         |share: Option<f64>| share.map_or("–".into(), |share| format!("{:.1} %", 100.0 * share));
     for sweep in sweeps {
         let Some(best) = sweep.best() else { continue };
+        // Unshifted, every word that the model knows is said again.
+        let plain = sweep.cells.iter().find(|cell| cell.alpha == 0.0);
         let _ = writeln!(
             text,
-            "{:<14}{:<12}{:>7.2} {:>6} {:>6}{:>11}{:>12}{:>11}",
+            "{:<14}{:<12}{:>7.2} {:>6} {:>6}{:>11}{:>12}{:>11}{:>11}",
             format!("{} → {}", sweep.from, sweep.to),
             sweep.kind,
             best.bleu,
@@ -162,6 +197,7 @@ fn in_words(sweeps: &[Sweep]) -> String {
             percent(best.convert_rate),
             percent(best.translated),
             percent(Some(best.repeated)),
+            percent(plain.map(|plain| plain.repeated)),
         );
         if sweep.left_out > 0 {
             let _ = writeln!(text, "  {} sentences left out: empty or too long", sweep.left_out);

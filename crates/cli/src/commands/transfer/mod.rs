@@ -29,14 +29,17 @@ const EXAMPLES: &str = "Examples:
         --train en=en_ewt-ud-train.conllu --dev en=en_ewt-ud-dev.conllu \\
         --test en=en_ewt-ud-test.conllu --test fr=fr_gsd-ud-test.conllu
   Only the upper layers learn:
-    isogloss transfer --task nli --model run --train-layers 7-12 --rate 2e-5 --batch 32 --epochs 3 \\
-        --train en=multinli.tsv --dev en=dev-en.tsv --test zh=test-zh.tsv --out nli
-  Target languages shifted towards the source after layer 6, each as far as its dev file says (paper 2, 4.3):
+    isogloss transfer --task nli --model run --train-layers 7-12 --rate 2e-5 --batch 32 \\
+        --epochs 3 --train en=multinli.tsv --dev en=dev-en.tsv --test zh=test-zh.tsv --out nli
+  Target languages shifted after layer 6, each as far as its dev file says (paper 2, 4.3):
     isogloss shift means --model run --text en='en.*.txt.zst' --text zh='zh.*.txt.zst'
-    isogloss transfer --task nli --model run --train-layers 7-12 --shift-layer 6 --train en=multinli.tsv \\
-        --dev en=dev-en.tsv --dev zh=dev-zh.tsv --test zh=test-zh.tsv --out shifted
-  New layers over layer 6 of two monolingual encoders, the second mapped into the first (paper 1, 5.1.2):
-    isogloss transfer --task ner --feature-layer 6 --model en=run-en --model fr=run-fr --map fr=W.npy ...
+    isogloss transfer --task nli --model run --train-layers 7-12 --shift-layer 6 \\
+        --train en=multinli.tsv --dev en=dev-en.tsv --dev zh=dev-zh.tsv \\
+        --test zh=test-zh.tsv --out shifted
+  New layers over layer 6 of two encoders, the second mapped into the first (paper 1, 5.1.2):
+    isogloss transfer --task ner --quick --feature-layer 6 --model en=run-en --model fr=run-fr \\
+        --map fr=W.npy --train en=train-en.tsv --dev en=dev-en.tsv --test fr=test-fr.tsv \\
+        --out mapped
   After a stop or a kill:
     isogloss transfer --resume --out nli";
 
@@ -209,6 +212,7 @@ impl Transfer {
 
     fn config(&self) -> Result<TransferConfig, Failure> {
         let task: Task = self.task.ok_or_else(|| missing("--task"))?.into();
+        self.rules.check(task)?;
         let Sets { train, dev, tests, targets } = match &self.world {
             Some(world) => of_world(world, task, self.shift.asked())?,
             None => self.named_sets()?,

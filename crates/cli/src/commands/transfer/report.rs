@@ -10,6 +10,9 @@ use tasks::{Mean, Score, Task};
 pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
     let place = folder.display();
     let mut text = format!("{place}: {}, {}\n\n", summary.task.name(), tried(summary));
+    if summary.settings.is_empty() {
+        return text.trim_end().to_owned() + "\n" + &stopped(summary, folder);
+    }
     let row = |name: &str, score: String, details: Vec<String>| {
         [vec![name.to_owned(), score], details].concat()
     };
@@ -42,10 +45,17 @@ pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
             100.0 * summary.padding,
         );
     }
-    if !summary.finished {
-        let _ = writeln!(text, "stopped; go on with: isogloss transfer --resume --out {place}");
+    text + &stopped(summary, folder)
+}
+
+/// How to go on with a run that is not done.
+fn stopped(summary: &Summary, folder: &Path) -> String {
+    match summary.finished {
+        true => String::new(),
+        false => {
+            format!("stopped; go on with: isogloss transfer --resume --out {}\n", folder.display())
+        }
     }
-    text
 }
 
 /// Scores as trained and shifted side by side, a column for each test set.

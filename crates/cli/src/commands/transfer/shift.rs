@@ -37,7 +37,7 @@ pub(super) struct ShiftFlags {
     shift_weights: Vec<f64>,
 
     /// How the shift is made: mean, sharing (by whether languages share a piece), bands (by
-    /// frequency), without-N (less N leading directions); mean if not given.
+    /// frequency), without-N (less N leading directions) [default: mean].
     #[arg(long, value_name = "KIND", value_parser = Kind::parse, requires = "shift_layer",
         conflicts_with = "shift")]
     shift_kind: Option<Kind>,

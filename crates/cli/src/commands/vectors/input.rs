@@ -54,8 +54,10 @@ pub(super) struct Input {
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum FormatFlag {
     /// Word2Vec's and fastText's text, with a header.
+    #[value(alias = "vec")]
     Text,
     /// Word2Vec's binary.
+    #[value(alias = "bin")]
     Binary,
     /// GloVe's text, without a header.
     Glove,
@@ -83,6 +85,9 @@ pub(super) struct Learned {
     pub(super) tokens: u64,
     pub(super) losses: Vec<f64>,
     pub(super) seconds: f64,
+    /// Words asked for that have no vector.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) without: Vec<String>,
 }
 
 impl Input {
@@ -96,6 +101,9 @@ impl Input {
         if self.text.texts.is_empty() && self.run.is_none() {
             let message = "no text; give some for each language, as --text LANG=FILE";
             return Err(Failure::Usage(message.into()));
+        }
+        if self.run.is_some() {
+            self.text.refuse_selection("the run's own sentences are read")?;
         }
         let own = matches!(self.tokenizer.as_str(), "whitespace" | "words") && self.run.is_none();
         if self.lowercase && !own {
@@ -198,6 +206,7 @@ impl Input {
             tokens: sentences.total(),
             losses,
             seconds,
+            without: Vec::new(),
         }
     }
 
@@ -216,8 +225,12 @@ impl Input {
 impl Learned {
     pub(super) fn describe(&self) -> String {
         let losses: Vec<_> = self.losses.iter().map(|loss| format!("{loss:.4}")).collect();
+        let without = match &self.without[..] {
+            [] => String::new(),
+            words => format!("\n  no vector, having no n-gram of the text: {}", words.join(" ")),
+        };
         format!(
-            "{}: {} words, {} columns, from {} words of text in {:.1} s\n  loss by epoch: {}",
+            "{}: {} words, {} columns, from {} words of text in {:.1} s\n  loss by epoch: {}{without}",
             self.file.display(),
             self.words,
             self.dim,

@@ -12,8 +12,14 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
+const EXAMPLES: &str = "Examples:
+  isogloss vectors word2vec --text en=en.txt.zst --out en.vec
+  isogloss vectors glove --text en=en.txt.zst --out en.glove.vec
+  isogloss vectors convert en.vec --first 50000 --out en.npy";
+
 /// Learn static word vectors, and convert files of them.
 #[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub(crate) enum Vectors {
     /// Learn vectors by Word2Vec: skip-gram or CBOW with negative sampling.
     #[command(after_help = word2vec::EXAMPLES)]

@@ -36,7 +36,8 @@ pub(crate) struct Word2vec {
     #[arg(long, value_name = "SHORTEST-LONGEST", value_parser = parse_ngrams, conflicts_with = "cbow")]
     ngrams: Option<(usize, usize)>,
 
-    /// With --ngrams, write vectors of these words too, one a line, though the text lacks them.
+    /// With --ngrams, write vectors of these words too, one a line, though the text lacks them. Those
+    /// that share no n-gram with the text have none, and are named.
     #[arg(long, value_name = "FILE", requires = "ngrams")]
     also: Option<PathBuf>,
 
@@ -95,16 +96,36 @@ impl Word2vec {
         let Some(trained) = trained else { return Err(self.input.stopped()) };
         let seconds = started.elapsed().as_secs_f64();
         self.input.write(&trained.vectors)?;
-        let learned = self.input.learned(&sentences, &trained.vectors, trained.losses, seconds);
+        let mut learned = self.input.learned(&sentences, &trained.vectors, trained.losses, seconds);
+        let lacks = |word: &&String| trained.vectors.position(word).is_none();
+        learned.without = config.also.iter().filter(lacks).cloned().collect();
         Ok(Outcome::new(learned.describe(), &learned))
+    }
+
+    /// The words of `--also`, one a line.
+    fn also(&self) -> Result<Vec<String>, Failure> {
+        let Some(path) = &self.also else { return Ok(Vec::new()) };
+        let text = fs::read_to_string(path).at(path, "read")?;
+        let mut words = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            match line.split_whitespace().collect::<Vec<_>>()[..] {
+                [] => {}
+                [word] => words.push(word.to_owned()),
+                _ => {
+                    return Err(Failure::Usage(format!(
+                        "{}:{}: `{}` is more than one word; write one a line",
+                        path.display(),
+                        number + 1,
+                        line.trim()
+                    )));
+                }
+            }
+        }
+        Ok(words)
     }
 
     fn config(&self) -> Result<Config, Failure> {
         let (cbow, hogwild) = (self.cbow, self.hogwild);
-        let also = match &self.also {
-            Some(path) => fs::read_to_string(path).at(path, "read")?,
-            None => String::new(),
-        };
         let ngrams = |(shortest, longest)| NGrams { shortest, longest, ..NGrams::default() };
         Ok(Config {
             architecture: if cbow { Architecture::Cbow } else { Architecture::SkipGram },
@@ -115,7 +136,7 @@ impl Word2vec {
             rate: self.rate,
             sample: self.subsample,
             ngrams: self.ngrams.map(ngrams),
-            also: also.split_whitespace().map(str::to_owned).collect(),
+            also: self.also()?,
             seed: self.input.seed(),
             mode: if hogwild { Mode::Hogwild } else { Mode::Deterministic },
             threads: self.threads,

@@ -8,8 +8,12 @@ use text::Source;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
+const EXAMPLES: &str = "Example:
+  isogloss word-align score --gold world/bitext/bitext.qaa-qab.align --predicted links.txt";
+
 /// Flags of `word-align score`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct ScoreFlags {
     /// Gold links, a sentence pair a line: `0-0` is sure, `0?0` or `0p0` possible.
     #[arg(long, value_name = "FILE")]
