@@ -96,7 +96,7 @@ impl Map {
 
     /// Reads W.
     pub fn load(path: &Path) -> Result<Self> {
-        let array = npy::read::<f64>(path)?;
+        let array = npy::read::<f64>(path)?.finite(path)?;
         let place = path.display();
         let &[rows, cols] = array.shape.as_slice() else {
             let reason = format!("has the shape {:?}", array.shape);
@@ -105,10 +105,6 @@ impl Map {
         if rows != cols || rows == 0 {
             let reason = format!("is {rows} x {cols}");
             return Err(Error::input(place, reason, "give a square matrix"));
-        }
-        if let Some(at) = array.values.iter().position(|x| !x.is_finite()) {
-            let reason = format!("has {} in row {}", array.values[at], at / cols + 1);
-            return Err(Error::input(place, reason, "learn the map anew"));
         }
         Ok(Self { dim: rows, values: array.values })
     }
@@ -152,6 +148,8 @@ mod tests {
         npy::write(&path, &[2, 3], &[0.0; 6], Precision::Double).unwrap();
         assert!(Map::load(&path).unwrap_err().to_string().contains("is 2 x 3"));
         npy::write(&path, &[1, 1], &[f64::NAN], Precision::Double).unwrap();
-        assert!(Map::load(&path).unwrap_err().to_string().contains("NaN in row 1"));
+        assert!(
+            Map::load(&path).unwrap_err().to_string().contains("value 1 of 1 is no finite number")
+        );
     }
 }

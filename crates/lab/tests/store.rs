@@ -115,48 +115,6 @@ fn what_a_step_no_longer_gives_is_gone() {
 }
 
 #[test]
-fn weights_that_were_filed_as_factors_become_numbers() {
-    let (_folder, path) = place();
-    let score = |alpha: Option<&str>, seed: u64, value: f64, made: u64| {
-        let mut of = factors([("language", "qab"), ("row", "last-n-shift"), ("task", "ner")]);
-        of.extend(alpha.map(|alpha| ("alpha".to_owned(), alpha.to_owned())));
-        let mut record = record("shifted-transfer", seed, "f1", of, value);
-        record.origin.made = made;
-        record
-    };
-    let sweep = factors([("alpha", "2"), ("layer", "1")]);
-    let sweep = record("language-shift", 1, "bleu1", sweep, 0.3);
-    let old = [
-        score(Some("1"), 1, 0.7, 20),
-        score(Some("0.5"), 1, 0.6, 10),
-        score(Some("1.5"), 2, 0.8, 10),
-        sweep.clone(),
-    ];
-    Store::open(&path).unwrap().add(&old, &[]).unwrap();
-    // Seed 2 was filed again by this version, with another choice.
-    Store::existing(&path).unwrap();
-    Store::existing(&path)
-        .unwrap()
-        .add(&[score(None, 2, 0.9, 30), score(Some("9"), 2, 0.1, 5)], &[])
-        .unwrap();
-
-    let records = Store::existing(&path).unwrap().records(&Filter::default()).unwrap();
-    let weight = |seed, value, made| Record {
-        measure: "alpha".into(),
-        value,
-        ..score(None, seed, 0.0, made)
-    };
-    let expected = [
-        sweep,
-        weight(1, 1.0, 20),
-        weight(2, 1.5, 10),
-        score(None, 1, 0.7, 20),
-        score(None, 2, 0.9, 30),
-    ];
-    assert_eq!(records, expected);
-}
-
-#[test]
 fn filters_keep_what_was_asked_for_in_the_order_of_numbers() {
     let (_folder, path) = place();
     let store = Store::open(&path).unwrap();

@@ -29,16 +29,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The device. Where `auto` could not take the GPU that is there, one line says why.
+    /// The device.
     pub(crate) fn device(&self) -> Result<Device, Failure> {
         if let Some(device) = self.opened.get() {
             return Ok(device.clone());
         }
-        let device = Device::named(&self.device, self.threads)
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-        if let Some(obstacle) = device.obstacle() {
-            say!("the GPU is not used: {obstacle}");
-        }
+        let device = open_device(&self.device, self.threads)?;
         Ok(self.opened.get_or_init(|| device).clone())
     }
 
@@ -61,6 +57,15 @@ impl Place {
     pub(crate) fn open(&self, folder: &Path) -> Result<Pretrained, Failure> {
         Ok(Pretrained::open(folder, &self.device()?)?)
     }
+}
+
+/// Opens the device of a name. Where `auto` could not take the GPU that is there, one line says why.
+pub(crate) fn open_device(name: &str, threads: usize) -> Result<Device, Failure> {
+    let device = Device::named(name, threads).map_err(|error| Failure::Usage(error.to_string()))?;
+    if let Some(obstacle) = device.obstacle() {
+        say!("the GPU is not used: {obstacle}");
+    }
+    Ok(device)
 }
 
 /// Which layers: `all`, or numbers and ranges; 0 is the embeddings.

@@ -6,18 +6,14 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lab::study::{CPU, Done, Plan, Step, Watch};
-use tensor::Device;
 
+use super::models::open_device;
 use crate::failure::Failure;
 
-/// The device that a name comes to here: all steps of a plan compute on the same. Where `auto` could
-/// not take the GPU that is there, one line says why.
+/// The device that a name comes to here: all steps of a plan compute on the same.
 pub(super) fn device(name: &str) -> Result<&'static str, Failure> {
     // It is opened to see whether it can be, and computes nothing.
-    let device = Device::named(name, 1).map_err(|error| Failure::Usage(error.to_string()))?;
-    if let Some(obstacle) = device.obstacle() {
-        say!("the GPU is not used: {obstacle}");
-    }
+    let device = open_device(name, 1)?;
     Ok(if device.kernels().exact().is_some() { "cuda" } else { CPU })
 }
 

@@ -31,14 +31,6 @@ CREATE TABLE notes (
     PRIMARY KEY (study, scale, seed, name, factors)
 ) STRICT, WITHOUT ROWID;";
 
-/// Earlier versions filed a weight that development data had chosen among the factors of the shifted
-/// score, so that another choice was another number. It is a number of its own. Of several choices
-/// the last counts.
-const CHOSEN: &str = "json_extract(factors, '$.row') = 'last-n-shift'
-    AND json_extract(factors, '$.alpha') IS NOT NULL";
-const REST: &str = "json_remove(factors, '$.alpha')";
-const KEPT: &str = "signature, files, step, command, version, made";
-
 /// Opens the file, making it where there is none, and looks whether it is whole and ours.
 pub(super) fn open(path: &Path) -> Result<Connection> {
     if let Some(folder) = path.parent() {
@@ -55,28 +47,7 @@ pub(super) fn open(path: &Path) -> Result<Connection> {
     if state != "ok" {
         return Err(Error::Damaged { path: path.to_owned(), reason: state });
     }
-    part_weights(&mut connection).map_err(refused)?;
     Ok(connection)
-}
-
-/// Parts chosen weights from the scores that earlier versions filed them with.
-fn part_weights(connection: &mut Connection) -> rusqlite::Result<()> {
-    let any = format!("SELECT EXISTS (SELECT 1 FROM records WHERE {CHOSEN})");
-    if !connection.query_row(&any, [], |row| row.get::<_, bool>(0))? {
-        return Ok(());
-    }
-    let writing = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let weight = "CAST(json_extract(factors, '$.alpha') AS REAL)";
-    for (measure, value) in [("measure", "value"), ("'alpha'", weight)] {
-        // What has been filed since in the present form is newer.
-        writing.execute_batch(&format!(
-            "INSERT OR IGNORE INTO records (study, scale, seed, measure, factors, value, {KEPT}) \
-             SELECT study, scale, seed, {measure}, {REST}, {value}, {KEPT} FROM records \
-             WHERE {CHOSEN} ORDER BY made DESC"
-        ))?;
-    }
-    writing.execute_batch(&format!("DELETE FROM records WHERE {CHOSEN}"))?;
-    writing.commit()
 }
 
 /// Makes the tables in a file that is empty; refuses one that is not ours.

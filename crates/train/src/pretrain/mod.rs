@@ -129,7 +129,7 @@ pub fn begin(
     let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     if occupied {
         let there = |name: &str| folder.join(name).is_file();
-        let unstarted = there(CONFIG) && !there(run::STATE) && !there("summary.json");
+        let unstarted = there(CONFIG) && !there(run::STATE) && !there(Summary::FILE);
         let refused = if unstarted { PretrainError::Unstarted } else { PretrainError::Occupied };
         return Err(refused(folder.to_owned()));
     }
