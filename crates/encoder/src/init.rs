@@ -3,7 +3,7 @@
 //! Each matrix draws from a stream named by its own name, so that adding a part to a model leaves
 //! the start of every other part as it was.
 
-use tensor::random::{Draws, Key};
+use tensor::random::{Key, normals};
 use tensor::{Device, ParamId, Params};
 
 use crate::config::{EncoderConfig, PositionStart};
@@ -30,10 +30,10 @@ impl Builder<'_> {
         shrink: f32,
     ) -> ParamId {
         let Some(seed) = self.seed else { return self.empty(name, rows, cols) };
-        let mut draws = Draws::new(key(seed, &name));
-        let std = self.config.init_std / shrink;
-        let elements: Vec<f32> = (0..rows * cols).map(|_| std * draws.normal()).collect();
-        let value = self.device().tensor(rows, cols, &elements);
+        let (key, std) = (key(seed, &name), self.config.init_std / shrink);
+        let device = self.device();
+        let elements = device.run(|| normals(key, std, rows * cols));
+        let value = device.tensor(rows, cols, &elements);
         self.params.add(name, value)
     }
 

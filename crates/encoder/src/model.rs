@@ -128,6 +128,7 @@ impl Encoder {
         seed: Option<u64>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
+        params.device().kernels().expect(config.dim, config.heads, config.positions);
         let mut maker = Maker { builder: Builder { config: &config, params, seed }, parts: vec![] };
         let (plan, dim) = (&config.separate, config.dim);
         let tokens = maker.each(plan.tokens, Place::Embeddings, |maker, part| {

@@ -113,6 +113,10 @@ pub trait Kernels: Send + Sync {
         work();
     }
 
+    /// Says that an encoder of this many columns and heads will be run, over sequences of up to so many
+    /// tokens: a device may begin to prepare for it.
+    fn expect(&self, _dim: usize, _heads: usize, _length: usize) {}
+
     /// Takes memory for a matrix from the device's pool; its content is yet to be written.
     fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor;
 

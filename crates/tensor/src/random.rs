@@ -5,10 +5,15 @@
 //! threads, and a resumed run draws what the uninterrupted one would have drawn. The function is
 //! Philox 4x32 (Salmon et al. 2011) with 7 rounds, the fewest its authors found to pass every test.
 
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+
 /// Rounds of Philox.
 const ROUNDS: usize = 7;
 /// Numbers computed side by side, so that the compiler uses the widest registers there are.
 const LANES: usize = 16;
+/// Words that one call of the lanes yields.
+const ROW: usize = LANES * 4;
 /// How many dropout decisions one call of the lanes yields: four words of two halves a lane.
 const GROUP: usize = LANES * 8;
 
@@ -100,12 +105,17 @@ pub struct Draws {
 impl Draws {
     /// Begins the sequence named by `key`.
     pub fn new(key: Key) -> Self {
-        Self { key, row: 0, words: lanes(key, 0, 0), used: 0 }
+        Self::after(key, 0)
+    }
+
+    /// Goes on with the sequence after so many times [`ROW`] words.
+    fn after(key: Key, row: u32) -> Self {
+        Self { key, row, words: lanes(key, 0, row), used: 0 }
     }
 
     /// The next 32 random bits.
     pub fn word(&mut self) -> u32 {
-        if self.used == 4 * LANES {
+        if self.used == ROW {
             self.row += 1;
             self.words = lanes(self.key, 0, self.row);
             self.used = 0;
@@ -140,6 +150,18 @@ impl Draws {
     }
 }
 
+/// The first `count` numbers that [`Draws::normal`] gives, times `deviation`, drawn by all threads.
+pub fn normals(key: Key, deviation: f32, count: usize) -> Vec<f32> {
+    const ROWS: usize = 256;
+    let mut numbers = vec![0.0; count];
+    // A number takes two words.
+    numbers.par_chunks_mut(ROWS * ROW / 2).enumerate().for_each(|(part, numbers)| {
+        let mut draws = Draws::after(key, (part * ROWS) as u32);
+        numbers.iter_mut().for_each(|number| *number = deviation * draws.normal());
+    });
+    numbers
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +173,14 @@ mod tests {
         // The known answers that its authors publish for 7 rounds (Random123, kat_vectors).
         let words = lanes(Key { seed: 0, step: 0, stream: 0 }, 0, 0);
         assert_eq!(words.map(|lane| lane[0]), [0x5f6f_b709, 0x0d89_3f64, 0x4f12_1f81, 0x4f73_0a48]);
+    }
+
+    #[test]
+    fn many_threads_draw_what_one_draws() {
+        let mut draws = Draws::new(KEY);
+        let one: Vec<f32> = (0..20_000).map(|_| 0.02 * draws.normal()).collect();
+        assert_eq!(normals(KEY, 0.02, one.len()), one);
+        assert_eq!(normals(KEY, 0.02, 0), []);
     }
 
     #[test]

@@ -16,8 +16,13 @@ use tensor::{
 /// How far norms of differences may be from 0, relative to the norm: results and gradients.
 const TOLERANCE: f64 = 1e-2;
 
-/// The largest case, in elements, when `ISOGLOSS_QUICK` is set: under a checker everything is slow.
+/// The largest case, in elements or products of them, when `ISOGLOSS_QUICK` is set.
 const QUICK: usize = 120_000;
+
+/// Whether so much is left out, since under a checker everything is slow.
+fn too_much(elements: usize) -> bool {
+    std::env::var_os("ISOGLOSS_QUICK").is_some() && elements > QUICK
+}
 
 /// Both devices, or a word on why the test is left out.
 fn devices() -> Option<[Device; 2]> {
@@ -130,7 +135,7 @@ fn check_within(
     operation: impl Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made,
 ) {
     let elements: usize = weights.iter().chain(inputs).map(|&(_, rows, cols, _)| rows * cols).sum();
-    if std::env::var_os("ISOGLOSS_QUICK").is_some() && elements > QUICK {
+    if too_much(elements) {
         return;
     }
     let ours = outcome(cuda, weights, inputs, &operation);

@@ -62,16 +62,21 @@ impl Shape {
     }
 }
 
-/// The width that a head of this shape is computed with.
-fn head(shape: &AttentionShape, dim: usize) -> usize {
-    let width = dim / shape.heads;
+/// The width that a head of so many columns is computed with.
+fn head(width: usize) -> usize {
     HEADS.into_iter().find(|&head| width <= head).unwrap_or_else(|| {
         fail(format!("the GPU's attention takes heads of 128 columns at most, not {width}: raise encoder.heads"))
     })
 }
 
-fn program(shape: &AttentionShape, head: usize, dim: usize) -> Program {
-    Program::Attention { head, whole: (dim / shape.heads).is_multiple_of(8) }
+fn program(width: usize) -> Program {
+    Program::Attention { head: head(width), whole: width.is_multiple_of(8) }
+}
+
+/// The program that an encoder will need, of so many columns and heads, for sequences of that length.
+pub(super) fn expected(cuda: &Cuda, dim: usize, heads: usize, length: usize) -> Program {
+    let groups = hopper_groups(cuda, dim, heads, length);
+    groups.map_or_else(|| program(dim / heads), |groups| Program::Hopper { groups })
 }
 
 /// Groups of keys that dropout is noted for; none without dropout.
@@ -98,8 +103,12 @@ fn shared(head: usize, rows: usize) -> usize {
 /// How many groups of four warps have the keys on Hopper, 64 each; none where its kernels do not fit.
 fn hopper(cuda: &Cuda, shape: &AttentionShape, dim: usize) -> Option<usize> {
     let some = shape.queries.rows() > 0 && shape.keys.rows() > 0;
-    let fits = cuda.context.capability == (9, 0) && dim == 64 * shape.heads && some;
-    let groups = [1, 2].into_iter().find(|groups| shape.keys.longest() <= 64 * groups);
+    hopper_groups(cuda, dim, shape.heads, shape.keys.longest()).filter(|_| some)
+}
+
+fn hopper_groups(cuda: &Cuda, dim: usize, heads: usize, longest: usize) -> Option<usize> {
+    let fits = cuda.context.capability == (9, 0) && dim == 64 * heads;
+    let groups = [1, 2].into_iter().find(|groups| longest <= 64 * groups);
     fits.then_some(groups.unwrap_or(MOST_GROUPS))
 }
 
@@ -121,9 +130,8 @@ pub(super) fn forward(
 ) {
     let (sizes, notes) = (Shape::of(cuda, shape, q.cols()), to(notes));
     let hopper = hopper(cuda, shape, q.cols());
-    let head = head(shape, q.cols());
-    let program =
-        hopper.map_or(program(shape, head, q.cols()), |groups| Program::Hopper { groups });
+    let width = q.cols() / shape.heads;
+    let program = hopper.map_or_else(|| program(width), |groups| Program::Hopper { groups });
     if sizes.groups > 0 {
         let words = logarithms(shape) as usize / 4;
         launch!(
@@ -134,7 +142,8 @@ pub(super) fn forward(
     let grid = |rows| [shape.queries.longest().div_ceil(rows), shape.heads, shape.queries.count()];
     let Some(groups) = hopper else {
         return launch!(
-            cuda, program, "attention", grid(QUERIES), [128, 1, 1], shared(head, QUERIES + 4 * TILE);
+            cuda, program, "attention", grid(QUERIES), [128, 1, 1],
+            shared(head(width), QUERIES + 4 * TILE);
             at(q), at(kv), sizes, to(y), notes + logarithms(shape), notes,
         );
     };
@@ -209,8 +218,8 @@ fn backward_plain(
     dkv: &mut Tensor,
 ) {
     let Saved { q, kv, y, notes } = *saved;
-    let head = head(shape, q.cols());
-    let program = program(shape, head, q.cols());
+    let width = q.cols() / shape.heads;
+    let (head, program) = (head(width), program(width));
     let sizes = Shape::of(cuda, shape, q.cols());
     let lse = at(notes) + logarithms(shape);
     let delta = cuda.scratch(q.rows() * shape.heads * 4);

@@ -2,14 +2,16 @@
 //!
 //! A program is one file of `kernels/` with what all share before it. What depends on a shape (the
 //! columns of a row, the width of a head) is fixed when compiling, so only what a model needs is
-//! compiled, in about a second each, once for each machine.
+//! compiled, in half a second each, once for each machine; what is known to be needed is compiled by
+//! threads of its own, while weights are drawn.
 
 #![allow(unsafe_code, reason = "the compiler and the driver speak in raw pointers")]
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::{self, JoinHandle};
 use std::{env, fs, process};
 
 use cudarc::driver::result::{function, module};
@@ -83,8 +85,13 @@ impl Program {
 #[derive(Default)]
 pub(super) struct Code {
     functions: Mutex<HashMap<(Program, &'static str), Function>>,
-    programs: Mutex<HashMap<Program, Loaded>>,
+    loaded: Mutex<HashMap<Program, Loaded>>,
+    binaries: Mutex<HashMap<Program, Arc<OnceLock<Binary>>>>,
+    compiling: Mutex<Vec<JoinHandle<()>>>,
 }
+
+/// A program's machine code, or why it does not compile.
+type Binary = Result<Vec<u8>, String>;
 
 #[derive(Clone, Copy)]
 struct Function(CUfunction);
@@ -114,11 +121,11 @@ impl Code {
 
     fn find(&self, context: &Context, program: Program, name: &str, shared: usize) -> CUfunction {
         context.prepare();
-        self.load(context, program);
-        let programs = lock(&self.programs);
+        let mut loaded = lock(&self.loaded);
+        let module = loaded.entry(program).or_insert_with(|| self.load(context, program)).0;
         let symbol = CString::new(name).expect("names of kernels have no zero");
         // SAFETY: the module was loaded and is never unloaded.
-        let found = unsafe { module::get_function(programs[&program].0, symbol) };
+        let found = unsafe { module::get_function(module, symbol) };
         let found = found.unwrap_or_else(|error| fail(format!("no kernel {name}: {}", say(error))));
         if shared > PLAIN_SHARED {
             let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -134,27 +141,76 @@ impl Code {
     }
 
     /// Loads a program, from the disk where it was compiled before.
-    pub(super) fn load(&self, context: &Context, program: Program) {
-        let mut programs = lock(&self.programs);
-        if programs.contains_key(&program) {
-            return;
-        }
-        let (source, arch) = (program.source(), arch(context));
-        let path = cached(&source, &arch);
-        let known = path.as_ref().and_then(|path| fs::read(path).ok());
+    fn load(&self, context: &Context, program: Program) -> Loaded {
+        let order = Order::new(context, program);
         // A file that the driver does not take was not written whole, or by another version.
-        let module = known.and_then(|binary| load(&binary).ok()).unwrap_or_else(|| {
-            let binary = compile(&source, &arch).unwrap_or_else(|log| {
-                fail(format!("the kernels {program:?} do not compile for {arch}: {log}"))
-            });
-            if let Some(path) = path {
-                keep(&path, &binary);
-            }
-            load(&binary).unwrap_or_else(|error| {
-                fail(format!("the driver does not take the kernels {program:?}: {error}"))
-            })
+        if let Some(known) = order.known().and_then(|binary| load(&binary).ok()) {
+            return known;
+        }
+        let binary = self.binary(program);
+        let binary = binary.get_or_init(|| order.compile()).as_ref().unwrap_or_else(|log| {
+            fail(format!("the kernels {program:?} do not compile for {}: {log}", order.arch))
         });
-        programs.insert(program, module);
+        load(binary).unwrap_or_else(|error| {
+            fail(format!("the driver does not take the kernels {program:?}: {error}"))
+        })
+    }
+
+    /// Begins to compile what will be needed and was not compiled before.
+    pub(super) fn expect(&self, context: &Context, programs: &[Program]) {
+        for &program in programs {
+            let order = Order::new(context, program);
+            if order.path.as_ref().is_some_and(|path| path.exists()) {
+                continue;
+            }
+            let binary = self.binary(program);
+            if binary.get().is_none() {
+                let compile = move || _ = binary.get_or_init(|| order.compile());
+                lock(&self.compiling).push(thread::spawn(compile));
+            }
+        }
+    }
+
+    fn binary(&self, program: Program) -> Arc<OnceLock<Binary>> {
+        Arc::clone(lock(&self.binaries).entry(program).or_default())
+    }
+}
+
+impl Drop for Code {
+    /// Waits for the compiler, which must not be at work while the process ends.
+    fn drop(&mut self) {
+        for thread in lock(&self.compiling).drain(..) {
+            // Whoever needed what a thread failed at has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A program to compile: for what, and where it is kept.
+struct Order {
+    source: String,
+    arch: String,
+    path: Option<PathBuf>,
+}
+
+impl Order {
+    fn new(context: &Context, program: Program) -> Self {
+        let (source, arch) = (program.source(), arch(context));
+        Self { path: cached(&source, &arch), source, arch }
+    }
+
+    /// What was compiled before.
+    fn known(&self) -> Option<Vec<u8>> {
+        fs::read(self.path.as_ref()?).ok()
+    }
+
+    /// Compiles, and keeps what comes of it.
+    fn compile(&self) -> Binary {
+        let binary = compile(&self.source, &self.arch)?;
+        if let Some(path) = &self.path {
+            keep(path, &binary);
+        }
+        Ok(binary)
     }
 }
 
@@ -172,7 +228,7 @@ fn load(binary: &[u8]) -> Result<Loaded, String> {
 }
 
 /// Compiles a program to machine code; else says why it does not compile.
-fn compile(source: &str, arch: &str) -> Result<Vec<u8>, String> {
+fn compile(source: &str, arch: &str) -> Binary {
     let text = CString::new(source).expect("our sources have no zero");
     let program = nvrtc::create_program(&text, None).map_err(|error| format!("{error:?}"))?;
     let options = [format!("--gpu-architecture={arch}"), "--std=c++17".to_owned()];

@@ -193,6 +193,14 @@ impl Kernels for Cuda {
         self.context.as_one(work);
     }
 
+    fn expect(&self, dim: usize, heads: usize, length: usize) {
+        let attention = attention::expected(self, dim, heads, length);
+        let everywhere =
+            [Program::Elements, Program::Sums, Program::Rows, Program::Softmax, Program::Adam];
+        self.code.expect(&self.context, &everywhere);
+        self.code.expect(&self.context, &[norm::program(dim), attention]);
+    }
+
     fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor {
         Tensor::new(Buffer::Cuda(Block::new(&self.context, rows * cols, precision)), rows, cols)
     }

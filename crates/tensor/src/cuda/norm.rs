@@ -15,7 +15,7 @@ const MOST: usize = 128;
 const SUMMED: usize = 32 * 32;
 
 /// The program for rows of so many columns.
-fn program(cols: usize) -> Program {
+pub(super) fn program(cols: usize) -> Program {
     let lanes = lanes(cols);
     let slabs = cols.div_ceil(32 * lanes).max(1);
     if slabs * lanes > MOST {

@@ -346,13 +346,12 @@ INLINE Item read_item(u32 from) {
 }
 
 template <int NUMBER> INLINE void meet() { asm volatile("bar.sync %0, %1;" ::"n"(NUMBER), "n"(THREADS) : "memory"); }
-template <int NUMBER> INLINE void pass() { asm volatile("bar.arrive %0, %1;" ::"n"(NUMBER), "n"(THREADS) : "memory"); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS == 2 ? 2 : 3)
     attention_backward(const __grid_constant__ Map q, const __grid_constant__ Map kv, Shape shape,
                        const __grid_constant__ Map y, const float *lse, const u8 *notes, const __grid_constant__ Map dy,
                        bf16 *dq, bf16 *dkv, float *dq_sums, float *dkv_sums, int most, int items) {
-    constexpr int READY = 1, FREE = 2, FULL = 3; // a tile is there; its scores may be, and were, written
+    constexpr int READY = 1, FREE = 2; // scores were written and the next tile is there; they may be written
     u32 base = shared_memory();
     int dim = shape.dim, lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     int group = __shfl_sync(ALL, threadIdx.x / 128, 0); // so that the compiler sees that warps have one
@@ -428,7 +427,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
         int buffer = turn % BUFFERS, sequence = at / shape.heads;
         u32 keys = base + SIDES + buffer * 2 * SIDE, next_item = base + ITEMS + turn % 2 * 32;
         int row = group * TILE + warp * 16 + lane / 4; // of the keys; the other is eight below
-        bool active = group == 0 || group * TILE < own.count; // without a key too, the scores are then zeros
+        // Keys that are not there weigh nothing, whatever lies in their places. No group is spared them: all take
+        // the same way through the barriers.
         u32 there[2] = {row < own.count ? ALL : 0, row + 8 < own.count ? ALL : 0};
         float dk[8][4] = {}, dv[8][4] = {};
         for (int tile = 0; tile < tiles; tile++, number++) {
@@ -445,47 +445,48 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
             for (int half = 0; half < 2; half++) { // of the tile's queries
                 u32 dropped[2][4], sloped[2][4], own_keys = factor(keys + group * TILE_BYTES);
                 u32 own_queries = factor(queries + half * 32 * ROW);
-                if (active) {
-                    float weights[4][4], grads[4][4];
-                    begin();
+                float weights[4][4], grads[4][4];
+                begin();
 #pragma unroll
-                    for (int k = 0; k < 4; k++)
-                        multiply<0>(weights, own_keys + k * PARTS, own_queries + k * PARTS, k > 0);
+                for (int k = 0; k < 4; k++) multiply<0>(weights, own_keys + k * PARTS, own_queries + k * PARTS, k > 0);
 #pragma unroll
-                    for (int k = 0; k < 4; k++)
-                        multiply<0>(grads, own_keys + (SIDE >> 4) + k * PARTS, own_queries + (TILE_BYTES >> 4) + k * PARTS,
-                                    k > 0);
-                    finish();
+                for (int k = 0; k < 4; k++)
+                    multiply<0>(grads, own_keys + (SIDE >> 4) + k * PARTS, own_queries + (TILE_BYTES >> 4) + k * PARTS, k > 0);
+                finish();
 #pragma unroll
-                    for (int n = 0; n < 4; n++) {
-                        float4 fact = read4(facts + (half * 16 + n * 4) * 16);
-                        float bases[2] = {fact.x, fact.y}, means[2] = {fact.z, fact.w};
+                for (int n = 0; n < 4; n++) {
+                    float4 fact = read4(facts + (half * 16 + n * 4) * 16);
+                    float bases[2] = {fact.x, fact.y}, means[2] = {fact.z, fact.w};
 #pragma unroll
-                        for (int e = 0; e < 2; e++) {
-                            u32 keep = ALL;
-                            if (shape.drop.threshold)
-                                keep = read_short(kept + (half * 32 + n * 8 + e) * NOTES) >> (lane / 4);
+                    for (int e = 0; e < 2; e++) {
+                        u32 keep = ALL;
+                        if (shape.drop.threshold) keep = read_short(kept + (half * 32 + n * 8 + e) * NOTES) >> (lane / 4);
 #pragma unroll
-                            for (int low = 0; low < 2; low++) { // the upper key, the lower one
-                                float weight = power(weights[n][2 * low + e] * exponent - bases[e]);
-                                float factor = keep & 1u << (8 * low) ? shape.drop.scale : 0.0f;
-                                grads[n][2 * low + e] = weight * (grads[n][2 * low + e] * factor - means[e]);
-                                weights[n][2 * low + e] = weight * factor;
-                            }
-                        }
-                        if (n % 2 == 0) continue;
-                        narrowed(weights + n - 1, dropped[n / 2]);
-                        narrowed(grads + n - 1, sloped[n / 2]);
-#pragma unroll
-                        for (int i = 0; i < 4; i++) {
-                            dropped[n / 2][i] &= there[i % 2];
-                            sloped[n / 2][i] &= there[i % 2];
+                        for (int low = 0; low < 2; low++) { // the upper key, the lower one
+                            float weight = power(weights[n][2 * low + e] * exponent - bases[e]);
+                            float factor = keep & 1u << (8 * low) ? shape.drop.scale : 0.0f;
+                            grads[n][2 * low + e] = weight * (grads[n][2 * low + e] * factor - means[e]);
+                            weights[n][2 * low + e] = weight * factor;
                         }
                     }
+                    if (n % 2 == 0) continue;
+                    narrowed(weights + n - 1, dropped[n / 2]);
+                    narrowed(grads + n - 1, sloped[n / 2]);
+#pragma unroll
+                    for (int i = 0; i < 4; i++) {
+                        dropped[n / 2][i] &= there[i % 2];
+                        sloped[n / 2][i] &= there[i % 2];
+                    }
                 }
-                // Scores may be written when the group that computed the last tile's queries has read them; it
-                // has then done with the last item's keys too.
-                auto free_scores = [&] {
+                begin();
+#pragma unroll
+                for (int k = 0; k < 2; k++) multiply(dv, dropped[k], own_queries + (TILE_BYTES >> 4) + k * ROWS);
+#pragma unroll
+                for (int k = 0; k < 2; k++) multiply(dk, sloped[k], own_queries + k * ROWS);
+                commit_products();
+                if (half == 0) {
+                    // Scores may be written when the group that computed the last tile's queries has read them; it
+                    // has then done with the last item's keys too.
                     meet<FREE>();
                     if (tile == 0 && leader && !last) fetch_sides(read_item(next_item), (turn + 1) % BUFFERS);
                     if (!more && !last) {
@@ -494,55 +495,36 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
                         fetch_logarithms(next, 0, 1 - stage);
                     }
                     commit();
-                };
-                if (active) {
-                    begin();
-#pragma unroll
-                    for (int k = 0; k < 2; k++)
-                        multiply(dv, dropped[k], own_queries + (TILE_BYTES >> 4) + k * ROWS);
-#pragma unroll
-                    for (int k = 0; k < 2; k++) multiply(dk, sloped[k], own_queries + k * ROWS);
-                    commit_products();
-                    if (half == 0) free_scores();
-                    u32 to = base + SCORES + (group * TILE + warp * 16 + lane / 4) * ROW + lane % 4 * 4;
-#pragma unroll
-                    for (int n = 0; n < 4; n++) {
-                        u32 place = to + (((half * 4 + n) ^ lane / 4) << 4);
-                        write_word(place, sloped[n / 2][n % 2 * 2]);
-                        write_word(place + 8 * ROW, sloped[n / 2][n % 2 * 2 + 1]);
-                    }
-                    wait_products();
-                } else if (half == 0) {
-                    free_scores();
                 }
+                u32 to = base + SCORES + (group * TILE + warp * 16 + lane / 4) * ROW + lane % 4 * 4;
+#pragma unroll
+                for (int n = 0; n < 4; n++) {
+                    u32 place = to + (((half * 4 + n) ^ lane / 4) << 4);
+                    write_word(place, sloped[n / 2][n % 2 * 2]);
+                    write_word(place + 8 * ROW, sloped[n / 2][n % 2 * 2 + 1]);
+                }
+                wait_products();
             }
             publish();
-            auto prepare = [&] {
-                if (!more && last) return;
+            // The next tile is prepared before all meet, so that one meeting serves it and this tile's scores.
+            if (more || !last) {
                 await(base + BARRIERS + (1 - stage) * 8, (number + 1) / 2);
                 finish_facts(1 - stage);
-                meet<READY>();
-            };
-            if (number % GROUPS == group) {
-                meet<FULL>();
+            }
+            meet<READY>();
+            if (number % GROUPS != group) continue;
 #pragma unroll 1
-                for (int half = 0; half < 2; half++) { // of the columns
-                    float sum[4][4];
-                    u32 left = factor(base + SCORES), right = factor(keys + half * 64);
-                    begin();
-                    multiply<1>(sum, left, right, 0);
-                    for (int k = 1; k * 16 < own.count; k++) multiply<1>(sum, left + k * ROWS, right + k * ROWS, 1);
-                    commit_products();
-                    if (half == 0) prepare();
-                    wait_products();
-                    put(dq + (u64)(own.first + tile * TILE) * dim + own.head * HEAD + half * 32, dim, sum, shape.scale,
-                        shape.scale, warp * 16 + lane / 4, own.rows - tile * TILE);
-                    put_sums(dq_sums + (u64)((sequence * most + tile) * 4 + warp) * dim + own.head * HEAD + half * 32, sum,
-                             shape.scale);
-                }
-            } else {
-                pass<FULL>();
-                prepare();
+            for (int half = 0; half < 2; half++) { // of the columns of the queries' slopes
+                float sum[4][4];
+                u32 left = factor(base + SCORES), right = factor(keys + half * 64);
+                begin();
+                multiply<1>(sum, left, right, 0);
+                for (int k = 1; k * 16 < own.count; k++) multiply<1>(sum, left + k * ROWS, right + k * ROWS, 1);
+                finish();
+                put(dq + (u64)(own.first + tile * TILE) * dim + own.head * HEAD + half * 32, dim, sum, shape.scale,
+                    shape.scale, warp * 16 + lane / 4, own.rows - tile * TILE);
+                put_sums(dq_sums + (u64)((sequence * most + tile) * 4 + warp) * dim + own.head * HEAD + half * 32, sum,
+                         shape.scale);
             }
         }
         // A shorter sequence has nothing to add where a longer one has more tiles.
@@ -551,11 +533,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, GROUPS == 4 ? 1 : GROUPS =
         float *sums = dkv_sums + (u64)(sequence * GROUPS * 4 + group * 4 + warp) * 2 * dim + own.head * HEAD;
         put_sums(sums, dk, shape.scale);
         put_sums(sums + dim, dv, 1.0f);
-        if (active) {
-            bf16 *to = dkv + (u64)own.from * 2 * dim + own.head * HEAD;
-            put(to, 2 * dim, dk, shape.scale, shape.scale, row, own.count);
-            put(to + dim, 2 * dim, dv, 1.0f, 1.0f, row, own.count);
-        }
+        bf16 *to = dkv + (u64)own.from * 2 * dim + own.head * HEAD;
+        put(to, 2 * dim, dk, shape.scale, shape.scale, row, own.count);
+        put(to + dim, 2 * dim, dv, 1.0f, 1.0f, row, own.count);
         if (last) return;
         at = following;
         own = read_item(next_item);
