@@ -144,6 +144,8 @@ fn a_configuration_serves_for_another_number_of_updates() {
     let more = ["pretrain", "first/config.toml", "--steps", "20", "--out", "second"];
     assert!(isogloss(folder, &more).status.success());
     assert!(config("second").contains("total = 20"), "{}", config("second"));
+    // The preset's warm-up of 100 updates is cut to a run that is shorter, and not for good.
+    assert!(config("second").contains("warmup = 20"), "{}", config("second"));
 
     // One that is done stays as it is, its time and all.
     let before =

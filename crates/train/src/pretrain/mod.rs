@@ -92,16 +92,20 @@ pub trait Observer {
     fn stop(&self) -> bool;
 }
 
-/// Forgets what was filled in for the number of updates that the table has, because another is to come:
-/// a schedule that ended with the run shall do so again.
-pub fn loosen(table: &mut Table) {
-    let steps = table.get("steps").and_then(Value::as_integer);
-    let schedule = table.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
-    if let Some(Value::Table(schedule)) = schedule
-        && steps.is_some()
-        && schedule.get("total").and_then(Value::as_integer) == steps
-    {
+/// Forgets what [`complete`] filled in for the number of updates that a file has, because another is to
+/// come: a schedule that ended with the run shall do so again, and a warm-up that was cut to it not stay cut.
+pub fn loosen(file: &mut Table) {
+    let steps = file.get("steps").and_then(Value::as_integer);
+    let schedule = file.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
+    let Some(Value::Table(schedule)) = schedule else { return };
+    let ends_with_run = |key: &str, schedule: &Table| {
+        steps.is_some() && schedule.get(key).and_then(Value::as_integer) == steps
+    };
+    if ends_with_run("total", schedule) {
         schedule.remove("total");
+        if ends_with_run("warmup", schedule) {
+            schedule.remove("warmup");
+        }
     }
 }
 

@@ -161,7 +161,7 @@ impl Pretrain {
 
     /// Lays preset, file and flags over one another.
     fn table(&self) -> Result<Table, Failure> {
-        let file = self.config.as_deref().map(read_toml).transpose()?.unwrap_or_default();
+        let mut file = self.config.as_deref().map(read_toml).transpose()?.unwrap_or_default();
         let named = |flag: &Option<String>, key: &str, otherwise: &str| {
             let in_file = file.get(key).and_then(Value::as_str).map(str::to_owned);
             flag.clone().or(in_file).unwrap_or_else(|| otherwise.to_owned())
@@ -170,15 +170,15 @@ impl Pretrain {
         let scale = &named(&self.scale, "scale", "tiny");
         let mut table =
             preset(condition, scale).map_err(|error| Failure::Usage(error.to_string()))?;
-        overlay(&mut table, file.clone());
+        let flags = self.flags(condition)?;
+        if flags.contains_key("steps") {
+            loosen(&mut file);
+        }
+        overlay(&mut table, file);
         table.insert("preset".to_owned(), Value::from(condition.as_str()));
         table.insert("scale".to_owned(), Value::from(scale.as_str()));
         if let Some(world) = &self.world {
             overlay(&mut table, of_world(world, condition)?);
-        }
-        let flags = self.flags(condition)?;
-        if flags.contains_key("steps") {
-            loosen(&mut table);
         }
         overlay(&mut table, flags);
         let switched = table.get("switch").is_none_or(|switch| switch.get("probability").is_some());
