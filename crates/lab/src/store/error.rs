@@ -78,6 +78,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the place allows no writing.
+    pub(super) fn unwritable(&self) -> bool {
+        let Error::Sqlite { source, .. } = self else { return false };
+        matches!(source.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+    }
+
     pub(super) fn sqlite(path: &Path, doing: &'static str, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match (source.sqlite_error_code(), &source) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use files::At;
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::{Error, Result};
 
@@ -42,23 +42,59 @@ pub(super) fn open(path: &Path) -> Result<Connection> {
     prepare(&mut connection, path)?;
     // A log beside the file lets others read while one writes, and holds what a killed one had done.
     patiently(|| connection.pragma_update(None, "journal_mode", "wal")).map_err(refused)?;
-    let state: String =
-        connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(refused)?;
-    if state != "ok" {
-        return Err(Error::Damaged { path: path.to_owned(), reason: state });
-    }
+    whole(&connection, path)?;
     Ok(connection)
+}
+
+/// Opens a file that lies where nothing may be written, to read from: nobody can be writing it. None where a
+/// log lies beside it, without which it is not whole.
+pub(super) fn open_unwritable(path: &Path) -> Result<Option<Connection>> {
+    let log = path.with_extension("sqlite-wal");
+    if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return Ok(None);
+    }
+    let refused = |source| Error::sqlite(path, "read", source);
+    let escaped: String = path.to_string_lossy().chars().fold(String::new(), |mut uri, c| {
+        match c {
+            '%' => uri.push_str("%25"),
+            '?' => uri.push_str("%3f"),
+            '#' => uri.push_str("%23"),
+            c => uri.push(c),
+        }
+        uri
+    });
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let uri = format!("file:{escaped}?immutable=1");
+    let connection = Connection::open_with_flags(uri, flags).map_err(refused)?;
+    match known(&connection).map_err(refused)? {
+        (APPLICATION, VERSION) => {}
+        (APPLICATION, found) => {
+            return Err(Error::Version { path: path.to_owned(), found, known: VERSION });
+        }
+        _ => return Err(Error::Foreign(path.to_owned())),
+    }
+    whole(&connection, path)?;
+    Ok(Some(connection))
+}
+
+/// Looks whether anything was damaged.
+fn whole(connection: &Connection, path: &Path) -> Result<()> {
+    let state = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    match state.map_err(|source| Error::sqlite(path, "open", source))? {
+        state if state == "ok" => Ok(()),
+        reason => Err(Error::Damaged { path: path.to_owned(), reason }),
+    }
+}
+
+/// Whose file this is, and of which version.
+fn known(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
+    let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get(0));
+    Ok((number("application_id")?, number("user_version")?))
 }
 
 /// Makes the tables in a file that is empty; refuses one that is not ours.
 fn prepare(connection: &mut Connection, path: &Path) -> Result<()> {
     let refused = |source| Error::sqlite(path, "open", source);
-    let number = |connection: &Connection, name: &str| -> rusqlite::Result<i64> {
-        connection.pragma_query_value(None, name, |row| row.get(0))
-    };
-    let known = |connection: &Connection| -> rusqlite::Result<(i64, i64)> {
-        Ok((number(connection, "application_id")?, number(connection, "user_version")?))
-    };
     if known(connection).map_err(refused)? == (APPLICATION, VERSION) {
         return Ok(());
     }

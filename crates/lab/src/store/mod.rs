@@ -48,12 +48,16 @@ impl Store {
         Ok(Self { connection: Mutex::new(file::open(path)?), path: path.to_owned() })
     }
 
-    /// Opens a store that must be there already.
+    /// Opens a store that must be there already, also where nothing may be written.
     pub fn existing(path: &Path) -> Result<Self> {
         if !path.exists() {
             return Err(Error::Missing(path.to_owned()));
         }
-        Self::open(path)
+        Self::open(path).or_else(|error| {
+            let unwritable = error.unwritable().then(|| file::open_unwritable(path)).transpose()?;
+            let connection = unwritable.flatten().ok_or(error)?;
+            Ok(Self { connection: Mutex::new(connection), path: path.to_owned() })
+        })
     }
 
     /// Adds all of these or, where one is refused, none.
