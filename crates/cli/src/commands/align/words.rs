@@ -183,12 +183,13 @@ impl Words {
                 self.target.as_deref(),
             )?;
         }
+        let k = self.neighbours(&source, target.as_ref());
         let mut aligned = Aligned {
             found: None,
             coverage: None,
             pairs: None,
             candidates: None,
-            signature: self.signature(),
+            signature: self.signature(k),
             start: self.start_name(),
             train_pairs: None,
             rounds: Vec::new(),
@@ -205,7 +206,7 @@ impl Words {
             aligned.pairs = Some([lexicon.listed, lexicon.pairs.len()]);
             aligned.candidates = Some(lexicon.among_candidates(&mapped, &target.matrix, device));
             let watch = counted("looking up, strips");
-            let measure = self.measure();
+            let measure = self.measure(k);
             aligned.found = Some(lexicon.among_all(mapped, target.matrix, measure, device, &watch));
         }
         Ok(Outcome::new(aligned.in_words(), &aligned))
@@ -245,6 +246,7 @@ impl Words {
     ) -> Result<Map, Failure> {
         let dim = source.matrix.cols();
         let Some(target) = target else { return self.given_map(dim) };
+        let induction = Induction { cutoff: self.cutoff, k: self.neighbours(source, Some(target)) };
         let map = match self.start() {
             None => return self.given_map(dim),
             Some(Start::None) => Map::identity(dim),
@@ -252,7 +254,7 @@ impl Words {
                 let _waiting = Waiting::new("learning from nothing");
                 let note = |round| aligned.rounds.push(round);
                 let (source, target) = (&source.matrix, &target.matrix);
-                from_nothing(source, target, self.induction(), self.seed, device, note)
+                from_nothing(source, target, induction, self.seed, device, note)
             }
             Some(start) => {
                 let pairs = self.pairs(start, source, target)?;
@@ -274,7 +276,7 @@ impl Words {
             aligned.rounds.push(round);
         };
         let (source, target) = (&source.matrix, &target.matrix);
-        Ok(refine(source, target, map, self.refine, self.induction(), device, note))
+        Ok(refine(source, target, map, self.refine, induction, device, note))
     }
 
     fn pairs(
@@ -348,30 +350,30 @@ impl Words {
         }
     }
 
-    fn measure(&self) -> Measure {
+    /// How many neighbours there are to take the mean of, where fewer than were asked for.
+    fn neighbours(&self, source: &Side, target: Option<&Side>) -> usize {
+        let fewest = target.map_or(usize::MAX, |target| target.words.len()).min(source.words.len());
+        self.neighbours.min(fewest)
+    }
+
+    fn measure(&self, k: usize) -> Measure {
         match self.retrieval {
-            Retrieval::Csls => Measure::Csls { k: self.neighbours },
+            Retrieval::Csls => Measure::Csls { k },
             Retrieval::Nn => Measure::Cosine,
         }
     }
 
-    fn induction(&self) -> Induction {
-        Induction { cutoff: self.cutoff, k: self.neighbours }
-    }
-
     /// Names every convention that a number depends on.
-    fn signature(&self) -> String {
+    fn signature(&self, k: usize) -> String {
         let refined = match self.refine {
             0 => String::new(),
-            rounds => {
-                format!("|refine:{rounds},mutual-csls,k={},cutoff={}", self.neighbours, self.cutoff)
-            }
+            rounds => format!("|refine:{rounds},mutual-csls,k={k},cutoff={}", self.cutoff),
         };
         format!(
             "start:{}|norm:{}{refined}|retrieval:{}|queries:unique-source|gold:any|oov:dropped|vocab:{}|ties:lower-row|v{}",
             self.start_name(),
             describe(&steps(&self.normalize)),
-            self.measure().describe(),
+            self.measure(k).describe(),
             self.most,
             env!("CARGO_PKG_VERSION"),
         )
