@@ -97,7 +97,11 @@ fn preparation(prepared: Preparation) -> String {
             "The tokenizer expects words that were cut by `jieba`, with a space between any two"
         }
     };
-    format!(
-        "## Text\n\n{words}. Letters are lowered and accents taken off as it was when training.\n\n"
-    )
+    let letters = match (prepared.lowercase, prepared.strip_accents) {
+        (false, false) => "",
+        (true, false) => ", and lowers letters",
+        (false, true) => ", and takes accents off",
+        (true, true) => ", lowers letters and takes accents off",
+    };
+    format!("## Text\n\n{words}{letters}.\n\n")
 }
