@@ -314,6 +314,43 @@ fn middle_layers_are_those_in_the_middle() {
     assert_eq!(verdict(|layer| if layer < 2 { 0.9 } else { 0.1 * layer as f64 }), "does not hold");
 }
 
+/// An encoder with a shared vocabulary and one without are not one encoder.
+#[test]
+fn conditions_of_a_shift_are_not_averaged() {
+    let mut records = Vec::new();
+    for (condition, rate) in [("default", 0.2), ("no-anchors", 1.0)] {
+        for seed in 1..=3 {
+            let factors = [
+                ("condition", condition),
+                ("direction", "qaa-qab"),
+                ("kind", "mean"),
+                ("layer", "1"),
+                ("alpha", "1"),
+            ];
+            records.push(record("language-shift", seed, "convert-rate", &factors, rate));
+            records.push(record("language-shift", seed, "bleu1", &factors, rate / 2.0));
+        }
+    }
+    let report = Report::of(&records, &[]);
+    let said = finding(&report, "language-shift", "Adding one vector");
+    assert_eq!((said.verdict, &said.strength[..5]), ("does not hold", "0.200"), "{said:?}");
+    for shown in ["0.200", "1.000", "0.100", "0.500"] {
+        assert!(report.html.contains(shown), "{shown}");
+    }
+    assert!(!report.html.contains("0.600"), "the mean of both");
+}
+
+#[test]
+fn a_study_of_ones_own_is_shown() {
+    let value = |seed, layer| record("mine", seed, "f1", &[("layer", layer)], 0.25);
+    let report = Report::of(&[value(1, "2"), value(2, "2"), value(1, "10")], &[]);
+    let page = parsed(&report.html);
+    let own = page.descendants().find(|node| node.attribute("id") == Some("own-0")).unwrap();
+    let text: String = own.descendants().filter_map(|node| node.text()).collect();
+    let (first, then) = (text.find("layer 2").unwrap(), text.find("layer 10").unwrap());
+    assert!(text.contains("mine") && first < then, "{text}");
+}
+
 #[test]
 fn strange_names_stay_names() {
     let odd = "<script>alert(\"1\")</script> & 'x'\u{1}";

@@ -14,6 +14,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -111,17 +112,30 @@ pub(crate) fn gather(matrix: &Matrix, share: &Share, dim: usize, whole: &mut [f3
     }
 }
 
-/// Where threads wait for each other. It spins, since a batch takes microseconds; where there are
-/// more threads than cores it gives way.
+/// Where threads wait for each other. It spins first, since a batch takes microseconds. Whoever has waited
+/// longer sleeps: other programs have the cores then, and the thread that is waited for may be without one.
 pub(crate) struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
     round: AtomicUsize,
+    sleepers: AtomicUsize,
+    asleep: Mutex<()>,
+    next_round: Condvar,
 }
+
+/// Looks at the others before going to sleep.
+const PATIENCE: usize = 2000;
 
 impl Barrier {
     pub(crate) fn new(threads: usize) -> Self {
-        Self { threads, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0) }
+        Self {
+            threads,
+            arrived: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            sleepers: AtomicUsize::new(0),
+            asleep: Mutex::new(()),
+            next_round: Condvar::new(),
+        }
     }
 
     pub(crate) fn wait(&self) {
@@ -131,20 +145,30 @@ impl Barrier {
         let round = self.round.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
-            self.round.store(round.wrapping_add(1), Ordering::Release);
+            self.round.store(round.wrapping_add(1), Ordering::SeqCst);
+            if self.sleepers.load(Ordering::SeqCst) > 0 {
+                drop(self.asleep.lock());
+                self.next_round.notify_all();
+            }
             return;
         }
-        let mut patience = 2000;
-        while self.round.load(Ordering::Acquire) == round {
-            if patience > 0 {
-                patience -= 1;
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
+        for _ in 0..patience() {
+            if self.round.load(Ordering::Acquire) != round {
+                return;
             }
+            std::hint::spin_loop();
         }
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let mut guard = self.asleep.lock().expect("no thread fails");
+        while self.round.load(Ordering::SeqCst) == round {
+            guard = self.next_round.wait(guard).expect("no thread fails");
+        }
+        drop(guard);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+fn patience() -> u32 { static P: std::sync::OnceLock<u32> = std::sync::OnceLock::new(); *P.get_or_init(|| std::env::var("PAT").ok().and_then(|x| x.parse().ok()).unwrap_or(2000)) }
 
 /// Where threads publish their parts of sums.
 pub(crate) struct Exchange {

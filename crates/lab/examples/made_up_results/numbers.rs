@@ -256,7 +256,9 @@ impl MadeUp {
             for alpha in ["-1", "0", "0.5", "1", "1.5", "2", "3"] {
                 let weight: f64 = alpha.parse().unwrap();
                 let depth = layer as f64 / layers as f64;
-                let of = format!("direction={direction} layer={layer} alpha={alpha} kind=mean");
+                let of = format!(
+                    "condition=default direction={direction} layer={layer} alpha={alpha} kind=mean"
+                );
                 let rate =
                     if weight <= 0.0 { -0.2 } else { (weight * (0.4 + 0.3 * depth)).min(0.98) };
                 self.put("language-shift", "convert-rate", &of, rate.max(0.0));
@@ -272,9 +274,10 @@ impl MadeUp {
             }
         }
         for (language, size) in [("qaa", 812.0), ("qab", 833.0)] {
-            self.put("language-shift", "tokens", &format!("language={language}"), size);
+            let of = format!("condition=default language={language}");
+            self.put("language-shift", "tokens", &of, size);
         }
-        self.put("language-shift", "tokens-shared", "pair=qaa-qab", 9.0);
+        self.put("language-shift", "tokens-shared", "condition=default pair=qaa-qab", 9.0);
         let lines = [
             ("input", "la zizop sagowi joso ."),
             ("reference", "ru nokemof reneze deve ."),
@@ -286,7 +289,9 @@ impl MadeUp {
             self.notes.push(Note {
                 origin: self.origin("language-shift"),
                 name: "translation".into(),
-                factors: parsed(&format!("direction={direction} alpha={alpha} layer=2 line=1")),
+                factors: parsed(&format!(
+                    "condition=default direction={direction} alpha={alpha} layer=2 line=1"
+                )),
                 text: text.into(),
             });
         }

@@ -107,6 +107,7 @@ impl<'a> View<'a> {
 }
 
 /// What some studies have in one setting.
+#[derive(Clone)]
 pub(super) struct Data<'a> {
     pub(super) records: Vec<&'a Record>,
     pub(super) notes: Vec<&'a Note>,
@@ -114,6 +115,17 @@ pub(super) struct Data<'a> {
 
 /// A choice of factors.
 pub(super) type Where<'a> = [(&'a str, &'a str)];
+
+impl<'a> Data<'a> {
+    /// What has this level of a factor.
+    pub(super) fn only(&self, factor: &str, level: &str) -> Data<'a> {
+        let has = |factors: &Factors| factors.get(factor).is_some_and(|own| own == level);
+        Data {
+            records: self.records.iter().copied().filter(|one| has(&one.factors)).collect(),
+            notes: self.notes.iter().copied().filter(|one| has(&one.factors)).collect(),
+        }
+    }
+}
 
 impl Data<'_> {
     pub(super) fn is_empty(&self) -> bool {

@@ -1,11 +1,13 @@
 //! The report: one page that opens anywhere, made of nothing but the numbers in the store.
 //!
 //! `sections` has what the papers asked and found, `finding` the rules by which a finding holds or does
-//! not, `data` the numbers as sections ask for them, `page` the page.
+//! not, `data` the numbers as sections ask for them, `own` the studies that no section is about, `page` the
+//! page.
 
 mod data;
 mod exhibit;
 mod finding;
+mod own;
 mod page;
 mod sections;
 mod table;
@@ -81,7 +83,7 @@ impl Report {
             empty.iter().map(|filled| filled.section).filter(|section| section.id != "demo");
         let missing: Vec<&Section> = missing.collect();
         Self {
-            html: page::page(&filled, &missing, records),
+            html: page::page(&filled, &own::studies(records), &missing, records),
             figures: filled
                 .iter()
                 .flat_map(figures)

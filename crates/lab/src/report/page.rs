@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use super::exhibit::{Content, Exhibit};
 use super::finding::{Claim, Judgement, Verdict, in_words};
+use super::own::Own;
 use super::sections::Section;
 use super::table::{grouped, rows};
 use super::{Filled, Shown, studies_of};
@@ -14,7 +15,12 @@ use crate::record::{Origin, Record};
 const STYLE: &str = include_str!("page.css");
 
 /// The whole page.
-pub(super) fn page(filled: &[Filled<'_>], missing: &[&Section], records: &[Record]) -> String {
+pub(super) fn page(
+    filled: &[Filled<'_>],
+    own: &[Own<'_>],
+    missing: &[&Section],
+    records: &[Record],
+) -> String {
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
@@ -23,9 +29,12 @@ pub(super) fn page(filled: &[Filled<'_>], missing: &[&Section], records: &[Recor
         draw::STYLE
     );
     opening(&mut html, filled, records);
-    contents(&mut html, filled);
+    contents(&mut html, filled, own);
     for one in filled {
         section(&mut html, one);
+    }
+    for (number, one) in own.iter().enumerate() {
+        own_study(&mut html, number, one);
     }
     not_run(&mut html, missing);
     reading(&mut html);
@@ -134,8 +143,8 @@ fn provenance(html: &mut String, records: &[Record]) {
     );
 }
 
-fn contents(html: &mut String, filled: &[Filled<'_>]) {
-    if filled.is_empty() {
+fn contents(html: &mut String, filled: &[Filled<'_>], own: &[Own<'_>]) {
+    if filled.is_empty() && own.is_empty() {
         return;
     }
     html.push_str("<nav aria-label=\"Sections\"><ol>\n");
@@ -143,6 +152,9 @@ fn contents(html: &mut String, filled: &[Filled<'_>]) {
         let section = one.section;
         let _ =
             writeln!(html, "<li><a href=\"#{}\">{}</a></li>", section.id, escaped(section.title));
+    }
+    for (number, one) in own.iter().enumerate() {
+        let _ = writeln!(html, "<li><a href=\"#own-{number}\">{}</a></li>", escaped(one.name));
     }
     html.push_str("</ol></nav>\n");
 }
@@ -242,6 +254,26 @@ fn show(html: &mut String, exhibit: &Exhibit) {
     }
 }
 
+/// A study that no paper has: its numbers, and no finding.
+fn own_study(html: &mut String, number: usize, own: &Own<'_>) {
+    let name = escaped(own.name);
+    let _ = write!(
+        html,
+        "<section id=\"own-{number}\">\n<p class=\"place\">A study of one\u{2019}s own</p>\n<h2>{name}</h2>\n\
+         <p class=\"asks\">Means over seeds, as they were filed. No finding of the papers is asked of them.</p>\n\
+         <figure class=\"tabular\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{name}\">{}</div></figure>\n",
+        rows(&own.table)
+    );
+    if own.left_out > 0 {
+        let _ = writeln!(
+            html,
+            "<p>{} more: <code>isogloss results --study {name} --mean</code>.</p>",
+            grouped(own.left_out as f64)
+        );
+    }
+    html.push_str("</section>\n");
+}
+
 /// The steps behind a section, each once.
 fn origins(html: &mut String, filled: &Filled<'_>) {
     let mut steps: BTreeMap<(&str, &str), &Origin> = BTreeMap::new();
@@ -256,8 +288,9 @@ fn origins(html: &mut String, filled: &Filled<'_>) {
     }
     let _ = write!(
         html,
-        "<details><summary>Where these {} numbers come from</summary>\n<p>{} {} of {}. The same study is run again by \
-         {}.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Steps\"><table class=\"steps\">\n<thead><tr>\
+        "<details><summary>Where these {} numbers come from</summary>\n<p>{} {} of {}. What each was made of, pretraining \
+         for one, stands in the folders that it names (<code>step.json</code>). Such a study is run by {}, with flags for data, \
+         seeds and training where it had some.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Steps\"><table class=\"steps\">\n<thead><tr>\
          <th>step</th><th>command</th><th>seed</th><th>version</th><th>made</th></tr></thead>\n<tbody>\n",
         grouped(numbers as f64),
         steps.len(),

@@ -20,7 +20,8 @@ pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
     studies: &[STUDY],
     asks: "The mean of all vectors of a language at a layer is taken for the language itself. The difference of two such \
            means, times a weight α, is added to every vector of a sentence at one layer; then the model says what it \
-           reads at every place. No translation was ever shown to it.",
+           reads at every place. No translation was ever shown to it. Findings are about the paper's own condition, a \
+           vocabulary that the languages share, where there is one; tables and figures have each condition by itself.",
     claims: &[
         Claim {
             finding: "Adding one vector makes the model speak the other language",
@@ -37,7 +38,7 @@ pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
             quantity: "convert rate at the largest weight minus at the smallest above 0, over layers",
             rule: Rule::Above(0.0),
             measure: |view| {
-                let data = view.study(STUDY);
+                let data = papers_own(view);
                 let weights = positive(&data, "convert-rate");
                 let [least, .., most] = &weights[..] else { return Evidence::Nothing };
                 let of = |alpha| data.cells("convert-rate", &[MEAN, ("alpha", alpha)]);
@@ -67,7 +68,7 @@ pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
             quantity: "BLEU-1 at the layer and weight that are best in the other seeds minus that of the unshifted model",
             rule: Rule::Above(0.0),
             measure: |view| {
-                let data = view.study(STUDY);
+                let data = papers_own(view);
                 let of = |wanted: fn(f64) -> bool| at_places(&data, "bleu1", wanted);
                 chosen_difference(&of(|alpha| alpha > 0.0), &of(|alpha| alpha == 0.0))
             },
@@ -90,6 +91,22 @@ pub(in crate::report) const LANGUAGE_SHIFT: Section = Section {
     ],
     show: show_shift,
 };
+
+/// The conditions that encoders were trained under, the paper's own first, with what each has: numbers of
+/// different conditions are never averaged.
+fn conditions<'a>(data: &Data<'a>) -> Vec<(String, Data<'a>)> {
+    let measures = ["bleu1", "convert-rate", "tokens", "tokens-shared"];
+    let levels = data.levels(&measures, "condition", &["default"]);
+    if levels.is_empty() {
+        return vec![(String::new(), data.clone())];
+    }
+    levels.into_iter().map(|level| (level.clone(), data.only("condition", &level))).collect()
+}
+
+/// What the condition has that findings are about.
+fn papers_own<'a>(view: &View<'a>) -> Data<'a> {
+    conditions(&view.study(STUDY)).swap_remove(0).1
+}
 
 /// The paper's convert rates at a weight.
 fn converted(alpha: &str) -> String {
@@ -122,12 +139,12 @@ fn at_places(data: &Data<'_>, measure: &str, wanted: fn(f64) -> bool) -> Vec<Cel
 }
 
 fn most_converted(view: &View<'_>, wanted: fn(f64) -> bool) -> Evidence {
-    let places = at_places(&view.study(STUDY), "convert-rate", wanted);
+    let places = at_places(&papers_own(view), "convert-rate", wanted);
     chosen(chosen_by_others(&places).sample(), &[&places])
 }
 
 fn late_minus_early(view: &View<'_>) -> Evidence {
-    let data = view.study(STUDY);
+    let data = papers_own(view);
     let layers: Vec<String> =
         data.layers("bleu1").into_iter().filter(|layer| layer != "0").collect();
     if layers.len() < 2 {
@@ -146,10 +163,38 @@ fn late_minus_early(view: &View<'_>) -> Evidence {
     chosen(half(late).minus(&half(early)), &[&all])
 }
 
+/// An encoder's condition and a direction, with the numbers of both.
+struct Case<'a> {
+    condition: String,
+    direction: String,
+    data: Data<'a>,
+}
+
+impl Case<'_> {
+    fn title(&self) -> String {
+        let direction = self.direction.replace('-', " → ");
+        match &*self.condition {
+            "" => direction,
+            condition => format!("{direction}, {condition}"),
+        }
+    }
+}
+
+fn cases<'a>(data: &Data<'a>) -> Vec<Case<'a>> {
+    let mut cases = Vec::new();
+    for (condition, own) in conditions(data) {
+        for direction in own.levels(&["bleu1", "convert-rate"], "direction", &[]) {
+            let data = own.only("direction", &direction);
+            cases.push(Case { condition: condition.clone(), direction, data });
+        }
+    }
+    cases
+}
+
 fn show_shift(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let data = view.study(STUDY);
-    let directions = data.levels(&["bleu1", "convert-rate"], "direction", &[]);
-    let maps = directions.iter().filter_map(|direction| heat(&data, direction)).collect();
+    let cases = cases(&data);
+    let maps = cases.iter().filter_map(heat).collect();
     vec![
         Exhibit::table(
             "Paper 2, Table 1",
@@ -159,7 +204,7 @@ fn show_shift(id: &str, view: &View<'_>) -> Vec<Exhibit> {
         Exhibit::table(
             "Paper 2, Table 2",
             "Best over layers and weights; the layer and weight are those of the best mean.",
-            best_table(&data, &directions),
+            best_table(&cases),
         ),
         Exhibit::table(
             "Paper 2, Table 2",
@@ -185,19 +230,19 @@ fn show_shift(id: &str, view: &View<'_>) -> Vec<Exhibit> {
         Exhibit::figure(
             "Paper 2, Figure 8a",
             "BLEU-1 over weights, for some layers.",
-            bleu(id, &data, &directions, ("alpha", "layer")),
+            bleu(id, &data, &cases, ("alpha", "layer")),
         ),
         Exhibit::figure(
             "Paper 2, Figure 8b",
             "BLEU-1 over layers, for some weights.",
-            bleu(id, &data, &directions, ("layer", "alpha")),
+            bleu(id, &data, &cases, ("layer", "alpha")),
         ),
     ]
 }
 
-/// The sentences of the first seed that has any.
+/// The sentences of the first seed that has any: each with its translation, then what encoders make of it.
 fn sentences(data: &Data<'_>) -> Table {
-    let mut table = Table::new(&["direction", "weight", "tokens"]);
+    let mut table = Table::new(&["direction", "condition", "weight", "tokens"]);
     let mut notes: Vec<_> = data.notes.iter().filter(|note| note.name == "translation").collect();
     let first = notes.iter().map(|note| note.origin.seed).min();
     notes.retain(|note| Some(note.origin.seed) == first);
@@ -214,8 +259,15 @@ fn sentences(data: &Data<'_>) -> Table {
         natural(&of(a, "direction"), &of(b, "direction"))
             .then_with(|| natural(&of(a, "line"), &of(b, "line")))
             .then_with(|| place(&x).cmp(&place(&y)))
+            .then_with(|| of(a, "condition").cmp(&of(b, "condition")))
             .then_with(|| natural(&of(a, "layer"), &of(b, "layer")))
             .then_with(|| natural(&x, &y))
+    });
+    // What is given is the same for all encoders, however their pieces cut it.
+    let given = |alpha: &str| ["input", "reference"].contains(&alpha);
+    notes.dedup_by(|next, last| {
+        let same = |name| of(next, name) == of(last, name);
+        given(&of(next, "alpha")) && ["alpha", "direction", "line"].into_iter().all(same)
     });
     for note in notes {
         let (alpha, layer) = (of(note, "alpha"), of(note, "layer"));
@@ -225,8 +277,10 @@ fn sentences(data: &Data<'_>) -> Table {
             _ if layer.is_empty() => format!("α = {alpha}"),
             _ => format!("α = {alpha}, layer {layer}"),
         };
+        let condition = if given(&alpha) { String::new() } else { of(note, "condition") };
         table.rows.push(vec![
             Cell::Name(of(note, "direction")),
+            Cell::Text(condition),
             Cell::Text(weight),
             Cell::Text(note.text.clone()),
         ]);
@@ -235,17 +289,11 @@ fn sentences(data: &Data<'_>) -> Table {
 }
 
 /// The layer and weight whose mean over seeds is the highest.
-fn best_place(
-    data: &Data<'_>,
-    measure: &str,
-    direction: &str,
-    kind: &str,
-) -> Option<(String, String)> {
+fn best_place(data: &Data<'_>, measure: &str, kind: &str) -> Option<(String, String)> {
     let mut best: Option<(f64, String, String)> = None;
     for layer in data.layers(measure) {
         for alpha in positive(data, measure) {
-            let factors =
-                [("direction", direction), ("kind", kind), ("layer", &*layer), ("alpha", &*alpha)];
+            let factors = [("kind", kind), ("layer", &*layer), ("alpha", &*alpha)];
             let Some(mean) = data.mean(measure, &factors) else { continue };
             if best.as_ref().is_none_or(|(value, ..)| mean.value > *value) {
                 best = Some((mean.value, layer.clone(), alpha));
@@ -255,9 +303,10 @@ fn best_place(
     best.map(|(_, layer, alpha)| (layer, alpha))
 }
 
-fn best_table(data: &Data<'_>, directions: &[String]) -> Table {
+fn best_table(cases: &[Case<'_>]) -> Table {
     let heads = [
         "direction",
+        "condition",
         "shift",
         "BLEU-1",
         "layer",
@@ -268,22 +317,16 @@ fn best_table(data: &Data<'_>, directions: &[String]) -> Table {
         "unshifted BLEU-1",
     ];
     let mut table = Table::new(&heads);
-    for direction in directions {
+    for Case { condition, direction, data } in cases {
         for kind in data.levels(&["bleu1"], "kind", &["mean"]) {
-            let Some((layer, alpha)) = best_place(data, "bleu1", direction, &kind) else {
-                continue;
-            };
+            let Some((layer, alpha)) = best_place(data, "bleu1", &kind) else { continue };
             let at = |measure, layer: &str, alpha: &str| {
-                let factors = [
-                    ("direction", &**direction),
-                    ("kind", &*kind),
-                    ("layer", layer),
-                    ("alpha", alpha),
-                ];
+                let factors = [("kind", &*kind), ("layer", layer), ("alpha", alpha)];
                 Cell::Ours(data.mean(measure, &factors))
             };
             table.rows.push(vec![
                 Cell::Name(direction.clone()),
+                Cell::Text(condition.clone()),
                 Cell::Text(kind.clone()),
                 at("bleu1", &layer, &alpha),
                 Cell::Text(layer.clone()),
@@ -335,6 +378,7 @@ fn paper_table(data: &Data<'_>) -> Table {
 fn tokens(data: &Data<'_>) -> Table {
     let mut table = Table::new(&[
         "language or pair",
+        "condition",
         "pieces",
         "pieces in both",
         "paper 2: pieces",
@@ -343,30 +387,31 @@ fn tokens(data: &Data<'_>) -> Table {
     let printed = |measure, language: &str| {
         Cell::Paper(papers::number(2, "Table 3", measure, &[("language", language)]), 0)
     };
-    for language in data.levels(&["tokens"], "language", &[]) {
-        let own = Cell::Count(data.mean("tokens", &[("language", &language)]));
-        let theirs = [printed("tokens", &language), printed("tokens-shared", &language)];
-        table.rows.push(
-            [vec![Cell::Name(language.clone()), own, Cell::Count(None)], theirs.to_vec()].concat(),
-        );
-    }
-    for pair in data.levels(&["tokens-shared"], "pair", &[]) {
-        let own = Cell::Count(data.mean("tokens-shared", &[("pair", &pair)]));
-        table.rows.push(vec![
-            Cell::Name(pair.clone()),
-            Cell::Count(None),
-            own,
-            Cell::Paper(None, 0),
-            Cell::Paper(None, 0),
-        ]);
+    for (condition, own) in conditions(data) {
+        let start = |name: &str| vec![Cell::Name(name.to_owned()), Cell::Text(condition.clone())];
+        for language in own.levels(&["tokens"], "language", &[]) {
+            let mut row = start(&language);
+            row.push(Cell::Count(own.mean("tokens", &[("language", &language)])));
+            row.push(Cell::Count(None));
+            row.extend(["tokens", "tokens-shared"].map(|measure| printed(measure, &language)));
+            table.rows.push(row);
+        }
+        for pair in own.levels(&["tokens-shared"], "pair", &[]) {
+            let mut row = start(&pair);
+            row.push(Cell::Count(None));
+            row.push(Cell::Count(own.mean("tokens-shared", &[("pair", &pair)])));
+            row.extend([Cell::Paper(None, 0), Cell::Paper(None, 0)]);
+            table.rows.push(row);
+        }
     }
     table
 }
 
-fn heat(data: &Data<'_>, direction: &str) -> Option<Panel> {
+fn heat(case: &Case<'_>) -> Option<Panel> {
+    let data = &case.data;
     let (layers, weights) = (data.layers("convert-rate"), weights(data, "convert-rate"));
     let rate = |layer: &str, alpha: &str| {
-        let factors = [MEAN, ("direction", direction), ("layer", layer), ("alpha", alpha)];
+        let factors = [MEAN, ("layer", layer), ("alpha", alpha)];
         data.mean("convert-rate", &factors).map(|mean| mean.value)
     };
     let values: Vec<Vec<Option<f64>>> = layers
@@ -375,7 +420,7 @@ fn heat(data: &Data<'_>, direction: &str) -> Option<Panel> {
         .collect();
     values.iter().flatten().any(Option::is_some).then(|| {
         Heat {
-            title: direction.replace('-', " → "),
+            title: case.title(),
             down: ("layer".to_owned(), layers.clone()),
             across: (
                 "weight α".to_owned(),
@@ -389,23 +434,23 @@ fn heat(data: &Data<'_>, direction: &str) -> Option<Panel> {
 }
 
 /// BLEU-1 over one factor, a line for some levels of the other: at most six, evenly chosen.
-fn bleu(id: &str, data: &Data<'_>, directions: &[String], (across, by): (&str, &str)) -> Figure {
+fn bleu(id: &str, data: &Data<'_>, cases: &[Case<'_>], (across, by): (&str, &str)) -> Figure {
     let levels = if by == "layer" { data.layers("bleu1") } else { positive(data, "bleu1") };
     let step = levels.len().div_ceil(6).max(1);
     // From the end, since the last layer and the largest weight are the ones of interest.
     let mut chosen: Vec<&String> = levels.iter().rev().step_by(step).collect();
     chosen.reverse();
-    let panel = |direction: &String| {
+    let panel = |case: &Case<'_>| {
         let line = |(colour, level): (usize, &&String)| Line {
             name: format!("{by} {level}"),
             colour,
-            points: points(data, "bleu1", &[MEAN, ("direction", direction), (by, level)], across),
+            points: points(&case.data, "bleu1", &[MEAN, (by, level)], across),
         };
         let lines: Vec<Line> =
             chosen.iter().enumerate().map(line).filter(|line| !line.points.is_empty()).collect();
         let across = if across == "alpha" { "weight α" } else { across };
         (!lines.is_empty()).then(|| {
-            let (title, unit) = (direction.replace('-', " → "), "BLEU-1".to_owned());
+            let (title, unit) = (case.title(), "BLEU-1".to_owned());
             Lines { title, across: across.to_owned(), unit, lines, from_zero: true }.panel()
         })
     };
@@ -415,6 +460,6 @@ fn bleu(id: &str, data: &Data<'_>, directions: &[String], (across, by): (&str, &
         id: named(id, &format!("bleu-{across}")),
         title: "BLEU-1 of token translation".to_owned(),
         legend: legend(&names, Mark::Line, false),
-        panels: directions.iter().filter_map(panel).collect(),
+        panels: cases.iter().filter_map(panel).collect(),
     }
 }

@@ -1,0 +1,71 @@
+//! Studies that are no paper's: no finding is asked of them, and their numbers stand as they are.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::exhibit::{Cell, Table};
+use super::sections;
+use crate::record::{Factors, Record};
+use crate::statistics::Mean;
+use crate::store::natural;
+
+/// Rows that are shown of a study.
+const MOST: usize = 60;
+
+/// A study of somebody's own.
+pub(super) struct Own<'a> {
+    pub(super) name: &'a str,
+    /// The means of its numbers over seeds.
+    pub(super) table: Table,
+    /// How many means the table has no room for.
+    pub(super) left_out: usize,
+}
+
+/// Those among the records that no section is about.
+pub(super) fn studies(records: &[Record]) -> Vec<Own<'_>> {
+    let known = |study: &str| sections::ALL.iter().any(|section| section.studies.contains(&study));
+    let mut studies: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+    for record in records.iter().filter(|record| !known(&record.origin.study)) {
+        studies.entry(&record.origin.study).or_default().push(record);
+    }
+    studies.into_iter().map(|(name, records)| Own::of(name, &records)).collect()
+}
+
+impl<'a> Own<'a> {
+    fn of(name: &'a str, records: &[&Record]) -> Self {
+        let mut seeds: BTreeMap<(&str, &str, &Factors), Vec<f64>> = BTreeMap::new();
+        for record in records {
+            let key = (&*record.origin.scale, &*record.measure, &record.factors);
+            seeds.entry(key).or_default().push(record.value);
+        }
+        let mut means: Vec<_> = seeds.into_iter().collect();
+        means.sort_by(|((a, b, c), _), ((x, y, z), _)| {
+            a.cmp(x).then_with(|| b.cmp(y)).then_with(|| in_order(c, z))
+        });
+        let left_out = means.len().saturating_sub(MOST);
+        let mut table = Table::new(&["measure", "scale", "of", "mean"]);
+        for ((scale, measure, factors), values) in means.into_iter().take(MOST) {
+            table.rows.push(vec![
+                Cell::Name(measure.to_owned()),
+                Cell::Text(scale.to_owned()),
+                Cell::Text(in_words(factors)),
+                Cell::Ours(Mean::of(&values)),
+            ]);
+        }
+        Self { name, table, left_out }
+    }
+}
+
+fn in_words(factors: &Factors) -> String {
+    let each = factors.iter().map(|(name, level)| format!("{name} {level}"));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Level by level, layer 2 before layer 10.
+fn in_order(a: &Factors, b: &Factors) -> Ordering {
+    let pairs = a.iter().zip(b);
+    let each = |((a, x), (b, y)): ((&String, &String), (&String, &String))| {
+        a.cmp(b).then_with(|| natural(x, y))
+    };
+    pairs.map(each).find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))
+}
