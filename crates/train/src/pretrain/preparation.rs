@@ -110,7 +110,7 @@ impl TextConfig {
     ) -> text::Result<()> {
         let has = own.preparation();
         let state = |on: bool| if on { "true" } else { "false" }.to_owned();
-        let name = |words: Words| format!("{words:?}").to_lowercase();
+        let name = |words: Words| format!("words = {words:?}").to_lowercase();
         let switch = |key, said: Option<bool>, has: bool| {
             said.filter(|&said| said != has).map(|said| (key, state(said), state(has)))
         };
