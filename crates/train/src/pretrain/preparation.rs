@@ -109,10 +109,9 @@ impl TextConfig {
         table: Option<&Simplified>,
     ) -> text::Result<()> {
         let has = own.preparation();
-        let state = |on: bool| if on { "true" } else { "false" }.to_owned();
         let name = |words: Words| format!("words = {words:?}").to_lowercase();
         let switch = |key, said: Option<bool>, has: bool| {
-            said.filter(|&said| said != has).map(|said| (key, state(said), state(has)))
+            said.filter(|&said| said != has).map(|said| (key, said.to_string(), has.to_string()))
         };
         let words = self.words().filter(|&(_, words)| words != has.words);
         let words = words.map(|(key, words)| (key, name(words), name(has.words)));
