@@ -176,6 +176,12 @@ impl Preparer {
         Ok(Self { language: language.to_owned(), preparation, moses, simplified })
     }
 
+    /// The same, but for whether lines are split into sentences.
+    pub fn splitting(&self, split: bool) -> Self {
+        let preparation = Preparation { split, ..self.preparation };
+        Self { preparation, ..self.clone() }
+    }
+
     /// The language's name.
     pub fn language(&self) -> &str {
         &self.language

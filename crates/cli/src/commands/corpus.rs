@@ -83,7 +83,7 @@ impl Prepare {
         let mut prepared = Vec::new();
         for source in self.text.sources()? {
             let language = vocabulary.language(source.language())?;
-            let preparer = self.text.adapt(vocabulary.preparer(language))?;
+            let preparer = self.text.adapt(vocabulary.preparer(language));
             let mut watch = watch(format!("tokenising {}", source.language()));
             let corpus = self.text.corpus(source, preparer);
             let (corpus, found) = Tokenised::prepare(&corpus, &vocabulary, &self.out, &mut watch)?;

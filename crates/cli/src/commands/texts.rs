@@ -115,11 +115,8 @@ impl TextFlags {
     }
 
     /// A vocabulary's own preparation, but for whether lines are split, which is up to the text.
-    pub(crate) fn adapt(&self, preparer: &Preparer) -> Result<Preparer, Failure> {
-        let preparation = preparer.preparation();
-        let preparation = Preparation { split: preparation.split && !self.lines, ..preparation };
-        let simplified = preparer.simplified().cloned().map(Arc::new);
-        Ok(Preparer::new(preparer.language(), preparation, simplified)?)
+    pub(crate) fn adapt(&self, preparer: &Preparer) -> Preparer {
+        preparer.splitting(preparer.preparation().split && !self.lines)
     }
 
     /// The text as a vocabulary's languages take it.
@@ -127,7 +124,7 @@ impl TextFlags {
         let mut corpora = Vec::new();
         for source in self.sources()? {
             let number = vocabulary.language(source.language())?;
-            let preparer = self.adapt(vocabulary.preparer(number))?;
+            let preparer = self.adapt(vocabulary.preparer(number));
             corpora.push(self.corpus(source, preparer));
         }
         if corpora.is_empty() {

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use text::{
-    BpeSettings, Kind, LanguageText, Preparer, Report, Sharing, Vocabulary, WordCounts,
-    count_pieces, sharing,
+    BpeSettings, Kind, LanguageText, Report, Sharing, Vocabulary, WordCounts, count_pieces, sharing,
 };
 
 use super::texts::{PreparationFlags, TextFlags, describe_skipped, watch};
@@ -319,7 +318,7 @@ impl Stats {
         let mut counts = Vec::new();
         for source in self.text.sources()? {
             let language = vocabulary.language(source.language())?;
-            let preparer: Preparer = self.text.adapt(vocabulary.preparer(language))?;
+            let preparer = self.text.adapt(vocabulary.preparer(language));
             let mut watch = watch(format!("counting {}", source.language()));
             let corpus = self.text.corpus(source, preparer);
             counts.push((language, count_pieces(vocabulary, language, &corpus, &mut watch)?.0));

@@ -9,54 +9,23 @@ use std::path::PathBuf;
 
 use encoder::{ConfigError, EncoderConfig};
 use serde::{Deserialize, Serialize};
-use text::{BatchSettings, Kind, Preparation, SwitchSettings, Words};
+use text::{BatchSettings, Kind, SwitchSettings};
 use toml::{Table, Value};
 
+use super::preparation::TextConfig;
 use crate::adam::AdamConfig;
 use crate::schedule::Schedule;
 
-/// The vocabulary that a run learns from its text.
+/// The vocabulary that a run learns from its text, or takes as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VocabularyConfig {
-    /// How the languages hang together.
-    pub kind: Kind,
+    /// How the languages hang together in one that is learned.
+    pub kind: Option<Kind>,
     /// Merges to learn: in all for a joint vocabulary, for each language otherwise.
-    pub merges: usize,
-    /// A folder of `isogloss vocab` to take instead of learning one; kind and merges are its own.
+    pub merges: Option<usize>,
+    /// A folder of `isogloss vocab train` to take instead of learning one; text is prepared as it says.
     pub folder: Option<PathBuf>,
-}
-
-/// How text is prepared before it is cut into pieces.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TextConfig {
-    /// Take a line as a sentence, with words between spaces, as invented languages have them.
-    pub prepared: bool,
-    /// Make all letters small.
-    pub lowercase: bool,
-    /// Take accents off.
-    pub strip_accents: bool,
-    /// Take only the first so many sentences of each language.
-    pub first: Option<u64>,
-    /// Take only so many sentences of each language, from anywhere.
-    pub sample: Option<u64>,
-    /// Hold out so many sentences of each language to choose among models by.
-    pub dev: u64,
-}
-
-impl TextConfig {
-    /// How the text of a language is prepared.
-    pub(crate) fn preparation(&self, language: &str) -> Preparation {
-        let plain = if self.prepared { Words::Spaces } else { Words::for_language(language) };
-        Preparation {
-            split: !self.prepared,
-            words: plain,
-            lowercase: self.lowercase,
-            strip_accents: self.strip_accents,
-            simplify: false,
-        }
-    }
 }
 
 /// Extra anchors: words replaced by their translations.
@@ -188,13 +157,24 @@ impl PretrainConfig {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
+        self.check_numbers()?;
+        self.check_languages()?;
+        self.text.check(&self.languages, self.vocabulary.folder.is_some())?;
+        self.check_switch()?;
+        self.encoder.check().map_err(|error| error.within("encoder"))?;
+        self.check_shapes()?;
+        self.adam.check().map_err(|error| error.within("adam"))
+    }
+
+    fn check_numbers(&self) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, reason: &str| Err(ConfigError::new(key, reason));
         for (key, number) in [
             ("accumulate", self.accumulate as u64),
             ("checkpoint_every", self.checkpoint_every),
             ("evaluate_every", self.evaluate_every),
             ("text.dev", self.text.dev),
-            ("vocabulary.merges", self.vocabulary.merges as u64),
+            ("vocabulary.merges", self.vocabulary.merges.unwrap_or(1) as u64),
+            ("batch.sequences", self.batch.sequences as u64),
         ] {
             if number == 0 {
                 return refuse(key, "must not be 0");
@@ -203,29 +183,28 @@ impl PretrainConfig {
         if self.patience == Some(0) {
             return refuse("patience", "must not be 0; leave it out never to stop early");
         }
-        if let Schedule::Linear { total, .. } = self.adam.schedule
-            && total < self.steps
-        {
-            let reason = format!(
-                "is {total}, so that updates after it would change nothing, and `steps` is {}; make \
-                 it as large, or leave it out",
-                self.steps
-            );
-            return Err(ConfigError::new("adam.schedule.total", reason));
-        }
-        if self.text.first.is_some() && self.text.sample.is_some() {
-            return refuse("text.sample", "leave out text.first: it is one or the other");
-        }
         let most = usize::from(u16::MAX);
         let stages = self.stages.iter().filter_map(|stage| stage.accumulate);
         if stages.chain([self.accumulate]).any(|accumulate| accumulate > most) {
             return refuse("accumulate", "must not be more than 65535");
         }
-        if self.switch.as_ref().is_some_and(|switch| switch.dictionaries.is_empty()) {
-            return refuse("switch", "no dictionary to switch by; give --dictionary A-B=FILE");
+        match self.adam.schedule {
+            Schedule::Linear { total, .. } if total < self.steps => {
+                let reason = format!(
+                    "is {total}, so that updates after it would change nothing, and `steps` is {}; make \
+                     it as large, or leave it out",
+                    self.steps
+                );
+                refuse("adam.schedule.total", &reason)
+            }
+            _ => Ok(()),
         }
+    }
+
+    fn check_languages(&self) -> Result<(), ConfigError> {
         if self.languages.is_empty() {
-            return refuse("languages", "no text; give --world DIR or --text LANG=FILE");
+            let reason = "no text; give --world DIR or --text LANG=FILE";
+            return Err(ConfigError::new("languages", reason));
         }
         for language in &self.languages {
             if self.files.get(language).is_none_or(Vec::is_empty) {
@@ -234,31 +213,56 @@ impl PretrainConfig {
             }
         }
         if !self.languages.iter().any(|language| language == self.selector()) {
-            let reason = format!(
-                "'{}' is none of the languages: {}",
-                self.selector(),
-                self.languages.join(", ")
+            let languages = self.languages.join(", ");
+            let reason = format!("'{}' is none of the languages: {languages}", self.selector());
+            return Err(ConfigError::new("select_by", reason));
+        }
+        Ok(())
+    }
+
+    fn check_switch(&self) -> Result<(), ConfigError> {
+        let Some(switch) = &self.switch else { return Ok(()) };
+        let refuse = |reason: &str| Err(ConfigError::new("switch", reason));
+        if switch.dictionaries.is_empty() {
+            return refuse("no dictionary to switch by; give --dictionary A-B=FILE");
+        }
+        if self.encoder.separate.tokens {
+            return refuse(
+                "code-switched text needs embeddings that all languages share; leave out 'switch', or \
+                 take 'embeddings' out of encoder.separate",
             );
-            return refuse("select_by", &reason);
         }
-        if self.switch.is_some() && self.encoder.separate.tokens {
-            let reason = "code-switched text needs embeddings that all languages share; leave out \
-                          'switch', or take 'embeddings' out of encoder.separate";
-            return refuse("switch", reason);
-        }
-        for stage in &self.stages {
-            if stage.accumulate == Some(0) || stage.length.unwrap_or(2) > self.encoder.positions {
-                return refuse(
-                    "stages",
-                    "a stage needs accumulate > 0, length <= encoder.positions",
-                );
+        Ok(())
+    }
+
+    /// Whether rows of tokens fit the encoder.
+    fn check_shapes(&self) -> Result<(), ConfigError> {
+        let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
+        let (length, window) = (self.batch.length, self.batch.max_tokens);
+        for (key, tokens) in [("batch.length", length), ("batch.max_tokens", window.unwrap_or(2))] {
+            if tokens < 2 {
+                return refuse(key, "must be 2 or more".to_owned());
             }
         }
-        if self.batch.max_tokens.unwrap_or(self.batch.length) > self.encoder.positions {
-            return refuse("batch.length", "is more than encoder.positions");
+        let positions = self.encoder.positions;
+        let (key, longest) =
+            window.map_or(("batch.length", length), |window| ("batch.max_tokens", window));
+        if longest > positions {
+            return refuse(key, format!("is more than encoder.positions: {longest} > {positions}"));
         }
-        self.encoder.check().map_err(|error| error.within("encoder"))?;
-        self.adam.check().map_err(|error| error.within("adam"))
+        let fits = |stage: &StageConfig| {
+            (2..=positions).contains(&stage.length.unwrap_or(2))
+                && stage.sequences != Some(0)
+                && stage.accumulate != Some(0)
+        };
+        if !self.stages.iter().all(fits) {
+            let reason = format!(
+                "a stage needs sequences and accumulate > 0, and a length from 2 to encoder.positions = \
+                 {positions}; change them, or do without by --set 'stages=[]'"
+            );
+            return refuse("stages", reason);
+        }
+        Ok(())
     }
 }
 

@@ -68,9 +68,9 @@ impl Data {
     ) -> text::Result<Self> {
         let vocabulary = Arc::new(vocabulary(config, &folder.join(VOCABULARY), watch)?);
         let mut corpora = Vec::new();
-        for language in &config.languages {
-            watch(&format!("tokenising {language}"));
-            let corpus = corpus(config, language)?;
+        for preparer in config.text.preparers_of(&vocabulary, &config.languages)? {
+            watch(&format!("tokenising {}", preparer.language()));
+            let corpus = corpus(config, preparer)?;
             let shelf = folder.join("corpora");
             let (corpus, _) = Tokenised::prepare(&corpus, &vocabulary, &shelf, &mut |_| {})?;
             enough(&corpus, config)?;
@@ -189,15 +189,17 @@ pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
     let dictionaries = config.switch.iter().flat_map(|switch| &switch.dictionaries);
     dictionaries.into_iter().try_for_each(|dictionary| named(&dictionary.file))?;
     let probes = config.probes.iter().flat_map(|probe| &probe.files);
-    probes.into_iter().try_for_each(|file| named(file))?;
-    config.languages.iter().try_for_each(|language| corpus(config, language).map(drop))
+    probes.chain(&config.text.simplify).try_for_each(|file| named(file))?;
+    let texts = config.languages.iter().map(|language| (language, &config.files[language]));
+    texts.into_iter().try_for_each(|(language, files)| Source::new(language, files).map(drop))
 }
 
-fn corpus(config: &PretrainConfig, language: &str) -> text::Result<Corpus> {
+fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
     let text = &config.text;
+    let language = preparer.language();
     Ok(Corpus {
         source: Source::new(language, &config.files[language])?,
-        preparer: Preparer::new(language, text.preparation(language), None)?,
+        preparer,
         rules: LineRules::default(),
         selection: Selection {
             take: match (text.first, text.sample) {
@@ -205,6 +207,7 @@ fn corpus(config: &PretrainConfig, language: &str) -> text::Result<Corpus> {
                 (None, Some(sample)) => Take::Sample(sample),
                 (None, None) => Take::All,
             },
+            distinct: text.distinct,
             dev: text.dev,
             seed: config.seed,
             ..Selection::default()
@@ -222,7 +225,7 @@ fn vocabulary(
         return Vocabulary::load(folder);
     }
     let vocabulary = match &config.vocabulary.folder {
-        Some(given) => taken(config, given)?,
+        Some(given) => taken(config, given, watch)?,
         None => learned(config, watch)?,
     };
     vocabulary.save(folder)?;
@@ -230,9 +233,15 @@ fn vocabulary(
 }
 
 /// The vocabulary that was given, if it is of the run's languages.
-fn taken(config: &PretrainConfig, folder: &Path) -> text::Result<Vocabulary> {
+fn taken(
+    config: &PretrainConfig,
+    folder: &Path,
+    watch: &mut Watch<'_>,
+) -> text::Result<Vocabulary> {
     let vocabulary = Vocabulary::load(folder)?;
     if vocabulary.languages().eq(&config.languages) {
+        let (kind, pieces) = (vocabulary.kind(), vocabulary.len());
+        watch(&format!("vocabulary of {}: {kind:?}, {pieces} pieces", folder.display()));
         return Ok(vocabulary);
     }
     let of = vocabulary.languages().collect::<Vec<_>>().join(", ");
@@ -248,14 +257,16 @@ fn taken(config: &PretrainConfig, folder: &Path) -> text::Result<Vocabulary> {
 
 fn learned(config: &PretrainConfig, watch: &mut Watch<'_>) -> text::Result<Vocabulary> {
     let mut texts = Vec::new();
-    for language in &config.languages {
-        watch(&format!("counting words of {language}"));
-        let corpus = corpus(config, language)?;
+    for preparer in config.text.preparers(&config.languages)? {
+        let name = preparer.language().to_owned();
+        watch(&format!("counting words of {name}"));
+        let corpus = corpus(config, preparer)?;
         let (words, _) = WordCounts::of(&corpus, &mut |_| {})?;
-        texts.push(LanguageText { name: language.clone(), preparer: corpus.preparer, words });
+        texts.push(LanguageText { name, preparer: corpus.preparer, words });
     }
-    let merges = config.vocabulary.merges;
-    watch(&format!("learning {merges} merges"));
-    let settings = BpeSettings { kind: config.vocabulary.kind, merges, ..BpeSettings::default() };
+    let mut settings = BpeSettings::default();
+    settings.kind = config.vocabulary.kind.unwrap_or(settings.kind);
+    settings.merges = config.vocabulary.merges.unwrap_or(settings.merges);
+    watch(&format!("learning {} merges", settings.merges));
     Vocabulary::learn(texts, settings)
 }

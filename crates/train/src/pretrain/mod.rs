@@ -12,6 +12,7 @@ mod data;
 mod evaluate;
 mod log;
 pub(crate) mod numbering;
+mod preparation;
 mod presets;
 mod run;
 mod summary;
@@ -27,10 +28,11 @@ use toml::{Table, Value};
 
 pub use self::beginning::Beginning;
 pub use self::config::{
-    DictionaryConfig, PretrainConfig, ProbeConfig, StageConfig, SwitchConfig, TextConfig,
-    VocabularyConfig, overlay,
+    DictionaryConfig, PretrainConfig, ProbeConfig, StageConfig, SwitchConfig, VocabularyConfig,
+    overlay,
 };
 pub use self::evaluate::Retrieval;
+pub use self::preparation::TextConfig;
 pub use self::presets::{CONDITIONS, SCALES, preset};
 pub use self::summary::{Best, Moment, Shares, Summary};
 
@@ -109,8 +111,14 @@ pub fn loosen(file: &mut Table) {
     }
 }
 
-/// Fills in what follows from other keys: a linear schedule ends with the run.
+/// Does what follows from other keys: a linear schedule ends with the run, and where a vocabulary is taken as
+/// it is, a preset has nothing to say of the one to learn.
 pub fn complete(table: &mut Table) {
+    if let Some(Value::Table(vocabulary)) = table.get_mut("vocabulary")
+        && vocabulary.contains_key("folder")
+    {
+        vocabulary.retain(|key, _| key != "kind" && key != "merges");
+    }
     let steps = table.get("steps").and_then(Value::as_integer).unwrap_or(1).max(1);
     let schedule = table.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
     let Some(Value::Table(schedule)) = schedule else { return };

@@ -44,9 +44,6 @@ patience = 25
 languages = []
 [files]
 [text]
-prepared = false
-lowercase = false
-strip_accents = false
 [vocabulary]
 kind = "joint"
 [batch]

@@ -28,6 +28,11 @@ const EXAMPLES: &str = "Examples:
   Real text, embeddings and lower layers separate, a key changed:
     isogloss pretrain --preset sep-emb-l1-3 --scale small --adam.rate 5e-4 \\
         --text en=en.txt.zst --text fr=fr.txt.zst --out run
+  A vocabulary made beforehand, with text prepared as it says:
+    isogloss vocab train --kind wordpiece --pieces vocab.txt \\
+        --text en=en.txt.zst --text zh=zh.txt.zst --out pieces
+    isogloss pretrain --vocabulary.folder pieces --scale small \\
+        --text en=en.txt.zst --text zh=zh.txt.zst --out run
   Any key of the configuration is a flag:
     isogloss pretrain --world world --encoder.norm post --batch.length 24 --out run
   After a stop or a kill:
@@ -112,13 +117,33 @@ pub(crate) struct Pretrain {
     place: Place,
 }
 
-/// The examples, and the names that presets have.
+/// Keys of text and vocabulary, which a preset leaves open.
+const KEYS: [(&str, &str); 12] = [
+    ("vocabulary.folder", "take this folder of `vocab train`, and prepare text as it says"),
+    ("vocabulary.kind", "or learn one: joint, union or disjoint"),
+    ("vocabulary.merges", "merges to learn: in all if joint, for each language otherwise"),
+    ("text.words", "spaces, moses or jieba: how words are told apart; else by language"),
+    ("text.lowercase", "true: make all letters small"),
+    ("text.strip_accents", "true: take accents off"),
+    ("text.simplify", "a table that makes traditional Chinese characters simplified ones"),
+    ("text.lines", "true: a line is a sentence"),
+    ("text.prepared", "true: and words stand between spaces; so for --world"),
+    ("text.first", "take the first so many sentences of each language"),
+    ("text.sample", "take so many sentences of each language, from anywhere"),
+    ("text.distinct", "true: drop sentences that came before"),
+];
+
+/// The examples, and the names that presets and keys have.
 fn long_help() -> String {
     let mut help = EXAMPLES.to_owned();
-    for (title, names) in [("Conditions", &CONDITIONS[..]), ("Scales", &SCALES[..])] {
+    for (title, names) in [
+        ("Conditions", &CONDITIONS[..]),
+        ("Scales", &SCALES[..]),
+        ("Keys of text and vocabulary", &KEYS[..]),
+    ] {
         let _ = write!(help, "\n\n{title}:");
         for (name, what) in names {
-            let _ = write!(help, "\n  {name:<16} {what}");
+            let _ = write!(help, "\n  {name:<18} {what}");
         }
     }
     help
@@ -171,6 +196,14 @@ impl Pretrain {
         let mut table =
             preset(condition, scale).map_err(|error| Failure::Usage(error.to_string()))?;
         let flags = self.flags(condition)?;
+        if let Some(key) = ["kind", "merges"].iter().find(|key| of_vocabulary(&flags, key))
+            && of_vocabulary(&flags, "folder")
+        {
+            return Err(Failure::Usage(format!(
+                "vocabulary.{key}: is for a vocabulary to be learned, and vocabulary.folder is taken as it \
+                 is; leave one of them out"
+            )));
+        }
         if flags.contains_key("steps") {
             loosen(&mut file);
         }
@@ -178,7 +211,8 @@ impl Pretrain {
         table.insert("preset".to_owned(), Value::from(condition.as_str()));
         table.insert("scale".to_owned(), Value::from(scale.as_str()));
         if let Some(world) = &self.world {
-            overlay(&mut table, of_world(world, condition)?);
+            let taken = of_vocabulary(&flags, "folder") || of_vocabulary(&table, "folder");
+            overlay(&mut table, of_world(world, condition, taken)?);
         }
         overlay(&mut table, flags);
         let switched = table.get("switch").is_none_or(|switch| switch.get("probability").is_some());
@@ -249,6 +283,11 @@ impl Pretrain {
     }
 }
 
+/// Whether a table says this of the vocabulary.
+fn of_vocabulary(table: &Table, key: &str) -> bool {
+    table.get("vocabulary").is_some_and(|vocabulary| vocabulary.get(key).is_some())
+}
+
 /// `a.b=value` as a table; a value that is no TOML is text.
 fn parse_setting(setting: &str) -> Result<Table, Failure> {
     let wrong =
@@ -283,8 +322,9 @@ fn refuse_one_domain(manifest: &Manifest) -> Result<(), Failure> {
     Err(Failure::Usage(message.to_owned()))
 }
 
-/// The text of a world, its translations to watch, and for extra anchors its dictionaries.
-fn of_world(folder: &Path, condition: &str) -> Result<Table, Failure> {
+/// The text of a world, its translations to watch, and for extra anchors its dictionaries. A vocabulary that
+/// is taken as it is says for itself what words are.
+fn of_world(folder: &Path, condition: &str, taken: bool) -> Result<Table, Failure> {
     let manifest = Manifest::read(folder)?;
     let full = |file: &str| folder.join(file).display().to_string();
     let mut languages: Vec<String> =
@@ -328,10 +368,9 @@ fn of_world(folder: &Path, condition: &str) -> Result<Table, Failure> {
     table.insert("languages".to_owned(), Value::from(languages));
     table.insert("files".to_owned(), Value::Table(files));
     table.insert("probes".to_owned(), Value::Array(probes));
-    table.insert(
-        "text".to_owned(),
-        Value::Table(Table::from_iter([("prepared".to_owned(), Value::Boolean(true))])),
-    );
+    let key = if taken { "lines" } else { "prepared" };
+    let text = Table::from_iter([(key.to_owned(), Value::Boolean(true))]);
+    table.insert("text".to_owned(), Value::Table(text));
     if condition == "extra-anchors" {
         let switch = Table::from_iter([("dictionaries".to_owned(), Value::Array(dictionaries))]);
         table.insert("switch".to_owned(), Value::Table(switch));

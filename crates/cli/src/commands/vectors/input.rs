@@ -172,7 +172,7 @@ impl Input {
         vocabulary: Option<&Vocabulary>,
     ) -> Result<Preparer, Failure> {
         if let Some(vocabulary) = vocabulary {
-            return self.text.adapt(vocabulary.preparer(vocabulary.language(language)?));
+            return Ok(self.text.adapt(vocabulary.preparer(vocabulary.language(language)?)));
         }
         let words = match self.tokenizer.as_str() {
             "whitespace" => Words::Spaces,
@@ -180,7 +180,7 @@ impl Input {
         };
         let plain = Preparation::for_language(language);
         let preparation = Preparation { words, lowercase: self.lowercase, ..plain };
-        self.text.adapt(&Preparer::new(language, preparation, None)?)
+        Ok(self.text.adapt(&Preparer::new(language, preparation, None)?))
     }
 
     /// Writes what was learned, and takes the state away.

@@ -1,0 +1,233 @@
+//! `isogloss pretrain` with a vocabulary that was made beforehand: its text is prepared as the vocabulary's
+//! was, whatever way that is.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{done, refused};
+
+const TEXTS: [&str; 4] = ["--text", "en=en.txt", "--text", "zh=zh.txt"];
+
+/// A folder with English of capitals and accents, traditional Chinese, and a table to simplify it by.
+fn place() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |line: fn(u32) -> String| (0..300).map(line).collect::<String>();
+    let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+    write("en.txt", lines(|n| format!("Mr. Smith didn't see Anna {n}. The café, you know!\n")));
+    write("zh.txt", lines(|n| format!("我來到中國北京 {n}。今天天氣很好！\n")));
+    write("table.tsv", "國\t国\n來\t来\n".to_owned());
+    write(
+        "pieces.txt",
+        pieces("MrSmithdn'seAcféyouknw.,!0123456789我來到中國北京今天天氣很好。！"),
+    );
+    folder
+}
+
+/// A list of word pieces: these characters, at the start of a word and within one.
+fn pieces(characters: &str) -> String {
+    let mut pieces: Vec<String> =
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"].map(str::to_owned).into();
+    for character in characters.chars() {
+        let both = [character.to_string(), format!("##{character}")];
+        pieces.extend(both.into_iter().filter(|piece| !pieces.contains(piece)).collect::<Vec<_>>());
+    }
+    pieces.join("\n") + "\n"
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// What each language of a run's vocabulary has done to its text.
+fn preparations(run: &Path) -> Vec<Value> {
+    let manifest = json(&run.join("vocabulary/vocabulary.json"));
+    let languages = manifest["languages"].as_array().unwrap();
+    languages.iter().map(|language| language["preparation"].clone()).collect()
+}
+
+/// Lets a run that is done want more updates.
+fn lengthen(run: &Path) {
+    let config = run.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap().replace("\nsteps = 2\n", "\nsteps = 4\n");
+    fs::write(&config, text).unwrap();
+}
+
+const SHORT: [&str; 6] = ["--steps", "2", "--adam.schedule.total", "4", "--text.dev", "20"];
+
+/// A run reads the very tokens that `corpus prepare` makes of its text, in every way of preparing it.
+#[test]
+fn text_is_prepared_as_the_vocabulary_says() {
+    let place = place();
+    let folder = place.path();
+    for (name, flags) in [
+        ("bert", &["--kind", "wordpiece", "--pieces", "pieces.txt"][..]),
+        ("small", &["--merges", "60", "--lowercase", "--strip-accents", "--simplify", "table.tsv"]),
+        ("lines", &["--kind", "union", "--merges", "40", "--words", "spaces", "--lines"]),
+    ] {
+        let train = [&["vocab", "train", "--out", name], &TEXTS[..], flags].concat();
+        done(folder, &train);
+        let run = format!("run-{name}");
+        let begin = ["pretrain", "--vocabulary.folder", name, "--out", &run];
+        done(folder, &[&begin[..], &TEXTS, &SHORT].concat());
+        let shelf = folder.join(&run).join("corpora");
+        let prepare = ["corpus", "prepare", "--vocab", name, "--out", "corpora", "--seed", "1"];
+        let made = done(folder, &[&prepare[..], &TEXTS, &["--dev", "20"]].concat());
+        for corpus in made["corpora"].as_array().unwrap() {
+            let made = folder.join(corpus["folder"].as_str().unwrap());
+            let read = shelf.join(made.file_name().unwrap());
+            assert!(read.is_dir(), "{name}: {} is not in {}", made.display(), shelf.display());
+            assert!(corpus["unknown"].as_f64().unwrap() < 0.2, "{name}: {corpus}");
+        }
+        assert_eq!(fs::read_dir(&shelf).unwrap().count(), 2, "{name}");
+        let config = fs::read_to_string(folder.join(&run).join("config.toml")).unwrap();
+        assert!(!config.contains("merges"), "{name} learned nothing: {config}");
+    }
+}
+
+/// The run's folder has its vocabulary, so that all that is made of a run can do without the first one.
+#[test]
+fn a_run_with_word_pieces_goes_on_and_is_used_like_any() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let sizes = ["nli={train=3,dev=3,test=3}", "ner={train=60,dev=20,test=20}", "tatoeba=20"];
+    let sizes = sizes.iter().flat_map(|size| ["--set", size]);
+    let small = ["world", "generate", "--out", "world", "--sentences", "1500"];
+    let small: Vec<&str> = small.into_iter().chain(sizes).collect();
+    done(
+        folder,
+        &[&small[..], &["--set", "treebank.train=9", "--set", "parallel.train=9"]].concat(),
+    );
+    let texts = ["world/text/qaa.base.txt", "world/text/qab.base.txt"];
+    let characters = texts.map(|file| fs::read_to_string(folder.join(file)).unwrap()).concat();
+    fs::write(folder.join("pieces.txt"), pieces(&characters.replace(['\n', ' '], ""))).unwrap();
+    let train = ["vocab", "train", "--kind", "wordpiece", "--pieces", "pieces.txt", "--out", "v"];
+    let of_world =
+        ["--text", "qaa=world/text/qaa.base.txt", "--text", "qab=world/text/qab.base.txt"];
+    done(folder, &[&train[..], &of_world].concat());
+
+    let begin = ["pretrain", "--world", "world", "--vocabulary.folder", "v", "--out", "run"];
+    done(folder, &[&begin[..], &SHORT].concat());
+    fs::remove_dir_all(folder.join("v")).unwrap();
+    lengthen(&folder.join("run"));
+    // As runs were written when a preset still named what it left as it was.
+    let config = folder.join("run/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    let text = text.replace("lines = true", "lowercase = false\nprepared = true");
+    let text = text.replace("[vocabulary]", "[vocabulary]\nkind = \"joint\"\nmerges = 2000");
+    assert!(text.contains("prepared = true") && text.contains("merges = 2000"), "{text}");
+    fs::write(&config, text).unwrap();
+    let resumed = done(folder, &["pretrain", "--resume", "--out", "run"]);
+    assert_eq!((&resumed["steps"], &resumed["finished"]), (&4.into(), &true.into()));
+
+    let sentences = "world/tatoeba/tatoeba.qab-qaa.qab";
+    let encode = ["encode", "--model", "run", "--lang", "qab", "--text", sentences];
+    done(folder, &[&encode[..], &["--out", "qab.npy"]].concat());
+    let vectors = ["vectors", "word2vec", "--run", "run", "--dim", "4", "--epochs", "1"];
+    done(folder, &[&vectors[..], &["--out", "v.vec"]].concat());
+    let transfer = ["transfer", "--task", "ner", "--quick", "--world", "world", "--model", "run"];
+    let scored = done(folder, &[&transfer[..], &["--epochs", "1", "--out", "ner"]].concat());
+    assert_eq!(scored["results"].as_array().unwrap().len(), 2, "{scored}");
+}
+
+#[test]
+fn keys_that_contradict_the_vocabulary_are_refused_by_name() {
+    let place = place();
+    let folder = place.path();
+    let train = ["vocab", "train", "--merges", "60", "--lowercase", "--simplify", "table.tsv"];
+    done(folder, &[&train[..], &TEXTS, &["--out", "v"]].concat());
+    fs::write(folder.join("other.tsv"), "國\t国\n").unwrap();
+    let begin =
+        [&["pretrain", "--vocabulary.folder", "v", "--out", "r"], &TEXTS[..], &SHORT].concat();
+    let refused = |flags: &[&'static str], expected: &str| {
+        refused(folder, &[&begin[..], flags].concat(), 2, expected);
+        assert!(!folder.join("r").exists(), "{flags:?} left a folder");
+    };
+    refused(&["--text.lowercase", "false"], "text.lowercase: asks for false, and the vocabulary");
+    refused(&["--text.strip_accents", "true"], "text.strip_accents: asks for true");
+    refused(&["--text.words", "spaces"], "text.words: asks for words = spaces");
+    refused(&["--text.prepared", "true"], "leave it out (text.lines has a sentence a line)");
+    refused(&["--text.simplify", "other.tsv"], "made with another table for `zh`");
+    refused(&["--vocabulary.merges", "9"], "vocabulary.merges: is for a vocabulary to be learned");
+    // What agrees is no contradiction.
+    let agreeing =
+        ["--text.lowercase", "true", "--text.simplify", "table.tsv", "--text.lines", "true"];
+    done(folder, &[&begin[..], &agreeing].concat());
+}
+
+#[test]
+fn a_run_that_learns_its_vocabulary_prepares_text_by_its_keys() {
+    let place = place();
+    let folder = place.path();
+    let begin =
+        [&["pretrain", "--out", "r", "--vocabulary.merges", "60"], &TEXTS[..], &SHORT].concat();
+    for (flags, reason) in [
+        (&["--text.words", "raw"][..], "text.words: nothing to learn from raw text"),
+        (&["--text.words", "moses", "--text.prepared", "true"], "text.words: text.prepared has"),
+        (&["--text.lines", "false", "--text.prepared", "true"], "text.lines: text.prepared has"),
+    ] {
+        refused(folder, &[&begin[..], flags].concat(), 2, reason);
+    }
+    let english = ["pretrain", "--out", "r", "--text", "en=en.txt", "--text.simplify", "table.tsv"];
+    refused(folder, &english, 2, "text.simplify: is for Chinese");
+    let keys =
+        ["--text.simplify", "table.tsv", "--text.lowercase", "true", "--text.distinct", "true"];
+    done(folder, &[&begin[..], &keys].concat());
+    let run = folder.join("r");
+    let found = preparations(&run);
+    assert_eq!((&found[0]["words"], &found[1]["words"]), (&"moses".into(), &"jieba".into()));
+    assert_eq!((&found[0]["simplify"], &found[1]["simplify"]), (&false.into(), &true.into()));
+    assert!(found.iter().all(|one| one["lowercase"] == true && one["split"] == true), "{found:?}");
+    let pieces = fs::read_to_string(run.join("vocabulary/pieces.tsv")).unwrap();
+    assert!(pieces.contains('国') && !pieces.contains(['國', 'M']), "{pieces}");
+    for corpus in fs::read_dir(run.join("corpora")).unwrap() {
+        let manifest = json(&corpus.unwrap().path().join("corpus.json"));
+        // One sentence of each line is the same every time.
+        assert_eq!(manifest["report"]["duplicates"], 299, "{manifest}");
+    }
+    lengthen(&run);
+    assert_eq!(done(folder, &["pretrain", "--resume", "--out", "r"])["steps"], 4);
+    fs::write(folder.join("table.tsv"), "國\t国\n").unwrap();
+    fs::remove_file(run.join("summary.json")).unwrap();
+    refused(folder, &["pretrain", "--resume", "--out", "r"], 2, "text.simplify: asks for");
+}
+
+/// Multilingual BERT's pieces on real English and Chinese.
+#[test]
+fn the_pieces_of_multilingual_bert_are_trained_on_real_text() {
+    let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
+        eprintln!("left out: ISOGLOSS_DATA is not set");
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let real = |file: &str| fs::canonicalize(&data).unwrap().join(file).display().to_string();
+    let texts = ["en", "zh"]
+        .map(|name| format!("{name}={}", real(&format!("text/{name}.tatoeba.txt.zst"))));
+    let texts = ["--text", &texts[0], "--text", &texts[1]];
+    let (pieces, table) = (real("vocab/mbert_cased_vocab.txt"), real("vocab/trad2simp.tsv"));
+    let train =
+        ["vocab", "train", "--kind", "wordpiece", "--pieces", &pieces, "--simplify", &table];
+    done(folder, &[&train[..], &texts, &["--first", "3000", "--out", "v"]].concat());
+    let begin = ["pretrain", "--vocabulary.folder", "v", "--text.first", "3000", "--out", "run"];
+    let begun = done(folder, &[&begin[..], &texts, &SHORT].concat());
+    assert!(begun["parameters"].as_u64().unwrap() > 119_547 * 48, "{begun}");
+    for corpus in fs::read_dir(folder.join("run/corpora")).unwrap() {
+        let corpus = corpus.unwrap().path();
+        let counts = fs::read(corpus.join("counts.bin")).unwrap();
+        let count = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+        let counts: Vec<u64> = counts.chunks(8).map(count).collect();
+        // BERT's [UNK] is number 100; a few characters of the Chinese text have no piece.
+        let (all, unknown) = (counts.iter().sum::<u64>(), counts[100]);
+        assert!(all > 15_000 && unknown * 200 < all, "{}: {unknown} of {all}", corpus.display());
+    }
+    lengthen(&folder.join("run"));
+    assert_eq!(done(folder, &["pretrain", "--resume", "--out", "run"])["steps"], 4);
+    let sentences = real("tatoeba/tatoeba.cmn-eng.cmn");
+    let encode = ["encode", "--model", "run", "--lang", "zh", "--text", &sentences];
+    done(folder, &[&encode[..], &["--out", "zh.npy"]].concat());
+}

@@ -1,0 +1,159 @@
+//! How the text of a run becomes words: as its keys say where the run learns a vocabulary, and as the
+//! vocabulary's own text did where there is one. A key that says otherwise is refused, since pieces mean
+//! nothing in text that was prepared in another way.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use encoder::ConfigError;
+use serde::{Deserialize, Serialize};
+use text::{Preparation, Preparer, Simplified, Vocabulary, Words};
+
+/// How text is prepared before it is cut into pieces, and which of it is read. What is left out is as
+/// suits the language, or as the vocabulary has it that the run takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextConfig {
+    /// Take a line as a sentence, with words between spaces, as invented languages have them.
+    pub prepared: Option<bool>,
+    /// Take a line as a sentence.
+    pub lines: Option<bool>,
+    /// How words are told apart.
+    pub words: Option<Words>,
+    /// Make all letters small.
+    pub lowercase: Option<bool>,
+    /// Take accents off.
+    pub strip_accents: Option<bool>,
+    /// Turn traditional Chinese characters into simplified ones, by this table of two columns.
+    pub simplify: Option<PathBuf>,
+    /// Take only the first so many sentences of each language.
+    pub first: Option<u64>,
+    /// Take only so many sentences of each language, from anywhere.
+    pub sample: Option<u64>,
+    /// Drop sentences that came before.
+    #[serde(default)]
+    pub distinct: bool,
+    /// Hold out so many sentences of each language to choose among models by.
+    pub dev: u64,
+}
+
+impl TextConfig {
+    /// What can be refused before anything is read.
+    pub(super) fn check(&self, languages: &[String], taken: bool) -> Result<(), ConfigError> {
+        let refuse = |key: &'static str, reason: &str| Err(ConfigError::new(key, reason));
+        if self.first.is_some() && self.sample.is_some() {
+            return refuse("text.sample", "leave out text.first: it is one or the other");
+        }
+        let prepared = self.prepared == Some(true);
+        if prepared && self.words.is_some_and(|words| words != Words::Spaces) {
+            return refuse("text.words", "text.prepared has words between spaces; leave one out");
+        }
+        if prepared && self.lines == Some(false) {
+            return refuse("text.lines", "text.prepared has a sentence a line; leave one out");
+        }
+        if self.words == Some(Words::Raw) && !taken {
+            return refuse(
+                "text.words",
+                "nothing to learn from raw text; take spaces, moses or jieba",
+            );
+        }
+        if self.simplify.is_some() && !languages.iter().any(|language| is_chinese(language)) {
+            return refuse(
+                "text.simplify",
+                "is for Chinese, and no language is `zh`; leave it out",
+            );
+        }
+        Ok(())
+    }
+
+    /// One preparer for each language, for a vocabulary that is to be learned.
+    pub(super) fn preparers(&self, languages: &[String]) -> text::Result<Vec<Preparer>> {
+        let table = self.table()?;
+        let prepare = |language: &String| {
+            let preparation = Preparation {
+                split: !self.is_line_by_line().unwrap_or(false),
+                words: self
+                    .words()
+                    .map_or_else(|| Words::for_language(language), |(_, words)| words),
+                lowercase: self.lowercase.unwrap_or(false),
+                strip_accents: self.strip_accents.unwrap_or(false),
+                simplify: table.is_some() && is_chinese(language),
+            };
+            Preparer::new(language, preparation, table.clone())
+        };
+        languages.iter().map(prepare).collect()
+    }
+
+    /// The vocabulary's own preparer for each language, but for whether lines are split, which is up to
+    /// the text.
+    pub(super) fn preparers_of(
+        &self,
+        vocabulary: &Vocabulary,
+        languages: &[String],
+    ) -> text::Result<Vec<Preparer>> {
+        let table = self.table()?;
+        let adapt = |language: &String| {
+            let own = vocabulary.preparer(vocabulary.language(language)?);
+            self.refuse_other(language, own, table.as_deref())?;
+            let split = self.is_line_by_line().map_or(own.preparation().split, |lines| !lines);
+            Ok(own.splitting(split))
+        };
+        languages.iter().map(adapt).collect()
+    }
+
+    /// Refuses a key that asks for text unlike the vocabulary's.
+    fn refuse_other(
+        &self,
+        language: &str,
+        own: &Preparer,
+        table: Option<&Simplified>,
+    ) -> text::Result<()> {
+        let has = own.preparation();
+        let name = |words: Words| format!("words = {words:?}").to_lowercase();
+        let switch = |key, said: Option<bool>, has: bool| {
+            said.filter(|&said| said != has).map(|said| (key, said.to_string(), has.to_string()))
+        };
+        let words = self.words().filter(|&(_, words)| words != has.words);
+        let words = words.map(|(key, words)| (key, name(words), name(has.words)));
+        let simplify =
+            table.filter(|_| is_chinese(language)).filter(|&table| own.simplified() != Some(table));
+        let simplify = simplify.map(|_| {
+            let has = if has.simplify { "another table" } else { "no table" };
+            ("text.simplify", "this table".to_owned(), has.to_owned())
+        });
+        let others = [
+            switch("text.lowercase", self.lowercase, has.lowercase),
+            switch("text.strip_accents", self.strip_accents, has.strip_accents),
+            words,
+            simplify,
+        ];
+        let Some((key, said, has)) = others.into_iter().flatten().next() else { return Ok(()) };
+        let lines = if key == "text.prepared" { " (text.lines has a sentence a line)" } else { "" };
+        Err(text::Error::request(
+            format!(
+                "{key}: asks for {said}, and the vocabulary was made with {has} for `{language}`"
+            ),
+            format!("leave it out{lines}, or take a vocabulary that was made with {said}"),
+        ))
+    }
+
+    /// Whether a line is a sentence, where a key says so.
+    fn is_line_by_line(&self) -> Option<bool> {
+        self.lines.or(self.prepared)
+    }
+
+    /// How words are told apart, where a key says so, and which.
+    fn words(&self) -> Option<(&'static str, Words)> {
+        let prepared = self.prepared.filter(|&prepared| prepared);
+        let words = self.words.map(|words| ("text.words", words));
+        words.or(prepared.map(|_| ("text.prepared", Words::Spaces)))
+    }
+
+    fn table(&self) -> text::Result<Option<Arc<Simplified>>> {
+        Ok(self.simplify.as_deref().map(Simplified::read).transpose()?.map(Arc::new))
+    }
+}
+
+fn is_chinese(language: &str) -> bool {
+    Words::for_language(language) == Words::Jieba
+}
