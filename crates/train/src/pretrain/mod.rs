@@ -30,6 +30,7 @@ pub use self::config::{
     DictionaryConfig, PretrainConfig, ProbeConfig, StageConfig, SwitchConfig, TextConfig,
     VocabularyConfig, overlay,
 };
+pub use self::data::count_sentences;
 pub use self::evaluate::Retrieval;
 pub use self::presets::{CONDITIONS, SCALES, preset};
 pub use self::summary::{Best, Moment, Shares, Summary};
