@@ -283,7 +283,7 @@ fn check_other_text(data: &Path, language: &str) -> Result<()> {
         "there is no such file; the condition `wiki-cc` wants text of `{language}` there that is of another domain than \
          the rest"
     );
-    let remedy = "put such text of your own under that name, plain and compressed by zstd (no entry of `isogloss data \
+    let remedy = "put such text of your own under that name, a paragraph a line and compressed by zstd (no entry of `isogloss data \
                   list` makes it), or leave the condition out";
     Err(Error::file(path.display().to_string(), reason, remedy))
 }

@@ -53,7 +53,8 @@ impl<'a> Sizes<'a> {
         }
         let place = data.join(format!("text/{language}.*.txt.zst")).display().to_string();
         let reason = format!("holds {there} sentences, and the smaller size alone is {smaller}");
-        Err(Error::file(place, reason, "put more text there, or take --scale tiny"))
+        let less = if scale == "tiny" { "" } else { ", or take --scale tiny, which takes a tenth" };
+        Err(Error::file(place, reason, format!("put more text there{less}")))
     }
 
     fn there(&mut self, materials: &Materials, language: &str, most: u64) -> Result<u64> {
