@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use text::{LineRules, Lines, Preparation, Preparer, Source};
+use text::{LineRules, Lines, Preparation, Preparer, Source, sentence_on};
 
 use crate::bitext::{Bitext, Block, LONGEST, Reading};
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ const BLOCKS: usize = 16;
 pub enum Input {
     /// A pair on each line, with `|||` or a tab between; the first line decides which.
     Pairs(Source),
-    /// Two files, or two lists of files, whose lines belong together.
+    /// Two files, or two lists of files, whose lines belong together (of `.tsv` files, the first columns).
     Parallel(Source, Source),
 }
 
@@ -195,7 +195,7 @@ impl<'a> Pairs<'a> {
             Pairs::OnTwo { source, target, names, read } => {
                 let (a, b) = match (source.next_line()?, target.next_line()?) {
                     (None, None) => return Ok(false),
-                    (Some(a), Some(b)) => (a, b),
+                    (Some(a), Some(b)) => (sentence_on(names[0], a), sentence_on(names[1], b)),
                     (Some(_), None) => {
                         return Err(unequal(names, [*read + rest(source)?, *read]));
                     }
@@ -303,6 +303,18 @@ mod tests {
         let (_b, b) = source("la maison\nune\n");
         let two = read(&Input::Parallel(a, b), &Reader::default()).unwrap();
         assert_eq!(two.target().tokens(), expected.target().tokens());
+        // Of a table, the first column.
+        let table = |text: &str| {
+            let mut file = tempfile::Builder::new().suffix(".tsv").tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            let source = Source::new("x", &[file.path().display().to_string()]).unwrap();
+            (file, source)
+        };
+        let (_a, a) = table("the house\tno house\tneutral\na\tb\tneutral\n");
+        let (_b, b) = table("la maison\tpas de maison\tneutral\nune\tb\tneutral\n");
+        let first = read(&Input::Parallel(a, b), &Reader::default()).unwrap();
+        assert_eq!(first.source().words(), expected.source().words());
+        assert_eq!(first.target().words(), expected.target().words());
     }
 
     #[test]

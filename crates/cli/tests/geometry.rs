@@ -211,6 +211,27 @@ fn a_map_for_each_layer_from_links() {
         assert!(layer["after"].as_f64().unwrap() > layer["before"].as_f64().unwrap(), "{layer}");
     }
     assert!(folder.join("context-maps/layer-4.npy").exists());
+    assert_eq!((&learned["pairs"], &learned["left_out"]), (&200.into(), &0.into()));
+
+    // The same text as one file the other way round, with a pair that is too long, gives the same maps.
+    let lines = |side: &str| -> Vec<String> {
+        let file = folder.join(format!("world/parallel/train.{side}.txt"));
+        fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
+    };
+    let mut pairs: Vec<String> =
+        lines("qaa").iter().zip(lines("qab")).map(|(a, b)| format!("{a} ||| {b}\n")).collect();
+    pairs.push(format!("{} ||| {}\n", "so ".repeat(200), lines("qab")[0]));
+    pairs.push(" ||| so\n".to_owned());
+    fs::write(folder.join("pairs"), pairs.concat()).unwrap();
+    let links = fs::read_to_string(folder.join("links")).unwrap() + "0-0 199-1\n\n";
+    fs::write(folder.join("more-links"), links).unwrap();
+    let one = "align contexts --model run --pairs qaa-qab=pairs --links more-links --onto qaa";
+    let again = json(folder, &format!("{one} --out pair-maps --most 900"));
+    assert_eq!((&again["pairs"], &again["left_out"]), (&202.into(), &1.into()));
+    assert_eq!((&again["links"], &again["layers"]), (&learned["links"], &learned["layers"]));
+    let other = one.replace("--onto qaa", "--onto qac");
+    refused(folder, &format!("{other} --out no-maps"), 2, "--onto qac: the sides are qaa and qab");
+
     fs::write(folder.join("links"), "0-0\n").unwrap();
     refused(folder, &format!("{run} --out no-maps"), 1, "links: has 1 lines for 200 pairs");
     assert!(!folder.join("no-maps").exists());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::study::{CPU, Plan, StepId, Study};
+use lab::study::{CPU, Plan, StepId, Study, UPDATES, sentences};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -274,7 +274,8 @@ fn commands_that_have_a_device_are_told_which() {
     let mut seen = BTreeSet::new();
     for name in Study::names() {
         let study = Study::find(name).unwrap();
-        let [cpu, cuda] = [CPU, "cuda"].map(|device| Plan::of(&study, "tiny", device).unwrap());
+        let [cpu, cuda] = [CPU, "cuda"]
+            .map(|device| Plan::of(&study, "tiny", device, &mut |_, _, most| Ok(most)).unwrap());
         for (number, (step, on_cpu)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
             let words = step.words(StepId(number), |_| PathBuf::from("x"));
             let verb = &words[..if two_words.contains(&&*words[0]) { 2 } else { 1 }];
@@ -290,6 +291,31 @@ fn commands_that_have_a_device_are_told_which() {
         }
     }
     assert!(seen.len() > 10, "{seen:?}");
+}
+
+/// What a plan thinks a pretraining is, is what it is.
+#[test]
+fn a_plan_knows_how_many_updates_and_sentences_there_are() {
+    for (scale, updates) in UPDATES {
+        let preset = train::pretrain::preset("default", scale).unwrap();
+        assert_eq!(preset["steps"].as_integer(), Some(updates as i64), "{scale}");
+        for (condition, _) in train::pretrain::CONDITIONS {
+            let preset = train::pretrain::preset(condition, scale).unwrap();
+            let sample = preset["text"].get("sample").and_then(|sample| sample.as_integer());
+            assert_eq!(sentences(condition, scale).map(|n| n as i64), sample, "{condition}");
+        }
+    }
+    let place = TempDir::new().unwrap();
+    let seconds = |pretrain: &str| {
+        let words = ["study", "plan", "demo", "--device", CPU, "--pretrain", pretrain];
+        let plan = done(place.path(), &words);
+        let steps = plan["steps"].as_array().unwrap().iter();
+        let pretrainings = steps.filter(|step| verb(step) == Some("pretrain"));
+        pretrainings.map(|step| step["seconds"].as_f64().unwrap()).collect::<Vec<f64>>()
+    };
+    let (whole, short) = (seconds(""), seconds("--steps 600"));
+    assert!(whole[0] > 50.0 && whole[1] < 5.0, "trained, untrained: {whole:?}");
+    assert!(short[0] < 0.2 * whole[0] && short[1] == whole[1], "{short:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use text::Chance;
+use text::{Chance, LineRules};
 use train::Pretrained;
 
 use crate::error::{Error, Result};
@@ -85,59 +85,136 @@ impl Side {
     }
 }
 
-/// The vectors of one side's linked words at every layer, in the order of the links. Words are told
-/// apart by spaces, as the links count them, and a word is the mean of its pieces.
+/// One side of parallel text, a sentence a line.
+pub struct Text {
+    /// What messages call it.
+    pub name: String,
+    /// The sentences, with spaces between words.
+    pub lines: Vec<String>,
+}
+
+impl Text {
+    /// Reads a file of its own.
+    pub fn read(path: &Path) -> Result<Self> {
+        let source = open(path)?;
+        let lines = lines(&source).collect::<Result<_>>()?;
+        Ok(Self { name: path.display().to_string(), lines })
+    }
+
+    /// Reads both sides from lines of `a ||| b`; a side may be empty.
+    pub fn read_pairs(path: &Path) -> Result<[Self; 2]> {
+        let (source, name) = (open(path)?, path.display().to_string());
+        let mut sides = [Vec::new(), Vec::new()];
+        let mut lines = source.raw_lines(LineRules::default());
+        while let Some(line) = lines.next_line()? {
+            let mut parts = line.split("|||");
+            let (Some(a), Some(b), None) = (parts.next(), parts.next(), parts.next()) else {
+                let place = format!("{name}:{}", lines.number());
+                let remedy = "give what `word-align --prepared` wrote: `a ||| b` on every line";
+                return Err(Error::input(place, "does not hold two sides", remedy));
+            };
+            sides[0].push(a.trim().to_owned());
+            sides[1].push(b.trim().to_owned());
+        }
+        Ok(sides.map(|lines| Self { name: name.clone(), lines }))
+    }
+}
+
+/// The sentences of one side, cut into a model's pieces.
+pub struct Cut {
+    language: usize,
+    sentences: Vec<Sentence>,
+}
+
+/// A sentence cut into pieces: their ids, framed, and where words begin and the last ends; none where
+/// it is longer than the model reads.
+type Sentence = Option<(Vec<u32>, Vec<u32>)>;
+
+impl Cut {
+    /// Cuts a side. Words are told apart by spaces, as the links count them; a link to a word that is
+    /// not there is refused.
+    pub fn new(
+        model: &Pretrained,
+        language: &str,
+        text: &Text,
+        links: &Links,
+        side: Side,
+    ) -> Result<Self> {
+        let mut reader = model.reader(language)?;
+        if text.lines.len() != links.len() {
+            let reason =
+                format!("has {} lines for {} lines of links", text.lines.len(), links.len());
+            return Err(Error::input(&text.name, reason, "give the text that was aligned"));
+        }
+        let mut sentences = Vec::new();
+        for (number, (line, links)) in text.lines.iter().zip(links).enumerate() {
+            let encoded = reader.raw_words(line.split_whitespace());
+            let words = encoded.firsts.len();
+            if let Some(&link) = links.iter().find(|&&link| side.of(link) >= words) {
+                let place = format!("{}:{}", text.name, number + 1);
+                let reason = format!("has {words} words, but a link names word {}", side.of(link));
+                return Err(Error::input(
+                    place,
+                    reason,
+                    "words count from 0, and spaces part them",
+                ));
+            }
+            let fits = encoded.ids.len() <= reader.room();
+            sentences.push(fits.then(|| {
+                let end = encoded.ids.len() as u32;
+                let bounds = encoded.firsts.iter().copied().chain([end]).collect();
+                (reader.framed(&encoded.ids), bounds)
+            }));
+        }
+        Ok(Self { language: reader.language(), sentences })
+    }
+}
+
+/// Takes away the links of pairs of which a side is longer than its model reads; says how many pairs
+/// these are.
+pub fn leave_out_long(links: &mut Links, sides: [&Cut; 2]) -> Result<usize> {
+    let mut left_out = 0;
+    for (number, links) in links.iter_mut().enumerate() {
+        if sides.iter().any(|side| side.sentences[number].is_none()) {
+            left_out += 1;
+            links.clear();
+        }
+    }
+    match links.iter().all(Vec::is_empty) {
+        false => Ok(left_out),
+        true => Err(Error::input(
+            "the parallel text",
+            format!(
+                "{left_out} pairs have a side longer than the model reads, and the rest no link"
+            ),
+            "give shorter sentences, or a model that reads more",
+        )),
+    }
+}
+
+/// The vectors of one side's linked words at every layer, in the order of the links. A word is the
+/// mean of its pieces.
 pub fn vectors(
     model: &mut Pretrained,
-    language: &str,
-    path: &Path,
+    cut: &Cut,
     links: &Links,
     side: Side,
 ) -> Result<Vec<Matrix>> {
-    let mut reader = model.reader(language)?;
     let (dim, layers) = (model.model.config().dim, model.model.config().layers + 1);
-    let mut sentences: Vec<(Vec<u32>, Vec<u32>)> = Vec::new();
-    let source = open(path)?;
-    for line in lines(&source) {
-        let line = line?;
-        let encoded = reader.raw_words(line.split_whitespace());
-        let words = encoded.firsts.len();
-        if let Some(&link) =
-            links.get(sentences.len()).into_iter().flatten().find(|&&link| side.of(link) >= words)
-        {
-            let place = format!("{}:{}", path.display(), sentences.len() + 1);
-            let reason = format!("has {words} words, but a link names word {}", side.of(link));
-            return Err(Error::input(place, reason, "words count from 0, and spaces part them"));
-        }
-        if encoded.ids.len() > reader.room() {
-            let place = format!("{}:{}", path.display(), sentences.len() + 1);
-            let reason =
-                format!("has {} tokens, the model reads {}", encoded.ids.len(), reader.room());
-            return Err(Error::input(
-                place,
-                reason,
-                "leave out such a line, its translation and its links",
-            ));
-        }
-        let ends = encoded.firsts.iter().copied().chain([encoded.ids.len() as u32]).collect();
-        sentences.push((reader.framed(&encoded.ids), ends));
-    }
-    if sentences.len() != links.len() {
-        let reason = format!("has {} lines for {} lines of links", sentences.len(), links.len());
-        return Err(Error::input(path.display(), reason, "give the text that was aligned"));
-    }
+    let linked = cut.sentences.iter().zip(links).filter(|(_, links)| !links.is_empty());
+    let linked: Vec<_> = linked.filter_map(|(cut, links)| Some((cut.as_ref()?, links))).collect();
     let mut values = vec![Vec::new(); layers];
-    let ids = sentences.iter().map(|(ids, _)| Ok::<_, Error>(ids.clone()));
-    for_each(model, reader.language(), ids, |states| {
-        let linked = |sentence: usize| {
-            let (start, number) = (states.inner(sentence).start, states.first + sentence);
-            let bounds = &sentences[number].1;
-            links[number].iter().map(move |&link| {
+    let ids = linked.iter().map(|((ids, _), _)| Ok::<_, Error>(ids.clone()));
+    for_each(model, cut.language, ids, |states| {
+        let words = |sentence: usize| {
+            let start = states.inner(sentence).start;
+            let ((_, bounds), links) = linked[states.first + sentence];
+            links.iter().map(move |&link| {
                 let word = side.of(link);
                 start + bounds[word] as usize..start + bounds[word + 1] as usize
             })
         };
-        let ranges: Vec<_> = (0..states.sentences()).flat_map(linked).collect();
+        let ranges: Vec<_> = (0..states.sentences()).flat_map(words).collect();
         for (layer, values) in values.iter_mut().enumerate() {
             values.extend(states.means(layer, &ranges));
         }
@@ -165,6 +242,35 @@ mod tests {
         assert!(read("0-0\n1:1\n", 2).unwrap_err().contains(":2: `1:1` is no link"));
         assert!(read("0-0\n", 2).unwrap_err().contains("has 1 lines for 2 pairs"));
         assert!(read("\n\n", 2).unwrap_err().contains("holds no link"));
+    }
+
+    #[test]
+    fn pairs_are_read_or_named() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("pairs");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            let sides = Text::read_pairs(&path).map_err(|error| error.to_string())?;
+            Ok::<_, String>(sides.map(|side| side.lines))
+        };
+        let sides = read("a b ||| c\n ||| d e\n").unwrap();
+        assert_eq!(sides, [["a b", ""], ["c", "d e"]].map(|side| side.map(str::to_owned).to_vec()));
+        assert!(read("a ||| b\nc\n").unwrap_err().contains("pairs:2: does not hold two sides"));
+        assert!(read("a ||| b ||| c\n").unwrap_err().contains("pairs:1"));
+    }
+
+    #[test]
+    fn pairs_that_are_too_long_lose_their_links() {
+        let cut = |fits: [bool; 3]| Cut {
+            language: 0,
+            sentences: fits.map(|fits| fits.then(|| (vec![0, 1], vec![0]))).to_vec(),
+        };
+        let (a, b) = (cut([true, false, true]), cut([true, true, true]));
+        let mut links = vec![vec![(0, 0)], vec![(0, 0), (1, 1)], vec![]];
+        assert_eq!(leave_out_long(&mut links, [&a, &b]).unwrap(), 1);
+        assert_eq!(links, [vec![(0, 0)], vec![], vec![]]);
+        let none = leave_out_long(&mut links, [&a, &cut([false, true, true])]).unwrap_err();
+        assert!(none.to_string().contains("2 pairs have a side longer"), "{none}");
     }
 
     #[test]

@@ -8,11 +8,11 @@ use std::time::Instant;
 use clap::Args;
 use lab::record::{Note, Record};
 use lab::store::Filter;
-use lab::study::{Done, Lab, Plan, Step, Study, Watch, run};
+use lab::study::{Done, Lab, Step, Study, Watch, run};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::studied::{Live, device, duration};
+use super::studied::{Live, duration, planned};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -77,7 +77,7 @@ const STORY: [(&str, &str); 11] = [
 impl Demo {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let began = Instant::now();
-        let plan = Plan::of(&Study::find("demo")?, "tiny", device("auto")?)?;
+        let plan = planned(&Study::find("demo")?, "tiny", "auto")?;
         let lab = Lab::open(&self.out)?;
         let mut told = Told { live: Live::new(&plan), lab: &lab, told: HashSet::new() };
         told.live.line(

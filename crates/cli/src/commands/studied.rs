@@ -2,16 +2,29 @@
 //! running; plain lines where there is no terminal.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use lab::study::{CPU, Done, Plan, Step, Watch};
+use lab::study::{CPU, Done, Plan, Step, Study, Watch};
+use train::pretrain::count_sentences;
 
 use super::models::open_device;
 use crate::failure::Failure;
+use crate::progress::Waiting;
+
+/// The plan of a study on the device of a name; text is counted as pretraining counts it.
+pub(super) fn planned(study: &Study, scale: &str, device_name: &str) -> Result<Plan, Failure> {
+    let count = &mut |language: &str, files: &[PathBuf], most: u64| {
+        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        let _waiting = Waiting::new(&format!("counting the sentences of {language}"));
+        count_sentences(language, &files, most).map_err(|error| error.to_string())
+    };
+    Ok(Plan::of(study, scale, device(device_name)?, count)?)
+}
 
 /// The device that a name comes to here: all steps of a plan compute on the same.
-pub(super) fn device(name: &str) -> Result<&'static str, Failure> {
+fn device(name: &str) -> Result<&'static str, Failure> {
     // It is opened to see whether it can be, and computes nothing.
     let device = open_device(name, 1)?;
     Ok(if device.kernels().exact().is_some() { "cuda" } else { CPU })

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use lab::study::{Done, Lab, Plan, Real, StepId, Study as StudyFile, run};
 use serde_json::json;
 
-use super::studied::{Live, device, duration};
+use super::studied::{Live, duration, planned};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -153,7 +153,7 @@ impl Chosen {
     }
 
     fn plan(self) -> Result<Outcome, Failure> {
-        let plan = Plan::of(&self.study()?, &self.scale, device(&self.device)?)?;
+        let plan = planned(&self.study()?, &self.scale, &self.device)?;
         let lab = Lab::open(&self.lab)?;
         let outlook = lab.outlook(&plan);
         let (mut text, mut facts) = (String::new(), Vec::new());
@@ -167,6 +167,9 @@ impl Chosen {
                 "command": lab.command(&plan, StepId(number)),
             }));
         }
+        for line in &plan.passed_over {
+            let _ = writeln!(text, "\npassed over: {line}");
+        }
         let (open, unknown, left) = (outlook.open(), outlook.unknown(), outlook.left(0));
         let _ = write!(text, "\n{} steps, {open} to run", plan.steps.len());
         if open > unknown {
@@ -179,14 +182,15 @@ impl Chosen {
         }
         let facts = json!({
             "study": plan.study, "scale": plan.scale, "steps": facts, "to_run": open,
-            "seconds": left,
+            "seconds": left, "passed_over": plan.passed_over,
         });
         Ok(Outcome::new(text, &facts))
     }
 
     fn run(self) -> Result<Outcome, Failure> {
         let study = self.study()?;
-        let plan = Plan::of(&study, &self.scale, device(&self.device)?)?;
+        let plan = planned(&study, &self.scale, &self.device)?;
+        plan.passed_over.iter().for_each(|line| say!("passed over: {line}"));
         let lab = Lab::open(&self.lab)?;
         let done = run_plan(&lab, &plan)?;
         let count = |wanted: fn(&Done) -> bool| done.iter().filter(|how| wanted(how)).count();
@@ -203,7 +207,7 @@ impl Chosen {
         );
         let facts = json!({
             "study": plan.study, "scale": plan.scale, "run": now, "found": before,
-            "lab": self.lab,
+            "lab": self.lab, "passed_over": plan.passed_over,
         });
         Ok(Outcome::new(text, &facts))
     }

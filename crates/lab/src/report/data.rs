@@ -164,6 +164,22 @@ impl Data<'_> {
         levels
     }
 
+    /// The levels of a factor among numbers of some factors.
+    pub(super) fn levels_among(&self, factor: &str, among: &Where<'_>) -> Vec<String> {
+        let meant = |record: &&&Record| {
+            among
+                .iter()
+                .all(|(name, level)| record.factors.get(*name).is_some_and(|is| is == level))
+        };
+        let found: BTreeSet<&String> = self
+            .records
+            .iter()
+            .filter(meant)
+            .filter_map(|record| record.factors.get(factor))
+            .collect();
+        found.into_iter().cloned().collect()
+    }
+
     /// The numbered layers of a measure.
     pub(super) fn layers(&self, measure: &str) -> Vec<String> {
         let mut layers = self.levels(&[measure], "layer", &[]);

@@ -36,6 +36,9 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// Text cannot be counted.
+    #[error("{0}")]
+    Text(String),
     /// Steps failed; the others were done.
     #[error("{0}")]
     Failed(String),

@@ -72,6 +72,14 @@ pub enum Evaluation {
     ShiftedTransfer,
 }
 
+impl Evaluation {
+    /// Its name, as it is written down.
+    pub(super) fn name(self) -> String {
+        let name = serde_json::to_value(self).expect("plain data");
+        name.as_str().unwrap_or_default().to_owned()
+    }
+}
+
 /// Something that has vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

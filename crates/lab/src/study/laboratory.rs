@@ -1,6 +1,5 @@
 //! The folder of a laboratory: what is done in it, and how long the rest may take.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +7,7 @@ use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::cost::{Costs, Work};
 use super::error::Result;
 use super::plan::Plan;
 use super::step::{CPU, Step, StepId};
@@ -16,33 +16,6 @@ use crate::store::{self, Store};
 pub(super) const RESULT: &str = "result.json";
 pub(super) const STEP: &str = "step.json";
 pub(super) const LOG: &str = "log";
-
-/// Seconds that a step of a kind takes on two cores, for as long as nothing was measured here.
-const USUAL: [(&str, f64); 23] = [
-    ("world generate", 1.5),
-    ("pretrain tiny", 75.0),
-    ("transfer nli tiny", 20.0),
-    ("transfer ner tiny", 5.0),
-    ("transfer parse tiny", 8.0),
-    ("transfer ner tiny above", 3.0),
-    ("transfer parse tiny above", 5.0),
-    ("retrieve", 3.0),
-    ("words tiny", 1.5),
-    ("words static", 0.1),
-    ("words embeddings", 0.1),
-    ("align words", 0.1),
-    ("align contexts", 1.5),
-    ("word-align", 0.1),
-    ("encode", 0.2),
-    ("cka", 0.1),
-    ("shift means tiny", 7.0),
-    ("shift sweep tiny", 9.0),
-    ("shift translate", 0.1),
-    ("vocab stats", 0.1),
-    ("vectors word2vec", 5.0),
-    ("vectors glove", 0.5),
-    ("vectors word2vec n-grams", 25.0),
-];
 
 /// What is kept of a step that is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -92,35 +65,30 @@ impl Lab {
         serde_json::from_slice(&fs::read(self.folder(key).join(STEP)).ok()?).ok()
     }
 
-    /// How long steps of each kind have taken here, by kind and device: the mean of the last few.
-    fn history(&self) -> HashMap<(String, String), f64> {
+    /// How long steps have taken here, the last ones first.
+    fn history(&self) -> Costs {
         let entries = fs::read_dir(self.root.join("steps")).into_iter().flatten().flatten();
         let mut kept: Vec<Kept> =
             entries.filter_map(|entry| self.kept(&entry.file_name().to_string_lossy())).collect();
         kept.sort_by_key(|kept| std::cmp::Reverse(kept.made));
-        let mut seconds: HashMap<(String, String), Vec<f64>> = HashMap::new();
+        let mut costs = Costs::default();
         for kept in kept {
-            let device = kept.device.unwrap_or_else(|| CPU.to_owned());
-            let of_kind = seconds.entry((kept.kind, device)).or_default();
-            if of_kind.len() < 5 {
-                of_kind.push(kept.seconds);
-            }
+            let device = kept.device.as_deref().unwrap_or(CPU);
+            costs.add(&kept.kind, device, Work::of(&kept.command), kept.seconds);
         }
-        let mean = |all: Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
-        seconds.into_iter().map(|(kind, all)| (kind, mean(all))).collect()
+        costs
     }
 
     /// What of a plan is done, and how long the rest may take.
     pub fn outlook(&self, plan: &Plan) -> Outlook {
         let history = self.history();
-        let usual: HashMap<&str, f64> = USUAL.into_iter().collect();
-        let seconds = |step: &Step| {
-            let device = step.device.clone().unwrap_or_else(|| CPU.to_owned());
-            let usual = usual.get(step.kind.as_str()).filter(|_| device == CPU);
-            history.get(&(step.kind.clone(), device)).or(usual).copied()
+        let seconds = |number: usize, step: &Step| {
+            let device = step.device.as_deref().unwrap_or(CPU);
+            history.expect(&step.kind, device, Work::of(&self.command(plan, StepId(number))))
         };
         let done = |step: &Step| self.folder(&step.key).join(RESULT).is_file();
-        let steps = plan.steps.iter().map(|step| (done(step), seconds(step))).collect();
+        let steps = plan.steps.iter().enumerate();
+        let steps = steps.map(|(number, step)| (done(step), seconds(number, step))).collect();
         Outlook { steps }
     }
 

@@ -132,16 +132,24 @@ impl Materials {
                 vec![self.path(&format!("text/{language}.other.txt"))]
             }
             Home::World { .. } => vec![self.path(&format!("text/{language}.base.txt"))],
-            Home::Real(_) if other_domain => {
-                vec![self.path(&format!("text/{language}.docs.txt.zst"))]
-            }
-            Home::Real(data) => ["lit", "tatoeba", "wiki"]
-                .iter()
-                .map(|domain| format!("text/{language}.{domain}.txt.zst"))
-                .filter(|name| data.join(name).is_file())
-                .map(|name| self.path(&name))
-                .collect(),
+            Home::Real(_) if other_domain => vec![self.path(&other_text(language))],
+            Home::Real(_) => self.text_paths(language).into_iter().map(Arg::file).collect(),
         }
+    }
+
+    /// The files of a real language's text that are there; of an invented one, none are yet.
+    pub(super) fn text_paths(&self, language: &str) -> Vec<PathBuf> {
+        let Some(data) = self.data() else { return Vec::new() };
+        let name = |domain: &&str| data.join(format!("text/{language}.{domain}.txt.zst"));
+        ["lit", "tatoeba", "wiki"].iter().map(name).filter(|path| path.is_file()).collect()
+    }
+
+    /// The complaint that a language has no text.
+    pub(super) fn no_text(&self, language: &str) -> Error {
+        let data = self.data().unwrap_or(Path::new(""));
+        let place = data.join(format!("text/{language}.*.txt.zst")).display().to_string();
+        let remedy = "put text there, or name another folder with --data";
+        Error::file(place, "there is no such file", remedy)
     }
 
     /// The flags by which a command reads text of some languages.
@@ -149,11 +157,12 @@ impl Materials {
         let mut flags = Vec::new();
         for language in languages {
             let other = other_domain && *language != self.source;
+            if other && let Some(data) = self.data() {
+                check_other_text(data, language)?;
+            }
             let files = self.text(language, other);
-            if let (true, Home::Real(data)) = (files.is_empty(), &self.home) {
-                let place = data.join(format!("text/{language}.*.txt.zst")).display().to_string();
-                let remedy = "put text there, or name another folder with --data";
-                return Err(Error::file(place, "there is no such file", remedy));
+            if files.is_empty() {
+                return Err(self.no_text(language));
             }
             for file in files {
                 flags.extend(["--text".into(), file.after(&format!("{language}="))]);
@@ -226,10 +235,28 @@ impl Materials {
         self.path(&format!("muse/{}-{target}.txt", self.source))
     }
 
-    /// Translated sentences to link words in: the target's, the source's; where there are some whose
-    /// words stand apart.
-    pub(super) fn linked_sentences(&self, target: &str) -> Option<[Arg; 2]> {
-        self.prepared().then(|| self.train_sentences(target))
+    /// Real parallel text to link words in, the source's side first, as words of `word-align`: a file of
+    /// pairs where there is one, else XNLI's premises, which are in all its languages.
+    pub(super) fn parallel_text(&self, target: &str) -> Vec<Arg> {
+        let pairs = format!("bitext/bitext.{}.tsv", self.pair(target));
+        if self.data().is_some_and(|data| data.join(&pairs).is_file()) {
+            return vec![self.path(&pairs)];
+        }
+        let mut words = Vec::new();
+        for (flag, language) in [("--source", self.source.as_str()), ("--target", target)] {
+            for part in ["dev", "test"] {
+                words.extend([flag.into(), self.path(&format!("xnli/{part}-{language}.tsv"))]);
+            }
+        }
+        words
+    }
+
+    /// The folder of real data, where the languages are real.
+    pub(super) fn data(&self) -> Option<&Path> {
+        match &self.home {
+            Home::World { .. } => None,
+            Home::Real(data) => Some(data),
+        }
     }
 
     /// The world's folder, where the languages are invented.
@@ -239,6 +266,26 @@ impl Materials {
             Home::Real(_) => None,
         }
     }
+}
+
+/// The name of a real language's text of another domain.
+fn other_text(language: &str) -> String {
+    format!("text/{language}.docs.txt.zst")
+}
+
+/// Text of another domain is for its user to choose, and to put under that name.
+fn check_other_text(data: &Path, language: &str) -> Result<()> {
+    let path = data.join(other_text(language));
+    if path.is_file() {
+        return Ok(());
+    }
+    let reason = format!(
+        "there is no such file; the condition `wiki-cc` wants text of `{language}` there that is of another domain than \
+         the rest"
+    );
+    let remedy = "put such text of your own under that name, a paragraph a line and compressed by zstd (no entry of `isogloss data \
+                  list` makes it), or leave the condition out";
+    Err(Error::file(path.display().to_string(), reason, remedy))
 }
 
 /// The names that a labelled file may have in a folder of real data, the best first.

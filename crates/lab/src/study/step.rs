@@ -150,6 +150,16 @@ impl Step {
         self.args.iter().map(|arg| arg.typed(own, &folder)).chain(self.device_words()).collect()
     }
 
+    /// Calls the steps that it waits for by other numbers.
+    pub(super) fn renumber(&mut self, new: impl Fn(StepId) -> StepId) {
+        self.needs.iter_mut().for_each(|need| *need = new(*need));
+        for arg in &mut self.args {
+            if let Place::Made(step, _) = &mut arg.place {
+                *step = new(*step);
+            }
+        }
+    }
+
     fn device_words(&self) -> impl Iterator<Item = String> {
         self.device.iter().flat_map(|device| ["--device".to_owned(), device.clone()])
     }

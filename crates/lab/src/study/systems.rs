@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::error::Result;
 use super::file::{Model, System};
 use super::plan::{OTHER_DOMAIN, Planner, Scene};
+use super::sizes::sentences;
 use super::step::{Arg, Draft, Steps};
 
 /// An encoder that speaks for a language.
@@ -26,7 +27,11 @@ pub(super) enum Made {
 
 impl Made {
     /// Plans what makes a system.
-    pub(super) fn plan(planner: &mut Planner, scene: &Scene<'_>, system: &System) -> Result<Self> {
+    pub(super) fn plan(
+        planner: &mut Planner<'_>,
+        scene: &Scene<'_>,
+        system: &System,
+    ) -> Result<Self> {
         let languages: Vec<&str> = scene.materials.languages().collect();
         let encoders = |runs: Vec<Arg>, one: bool| {
             let run = |(&language, folder): (&&str, Arg)| {
@@ -68,7 +73,7 @@ impl Made {
 
 /// Plans the pretraining of an encoder; `another` tells seeds apart where one is not enough.
 fn pretrain(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     languages: &[&str],
@@ -76,8 +81,9 @@ fn pretrain(
 ) -> Result<Arg> {
     let materials = scene.materials;
     let all = languages.len() == materials.languages().count();
+    let kind = if materials.prepared() { "" } else { " real" };
     let mut draft = Draft::new("pretrain", scene.name("pretrain", system))
-        .kind(scene.scale)
+        .kind(&format!("{}{kind}", scene.scale))
         .flag("--preset", system.preset.as_str())
         .flag("--scale", scene.scale);
     draft = match materials.world().filter(|_| all) {
@@ -93,6 +99,11 @@ fn pretrain(
             draft = draft.flag("--dictionary", materials.whole_dictionary(target).after(&pair));
         }
     }
+    if let Some(there) = planner.sizes.of(materials, &system.preset, scene.scale)?
+        && sentences(&system.preset, scene.scale).is_some_and(|wanted| there < wanted)
+    {
+        draft = draft.flag("--set", format!("text.sample={there}"));
+    }
     if system.preset != "random" {
         draft = draft.args(scene.settings.pretrain.clone());
     }
@@ -104,7 +115,7 @@ fn pretrain(
 
 /// Plans an encoder of one language.
 fn alone(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     language: &str,
@@ -118,7 +129,7 @@ fn alone(
 
 /// Plans static vectors on the sentences and pieces of an encoder, put together to words.
 fn statics(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     languages: &[&str],
@@ -166,7 +177,7 @@ pub(super) fn words_of(scene: &Scene<'_>, language: &str) -> Vec<Arg> {
 
 /// Plans vectors with character n-grams on each language's text.
 fn fasttext(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     languages: &[&str],

@@ -11,7 +11,7 @@ use text::{
     WordCounts,
 };
 
-use super::config::PretrainConfig;
+use super::config::{PretrainConfig, TextConfig};
 use super::log::Watch;
 use super::numbering::Numbering;
 use crate::pretrained::VOCABULARY;
@@ -215,6 +215,25 @@ fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
     })
 }
 
+/// How many sentences a run would find in files of a language's raw text, up to so many.
+pub fn count_sentences(language: &str, files: &[String], most: u64) -> text::Result<u64> {
+    let raw = TextConfig {
+        prepared: false,
+        lowercase: false,
+        strip_accents: false,
+        first: Some(most),
+        sample: None,
+        dev: 0,
+    };
+    let corpus = Corpus {
+        source: Source::new(language, files)?,
+        preparer: Preparer::new(language, raw.preparation(language), None)?,
+        rules: LineRules::default(),
+        selection: Selection { take: Take::First(most), ..Selection::default() },
+    };
+    Ok(corpus.read(&mut |_| {}, &mut |_| Ok(()))?.kept[0])
+}
+
 /// The vocabulary of the run: learned once, then found.
 fn vocabulary(
     config: &PretrainConfig,
@@ -269,4 +288,23 @@ fn learned(config: &PretrainConfig, watch: &mut Watch<'_>) -> text::Result<Vocab
     settings.merges = config.vocabulary.merges.unwrap_or(settings.merges);
     watch(&format!("learning {} merges", settings.merges));
     Vocabulary::learn(texts, settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_of_raw_text_are_counted_up_to_a_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let files = [file("a", "It rains. We stay.\n\nWhy?\n"), file("b", "Nobody knows.\n")];
+        assert_eq!(count_sentences("en", &files, 100).unwrap(), 4);
+        assert_eq!(count_sentences("en", &files, 3).unwrap(), 3);
+        assert!(count_sentences("en", &[file("c", "\n")], 3).is_err());
+    }
 }

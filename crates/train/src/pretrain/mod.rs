@@ -31,6 +31,7 @@ pub use self::config::{
     DictionaryConfig, PretrainConfig, ProbeConfig, StageConfig, SwitchConfig, VocabularyConfig,
     overlay,
 };
+pub use self::data::count_sentences;
 pub use self::evaluate::Retrieval;
 pub use self::preparation::TextConfig;
 pub use self::presets::{CONDITIONS, SCALES, preset};

@@ -1,10 +1,10 @@
 //! `isogloss align contexts`: a map for each layer from linked words of translated sentences.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use geometry::links::{self, Side};
+use geometry::links::{self, Cut, Side, Text};
 use geometry::{Map, Matrix, describe, normalize};
 use serde::Serialize;
 
@@ -14,24 +14,39 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Waiting;
 
+const BOTH: [Side; 2] = [Side::First, Side::Second];
+
 pub(super) const EXAMPLES: &str = "Example:
   Two monolingual encoders; each layer of the French one is mapped onto the English:
     isogloss align contexts --model fr-run --model en-run \\
       --text fr=xnli.fr.txt --text en=xnli.en.txt --links fr-en.pharaoh --out maps
+  The same from raw parallel text, cut into words and linked first:
+    isogloss word-align bitext.en-fr.tsv --lang en --lang fr --prepared words --out links
+    isogloss align contexts --model en-run --model fr-run --pairs en-fr=words --links links \\
+      --onto en --out maps
 
 Links are `i-j` pairs, a line for each pair of sentences; words count from 0 and are told
-apart by spaces, so give the text as it was aligned.";
+apart by spaces, so give the text as it was aligned. Pairs of which a side is longer than the
+model reads are left out and counted.";
 
 /// Flags of `align contexts`.
 #[derive(Args)]
 pub(crate) struct Contexts {
-    /// The folder of a trained run: one for both sides, or one for each.
+    /// The folder of a trained run: one for both sides, or one for each, in the order of the text's.
     #[arg(long = "model", value_name = "DIR", required = true)]
     models: Vec<PathBuf>,
 
     /// The two sides, one sentence a line: first the one that is mapped, then the one mapped onto.
     #[arg(long = "text", value_name = "LANG=FILE", value_parser = parse_text)]
     texts: Vec<(String, String)>,
+
+    /// Both sides in one file of lines `a ||| b`, as `word-align --prepared` writes it.
+    #[arg(long, value_name = "A-B=FILE", value_parser = parse_text, conflicts_with = "texts")]
+    pairs: Option<(String, String)>,
+
+    /// The language whose side is mapped onto; the second, if not said.
+    #[arg(long, value_name = "LANG")]
+    onto: Option<String>,
 
     /// The links of each pair of sentences, as Pharaoh writes them.
     #[arg(long, value_name = "FILE")]
@@ -63,9 +78,19 @@ pub(crate) struct Contexts {
 struct Learned {
     out: PathBuf,
     links: usize,
+    /// Pairs of sentences, and how many of them are longer than a model reads.
+    pairs: usize,
+    left_out: usize,
     dim: usize,
     layers: Vec<Fit>,
     signature: String,
+}
+
+/// What a map was learned from.
+struct Used {
+    links: usize,
+    pairs: usize,
+    left_out: usize,
 }
 
 /// How well a layer's map fits the links that it was learned from.
@@ -81,30 +106,64 @@ struct Fit {
 impl Contexts {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         files::check_new_folder(&self.out)?;
-        let sides = two_sides("--text", &self.texts)?;
-        let models = two_models(&self.models)?;
-        let source = geometry::states::open(&sides[0].1)?;
-        let lines = geometry::states::lines(&source).try_fold(0, |n, line| line.map(|_| n + 1))?;
-        let mut list = links::read(&self.links, lines)?;
-        let count = links::thin(&mut list, self.most, self.seed);
+        let sides = self.sides()?;
+        let onto_first = self.onto_first(&sides)?;
+        let folders = two_models(&self.models)?;
+        let mut links = links::read(&self.links, sides[0].1.lines.len())?;
+        let pairs = links.len();
+        let (mut models, mut cuts) = (Vec::new(), Vec::new());
+        for ((folder, (language, text)), side) in folders.iter().zip(&sides).zip(BOTH) {
+            let _waiting = Waiting::new(&format!("reading {}", text.name));
+            let model = self.place.open(folder)?;
+            cuts.push(Cut::new(&model, language, text, &links, side)?);
+            models.push(model);
+        }
+        let left_out = links::leave_out_long(&mut links, [&cuts[0], &cuts[1]])?;
+        let count = links::thin(&mut links, self.most, self.seed);
         let mut vectors = Vec::new();
-        for ((folder, (language, file)), side) in
-            models.iter().zip(&sides).zip([Side::First, Side::Second])
-        {
-            let _waiting = Waiting::new(&format!("encoding {}", file.display()));
-            let mut model = self.place.open(folder)?;
-            vectors.push(links::vectors(&mut model, language, file, &list, side)?);
+        for ((model, cut), side) in models.iter_mut().zip(&cuts).zip(BOTH) {
+            let _waiting = Waiting::new("encoding");
+            vectors.push(links::vectors(model, cut, &links, side)?);
+        }
+        if onto_first {
+            vectors.reverse();
         }
         let target = vectors.pop().expect("two sides");
         let source = vectors.pop().expect("two sides");
-        self.learn(source, target, count)
+        self.learn(source, target, Used { links: count, pairs, left_out })
+    }
+
+    /// The two sides, each with its language.
+    fn sides(&self) -> Result<[(String, Text); 2], Failure> {
+        let Some((pair, file)) = &self.pairs else {
+            let [(a, first), (b, second)] = two_sides("--text", &self.texts)?;
+            return Ok([(a.to_owned(), Text::read(&first)?), (b.to_owned(), Text::read(&second)?)]);
+        };
+        let Some((a, b)) = pair.split_once('-').filter(|(a, b)| !a.is_empty() && !b.is_empty())
+        else {
+            let message = format!("--pairs {pair}: name both languages, as --pairs en-fr=FILE");
+            return Err(Failure::Usage(message));
+        };
+        let [first, second] = Text::read_pairs(Path::new(file))?;
+        Ok([(a.to_owned(), first), (b.to_owned(), second)])
+    }
+
+    /// Whether the first side is mapped onto, and not the second.
+    fn onto_first(&self, [(a, _), (b, _)]: &[(String, Text); 2]) -> Result<bool, Failure> {
+        match &self.onto {
+            Some(onto) if onto == a && onto != b => Ok(true),
+            Some(onto) if onto != b => {
+                Err(Failure::Usage(format!("--onto {onto}: the sides are {a} and {b}")))
+            }
+            _ => Ok(false),
+        }
     }
 
     fn learn(
         &self,
         source: Vec<Matrix>,
         target: Vec<Matrix>,
-        links: usize,
+        Used { links, pairs, left_out }: Used,
     ) -> Result<Outcome, Failure> {
         let shape = |layers: &[Matrix]| (layers.len(), layers[0].cols());
         if shape(&source) != shape(&target) {
@@ -132,7 +191,8 @@ impl Contexts {
             "procrustes|norm:{}|words:mean-of-pieces|links:{links}",
             describe(&steps(&self.normalize))
         );
-        let learned = Learned { out: self.out.clone(), links, dim, layers, signature };
+        let out = self.out.clone();
+        let learned = Learned { out, links, pairs, left_out, dim, layers, signature };
         Ok(Outcome::new(learned.in_words(), &learned))
     }
 }
@@ -151,11 +211,20 @@ fn cosine(a: &Matrix, b: &Matrix) -> f64 {
 impl Learned {
     fn in_words(&self) -> String {
         let mut text = format!(
-            "{}: a map of {} dimensions for each layer, from {} links\n\nlayer   mean cosine before   after\n",
+            "{}: a map of {} dimensions for each layer, from {} links of {} pairs of sentences\n",
             self.out.display(),
             self.dim,
-            self.links
+            self.links,
+            self.pairs,
         );
+        if self.left_out > 0 {
+            let _ = writeln!(
+                text,
+                "{} pairs are longer than a model reads, and left out",
+                self.left_out
+            );
+        }
+        text += "\nlayer   mean cosine before   after\n";
         for Fit { layer, before, after } in &self.layers {
             let _ = writeln!(text, "{layer:>5}   {before:>18.3}   {after:>5.3}");
         }

@@ -57,7 +57,7 @@ struct Align {
     #[arg(value_name = "PAIRS")]
     pairs: Vec<String>,
 
-    /// The source side, if the sides are files of their own.
+    /// The source side, if the sides are files of their own; of a `.tsv` file, the first column.
     #[arg(long, value_name = "FILE", requires = "target", conflicts_with = "pairs")]
     source: Vec<String>,
 

@@ -109,6 +109,14 @@ fn windows(data: &Data<'_>, measure: &str) -> Evidence {
     difference(&of("full"), &of("short"))
 }
 
+/// A size, with the number of sentences of each language where it is known: real text has what it has.
+fn sized(data: &Data<'_>, size: &str) -> String {
+    match data.levels_among("sentences", &[("size", size)]).as_slice() {
+        [] => size.to_owned(),
+        several => format!("{size} ({} sentences)", several.join(", ")),
+    }
+}
+
 fn languages(data: &Data<'_>, measure: &str) -> Vec<String> {
     data.levels(&[measure], "language", &[])
 }
@@ -148,13 +156,15 @@ fn show_sizes(id: &str, view: &View<'_>) -> Vec<Exhibit> {
         };
         Figure {
             id: named(id, size),
-            title: format!("Cross-lingual ability, {size} text"),
+            title: format!("Cross-lingual ability, {} text", sized(&data, size)),
             legend: legend(&names, Mark::Bar, false),
             panels: panels.into_iter().filter_map(panel).collect(),
         }
     };
-    let mut table =
-        Table::new(&["system", "MRR, small", "MRR, large", "accuracy, small", "accuracy, large"]);
+    let [small, large] = SIZES.map(|size| sized(&data, size));
+    let columns = [("MRR", &small), ("MRR", &large), ("accuracy", &small), ("accuracy", &large)];
+    let columns = columns.map(|(measure, size)| format!("{measure}, {size}"));
+    let mut table = Table::new(&["system", &columns[0], &columns[1], &columns[2], &columns[3]]);
     for system in data.levels(&["mrr", "accuracy"], "system", &SYSTEMS) {
         let of =
             |measure, size| Cell::Ours(data.mean(measure, &[("system", &*system), ("size", size)]));
@@ -200,7 +210,7 @@ fn show_windows(id: &str, view: &View<'_>) -> Vec<Exhibit> {
                     .collect(),
             };
             bars_panel(
-                &format!("{title}, {size}"),
+                &format!("{title}, {}", sized(&data, size)),
                 unit,
                 languages(&data, measure).iter().map(group).collect(),
             )
@@ -282,7 +292,7 @@ fn window_table(data: &Data<'_>, sizes: &[String]) -> Table {
                 };
             table.rows.push(vec![
                 Cell::Name(title.to_owned()),
-                Cell::Text(size.clone()),
+                Cell::Text(sized(data, size)),
                 of("full"),
                 of("short"),
                 Cell::Percent(change(data, measure, &[("size", size)])),

@@ -10,7 +10,7 @@ use crate::study::systems::{Made, Run};
 
 /// Plans a search for translations among sentences.
 fn retrieve(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     (target, from, to): (&str, &Run, &Run),
@@ -30,7 +30,7 @@ fn retrieve(
 
 /// Translations found among sentences, layer by layer.
 pub(in crate::study) fn retrieval(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,
@@ -46,7 +46,7 @@ pub(in crate::study) fn retrieval(
 
 /// CKA of translated sentences, layer by layer, and whether it goes with retrieval.
 pub(in crate::study) fn similarity(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,

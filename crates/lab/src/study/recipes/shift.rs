@@ -14,7 +14,7 @@ fn translating_layer(scene: &Scene<'_>) -> usize {
 
 /// Plans the means of all languages of an encoder.
 pub(super) fn means(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     run: &Run,
@@ -34,7 +34,7 @@ pub(super) fn means(
 
 /// Token translation by the difference of means, at every layer and weight.
 pub(in crate::study) fn shift(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,

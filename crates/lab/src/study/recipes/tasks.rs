@@ -10,7 +10,7 @@ use crate::study::materials::Task;
 use crate::study::plan::{Planner, Scene};
 use crate::study::readings::Reader;
 use crate::study::step::{Arg, Draft, StepId, Steps};
-use crate::study::systems::Made;
+use crate::study::systems::{Made, Run};
 
 /// The layer below which nothing learns where the target is shifted.
 fn shift_layer(scene: &Scene<'_>) -> usize {
@@ -43,7 +43,7 @@ fn task_factors(scene: &Scene<'_>, system: &System, task: Task, row: Option<&str
 
 /// Ends a transfer, adds it and files its scores.
 fn add_transfer(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     draft: Draft,
     task: Task,
@@ -57,7 +57,7 @@ fn add_transfer(
 
 /// Zero-shot transfer of a task.
 pub(in crate::study) fn transfer(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,
@@ -83,7 +83,7 @@ pub(in crate::study) fn transfer(
 /// Entities and dependencies learned over one language's layer, and applied to the other's: mapped
 /// by what linked words of translations teach, and as it is.
 pub(in crate::study) fn contexts(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,
@@ -91,20 +91,10 @@ pub(in crate::study) fn contexts(
     let source = &scene.materials.source;
     for target in scene.materials.targets.iter().take(1) {
         let Some((from, to)) = two_languages(made, scene, target) else { continue };
-        let Some([foreign, own]) = scene.materials.linked_sentences(target) else { continue };
-        let links = Draft::new("word-align", format!("link words, {target}, seed {}", scene.seed))
-            .flag("--source", foreign.clone())
-            .flag("--target", own.clone())
-            .flag("--out", Arg::here("links"));
-        let links = Steps::made(planner.add(links)?, "links");
-        let maps = Draft::new("align contexts", scene.name("map words in context", system))
-            .flag("--model", from.folder.clone())
-            .flag("--model", to.folder.clone())
-            .flag("--text", foreign.after(&format!("{target}=")))
-            .flag("--text", own.after(&format!("{source}=")))
-            .flag("--links", links)
-            .flag("--out", Arg::here("maps"));
-        let maps = Steps::made(planner.add(maps)?, "maps");
+        let maps = Draft::new("align contexts", scene.name("map words in context", system));
+        let maps = linked_text(planner, scene, maps, (target, from, to))?;
+        let maps = planner.add(maps.flag("--out", Arg::here("maps")))?;
+        let maps = Steps::made(maps, "maps");
         for (task, layer, mapped) in combinations(scene) {
             let how = if mapped { "mapped" } else { "unmapped" };
             let name = format!("{} over layer {layer}, {how}", task.name());
@@ -137,6 +127,48 @@ pub(in crate::study) fn contexts(
     Ok(())
 }
 
+/// Tells `align contexts` of parallel text whose words are linked by a step of their own, and of the
+/// encoders that read it: the target's is mapped onto the source's.
+fn linked_text(
+    planner: &mut Planner<'_>,
+    scene: &Scene<'_>,
+    maps: Draft,
+    (target, from, to): (&str, &Run, &Run),
+) -> Result<Draft> {
+    let (materials, source) = (scene.materials, scene.materials.source.as_str());
+    if materials.prepared() {
+        let [foreign, own] = materials.train_sentences(target);
+        let links = Draft::new("word-align", format!("link words, {target}, seed {}", scene.seed))
+            .flag("--source", foreign.clone())
+            .flag("--target", own.clone())
+            .flag("--out", Arg::here("links"));
+        let links = Steps::made(planner.add(links)?, "links");
+        return Ok(maps
+            .flag("--model", from.folder.clone())
+            .flag("--model", to.folder.clone())
+            .flag("--text", foreign.after(&format!("{target}=")))
+            .flag("--text", own.after(&format!("{source}=")))
+            .flag("--links", links));
+    }
+    let pair = materials.pair(target);
+    let links = Draft::new("word-align", format!("link words, {pair}"))
+        .kind("real")
+        .args(materials.parallel_text(target))
+        .flag("--lang", source)
+        .flag("--lang", target)
+        .arg("--allow-empty")
+        .flag("--prepared", Arg::here("words"))
+        .flag("--out", Arg::here("links"));
+    let linked = Steps::made(planner.add(links)?, "");
+    Ok(maps
+        .kind("real")
+        .flag("--model", to.folder.clone())
+        .flag("--model", from.folder.clone())
+        .flag("--pairs", linked.join("words").after(&format!("{pair}=")))
+        .flag("--onto", source)
+        .flag("--links", linked.join("links")))
+}
+
 /// Every task at every chosen layer, mapped and not.
 fn combinations(scene: &Scene<'_>) -> Vec<(Task, usize, bool)> {
     let mut all = Vec::new();
@@ -150,7 +182,7 @@ fn combinations(scene: &Scene<'_>) -> Vec<(Task, usize, bool)> {
 
 /// Tasks transferred with the target's states shifted towards the source's.
 pub(in crate::study) fn shifted_transfer(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,

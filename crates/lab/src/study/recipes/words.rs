@@ -9,7 +9,12 @@ use crate::study::step::{Arg, Draft, Steps};
 use crate::study::systems::{Made, Run, words_of};
 
 /// Plans the vectors of a language's words at every layer.
-fn word_means(planner: &mut Planner, scene: &Scene<'_>, system: &System, run: &Run) -> Result<Arg> {
+fn word_means(
+    planner: &mut Planner<'_>,
+    scene: &Scene<'_>,
+    system: &System,
+    run: &Run,
+) -> Result<Arg> {
     let name = scene.name(&format!("words of {} in context", run.language), system);
     let draft = Draft::new("words", name)
         .kind(scene.scale)
@@ -24,7 +29,7 @@ type WordFiles = (Option<String>, Arg, Arg);
 
 /// Plans the vectors of words of a target and of the source: one pair of files, or one for each layer.
 fn word_files(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,
@@ -45,7 +50,12 @@ fn word_files(
 }
 
 /// Plans the rows of the embedding table that are words.
-fn embeddings(planner: &mut Planner, scene: &Scene<'_>, system: &System, run: &Run) -> Result<Arg> {
+fn embeddings(
+    planner: &mut Planner<'_>,
+    scene: &Scene<'_>,
+    system: &System,
+    run: &Run,
+) -> Result<Arg> {
     let name = scene.name(&format!("embeddings of {}", run.language), system);
     let draft = Draft::new("words", name)
         .kind("embeddings")
@@ -59,7 +69,7 @@ fn embeddings(planner: &mut Planner, scene: &Scene<'_>, system: &System, run: &R
 /// Translations of words found after an orthogonal map was learned from a dictionary: of words in
 /// context at each layer and, of encoders that never met, of their embedding tables.
 pub(in crate::study) fn words(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,
@@ -82,7 +92,7 @@ pub(in crate::study) fn words(
 }
 
 fn align_words(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     target: &str,
@@ -105,7 +115,7 @@ fn align_words(
 /// Translations of words found as vectors are, among those that the dictionary lists: the mean of
 /// contexts at the middle layer, or static vectors.
 pub(in crate::study) fn word_retrieval(
-    planner: &mut Planner,
+    planner: &mut Planner<'_>,
     scene: &Scene<'_>,
     system: &System,
     made: &Made,
