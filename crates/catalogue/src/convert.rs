@@ -17,6 +17,12 @@ pub enum Conversion {
     /// Nothing.
     #[default]
     AsItIs,
+    /// Nothing, once every line is seen to be a word and its translation.
+    Dictionary,
+    /// Nothing, once every word of a treebank is seen to have its ten columns.
+    Treebank,
+    /// Nothing; lines are counted, since every file of a language has as many.
+    Parallel,
     /// Inference pairs as JSON a line (MultiNLI, XNLI) become premise, hypothesis and label; pairs
     /// of other languages, and those whose annotators did not agree, are left out.
     Pairs,
@@ -42,6 +48,12 @@ pub(crate) struct Job<'a> {
 pub(crate) type Lines = Option<[u64; 2]>;
 
 impl Conversion {
+    /// Whether what is written is what was read.
+    pub(crate) fn is_copy(self) -> bool {
+        use Conversion::{AsItIs, Dictionary, Parallel, Treebank};
+        matches!(self, AsItIs | Dictionary | Treebank | Parallel)
+    }
+
     /// Reads everything and writes what is wanted.
     pub(crate) fn run(
         self,
@@ -52,6 +64,9 @@ impl Conversion {
     ) -> Result<Lines> {
         match self {
             Conversion::AsItIs => copy(job, reader, writer).map(|()| None),
+            Conversion::Dictionary => checked_copy(job, reader, writer, is_entry),
+            Conversion::Treebank => checked_copy(job, reader, writer, is_of_treebank),
+            Conversion::Parallel => checked_copy(job, reader, writer, |_| Ok(())),
             Conversion::Pairs => each_line(job, reader, writer, pair),
             Conversion::TranslatedPairs => each_line(job, reader, writer, translated_pair),
             Conversion::WithoutPrefix => each_line(job, reader, writer, without_prefix),
@@ -71,6 +86,51 @@ fn copy(job: &Job, reader: &mut dyn Read, writer: &mut dyn Write) -> Result<()> 
             return Ok(());
         }
         writer.write_all(&buffer[..read]).at(job.to, "write")?;
+    }
+}
+
+/// Says what a line should have been, where it is not.
+type Check = fn(&str) -> std::result::Result<(), String>;
+
+/// Copies a file while every line is looked at, and counts the lines.
+fn checked_copy(
+    job: &Job,
+    reader: &mut dyn Read,
+    writer: &mut dyn Write,
+    check: Check,
+) -> Result<Lines> {
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    let (mut line, mut number) = (Vec::new(), 0);
+    while reader.read_until(b'\n', &mut line).map_err(|error| damaged(job.from, &error))? > 0 {
+        number += 1;
+        let wrong = |reason: String| Error::line(job.from, number, reason, AS_IT_LIES);
+        let text = std::str::from_utf8(&line).map_err(|_| wrong("is not UTF-8".into()))?;
+        check(text.trim_end_matches(['\n', '\r'])).map_err(wrong)?;
+        writer.write_all(&line).at(job.to, "write")?;
+        line.clear();
+    }
+    Ok(Some([number as u64, 0]))
+}
+
+fn is_entry(line: &str) -> std::result::Result<(), String> {
+    let tabs: Vec<&str> = line.split('\t').collect();
+    let pair = match tabs[..] {
+        [word, translation] => !word.trim().is_empty() && !translation.trim().is_empty(),
+        _ => line.split_whitespace().count() == 2,
+    };
+    let shown: String = line.chars().take(40).collect();
+    (pair || line.trim().is_empty())
+        .then_some(())
+        .ok_or_else(|| format!("`{shown}` is no word with its translation"))
+}
+
+fn is_of_treebank(line: &str) -> std::result::Result<(), String> {
+    if line.trim().is_empty() || line.starts_with('#') {
+        return Ok(());
+    }
+    match line.split('\t').count() {
+        10 => Ok(()),
+        other => Err(format!("a word of a treebank has ten columns, and this has {other}")),
     }
 }
 
@@ -122,6 +182,8 @@ struct Pair {
     gold_label: String,
     language: Option<String>,
 }
+
+const AS_IT_LIES: &str = "give the file as it lies on the server";
 
 const LABELS: [&str; 3] = ["entailment", "neutral", "contradiction"];
 
@@ -198,6 +260,22 @@ mod tests {
         let mut reader = text.as_bytes();
         let lines = conversion.run(&job, &mut reader, &mut written, &mut |_, _, _| {})?;
         Ok((String::from_utf8(written).unwrap(), lines))
+    }
+
+    #[test]
+    fn what_is_only_copied_is_looked_at() {
+        let text = "le the\r\nNew York\tNew York\nchat cat";
+        assert_eq!(run(Conversion::Dictionary, text).unwrap(), (text.to_owned(), Some([3, 0])));
+        let error =
+            run(Conversion::Dictionary, "le the\nNot Found here\n").unwrap_err().to_string();
+        assert!(error.contains("a.zip!b:2: `Not Found here` is no word with its"), "{error}");
+        let row = "# text = a\n1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n\n";
+        assert_eq!(run(Conversion::Treebank, row).unwrap(), (row.to_owned(), Some([3, 0])));
+        let error = run(Conversion::Treebank, "404: Not Found").unwrap_err().to_string();
+        assert!(
+            error.contains(":1: a word of a treebank has ten columns, and this has 1"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Brings a data set into a folder: fetch or take, check, unpack, and leave a receipt.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -128,11 +128,15 @@ impl Getting<'_> {
             Origin::Hand(given) => (by_hand(given, need, all)?, true),
             Origin::Network { mirror } => (self.fetch(need, mirror.as_deref(), watch)?, false),
         };
+        refuse_page(&path)?;
         let digest = digest::of(&path)?;
         self.check(need, &path, &digest, by_hand)?;
         let mut made = Vec::new();
         for wanted in &need.wanted {
-            made.push(self.make(need, wanted, &path, watch)?);
+            let others = all.iter().flat_map(|need| &need.wanted);
+            let sides = others.filter(|other| wanted.is_parallel_to(other));
+            let sides: Vec<PathBuf> = sides.map(|other| self.request.out.join(&other.to)).collect();
+            made.push(self.make(need, wanted, &path, &sides, watch)?);
         }
         self.receipt.write(self.request.out)?;
         if !by_hand && need.is_plain() {
@@ -206,12 +210,13 @@ impl Getting<'_> {
         Ok(())
     }
 
-    /// Makes one file of what was fetched.
+    /// Makes one file of what was fetched, with as many lines as the other sides have.
     fn make(
         &mut self,
         need: &Need,
         wanted: &Wanted,
         from: &Path,
+        sides: &[PathBuf],
         watch: &mut Watch,
     ) -> Result<Made> {
         let path = self.request.out.join(&wanted.to);
@@ -223,7 +228,7 @@ impl Getting<'_> {
             let result = unpack::open(from, wanted.member.as_deref(), &mut |reader, from| {
                 let job = Job { from, to: &path, language: &wanted.language };
                 lines = wanted.convert.run(&job, reader, &mut writer, watch)?;
-                Ok(())
+                sides.iter().try_for_each(|side| check_side(from, lines, side))
             });
             facts = writer.finish();
             result.map_err(|error| {
@@ -240,6 +245,41 @@ impl Getting<'_> {
         self.receipt.files.insert(wanted.to.clone(), unpacked);
         Ok(Made { path, bytes, lines, found: false })
     }
+}
+
+/// Refuses what a server or a portal says in the place of a file.
+fn refuse_page(path: &Path) -> Result<()> {
+    let mut head = Vec::new();
+    let file = fs::File::open(path).at(path, "open")?;
+    file.take(512).read_to_end(&mut head).at(path, "read")?;
+    let text = String::from_utf8_lossy(&head).to_lowercase();
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let reason = match () {
+        () if head.is_empty() => "is empty",
+        () if text.starts_with("<!doctype html") || text.starts_with("<html") => {
+            "is a page of HTML, and no data"
+        }
+        () if text.starts_with("<?xml") && text.contains("<error>") => {
+            "is a server's error in XML, and no data"
+        }
+        () if text.starts_with("404: not found") => "is a server's `404: Not Found`, and no data",
+        () => return Ok(()),
+    };
+    let remedy = "look into it for what the server said, then remove it and fetch it anew";
+    Err(Error::file(path, reason, remedy))
+}
+
+/// Refuses a side that has not as many lines as one that is there.
+fn check_side(from: &Path, lines: Lines, side: &Path) -> Result<()> {
+    let Some([here, _]) = lines.filter(|_| side.exists()) else { return Ok(()) };
+    let text = fs::read(side).at(side, "read")?;
+    let there = text.split_inclusive(|&byte| byte == b'\n').count();
+    if here == there as u64 {
+        return Ok(());
+    }
+    let side = side.display();
+    let reason = format!("has {here} lines and {side} has {there}, but line belongs to line");
+    Err(Error::file(from, reason, format!("fetch both anew, once {side} is removed")))
 }
 
 /// The file for a need among those that were given: the one of its name, or the only one there is.

@@ -20,6 +20,14 @@ pub(crate) struct Wanted {
     pub(crate) language: String,
 }
 
+impl Wanted {
+    /// Whether the lines of both belong to one another.
+    pub(crate) fn is_parallel_to(&self, other: &Wanted) -> bool {
+        let parallel = [self, other].iter().all(|file| file.convert == Conversion::Parallel);
+        parallel && self.language == other.language && self.to != other.to
+    }
+}
+
 impl Need {
     /// The last part of the address.
     pub(crate) fn file_name(&self) -> &str {
@@ -28,8 +36,7 @@ impl Need {
 
     /// Whether the one file to make is what is fetched.
     pub(crate) fn is_plain(&self) -> bool {
-        let plain =
-            |wanted: &Wanted| wanted.member.is_none() && wanted.convert == Conversion::AsItIs;
+        let plain = |wanted: &Wanted| wanted.member.is_none() && wanted.convert.is_copy();
         self.wanted.iter().all(plain)
     }
 

@@ -206,7 +206,9 @@ fn entities_are_taken_from_archives_in_an_archive() {
     fs::write(folder.join("half.zip"), &half[..half.len() / 2]).unwrap();
     refused(folder, &get("fr", "half.zip"), 1, &["half.zip: is cut short or damaged"]);
     fs::write(folder.join("page.html"), "<html>").unwrap();
-    refused(folder, &get("fr", "page.html"), 1, &["is neither a zip archive nor a tar.gz"]);
+    refused(folder, &get("fr", "page.html"), 1, &["page.html: is a page of HTML, and no data"]);
+    fs::write(folder.join("text.txt"), "Not here.").unwrap();
+    refused(folder, &get("fr", "text.txt"), 1, &["is neither a zip archive nor a tar.gz"]);
     refused(folder, &get("fr", "none.zip"), 1, &["none.zip: cannot read"]);
 }
 
@@ -345,6 +347,45 @@ fn what_does_not_come_is_explained() {
         "d",
     ];
     refused(folder, &get, 1, &["XNLI-1.0.zip: has SHA-256", "but the catalogue knows 4ba1d5e1"]);
+}
+
+/// What a server says in the place of a file is no data, however it came here.
+#[test]
+fn error_pages_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    fs::create_dir(folder.join("hand")).unwrap();
+    let muse = ["data", "get", "muse", "--lang", "fr", "--accept", "--out", "d", "--from", "hand"];
+    let sides = ["data", "get", "tatoeba", "--lang", "fr", "--out", "d", "--from", "hand"];
+    let hold = |name: &str, text: &str| fs::write(folder.join("hand").join(name), text).unwrap();
+    let dictionaries =
+        ["en-fr.0-5000", "en-fr.5000-6500", "en-fr", "fr-en.0-5000", "fr-en.5000-6500"];
+    for (text, expected) in [
+        ("<html><body>404 Not Found</body></html>\n", "en-fr.0-5000.txt: is a page of HTML"),
+        ("\n<!DOCTYPE html>\n", "en-fr.0-5000.txt: is a page of HTML"),
+        ("<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code>", "a server's error in XML"),
+        ("", "en-fr.0-5000.txt: is empty"),
+        ("the le\nAccess is denied\n", "en-fr.0-5000.txt:2: `Access is denied` is no word"),
+    ] {
+        dictionaries.iter().for_each(|name| hold(&format!("{name}.txt"), text));
+        refused(folder, &muse, 1, &[expected]);
+        assert!(!folder.join("d/muse/en-fr.0-5000.txt").exists());
+    }
+    assert!(!folder.join("d/receipts/muse.json").exists());
+    dictionaries.iter().for_each(|name| hold(&format!("{name}.txt"), "the le\n"));
+    assert_eq!(done(folder, &muse)["files"].as_array().unwrap().len(), 5);
+    // Two sides of a text have as many lines.
+    hold("tatoeba.fra-eng.fra", "Un.\nDeux.\n");
+    hold("tatoeba.fra-eng.eng", "One.\n");
+    refused(
+        folder,
+        &sides,
+        1,
+        &["fra-eng.eng: has 1 lines and d/tatoeba/tatoeba.fra-eng.fra has 2"],
+    );
+    assert!(!folder.join("d/tatoeba/tatoeba.fra-eng.eng").exists());
+    hold("tatoeba.fra-eng.eng", "One.\nTwo.");
+    done(folder, &sides);
 }
 
 #[test]

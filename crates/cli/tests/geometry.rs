@@ -134,11 +134,13 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
     let arrays = "retrieve --source r-qab.npy --target r-qaa.npy";
     let (of_texts, of_arrays) = (json(folder, &texts), json(folder, arrays));
     assert_eq!(of_texts["layers"], of_arrays["layers"]);
+    assert!(of_texts["signature"].as_str().unwrap().contains("|map:none|"), "{of_texts}");
     assert_eq!(of_texts["layers"].as_array().unwrap().len(), 5);
 
     let train = "--train qab=world/parallel/train.qab.txt --train qaa=world/parallel/train.qaa.txt";
     let found = json(folder, &format!("{texts} {train} --save-maps maps --retrieval csls"));
     assert!(found["layers"][0]["aligned"]["forward"].as_f64().unwrap() > 0.3, "{found}");
+    assert!(found["signature"].as_str().unwrap().contains("|map:procrustes,norm:"), "{found}");
     assert_eq!(npy::read::<f64>(&folder.join("maps/layer-4.npy")).unwrap().shape, [48, 48]);
 
     // Some layers keep their own numbers, in what is said and in what is saved.
@@ -359,6 +361,16 @@ fn bad_vectors_and_dictionaries_are_named() {
     assert_eq!((&found["p@1"], &found["coverage"]), (&1.0.into(), &1.0.into()));
     let tolerant = json(folder, &align("zero.vec", "good.txt", "--tolerant --normalize unit"));
     assert_eq!((&tolerant["target_words"], &tolerant["coverage"]), (&2.into(), &0.5.into()));
+    // Words and pairs have each their own share.
+    fs::write(folder.join("half.txt"), "un one\ndeux two\ndeux zwei\nquatre four\n").unwrap();
+    let half = "align words --source a.vec --target b.vec --test half.txt --normalize none";
+    let said = isogloss(folder, &words(half));
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let expected = "\ncoverage: 2 of 3 source words (0.667), 2 of 4 pairs (0.500)\n";
+    assert!(said.contains(expected), "{said}");
+    let half = json(folder, half);
+    assert_eq!(half["words"], serde_json::json!([3, 2]));
+    assert_eq!((&half["pairs"], &half["pair_coverage"]), (&serde_json::json!([4, 2]), &0.5.into()));
     let alike = "align words --source a.vec --target b.vec --start identical --test good.txt";
     refused(folder, alike, 2, "no word is written alike");
     let elsewhere = align("b.vec", "good.txt", "--device abacus");

@@ -77,6 +77,64 @@ fn a_folder_of_theirs_is_fine_tuned() {
     }
 }
 
+/// A copy of a fixture whose weights are those of the body alone, as `BertModel` saves them.
+fn without_head(name: &str, prefix: &str, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(fixture(name)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+    let bytes = fs::read(fixture(name).join("model.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let tensors = file.tensors().into_iter();
+    let body =
+        tensors.filter_map(|(name, view)| Some((name.strip_prefix(prefix)?.to_owned(), view)));
+    safetensors::serialize_to_file(body, None, &to.join("model.safetensors")).unwrap();
+}
+
+/// A model that came without a head goes without one, and the card says where it comes from.
+#[test]
+fn what_was_imported_is_exported_as_it_came() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
+    let encode = |model: &str, out: &str| {
+        facts(path, &format!("encode --model {model} --text text --lang fr --out {out}.npy"));
+        npy::read::<f32>(&path.join(format!("{out}.npy"))).unwrap().values
+    };
+    for (name, prefix, class) in [
+        ("bert", "bert.", "BertModel"),
+        ("xlm", "transformer.", "XLMModel"),
+        ("xlm-roberta-xl", "roberta.", "XLMRobertaXLModel"),
+    ] {
+        without_head(name, prefix, &path.join(name));
+        facts(path, &format!("hub import {name} --out {name}-run"));
+        let exported = facts(path, &format!("hub export {name}-run --out {name}-hf"));
+        assert_eq!(exported["architecture"], class);
+        let config = fs::read_to_string(path.join(format!("{name}-hf/config.json"))).unwrap();
+        let config: Value = serde_json::from_str(&config).unwrap();
+        assert_eq!(config["architectures"], json!([class]));
+        let card = fs::read_to_string(path.join(format!("{name}-hf/README.md"))).unwrap();
+        assert!(card.contains("pipeline_tag: feature-extraction"), "{card}");
+        assert!(card.contains(&format!("imported from `{name}`")), "{card}");
+        assert!(!card.contains("It was trained") && !card.contains("MaskedLM"), "{card}");
+        let again = facts(path, &format!("hub import {name}-hf"));
+        assert_eq!((&again["guesses"], &again["left_over"]), (&json!(false), &json!([])));
+        let (before, after) =
+            (encode(name, name), encode(&format!("{name}-hf"), &format!("{name}-2")));
+        let far = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+        assert!(before.len() == after.len() && far < 1e-5, "{name}: {far}");
+    }
+    // With its head it guesses still, and was trained elsewhere all the same.
+    let whole = fixture("bert").display().to_string();
+    assert_eq!(
+        facts(path, &format!("hub export {whole} --out whole-hf"))["architecture"],
+        "BertForMaskedLM"
+    );
+    let card = fs::read_to_string(path.join("whole-hf/README.md")).unwrap();
+    assert!(card.contains("fill-mask") && card.contains("imported from `bert`"), "{card}");
+}
+
 #[test]
 fn runs_are_exported_whole_or_for_one_language() {
     let folder = TempDir::new().unwrap();
@@ -118,6 +176,7 @@ fn runs_are_exported_whole_or_for_one_language() {
         assert!(exported["largest_difference"].as_f64().unwrap() < 2e-3, "{name}: {exported}");
         let card = fs::read_to_string(path.join(format!("{name}-hf/README.md"))).unwrap();
         assert!(card.contains("## What it scored") && card.contains("steps = 3"), "{card}");
+        assert!(card.contains("It was trained with Isogloss."), "{card}");
         let again = facts(path, &format!("hub import {name}-hf"));
         assert_eq!(again["left_over"], json!([]));
     }

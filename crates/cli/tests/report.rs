@@ -88,6 +88,10 @@ fn results_are_shown_chosen_and_averaged() {
     // Student's t for two degrees of freedom, times the standard error of 0.01 / sqrt(3).
     assert!((of("no-anchors", "high") - 0.72 - 4.302_653 * 0.01 / 3_f64.sqrt()).abs() < 1e-6);
 
+    let (code, message) = refused(folder, "results --where lyer=2 --json");
+    assert_eq!(code, 2);
+    assert!(message.contains("no number has a factor `lyer`"), "{message}");
+    assert!(message.contains("there are condition, pair, role, task"), "{message}");
     let nothing = said(folder, "results --study nowhere");
     assert!(nothing.contains("no numbers like that"), "{nothing}");
     let whole = json(folder, "results");

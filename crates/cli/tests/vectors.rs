@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -182,6 +183,32 @@ fn neighbours_in_real_text_make_sense() {
     }
 }
 
+/// A sample that the text cannot give would make vectors of less than was asked for.
+#[test]
+fn a_sample_larger_than_the_text_is_refused() {
+    let place = place();
+    let sample =
+        |size: &'static str| train("word2vec", &["--dim", "8", "--sample", size, "--out", "s.vec"]);
+    refused(
+        place.path(),
+        &sample("901"),
+        2,
+        "a sample of 901 sentences is asked for, and `en` has 900",
+    );
+    done(place.path(), &sample("900"));
+}
+
+/// Steps so wide that the loss only grows are told, and nothing is written.
+#[test]
+fn vectors_that_did_not_learn_are_not_written() {
+    let place = place();
+    for (kind, rate) in [("glove", "100"), ("word2vec", "1e30")] {
+        let flags = ["--dim", "8", "--epochs", "2", "--rate", rate, "--out", "g.vec"];
+        refused(place.path(), &train(kind, &flags), 2, "ask for a smaller --rate");
+        assert!(!place.path().join("g.vec").exists());
+    }
+}
+
 #[test]
 fn every_variant_of_word2vec_runs() {
     let place = place();
@@ -232,6 +259,20 @@ fn formats_are_converted_there_and_back() {
     assert_eq!(text, "2 2\nthe 0.5 -1\ncat 2 0.00003\n");
     done(folder, &["vectors", "convert", "a.vec", "--first", "1", "--out", "f.vec"]);
     assert_eq!(fs::read_to_string(folder.join("f.vec")).unwrap(), "1 2\nthe 0.5 -1\n");
+    // As fastText ships them; what is written is plain, and is not called otherwise.
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(text.as_bytes()).unwrap();
+    fs::write(folder.join("g.vec.gz"), gzip.finish().unwrap()).unwrap();
+    done(folder, &["vectors", "convert", "g.vec.gz", "--out", "g.vec"]);
+    assert_eq!(fs::read_to_string(folder.join("g.vec")).unwrap(), text);
+    let named = ["vectors", "convert", "g.vec", "--out", "h.vec.gz"];
+    refused(folder, &named, 2, "h.vec.gz: vectors are written plain");
+    // Text with a fault is no binary file.
+    let commas = "3 3\nthe 0,1 0,2 0,3\nof 1 2 3\ncat 1 2 2\ndog 1 0 0\n";
+    fs::write(folder.join("q.vec"), commas).unwrap();
+    let convert = ["vectors", "convert", "q.vec", "--out", "q2.vec"];
+    refused(folder, &convert, 1, "q.vec:2: column 2 is `0,1`, which is no number");
+    assert!(!folder.join("q2.vec").exists());
 }
 
 #[test]

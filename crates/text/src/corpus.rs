@@ -468,8 +468,14 @@ impl Lottery {
 
     fn draw(self, language: &str) -> Result<Drawn> {
         let Selection { take, dev, test, .. } = self.selection;
-        let taken =
-            if let Take::Sample(count) = take { count.min(self.entered) } else { self.entered };
+        let taken = if let Take::Sample(count) = take { count } else { self.entered };
+        if taken > self.entered {
+            let there = self.entered;
+            return Err(Error::request(
+                format!("a sample of {taken} sentences is asked for, and `{language}` has {there}"),
+                "give more text, or ask for a smaller sample",
+            ));
+        }
         if dev.saturating_add(test) >= taken {
             return Err(Error::request(
                 format!(
@@ -692,7 +698,13 @@ pub(crate) mod tests {
         assert_eq!(report.kept, [380, 50, 70]);
         let distinct: HashSet<_> = sentences.iter().map(|(_, sentence)| sentence).collect();
         assert_eq!(distinct.len(), 500);
-        let error = read(&numbered(100), selection).unwrap_err().to_string();
+        let error = read(&numbered(499), selection).unwrap_err().to_string();
+        assert!(
+            error.contains("a sample of 500 sentences is asked for, and `en` has 499"),
+            "{error}"
+        );
+        let all = Selection { take: Take::All, ..selection };
+        let error = read(&numbered(100), all).unwrap_err().to_string();
         assert!(error.contains("of 100 sentences"), "{error}");
     }
 

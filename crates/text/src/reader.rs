@@ -342,8 +342,15 @@ impl Lines<'_> {
     }
 }
 
+/// Opens one file, plain, gzip or zstd, for its bytes.
+pub fn open_file(path: &Path) -> Result<Box<dyn BufRead + Send>> {
+    let file = File::open(path).at(path, "open")?;
+    let name = path.display().to_string();
+    decompress(BufReader::with_capacity(1 << 18, file)).map_err(|error| unreadable(&name, error))
+}
+
 /// The system's errors have a number; one without comes from a decompressor.
-fn unreadable(name: &str, source: io::Error) -> Error {
+pub fn unreadable(name: &str, source: io::Error) -> Error {
     match source.raw_os_error() {
         Some(_) => files::Error::Io { doing: "read", path: name.into(), source }.into(),
         None => Error::Damaged { file: name.to_owned(), source },
@@ -388,6 +395,7 @@ fn take_line(reader: &mut dyn BufRead, line: &mut Vec<u8>, longest: usize) -> io
     })
 }
 
+/// What a reader gives, decompressed where its first bytes are those of gzip or zstd.
 fn decompress<R: BufRead + Send + 'static>(mut reader: R) -> io::Result<Box<dyn BufRead + Send>> {
     let start = reader.fill_buf()?;
     let decoder: Box<dyn Read + Send> = if start.starts_with(&[0x1f, 0x8b]) {

@@ -104,11 +104,9 @@ impl Element for f64 {
     }
 }
 
-/// Reads a `.npy` file of any of the three precisions.
+/// Reads a `.npy` file of any of the three precisions, plain, gzip or zstd.
 pub fn read<T: Element>(path: &Path) -> Result<Array<T>> {
-    let file = File::open(path).at(path, "open")?;
-    let mut reader = BufReader::with_capacity(1 << 18, file);
-    read_array(&mut reader, path)
+    read_array(&mut text::open_file(path)?, path)
 }
 
 /// Writes a `.npy` file.

@@ -22,7 +22,10 @@ const EXAMPLES: &str = "Examples:
   In NumPy, layer 4 of sentence 0 is then np.load('fr.npy')[4, 0].
   Every token by itself at the last layers, and how many each sentence has:
     isogloss encode --model run --text fr.txt --lang fr --layers 6-8 --pool none \\
-      --out tokens.npy --lengths tokens.txt";
+      --out tokens.npy --lengths tokens.txt
+Where LayerNorm stands before (encoder.norm = \"pre\", XLM-R XL), the last layer is
+given without the final LayerNorm, through which the last of `hidden_states` in
+transformers has gone; where it stands after, both are the same.";
 
 /// Flags of `encode`.
 #[derive(Args)]

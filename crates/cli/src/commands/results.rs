@@ -1,6 +1,6 @@
 //! `isogloss results`: the numbers of a laboratory, chosen, averaged, and handed to other programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -79,7 +79,11 @@ impl Results {
         if let Some(path) = &self.out {
             files::check_new_file(path)?;
         }
-        let records = Store::existing(&self.lab.join(FILE))?.records(&self.filter())?;
+        let store = Store::existing(&self.lab.join(FILE))?;
+        let records = store.records(&self.filter())?;
+        if records.is_empty() {
+            self.check_factors(&store)?;
+        }
         // A table for people leaves out where numbers come from; what programs read has it all.
         let for_people = matches!(self.format, Written::Table | Written::Markdown);
         let sheet =
@@ -102,6 +106,20 @@ impl Results {
         files::write_with(path, |out| sheet.write(self.format.into(), out))?;
         let text = format!("{} rows in {}", sheet.rows(), path.display());
         Ok(Outcome::new(text, &json!({ "rows": sheet.rows(), "file": path })))
+    }
+
+    /// Refuses a factor that no number has.
+    fn check_factors(&self, store: &Store) -> Result<(), Failure> {
+        let records = store.records(&Filter::default())?;
+        let names = records.into_iter().flat_map(|record| record.factors.into_keys());
+        let known: BTreeSet<String> = names.collect();
+        let unknown = self.wanted.iter().find(|(name, _)| !known.contains(name));
+        let Some((name, _)) = unknown.filter(|_| !known.is_empty()) else { return Ok(()) };
+        let known: Vec<String> = known.into_iter().collect();
+        Err(Failure::Usage(format!(
+            "--where: no number has a factor `{name}`; there are {}",
+            known.join(", ")
+        )))
     }
 
     fn filter(&self) -> Filter {

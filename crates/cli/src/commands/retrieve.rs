@@ -150,7 +150,7 @@ impl Retrieve {
             train_pairs: train.map(|(a, _)| a.rows()),
             layers,
             cut,
-            signature: self.signature(measure),
+            signature: self.signature(measure, train.is_some()),
         };
         Ok(Outcome::new(retrieved.in_words(), &retrieved))
     }
@@ -169,11 +169,16 @@ impl Retrieve {
         })
     }
 
-    fn signature(&self, measure: Measure) -> String {
+    /// Names every convention that a number depends on.
+    fn signature(&self, measure: Measure, learned: bool) -> String {
+        let norm = describe(&steps(&self.normalize));
+        let map = match learned {
+            true => format!("procrustes,norm:{norm},each-set-by-itself"),
+            false => "none".to_owned(),
+        };
         format!(
-            "retrieval:{}|shift:own-mean|map:procrustes,norm:{},each-set-by-itself|ties:lower-row|v{}",
+            "retrieval:{}|shift:own-mean|map:{map}|ties:lower-row|v{}",
             measure.describe(),
-            describe(&steps(&self.normalize)),
             env!("CARGO_PKG_VERSION"),
         )
     }

@@ -6,13 +6,13 @@ use encoder::EncoderConfig;
 use serde_json::Value;
 use text::{Preparation, Words};
 
-use crate::config::Family;
-
 /// What a model card is written from, beside the model.
 #[derive(Clone, Debug, Default)]
 pub struct Card {
     /// What the model is called.
     pub name: String,
+    /// What it was imported from, where it was not trained here.
+    pub imported: Option<String>,
     /// The configuration of the run, as it stands in its folder.
     pub config: Option<String>,
     /// What the run came to.
@@ -22,13 +22,14 @@ pub struct Card {
 impl Card {
     pub(super) fn text(
         &self,
-        family: Family,
+        class: &str,
         config: &EncoderConfig,
         languages: &[String],
         prepared: Preparation,
         guesses: bool,
     ) -> String {
-        let mut text = String::from("---\nlibrary_name: transformers\npipeline_tag: fill-mask\n");
+        let task = if guesses { "fill-mask" } else { "feature-extraction" };
+        let mut text = format!("---\nlibrary_name: transformers\npipeline_tag: {task}\n");
         let named = |name: &&String| *name != crate::config::ANY;
         if languages.iter().any(|name| named(&name)) {
             text += "language:\n";
@@ -36,28 +37,46 @@ impl Card {
         }
         text += "tags:\n- isogloss\n---\n\n";
         let _ = writeln!(text, "# {}\n", self.name);
-        let class = match family {
-            Family::Xlm => "XLMWithLMHeadModel",
-            Family::XlmRobertaXl => "XLMRobertaXLForMaskedLM",
-            _ => "BertForMaskedLM",
+        let (what, same) = match guesses {
+            true => ("A masked language model", "scores"),
+            false => ("An encoder", "hidden states"),
         };
         let _ = writeln!(
             text,
-            "A masked language model of {} layers, {} dimensions and {} heads, for inputs of up to {} \
-             tokens. It was trained with Isogloss and exported as `{class}`; its scores are those of the \
-             original up to rounding.\n",
-            config.layers, config.dim, config.heads, config.positions
+            "{what} of {} layers, {} dimensions and {} heads, for inputs of up to {} tokens. {} It was \
+             exported with Isogloss as `{class}`; its {same} are those of the encoder that it was exported \
+             from, up to rounding.\n",
+            config.layers,
+            config.dim,
+            config.heads,
+            config.positions,
+            self.origin(),
         );
         if !guesses {
-            text += "It has no trained head for masked tokens: use its hidden states alone.\n\n";
+            text += "It has no head for masked tokens, since the model that was imported had none. Nor has \
+                     it a pooler: use its hidden states, and not `pooler_output`.\n\n";
         }
-        text += "```python\nfrom transformers import AutoModelForMaskedLM, AutoTokenizer\n\n\
-                 tokenizer = AutoTokenizer.from_pretrained(\".\")\n\
-                 model = AutoModelForMaskedLM.from_pretrained(\".\")\n```\n\n";
+        let auto = if guesses { "AutoModelForMaskedLM" } else { "AutoModel" };
+        let _ = writeln!(
+            text,
+            "```python\nfrom transformers import {auto}, AutoTokenizer\n\n\
+             tokenizer = AutoTokenizer.from_pretrained(\".\")\n\
+             model = {auto}.from_pretrained(\".\")\n```\n"
+        );
         text += &preparation(prepared);
         text += &self.scores();
         text += &self.training();
         text
+    }
+
+    /// Where the encoder comes from, in a sentence.
+    fn origin(&self) -> String {
+        match &self.imported {
+            None => "It was trained with Isogloss.".to_owned(),
+            Some(name) => {
+                format!("It was not trained with Isogloss, but imported from `{name}`.")
+            }
+        }
     }
 
     fn scores(&self) -> String {

@@ -2,7 +2,8 @@
 //!
 //! The family is the one that holds the encoder's architecture: XLM where LayerNorm stands after and
 //! nothing before the softmax, BERT where a dense layer stands there, XLM-R of the extra large kind
-//! where LayerNorm stands before. What only some languages have is exported for one of them. The
+//! where LayerNorm stands before. An encoder that lost its head for masked tokens on the way here is
+//! exported without one. What only some languages have is exported for one of them. The
 //! finished folder is opened again and must say what the encoder says, before it is given its name.
 
 mod card;
@@ -43,6 +44,8 @@ pub struct Exported {
     pub out: PathBuf,
     /// The family.
     pub family: Family,
+    /// The class of `transformers` that it is a model of.
+    pub architecture: &'static str,
     /// The languages that the folder is for.
     pub languages: Vec<String>,
     /// Rows of its embedding table.
@@ -68,11 +71,13 @@ pub fn export(
     let family = family(&config);
     let numbers = Numbers::new(source.vocabulary, language, &config);
     let pad = numbers.of(source.vocabulary.specials().pad);
-    let builder = Builder::new(source.params, &config, language, &numbers, pad);
+    let (guesses, architecture) = (source.guesses, class(family, source.guesses));
+    let builder = Builder::new(source.params, &config, language, &numbers, pad, guesses);
     let bytes = builder.build(Layout::of(family), family)?;
     draft.write("model.safetensors", &bytes)?;
     drop(bytes);
-    let described = describe(&config, family, language, &numbers, source.vocabulary);
+    let mut described = describe(&config, family, language, &numbers, source.vocabulary);
+    described["architectures"] = json!([architecture]);
     draft.write("config.json", pretty(&described).as_bytes())?;
     for (name, text) in tokenizer::files(source.vocabulary, language, &numbers, config.positions)? {
         draft.write(name, text.as_bytes())?;
@@ -82,12 +87,25 @@ pub fn export(
         None => config.languages.clone(),
     };
     let prepared = source.vocabulary.preparer(language.unwrap_or(0)).preparation();
-    let text = card.text(family, &config, &languages, prepared, source.guesses);
+    let text = card.text(architecture, &config, &languages, prepared, guesses);
     draft.write("README.md", text.as_bytes())?;
     let largest_difference = compare(source, language, &numbers, draft.path())?;
     draft.finish()?;
     let entries = numbers.len();
-    Ok(Exported { out: out.to_owned(), family, languages, entries, largest_difference })
+    let out = out.to_owned();
+    Ok(Exported { out, family, architecture, languages, entries, largest_difference })
+}
+
+/// What `transformers` calls a model of the family, with a head for masked tokens or without.
+fn class(family: Family, guesses: bool) -> &'static str {
+    match (family, guesses) {
+        (Family::Xlm, true) => "XLMWithLMHeadModel",
+        (Family::Xlm, false) => "XLMModel",
+        (Family::XlmRobertaXl, true) => "XLMRobertaXLForMaskedLM",
+        (Family::XlmRobertaXl, false) => "XLMRobertaXLModel",
+        (_, true) => "BertForMaskedLM",
+        (_, false) => "BertModel",
+    }
 }
 
 fn pretty(value: &Value) -> String {
@@ -157,7 +175,6 @@ fn describe_xlm(config: &EncoderConfig, language: Option<usize>) -> Value {
     let several = language.is_none() && config.language_embeddings && config.languages.len() > 1;
     let mut described = json!({
         "model_type": "xlm",
-        "architectures": ["XLMWithLMHeadModel"],
         "emb_dim": config.dim,
         "n_layers": config.layers,
         "n_heads": config.heads,
@@ -184,13 +201,12 @@ fn describe_xlm(config: &EncoderConfig, language: Option<usize>) -> Value {
 }
 
 fn describe_like_bert(config: &EncoderConfig, family: Family, pad: u32) -> Value {
-    let (kind, class, unused) = match family {
-        Family::XlmRobertaXl => ("xlm-roberta-xl", "XLMRobertaXLForMaskedLM", pad as usize + 1),
-        _ => ("bert", "BertForMaskedLM", 0),
+    let (kind, unused) = match family {
+        Family::XlmRobertaXl => ("xlm-roberta-xl", pad as usize + 1),
+        _ => ("bert", 0),
     };
     json!({
         "model_type": kind,
-        "architectures": [class],
         "hidden_size": config.dim,
         "num_hidden_layers": config.layers,
         "num_attention_heads": config.heads,

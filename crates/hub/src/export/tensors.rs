@@ -24,6 +24,8 @@ pub(super) struct Builder<'a> {
     language: Option<usize>,
     numbers: &'a Numbers,
     pad: u32,
+    /// Whether there is a head for masked tokens.
+    guesses: bool,
     tensors: BTreeMap<String, (Vec<usize>, Vec<f32>)>,
 }
 
@@ -34,8 +36,9 @@ impl<'a> Builder<'a> {
         language: Option<usize>,
         numbers: &'a Numbers,
         pad: u32,
+        guesses: bool,
     ) -> Self {
-        Self { params, config, language, numbers, pad, tensors: BTreeMap::new() }
+        Self { params, config, language, numbers, pad, guesses, tensors: BTreeMap::new() }
     }
 
     /// The whole file.
@@ -45,9 +48,11 @@ impl<'a> Builder<'a> {
             self.layer(layout, number);
         }
         if let Some(norm) = layout.final_norm {
-            self.norm("head.final_norm", &body(layout, norm));
+            self.norm("head.final_norm", &self.body(layout, norm));
         }
-        self.head(layout)?;
+        if self.guesses {
+            self.head(layout)?;
+        }
         let views = self.tensors.iter().map(|(name, (shape, values))| {
             let view = TensorView::new(Dtype::F32, shape.clone(), bytemuck::cast_slice(values));
             (name.as_str(), view.expect("bytes of that shape"))
@@ -65,6 +70,11 @@ impl<'a> Builder<'a> {
         self.params.value(id.expect("an encoder has all its weights")).to_vec()
     }
 
+    /// The full name of a tensor of the body, which stands alone where there is no head.
+    fn body(&self, layout: &Layout, name: &str) -> String {
+        format!("{}{name}", if self.guesses { layout.body } else { "" })
+    }
+
     fn put(&mut self, name: impl Into<String>, shape: &[usize], values: Vec<f32>) {
         self.tensors.insert(name.into(), (shape.to_vec(), values));
     }
@@ -79,7 +89,7 @@ impl<'a> Builder<'a> {
     fn embeddings(&mut self, layout: &Layout, family: Family) {
         let (dim, config) = (self.config.dim, self.config);
         let tokens = self.table("embeddings.tokens");
-        self.put(body(layout, layout.tokens), &[self.numbers.len(), dim], tokens);
+        self.put(self.body(layout, layout.tokens), &[self.numbers.len(), dim], tokens);
         let mut positions = self.find("embeddings.positions");
         let folded =
             config.language_embeddings && (self.language.is_some() || config.languages.len() == 1);
@@ -94,24 +104,26 @@ impl<'a> Builder<'a> {
         let unused = if family == Family::XlmRobertaXl { self.pad as usize + 1 } else { 0 };
         let mut rows = vec![0.0; unused * dim];
         rows.append(&mut positions);
-        self.put(body(layout, layout.positions), &[config.positions + unused, dim], rows);
+        self.put(self.body(layout, layout.positions), &[config.positions + unused, dim], rows);
         if let Some(name) = layout.segments {
             let segments =
                 if config.segments > 0 { self.find("embeddings.segments") } else { vec![0.0; dim] };
-            self.put(body(layout, name), &[segments.len() / dim, dim], segments);
+            self.put(self.body(layout, name), &[segments.len() / dim, dim], segments);
         }
         if let Some(name) = layout.languages.filter(|_| config.language_embeddings && !folded) {
             let languages = self.find("embeddings.languages");
-            self.put(body(layout, name), &[languages.len() / dim, dim], languages);
+            self.put(self.body(layout, name), &[languages.len() / dim, dim], languages);
         }
         if let Some(norm) = layout.embedding_norm {
-            self.norm("embeddings.norm", &body(layout, norm));
+            self.norm("embeddings.norm", &self.body(layout, norm));
         }
     }
 
     fn layer(&mut self, layout: &Layout, number: usize) {
         let EncoderConfig { dim, hidden, .. } = *self.config;
-        let theirs = |pattern: &str| body(layout, &pattern.replace("{}", &number.to_string()));
+        let prefix = self.body(layout, "");
+        let theirs =
+            |pattern: &str| format!("{prefix}{}", pattern.replace("{}", &number.to_string()));
         let ours = |part: &str| format!("layers.{}.{part}", number + 1);
         self.affine(&ours("query"), &[theirs(layout.query)], dim);
         self.affine(&ours("key_value"), &[theirs(layout.key), theirs(layout.value)], dim);
@@ -207,8 +219,4 @@ impl<'a> Builder<'a> {
         self.put(format!("{norm}.bias"), &[dim], beta);
         Ok(())
     }
-}
-
-fn body(layout: &Layout, name: &str) -> String {
-    format!("{}{name}", layout.body)
 }

@@ -11,8 +11,11 @@ use crate::{Error, Result};
 
 const WORDS: &str = "vocab";
 
+/// `a.vocab` beside `a.npy` and `a.npy.gz` alike.
 fn beside(path: &Path) -> PathBuf {
-    path.with_extension(WORDS)
+    let compressed = path.extension().is_some_and(|end| end == "gz" || end == "zst");
+    let plain = if compressed { path.with_extension("") } else { path.to_owned() };
+    plain.with_extension(WORDS)
 }
 
 pub(super) fn read(path: &Path, first: usize) -> Result<Vectors> {

@@ -3,8 +3,6 @@
 use std::io::{BufRead, ErrorKind, Read, Write};
 use std::path::Path;
 
-use ::files::At;
-
 use super::{Input, check_count, check_header, header};
 use crate::table::Vectors;
 use crate::{Error, Result};
@@ -16,7 +14,8 @@ const ANEW: &str = "the file is damaged or not Word2Vec's binary: fetch it anew,
 pub(super) fn read(input: &mut Input<'_>) -> Result<Vectors> {
     let path = input.path;
     let mut bytes = Vec::new();
-    input.reader.by_ref().take(100).read_until(b'\n', &mut bytes).at(path, "read")?;
+    let read = input.reader.by_ref().take(100).read_until(b'\n', &mut bytes);
+    read.map_err(|error| input.unreadable(error))?;
     let Some((count, dim)) = header(&bytes) else {
         let reason = "no header of two numbers, the count and the dimension";
         return Err(Error::line(path, 1, reason, ANEW));
@@ -37,7 +36,8 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Vectors> {
     check_count(path, count, vectors.len(), input.first)?;
     let mut rest = Vec::new();
     if vectors.len() < input.first {
-        input.reader.by_ref().take(2).read_to_end(&mut rest).at(path, "read")?;
+        let read = input.reader.by_ref().take(2).read_to_end(&mut rest);
+        read.map_err(|error| input.unreadable(error))?;
     }
     if rest.iter().any(|byte| !byte.is_ascii_whitespace()) {
         let reason = format!("goes on after the {count} vectors that its header promises");
@@ -52,8 +52,8 @@ fn read_word(
     bytes: &mut Vec<u8>,
 ) -> Result<Option<std::result::Result<String, &'static str>>> {
     bytes.clear();
-    let limited = &mut input.reader.by_ref().take(LONGEST_WORD);
-    limited.read_until(b' ', bytes).at(input.path, "read")?;
+    let read = input.reader.by_ref().take(LONGEST_WORD).read_until(b' ', bytes);
+    read.map_err(|error| input.unreadable(error))?;
     // Word2Vec ends each row with a line break, gensim does not.
     let word = bytes.strip_prefix(b"\n").unwrap_or(bytes);
     if word.is_empty() {
@@ -74,7 +74,7 @@ fn read_row(input: &mut Input<'_>, dim: usize, row: &mut Vec<f32>) -> Result<boo
         match input.reader.read_exact(&mut value) {
             Ok(()) => row.push(f32::from_le_bytes(value)),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
-            Err(error) => return Err(error).at(input.path, "read").map_err(Error::from),
+            Err(error) => return Err(input.unreadable(error)),
         }
     }
     Ok(true)

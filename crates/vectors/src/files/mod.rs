@@ -1,15 +1,14 @@
 //! Files of word vectors, in the formats of the field.
 //!
 //! What a file is, is told by its content when it is read and by its name when it is written; both
-//! can be said outright. What cannot be trusted is refused with its line: a header that lies, a
+//! can be said outright. All are read through gzip and zstd as well. What cannot be trusted is refused with its line: a header that lies, a
 //! value that is not finite, a word that came before.
 
 mod array;
 mod binary;
 mod text;
 
-use std::fs::File;
-use std::io::{BufReader, Cursor, Read};
+use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 
 use ::files::At;
@@ -44,15 +43,21 @@ pub struct Options {
 const HEAD: u64 = 1 << 16;
 /// What a fastText model begins with.
 const FASTTEXT_MODEL: &[u8] = &793_712_314_i32.to_le_bytes();
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+/// No compressed file is expected to hold more than so many times its size.
+const MOST_COMPRESSED: u64 = 1 << 10;
 const NOT_A_MODEL: &str =
     "export its words as text (`fasttext print-word-vectors`), or use the .vec that comes with it";
 
 /// Reads vectors.
 pub fn read(path: &Path, options: Options) -> Result<Vectors> {
-    let mut file = File::open(path).at(path, "open")?;
-    let size = file.metadata().at(path, "look at")?.len();
+    let size = path.metadata().at(path, "look at")?.len();
+    let mut file = ::text::open_file(path)?;
     let mut head = Vec::new();
-    file.by_ref().take(HEAD).read_to_end(&mut head).at(path, "read")?;
+    file.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| unreadable(path, error))?;
+    if head.starts_with(BYTE_ORDER_MARK) {
+        head.drain(..BYTE_ORDER_MARK.len());
+    }
     if head.is_empty() {
         return Err(Error::file(path, "is empty", "give a file that holds vectors"));
     }
@@ -64,7 +69,7 @@ pub fn read(path: &Path, options: Options) -> Result<Vectors> {
         path,
         size,
         first: options.first.unwrap_or(usize::MAX).max(1),
-        reader: BufReader::with_capacity(1 << 18, Cursor::new(head).chain(file)),
+        reader: Box::new(Cursor::new(head).chain(file)),
     };
     match format {
         Format::Text => text::read(&mut input, true),
@@ -77,12 +82,24 @@ pub fn read(path: &Path, options: Options) -> Result<Vectors> {
 /// Writes vectors; the file appears whole or not at all.
 pub fn write(path: &Path, vectors: &Vectors, format: Option<Format>) -> Result<()> {
     let format = format.unwrap_or_else(|| Format::for_name(path));
+    check_name(path)?;
     check_words(vectors, path)?;
     match format {
         Format::Text => text::write(path, vectors, true),
         Format::Glove => text::write(path, vectors, false),
         Format::Binary => binary::write(path, vectors),
         Format::Npy => array::write(path, vectors),
+    }
+}
+
+/// Refuses a name that promises a compressed file, which is read here and not written.
+pub fn check_name(path: &Path) -> Result<()> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some(end @ ("gz" | "zst")) => Err(Error::request(
+            format!("{}: vectors are written plain", path.display()),
+            format!("leave .{end} off, and compress the file when it is there"),
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -104,12 +121,17 @@ struct Input<'a> {
     path: &'a Path,
     size: u64,
     first: usize,
-    reader: BufReader<std::io::Chain<Cursor<Vec<u8>>, File>>,
+    reader: Box<dyn BufRead>,
 }
 
 impl Input<'_> {
-    /// How many rows to make room for: as many as promised, but no more than the file can hold
-    /// where a value takes so many bytes, since a header may lie.
+    /// Says that reading went wrong: the system's fault, or a compressed file's.
+    fn unreadable(&self, error: io::Error) -> Error {
+        unreadable(self.path, error)
+    }
+
+    /// How many rows to make room for: as many as promised, but no more than a plain file can hold
+    /// where a value takes so many bytes, since a header may lie. Tables grow where there are more.
     fn room(&self, promised: usize, dim: usize, bytes: u64) -> usize {
         let possible = self.size / (dim as u64).saturating_mul(bytes).max(1) + 1;
         promised.min(self.first).min(usize::try_from(possible).unwrap_or(usize::MAX))
@@ -125,15 +147,26 @@ fn tell(head: &[u8]) -> Format {
         Some(at) => (&head[..at], &head[at + 1..]),
         None => (head, &head[..0]),
     };
-    if header(line).is_none() {
-        return Format::Glove;
-    }
-    // After a word and a space comes a line of numbers in letters, or else any bytes at all.
-    let word = rest.iter().position(|&byte| byte == b' ').map_or(rest.len(), |at| at + 1);
-    let values = rest[word..].split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let letter = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-. \t\r".contains(byte);
-    let text = values.iter().all(letter) && (!values.is_empty() || word == rest.len());
+    let Some((_, dim)) = header(line) else { return Format::Glove };
+    let row = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let columns = row.split(|byte| byte.is_ascii_whitespace()).filter(|column| !column.is_empty());
+    // Where all is text, it is text with whatever fault; else one row of text must show it, since a
+    // word further down may be in another encoding.
+    let text = printable(rest) || (printable(row) && columns.count() == dim + 1);
     if text { Format::Text } else { Format::Binary }
+}
+
+/// Whether bytes are letters of UTF-8, spaces and line breaks, but for a letter cut at the end. The
+/// values of a binary file are not.
+fn printable(bytes: &[u8]) -> bool {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).expect("valid up to there")
+        }
+        Err(_) => return false,
+    };
+    text.chars().all(|letter| !letter.is_control() || letter.is_ascii_whitespace())
 }
 
 /// The count and the dimension that a header names.
@@ -150,9 +183,9 @@ fn check_header(input: &Input<'_>, count: usize, dim: usize) -> Result<()> {
         let reason = format!("the header promises {count} vectors of {dim} values");
         return Err(Error::line(path, 1, reason, "give a file that holds vectors"));
     }
-    if dim as u64 > input.size {
+    if dim as u64 > input.size.saturating_mul(MOST_COMPRESSED) {
         let reason =
-            format!("the header promises {dim} values a vector, more than the file has bytes");
+            format!("the header promises {dim} values a vector, more than the file can hold");
         return Err(Error::line(path, 1, reason, "mend its first line, or fetch it anew"));
     }
     Ok(())
@@ -165,6 +198,10 @@ fn check_count(path: &Path, promised: usize, found: usize, first: usize) -> Resu
     }
     let reason = format!("the header promises {promised} vectors, and {found} are there");
     Err(Error::file(path, reason, "the file is cut short: fetch it anew, or mend its first line"))
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Error {
+    ::text::unreadable(&path.display().to_string(), error)
 }
 
 /// Words that would end in the wrong column or on the wrong line are not written.

@@ -65,6 +65,31 @@ fn what_others_write_is_read() {
 }
 
 #[test]
+fn compressed_files_marks_and_blank_ends_are_read() {
+    let two = table(&["a", "b"], 2, vec![0.5, -1.0, 2.0, 3.0]);
+    let place = tempfile::tempdir().unwrap();
+    let compressed = |bytes: &[u8]| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, bytes).unwrap();
+        [("gz", gzip.finish().unwrap()), ("zst", zstd::encode_all(bytes, 1).unwrap())]
+    };
+    for (_, name) in ALL {
+        let plain = place.path().join(name);
+        write(&plain, &two, None).unwrap();
+        for (end, bytes) in compressed(&std::fs::read(&plain).unwrap()) {
+            let path = place.path().join(format!("{name}.{end}"));
+            std::fs::write(&path, &bytes).unwrap();
+            assert_eq!(read(&path, Options::default()).unwrap(), two, "{name}.{end}");
+            std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
+            assert!(read(&path, Options::default()).is_err(), "{name}.{end} is cut short");
+        }
+    }
+    for text in ["\u{feff}2 2\na 0.5 -1\nb 2 3\n\n \n\r\n", "\u{feff}a 0.5 -1\nb 2 3\n\n"] {
+        assert_eq!(read_bytes(text.as_bytes(), None).unwrap(), two);
+    }
+}
+
+#[test]
 fn a_file_that_lies_is_refused_with_its_line() {
     let text = |text: &str| refused(text.as_bytes(), None);
     assert_eq!(text(""), ": is empty; give a file that holds vectors");
@@ -80,7 +105,16 @@ fn a_file_that_lies_is_refused_with_its_line() {
     assert!(text("0 5\n").starts_with(":1: the header promises 0 vectors"));
     assert!(text("2 2\n").starts_with(": the header promises 2 vectors, and 0"));
     assert!(text("\n\n").starts_with(":1: a word without values"));
-    assert!(text("2 2\na 1 2\n\n").starts_with(":3: `` has 0 values"));
+    assert!(text("2 2\na 1 2\n\n").starts_with(": the header promises 2 vectors, and 1 are"));
+    assert!(
+        text("2 2\na 1 2\n\n\nb 1 2\n").starts_with(":3: is blank, and vectors go on at line 5")
+    );
+    // Text with a fault is text, wherever the fault is, and no binary file.
+    let commas = "3 3\nthe 0,1 0,2 0,3\nof 1 2 3\ncat 1 2 2\ndog 1 0 0\n";
+    assert!(text(commas).starts_with(":2: column 2 is `0,1`, which is no number"));
+    let latin = [commas.as_bytes(), b"caf\xe9 1 2 3\n"].concat();
+    assert!(refused(&latin, None).starts_with(":2: column 2 is `0,1`"));
+    assert!(text("1 3\nthe <br> & co.\n").starts_with(":2: column 2 is `<br>`"));
     assert!(refused(b"2 1\na 1\n\xff\xfe 2\n", None).starts_with(":3: is not UTF-8"));
     let headless = refused(b"a 1 2\n", Some(Format::Text));
     assert!(headless.starts_with(":1: no header of two numbers"), "{headless}");
@@ -110,9 +144,9 @@ fn a_binary_that_lies_is_refused_with_its_row() {
     );
     for header in ["99999999999999 99999999", "1 9999999999999999999", "1 99999999999999"] {
         let said = refused(format!("{header}\na ").as_bytes(), Some(Format::Binary));
-        assert!(said.contains("more than the file has bytes"), "{said}");
+        assert!(said.contains("more than the file can hold"), "{said}");
         let said = refused(format!("{header}\na 1\n").as_bytes(), Some(Format::Text));
-        assert!(said.contains("more than the file has bytes"), "{said}");
+        assert!(said.contains("more than the file can hold"), "{said}");
     }
     assert!(refused(b"a b c", Some(Format::Binary)).contains("no header"));
 }

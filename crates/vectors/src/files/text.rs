@@ -3,8 +3,6 @@
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
 
-use ::files::At;
-
 use super::{Input, check_count, check_header, header};
 use crate::table::Vectors;
 use crate::{Error, Result};
@@ -39,7 +37,7 @@ pub(super) fn read(input: &mut Input<'_>, with_header: bool) -> Result<Vectors> 
         return Err(Error::line(path, number, "a word without values", "give a file of vectors"));
     }
     let mut vectors = Vectors::with_capacity(dim, input.room(promised.unwrap_or(0), dim, 2));
-    let mut row = Vec::with_capacity(dim);
+    let mut row = Vec::with_capacity(input.room(dim, 1, 2));
     loop {
         if promised == Some(vectors.len()) {
             let reason =
@@ -57,16 +55,33 @@ pub(super) fn read(input: &mut Input<'_>, with_header: bool) -> Result<Vectors> 
         if vectors.len() == input.first || !read_line(input, number, &mut line)? {
             break;
         }
+        if line.is_empty() {
+            check_end(input, number, &mut line)?;
+            break;
+        }
     }
     check_count(path, promised.unwrap_or(0), vectors.len(), input.first)?;
     Ok(vectors)
 }
 
+/// Refuses a blank line after which vectors go on; at the end of a file, blank lines are no fault.
+fn check_end(input: &mut Input<'_>, blank: u64, line: &mut Vec<u8>) -> Result<()> {
+    let mut number = blank + 1;
+    while read_line(input, number, line)? {
+        if !line.is_empty() {
+            let reason = format!("is blank, and vectors go on at line {number}");
+            return Err(Error::line(input.path, blank, reason, MEND));
+        }
+        number += 1;
+    }
+    Ok(())
+}
+
 /// Reads the next line, without its end; false where there is none.
 fn read_line(input: &mut Input<'_>, number: u64, line: &mut Vec<u8>) -> Result<bool> {
     line.clear();
-    let reader = &mut input.reader;
-    reader.take(LONGEST_LINE).read_until(b'\n', line).at(input.path, "read")?;
+    let read = input.reader.by_ref().take(LONGEST_LINE).read_until(b'\n', line);
+    read.map_err(|error| input.unreadable(error))?;
     if line.len() as u64 == LONGEST_LINE {
         let reason = format!("is longer than {LONGEST_LINE} bytes");
         return Err(Error::line(input.path, number, reason, "give a file of vectors as text"));
@@ -113,6 +128,9 @@ pub(super) fn write(path: &Path, vectors: &Vectors, with_header: bool) -> Result
     Ok(::files::write_with(path, |writer| {
         if with_header {
             writeln!(writer, "{} {}", vectors.len(), vectors.dim())?;
+        } else if vectors.words().next().is_some_and(|word| word.starts_with('\u{feff}')) {
+            // A reader takes one mark away, and the word is to keep its own.
+            write!(writer, "\u{feff}")?;
         }
         for (number, word) in vectors.words().enumerate() {
             writer.write_all(word.as_bytes())?;

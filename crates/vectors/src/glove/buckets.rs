@@ -28,6 +28,8 @@ pub(super) struct Buckets {
     paths: Vec<PathBuf>,
     /// How many records each has.
     pub(super) sizes: Vec<u64>,
+    /// The loss of vectors of zeros, summed over all records.
+    pub(super) untrained: f64,
 }
 
 impl Buckets {
@@ -43,7 +45,7 @@ impl Buckets {
         let paths: Vec<_> = (0..number).map(path).collect();
         let open = |path: &PathBuf| Ok(BufWriter::new(File::create(path).at(path, "make")?));
         let mut files = paths.iter().map(open).collect::<Result<Vec<_>>>()?;
-        let mut sizes = vec![0; number];
+        let (mut sizes, mut untrained) = (vec![0; number], 0.0);
         runs.merge(|word, context, times| {
             // A pair of the same word twice is met from both sides.
             let times = if config.symmetric && word == context { 2.0 * times } else { times };
@@ -53,6 +55,7 @@ impl Buckets {
             for record in [record, other].into_iter().take(1 + usize::from(both)) {
                 let bucket = choose();
                 sizes[bucket] += 1;
+                untrained += f64::from(0.5 * record.weight * record.log * record.log);
                 let bytes = bytemuck::bytes_of(&record);
                 files[bucket].write_all(bytes).at(&paths[bucket], "write")?;
             }
@@ -61,7 +64,7 @@ impl Buckets {
         for (file, path) in files.iter_mut().zip(&paths) {
             file.flush().at(path, "write")?;
         }
-        Ok(Self { paths, sizes })
+        Ok(Self { paths, sizes, untrained })
     }
 
     /// Reads a bucket.

@@ -227,6 +227,14 @@ pub fn train(
             let reason = format!("the loss of epoch {} is no number any more", epoch + 1);
             return Err(Error::request(reason, "ask for a smaller --rate"));
         }
+        let untrained = buckets.untrained / pairs as f64;
+        if loss > DIVERGED * untrained.max(1.0) {
+            let reason = format!(
+                "the loss of epoch {} is {loss:.1e}, and vectors of zeros would have {untrained:.1e}",
+                epoch + 1
+            );
+            return Err(Error::request(reason, "ask for a smaller --rate"));
+        }
         header.losses.push(loss);
         observer.epoch(&Epoch { number: epoch + 1, loss, examples: pairs });
         if let Some(keep) = keep.filter(|_| epoch + 1 < config.epochs) {
@@ -240,6 +248,10 @@ pub fn train(
 fn no_room(path: std::path::PathBuf, source: std::io::Error) -> ::files::Error {
     ::files::Error::Io { doing: "make a folder in", path, source }
 }
+
+/// A loss so many times that of vectors of zeros never comes back: where steps are too wide it is soon
+/// millions of times that, and where they are not it is less from the first epoch on.
+const DIVERGED: f64 = 10.0;
 
 /// Pairs in a bucket, about: so many are shuffled within the second cache.
 const BUCKET: u64 = 1 << 16;

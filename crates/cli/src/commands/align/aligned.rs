@@ -13,8 +13,12 @@ pub(super) struct Aligned {
     pub(super) found: Option<Found>,
     /// The share of the test dictionary's source words that have a pair.
     pub(super) coverage: Option<f64>,
+    /// Source words of the test dictionary, and how many of them have a pair.
+    pub(super) words: Option<[usize; 2]>,
     /// Pairs of the test dictionary, and how many of them could be used.
     pub(super) pairs: Option<[usize; 2]>,
+    /// The share of the test dictionary's pairs that could be used.
+    pub(super) pair_coverage: Option<f64>,
     /// Word retrieval among the dictionary's translations.
     pub(super) candidates: Option<Candidates>,
     /// What was computed, so that numbers can be compared.
@@ -40,9 +44,7 @@ impl Aligned {
             let last = self.rounds[self.rounds.len() - 1];
             let _ = write!(text, ", {} rounds (mean cosine {:.3})", self.rounds.len(), last.cosine);
         }
-        if let (Some(found), Some(coverage), Some([listed, used])) =
-            (self.found, self.coverage, self.pairs)
-        {
+        if let (Some(found), Some(words), Some(pairs)) = (self.found, self.words, self.pairs) {
             let _ = write!(
                 text,
                 "\n\n                          queries    P@1    P@5   P@10    MRR\n\
@@ -59,10 +61,17 @@ impl Aligned {
             }
             let _ = write!(
                 text,
-                "\ncoverage {coverage:.3} ({used} of {listed} pairs)\n{}",
+                "\ncoverage: {}, {}\n{}",
+                share(words, "source words"),
+                share(pairs, "pairs"),
                 self.signature
             );
         }
         text
     }
+}
+
+/// `116 of 1500 words (0.077)`.
+fn share([all, part]: [usize; 2], what: &str) -> String {
+    format!("{part} of {all} {what} ({:.3})", part as f64 / all.max(1) as f64)
 }

@@ -38,7 +38,8 @@ query, by cosine, among the translations that the dictionary lists.";
 /// Flags of `align words`.
 #[derive(Args)]
 pub(crate) struct Words {
-    /// Vectors to map: Word2Vec's text or binary, fastText's .vec, GloVe's text, .npy with .vocab.
+    /// Vectors to map: Word2Vec's text or binary, fastText's .vec, GloVe's text, .npy with .vocab;
+    /// plain, gzip or zstd.
     #[arg(long, value_name = "FILE")]
     source: PathBuf,
 
@@ -165,6 +166,7 @@ impl Words {
         let outputs = [&self.save_map, &self.out, &self.out_target];
         for path in outputs.into_iter().flatten() {
             ::files::check_new_file(path)?;
+            vector_files::check_name(path)?;
         }
         if self.test.is_none() && outputs.iter().all(|path| path.is_none()) {
             return usage("nothing is asked for: give --test, --save-map or --out");
@@ -187,7 +189,9 @@ impl Words {
         let mut aligned = Aligned {
             found: None,
             coverage: None,
+            words: None,
             pairs: None,
+            pair_coverage: None,
             candidates: None,
             signature: self.signature(k),
             start: self.start_name(),
@@ -203,7 +207,9 @@ impl Words {
         if let (Some(test), Some(target)) = (&self.test, target) {
             let lexicon = Lexicon::read(test, &source.words, &target.words)?;
             aligned.coverage = Some(lexicon.coverage());
+            aligned.words = Some([lexicon.words, lexicon.queries().len()]);
             aligned.pairs = Some([lexicon.listed, lexicon.pairs.len()]);
+            aligned.pair_coverage = Some(lexicon.pairs.len() as f64 / lexicon.listed.max(1) as f64);
             aligned.candidates = Some(lexicon.among_candidates(&mapped, &target.matrix, device));
             let watch = counted("looking up, strips");
             let measure = self.measure(k);

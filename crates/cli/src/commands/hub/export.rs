@@ -7,6 +7,7 @@ use files::At;
 use hub::{Card, Exported, Source};
 use train::Pretrained;
 
+use super::import::{IMPORTED, Note, model_name};
 use crate::commands::models::Place;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -46,10 +47,11 @@ impl Export {
         let Pretrained { model, params, vocabulary, guesses, .. } = &mut opened;
         let source = Source { model, params, vocabulary, guesses: *guesses };
         let exported = hub::export(source, self.lang.as_deref(), &card, &self.out)?;
-        let Exported { out, family, languages, entries, largest_difference } = &exported;
+        let Exported { out, architecture, languages, entries, largest_difference, .. } = &exported;
+        let head = if *guesses { "" } else { ", without a head for masked tokens" };
         let text = format!(
-            "{}: {family:?} of {entries} entries for {}; read back, no score differs by more than \
-             {largest_difference:.1e}\n",
+            "{}: {architecture} of {entries} entries for {}{head}; read back, no score differs by more \
+             than {largest_difference:.1e}\n",
             out.display(),
             languages.join(", "),
         );
@@ -66,5 +68,12 @@ fn card(run: &Path, out: &Path) -> Result<Card, Failure> {
     };
     let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let summary = read("summary.json")?.and_then(|text| serde_json::from_str(&text).ok());
-    Ok(Card { name, config: read("config.toml")?, summary })
+    let config = read("config.toml")?;
+    let noted = read(IMPORTED)?.and_then(|text| serde_json::from_str(&text).ok());
+    let imported = match (noted, &config) {
+        (Some(Note { from }), _) => Some(from),
+        (None, Some(_)) => None,
+        (None, None) => Some(model_name(run)),
+    };
+    Ok(Card { name, imported, config, summary })
 }

@@ -1,12 +1,12 @@
 //! `isogloss hub import`: what a folder of Hugging Face's holds, and a folder of ours made of it.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 use hub::Found;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use train::Pretrained;
 
 use crate::commands::models::Place;
@@ -33,6 +33,24 @@ pub(crate) struct Import {
 
     #[command(flatten)]
     place: Place,
+}
+
+/// The file of an imported folder that says where it comes from.
+pub(super) const IMPORTED: &str = "imported.json";
+
+/// What stands in it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Note {
+    /// The name of the model that was imported.
+    pub(super) from: String,
+}
+
+/// What a folder of another's is called: by the hub's cache the model's own name, else the folder's.
+pub(super) fn model_name(folder: &Path) -> String {
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let parts: Vec<_> = whole.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    let cached = parts.iter().rev().find_map(|part| part.strip_prefix("models--"));
+    cached.map_or_else(|| parts.last().cloned().unwrap_or_default(), |name| name.replace("--", "/"))
 }
 
 /// What `hub import` says.
@@ -63,6 +81,11 @@ impl Import {
         let (found, fingerprint) = (checkpoint.found.clone(), checkpoint.fingerprint.clone());
         if let Some(out) = &self.out {
             Pretrained::from(checkpoint).save(out)?;
+            let note = Note { from: model_name(&self.folder) };
+            files::write(
+                &out.join(IMPORTED),
+                serde_json::to_string(&note).expect("a name") + "\n",
+            )?;
         }
         let imported = Imported { found, fingerprint, seconds, out: self.out };
         Ok(Outcome::new(imported.in_words(), &imported))

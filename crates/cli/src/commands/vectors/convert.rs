@@ -19,7 +19,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// Flags of `vectors convert`.
 #[derive(Args)]
 pub(crate) struct Convert {
-    /// The vectors to read; what they are is told by their content.
+    /// The vectors to read, plain, gzip or zstd; what they are is told by their content.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -51,6 +51,7 @@ struct Converted {
 impl Convert {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         ::files::check_new_file(&self.out)?;
+        files::check_name(&self.out)?;
         let options = Options { format: self.from.map(FormatFlag::format), first: self.first };
         let vectors = files::read(&self.file, options)?;
         files::write(&self.out, &vectors, self.to.map(FormatFlag::format))?;

@@ -113,6 +113,7 @@ impl Input {
         }
         self.text.languages().try_for_each(text::check_language)?;
         ::files::check_new_file(&self.out)?;
+        files::check_name(&self.out)?;
         let state = self.keep().path;
         match (self.resume, state.exists()) {
             (false, true) => Err(Failure::Usage(format!(
