@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use encoder::{ConfigError, EncoderConfig};
 use serde::{Deserialize, Serialize};
-use text::{BatchSettings, Kind, Preparation, SwitchSettings, Words};
+use text::{BatchSettings, Evaluation, Kind, Preparation, SwitchSettings, Words};
 use toml::{Table, Value};
 
 use crate::adam::AdamConfig;
@@ -254,11 +254,35 @@ impl PretrainConfig {
                 );
             }
         }
-        if self.batch.max_tokens.unwrap_or(self.batch.length) > self.encoder.positions {
-            return refuse("batch.length", "is more than encoder.positions");
-        }
+        self.check_window()?;
         self.encoder.check().map_err(|error| error.within("encoder"))?;
         self.adam.check().map_err(|error| error.within("adam"))
+    }
+
+    /// Whether inputs are neither too long for the encoder nor too short to guess anything in.
+    fn check_window(&self) -> Result<(), ConfigError> {
+        let positions = self.encoder.positions;
+        let (key, reason) = match self.batch.max_tokens {
+            Some(most) if most < Evaluation::SHORTEST => {
+                let least = Evaluation::SHORTEST;
+                let reason = format!(
+                    "is {most}, and no token of an input with fewer than {least} stands between two others, \
+                     to be guessed by them; take {least} or more"
+                );
+                ("batch.max_tokens", reason)
+            }
+            Some(most) if most > positions => {
+                let reason = format!(
+                    "is {most}, more than encoder.positions = {positions}; take at most as many, or leave it out"
+                );
+                ("batch.max_tokens", reason)
+            }
+            None if self.batch.length > positions => {
+                ("batch.length", "is more than encoder.positions".to_owned())
+            }
+            _ => return Ok(()),
+        };
+        Err(ConfigError::new(key, reason))
     }
 }
 

@@ -7,6 +7,7 @@
 //! one process at a time may work in the folder.
 
 mod beginning;
+mod brevity;
 mod config;
 mod data;
 mod evaluate;
@@ -92,9 +93,18 @@ pub trait Observer {
     fn stop(&self) -> bool;
 }
 
-/// Forgets what [`complete`] filled in for the number of updates that a file has, because another is to
-/// come: a schedule that ended with the run shall do so again, and a warm-up that was cut to it not stay cut.
-pub fn loosen(file: &mut Table) {
+/// Forgets what [`complete`] filled in for keys of a file, because flags have others: updates, layers.
+pub fn loosen(file: &mut Table, flags: &Table) {
+    if flags.contains_key("steps") {
+        loosen_schedule(file);
+    }
+    if flags.get("encoder").is_some_and(|encoder| encoder.get("layers").is_some()) {
+        presets::loosen_separate(file);
+    }
+}
+
+/// A schedule that ended with the run shall do so again, and a warm-up that was cut to it not stay cut.
+fn loosen_schedule(file: &mut Table) {
     let steps = file.get("steps").and_then(Value::as_integer);
     let schedule = file.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
     let Some(Value::Table(schedule)) = schedule else { return };
@@ -109,8 +119,10 @@ pub fn loosen(file: &mut Table) {
     }
 }
 
-/// Fills in what follows from other keys: a linear schedule ends with the run.
+/// Fills in what follows from other keys: a linear schedule ends with the run, and the layers that a
+/// condition separates follow the depth.
 pub fn complete(table: &mut Table) {
+    presets::complete_separate(table);
     let steps = table.get("steps").and_then(Value::as_integer).unwrap_or(1).max(1);
     let schedule = table.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
     let Some(Value::Table(schedule)) = schedule else { return };
@@ -137,7 +149,9 @@ pub fn begin(
         let refused = if unstarted { PretrainError::Unstarted } else { PretrainError::Occupied };
         return Err(refused(folder.to_owned()));
     }
+    presets::check_condition(config)?;
     data::check(config)?;
+    brevity::left_out(config).iter().for_each(|note| observer.note(note));
     let new = !folder.exists();
     fs::create_dir_all(folder).at(folder, "make the folder")?;
     let lock = files::lock(folder)?;
