@@ -24,7 +24,7 @@ pub use error::{Error, Result};
 pub use mask::{MaskSettings, Replacements};
 pub use prepare::{Preparation, Preparer, Simplified, Words, chinese_words};
 pub use random::{Chance, Stream};
-pub use reader::{LineRules, Lines, Skipped, Source, sentence_on};
+pub use reader::{LineRules, Lines, Skipped, Source, plain_name, read_whole, sentence_on};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::Tokenised;
 pub use vocabulary::{
