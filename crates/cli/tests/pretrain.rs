@@ -14,20 +14,7 @@ use tempfile::TempDir;
 use tensor::Device;
 use train::pretrain::Beginning;
 
-use crate::common::{command, isogloss};
-
-/// A folder with a small world in it.
-fn with_world() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    let sizes =
-        ["nli={train=3,dev=3,test=3}", "ner.train=9", "treebank.train=9", "parallel.train=9"];
-    let sizes = sizes.iter().flat_map(|size| ["--set", size]);
-    let mut arguments = vec!["world", "generate", "--out", "world", "--sentences", "3000"];
-    arguments.extend(sizes.chain(["--set", "tatoeba=40"]));
-    let output = isogloss(folder.path(), &arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    folder
-}
+use crate::common::{command, isogloss, with_world};
 
 const RUN: [&str; 13] = [
     "pretrain",
@@ -385,35 +372,5 @@ fn a_folder_that_cannot_be_written_is_told() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(message.contains("cannot make the folder"), "{message}");
-    }
-}
-
-/// Conditions differ only in what they say: each runs, and says so.
-#[test]
-fn every_condition_runs() {
-    let folder = with_world();
-    let names = [
-        "default",
-        "default-anchors",
-        "no-anchors",
-        "extra-anchors",
-        "sep-emb",
-        "sep-l1-6",
-        "sep-emb-l1-6",
-        "monolingual",
-        "same-language",
-        "random",
-        "window-20",
-    ];
-    for name in names {
-        let steps = if name == "random" { &[][..] } else { &["--steps", "2"] };
-        let arguments = ["pretrain", "--world", "world", "--preset", name, "--out", name, "--json"];
-        let output = isogloss(folder.path(), &[&arguments[..], steps].concat());
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{name}: {message}");
-        let summary: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-        assert_eq!(summary["preset"], name);
-        let languages = if name == "monolingual" { 1 } else { 2 };
-        assert_eq!(summary["perplexity"].as_object().unwrap().len(), languages, "{name}");
     }
 }

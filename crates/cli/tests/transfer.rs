@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::LazyLock;
@@ -242,6 +243,46 @@ fn what_is_wrong_is_named_by_file_and_line() {
     ];
     let summary = done(folder, &[&["transfer"], &arguments[..]].concat());
     assert_eq!(summary["sets"]["qaa"]["unseen"], 1);
+}
+
+/// Labelled files may be packed; those that are packed otherwise are called what they are.
+#[test]
+fn compressed_files_are_read_or_named() {
+    let folder = MADE.path();
+    let plain = fs::read(folder.join("world/xnli/test-qab.tsv")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(&plain).unwrap();
+    fs::write(folder.join("packed.tsv.gz"), gzip.finish().unwrap()).unwrap();
+    fs::write(folder.join("packed.tsv.zst"), zstd::encode_all(&plain[..], 1).unwrap()).unwrap();
+    fs::write(folder.join("packed.tsv.xz"), b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4F").unwrap();
+    fs::write(folder.join("packed.tsv.bz2"), b"BZh91AY&SY\xb6\xd5\xc7\x10").unwrap();
+    let score = ["score", "--task", "nli", "--gold", "packed.tsv.gz", "--predicted"];
+    let with = |predicted| [&score[..], &[predicted]].concat();
+    assert_eq!(done(folder, &with("packed.tsv.zst"))["accuracy"], 1.0);
+    refused(folder, &with("packed.tsv.xz"), 1, "packed.tsv.xz: is compressed by xz");
+    let said = refused(folder, &with("packed.tsv.bz2"), 1, "unpack it with `bzip2 -d`");
+    assert!(!said.contains("iconv"), "{said}");
+
+    let sets = [
+        "--train=qaa=world/xnli/train-qaa.tsv",
+        "--dev=qaa=world/xnli/dev-qaa.tsv",
+        "--test=qab=packed.tsv.gz",
+    ];
+    let run = ["transfer", "--task=nli", "--quick", "--model=run", "--epochs=1", "--out=packed"];
+    done(folder, &[&run[..], &sets].concat());
+    // What is written is plain, and called so.
+    let predicted = fs::read_to_string(folder.join("packed/predictions/qab.packed.tsv")).unwrap();
+    assert_eq!(predicted.lines().count(), plain.split(|&byte| byte == b'\n').count() - 1);
+    refused(
+        folder,
+        &[
+            &["transfer", "--task=nli", "--quick", "--model=run", "--first=1", "--out=few"],
+            &sets[..],
+        ]
+        .concat(),
+        1,
+        "is not in what --first 1 takes of the training file",
+    );
 }
 
 #[test]

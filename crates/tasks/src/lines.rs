@@ -1,9 +1,6 @@
 //! The lines of a labelled file, blank ones and all: in these formats a blank line means something.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-
-use files::At;
 
 use crate::error::{Error, Result};
 
@@ -14,9 +11,9 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Reads a file of UTF-8 that holds something.
+    /// Reads a file of UTF-8, compressed or not, that holds something.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let bytes = fs::read(path).at(path, "read")?;
+        let bytes = text::read_whole(path)?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;

@@ -49,6 +49,7 @@ impl Batch {
 
 /// The shape of batches, and how they are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct BatchSettings {
     /// Tokens in a row of the layout.
     pub length: usize,
@@ -415,7 +416,10 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Fails where nothing was held out.
+    /// Tokens that a sequence needs to have one hidden, which is never its first or last.
+    pub const SHORTEST: usize = 3;
+
+    /// Fails where nothing was held out, or nothing in it could be hidden.
     pub fn new(
         vocabulary: Arc<Vocabulary>,
         corpus: Arc<Tokenised>,
@@ -423,6 +427,15 @@ impl Evaluation {
         settings: BatchSettings,
     ) -> Result<Self> {
         settings.check()?;
+        let longest = settings.max_tokens.unwrap_or(settings.length).min(settings.length);
+        if longest < Self::SHORTEST {
+            return Err(Error::request(
+                format!(
+                    "no token of an input of {longest} stands between two others, to be guessed by them"
+                ),
+                format!("make batch.length {} or more", Self::SHORTEST),
+            ));
+        }
         check_corpora(&vocabulary, std::slice::from_ref(&corpus))?;
         if corpus.tokens(split).is_empty() {
             return Err(Error::request(

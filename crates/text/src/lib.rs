@@ -24,7 +24,9 @@ pub use error::{Error, Result};
 pub use mask::{MaskSettings, Replacements};
 pub use prepare::{Preparation, Preparer, Simplified, Words, chinese_words};
 pub use random::{Chance, Stream};
-pub use reader::{LineRules, Lines, Skipped, Source, open_file, sentence_on, unreadable};
+pub use reader::{
+    LineRules, Lines, Skipped, Source, open_file, plain_name, read_whole, sentence_on, unreadable,
+};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::Tokenised;
 pub use vocabulary::{

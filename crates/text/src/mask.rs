@@ -13,6 +13,7 @@ use crate::vocabulary::Vocabulary;
 
 /// How tokens are hidden in training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MaskSettings {
     /// The share of positions to predict.
     pub rate: f64,

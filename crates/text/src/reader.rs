@@ -108,11 +108,24 @@ impl Source {
 /// The sentence on a line of a file: all of it, or the first column where the file's name ends in
 /// `.tsv`, such as XNLI's.
 pub fn sentence_on<'a>(file: &str, line: &'a str) -> &'a str {
-    let plain = file.trim_end_matches(".gz").trim_end_matches(".zst");
-    match plain.ends_with(".tsv") {
+    match plain_name(file).ends_with(".tsv") {
         true => line.split('\t').next().unwrap_or(line),
         false => line,
     }
+}
+
+/// The name that a file has when it is unpacked.
+pub fn plain_name(file: &str) -> &str {
+    file.trim_end_matches(".gz").trim_end_matches(".zst")
+}
+
+/// All that a file holds, unpacked: for files that are small enough.
+pub fn read_whole(path: &Path) -> Result<Vec<u8>> {
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    let mut reader = open_file(path)?;
+    reader.read_to_end(&mut bytes).map_err(|error| unreadable(&name, error))?;
+    Ok(bytes)
 }
 
 fn find(pattern: &str) -> Result<Vec<NamedFile>> {
@@ -275,8 +288,7 @@ impl Lines<'_> {
         let Some(file) = self.files.next() else { return Ok(false) };
         let opened = File::open(&file.path).at(&file.name, "open")?;
         let counted = Counted { inner: opened, bytes: Arc::clone(&self.bytes) };
-        let reader = decompress(BufReader::with_capacity(1 << 16, counted))
-            .map_err(|error| unreadable(&file.name, error))?;
+        let reader = decompress(&file.name, BufReader::with_capacity(1 << 16, counted))?;
         self.current = Some(Open { name: &file.name, reader, number: 0, holds_text: false });
         Ok(true)
     }
@@ -346,7 +358,7 @@ impl Lines<'_> {
 pub fn open_file(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let file = File::open(path).at(path, "open")?;
     let name = path.display().to_string();
-    decompress(BufReader::with_capacity(1 << 18, file)).map_err(|error| unreadable(&name, error))
+    decompress(&name, BufReader::with_capacity(1 << 18, file))
 }
 
 /// The system's errors have a number; one without comes from a decompressor.
@@ -396,16 +408,38 @@ fn take_line(reader: &mut dyn BufRead, line: &mut Vec<u8>, longest: usize) -> io
 }
 
 /// What a reader gives, decompressed where its first bytes are those of gzip or zstd.
-fn decompress<R: BufRead + Send + 'static>(mut reader: R) -> io::Result<Box<dyn BufRead + Send>> {
-    let start = reader.fill_buf()?;
+fn decompress<R>(name: &str, mut reader: R) -> Result<Box<dyn BufRead + Send>>
+where
+    R: BufRead + Send + 'static,
+{
+    let start = reader.fill_buf().map_err(|error| unreadable(name, error))?;
+    refuse_unknown_compression(name, start)?;
     let decoder: Box<dyn Read + Send> = if start.starts_with(&[0x1f, 0x8b]) {
         Box::new(MultiGzDecoder::new(reader))
     } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        Box::new(zstd::stream::read::Decoder::with_buffer(reader)?)
+        let decoder = zstd::stream::read::Decoder::with_buffer(reader);
+        Box::new(decoder.map_err(|error| unreadable(name, error))?)
     } else {
         return Ok(Box::new(reader));
     };
     Ok(Box::new(BufReader::with_capacity(1 << 17, decoder)))
+}
+
+/// Names the compressions that are often met and not read.
+fn refuse_unknown_compression(name: &str, start: &[u8]) -> Result<()> {
+    // After its size, a first block; or, of nothing, the end.
+    let blocks: [&[u8]; 2] = [b"1AY&SY", b"\x17rE8P\x90"];
+    let bzip2 = start.starts_with(b"BZh")
+        && start.get(4..).is_some_and(|rest| blocks.iter().any(|block| rest.starts_with(block)));
+    let (by, remedy) = if start.starts_with(b"\xfd7zXZ\0") {
+        ("xz", "unpack it with `xz -d`, or pack it with gzip or zstd")
+    } else if bzip2 {
+        ("bzip2", "unpack it with `bzip2 -d`, or pack it with gzip or zstd")
+    } else {
+        return Ok(());
+    };
+    let reason = format!("is compressed by {by}, which is not read");
+    Err(Error::file(Path::new(name), reason, remedy))
 }
 
 /// Counts what passes, so that progress is known even through a decompressor.
@@ -528,6 +562,23 @@ mod tests {
             assert!(error.contains("cut short") && error.contains("anew"), "{error}");
             assert!(!error.contains("disk"), "{error}");
         }
+    }
+
+    #[test]
+    fn other_compressions_are_named() {
+        let starts: [(&[u8], &str); 3] = [
+            (b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4F", "by xz, which is not read; unpack it with `xz -d`"),
+            (
+                b"BZh91AY&SY\xb6\xd5\xc7\x10",
+                "by bzip2, which is not read; unpack it with `bzip2 -d`",
+            ),
+            (b"BZh9\x17rE8P\x90\0\0\0\0", "by bzip2"),
+        ];
+        for (start, expected) in starts {
+            let error = read(start, TOLERANT).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert_eq!(read(b"BZh9 is a word", LineRules::default()).unwrap().0, ["BZh9 is a word"]);
     }
 
     #[test]

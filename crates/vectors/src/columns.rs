@@ -152,7 +152,7 @@ impl Barrier {
             }
             return;
         }
-        for _ in 0..patience() {
+        for _ in 0..PATIENCE {
             if self.round.load(Ordering::Acquire) != round {
                 return;
             }
@@ -167,8 +167,6 @@ impl Barrier {
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 }
-
-fn patience() -> u32 { static P: std::sync::OnceLock<u32> = std::sync::OnceLock::new(); *P.get_or_init(|| std::env::var("PAT").ok().and_then(|x| x.parse().ok()).unwrap_or(2000)) }
 
 /// Where threads publish their parts of sums.
 pub(crate) struct Exchange {

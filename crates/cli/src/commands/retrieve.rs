@@ -36,11 +36,12 @@ pub(crate) struct Retrieve {
         conflicts_with_all = ["source", "target", "train_source", "train_target"])]
     models: Vec<PathBuf>,
 
-    /// The two sides to look in, one sentence a line, translations of one another.
+    /// The two sides to look in, one sentence a line, translations of one another; of a .tsv file
+    /// (such as XNLI's) the first column. Plain, gzip or zstd.
     #[arg(long = "text", value_name = "LANG=FILE", value_parser = parse_text, requires = "models")]
     texts: Vec<(String, String)>,
 
-    /// Two sides of other translations, to learn a map from.
+    /// Two sides of other translations, to learn a map from; read likewise.
     #[arg(long = "train", value_name = "LANG=FILE", value_parser = parse_text, requires = "models")]
     train: Vec<(String, String)>,
 

@@ -26,7 +26,7 @@ pub(crate) struct Score {
     #[arg(long)]
     task: TaskName,
 
-    /// What is right: premise, hypothesis, label; word and tag; or CoNLL-U.
+    /// What is right: premise, hypothesis, label; word and tag; or CoNLL-U. Plain, gzip or zstd.
     #[arg(long, value_name = "FILE")]
     gold: PathBuf,
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// A folder for what the tests of one file share. Nothing drops a `static`, so it lies in the target
 /// folder, where the next run clears it; until this process ends it has no other user.
@@ -70,4 +71,17 @@ pub(crate) fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &s
     assert!(errors.contains(expected), "{arguments:?}: {errors}");
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
     errors
+}
+
+/// A folder with a small world in it.
+pub(crate) fn with_world() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let sizes =
+        ["nli={train=3,dev=3,test=3}", "ner.train=9", "treebank.train=9", "parallel.train=9"];
+    let sizes = sizes.iter().flat_map(|size| ["--set", size]);
+    let mut arguments = vec!["world", "generate", "--out", "world", "--sentences", "3000"];
+    arguments.extend(sizes.chain(["--set", "tatoeba=40"]));
+    let output = isogloss(folder.path(), &arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    folder
 }

@@ -332,6 +332,8 @@ impl Run<'_> {
         let each = |predicted: &Predicted<'_>, how: &str| {
             predicted.iter().try_for_each(|(set, text)| {
                 let file = set.labelled.path().file_name().unwrap_or_default().to_string_lossy();
+                // What is written is not compressed, whatever was read.
+                let file = text::plain_name(&file);
                 let language = set.name.split(':').next().unwrap_or(&set.name);
                 folder.write(&format!("{language}.{how}{file}"), text.as_bytes())
             })

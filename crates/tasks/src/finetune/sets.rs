@@ -1,6 +1,7 @@
 //! The files of a run, read once and encoded once for all settings.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +90,7 @@ impl Sets {
         let seen = train.labelled.labels();
         let labels = Labels::new(seen.iter().map(|(label, _)| label.as_str()));
         let set = |name: String, config: &TransferConfig, of: &SetConfig, file: Read| {
-            Set::new(name, of, file, features, &labels, config.allow_unseen)
+            Set::new(name, of, file, features, &labels, config)
         };
         let dev = read(config, &config.dev)?;
         let mut targets = Target::all(config, features)?;
@@ -126,8 +127,9 @@ fn names(tests: &[SetConfig]) -> Vec<String> {
     let name = |test: &SetConfig| match counts[test.language.as_str()] {
         1 => test.language.clone(),
         _ => {
-            let stem = test.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            format!("{}:{}", test.language, stem.unwrap_or_default())
+            let file = test.file.display().to_string();
+            let stem = Path::new(text::plain_name(&file)).file_stem().unwrap_or_default();
+            format!("{}:{}", test.language, stem.to_string_lossy())
         }
     };
     tests.iter().map(name).collect()
@@ -145,28 +147,47 @@ fn refuse_twice(names: &[String]) -> Result<()> {
     }
 }
 
+/// A label that training does not have, perhaps only because it does not take the whole file.
+fn refuse_unseen(
+    label: &str,
+    labels: &Labels,
+    first: Option<usize>,
+    path: &Path,
+    line: usize,
+) -> Error {
+    let (seen, remedy) = match first {
+        None => (
+            "the training file".to_owned(),
+            "mend it, or give --allow-unseen to count such labels as mistakes",
+        ),
+        Some(first) => (
+            format!("what --first {first} takes of the training file"),
+            "take more, or give --allow-unseen to count such labels as mistakes",
+        ),
+    };
+    let known = labels.names().join(", ");
+    Error::line(path, line, format!("the label `{label}` is not in {seen} ({known})"), remedy)
+}
+
 impl Set {
     fn new(
         name: String,
-        config: &SetConfig,
+        of: &SetConfig,
         read: Read,
         features: &dyn Features,
         labels: &Labels,
-        allow_unseen: bool,
+        config: &TransferConfig,
     ) -> Result<Self> {
         let Read { labelled, realigned } = read;
-        let language = features.language(&config.language)?;
+        let language = features.language(&of.language)?;
         let mut unseen = 0;
         for (label, line) in labelled.labels() {
             if labels.id(&label) != crate::NONE {
                 continue;
             }
             unseen += 1;
-            if !allow_unseen {
-                let known = labels.names().join(", ");
-                let reason = format!("the label `{label}` is not in the training file ({known})");
-                let remedy = "mend it, or give --allow-unseen to count such labels as mistakes";
-                return Err(Error::line(labelled.path(), line, reason, remedy));
+            if !config.allow_unseen {
+                return Err(refuse_unseen(&label, labels, config.first, labelled.path(), line));
             }
         }
         let Prepared { examples, split, cut } = labelled.prepare(features, language, labels);

@@ -159,7 +159,12 @@ impl Layout {
             Layout::Tabs(prefix) => {
                 let columns: Vec<&str> = line[prefix.len()..].split('\t').collect();
                 match columns[..] {
-                    [word, tag] if !word.is_empty() => Ok((word, tag.trim())),
+                    ["", _] => Err(lines.wrong(
+                        number,
+                        "the word is empty",
+                        "write a word, one tab and its tag",
+                    )),
+                    [word, tag] => Ok((word, tag.trim())),
                     _ => {
                         let reason = format!("{} columns, not a word and a tag", columns.len());
                         Err(lines.wrong(number, reason, "write a word, one tab and its tag"))
@@ -235,6 +240,8 @@ mod tests {
         says("a\tO\nb\tX-PER\n", "words.tsv:2: `X-PER` is no tag");
         says("a\tO\nb\n", "words.tsv:2: 1 columns");
         says("a\tO\tO\n", "words.tsv:1: 3 columns");
+        says("a\tO\n\tO\n", "words.tsv:2: the word is empty");
+        says("en:a\tO\nen:\tO\n", "words.tsv:2: the word is empty");
         says("\n", "holds nothing");
     }
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use encoder::{ConfigError, EncoderConfig};
 use serde::{Deserialize, Serialize};
-use text::{BatchSettings, Kind, SwitchSettings};
+use text::{BatchSettings, Evaluation, Kind, SwitchSettings};
 use toml::{Table, Value};
 
 use super::preparation::TextConfig;
@@ -238,18 +238,11 @@ impl PretrainConfig {
     /// Whether rows of tokens fit the encoder.
     fn check_shapes(&self) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
-        let (length, window) = (self.batch.length, self.batch.max_tokens);
-        for (key, tokens) in [("batch.length", length), ("batch.max_tokens", window.unwrap_or(2))] {
-            if tokens < 2 {
-                return refuse(key, "must be 2 or more".to_owned());
-            }
+        if self.batch.length < 2 {
+            return refuse("batch.length", "must be 2 or more".to_owned());
         }
+        self.check_window()?;
         let positions = self.encoder.positions;
-        let (key, longest) =
-            window.map_or(("batch.length", length), |window| ("batch.max_tokens", window));
-        if longest > positions {
-            return refuse(key, format!("is more than encoder.positions: {longest} > {positions}"));
-        }
         let fits = |stage: &StageConfig| {
             (2..=positions).contains(&stage.length.unwrap_or(2))
                 && stage.sequences != Some(0)
@@ -263,6 +256,32 @@ impl PretrainConfig {
             return refuse("stages", reason);
         }
         Ok(())
+    }
+
+    /// Whether inputs are neither too long for the encoder nor too short to guess anything in.
+    fn check_window(&self) -> Result<(), ConfigError> {
+        let positions = self.encoder.positions;
+        let (key, reason) = match self.batch.max_tokens {
+            Some(most) if most < Evaluation::SHORTEST => {
+                let least = Evaluation::SHORTEST;
+                let reason = format!(
+                    "is {most}, and no token of an input with fewer than {least} stands between two others, \
+                     to be guessed by them; take {least} or more"
+                );
+                ("batch.max_tokens", reason)
+            }
+            Some(most) if most > positions => {
+                let reason = format!(
+                    "is {most}, more than encoder.positions = {positions}; take at most as many, or leave it out"
+                );
+                ("batch.max_tokens", reason)
+            }
+            None if self.batch.length > positions => {
+                ("batch.length", "is more than encoder.positions".to_owned())
+            }
+            _ => return Ok(()),
+        };
+        Err(ConfigError::new(key, reason))
     }
 }
 

@@ -7,11 +7,11 @@ use encoder::{Batch, EncoderConfig, Masked};
 use tensor::{Indices, Spans};
 use text::{
     BatchSettings, Batches, BatchesAhead, BpeSettings, CodeSwitch, Corpus, Dictionary, Evaluation,
-    LanguageText, LineRules, Preparer, Selection, Source, Split, Take, Tokenised, Vocabulary,
-    WordCounts,
+    LanguageText, LineRules, Preparation, Preparer, Selection, Source, Split, Take, Tokenised,
+    Vocabulary, WordCounts, Words,
 };
 
-use super::config::{PretrainConfig, TextConfig};
+use super::config::PretrainConfig;
 use super::log::Watch;
 use super::numbering::Numbering;
 use crate::pretrained::VOCABULARY;
@@ -217,17 +217,16 @@ fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
 
 /// How many sentences a run would find in files of a language's raw text, up to so many.
 pub fn count_sentences(language: &str, files: &[String], most: u64) -> text::Result<u64> {
-    let raw = TextConfig {
-        prepared: false,
+    let raw = Preparation {
+        split: true,
+        words: Words::for_language(language),
         lowercase: false,
         strip_accents: false,
-        first: Some(most),
-        sample: None,
-        dev: 0,
+        simplify: false,
     };
     let corpus = Corpus {
         source: Source::new(language, files)?,
-        preparer: Preparer::new(language, raw.preparation(language), None)?,
+        preparer: Preparer::new(language, raw, None)?,
         rules: LineRules::default(),
         selection: Selection { take: Take::First(most), ..Selection::default() },
     };

@@ -7,6 +7,7 @@
 //! one process at a time may work in the folder.
 
 mod beginning;
+mod brevity;
 mod config;
 mod data;
 mod evaluate;
@@ -95,9 +96,18 @@ pub trait Observer {
     fn stop(&self) -> bool;
 }
 
-/// Forgets what [`complete`] filled in for the number of updates that a file has, because another is to
-/// come: a schedule that ended with the run shall do so again, and a warm-up that was cut to it not stay cut.
-pub fn loosen(file: &mut Table) {
+/// Forgets what [`complete`] filled in for keys of a file, because flags have others: updates, layers.
+pub fn loosen(file: &mut Table, flags: &Table) {
+    if flags.contains_key("steps") {
+        loosen_schedule(file);
+    }
+    if flags.get("encoder").is_some_and(|encoder| encoder.get("layers").is_some()) {
+        presets::loosen_separate(file);
+    }
+}
+
+/// A schedule that ended with the run shall do so again, and a warm-up that was cut to it not stay cut.
+fn loosen_schedule(file: &mut Table) {
     let steps = file.get("steps").and_then(Value::as_integer);
     let schedule = file.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
     let Some(Value::Table(schedule)) = schedule else { return };
@@ -112,9 +122,11 @@ pub fn loosen(file: &mut Table) {
     }
 }
 
-/// Does what follows from other keys: a linear schedule ends with the run, and where a vocabulary is taken as
-/// it is, a preset has nothing to say of the one to learn.
+/// Does what follows from other keys: a linear schedule ends with the run, the layers that a condition
+/// separates follow the depth, and where a vocabulary is taken as it is, a preset has nothing to say of the
+/// one to learn.
 pub fn complete(table: &mut Table) {
+    presets::complete_separate(table);
     if let Some(Value::Table(vocabulary)) = table.get_mut("vocabulary")
         && vocabulary.contains_key("folder")
     {
@@ -146,7 +158,9 @@ pub fn begin(
         let refused = if unstarted { PretrainError::Unstarted } else { PretrainError::Occupied };
         return Err(refused(folder.to_owned()));
     }
+    presets::check_condition(config)?;
     data::check(config)?;
+    brevity::left_out(config).iter().for_each(|note| observer.note(note));
     let new = !folder.exists();
     fs::create_dir_all(folder).at(folder, "make the folder")?;
     let lock = files::lock(folder)?;

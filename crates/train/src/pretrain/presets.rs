@@ -3,10 +3,10 @@
 //! A scale says how large everything is; a condition says what is changed. They compose: any
 //! condition at any scale. Layers to separate are given for the papers' eight and follow the depth.
 
-use encoder::ConfigError;
+use encoder::{ConfigError, EncoderConfig};
 use toml::{Table, Value};
 
-use super::config::overlay;
+use super::config::{PretrainConfig, overlay};
 
 /// The scales by name, and what they are for.
 pub const SCALES: [(&str, &str); 3] = [
@@ -165,12 +165,7 @@ fn changes(condition: &str, scale: &str, base: &Table) -> Result<Table, ConfigEr
     let merges = base["vocabulary"]["merges"].as_integer().unwrap_or(0);
     // A vocabulary for each language has half the merges of one for two.
     let apart = |kind: &str| format!("[vocabulary]\nkind = \"{kind}\"\nmerges = {}\n", merges / 2);
-    let layers = base["encoder"].get("layers").and_then(Value::as_integer).unwrap_or(8);
-    let lower = |of_eight: i64| match (of_eight * layers + 4) / 8 {
-        0 | 1 => "1".to_owned(),
-        last => format!("1-{last}"),
-    };
-    let separate = |parts: String| format!("[encoder]\nseparate = \"{parts}\"\n");
+    let embeddings = "[encoder]\nseparate = \"embeddings\"\n";
     // Invented languages say in a tenth of the sentences what there is to say.
     let divisor = if scale == "tiny" { 10 } else { 1 };
     let bert = if scale == "paper" { BERT_BASE } else { "" };
@@ -183,11 +178,10 @@ fn changes(condition: &str, scale: &str, base: &Table) -> Result<Table, ConfigEr
         }
         "default-anchors" => apart("union"),
         "no-anchors" => apart("disjoint"),
-        "sep-emb" | "same-language" => apart("disjoint") + &separate("embeddings".to_owned()) + own,
-        "sep-emb-l1-3" => apart("disjoint") + &separate(format!("embeddings, {}", lower(3))) + own,
-        "sep-emb-l1-6" => apart("disjoint") + &separate(format!("embeddings, {}", lower(6))) + own,
-        "sep-l1-3" => apart("union") + &separate(lower(3)) + own,
-        "sep-l1-6" => apart("union") + &separate(lower(6)) + own,
+        "sep-emb" | "same-language" => apart("disjoint") + embeddings + own,
+        // Which layers are separate is filled in when it is known how many there are.
+        "sep-emb-l1-3" | "sep-emb-l1-6" => apart("disjoint") + own,
+        "sep-l1-3" | "sep-l1-6" => apart("union") + own,
         "random" => "steps = 0\n".to_owned(),
         "window-20" => WINDOW_20.to_owned(),
         "sentences-200k" => sentences(200_000),
@@ -202,6 +196,75 @@ fn changes(condition: &str, scale: &str, base: &Table) -> Result<Table, ConfigEr
     Ok(parse(&text))
 }
 
+/// What a condition separates where some layers are among it, in an encoder of so many.
+fn lower_layers(condition: &str, layers: i64) -> Option<String> {
+    let (before, of_eight) = match condition {
+        "sep-emb-l1-3" => ("embeddings, ", 3),
+        "sep-emb-l1-6" => ("embeddings, ", 6),
+        "sep-l1-3" => ("", 3),
+        "sep-l1-6" => ("", 6),
+        _ => return None,
+    };
+    // No flag may come to more than a number can count.
+    Some(match (layers.clamp(0, 1 << 32) * of_eight + 4) / 8 {
+        0 | 1 => format!("{before}1"),
+        last => format!("{before}1-{last}"),
+    })
+}
+
+/// The layers of the encoder of a configuration, if it says how many.
+fn layers(table: &Table) -> Option<i64> {
+    table.get("encoder")?.get("layers")?.as_integer()
+}
+
+/// What the condition of a configuration separates, if that depends on its layers.
+fn separated(table: &Table, layers: i64) -> Option<Value> {
+    let condition = table.get("preset")?.as_str()?;
+    lower_layers(condition, layers).map(Value::from)
+}
+
+/// Fills in the layers to separate, unless they are given.
+pub(super) fn complete_separate(table: &mut Table) {
+    let depth = layers(table).unwrap_or(EncoderConfig::default().layers as i64);
+    let separated = separated(table, depth);
+    let encoder = table.get_mut("encoder").and_then(Value::as_table_mut);
+    if let (Some(separated), Some(encoder)) = (separated, encoder) {
+        encoder.entry("separate").or_insert(separated);
+    }
+}
+
+/// Forgets what [`complete_separate`] filled in, because the layers are to be others.
+pub(super) fn loosen_separate(file: &mut Table) {
+    let filled_in = layers(file).and_then(|layers| separated(file, layers));
+    let Some(Value::Table(encoder)) = file.get_mut("encoder") else { return };
+    if filled_in.is_some() && encoder.get("separate") == filled_in.as_ref() {
+        encoder.remove("separate");
+    }
+}
+
+/// Whether a configuration still is what its condition says.
+pub(super) fn check_condition(config: &PretrainConfig) -> Result<(), ConfigError> {
+    let PretrainConfig { preset, steps, encoder, .. } = config;
+    if preset == "random" && *steps > 0 {
+        let reason = format!(
+            "is {steps}, and preset `random` is no training at all; leave it out, or begin from another \
+             --preset"
+        );
+        return Err(ConfigError::new("steps", reason));
+    }
+    let all = (1..=encoder.layers).all(|layer| encoder.separate.layers.contains(&layer));
+    if all && lower_layers(preset, 8).is_some() {
+        let reason = format!(
+            "'{}' of encoder.layers = {} leaves no layer that languages share, and preset `{preset}` \
+             separates only the lower ones; give more layers, or begin from another --preset with \
+             --encoder.separate '{}'",
+            encoder.separate, encoder.layers, encoder.separate
+        );
+        return Err(ConfigError::new("encoder.separate", reason));
+    }
+    Ok(())
+}
+
 fn unknown(key: &'static str, name: &str, known: &[&str]) -> ConfigError {
     ConfigError::new(key, format!("no '{name}'; there are {}", known.join(", ")))
 }
@@ -213,7 +276,6 @@ fn parse(text: &str) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pretrain::PretrainConfig;
 
     #[test]
     fn every_condition_composes_with_every_scale() {
@@ -239,14 +301,31 @@ mod tests {
 
     #[test]
     fn layers_to_separate_follow_the_depth() {
+        let of = |condition, scale, layers: Option<i64>| {
+            let mut table = preset(condition, scale).unwrap();
+            if let Some(layers) = layers {
+                overlay(&mut table, parse(&format!("[encoder]\nlayers = {layers}\n")));
+            }
+            crate::pretrain::complete(&mut table);
+            table
+        };
         let separate = |condition, scale| {
-            preset(condition, scale).unwrap()["encoder"]["separate"].as_str().unwrap().to_owned()
+            of(condition, scale, None)["encoder"]["separate"].as_str().unwrap().to_owned()
         };
         assert_eq!(separate("sep-l1-3", "paper"), "1-3");
         assert_eq!(separate("sep-emb-l1-6", "small"), "embeddings, 1-6");
         assert_eq!(separate("same-language", "small"), "embeddings");
         assert_eq!(separate("sep-l1-3", "tiny"), "1-2");
         assert_eq!(separate("sep-emb-l1-6", "tiny"), "embeddings, 1-3");
+        assert_eq!(of("sep-l1-3", "tiny", Some(12))["encoder"]["separate"].as_str(), Some("1-5"));
+        assert_eq!(of("sep-l1-3", "tiny", Some(i64::MAX))["preset"].as_str(), Some("sep-l1-3"));
+        // What was filled in for a depth is forgotten with it, what was given is not.
+        let mut file = of("sep-emb-l1-3", "tiny", None);
+        loosen_separate(&mut file);
+        assert_eq!(file["encoder"].get("separate"), None);
+        overlay(&mut file, parse("[encoder]\nseparate = \"4\"\n"));
+        loosen_separate(&mut file);
+        assert_eq!(file["encoder"]["separate"].as_str(), Some("4"));
         let error = preset("sep", "tiny").unwrap_err().to_string();
         assert!(error.contains("no 'sep'; there are default, "), "{error}");
     }

@@ -187,6 +187,8 @@ impl Pretrain {
     /// Lays preset, file and flags over one another.
     fn table(&self) -> Result<Table, Failure> {
         let mut file = self.config.as_deref().map(read_toml).transpose()?.unwrap_or_default();
+        let given = [("preset", &self.preset), ("scale", &self.scale)];
+        given.into_iter().try_for_each(|(key, flag)| refuse_other(&file, key, flag))?;
         let named = |flag: &Option<String>, key: &str, otherwise: &str| {
             let in_file = file.get(key).and_then(Value::as_str).map(str::to_owned);
             flag.clone().or(in_file).unwrap_or_else(|| otherwise.to_owned())
@@ -204,9 +206,7 @@ impl Pretrain {
                  is; leave one of them out"
             )));
         }
-        if flags.contains_key("steps") {
-            loosen(&mut file);
-        }
+        loosen(&mut file, &flags);
         overlay(&mut table, file);
         table.insert("preset".to_owned(), Value::from(condition.as_str()));
         table.insert("scale".to_owned(), Value::from(scale.as_str()));
@@ -279,6 +279,9 @@ impl Pretrain {
         for setting in &self.set {
             overlay(&mut table, parse_setting(setting)?);
         }
+        if let Some(key) = ["preset", "scale"].into_iter().find(|key| table.contains_key(*key)) {
+            return Err(Failure::Usage(format!("--set {key}: give it as a flag, --{key} NAME")));
+        }
         Ok(table)
     }
 }
@@ -302,6 +305,18 @@ fn read_toml(path: &Path) -> Result<Table, Failure> {
         .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
     text.parse()
         .map_err(|error: toml::de::Error| Failure::Usage(format!("{}: {error}", path.display())))
+}
+
+/// A file's keys are of its own preset and scale: under another name they would be a lie.
+fn refuse_other(file: &Table, key: &str, flag: &Option<String>) -> Result<(), Failure> {
+    let in_file = file.get(key).and_then(Value::as_str);
+    match (in_file, flag) {
+        (Some(in_file), Some(flag)) if in_file != flag => Err(Failure::Usage(format!(
+            "--{key} {flag}: the file's configuration is of {key} `{in_file}`, and its keys would stay so; \
+             leave the flag out, or begin from --{key} {flag} without the file"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The name of a language's second self.

@@ -57,6 +57,7 @@ Files:
   ner    word<TAB>tag in BIO, WikiAnn's lang:word<TAB>tag, the columns of CoNLL-2003; Chinese also with a
          character a line
   parse  CoNLL-U
+  All of them plain, gzip or zstd.
   Sentences longer than the encoder's input are read in parts and put together again (ner, parse); pairs
   lose the end of their longer sentence (nli). Both are counted and said.
 

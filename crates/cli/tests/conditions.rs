@@ -1,0 +1,129 @@
+//! What `isogloss pretrain` makes of presets, scales, files and flags: a run is what its name says.
+
+mod common;
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{done, isogloss, refused, with_world};
+
+/// Conditions differ only in what they say: each runs, and says so.
+#[test]
+fn every_condition_runs() {
+    let folder = with_world();
+    let names = [
+        "default",
+        "default-anchors",
+        "no-anchors",
+        "extra-anchors",
+        "sep-emb",
+        "sep-l1-6",
+        "sep-emb-l1-6",
+        "monolingual",
+        "same-language",
+        "random",
+        "window-20",
+    ];
+    for name in names {
+        let steps = if name == "random" { &[][..] } else { &["--steps", "2"] };
+        let arguments = ["pretrain", "--world", "world", "--preset", name, "--out", name, "--json"];
+        let output = isogloss(folder.path(), &[&arguments[..], steps].concat());
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{name}: {message}");
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        assert_eq!(summary["preset"], name);
+        let languages = if name == "monolingual" { 1 } else { 2 };
+        assert_eq!(summary["perplexity"].as_object().unwrap().len(), languages, "{name}");
+    }
+}
+
+/// A file holds all keys of its condition; under another's name it would be a lie.
+#[test]
+fn a_file_keeps_its_preset_and_scale() {
+    let folder = with_world();
+    let folder = folder.path();
+    let again = ["pretrain", "run/config.toml", "--out", "again"];
+    let begin = ["pretrain", "--world", "world", "--preset", "no-anchors", "--steps", "2"];
+    done(folder, &[&begin[..], &["--out", "run"]].concat());
+    let said = refused(
+        folder,
+        &[&again[..], &["--preset", "random"]].concat(),
+        2,
+        "the file's configuration is of preset `no-anchors`",
+    );
+    assert!(said.contains("leave the flag out, or begin from --preset random"), "{said}");
+    refused(folder, &[&again[..], &["--scale", "small"]].concat(), 2, "is of scale `tiny`");
+    refused(folder, &[&again[..], &["--set", "preset=random"]].concat(), 2, "--preset NAME");
+    let same = ["--preset", "no-anchors", "--scale", "tiny", "--seed", "2"];
+    assert_eq!(done(folder, &[&again[..], &same].concat())["preset"], "no-anchors");
+}
+
+#[test]
+fn what_is_not_the_condition_or_no_key_is_refused() {
+    let folder = with_world();
+    let world = ["pretrain", "--world", "world", "--out", "r"];
+    for (flags, reason) in [
+        ("--preset random --steps 20", "steps: is 20, and preset `random` is no training at all"),
+        ("--preset random --set steps=20", "steps: is 20"),
+        ("--batch.lenght 8", "unknown field `lenght`"),
+        ("--batch.mask.rte 0.9", "unknown field `rte`"),
+        ("--set batch.foo=3", "unknown field `foo`"),
+        ("--preset extra-anchors --switch.probabilty 0.3", "unknown field `probabilty`"),
+        ("--adam.schedule.warmpu 3", "unknown field `warmpu`"),
+        ("--batch.max_tokens 2", "batch.max_tokens: is 2, and no token of an input"),
+        (
+            "--batch.max_tokens 24000",
+            "batch.max_tokens: is 24000, more than encoder.positions = 32",
+        ),
+        ("--batch.length 2", "no token of an input of 2 stands between"),
+        (
+            "--preset sep-emb-l1-6 --encoder.layers 2",
+            "encoder.separate: 'embeddings, 1-2' of encoder.layers = 2 leaves no layer that languages share",
+        ),
+    ] {
+        let flags: Vec<&str> = flags.split(' ').collect();
+        refused(folder.path(), &[&world[..], &flags].concat(), 2, reason);
+        assert!(!folder.path().join("r").exists(), "{flags:?} left a folder");
+    }
+    let file = "preset = \"window-20\"\n[batch]\nmaxtoken = 20\n";
+    fs::write(folder.path().join("mine.toml"), file).unwrap();
+    refused(folder.path(), &[&world[..], &["mine.toml"]].concat(), 2, "unknown field `maxtoken`");
+}
+
+/// What is said on standard error by a run of two updates, and the configuration it left.
+fn two_updates(folder: &std::path::Path, out: &str, flags: &[&str]) -> (String, String) {
+    let begin = ["pretrain", "--steps", "2", "--out", out];
+    let output = isogloss(folder, &[&begin[..], flags].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    (said, fs::read_to_string(folder.join(out).join("config.toml")).unwrap())
+}
+
+/// The share of layers that a preset separates is of the layers that there are in the end.
+#[test]
+fn separate_layers_follow_the_flags() {
+    let folder = with_world();
+    let separate = |out: &str, flags: &[&str], expected: &str| {
+        let (_, config) = two_updates(folder.path(), out, flags);
+        assert!(config.contains(&format!("separate = \"{expected}\"")), "{config}");
+    };
+    let preset = ["--world", "world", "--preset", "sep-emb-l1-3"];
+    let layers = |number| ["--encoder.layers", number];
+    separate("two", &[&preset[..], &layers("2")].concat(), "embeddings, 1");
+    separate("five", &[&["two/config.toml"], &layers("5")[..]].concat(), "embeddings, 1-2");
+    let own = ["--encoder.separate", "embeddings, 3"];
+    separate("own", &[&preset[..], &own].concat(), "embeddings, 3");
+    separate("deep", &[&["own/config.toml"], &layers("5")[..]].concat(), "embeddings, 3");
+}
+
+#[test]
+fn what_a_short_run_leaves_out_is_said() {
+    let folder = with_world();
+    let (said, _) = two_updates(folder.path(), "short", &["--world", "world"]);
+    assert!(said.contains("stages: they last 600 updates and the run 2"), "{said}");
+    assert!(said.contains("adam.schedule.warmup: it is as long as the run of 2"), "{said}");
+    let whole = ["short/config.toml", "--set", "stages=[]", "--adam.schedule.warmup", "1"];
+    let (said, _) = two_updates(folder.path(), "whole", &whole);
+    assert!(!said.contains("stages:") && !said.contains("warmup:"), "{said}");
+}
