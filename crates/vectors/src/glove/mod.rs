@@ -228,7 +228,7 @@ pub fn train(
             return Err(Error::request(reason, "ask for a smaller --rate"));
         }
         let untrained = buckets.untrained / pairs as f64;
-        if loss > DIVERGED * untrained.max(1.0) {
+        if loss > DIVERGED * untrained.max(0.1) {
             let reason = format!(
                 "the loss of epoch {} is {loss:.1e}, and vectors of zeros would have {untrained:.1e}",
                 epoch + 1
