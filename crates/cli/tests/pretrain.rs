@@ -179,8 +179,11 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
         (&["--world", "nowhere"], "make a world with `isogloss world generate`"),
         (&["--set", "batch.length=64"], "batch.length: is more than encoder.positions"),
         (&["--batch.length", "0"], "batch.length: must be 2 or more"),
-        (&["--batch.max_tokens", "1"], "batch.max_tokens: must be 2 or more"),
-        (&["--batch.max_tokens", "64"], "batch.max_tokens: is more than encoder.positions"),
+        (&["--batch.max_tokens", "1"], "batch.max_tokens: is 1, and no token of an input"),
+        (
+            &["--batch.max_tokens", "64"],
+            "batch.max_tokens: is 64, more than encoder.positions = 32",
+        ),
         (&["--batch.sequences", "0"], "batch.sequences: must not be 0"),
         (&["--encoder.positions", "0"], "encoder.positions: must not be 0"),
         (&["--encoder.positions", "8"], "batch.length: is more than encoder.positions: 32 > 8"),

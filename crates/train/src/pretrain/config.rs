@@ -277,7 +277,8 @@ impl PretrainConfig {
                 ("batch.max_tokens", reason)
             }
             None if self.batch.length > positions => {
-                ("batch.length", "is more than encoder.positions".to_owned())
+                let length = self.batch.length;
+                ("batch.length", format!("is more than encoder.positions: {length} > {positions}"))
             }
             _ => return Ok(()),
         };
