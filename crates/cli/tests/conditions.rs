@@ -76,7 +76,7 @@ fn what_is_not_the_condition_or_no_key_is_refused() {
             "--batch.max_tokens 24000",
             "batch.max_tokens: is 24000, more than encoder.positions = 32",
         ),
-        ("--batch.length 2", "no token of an input of 2 stands between"),
+        ("--batch.length 2", "batch.length: is 2, and no token of an input"),
         (
             "--preset sep-emb-l1-6 --encoder.layers 2",
             "encoder.separate: 'embeddings, 1-2' of encoder.layers = 2 leaves no layer that languages share",

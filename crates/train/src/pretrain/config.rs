@@ -238,9 +238,6 @@ impl PretrainConfig {
     /// Whether rows of tokens fit the encoder.
     fn check_shapes(&self) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
-        if self.batch.length < 2 {
-            return refuse("batch.length", "must be 2 or more".to_owned());
-        }
         self.check_window()?;
         let positions = self.encoder.positions;
         let fits = |stage: &StageConfig| {
@@ -260,29 +257,26 @@ impl PretrainConfig {
 
     /// Whether inputs are neither too long for the encoder nor too short to guess anything in.
     fn check_window(&self) -> Result<(), ConfigError> {
-        let positions = self.encoder.positions;
-        let (key, reason) = match self.batch.max_tokens {
-            Some(most) if most < Evaluation::SHORTEST => {
-                let least = Evaluation::SHORTEST;
+        let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
+        let (length, window) = (self.batch.length, self.batch.max_tokens);
+        let least = Evaluation::SHORTEST;
+        for (key, tokens) in [("batch.length", Some(length)), ("batch.max_tokens", window)] {
+            if let Some(tokens) = tokens.filter(|&tokens| tokens < least) {
                 let reason = format!(
-                    "is {most}, and no token of an input with fewer than {least} stands between two others, \
+                    "is {tokens}, and no token of an input with fewer than {least} stands between two others, \
                      to be guessed by them; take {least} or more"
                 );
-                ("batch.max_tokens", reason)
+                return refuse(key, reason);
             }
-            Some(most) if most > positions => {
-                let reason = format!(
-                    "is {most}, more than encoder.positions = {positions}; take at most as many, or leave it out"
-                );
-                ("batch.max_tokens", reason)
-            }
-            None if self.batch.length > positions => {
-                let length = self.batch.length;
-                ("batch.length", format!("is more than encoder.positions: {length} > {positions}"))
-            }
-            _ => return Ok(()),
-        };
-        Err(ConfigError::new(key, reason))
+        }
+        let positions = self.encoder.positions;
+        let (key, longest) =
+            window.map_or(("batch.length", length), |window| ("batch.max_tokens", window));
+        if longest > positions {
+            let reason = format!("is {longest}, more than encoder.positions = {positions}");
+            return refuse(key, reason + "; take at most as many");
+        }
+        Ok(())
     }
 }
 
