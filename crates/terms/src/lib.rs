@@ -1,0 +1,27 @@
+//! The terms that all crates share, each defined once: what a task is and what chance scores on it,
+//! how large an experiment is, language codes, a mean with its confidence interval, and which errors
+//! are mistakes of use.
+//!
+//! This crate depends on no other of the workspace, so that every other may depend on it.
+//!
+//! ```
+//! use terms::{Estimate, Scale, Task};
+//!
+//! let task: Task = "ner".parse().unwrap();
+//! assert_eq!((task.measure(), task.chance()), ("f1", 0.0));
+//! assert_eq!("small".parse(), Ok(Scale::Small));
+//! let f1 = Estimate::of(&[0.81, 0.84, 0.79]).unwrap();
+//! assert_eq!(f1.n, 3);
+//! ```
+
+mod estimate;
+mod fault;
+mod language;
+mod scale;
+mod task;
+
+pub use estimate::Estimate;
+pub use fault::Fault;
+pub use language::{is_chinese, iso639_3};
+pub use scale::Scale;
+pub use task::Task;
