@@ -69,3 +69,59 @@ fn main() -> ExitCode {
         Err(failure) => failure.print(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The command lines of a document: in blocks of shell code and in inline code, where the program's name
+    /// stands first. A line that ends in `\` goes on; `…`, `[` and capitals in angle brackets stand for something else.
+    fn command_lines(document: &str) -> Vec<String> {
+        let joined = document.replace("\\\n", " ");
+        let mut lines = Vec::new();
+        let mut in_block = false;
+        for line in joined.lines() {
+            if line.trim_start().starts_with("```") {
+                in_block = !in_block;
+            } else if in_block {
+                lines.push(line.trim().to_owned());
+            } else {
+                lines.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+        let typed = |line: &String| {
+            let complete = !line.contains(['…', '[', '<', '{', '$', '*', '|', ';']);
+            line.strip_prefix("isogloss ").is_some_and(|rest| rest.contains(" -")) && complete
+        };
+        lines.into_iter().filter(typed).collect()
+    }
+
+    #[test]
+    fn commands_in_the_documents_are_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut wrong = Vec::new();
+        let mut parsed = 0;
+        for name in
+            ["README.md", "GUIDE.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bench/RESULTS.md"]
+        {
+            let document = std::fs::read_to_string(root.join(name)).unwrap();
+            for line in command_lines(&document) {
+                let line = line.split(" > ").next().unwrap().split(" # ").next().unwrap();
+                let words =
+                    line.split_whitespace().map(|word| word.trim_matches(['\'', '"']).into());
+                match Arguments::try_parse_from(overrides::rewrite(words)) {
+                    Ok(_) => parsed += 1,
+                    Err(error) if !error.use_stderr() => parsed += 1,
+                    Err(error) => {
+                        let reason = error.to_string();
+                        wrong.push(format!("{name}: {line}: {}", reason.lines().next().unwrap()));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {parsed}:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(parsed > 60, "only {parsed} command lines were found");
+    }
+}

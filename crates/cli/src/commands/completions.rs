@@ -9,7 +9,9 @@ use crate::outcome::Outcome;
 
 /// Completions for a shell.
 #[derive(Args)]
-#[command(after_help = "Example:\n  isogloss completions bash > ~/.local/share/bash-completion/completions/isogloss")]
+#[command(
+    after_help = "Example:\n  isogloss completions bash > ~/.local/share/bash-completion/completions/isogloss"
+)]
 pub(crate) struct Completions {
     /// The shell.
     shell: Shell,
