@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use vectors::npy::{self, Precision};
+use arrays::npy::{self, Precision};
 
 use crate::common::{Shared, done, isogloss};
 

@@ -16,7 +16,7 @@ pub enum Error {
     Text(#[from] text::Error),
     /// A pretrained model could not be opened.
     #[error(transparent)]
-    Open(#[from] train::OpenError),
+    Open(#[from] models::OpenError),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] train::TrainError),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use geometry::arrays::Stack;
+use arrays::Stack;
 use geometry::cka::{ENOUGH, Interval, Intervals, Rows, Table, intervals, pearson, table};
 use lab::draw::{Figure, Heat};
 use serde::Serialize;

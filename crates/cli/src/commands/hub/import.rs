@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use models::PretrainedModel;
 use hub::Found;
 use serde::{Deserialize, Serialize};
-use train::Pretrained;
 
 use crate::commands::models::Place;
 use crate::failure::Failure;
@@ -80,7 +80,7 @@ impl Import {
         let seconds = start.elapsed().as_secs_f64();
         let (found, fingerprint) = (checkpoint.found.clone(), checkpoint.fingerprint.clone());
         if let Some(out) = &self.out {
-            Pretrained::from(checkpoint).save(out)?;
+            PretrainedModel::from(checkpoint).save(out)?;
             let note = Note { from: model_name(&self.folder) };
             files::write(
                 &out.join(IMPORTED),

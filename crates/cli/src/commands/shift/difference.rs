@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use shift::shifter::{Kind, Shifter};
-use vectors::npy::{self, Precision};
+use arrays::npy::{self, Precision};
 
 use super::{Measured, refused};
 use crate::failure::Failure;
