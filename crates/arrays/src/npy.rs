@@ -35,8 +35,7 @@ impl<T: Element> Array<T> {
         match self.values.iter().position(|x| !x.to_f64().is_finite()) {
             None => Ok(self),
             Some(at) => {
-                let reason =
-                    format!("value {} of {} is not finite", at + 1, self.values.len());
+                let reason = format!("value {} of {} is not finite", at + 1, self.values.len());
                 Err(Error::input(path.display(), reason, ANEW))
             }
         }
@@ -223,7 +222,11 @@ pub fn read_from<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Arra
     let (precision, shape) = read_header(reader, path)?;
     let size = shape.iter().try_fold(precision.bytes(), |size, &n| size.checked_mul(n));
     let Some(size) = size else {
-        return Err(Error::input(path.display(), format!("no array has the shape {shape:?}"), ANEW));
+        return Err(Error::input(
+            path.display(),
+            format!("no array has the shape {shape:?}"),
+            ANEW,
+        ));
     };
     // Memory grows with what is really there, whatever the header promises.
     let mut values = Vec::new();

@@ -10,12 +10,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-use files::At;
-use safetensors::Dtype;
-use safetensors::tensor::Metadata;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::npy::{self, Precision};
+use files::At;
+use safetensors::Dtype;
+use safetensors::tensor::Metadata;
 
 const SHAPES: &str = "give rows x dimension, or layers x rows x dimension";
 const ANEW: &str = "write or fetch the file anew";

@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use tensor::exact::{Exact, Sum};
 use tensor::{Device, Tensor};
 
-
 /// Additions and multiplications from which on a GPU is asked: fewer are done before one has been
 /// told of them (a hundredth of a second on two cores).
 const WORTH_IT: f64 = 2e9;

@@ -17,7 +17,6 @@ use models::PretrainedModel;
 use serde::Deserialize;
 use tensor::{Device, Mode, Tape};
 
-
 #[derive(Deserialize)]
 struct Sequence {
     language: Option<String>,

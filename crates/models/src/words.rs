@@ -195,7 +195,8 @@ impl ContextMeans {
     }
 
     fn encode(&mut self, model: &mut PretrainedModel, segments: &mut Vec<Segment>) {
-        let ids = segments.iter().map(|segment| Ok::<_, std::convert::Infallible>(segment.ids.clone()));
+        let ids =
+            segments.iter().map(|segment| Ok::<_, std::convert::Infallible>(segment.ids.clone()));
         let language = self.reader.language();
         let Ok(()) = for_each(model.parts(), language, ids, |states| {
             let segments = &segments[states.first..states.first + states.sentences()];
@@ -241,7 +242,10 @@ fn add_states(
     sums: &mut [Vec<f64>],
 ) {
     let words = || {
-        segments.iter().enumerate().flat_map(|(at, segment)| segment.words.iter().map(move |w| (at, w)))
+        segments
+            .iter()
+            .enumerate()
+            .flat_map(|(at, segment)| segment.words.iter().map(move |w| (at, w)))
     };
     let ranges: Vec<_> = words()
         .map(|(sentence, (_, rows))| {

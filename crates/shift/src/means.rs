@@ -7,8 +7,8 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use encoder::archive::{self, Archive};
 use encoder::Request;
+use encoder::archive::{self, Archive};
 use faer::{Mat, Side};
 use models::states::{TokenBatch, for_each_batch};
 use models::{EncoderParts, PretrainedModel};

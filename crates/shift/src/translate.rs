@@ -188,7 +188,8 @@ pub fn translate(
     let shifter = Shifter::new(direction.means, direction.from, direction.to, layer, kind)?;
     let batch = model.batch(reader.language(), [ids.as_slice()]);
     let settings: Vec<Setting> = alphas.iter().map(|&alpha| Setting { layer, alpha }).collect();
-    let said = say(&mut model.parts(), &batch, &ids, &BTreeMap::from([(layer, shifter)]), &settings);
+    let said =
+        say(&mut model.parts(), &batch, &ids, &BTreeMap::from([(layer, shifter)]), &settings);
     let line = |(&alpha, shifted): (&f32, &Vec<u32>)| {
         // With nothing added the plain model is the answer, to the bit.
         let said = if alpha == 0.0 { &said.plain } else { shifted };
@@ -371,7 +372,7 @@ pub fn sweep(
     grid: &Grid<'_>,
     sides: [&Sentences; 2],
     truth: &Truth,
-    watch: &mut dyn FnMut(usize),
+    watch: &mut (dyn FnMut(usize) + Send),
 ) -> Result<Sweep> {
     check(model)?;
     let pairs: Vec<(&[u32], &[u32])> = sides[0]

@@ -17,6 +17,9 @@ pub enum Error {
     /// A pretrained model could not be opened.
     #[error(transparent)]
     Open(#[from] models::OpenError),
+    /// An array could not be read.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] train::TrainError),

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use arrays::Stack;
+use clap::Args;
 use geometry::cka::{ENOUGH, Interval, Intervals, Rows, Table, intervals, pearson, table};
 use lab::draw::{Figure, Heat};
 use serde::Serialize;

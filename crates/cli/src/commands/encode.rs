@@ -4,10 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use arrays::StackWriter;
 use clap::{Args, ValueEnum};
 use files::At;
 use models::PretrainedModel;
-use arrays::StackWriter;
 use models::sentences::{lines, open};
 use models::states::{Pooling, for_each};
 use serde::Serialize;
@@ -113,7 +113,8 @@ impl Encode {
         let layers = self.layers.of(model.encoder.config().layers)?;
         let (lengths, cut) = measure(&model, &self.lang, &self.text)?;
         let start = Instant::now();
-        let rows = lengths.iter().map(|&length| Pooling::from(self.pool).rows(length as usize)).sum();
+        let rows =
+            lengths.iter().map(|&length| Pooling::from(self.pool).rows(length as usize)).sum();
         self.write(&mut model, &layers, rows, lengths.len())?;
         if let Some(path) = &self.lengths {
             let text: String = lengths.iter().map(|length| format!("{}\n", length - 2)).collect();
@@ -191,7 +192,11 @@ impl Encode {
 }
 
 /// The ids of each sentence, frame included, and how many sentences are cut.
-fn measure(model: &PretrainedModel, language: &str, text: &Path) -> Result<(Vec<u32>, usize), Failure> {
+fn measure(
+    model: &PretrainedModel,
+    language: &str,
+    text: &Path,
+) -> Result<(Vec<u32>, usize), Failure> {
     let mut reader = model.reader(language)?;
     let source = open(text)?;
     let (mut lengths, mut cut) = (Vec::new(), 0);

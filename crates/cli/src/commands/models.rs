@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
-use models::PretrainedModel;
 use geometry::Step;
+use models::PretrainedModel;
 use tensor::Device;
 
 use crate::failure::Failure;

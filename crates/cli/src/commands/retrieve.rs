@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
 use arrays::Stack;
+use clap::{Args, ValueEnum};
 use geometry::search::Measure;
 use geometry::sentences::{Found, Layer, Search, retrieve};
-use models::sentences::pooled;
 use geometry::{Map, describe};
+use models::sentences::pooled;
 use serde::Serialize;
 
 use super::models::{Layers, Normalize, Place, save_maps, steps, two_models, two_sides};

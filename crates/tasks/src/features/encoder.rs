@@ -29,7 +29,12 @@ impl Words {
     }
 
     /// The ids of words. Each is prepared as running text was when the vocabulary was made.
-    pub(super) fn encode(&self, from: &PretrainedModel, language: usize, words: &[&str]) -> Encoded {
+    pub(super) fn encode(
+        &self,
+        from: &PretrainedModel,
+        language: usize,
+        words: &[&str],
+    ) -> Encoded {
         let preparer = from.vocabulary.preparer(language);
         let prepare = |word: &&str| {
             let mut prepared = String::new();
@@ -40,7 +45,12 @@ impl Words {
         self.0[language].with(|encoder| encoder.encode_words(prepared.iter().map(String::as_str)))
     }
 
-    pub(super) fn encode_text(&self, from: &PretrainedModel, language: usize, text: &str) -> Vec<u32> {
+    pub(super) fn encode_text(
+        &self,
+        from: &PretrainedModel,
+        language: usize,
+        text: &str,
+    ) -> Vec<u32> {
         let (mut prepared, mut ids) = (String::new(), Vec::new());
         from.vocabulary.preparer(language).prepare(text, &mut prepared);
         self.0[language].with(|encoder| encoder.encode(&prepared, &mut ids));

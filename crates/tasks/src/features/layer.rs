@@ -130,7 +130,8 @@ impl Given for LayerVectors {
     }
 
     fn longest(&self) -> usize {
-        let longest = |model: &Model| model.with(|pretrained| pretrained.encoder.config().positions);
+        let longest =
+            |model: &Model| model.with(|pretrained| pretrained.encoder.config().positions);
         self.models.iter().map(longest).min().unwrap_or(0)
     }
 

@@ -240,7 +240,8 @@ impl<'a> Run<'a> {
         let (model, data, probes) = (&self.model, &self.data, &self.probes);
         let params = self.trainer.params_mut();
         let (perplexities, retrieval) = device.run(|| {
-            let found: Vec<_> = probes.iter().map(|probe| probe.retrieve(model, params, data)).collect();
+            let found: Vec<_> =
+                probes.iter().map(|probe| probe.retrieve(model, params, data)).collect();
             (perplexities(model, params, data), found)
         });
         let names = self.config.languages.iter().cloned();

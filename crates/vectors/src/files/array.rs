@@ -19,7 +19,8 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 pub(super) fn read(path: &Path, first: usize) -> Result<Vectors> {
-    let Array { shape, values } = npy::read_from::<f32>(&mut ::text::open_file(path)?, path).map_err(of_array)?;
+    let Array { shape, values } =
+        npy::read_from::<f32>(&mut ::text::open_file(path)?, path).map_err(of_array)?;
     let &[rows, dim] = &shape[..] else {
         let reason = format!("has {} dimensions, not words by columns", shape.len());
         return Err(Error::file(path, reason, "reshape it in NumPy"));
@@ -59,7 +60,9 @@ pub(super) fn write(path: &Path, vectors: &Vectors) -> Result<()> {
 /// An array's fault as one of this crate.
 fn of_array(error: arrays::Error) -> Error {
     match error {
-        arrays::Error::Input { place, reason, remedy } => Error::file(Path::new(&place), reason, remedy),
+        arrays::Error::Input { place, reason, remedy } => {
+            Error::file(Path::new(&place), reason, remedy)
+        }
         arrays::Error::Files(error) => error.into(),
     }
 }

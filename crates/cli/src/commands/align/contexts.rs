@@ -137,7 +137,10 @@ impl Contexts {
     fn sides(&self) -> Result<[(String, ParallelSide); 2], Failure> {
         let Some((pair, file)) = &self.pairs else {
             let [(a, first), (b, second)] = two_sides("--text", &self.texts)?;
-            return Ok([(a.to_owned(), ParallelSide::read(&first)?), (b.to_owned(), ParallelSide::read(&second)?)]);
+            return Ok([
+                (a.to_owned(), ParallelSide::read(&first)?),
+                (b.to_owned(), ParallelSide::read(&second)?),
+            ]);
         };
         let Some((a, b)) = pair.split_once('-').filter(|(a, b)| !a.is_empty() && !b.is_empty())
         else {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use models::PretrainedModel;
 use hub::Found;
+use models::PretrainedModel;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::models::Place;
