@@ -55,7 +55,10 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     }
     let inner = match error.downcast_ref() {
         Some(geometry::Error::Text(inner)) => Some(inner),
-        _ => error.downcast_ref(),
+        _ => match error.downcast_ref() {
+            Some(models::Error::Text(inner)) => Some(inner),
+            _ => error.downcast_ref(),
+        },
     };
     matches!(inner, Some(text::Error::Request { .. }))
 }

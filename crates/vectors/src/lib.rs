@@ -1,13 +1,12 @@
 //! Static word vectors: a table of them, the files they come in, and how they are learned.
 //!
-//! [`Vectors`] is the table. [`files`] reads and writes it in the formats of the field; [`npy`] does
-//! the same for plain arrays. [`word2vec`] and [`glove`] learn vectors from
+//! [`Vectors`] is the table. [`files`] reads and writes it in the formats of the field.
+//! [`word2vec`] and [`glove`] learn vectors from
 //! [`Sentences`].
 
 mod columns;
 pub mod files;
 pub mod glove;
-pub mod npy;
 mod random;
 mod sentences;
 mod state;

@@ -110,6 +110,12 @@ impl Vectors {
     }
 }
 
+impl From<&Vectors> for arrays::Matrix {
+    fn from(vectors: &Vectors) -> Self {
+        Self::new(vectors.len(), vectors.dim(), vectors.values().to_vec())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ::files::At;
+use arrays::npy::{self, Array, Precision};
 
-use crate::npy::{self, Array, Precision};
 use crate::table::Vectors;
 use crate::{Error, Result};
 
@@ -19,7 +19,8 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 pub(super) fn read(path: &Path, first: usize) -> Result<Vectors> {
-    let Array { shape, values } = npy::read::<f32>(path)?;
+    let Array { shape, values } =
+        npy::read_from::<f32>(&mut ::text::open_file(path)?, path).map_err(of_array)?;
     let &[rows, dim] = &shape[..] else {
         let reason = format!("has {} dimensions, not words by columns", shape.len());
         return Err(Error::file(path, reason, "reshape it in NumPy"));
@@ -53,4 +54,15 @@ pub(super) fn write(path: &Path, vectors: &Vectors) -> Result<()> {
         vectors.words().try_for_each(|word| writeln!(writer, "{word}"))
     })?;
     npy::write(path, &[vectors.len(), vectors.dim()], vectors.values(), Precision::Single)
+        .map_err(of_array)
+}
+
+/// An array's fault as one of this crate.
+fn of_array(error: arrays::Error) -> Error {
+    match error {
+        arrays::Error::Input { place, reason, remedy } => {
+            Error::file(Path::new(&place), reason, remedy)
+        }
+        arrays::Error::Files(error) => error.into(),
+    }
 }
