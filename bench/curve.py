@@ -96,7 +96,7 @@ class Adam:
         self.state = {name: [torch.zeros_like(w), torch.zeros_like(w), 0] for name, w in weights.items()}
 
     @torch.no_grad()
-    def update(self, rate):
+    def update(self, lr):
         config = self.config
         grads = {name: w.grad for name, w in self.weights.items() if w.grad is not None}
         norm = torch.stack([grad.double().square().sum() for grad in grads.values()]).sum().sqrt().item()
@@ -111,8 +111,8 @@ class Adam:
             square.mul_(config["beta2"]).addcmul_(grad, grad, value=1.0 - config["beta2"])
             deviation = square.sqrt() / (1.0 - config["beta2"] ** count) ** 0.5 + config["epsilon"]
             weight = self.weights[name]
-            weight.mul_(1.0 - rate * config["weight_decay"])
-            weight.addcdiv_(mean, deviation, value=-rate / (1.0 - config["beta1"] ** count))
+            weight.mul_(1.0 - lr * config["weight_decay"])
+            weight.addcdiv_(mean, deviation, value=-lr / (1.0 - config["beta1"] ** count))
             weight.grad = None
         return norm
 
@@ -125,7 +125,7 @@ def train(path, device):
         names = [key for key in file.keys() if key.startswith("weights/")]
         weights = {key.removeprefix("weights/"): file.get_tensor(key).clone().requires_grad_() for key in names}
         model, adam = Model(facts["encoder"], weights), Adam(facts["adam"], weights)
-        for step, (rate, languages) in enumerate(zip(facts["rates"], facts["languages"])):
+        for step, (lr, languages) in enumerate(zip(facts["lrs"], facts["languages"])):
             parts = ("tokens", "starts", "rows", "targets")
             read = lambda number: {part: file.get_tensor(f"{step}/{number}/{part}").long() for part in parts}
             pieces = [read(number) for number in range(len(languages))]
@@ -135,7 +135,7 @@ def train(path, device):
                 loss = model.loss(language, piece)
                 (loss / targets).backward()
                 total += loss.item()
-            adam.update(rate)
+            adam.update(lr)
             losses.append(total / targets)
     return losses
 

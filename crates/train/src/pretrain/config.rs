@@ -190,13 +190,15 @@ impl PretrainConfig {
         table
     }
 
-    /// The configuration of this run with another goal, after `done` updates. The learning rate follows
+    /// Whether this number of updates is the goal of the run, or was before it was extended.
+    pub(super) fn has_goal(&self, steps: u64) -> bool {
+        steps == self.steps || self.extensions.iter().any(|earlier| earlier.steps == steps)
+    }
+
+    /// The configuration of this run with a later goal, after `done` updates. The learning rate follows
     /// the schedule as it was up to there and as it would be in a run of the new length from there on:
     /// linear decay then ends with the new goal, the other schedules do not depend on it.
     pub(super) fn extended(&self, steps: u64, done: u64) -> Result<Self, ConfigError> {
-        if steps == self.steps || self.extensions.iter().any(|earlier| earlier.steps == steps) {
-            return Ok(self.clone());
-        }
         if steps < self.steps {
             let reason = format!(
                 "the run was begun with {}, and {steps} is asked for; a run can be extended, not shortened",

@@ -70,19 +70,16 @@ impl RunRequest {
         overlay(&mut table, file);
         table.insert("preset".to_owned(), Value::from(preset.name()));
         table.insert("scale".to_owned(), Value::from(scale.name()));
-        overlay(&mut table, self.given(preset, &table)?);
+        let given = self.given(preset, &table)?;
+        overlay(&mut table, given);
         refuse_dictionaries(preset, &table)?;
         complete(&mut table);
         PretrainConfig::from_table(table)
     }
 
-    /// The same configuration asked for again, for a run that is resumed: keys that are given must be the
-    /// run's own, but for more `steps`, which extend it after `done` updates.
-    pub(super) fn over(
-        &self,
-        config: &PretrainConfig,
-        done: u64,
-    ) -> Result<PretrainConfig, ConfigError> {
+    /// The updates that are asked for of a run that is resumed. All other keys that are given must be
+    /// those that it was begun with.
+    pub(super) fn steps_over(&self, config: &PretrainConfig) -> Result<u64, ConfigError> {
         let before = config.to_table();
         let mut asked = before.clone();
         overlay(&mut asked, self.file.clone());
@@ -103,8 +100,9 @@ impl RunRequest {
             );
             return Err(ConfigError::new(key, reason));
         }
-        let steps = steps.as_ref().and_then(Value::as_integer).unwrap_or(0);
-        config.extended(steps.max(0) as u64, done)
+        let steps = steps.as_ref().and_then(Value::as_integer).map(u64::try_from);
+        let wrong = || ConfigError::new("steps", "is not a whole number, 0 or more");
+        steps.and_then(Result::ok).ok_or_else(wrong)
     }
 
     /// The keys of text and the single ones.
@@ -296,6 +294,16 @@ mod tests {
         }
     }
 
+    /// As `resume` has it.
+    fn over(
+        request: &RunRequest,
+        begun: &PretrainConfig,
+        done: u64,
+    ) -> Result<PretrainConfig, ConfigError> {
+        let steps = request.steps_over(begun)?;
+        if begun.has_goal(steps) { Ok(begun.clone()) } else { begun.extended(steps, done) }
+    }
+
     #[test]
     fn some_presets_train_on_the_first_language() {
         let languages = |preset| request(preset, "").config().unwrap().languages;
@@ -308,15 +316,15 @@ mod tests {
     fn the_same_keys_are_accepted_again_and_others_refused_with_both_values() {
         let begun = request(Preset::NoAnchors, "steps = 40\nadam = { lr = 1 }");
         let config = begun.config().unwrap();
-        assert_eq!(begun.over(&config, 10).unwrap(), config);
-        assert_eq!(RunRequest::default().over(&config, 10).unwrap(), config);
+        assert_eq!(over(&begun, &config, 10).unwrap(), config);
+        assert_eq!(over(&RunRequest::default(), &config, 10).unwrap(), config);
         for (other, key, says) in [
             (request(Preset::Default, ""), "preset", ["\"no-anchors\"", "\"default\""]),
             (request(Preset::NoAnchors, "adam = { lr = 2.5 }"), "adam.lr", ["1.0", "2.5"]),
             (request(Preset::NoAnchors, "steps = 39"), "steps", ["40", "39"]),
             (request(Preset::NoAnchors, "files = { en = ['c'] }"), "files.en", ["[\"a\"]", "c"]),
         ] {
-            let error = other.over(&config, 10).unwrap_err();
+            let error = over(&other, &config, 10).unwrap_err();
             assert_eq!(error.key, key);
             assert!(says.iter().all(|value| error.reason.contains(value)), "{error}");
         }
@@ -327,17 +335,17 @@ mod tests {
         let config = request(Preset::NoAnchors, "steps = 400").config().unwrap();
         let more: Table = "steps = 600".parse().unwrap();
         let again = RunRequest { keys: more, ..RunRequest::default() };
-        let longer = again.over(&config, 300).unwrap();
+        let longer = over(&again, &config, 300).unwrap();
         let linear = |total| Schedule::Linear { warmup: 100, total };
         assert_eq!((longer.steps, longer.adam.schedule), (600, linear(600)));
         assert_eq!(longer.schedule_at(300), linear(400));
         assert_eq!(longer.schedule_at(301), linear(600));
         assert_eq!((longer.goal_at(300), longer.goal_at(301)), (400, 600));
         // A former goal is one that the run was begun with.
-        assert_eq!(request(Preset::NoAnchors, "steps = 400").over(&longer, 500).unwrap(), longer);
-        assert_eq!(again.over(&longer, 500).unwrap(), longer);
+        assert_eq!(over(&request(Preset::NoAnchors, "steps = 400"), &longer, 500).unwrap(), longer);
+        assert_eq!(over(&again, &longer, 500).unwrap(), longer);
         // Before the first update there is nothing to extend: the run is planned anew.
-        let planned = again.over(&config, 0).unwrap();
+        let planned = over(&again, &config, 0).unwrap();
         assert_eq!((planned.extensions.len(), planned.schedule_at(1)), (0, linear(600)));
         let text: Table = longer.to_toml().parse().unwrap();
         assert_eq!(PretrainConfig::from_table(text).unwrap(), longer);
