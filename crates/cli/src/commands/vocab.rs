@@ -183,7 +183,7 @@ impl Train {
             let out = self.out.display();
             return usage(format!("{out} exists and is not empty; name another folder with --out"));
         }
-        Ok(files::check_new_folder(&self.out)?)
+        Ok(files::check_new_folder(&self.out, false)?)
     }
 
     fn learn(&self, corpora: Vec<text::Corpus>) -> Result<(Vocabulary, Vec<Report>), Failure> {

@@ -126,9 +126,9 @@ struct Written {
 impl Words {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if self.embeddings || self.pieces.is_some() {
-            files::check_new_file(&self.out)?;
+            files::check_new_file(&self.out, true)?;
         } else {
-            files::check_new_folder(&self.out)?;
+            files::check_new_folder(&self.out, false)?;
         }
         let mut model = self.place.open(&self.model)?;
         let written = match &self.pieces {

@@ -165,7 +165,7 @@ impl Words {
         }
         let outputs = [&self.save_map, &self.out, &self.out_target];
         for path in outputs.into_iter().flatten() {
-            ::files::check_new_file(path)?;
+            ::files::check_new_file(path, true)?;
             vector_files::check_name(path)?;
         }
         if self.test.is_none() && outputs.iter().all(|path| path.is_none()) {

@@ -203,7 +203,7 @@ impl MeansOf {
     fn run(self) -> Result<Outcome, Failure> {
         let (mut model, device) = self.model.open()?;
         let out = self.out.clone().unwrap_or_else(|| self.model.model.join(MEANS));
-        files::check_new_file(&out)?;
+        files::check_new_file(&out, true)?;
         let corpora = self.text.corpora_for(&model.vocabulary)?;
         let mut shown: Option<(String, Bar)> = None;
         let mut show = |doing: &str, at: text::Progress| {

@@ -50,7 +50,7 @@ struct Converted {
 
 impl Convert {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
-        ::files::check_new_file(&self.out)?;
+        ::files::check_new_file(&self.out, true)?;
         files::check_name(&self.out)?;
         let options = Options { format: self.from.map(FormatFlag::format), first: self.first };
         let vectors = files::read(&self.file, options)?;

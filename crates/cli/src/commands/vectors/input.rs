@@ -112,7 +112,7 @@ impl Input {
             return Err(Failure::Usage(message.into()));
         }
         self.text.languages().try_for_each(text::check_language)?;
-        ::files::check_new_file(&self.out)?;
+        ::files::check_new_file(&self.out, true)?;
         files::check_name(&self.out)?;
         let state = self.keep().path;
         match (self.resume, state.exists()) {

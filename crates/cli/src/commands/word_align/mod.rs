@@ -173,7 +173,7 @@ impl Align {
                 let message = "`-` is no file: standard output is kept for the result; name a file";
                 return Err(Failure::Usage(message.to_owned()));
             }
-            files::check_new_file(path)?;
+            files::check_new_file(path, true)?;
         }
         let config = self.learning.config()?;
         let input = self.input()?;
