@@ -37,7 +37,9 @@ pub use standard::{STANDARD_INPUT, is_standard, open};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
-    #[error("{path}: cannot {doing} (check the path, its permissions and the free space on the disk)")]
+    #[error(
+        "{path}: cannot {doing} (check the path, its permissions and the free space on the disk)"
+    )]
     Io {
         /// What was attempted.
         doing: &'static str,
@@ -314,7 +316,8 @@ fn refuse_file(path: &Path) -> Result<()> {
 
 /// Whether a path is a device or a pipe, which is written to and never replaced.
 fn is_device(path: &Path) -> bool {
-    path.starts_with("/dev/") || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+    path.starts_with("/dev/")
+        || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 fn draft_in(parent: &Path) -> Result<TempDir> {

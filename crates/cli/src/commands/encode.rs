@@ -197,7 +197,7 @@ fn measure(model: &Pretrained, language: &str, text: &Path) -> Result<(Vec<u32>,
     for line in lines(&source) {
         let sentence = reader.sentence(&line?);
         lengths.push(sentence.ids.len() as u32);
-        cut += usize::from(sentence.cut);
+        cut += usize::from(sentence.truncated);
     }
     Ok((lengths, cut))
 }

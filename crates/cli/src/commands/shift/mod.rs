@@ -197,7 +197,7 @@ struct MeanFacts {
 }
 
 /// Shows how far a pass over a text has come.
-type Bar = Box<dyn FnMut(text::Progress) + Send>;
+type Bar = Box<dyn FnMut(text::ReadProgress) + Send>;
 
 impl MeansOf {
     fn run(self) -> Result<Outcome, Failure> {
@@ -206,7 +206,7 @@ impl MeansOf {
         files::check_new_file(&out, true)?;
         let corpora = self.text.corpora_for(&model.vocabulary)?;
         let mut shown: Option<(String, Bar)> = None;
-        let mut show = |doing: &str, at: text::Progress| {
+        let mut show = |doing: &str, at: text::ReadProgress| {
             if shown.as_ref().is_none_or(|(last, _)| last != doing) {
                 shown = Some((doing.to_owned(), Box::new(watch(doing.to_owned()))));
             }
