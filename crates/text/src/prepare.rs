@@ -328,7 +328,7 @@ mod tests {
     fn prepare(language: &str, change: impl Fn(&mut Preparation), line: &str) -> Vec<String> {
         let mut preparation = Preparation::for_language(language);
         change(&mut preparation);
-        let table = Simplified::parse("國\t国\n", "table").unwrap();
+        let table = SimplificationTable::parse("國\t国\n", "table").unwrap();
         let preparer = Preparer::new(language, preparation, Some(Arc::new(table))).unwrap();
         let mut sentences = Vec::new();
         preparer.sentences(line, |sentence| sentences.push(sentence.to_owned()));
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_bad_table_is_an_error_with_its_line() {
-        let error = Simplified::parse("國\t国\n國国\n", "t.tsv").unwrap_err().to_string();
+        let error = SimplificationTable::parse("國\t国\n國国\n", "t.tsv").unwrap_err().to_string();
         assert!(error.starts_with("t.tsv:2: not two single characters"), "{error}");
         let mut preparation = Preparation::for_language("zh");
         preparation.simplify = true;

@@ -65,7 +65,7 @@ fn a_batch_does_what_numpy_says() {
 
 /// Words in circles of four; a sentence keeps to one, but for every fifth word.
 fn circles() -> IndexedSentences {
-    let chance = Chance::new(9, "test");
+    let chance = RandomStreams::new(9, "test");
     let sentences: Vec<Vec<String>> = (0..2000)
         .map(|number| {
             let mut random = SplitMix64::new(&chance, number);

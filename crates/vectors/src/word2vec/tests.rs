@@ -66,7 +66,7 @@ fn a_batch_does_what_numpy_says() {
 
 /// Two groups of words that keep to themselves.
 fn two_circles() -> IndexedSentences {
-    let chance = Chance::new(9, "test");
+    let chance = RandomStreams::new(9, "test");
     let sentences: Vec<Vec<String>> = (0..3000)
         .map(|number| {
             let mut random = SplitMix64::new(&chance, number);
