@@ -3,7 +3,10 @@
 use terms::Task;
 
 use super::Section;
-use super::parts::{Series, bar, bars_panel, chosen_difference, difference, lines_figure, measures, named, over_layers};
+use super::parts::{
+    Series, bar, bars_panel, chosen_difference, difference, lines_figure, measures, named,
+    over_layers,
+};
 use crate::draw::{Figure, Group, Panel};
 use crate::report::data::{Cells, Data, View, Where};
 use crate::report::exhibit::{Cell, Exhibit, Table};

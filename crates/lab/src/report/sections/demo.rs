@@ -1,7 +1,7 @@
 //! The demo: one encoder of two languages without a common word, beside one that learned nothing.
 
 use super::Section;
-use super::parts::{measured_tasks, bar, bars_panel, legend, named};
+use super::parts::{bar, bars_panel, legend, measured_tasks, named};
 use crate::draw::{Figure, Group, Mark, Panel};
 use crate::record::Note;
 use crate::report::data::{Data, View, Where};

@@ -3,7 +3,7 @@
 use terms::Task;
 
 use super::Section;
-use super::parts::{measured_tasks, bar, bars_panel, legend, measures, named, points, target};
+use super::parts::{bar, bars_panel, legend, measured_tasks, measures, named, points, target};
 use super::transfer::{above_chance, paper_transfer};
 use crate::draw::{Figure, Group, Line, Lines, Mark, Panel};
 use crate::papers;
@@ -93,7 +93,8 @@ fn show_distance(id: &str, view: &View<'_>) -> Vec<Exhibit> {
 fn of_pairs(data: &Data<'_>, task: Task, pairs: &[String]) -> Option<Panel> {
     let group = |pair: &String| {
         let own = [("pair", &**pair), ("task", task.name()), ("role", "target")];
-        let theirs = [("condition", "no-anchors"), ("task", task.name()), ("language", target(pair))];
+        let theirs =
+            [("condition", "no-anchors"), ("task", task.name()), ("language", target(pair))];
         let paper = papers::number(1, "Table 1", task.measure(), &theirs);
         Group { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure(), &own), paper)] }
     };
@@ -103,7 +104,8 @@ fn of_pairs(data: &Data<'_>, task: Task, pairs: &[String]) -> Option<Panel> {
 
 /// Invented languages: a line over the dial.
 fn of_dial(data: &Data<'_>, task: Task) -> Option<Panel> {
-    let points = points(data, task.measure(), &[("task", task.name()), ("role", "target")], "distance");
+    let points =
+        points(data, task.measure(), &[("task", task.name()), ("role", "target")], "distance");
     let line = Line { name: LINE.to_owned(), colour: 0, points };
     (!line.points.is_empty()).then(|| {
         Lines {

@@ -3,7 +3,9 @@
 use terms::Task;
 
 use super::Section;
-use super::parts::{measured_tasks, bar, bars_panel, difference, has_paper, legend, measures, named};
+use super::parts::{
+    bar, bars_panel, difference, has_paper, legend, measured_tasks, measures, named,
+};
 use crate::draw::{Figure, Group, Mark, Panel};
 use crate::papers;
 use crate::report::data::{Cells, Data, View};

@@ -3,7 +3,9 @@
 use terms::Task;
 
 use super::Section;
-use super::parts::{measured_tasks, tasks_of_paper, bar, bars_panel, has_paper, legend, measures, named, target};
+use super::parts::{
+    bar, bars_panel, has_paper, legend, measured_tasks, measures, named, target, tasks_of_paper,
+};
 use crate::draw::{Figure, Group, Mark, Panel};
 use crate::papers;
 use crate::report::data::{Cells, Data, View};
@@ -239,8 +241,12 @@ fn task_panels(data: &Data<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
     let mut paper = false;
     let panel = |task: Task| {
         let score = |condition: &str, pair: &str| {
-            let factors =
-                [("condition", condition), ("pair", pair), ("task", task.name()), ("role", "target")];
+            let factors = [
+                ("condition", condition),
+                ("pair", pair),
+                ("task", task.name()),
+                ("role", "target"),
+            ];
             data.mean(task.measure(), &factors)
         };
         let group = |condition: &String| Group {
