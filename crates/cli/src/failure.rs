@@ -18,7 +18,7 @@ impl Failure {
     pub(crate) fn print(self) -> ExitCode {
         match self {
             Failure::Usage(message) => {
-                say!("error: {message}");
+                complain!("error: {message}");
                 ExitCode::from(2)
             }
             Failure::Failed(error) => {
@@ -28,7 +28,7 @@ impl Failure {
                     let _ = write!(message, ": {error}");
                     cause = error.source();
                 }
-                say!("error: {message}");
+                complain!("error: {message}");
                 ExitCode::FAILURE
             }
         }
