@@ -47,7 +47,7 @@ struct Reported {
 
 impl Report {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_file(&self.out)?;
+        files::check_new_file(&self.out, true)?;
         let store = Store::existing(&self.lab.join(FILE))?;
         let page = Page::of(&store.records(&Filter::default())?, &store.notes(&Filter::default())?);
         files::write(&self.out, &page.html)?;

@@ -77,7 +77,7 @@ impl Results {
             return Err(Failure::Usage("Parquet is binary; name a file with --out".into()));
         }
         if let Some(path) = &self.out {
-            files::check_new_file(path)?;
+            files::check_new_file(path, true)?;
         }
         let store = Store::existing(&self.lab.join(FILE))?;
         let records = store.records(&self.filter())?;
