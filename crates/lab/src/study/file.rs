@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use terms::Task;
 
 use super::error::{Error, Result};
 use crate::record::Factors;
@@ -48,14 +49,10 @@ fn one_seed() -> Vec<u64> {
 
 /// What is measured on every system that it can be measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String", into = "String")]
 pub enum Evaluation {
-    /// Zero-shot inference.
-    Nli,
-    /// Zero-shot recognition of named entities.
-    Ner,
-    /// Zero-shot parsing.
-    Parse,
+    /// Zero-shot transfer of a task, which names it.
+    Transfer(Task),
     /// Translations found among sentences.
     Retrieval,
     /// Translations of words found after a map (paper 1, 5.1.1).
@@ -72,11 +69,45 @@ pub enum Evaluation {
     ShiftedTransfer,
 }
 
+/// The evaluations that are no tasks, by name.
+const EVALUATIONS: [(&str, Evaluation); 7] = [
+    ("retrieval", Evaluation::Retrieval),
+    ("words", Evaluation::Words),
+    ("contexts", Evaluation::Contexts),
+    ("similarity", Evaluation::Similarity),
+    ("word-retrieval", Evaluation::WordRetrieval),
+    ("shift", Evaluation::Shift),
+    ("shifted-transfer", Evaluation::ShiftedTransfer),
+];
+
 impl Evaluation {
     /// Its name, as it is written down.
-    pub(super) fn name(self) -> String {
-        let name = serde_json::to_value(self).expect("plain data");
-        name.as_str().unwrap_or_default().to_owned()
+    pub(super) fn name(self) -> &'static str {
+        let named = |evaluation| EVALUATIONS.iter().find(|(_, one)| *one == evaluation);
+        match self {
+            Evaluation::Transfer(task) => task.name(),
+            other => named(other).map_or("", |(name, _)| name),
+        }
+    }
+}
+
+impl TryFrom<String> for Evaluation {
+    type Error = String;
+
+    fn try_from(name: String) -> std::result::Result<Self, String> {
+        let named = EVALUATIONS.iter().find(|(known, _)| *known == name);
+        let task = || name.parse().map(Evaluation::Transfer);
+        named.map(|(_, evaluation)| *evaluation).map_or_else(task, Ok).map_err(|_: String| {
+            let tasks = Task::all().map(Task::name);
+            let known: Vec<_> = tasks.chain(EVALUATIONS.map(|(name, _)| name)).collect();
+            format!("there is no evaluation `{name}`; there are: {}", known.join(", "))
+        })
+    }
+}
+
+impl From<Evaluation> for String {
+    fn from(evaluation: Evaluation) -> Self {
+        evaluation.name().to_owned()
     }
 }
 

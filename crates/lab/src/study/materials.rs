@@ -4,41 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
+use terms::Task;
+
 use super::error::{Error, Result};
 use super::file::World;
 use super::step::{Arg, Draft, Steps};
 use crate::record::Factors;
-
-/// A task with labelled files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Inference.
-    Nli,
-    /// Named entities.
-    Ner,
-    /// Dependencies.
-    Parse,
-}
-
-impl Task {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Task::Nli => "nli",
-            Task::Ner => "ner",
-            Task::Parse => "parse",
-        }
-    }
-
-    /// What its headline score is called.
-    pub fn measure(self) -> &'static str {
-        match self {
-            Task::Nli => "accuracy",
-            Task::Ner => "f1",
-            Task::Parse => "las",
-        }
-    }
-}
 
 /// Where the files are.
 enum Home {
@@ -186,10 +157,10 @@ impl Materials {
             [flag.into(), self.first_of(names).after(&format!("{language}="))]
         };
         let mut flags: Vec<Arg> = Vec::new();
-        flags.extend(file("--train", source, &labelled(task, "train", source)));
-        flags.extend(file("--dev", source, &labelled(task, "dev", source)));
+        flags.extend(file("--train", source, &task.files("train", source)));
+        flags.extend(file("--dev", source, &task.files("dev", source)));
         for language in self.languages() {
-            flags.extend(file("--test", language, &labelled(task, "test", language)));
+            flags.extend(file("--test", language, &task.files("test", language)));
         }
         flags.push("--allow-unseen".into());
         flags
@@ -202,7 +173,7 @@ impl Materials {
             return Vec::new();
         }
         let flag = |target: &String| {
-            let names = labelled(task, "dev", target);
+            let names = task.files("dev", target);
             ["--dev".into(), self.first_of(&names).after(&format!("{target}="))]
         };
         self.targets.iter().flat_map(flag).collect()
@@ -286,27 +257,6 @@ fn check_other_text(data: &Path, language: &str) -> Result<()> {
     let remedy = "put such text of your own under that name, a paragraph a line and compressed by zstd (no entry of `isogloss data \
                   list` makes it), or leave the condition out";
     Err(Error::file(path.display().to_string(), reason, remedy))
-}
-
-/// The names that a labelled file may have in a folder of real data, the best first.
-fn labelled(task: Task, part: &str, language: &str) -> Vec<String> {
-    match (task, part) {
-        (Task::Nli, "train") => vec![
-            "nli/multinli.train.tsv".to_owned(),
-            "nli/lingnli.train.tsv".to_owned(),
-            format!("xnli/train-{language}.tsv"),
-        ],
-        (Task::Nli, _) => vec![format!("xnli/{part}-{language}.tsv")],
-        (Task::Ner, "test") => vec![
-            format!("ner/panx-test-{language}.tsv"),
-            format!("ner/wikiann-test-{language}.txt"),
-            format!("ner/panx-dev-{language}.tsv"),
-        ],
-        (Task::Ner, _) => vec![format!("ner/panx-{part}-{language}.tsv")],
-        (Task::Parse, _) => ["ewt", "gsd", "gsdsimp"]
-            .map(|treebank| format!("ud/{language}_{treebank}-ud-{part}.conllu"))
-            .to_vec(),
-    }
 }
 
 /// The code that Tatoeba's files have for a language.

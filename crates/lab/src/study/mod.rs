@@ -21,7 +21,6 @@ pub use cost::UPDATES;
 pub use error::{Error, Result};
 pub use file::{Evaluation, Model, Real, Scale, Study, System, World};
 pub use laboratory::{Lab, Outlook};
-pub use materials::Task;
 pub use plan::Plan;
 pub use readings::{Found, Number, Reader, Reading, Said};
 pub use run::{Done, Watch, run};

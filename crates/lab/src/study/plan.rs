@@ -2,7 +2,7 @@
 
 use super::error::{Error, Result};
 use super::file::{Evaluation, Scale, Study, System, World};
-use super::materials::{Materials, Task};
+use super::materials::Materials;
 use super::readings::{Reader, Reading};
 use super::recipes;
 use super::sizes::{Count, Sizes};
@@ -182,9 +182,9 @@ impl Scene<'_> {
             let (scene, made) = (self, &made);
             let before = planner.readings.len();
             match evaluation {
-                Evaluation::Nli => recipes::transfer(planner, scene, system, made, Task::Nli)?,
-                Evaluation::Ner => recipes::transfer(planner, scene, system, made, Task::Ner)?,
-                Evaluation::Parse => recipes::transfer(planner, scene, system, made, Task::Parse)?,
+                Evaluation::Transfer(task) => {
+                    recipes::transfer(planner, scene, system, made, *task)?;
+                }
                 Evaluation::Retrieval => recipes::retrieval(planner, scene, system, made)?,
                 Evaluation::Words => recipes::words(planner, scene, system, made)?,
                 Evaluation::Contexts => recipes::contexts(planner, scene, system, made)?,

@@ -1,8 +1,8 @@
 //! From what a command printed to the numbers that are filed.
 
 use serde_json::Value;
+use terms::Task;
 
-use super::materials::Task;
 use super::step::StepId;
 use crate::record::Factors;
 

@@ -1,10 +1,9 @@
 //! Models of one language each, aligned afterwards: words, words in context, sentences (paper 1, §5.1).
 
+use terms::Task;
+
 use super::Section;
-use super::parts::{
-    SCORES, Series, TASKS, Task, bar, bars_panel, chosen_difference, difference, lines_figure,
-    named, over_layers,
-};
+use super::parts::{Series, bar, bars_panel, chosen_difference, difference, lines_figure, measures, named, over_layers};
 use crate::draw::{Figure, Group, Panel};
 use crate::report::data::{Cells, Data, View, Where};
 use crate::report::exhibit::{Cell, Exhibit, Table};
@@ -162,15 +161,15 @@ pub(super) fn upper_minus_lower(data: &Data<'_>, measure: &str, factors: &Where<
 
 /// Target scores of a system over all tasks, layer by layer.
 fn scores_by_layer(data: &Data<'_>, system: &str) -> Vec<Cells> {
-    let mut layers = data.levels(&SCORES, "layer", &[]);
+    let mut layers = data.levels(&measures(), "layer", &[]);
     layers.retain(|layer| layer.parse::<u32>().is_ok());
     let at = |layer: &String| {
-        let of = |task: &Task| {
+        let of = |task: Task| {
             let factors =
-                [("system", system), ("task", task.name), ("role", "target"), ("layer", layer)];
-            data.cells(task.measure, &factors).tagged("task", task.name)
+                [("system", system), ("task", task.name()), ("role", "target"), ("layer", layer)];
+            data.cells(task.measure(), &factors).tagged("task", task.name())
         };
-        TASKS.iter().map(of).fold(Cells::default(), Cells::join)
+        Task::all().map(of).fold(Cells::default(), Cells::join)
     };
     layers.iter().map(at).collect()
 }
@@ -193,12 +192,12 @@ fn middle_half(layers: &[String]) -> Vec<String> {
 fn middle_minus_last(view: &View<'_>) -> Evidence {
     let data = view.study("contextual-alignment");
     let (mut middle, mut last) = (Cells::default(), Cells::default());
-    for task in &TASKS {
-        let layers = data.layers(task.measure);
+    for task in Task::all() {
+        let layers = data.layers(task.measure());
         let of = |layers: &[String]| {
             let factors =
-                [("system", "monolingual-mapped"), ("task", task.name), ("role", "target")];
-            at_layers(&data, task.measure, &factors, layers).tagged("task", task.name)
+                [("system", "monolingual-mapped"), ("task", task.name()), ("role", "target")];
+            at_layers(&data, task.measure(), &factors, layers).tagged("task", task.name())
         };
         middle = middle.join(of(&middle_half(&layers)));
         last = last.join(of(&layers[layers.len().saturating_sub(1)..]));
@@ -287,16 +286,16 @@ fn show_contexts(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let data = view.study("contextual-alignment");
     let panels = |series: &Series<'_>| -> Vec<Panel> {
         let mut panels = Vec::new();
-        for task in &TASKS {
-            for pair in pairs_of(&data, &[task.measure]) {
-                let common = [("task", task.name), ("role", "target"), ("pair", &*pair)];
-                let title = format!("{}, {pair}", task.title);
+        for task in Task::all() {
+            for pair in pairs_of(&data, &[task.measure()]) {
+                let common = [("task", task.name()), ("role", "target"), ("pair", &*pair)];
+                let title = format!("{}, {pair}", task.title());
                 panels.extend(over_layers(
                     &data,
-                    task.measure,
+                    task.measure(),
                     &common,
                     series,
-                    (&title, task.unit),
+                    (&title, task.unit()),
                 ));
             }
         }

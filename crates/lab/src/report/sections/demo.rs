@@ -1,7 +1,7 @@
 //! The demo: one encoder of two languages without a common word, beside one that learned nothing.
 
 use super::Section;
-use super::parts::{TASKS, bar, bars_panel, legend, named};
+use super::parts::{measured_tasks, bar, bars_panel, legend, named};
 use crate::draw::{Figure, Group, Mark, Panel};
 use crate::record::Note;
 use crate::report::data::{Data, View, Where};
@@ -70,8 +70,8 @@ fn retrieval(data: &Data<'_>) -> Option<Panel> {
 }
 
 fn transfer(data: &Data<'_>) -> Option<Panel> {
-    let groups = TASKS.iter().map(|task| {
-        group(data, task.title, task.measure, &[("task", task.name), ("role", "target")])
+    let groups = measured_tasks(data).into_iter().map(|task| {
+        group(data, task.title(), task.measure(), &[("task", task.name()), ("role", "target")])
     });
     bars_panel("The other language", "score", groups.collect())
 }

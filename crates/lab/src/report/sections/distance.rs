@@ -1,7 +1,9 @@
 //! Transfer to languages that are less and less alike (paper 1, §4.4).
 
+use terms::Task;
+
 use super::Section;
-use super::parts::{SCORES, TASKS, Task, bar, bars_panel, legend, named, points, target};
+use super::parts::{measured_tasks, bar, bars_panel, legend, measures, named, points, target};
 use super::transfer::{above_chance, paper_transfer};
 use crate::draw::{Figure, Group, Line, Lines, Mark, Panel};
 use crate::papers;
@@ -42,9 +44,9 @@ const LINE: &str = "with no anchors";
 
 /// What separates the languages of the distance study: a dial, or the pair itself.
 fn distances(data: &Data<'_>) -> (&'static str, Vec<String>) {
-    let dial = data.levels(&SCORES, "distance", &[]);
+    let dial = data.levels(&measures(), "distance", &[]);
     if dial.is_empty() {
-        return ("pair", data.levels(&SCORES, "pair", &["en-fr", "en-de", "en-ru", "en-zh"]));
+        return ("pair", data.levels(&measures(), "pair", &["en-fr", "en-de", "en-ru", "en-zh"]));
     }
     ("distance", dial)
 }
@@ -65,12 +67,12 @@ fn show_distance(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let (factor, levels) = distances(&data);
     let real = factor == "pair";
     let panel =
-        |task: &Task| if real { of_pairs(&data, task, &levels) } else { of_dial(&data, task) };
+        |task: Task| if real { of_pairs(&data, task, &levels) } else { of_dial(&data, task) };
     let figure = Figure {
         id: named(id, "transfer"),
         title: "Transfer by distance".to_owned(),
         legend: legend(&[LINE.to_owned()], if real { Mark::Bar } else { Mark::Line }, real),
-        panels: TASKS.iter().filter_map(panel).collect(),
+        panels: Task::all().filter_map(panel).collect(),
     };
     let place = "Paper 1, §4.4 (Table 1, column by column)";
     vec![
@@ -88,26 +90,26 @@ fn show_distance(id: &str, view: &View<'_>) -> Vec<Exhibit> {
 }
 
 /// Real languages: a bar for each pair, beside the paper's.
-fn of_pairs(data: &Data<'_>, task: &Task, pairs: &[String]) -> Option<Panel> {
+fn of_pairs(data: &Data<'_>, task: Task, pairs: &[String]) -> Option<Panel> {
     let group = |pair: &String| {
-        let own = [("pair", &**pair), ("task", task.name), ("role", "target")];
-        let theirs = [("condition", "no-anchors"), ("task", task.name), ("language", target(pair))];
-        let paper = papers::number(1, "Table 1", task.measure, &theirs);
-        Group { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure, &own), paper)] }
+        let own = [("pair", &**pair), ("task", task.name()), ("role", "target")];
+        let theirs = [("condition", "no-anchors"), ("task", task.name()), ("language", target(pair))];
+        let paper = papers::number(1, "Table 1", task.measure(), &theirs);
+        Group { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure(), &own), paper)] }
     };
-    let unit = format!("{} in the other language", task.unit);
-    bars_panel(task.title, &unit, pairs.iter().map(group).collect())
+    let unit = format!("{} in the other language", task.unit());
+    bars_panel(task.title(), &unit, pairs.iter().map(group).collect())
 }
 
 /// Invented languages: a line over the dial.
-fn of_dial(data: &Data<'_>, task: &Task) -> Option<Panel> {
-    let points = points(data, task.measure, &[("task", task.name), ("role", "target")], "distance");
+fn of_dial(data: &Data<'_>, task: Task) -> Option<Panel> {
+    let points = points(data, task.measure(), &[("task", task.name()), ("role", "target")], "distance");
     let line = Line { name: LINE.to_owned(), colour: 0, points };
     (!line.points.is_empty()).then(|| {
         Lines {
-            title: task.title.to_owned(),
+            title: task.title().to_owned(),
             across: "distance".to_owned(),
-            unit: task.unit.to_owned(),
+            unit: task.unit().to_owned(),
             lines: vec![line],
             from_zero: true,
         }
@@ -116,20 +118,22 @@ fn of_dial(data: &Data<'_>, task: &Task) -> Option<Panel> {
 }
 
 fn table(data: &Data<'_>, factor: &str, levels: &[String]) -> Table {
-    let heads =
-        [factor, "inference", "named entities", "parsing", "retrieval, raw", "retrieval, shifted"];
+    let tasks = measured_tasks(data);
+    let titles = tasks.iter().map(|task| task.title());
+    let ends = ["retrieval, raw", "retrieval, shifted"];
+    let heads: Vec<&str> = [factor].into_iter().chain(titles).chain(ends).collect();
     let mut table = Table::new(&heads);
     for level in levels {
-        let of = |task: &Task| {
-            let factors = [(factor, &**level), ("task", task.name), ("role", "target")];
-            Cell::Ours(data.mean(task.measure, &factors))
+        let of = |task: Task| {
+            let factors = [(factor, &**level), ("task", task.name()), ("role", "target")];
+            Cell::Ours(data.mean(task.measure(), &factors))
         };
         let found = |kind| {
             let best = data.best("retrieval", &[(factor, level), ("kind", kind)]);
             Cell::Ours(best.sample().mean())
         };
         let mut row = vec![Cell::Name(level.clone())];
-        row.extend(TASKS.iter().map(of));
+        row.extend(tasks.iter().copied().map(of));
         row.extend(["raw", "shifted"].map(found));
         table.rows.push(row);
     }

@@ -1,33 +1,35 @@
 //! What several sections draw alike.
 
+use terms::Task;
+
 use crate::draw::{Bar, Bars, Figure, Group, Key, Line, Lines, Mark, Panel, Point};
+use crate::papers;
 use crate::report::data::{Cells, Data, Sample, Where, chosen_by_others};
 use crate::report::finding::Evidence;
 use crate::statistics::Mean;
 
-/// A task: its name in records, its measure, what a reader calls it, and what guessing gives.
-pub(super) struct Task {
-    pub(super) name: &'static str,
-    pub(super) measure: &'static str,
-    pub(super) title: &'static str,
-    pub(super) unit: &'static str,
-    pub(super) chance: f64,
+/// The measures of all tasks.
+pub(super) fn measures() -> Vec<&'static str> {
+    let mut measures: Vec<&str> = Task::all().map(Task::measure).collect();
+    measures.sort_unstable();
+    measures.dedup();
+    measures
 }
 
-pub(super) const TASKS: [Task; 3] = [
-    Task {
-        name: "nli",
-        measure: "accuracy",
-        title: "Inference",
-        unit: "accuracy",
-        chance: 1.0 / 3.0,
-    },
-    Task { name: "ner", measure: "f1", title: "Named entities", unit: "F1", chance: 0.0 },
-    Task { name: "parse", measure: "las", title: "Parsing", unit: "LAS", chance: 0.0 },
-];
+/// The tasks that a study has numbers of.
+pub(super) fn measured_tasks(data: &Data<'_>) -> Vec<Task> {
+    let measured = |task: &Task| data.mean(task.measure(), &[("task", task.name())]).is_some();
+    Task::all().filter(measured).collect()
+}
 
-/// The measures of all tasks.
-pub(super) const SCORES: [&str; 3] = ["accuracy", "f1", "las"];
+/// The tasks whose scores Conneau et al. 2020 print: claims about its numbers are claims about these.
+pub(super) fn tasks_of_paper() -> impl Iterator<Item = Task> {
+    let printed = |task: &Task| {
+        let factors = [("condition", "default"), ("task", task.name())];
+        papers::number(1, "Table 1, means", task.measure(), &factors).is_some()
+    };
+    Task::all().filter(printed)
+}
 
 /// The second language of `en-fr`.
 pub(super) fn target(pair: &str) -> &str {

@@ -1,7 +1,9 @@
 //! Whether shifting a language helps to transfer to it (paper 2, §4.3).
 
+use terms::Task;
+
 use super::Section;
-use super::parts::{SCORES, TASKS, Task, bar, bars_panel, difference, has_paper, legend, named};
+use super::parts::{measured_tasks, bar, bars_panel, difference, has_paper, legend, measures, named};
 use crate::draw::{Figure, Group, Mark, Panel};
 use crate::papers;
 use crate::report::data::{Cells, Data, View};
@@ -46,11 +48,11 @@ const ROWS: [(&str, &str); 3] = [
 
 /// Target scores of a row.
 fn row_cells(data: &Data<'_>, row: &str) -> Cells {
-    let of = |task: &Task| {
-        let factors = [("row", row), ("role", "target"), ("task", task.name)];
-        data.cells(task.measure, &factors).tagged("task", task.name)
+    let of = |task: Task| {
+        let factors = [("row", row), ("role", "target"), ("task", task.name())];
+        data.cells(task.measure(), &factors).tagged("task", task.name())
     };
-    TASKS.iter().map(of).fold(Cells::default(), Cells::join)
+    Task::all().map(of).fold(Cells::default(), Cells::join)
 }
 
 fn rows(view: &View<'_>, a: &str, b: &str) -> Evidence {
@@ -66,20 +68,20 @@ fn table_4(a: &str, b: &str) -> String {
     })
 }
 
-fn paper_row(row: &str, language: &str, task: &Task) -> Option<f64> {
-    (task.name == "nli")
+fn paper_row(row: &str, language: &str, task: Task) -> Option<f64> {
+    (task == Task::Nli)
         .then(|| papers::number(2, "Table 4", "accuracy", &[("row", row), ("language", language)]))
         .flatten()
 }
 
 fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let data = view.study("shifted-transfer");
-    let languages = data.levels(&SCORES, "language", &[]);
-    let score = |task: &Task, row: &str, language: &str| {
-        data.mean(task.measure, &[("row", row), ("task", task.name), ("language", language)])
+    let languages = data.levels(&measures(), "language", &[]);
+    let score = |task: Task, row: &str, language: &str| {
+        data.mean(task.measure(), &[("row", row), ("task", task.name()), ("language", language)])
     };
     let mut paper = false;
-    let panel = |task: &Task| {
+    let panel = |task: Task| {
         let bars = |language: &String| {
             let bar = |(i, (row, _)): (usize, &(&str, &str))| {
                 bar(i, score(task, row, language), paper_row(row, language, task))
@@ -88,9 +90,9 @@ fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
         };
         let groups: Vec<Group> = languages.iter().map(bars).collect();
         paper |= has_paper(&groups);
-        bars_panel(task.title, task.unit, groups)
+        bars_panel(task.title(), task.unit(), groups)
     };
-    let panels: Vec<Panel> = TASKS.iter().filter_map(panel).collect();
+    let panels: Vec<Panel> = Task::all().filter_map(panel).collect();
     let names: Vec<String> = ROWS.iter().map(|(_, name)| (*name).to_owned()).collect();
     let figure = Figure {
         id: named(id, "scores"),
@@ -102,11 +104,9 @@ fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     table.heads.extend(languages.iter().cloned());
     table.heads.push("weights α".to_owned());
     table.heads.push("paper 2, mean".to_owned());
-    for task in
-        TASKS.iter().filter(|task| data.mean(task.measure, &[("task", task.name)]).is_some())
-    {
+    for task in measured_tasks(&data) {
         for (row, name) in ROWS {
-            let mut cells = vec![Cell::Name(task.title.to_owned()), Cell::Text(name.to_owned())];
+            let mut cells = vec![Cell::Name(task.title().to_owned()), Cell::Text(name.to_owned())];
             cells.extend(languages.iter().map(|language| Cell::Ours(score(task, row, language))));
             cells.push(Cell::Text(chosen_weights(&data, task, row)));
             cells.push(Cell::Paper(paper_row(row, "mean", task), 3));
@@ -128,8 +128,8 @@ fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
 }
 
 /// The weights that were chosen, whichever the seed and language.
-fn chosen_weights(data: &Data<'_>, task: &Task, row: &str) -> String {
-    let chosen = data.cells("alpha", &[("row", row), ("task", task.name)]);
+fn chosen_weights(data: &Data<'_>, task: Task, row: &str) -> String {
+    let chosen = data.cells("alpha", &[("row", row), ("task", task.name())]);
     let mut weights: Vec<String> = chosen.values().map(|weight| weight.to_string()).collect();
     weights.sort_by(|a, b| natural(a, b));
     weights.dedup();

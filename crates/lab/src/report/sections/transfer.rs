@@ -1,7 +1,9 @@
 //! What makes zero-shot transfer work: domain, anchors, sharing (paper 1, §4.1 to §4.3).
 
+use terms::Task;
+
 use super::Section;
-use super::parts::{SCORES, TASKS, Task, bar, bars_panel, has_paper, legend, named, target};
+use super::parts::{measured_tasks, tasks_of_paper, bar, bars_panel, has_paper, legend, measures, named, target};
 use crate::draw::{Figure, Group, Mark, Panel};
 use crate::papers;
 use crate::report::data::{Cells, Data, View};
@@ -152,12 +154,12 @@ fn transfer(data: &Data<'_>, condition: &str) -> Cells {
 }
 
 pub(super) fn above_chance(data: &Data<'_>, factors: &[(&str, &str)]) -> Cells {
-    let of = |task: &Task| {
-        let cells = data.cells(task.measure, &[factors, &[("task", task.name)]].concat());
+    let of = |task: Task| {
+        let cells = data.cells(task.measure(), &[factors, &[("task", task.name())]].concat());
         // The task goes back among the factors, or tasks would overwrite one another.
-        cells.tagged("task", task.name).map(|_, value| value - task.chance)
+        cells.tagged("task", task.name()).map(|_, value| value - task.chance())
     };
-    TASKS.iter().map(of).fold(Cells::default(), Cells::join)
+    tasks_of_paper().map(of).fold(Cells::default(), Cells::join)
 }
 
 /// Transfer under a condition as a share of that under another.
@@ -178,13 +180,13 @@ fn gained(data: &Data<'_>, condition: &str, over: &str) -> Evidence {
 
 /// The paper's transfer above chance under a condition: of one language, or of its means.
 pub(super) fn paper_transfer(condition: &str, language: Option<&str>) -> Option<f64> {
-    let of = |task: &Task| {
-        let mut factors = vec![("condition", condition), ("task", task.name)];
+    let of = |task: Task| {
+        let mut factors = vec![("condition", condition), ("task", task.name())];
         factors.extend(language.map(|language| ("language", language)));
         let place = if language.is_some() { "Table 1" } else { "Table 1, means" };
-        Some(papers::number(1, place, task.measure, &factors)? - task.chance)
+        Some(papers::number(1, place, task.measure(), &factors)? - task.chance())
     };
-    Some(TASKS.iter().map(of).sum::<Option<f64>>()? / TASKS.len() as f64)
+    Some(tasks_of_paper().map(of).sum::<Option<f64>>()? / tasks_of_paper().count() as f64)
 }
 
 fn kept_in_paper(condition: &str, of: &str) -> String {
@@ -213,33 +215,33 @@ fn ranks(view: &View<'_>) -> Evidence {
 }
 
 fn pairs(data: &Data<'_>) -> Vec<String> {
-    data.levels(&SCORES, "pair", &["en-fr", "en-ru", "en-zh"])
+    data.levels(&measures(), "pair", &["en-fr", "en-ru", "en-zh"])
 }
 
 /// The paper's score: of the pair's own language where it has it, else its mean.
-fn paper_score(task: &Task, condition: &str, pair: &str) -> Option<f64> {
-    let own = [("condition", condition), ("task", task.name), ("language", target(pair))];
-    papers::number(1, "Table 1", task.measure, &own).or_else(|| paper_mean(task, condition))
+fn paper_score(task: Task, condition: &str, pair: &str) -> Option<f64> {
+    let own = [("condition", condition), ("task", task.name()), ("language", target(pair))];
+    papers::number(1, "Table 1", task.measure(), &own).or_else(|| paper_mean(task, condition))
 }
 
-fn paper_mean(task: &Task, condition: &str) -> Option<f64> {
+fn paper_mean(task: Task, condition: &str) -> Option<f64> {
     papers::number(
         1,
         "Table 1, means",
-        task.measure,
-        &[("condition", condition), ("task", task.name)],
+        task.measure(),
+        &[("condition", condition), ("task", task.name())],
     )
 }
 
 /// A panel for each task: a group for each condition, a bar for each pair.
 fn task_panels(data: &Data<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
-    let levels = data.levels(&SCORES, "condition", &CONDITIONS);
+    let levels = data.levels(&measures(), "condition", &CONDITIONS);
     let mut paper = false;
-    let panel = |task: &Task| {
+    let panel = |task: Task| {
         let score = |condition: &str, pair: &str| {
             let factors =
-                [("condition", condition), ("pair", pair), ("task", task.name), ("role", "target")];
-            data.mean(task.measure, &factors)
+                [("condition", condition), ("pair", pair), ("task", task.name()), ("role", "target")];
+            data.mean(task.measure(), &factors)
         };
         let group = |condition: &String| Group {
             name: condition.clone(),
@@ -253,9 +255,9 @@ fn task_panels(data: &Data<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
         };
         let groups: Vec<Group> = levels.iter().map(group).collect();
         paper |= has_paper(&groups);
-        bars_panel(task.title, &format!("{} in the other language", task.unit), groups)
+        bars_panel(task.title(), &format!("{} in the other language", task.unit()), groups)
     };
-    (TASKS.iter().filter_map(panel).collect(), paper)
+    (Task::all().filter_map(panel).collect(), paper)
 }
 
 /// Bars for each task, then retrieval, then the numbers.
@@ -319,22 +321,19 @@ fn table(data: &Data<'_>, pairs: &[String]) -> Table {
         heads: vec!["condition".to_owned()],
         rows: vec![],
     };
-    let tasks: Vec<&Task> = TASKS
-        .iter()
-        .filter(|task| data.mean(task.measure, &[("task", task.name)]).is_some())
-        .collect();
-    for task in &tasks {
-        table.groups.push((format!("{} ({})", task.title, task.unit), pairs.len() + 2));
+    let tasks = measured_tasks(data);
+    for &task in &tasks {
+        table.groups.push((format!("{} ({})", task.title(), task.unit()), pairs.len() + 2));
         table.heads.push("source".to_owned());
         table.heads.extend(pairs.iter().map(|pair| target(pair).to_owned()));
         table.heads.push("paper 1".to_owned());
     }
-    for condition in data.levels(&SCORES, "condition", &CONDITIONS) {
+    for condition in data.levels(&measures(), "condition", &CONDITIONS) {
         let mut row = vec![Cell::Name(condition.clone())];
-        for task in &tasks {
+        for &task in &tasks {
             let of = |role, more: &[(&str, &str)]| {
-                let factors = [("condition", &*condition), ("task", task.name), ("role", role)];
-                Cell::Ours(data.mean(task.measure, &[&factors, more].concat()))
+                let factors = [("condition", &*condition), ("task", task.name()), ("role", role)];
+                Cell::Ours(data.mean(task.measure(), &[&factors, more].concat()))
             };
             row.push(of("source", &[]));
             row.extend(pairs.iter().map(|pair| of("target", &[("pair", pair)])));

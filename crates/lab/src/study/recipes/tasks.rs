@@ -1,12 +1,13 @@
 //! Tasks learned in one language and scored in the others: over an encoder, over one of its layers
 //! through a map, and shifted.
 
+use terms::Task;
+
 use super::shift::means;
 use super::two_languages;
 use crate::record::Factors;
 use crate::study::error::Result;
 use crate::study::file::System;
-use crate::study::materials::Task;
 use crate::study::plan::{Planner, Scene};
 use crate::study::readings::Reader;
 use crate::study::step::{Arg, Draft, StepId, Steps};
