@@ -50,8 +50,8 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     if let Some(error) = error.downcast_ref() {
         return matches!(error, catalogue::Error::Request { .. });
     }
-    if let Some(lab::study::Error::Unknown { .. }) = error.downcast_ref() {
-        return true;
+    if let Some(error) = error.downcast_ref::<lab::study::Error>() {
+        return terms::Fault::is_usage(error);
     }
     let inner = match error.downcast_ref() {
         Some(geometry::Error::Text(inner)) => Some(inner),
