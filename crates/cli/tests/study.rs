@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use lab::study::{CPU, StepId, Study, StudyPlan, UPDATES, sentences};
-use terms::Scale;
 use serde_json::Value;
 use tempfile::TempDir;
+use terms::Scale;
 
 use crate::common::{command, done, isogloss, refused};
 
@@ -70,7 +70,8 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
 
     let rows = done(folder, &["results", "--study", "mine"]);
     let text = rows.to_string();
-    for measure in ["f1", "retrieval", "p_at_1", "cka", "mrr", "bleu1", "conversion_rate", "alpha"] {
+    for measure in ["f1", "retrieval", "p_at_1", "cka", "mrr", "bleu1", "conversion_rate", "alpha"]
+    {
         assert!(text.contains(&format!("\"{measure}\"")), "no {measure} among the results");
     }
 
@@ -108,8 +109,10 @@ fn a_study_that_is_killed_goes_on() {
     let folder = place.path();
     study(folder, "");
     let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let short = text
-        .replace("\"retrieval\", \"align-words\", \"similarity\", \"word-retrieval\", \"shift\", ", "");
+    let short = text.replace(
+        "\"retrieval\", \"align-words\", \"similarity\", \"word-retrieval\", \"shift\", ",
+        "",
+    );
     std::fs::write(folder.join("mine.toml"), short).unwrap();
     for milliseconds in [150, 900, 1700] {
         let mut child = command(folder, &["study", "run", "mine.toml", "--json"])
@@ -275,8 +278,9 @@ fn commands_that_have_a_device_are_told_which() {
     let mut seen = BTreeSet::new();
     for name in Study::names() {
         let study = Study::find(name).unwrap();
-        let [cpu, cuda] = [CPU, "cuda"]
-            .map(|device| StudyPlan::of(&study, Scale::Tiny, device, &mut |_, _, most| Ok(most)).unwrap());
+        let [cpu, cuda] = [CPU, "cuda"].map(|device| {
+            StudyPlan::of(&study, Scale::Tiny, device, &mut |_, _, most| Ok(most)).unwrap()
+        });
         for (number, (step, on_cpu)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
             let words = step.words(StepId(number), |_| PathBuf::from("x"));
             let verb = &words[..if two_words.contains(&&*words[0]) { 2 } else { 1 }];

@@ -19,6 +19,9 @@ pub enum Error {
     /// Text or vectors could not be read.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Word vectors could not be read, written or learned.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A file could not be read or written.
     #[error(transparent)]
     Files(#[from] files::Error),

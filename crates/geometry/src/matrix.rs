@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
-use vectors::Vectors;
+use vectors::WordVectors;
 
 use crate::error::{Error, Result};
 
@@ -31,7 +31,7 @@ impl Matrix {
     }
 
     /// The vectors of words, in their order.
-    pub fn of(vectors: &Vectors) -> Self {
+    pub fn of(vectors: &WordVectors) -> Self {
         Self::new(vectors.len(), vectors.dim(), vectors.values().to_vec())
     }
 

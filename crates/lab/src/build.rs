@@ -50,7 +50,11 @@ impl BuildCounts {
             return None;
         }
         let each = self.0.iter().map(|(build, count)| format!("{count} of {build}"));
-        Some(format!("{what} of {} builds are put together: {}", self.0.len(), each.collect::<Vec<_>>().join(", ")))
+        Some(format!(
+            "{what} of {} builds are put together: {}",
+            self.0.len(),
+            each.collect::<Vec<_>>().join(", ")
+        ))
     }
 }
 
@@ -70,7 +74,10 @@ mod tests {
         assert_eq!(new, "0.1.0 (0123456789ab, x86_64-linux, avx2)");
         assert_eq!(BuildCounts::of([&*old, &*old]).warning("results"), None);
         let said = BuildCounts::of([&*old, &*new, &*old]).warning("results").unwrap();
-        assert!(said.starts_with("results of 2 builds are put together: 1 of 0.1.0 (0123"), "{said}");
+        assert!(
+            said.starts_with("results of 2 builds are put together: 1 of 0.1.0 (0123"),
+            "{said}"
+        );
         assert!(said.ends_with("2 of 0.1.0 (unknown commit, x86_64-linux, avx2)"), "{said}");
     }
 }

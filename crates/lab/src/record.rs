@@ -61,8 +61,10 @@ pub struct TextRecord {
 
 /// A factor's level as JSON: a number where its text is exactly how that number is written, else text.
 fn typed(level: &str) -> Value {
-    let number = level.parse::<i64>().ok().filter(|number| number.to_string() == level).map(Value::from);
-    let real = || level.parse::<f64>().ok().filter(|real| real.is_finite() && real.to_string() == level);
+    let number =
+        level.parse::<i64>().ok().filter(|number| number.to_string() == level).map(Value::from);
+    let real =
+        || level.parse::<f64>().ok().filter(|real| real.is_finite() && real.to_string() == level);
     number.or_else(|| real().map(Value::from)).unwrap_or_else(|| Value::from(level))
 }
 

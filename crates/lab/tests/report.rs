@@ -147,10 +147,7 @@ fn numbers_decide_what_is_said() {
         ["Transfer needs", "More anchors"].map(|start| finding(&report, "anchors", start).verdict)
     };
     assert_eq!(verdict(&[0.79, 0.80, 0.78], &[0.85, 0.86, 0.84]), ["holds", "holds"]);
-    assert_eq!(
-        verdict(&[0.30, 0.31, 0.29], &[0.20, 0.21, 0.19]),
-        ["fails", "fails"]
-    );
+    assert_eq!(verdict(&[0.30, 0.31, 0.29], &[0.20, 0.21, 0.19]), ["fails", "fails"]);
     assert_eq!(verdict(&[0.80, 0.40, 0.90], &[0.70, 0.60, 0.80]), ["inconclusive", "inconclusive"]);
     assert_eq!(verdict(&[], &[0.85, 0.86, 0.84]), ["not tested", "not tested"]);
 }

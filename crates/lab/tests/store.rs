@@ -7,8 +7,8 @@ use std::slice::from_ref;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use lab::record::{Factors, TextRecord, Origin, Record};
-use lab::store::{Error, StepScope, RecordFilter, Store};
+use lab::record::{Factors, Origin, Record, TextRecord};
+use lab::store::{Error, RecordFilter, StepScope, Store};
 
 /// What a child of [`child_writes`] is told: the store, its seed, and how many batches.
 const JOB: &str = "ISOGLOSS_STORE_JOB";
@@ -189,7 +189,8 @@ fn a_store_is_read_where_nothing_may_be_written() {
     allow(&path, 0o444);
     allow(&inner, 0o555);
     let protected = fs::write(inner.join("try"), "").is_err();
-    let found = Store::existing(&path).map(|store| store.records(&RecordFilter::default()).unwrap());
+    let found =
+        Store::existing(&path).map(|store| store.records(&RecordFilter::default()).unwrap());
     allow(&inner, 0o755);
     assert_eq!(found.unwrap().len(), batch(1, 0).len());
     if !protected {

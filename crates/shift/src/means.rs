@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::kernels::Grad;
 use tensor::{Device, Indices, Mode, Tape, Tensor};
-use text::{Block, Corpus, count_pieces};
+use text::{Corpus, SentenceBlock, count_subwords};
 use train::Pretrained;
 
 use crate::classes::{CLASSES, Classes};
@@ -67,7 +67,7 @@ pub struct Means {
 }
 
 /// Told what is being done, and how far through a language's text.
-pub type Watch<'a> = &'a mut dyn FnMut(&str, text::Progress);
+pub type Watch<'a> = &'a mut dyn FnMut(&str, text::ReadProgress);
 
 /// Sums over the states of one language at one layer.
 struct Sums {
@@ -88,7 +88,7 @@ pub fn compute(model: &mut Pretrained, corpora: &[Corpus], watch: Watch<'_>) -> 
         let number = model.vocabulary.language(name)?;
         let doing = format!("counting {name}");
         let mut counting = |at| watch(&doing, at);
-        pieces.push(count_pieces(&model.vocabulary, number, corpus, &mut counting)?.0);
+        pieces.push(count_subwords(&model.vocabulary, number, corpus, &mut counting)?.0);
     }
     let (layers, dim) = (model.model.config().layers, model.model.config().dim);
     let mut spread = vec![vec![0.0; dim * dim]; layers + 1];
@@ -140,10 +140,10 @@ impl<'a> Reader<'a> {
 
     fn read(&mut self, corpus: &Corpus, watch: Watch<'_>) -> Result<()> {
         let encoders = self.model.vocabulary.encoders(self.language);
-        let (before, after) = self.model.vocabulary.frame();
+        let (before, after) = self.model.vocabulary.bos_eos();
         let longest = self.model.model.config().positions;
         let doing = format!("reading {}", corpus.source.language());
-        corpus.read(&mut |at| watch(&doing, at), &mut |blocks: &[Block]| {
+        corpus.read(&mut |at| watch(&doing, at), &mut |blocks: &[SentenceBlock]| {
             for block in blocks {
                 let encode = |sentence: &str| {
                     let mut ids = Vec::new();

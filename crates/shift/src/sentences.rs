@@ -1,7 +1,7 @@
 //! Sentences as ids, ready for a model.
 
 use encoder::Batch;
-use text::{LineRules, SentenceReader, Source, sentence_on};
+use text::{LineRules, SentenceReader, TextSource, sentence_on};
 use train::Pretrained;
 
 use crate::error::Result;
@@ -28,13 +28,13 @@ impl Sentences {
 /// The sentence of a line between its frame; none if it is empty or too long.
 pub(crate) fn framed(reader: &mut SentenceReader, line: &str) -> Option<Vec<u32>> {
     let sentence = reader.sentence(line);
-    (!sentence.cut && !line.trim().is_empty()).then_some(sentence.ids)
+    (!sentence.truncated && !line.trim().is_empty()).then_some(sentence.ids)
 }
 
 /// Reads a file of one sentence a line; of a file whose name ends in `.tsv`, the first column.
 pub fn sentences(model: &Pretrained, language: &str, file: &str) -> Result<Sentences> {
     let mut reader = model.reader(language)?;
-    let source = Source::new(language, &[file.to_owned()])?;
+    let source = TextSource::new(language, &[file.to_owned()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut ids = Vec::new();
     while let Some(line) = lines.next_line()? {

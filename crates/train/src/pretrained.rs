@@ -138,7 +138,7 @@ impl Pretrained {
 
     /// The second sentence of a pair, behind the first mark of an end, is the second segment.
     fn segments(&self, ids: &[u32], spans: &Spans) -> Indices {
-        let (_, end) = self.vocabulary.frame();
+        let (_, end) = self.vocabulary.bos_eos();
         let mut segments = vec![0; ids.len()];
         for span in spans.iter() {
             let first = ids[span.clone()].iter().position(|&id| id == end);

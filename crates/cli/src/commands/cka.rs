@@ -95,7 +95,7 @@ const FEW: usize = 20;
 impl Cka {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if let Some(path) = &self.svg {
-            files::check_new_file(path)?;
+            files::check_new_file(path, true)?;
         }
         self.place.run(|device| self.compare(device))?
     }

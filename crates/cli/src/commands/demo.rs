@@ -8,12 +8,10 @@ use std::time::Instant;
 use clap::Args;
 use lab::record::{Record, TextRecord};
 use lab::store::RecordFilter;
-use lab::study::{
-    Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run,
-};
-use terms::Scale;
+use lab::study::{Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run};
 use serde::Serialize;
 use serde_json::{Value, json};
+use terms::Scale;
 
 use super::studied::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
@@ -137,7 +135,8 @@ impl StudyObserver for Told<'_> {
 
     fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome) {
         self.live.end(number, step, how);
-        let result = self.lab.result(&step.key).filter(|_| matches!(how, StepOutcome::Completed(_)));
+        let result =
+            self.lab.result(&step.key).filter(|_| matches!(how, StepOutcome::Completed(_)));
         if let Some(text) = result.and_then(|result| said(&step.kind, &result)) {
             self.live.print(&text);
         }

@@ -55,10 +55,8 @@ struct ReportSummary {
 
 impl Report {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        files::check_new_file(&self.out, self.force)?;
         let printed = self.out == Path::new("-");
-        if !printed {
-            check_new(&self.out, self.force)?;
-        }
         let store = Store::existing(&self.lab.join(FILE))?;
         let all = RecordFilter::default();
         let records = store.records(&all)?;
@@ -75,7 +73,7 @@ impl Report {
             fs::create_dir_all(folder).at(folder, "make the folder")?;
             for (name, svg) in &page.figures {
                 let path = folder.join(name).with_added_extension("svg");
-                check_new(&path, self.force)?;
+                files::check_new_file(&path, self.force)?;
                 files::write(&path, svg)?;
                 written.push(path);
             }
@@ -108,13 +106,4 @@ impl ReportSummary {
         lines.push(format!("{:<16}{}", "page", self.page.display()));
         lines.join("\n")
     }
-}
-
-/// Refuses to write over a file unless that is asked for.
-pub(super) fn check_new(path: &Path, force: bool) -> Result<(), Failure> {
-    if path.exists() && !force {
-        let path = path.display();
-        return Err(Failure::Usage(format!("{path}: exists already; --force overwrites it")));
-    }
-    Ok(files::check_new_file(path)?)
 }

@@ -10,7 +10,6 @@ use lab::store::{FILE, RecordFilter, Store};
 use serde_json::json;
 use terms::Scale;
 
-use super::report::check_new;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -85,7 +84,7 @@ impl Results {
             return Err(Failure::Usage("Parquet is binary; name a file with --out".into()));
         }
         if let Some(path) = out {
-            check_new(path, self.force)?;
+            files::check_new_file(path, self.force)?;
         }
         let store = Store::existing(&self.lab.join(FILE))?;
         let records = store.records(&self.filter())?;
@@ -98,8 +97,7 @@ impl Results {
         }
         // A table for people leaves out the origin of numbers; what programs read has all of it.
         let for_people = matches!(self.format, FormatName::Table | FormatName::Markdown);
-        let sheet =
-            match self.mean {
+        let sheet = match self.mean {
             true => ResultsSheet::means(&records),
             false => ResultsSheet::of(&records, !for_people),
         };

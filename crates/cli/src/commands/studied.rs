@@ -26,7 +26,11 @@ pub(super) fn this_build() -> Build {
 }
 
 /// The plan of a study on a device; sentences are counted as pretraining counts them.
-pub(super) fn planned(study: &Study, scale: Scale, device_name: &str) -> Result<StudyPlan, Failure> {
+pub(super) fn planned(
+    study: &Study,
+    scale: Scale,
+    device_name: &str,
+) -> Result<StudyPlan, Failure> {
     let count = &mut |language: &str, files: &[PathBuf], most: u64| {
         let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         let _waiting = Waiting::new(&format!("counting the sentences of {language}"));
@@ -100,7 +104,9 @@ impl StudyObserver for LiveView {
         self.all.inc(1);
         match how {
             StepOutcome::Cached => {}
-            StepOutcome::Completed(seconds) => self.print(&format!("  {} in {}", step.name, duration(*seconds))),
+            StepOutcome::Completed(seconds) => {
+                self.print(&format!("  {} in {}", step.name, duration(*seconds)))
+            }
             StepOutcome::Failed(reason) => self.print(&format!("  {} FAILED: {reason}", step.name)),
             StepOutcome::Skipped => self.print(&format!("  {} skipped", step.name)),
         }

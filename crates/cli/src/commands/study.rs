@@ -294,7 +294,9 @@ impl RunFlags {
             |wanted: fn(&StepOutcome) -> bool| outcomes.iter().filter(|how| wanted(how)).count();
         let builds = lab.builds(&plan);
         if let Some(warning) = builds.warning("steps") {
-            say!("{warning}; their commands have the same revisions (--fresh runs all of them again)");
+            say!(
+                "{warning}; their commands have the same revisions (--fresh runs all of them again)"
+            );
         }
         let summary = RunSummary {
             study: plan.study,

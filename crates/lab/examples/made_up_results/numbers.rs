@@ -1,6 +1,6 @@
 //! Made-up numbers of every study, shaped as studies record them. They are test data and no results.
 
-use lab::record::{Factors, TextRecord, Origin, Record};
+use lab::record::{Factors, Origin, Record, TextRecord};
 
 /// Numbers under way.
 struct MadeUp {
@@ -165,7 +165,8 @@ impl MadeUp {
         }
         for layer in 0..=layers {
             let depth = layer as f64 / layers as f64;
-            for (system, level) in [("monolingual", 0.4), ("bilingual", 0.55), ("untrained", 0.06)] {
+            for (system, level) in [("monolingual", 0.4), ("bilingual", 0.55), ("untrained", 0.06)]
+            {
                 let of = format!("system={system} layer={layer} pair={pair} retrieval=csls");
                 self.put("align-words", "p_at_1", &of, level * (0.8 + 0.4 * depth));
             }
@@ -184,7 +185,8 @@ impl MadeUp {
                     self.put("align-contexts", measure, &of, level * bend);
                 }
             }
-            for (system, level) in [("monolingual", 0.7), ("bilingual", 0.95), ("untrained", 0.15)] {
+            for (system, level) in [("monolingual", 0.7), ("bilingual", 0.95), ("untrained", 0.15)]
+            {
                 for (kind, more) in [("raw", 0.5), ("centered", 0.85), ("aligned", 1.0)] {
                     let of = format!("system={system} kind={kind} layer={layer} pair={pair}");
                     self.put(

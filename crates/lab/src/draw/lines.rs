@@ -114,7 +114,13 @@ impl LineChart {
     }
 }
 
-fn draw(body: &mut String, line: &LineSeries, x: &AxisScale, y: &AxisScale, (low, high): (f64, f64)) {
+fn draw(
+    body: &mut String,
+    line: &LineSeries,
+    x: &AxisScale,
+    y: &AxisScale,
+    (low, high): (f64, f64),
+) {
     let _ = write!(body, "<g class=\"c{}\">", line.colour % COLOURS);
     if let [only] = line.points[..] {
         let ends = [low, high].map(|place| ChartPoint { x: place, ..only });

@@ -13,7 +13,7 @@ mod svg;
 
 pub use bars::{Bar, BarChart, BarGroup};
 pub use heat::Heatmap;
-pub use lines::{LineSeries, LineChart, ChartPoint};
+pub use lines::{ChartPoint, LineChart, LineSeries};
 pub use svg::escaped;
 
 use std::fmt::Write as _;

@@ -24,8 +24,11 @@ fn figure() -> Figure {
         reach: Some(1.0),
     };
     let points = |values: &[f64]| {
-        let point =
-            |(x, &y): (usize, &f64)| ChartPoint { x: x as f64, y, interval: Some((y - 0.05, y + 0.05)) };
+        let point = |(x, &y): (usize, &f64)| ChartPoint {
+            x: x as f64,
+            y,
+            interval: Some((y - 0.05, y + 0.05)),
+        };
         values.iter().enumerate().map(point).collect()
     };
     let lines = LineChart {
@@ -89,7 +92,8 @@ fn bars_end_where_their_values_are() {
     let bar = |value| Bar { value: Some(value), ..Bar::default() };
     let group = |value| BarGroup { name: "x".into(), bars: vec![bar(value)] };
     let panel =
-        BarChart { groups: vec![group(1.0), group(0.5), group(-0.5)], ..BarChart::default() }.panel();
+        BarChart { groups: vec![group(1.0), group(0.5), group(-0.5)], ..BarChart::default() }
+            .panel();
     let svg = format!("<svg>{}</svg>", panel.body);
     let document = Document::parse(&svg).unwrap();
     let rects = document.descendants().filter(|node| node.has_tag_name("rect"));

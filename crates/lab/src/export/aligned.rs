@@ -1,6 +1,6 @@
 //! For people: columns aligned by spaces or by the bars of Markdown.
 
-use super::{ColumnValues, SheetColumn, ResultsSheet};
+use super::{ColumnValues, ResultsSheet, SheetColumn};
 
 /// Columns aligned by spaces, numbers to the right.
 pub(super) fn table(sheet: &ResultsSheet) -> String {

@@ -3,9 +3,9 @@
 //! A [`ResultsSheet`] has a column for each factor that occurs; a format only has to write columns. A factor whose levels are
 //! all numbers, such as `layer`, is a column of numbers.
 
+mod aligned;
 mod csv;
 mod json;
-mod aligned;
 mod parquet;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,6 @@ use std::str::FromStr;
 
 use crate::record::{Factors, Record};
 use terms::Estimate;
-
 
 /// The formats of a sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +91,8 @@ impl ResultsSheet {
             groups.entry(first).or_default().push(record.value);
         }
         let chosen: Vec<&Record> = groups.keys().map(|first| &records[*first]).collect();
-        let means: Vec<Estimate> = groups.values().filter_map(|values| Estimate::of(values)).collect();
+        let means: Vec<Estimate> =
+            groups.values().filter_map(|values| Estimate::of(values)).collect();
         let mut columns = key_columns(&chosen);
         columns.push(number("mean", means.iter().map(|mean| Some(mean.mean))));
         columns.push(number("low", means.iter().map(|mean| Some(mean.interval()?.0))));
@@ -112,7 +112,9 @@ impl ResultsSheet {
             ExportFormat::Table => out.write_all(aligned::table(self).as_bytes()),
             ExportFormat::Markdown => out.write_all(aligned::markdown(self).as_bytes()),
             ExportFormat::Csv => out.write_all(csv::csv(self).as_bytes()),
-            ExportFormat::Json => serde_json::to_writer(out, &json::rows(self)).map_err(io::Error::from),
+            ExportFormat::Json => {
+                serde_json::to_writer(out, &json::rows(self)).map_err(io::Error::from)
+            }
             ExportFormat::Parquet => parquet::write(self, out),
         }
     }
@@ -146,7 +148,9 @@ impl ColumnValues {
     /// A value for people: measured numbers with four digits after the point.
     fn rounded(&self, row: usize) -> String {
         match self {
-            ColumnValues::Number(cells) => cells[row].map_or(String::new(), |value| format!("{value:.4}")),
+            ColumnValues::Number(cells) => {
+                cells[row].map_or(String::new(), |value| format!("{value:.4}"))
+            }
             _ => self.exact(row).unwrap_or_default(),
         }
     }
@@ -180,7 +184,8 @@ fn key_columns(records: &[&Record]) -> Vec<SheetColumn> {
     ];
     for name in names {
         // A factor with the name of another column gets a prefix.
-        let shown = if reserved.contains(&&**name) { format!("factor.{name}") } else { name.clone() };
+        let shown =
+            if reserved.contains(&&**name) { format!("factor.{name}") } else { name.clone() };
         let levels = records.iter().map(|record| record.factors.get(name).cloned()).collect();
         columns.push(SheetColumn { name: shown, values: of_levels(levels) });
     }
@@ -190,7 +195,8 @@ fn key_columns(records: &[&Record]) -> Vec<SheetColumn> {
 /// The levels of a factor: whole numbers or numbers where all of them are, else text.
 fn of_levels(levels: Vec<Option<String>>) -> ColumnValues {
     fn all<T: FromStr + ToString>(levels: &[Option<String>]) -> Option<Vec<Option<T>>> {
-        let number = |level: &String| level.parse::<T>().ok().filter(|one| one.to_string() == *level);
+        let number =
+            |level: &String| level.parse::<T>().ok().filter(|one| one.to_string() == *level);
         let each = |level: &Option<String>| match level {
             None => Some(None),
             Some(level) => number(level).map(Some),

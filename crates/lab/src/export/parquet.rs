@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::{ColumnValues, SheetColumn, ResultsSheet};
+use super::{ColumnValues, ResultsSheet, SheetColumn};
 
 pub(super) fn write(sheet: &ResultsSheet, out: &mut (impl io::Write + Send)) -> io::Result<()> {
     let inner = || -> parquet::errors::Result<()> {
@@ -45,7 +45,10 @@ fn field(column: &SheetColumn) -> parquet::errors::Result<Type> {
         .build()
 }
 
-fn fill(writer: &mut SerializedColumnWriter<'_>, cells: &ColumnValues) -> parquet::errors::Result<()> {
+fn fill(
+    writer: &mut SerializedColumnWriter<'_>,
+    cells: &ColumnValues,
+) -> parquet::errors::Result<()> {
     fn present<T>(cells: &[Option<T>]) -> Vec<i16> {
         cells.iter().map(|cell| i16::from(cell.is_some())).collect()
     }

@@ -129,7 +129,8 @@ fn parquet_reads_back() {
     assert_eq!(rows[2].get_column_iter().nth(3).unwrap().1, &Field::Null);
 
     let nothing = ResultsSheet::of(&[], true);
-    let file = SerializedFileReader::new(file_of(&written(&nothing, ExportFormat::Parquet))).unwrap();
+    let file =
+        SerializedFileReader::new(file_of(&written(&nothing, ExportFormat::Parquet))).unwrap();
     assert_eq!(file.get_row_iter(None).unwrap().count(), 0);
 }
 

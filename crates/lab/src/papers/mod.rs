@@ -107,7 +107,9 @@ mod tests {
     #[test]
     fn columns_give_the_printed_means() {
         for (measure, task) in [("accuracy", "nli"), ("f1", "ner"), ("las", "parse")] {
-            for published in at(1, "Table 1, means").filter(|published| published.measure == measure) {
+            for published in
+                at(1, "Table 1, means").filter(|published| published.measure == measure)
+            {
                 let condition = &published.factors["condition"];
                 let of = |language| {
                     let factors =

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::record::{Factors, TextRecord, Record};
-use terms::Estimate;
+use crate::record::{Factors, Record, TextRecord};
 use crate::store::natural;
+use terms::Estimate;
 
 /// Numbers of different settings are never averaged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,7 +145,9 @@ impl StudyData<'_> {
             rest.retain(|name, _| !factors.iter().any(|(chosen, _)| chosen == name));
             rest
         };
-        Observations(chosen.map(|record| ((record.origin.seed, rest(record)), record.value)).collect())
+        Observations(
+            chosen.map(|record| ((record.origin.seed, rest(record)), record.value)).collect(),
+        )
     }
 
     /// The mean over seeds of the numbers of a measure with these factors.
@@ -292,13 +294,15 @@ pub(super) fn chosen_by_others(choices: &[Observations]) -> Observations {
     let seeds: BTreeSet<u64> = keys.iter().map(|(seed, _)| *seed).collect();
     let choose = |key: &(u64, Factors)| {
         let (own, factors) = key;
-        let open: Vec<&Observations> = choices.iter().filter(|cells| cells.0.contains_key(key)).collect();
+        let open: Vec<&Observations> =
+            choices.iter().filter(|cells| cells.0.contains_key(key)).collect();
         let at = |cells: &Observations, seed: u64| cells.0.get(&(seed, factors.clone())).copied();
         // Like with like: by the seeds that have all of these choices.
         let has_all = |seed: &u64| open.iter().all(|cells| at(cells, *seed).is_some());
         let others: Vec<u64> =
             seeds.iter().copied().filter(|seed| seed != own).filter(has_all).collect();
-        let sum = |cells: &Observations| others.iter().filter_map(|seed| at(cells, *seed)).sum::<f64>();
+        let sum =
+            |cells: &Observations| others.iter().filter_map(|seed| at(cells, *seed)).sum::<f64>();
         // Of equals the first.
         let best = open.into_iter().rev().max_by(|a, b| sum(a).total_cmp(&sum(b)))?;
         (!others.is_empty()).then(|| at(best, *own)).flatten()
@@ -420,7 +424,10 @@ pub(super) mod tests {
         assert_eq!(chosen, BTreeMap::from([(1, 0.2), (2, 0.1), (3, 0.1)]));
         // What is no choice stays as it is, but one seed has nobody to choose for it.
         assert_eq!(chosen_by_others(std::slice::from_ref(&low)), low);
-        assert_eq!(chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]), Observations::default());
+        assert_eq!(
+            chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]),
+            Observations::default()
+        );
         // A seed chooses among what it has, by seeds that have the same.
         let more = cells(&[(2, 0.9), (3, 0.0)]);
         let chosen = chosen_by_others(&[low, high, more]).sample().0;

@@ -119,10 +119,7 @@ pub(super) fn judge(criterion: Criterion, evidence: &Evidence) -> Judgement {
 fn of_seeds(criterion: Criterion, sample: &SeedSample) -> (Verdict, String) {
     let Some(mean) = sample.mean() else { return (Verdict::NotTested, String::new()) };
     let Some((low, high)) = mean.interval() else {
-        return (
-            Verdict::Inconclusive,
-            format!("{}, one seed, no interval", signed(mean.mean, 3)),
-        );
+        return (Verdict::Inconclusive, format!("{}, one seed, no interval", signed(mean.mean, 3)));
     };
     let verdict = match criterion {
         Criterion::Above(bound) if low > bound => Verdict::Holds,
@@ -204,7 +201,8 @@ mod tests {
             [0.01, 0.5, 0.99].map(verdict),
             [Verdict::Holds, Verdict::Inconclusive, Verdict::Fails]
         );
-        let words = judge(Criterion::Ranks, &Evidence::Ranks { rho: -0.5, p: 1e-6, n: 10 }).strength;
+        let words =
+            judge(Criterion::Ranks, &Evidence::Ranks { rho: -0.5, p: 1e-6, n: 10 }).strength;
         assert_eq!(words, "ρ = \u{2212}0.50, n = 10, p < 0.001");
     }
 }

@@ -14,10 +14,10 @@ mod table;
 use serde::Serialize;
 
 use crate::draw::Figure;
-use crate::record::{TextRecord, Record};
+use crate::record::{Record, TextRecord};
 
 use self::data::{SettingView, views};
-use self::exhibit::{ItemContent, CaptionedItem};
+use self::exhibit::{CaptionedItem, ItemContent};
 use self::finding::{Judgement, judge};
 use self::sections::ReportSection;
 

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::exhibit::{TableCell, ReportTable};
+use super::exhibit::{ReportTable, TableCell};
 use super::sections;
 use crate::record::{Factors, Record};
-use terms::Estimate;
 use crate::store::natural;
+use terms::Estimate;
 
 /// Rows that are shown of a study.
 const MOST: usize = 60;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::exhibit::{ItemContent, CaptionedItem};
-use super::finding::{PaperClaim, Judgement, Verdict, printed};
+use super::exhibit::{CaptionedItem, ItemContent};
+use super::finding::{Judgement, PaperClaim, Verdict, printed};
 use super::own::UserStudy;
 use super::sections::ReportSection;
 use super::table::{grouped, rows};

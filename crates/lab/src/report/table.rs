@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::exhibit::{TableCell, ReportTable};
+use super::exhibit::{ReportTable, TableCell};
 use super::finding::signed;
 use crate::draw::escaped;
 use terms::Estimate;
@@ -52,19 +52,23 @@ fn in_html(cell: &TableCell, again: bool) -> String {
         TableCell::Ours(Some(mean)) => number(*mean, 3, ""),
         TableCell::Count(Some(mean)) => number(*mean, 0, ""),
         TableCell::Percent(Some(mean)) => number(*mean, 1, " %"),
-        TableCell::Paper(Some(value), 0) => format!("<td class=\"theirs\">{}</td>", grouped(*value)),
+        TableCell::Paper(Some(value), 0) => {
+            format!("<td class=\"theirs\">{}</td>", grouped(*value))
+        }
         TableCell::Paper(Some(value), digits) => {
             format!("<td class=\"theirs\">{}</td>", signed(*value, *digits))
         }
-        TableCell::Ours(None) | TableCell::Count(None) | TableCell::Percent(None) | TableCell::Paper(None, _) => {
-            "<td class=\"none\">–</td>".to_owned()
-        }
+        TableCell::Ours(None)
+        | TableCell::Count(None)
+        | TableCell::Percent(None)
+        | TableCell::Paper(None, _) => "<td class=\"none\">–</td>".to_owned(),
     }
 }
 
 fn number(mean: Estimate, digits: usize, unit: &str) -> String {
     let shown = |value: f64| if digits == 0 { grouped(value) } else { signed(value, digits) };
-    let half = mean.half_width.map_or(String::new(), |half| format!(" <span>±{}</span>", shown(half)));
+    let half =
+        mean.half_width.map_or(String::new(), |half| format!(" <span>±{}</span>", shown(half)));
     format!("<td><b>{}{unit}</b>{half} <small>{}</small></td>", shown(mean.mean), mean.n)
 }
 

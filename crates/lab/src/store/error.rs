@@ -66,7 +66,9 @@ pub enum Error {
     #[error(transparent)]
     Files(#[from] files::Error),
     /// The database refused.
-    #[error("{path}: cannot {doing} the store (check its permissions and the free space of the disk)")]
+    #[error(
+        "{path}: cannot {doing} the store (check its permissions and the free space of the disk)"
+    )]
     Sqlite {
         /// The store.
         path: PathBuf,

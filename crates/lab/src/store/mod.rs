@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use rusqlite::{Connection, Row, TransactionBehavior, params};
 
-use crate::record::{TextRecord, Origin, Record};
+use crate::record::{Origin, Record, TextRecord};
 
 /// The store's file name in a laboratory's folder.
 pub const FILE: &str = "results.sqlite";
@@ -66,11 +66,21 @@ impl Store {
     }
 
     /// Writes all records of a step, in place of those that it gave before.
-    pub fn replace(&self, step: &StepScope<'_>, records: &[Record], texts: &[TextRecord]) -> Result<()> {
+    pub fn replace(
+        &self,
+        step: &StepScope<'_>,
+        records: &[Record],
+        texts: &[TextRecord],
+    ) -> Result<()> {
         self.write(Some(step), records, texts)
     }
 
-    fn write(&self, step: Option<&StepScope<'_>>, records: &[Record], texts: &[TextRecord]) -> Result<()> {
+    fn write(
+        &self,
+        step: Option<&StepScope<'_>>,
+        records: &[Record],
+        texts: &[TextRecord],
+    ) -> Result<()> {
         if let Some(record) = records.iter().find(|record| !record.value.is_finite()) {
             return Err(Error::not_finite(record));
         }

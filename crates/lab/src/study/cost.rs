@@ -132,7 +132,9 @@ mod tests {
     use super::*;
 
     fn work(flags: &str) -> Workload {
-        Workload::of(&format!("isogloss pretrain --preset no-anchors --scale tiny {flags} --out run"))
+        Workload::of(&format!(
+            "isogloss pretrain --preset no-anchors --scale tiny {flags} --out run"
+        ))
     }
 
     #[test]
@@ -166,7 +168,8 @@ mod tests {
     fn what_was_measured_here_comes_first() {
         let mut costs = CostHistory::default();
         costs.add("pretrain small", "cuda", Workload(0.5), 120.0);
-        let expect = |costs: &CostHistory, share| costs.expect("pretrain small", "cuda", Workload(share));
+        let expect =
+            |costs: &CostHistory, share| costs.expect("pretrain small", "cuda", Workload(share));
         assert_eq!(expect(&costs, 1.0), Some(240.0));
         assert_eq!(expect(&costs, 0.0), None, "the cost of preparation is unknown");
         costs.add("pretrain small", "cuda", Workload(0.0), 20.0);

@@ -80,7 +80,11 @@ pub enum Error {
 
 impl terms::Fault for Error {
     fn is_usage(&self) -> bool {
-        matches!(self, Error::Unknown { .. } | Error::Definition { .. })
+        match self {
+            Error::Unknown { .. } | Error::Definition { .. } => true,
+            Error::Files(error) => error.is_usage(),
+            _ => false,
+        }
     }
 
     fn key(&self) -> Option<&str> {

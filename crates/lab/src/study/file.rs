@@ -182,7 +182,11 @@ pub struct RealLanguages {
 
 /// What differs at a scale.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table of `seeds`, `pretrain`, `transfer`, `layers`")]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table of `seeds`, `pretrain`, `transfer`, `layers`"
+)]
 pub struct ScaleSettings {
     /// Other seeds.
     pub seeds: Option<Vec<u64>>,
@@ -257,8 +261,9 @@ impl Study {
     }
 
     fn check(&self, place: &str) -> Result<()> {
-        let refuse =
-            |key: &str, reason: &str, remedy: &str| Err(Error::definition(place, key, reason, remedy));
+        let refuse = |key: &str, reason: &str, remedy: &str| {
+            Err(Error::definition(place, key, reason, remedy))
+        };
         if self.seeds.is_empty() || self.scales.values().any(|s| s.seeds.as_deref() == Some(&[])) {
             return refuse("seeds", "the list is empty", "name at least one seed, as [1, 2, 3]");
         }
@@ -387,7 +392,10 @@ mod tests {
         let base = "question = \"?\"\n";
         assert!(refused("question = 3").starts_with("mine.toml, line 1, `question`: "));
         let gold = refused(&format!("{base}evaluate = [\"gold\"]"));
-        assert!(gold.starts_with("mine.toml, line 2, `evaluate`: there is no evaluation `gold`"), "{gold}");
+        assert!(
+            gold.starts_with("mine.toml, line 2, `evaluate`: there is no evaluation `gold`"),
+            "{gold}"
+        );
         let none = refused(&format!("{base}evaluate = [\"ner\"]"));
         assert_eq!(
             none,
@@ -396,11 +404,18 @@ mod tests {
         let base = format!("{base}evaluate = [\"ner\"]\nconditions = [\"default\"]\n");
         assert!(refused(&format!("{base}seeds = []")).contains("`seeds`"));
         let real = refused(&format!("{base}real = 3"));
-        assert!(real.starts_with("mine.toml, line 4, `real`: ") && real.contains("`data` and `pairs`"), "{real}");
+        assert!(
+            real.starts_with("mine.toml, line 4, `real`: ") && real.contains("`data` and `pairs`"),
+            "{real}"
+        );
         let unknown = refused(&format!("{base}[[systems]]\nfactor = {{ a = \"b\" }}"));
         assert!(unknown.contains("line 5, `factor`: unknown field"), "{unknown}");
-        let model = refused(&format!("{base}[[systems]]\nfactors = {{ a = \"b\" }}\nmodel = \"big\""));
-        assert!(model.contains("line 6, `systems.model`: ") && model.contains("fasttext"), "{model}");
+        let model =
+            refused(&format!("{base}[[systems]]\nfactors = {{ a = \"b\" }}\nmodel = \"big\""));
+        assert!(
+            model.contains("line 6, `systems.model`: ") && model.contains("fasttext"),
+            "{model}"
+        );
         let scale = refused(&format!("{base}[scales.huge]\nseeds = [1]"));
         assert!(scale.contains("huge") && scale.contains("tiny"), "{scale}");
         let missing = refused("evaluate = [\"ner\"]");

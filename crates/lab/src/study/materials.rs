@@ -104,7 +104,9 @@ impl LanguageData {
             }
             DataLocation::World { .. } => vec![self.path(&format!("text/{language}.base.txt"))],
             DataLocation::Folder(_) if other_domain => vec![self.path(&other_text(language))],
-            DataLocation::Folder(_) => self.text_paths(language).into_iter().map(CommandArg::file).collect(),
+            DataLocation::Folder(_) => {
+                self.text_paths(language).into_iter().map(CommandArg::file).collect()
+            }
         }
     }
 
@@ -124,7 +126,11 @@ impl LanguageData {
     }
 
     /// The flags by which a command reads text of some languages.
-    pub(super) fn text_flags(&self, languages: &[&str], other_domain: bool) -> Result<Vec<CommandArg>> {
+    pub(super) fn text_flags(
+        &self,
+        languages: &[&str],
+        other_domain: bool,
+    ) -> Result<Vec<CommandArg>> {
         let mut flags = Vec::new();
         for language in languages {
             let other = other_domain && *language != self.source;

@@ -7,7 +7,7 @@ use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, Syst
 use super::materials::LanguageData;
 use super::readings::{Extraction, Extractor};
 use super::recipes;
-use super::sizes::{SentenceCounter, CorpusSizes};
+use super::sizes::{CorpusSizes, SentenceCounter};
 use super::step::{StepDraft, StepId, StepList, StudyStep};
 use super::systems::PlannedSystem;
 use crate::record::Factors;
@@ -36,13 +36,19 @@ impl StudyPlan {
         count: &'a mut SentenceCounter<'a>,
     ) -> Result<Self> {
         let (steps, sizes) = (StepList::on(device), CorpusSizes::new(count));
-        let mut planner = StudyPlanner { steps, sizes, extractions: Vec::new(), skipped: Vec::new() };
+        let mut planner =
+            StudyPlanner { steps, sizes, extractions: Vec::new(), skipped: Vec::new() };
         let settings = study.at(scale);
         for &seed in settings.seeds.as_ref().unwrap_or(&study.seeds) {
             for system in study.compared() {
                 for materials in choices(study, &mut planner.steps, seed, &system)? {
-                    let scene =
-                        EvaluationContext { study, scale, settings: &settings, seed, materials: &materials };
+                    let scene = EvaluationContext {
+                        study,
+                        scale,
+                        settings: &settings,
+                        seed,
+                        materials: &materials,
+                    };
                     let system = scene.sized(&mut planner.sizes, system.clone())?;
                     scene.plan(&mut planner, &system)?;
                 }
@@ -82,7 +88,12 @@ fn needed(steps: Vec<StudyStep>, extractions: &mut [Extraction]) -> Vec<StudySte
 pub(super) const OTHER_DOMAIN: &str = "wiki-cc";
 
 /// The choices of languages of a study, each with its files.
-fn choices(study: &Study, steps: &mut StepList, seed: u64, system: &System) -> Result<Vec<LanguageData>> {
+fn choices(
+    study: &Study,
+    steps: &mut StepList,
+    seed: u64,
+    system: &System,
+) -> Result<Vec<LanguageData>> {
     if let Some(real) = &study.real {
         let pair = |pair: &String| LanguageData::real(&real.data, pair);
         return Ok(real.pairs.iter().map(pair).collect());
@@ -180,9 +191,13 @@ impl EvaluationContext<'_> {
                 }
                 StudyEvaluation::Retrieval => recipes::retrieval(planner, scene, system, made)?,
                 StudyEvaluation::AlignWords => recipes::align_words(planner, scene, system, made)?,
-                StudyEvaluation::AlignContexts => recipes::align_contexts(planner, scene, system, made)?,
+                StudyEvaluation::AlignContexts => {
+                    recipes::align_contexts(planner, scene, system, made)?
+                }
                 StudyEvaluation::Similarity => recipes::similarity(planner, scene, system, made)?,
-                StudyEvaluation::WordRetrieval => recipes::word_retrieval(planner, scene, system, made)?,
+                StudyEvaluation::WordRetrieval => {
+                    recipes::word_retrieval(planner, scene, system, made)?
+                }
                 StudyEvaluation::Shift => recipes::shift(planner, scene, system, made)?,
                 StudyEvaluation::ShiftedTransfer => {
                     recipes::shifted_transfer(planner, scene, system, made)?;
@@ -279,8 +294,10 @@ mod tests {
         for name in Study::names() {
             let mut study = Study::find(name).unwrap();
             study.worlds.clear();
-            study.real =
-                Some(RealLanguages { data: folder.path().to_owned(), pairs: vec!["en-fr".to_owned()] });
+            study.real = Some(RealLanguages {
+                data: folder.path().to_owned(),
+                pairs: vec!["en-fr".to_owned()],
+            });
             let plan = planned(&study, Scale::Small).unwrap();
             assert!(plan.steps.iter().all(|step| step.kind != "world generate"), "{name}");
             assert!(plan.skipped.is_empty(), "{name}: {:?}", plan.skipped);
@@ -290,7 +307,8 @@ mod tests {
                 assert!(read || needed, "{name}: nothing comes of {}", step.name);
             }
         }
-        let missing = RealLanguages { data: folder.path().join("none"), pairs: vec!["en-fr".to_owned()] };
+        let missing =
+            RealLanguages { data: folder.path().join("none"), pairs: vec!["en-fr".to_owned()] };
         let study = Study { real: Some(missing), ..Study::find("anchors").unwrap() };
         let refused = planned(&study, Scale::Small).err().unwrap().to_string();
         assert!(refused.contains("text/en.*.txt.zst"), "{refused}");
@@ -313,12 +331,16 @@ mod tests {
         data(folder.path(), ["en", "fr"]);
         let plan = |name: &str, scale: Scale, french: u64| {
             let mut counted = 0;
-            let plan =
-                StudyPlan::of(&real(folder.path(), name), scale, CPU, &mut |language, files, most| {
+            let plan = StudyPlan::of(
+                &real(folder.path(), name),
+                scale,
+                CPU,
+                &mut |language, files, most| {
                     assert!(files[0].ends_with(format!("text/{language}.wiki.txt.zst")));
                     counted += 1;
                     Ok(most.min(if language == "fr" { french } else { 938_160 }))
-                });
+                },
+            );
             assert!(counted <= 4, "each language once for each size");
             plan.map_err(|error| error.to_string())
         };
@@ -350,7 +372,8 @@ mod tests {
         data(folder.path(), ["en", "fr"]);
         for there in [150_000, 200_000] {
             let study = real(folder.path(), "data-size");
-            let refused = StudyPlan::of(&study, Scale::Small, CPU, &mut |_, _, most| Ok(most.min(there)));
+            let refused =
+                StudyPlan::of(&study, Scale::Small, CPU, &mut |_, _, most| Ok(most.min(there)));
             let refused = refused.err().unwrap().to_string();
             assert!(refused.contains(&format!("holds {there} sentences")), "{refused}");
         }
@@ -361,7 +384,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         data(folder.path(), ["en", "fr"]);
         std::fs::remove_file(folder.path().join("text/fr.docs.txt.zst")).unwrap();
-        let refused = planned(&real(folder.path(), "domain"), Scale::Tiny).err().unwrap().to_string();
+        let refused =
+            planned(&real(folder.path(), "domain"), Scale::Tiny).err().unwrap().to_string();
         for word in ["text/fr.docs.txt.zst", "another domain", "of your own", "wiki-cc"] {
             assert!(refused.contains(word), "{word}: {refused}");
         }

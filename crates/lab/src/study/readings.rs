@@ -237,7 +237,11 @@ impl ResultCollector<'_> {
                 }
                 let value = value.as_f64().ok_or_else(|| (*key).to_owned())?;
                 let factors = self.factors(&[("layer", &layer.to_string())]);
-                self.found.measurements.push(Measurement { measure: (*measure).to_owned(), factors, value });
+                self.found.measurements.push(Measurement {
+                    measure: (*measure).to_owned(),
+                    factors,
+                    value,
+                });
             }
         }
         let correlation = result.get("pearson").and_then(|pearson| pearson.get("aligned"));
@@ -266,7 +270,9 @@ impl ResultCollector<'_> {
                 self.found.measurements.push(Measurement { measure, factors, value: bleu / 100.0 });
                 self.number("repeated", &more, cell, &["repeated"])?;
                 // Where nothing could be converted or looked up there is no share.
-                for (measure, key) in [("conversion_rate", "convert_rate"), ("dictionary_accuracy", "translated")] {
+                for (measure, key) in
+                    [("conversion_rate", "convert_rate"), ("dictionary_accuracy", "translated")]
+                {
                     if cell.get(key).is_some_and(Value::is_number) {
                         self.number(measure, &more, cell, &[key])?;
                     }
@@ -373,7 +379,8 @@ mod tests {
         };
         assert_eq!(known(&one), known(&other));
         let of = |measure: &str| {
-            let wanted = |n: &&Measurement| n.measure == measure && n.factors["row"] == "last-n-shift";
+            let wanted =
+                |n: &&Measurement| n.measure == measure && n.factors["row"] == "last-n-shift";
             other.iter().find(wanted).unwrap().value
         };
         assert_eq!((of("f1"), of("alpha")), (0.7, 1.0));
@@ -407,7 +414,8 @@ mod tests {
         });
         let sweep = json!({ "from": "a", "to": "b", "kind": "mean", "cells": [cell] });
         let found = read(Extractor::Sweep, &json!({ "sweeps": [sweep] })).unwrap();
-        let measures: Vec<_> = found.measurements.iter().map(|number| number.measure.as_str()).collect();
+        let measures: Vec<_> =
+            found.measurements.iter().map(|number| number.measure.as_str()).collect();
         assert_eq!(measures, ["bleu1", "repeated", "conversion_rate"]);
         assert_eq!(found.measurements[0].factors["alpha"], "1");
         assert!((found.measurements[0].value - 0.3).abs() < 1e-12);

@@ -83,7 +83,9 @@ pub fn run(
         if options.stop.load(Ordering::Relaxed) {
             return Err(Error::Stopped);
         }
-        let lost = |&StepId(need): &StepId| matches!(ended[need], StepOutcome::Failed(_) | StepOutcome::Skipped);
+        let lost = |&StepId(need): &StepId| {
+            matches!(ended[need], StepOutcome::Failed(_) | StepOutcome::Skipped)
+        };
         let mut how = if step.needs.iter().any(lost) {
             StepOutcome::Skipped
         } else if !options.fresh && lab.result(&step.key).is_some() {
@@ -150,11 +152,8 @@ fn store_records(lab: &Laboratory, plan: &StudyPlan, step: StepId, store: &Store
     }
     let of = &plan.steps[step.0];
     let folder = lab.folder(&of.key);
-    let wrong = |reason: String| Error::Result {
-        step: of.name.clone(),
-        reason,
-        folder: folder.clone(),
-    };
+    let wrong =
+        |reason: String| Error::Result { step: of.name.clone(), reason, folder: folder.clone() };
     let missing = |file: &str| wrong(format!("there is no {file}"));
     let result = lab.result(&of.key).ok_or_else(|| missing(RESULT))?;
     let metadata = lab.metadata(&of.key).ok_or_else(|| missing(STEP))?;
@@ -171,21 +170,18 @@ fn store_records(lab: &Laboratory, plan: &StudyPlan, step: StepId, store: &Store
             finished_at: metadata.finished_at,
         };
         let files = vec![lab.shown_folder(&of.key)];
-        records.extend(found.measurements.into_iter().map(|Measurement { measure, factors, value }| {
-            Record {
+        records.extend(found.measurements.into_iter().map(
+            |Measurement { measure, factors, value }| Record {
                 origin: origin.clone(),
                 measure,
                 factors,
                 value,
                 signature: found.signature.clone(),
                 files: files.clone(),
-            }
-        }));
-        texts.extend(found.texts.into_iter().map(|TextSample { name, factors, text }| TextRecord {
-            origin: origin.clone(),
-            name,
-            factors,
-            text,
+            },
+        ));
+        texts.extend(found.texts.into_iter().map(|TextSample { name, factors, text }| {
+            TextRecord { origin: origin.clone(), name, factors, text }
         }));
     }
     let seeds = extractions.iter().map(|extraction| extraction.seed).collect();
@@ -289,7 +285,9 @@ impl StepRunner<'_> {
             if self.options.stop.load(Ordering::Relaxed) {
                 match interrupted {
                     None => interrupt(&child),
-                    Some(at) if at.elapsed() > GRACE => child.kill().at(self.options.program, "stop")?,
+                    Some(at) if at.elapsed() > GRACE => {
+                        child.kill().at(self.options.program, "stop")?
+                    }
                     Some(_) => {}
                 }
                 interrupted.get_or_insert_with(Instant::now);
@@ -304,7 +302,8 @@ impl StepRunner<'_> {
 
     /// Writes `step.json` and `result.json` of a command that succeeded.
     fn write_result(&self, folder: &Path, seconds: f64) -> Result<()> {
-        let finished_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let finished_at =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let build = self.options.build.to_string();
         let metadata = StepMetadata {
             name: self.step.name.clone(),

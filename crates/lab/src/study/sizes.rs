@@ -9,7 +9,8 @@ use super::error::{Error, Result};
 use super::materials::LanguageData;
 
 /// Counts the sentences of a language in some files of raw text, up to a maximum.
-pub type SentenceCounter<'a> = dyn FnMut(&str, &[PathBuf], u64) -> std::result::Result<u64, String> + 'a;
+pub type SentenceCounter<'a> =
+    dyn FnMut(&str, &[PathBuf], u64) -> std::result::Result<u64, String> + 'a;
 
 /// The smaller size; text of no more than that has no larger one.
 const SMALLER: &str = "sentences-200k";
@@ -55,7 +56,8 @@ impl<'a> CorpusSizes<'a> {
         }
         let place = data.join(format!("text/{language}.*.txt.zst")).display().to_string();
         let reason = format!("holds {there} sentences, and the smaller size alone is {smaller}");
-        let less = if scale == Scale::Tiny { "" } else { ", or take scale tiny, which needs a tenth" };
+        let less =
+            if scale == Scale::Tiny { "" } else { ", or take scale tiny, which needs a tenth" };
         Err(Error::data(place, reason, format!("put more text there{less}")))
     }
 

@@ -171,7 +171,9 @@ impl StudyStep {
 
 /// Whether a flag is among the words of a command.
 fn has_flag(args: &[CommandArg], flag: &str) -> bool {
-    let is = |arg: &CommandArg| arg.text.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+    let is = |arg: &CommandArg| {
+        arg.text.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
     args.iter().any(is)
 }
 
@@ -329,7 +331,8 @@ mod tests {
         let mut chain = |seed: &str, name: &str| {
             let world = StepDraft::new("world generate", name).flag("--seed", seed);
             let world = steps.add(world.flag("--out", CommandArg::here("world"))).unwrap();
-            let run = StepDraft::new("pretrain", name).flag("--world", StepList::made(world, "world"));
+            let run =
+                StepDraft::new("pretrain", name).flag("--world", StepList::made(world, "world"));
             (world, steps.add(run.flag("--out", CommandArg::here("run"))).unwrap())
         };
         let first = chain("1", "one");
@@ -383,7 +386,9 @@ mod tests {
             let path = folder.path().join(name);
             std::fs::write(&path, text).unwrap();
             let mut steps = StepList::on(CPU);
-            let step = steps.add(StepDraft::new("words", "x").arg(CommandArg::file(path).after("fr="))).unwrap();
+            let step = steps
+                .add(StepDraft::new("words", "x").arg(CommandArg::file(path).after("fr=")))
+                .unwrap();
             steps.into_steps()[step.0].key.clone()
         };
         assert_eq!(key("a", "text"), key("b", "text"));
@@ -395,7 +400,9 @@ mod tests {
         let mut steps = StepList::on(CPU);
         let world = steps.add(StepDraft::new("world generate", "w")).unwrap();
         let text = StepList::made(world, "world").join("text/a.txt").after("qaa=");
-        let run = StepDraft::new("pretrain", "p").flag("--text", text).flag("--out", CommandArg::here("run"));
+        let run = StepDraft::new("pretrain", "p")
+            .flag("--text", text)
+            .flag("--out", CommandArg::here("run"));
         steps.add(run).unwrap();
         let step = steps.into_steps().pop().unwrap();
         let words = step.words(StepId(1), |StepId(n)| PathBuf::from(format!("lab/{n}")));
@@ -407,12 +414,14 @@ mod tests {
     fn what_a_gpu_makes_is_not_taken_for_the_cpus() {
         let made = |device: &str| {
             let mut steps = StepList::on(device);
-            let world = StepDraft::new("world generate", "w").flag("--out", CommandArg::here("world"));
+            let world =
+                StepDraft::new("world generate", "w").flag("--out", CommandArg::here("world"));
             let world = steps.add(world).unwrap();
-            let run = StepDraft::new("pretrain", "p").flag("--world", StepList::made(world, "world"));
+            let run =
+                StepDraft::new("pretrain", "p").flag("--world", StepList::made(world, "world"));
             let run = steps.add(run.flag("--out", CommandArg::here("run")).resumes("run")).unwrap();
-            let stats =
-                StepDraft::new("vocab stats", "v").arg(StepList::made(run, "run").join("vocabulary"));
+            let stats = StepDraft::new("vocab stats", "v")
+                .arg(StepList::made(run, "run").join("vocabulary"));
             steps.add(stats).unwrap();
             let given = StepDraft::new("pretrain", "t").args(["--device", "cpu"]);
             steps.add(given).unwrap();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use terms::Scale;
 
 use super::error::Result;
-use super::file::{SystemKind, System};
-use super::plan::{OTHER_DOMAIN, StudyPlanner, EvaluationContext};
+use super::file::{System, SystemKind};
+use super::plan::{EvaluationContext, OTHER_DOMAIN, StudyPlanner};
 use super::sizes::sentences;
 use super::step::{CommandArg, StepDraft, StepList};
 
@@ -61,14 +61,20 @@ impl PlannedSystem {
             SystemKind::SameLanguage => {
                 let first = alone(planner, scene, system, source[0], 0)?;
                 let second = alone(planner, scene, system, source[0], 1)?;
-                let run = |folder: CommandArg| PlannedEncoder { folder, language: source[0].to_owned() };
+                let run =
+                    |folder: CommandArg| PlannedEncoder { folder, language: source[0].to_owned() };
                 let names = languages[..2].iter().map(|&language| language.to_owned());
-                PlannedSystem::Encoders { runs: names.zip([run(first), run(second)]).collect(), one: false }
+                PlannedSystem::Encoders {
+                    runs: names.zip([run(first), run(second)]).collect(),
+                    one: false,
+                }
             }
             SystemKind::Word2vec | SystemKind::Glove => {
                 PlannedSystem::Vectors(statics(planner, scene, system, &languages)?)
             }
-            SystemKind::Fasttext => PlannedSystem::Vectors(fasttext(planner, scene, system, &languages)?),
+            SystemKind::Fasttext => {
+                PlannedSystem::Vectors(fasttext(planner, scene, system, &languages)?)
+            }
         })
     }
 }

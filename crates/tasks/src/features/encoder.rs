@@ -7,7 +7,7 @@ use ::encoder::{Part, Place, Request};
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Params, Tape, Var};
-use text::{Encoded, Encoders};
+use text::{EncodedWords, SubwordEncoders};
 use train::Pretrained;
 
 use super::{Features, Input, Midway};
@@ -20,7 +20,7 @@ pub struct EncoderFeatures {
 }
 
 /// Words as ids of a vocabulary.
-pub(super) struct Words(Vec<Encoders>);
+pub(super) struct Words(Vec<SubwordEncoders>);
 
 impl Words {
     pub(super) fn of(pretrained: &Pretrained) -> Self {
@@ -29,7 +29,12 @@ impl Words {
     }
 
     /// The ids of words. Each is prepared as running text was when the vocabulary was made.
-    pub(super) fn encode(&self, from: &Pretrained, language: usize, words: &[&str]) -> Encoded {
+    pub(super) fn encode(
+        &self,
+        from: &Pretrained,
+        language: usize,
+        words: &[&str],
+    ) -> EncodedWords {
         let preparer = from.vocabulary.preparer(language);
         let prepare = |word: &&str| {
             let mut prepared = String::new();
@@ -99,14 +104,14 @@ impl Features for EncoderFeatures {
     }
 
     fn frame(&self) -> (u32, u32) {
-        self.pretrained.vocabulary.frame()
+        self.pretrained.vocabulary.bos_eos()
     }
 
     fn language(&self, name: &str) -> Result<usize> {
         Ok(self.pretrained.vocabulary.language(name)?)
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         self.words.encode(&self.pretrained, language, words)
     }
 

@@ -8,7 +8,7 @@ use ::encoder::Request;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Mode, Tape, Tensor};
-use text::Encoded;
+use text::EncodedWords;
 use train::Pretrained;
 use vectors::npy;
 
@@ -152,7 +152,7 @@ impl Given for LayerVectors {
 
     /// All vocabularies that we learn are framed alike.
     fn frame(&self) -> (u32, u32) {
-        self.models[0].with(|pretrained| pretrained.vocabulary.frame())
+        self.models[0].with(|pretrained| pretrained.vocabulary.bos_eos())
     }
 
     fn language(&self, name: &str) -> Result<usize> {
@@ -163,7 +163,7 @@ impl Given for LayerVectors {
         })
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         let speaker = &self.languages[language];
         let model = &self.models[speaker.model];
         model.with(|pretrained| model.words.encode(pretrained, speaker.number, words))

@@ -5,7 +5,7 @@ use std::path::Path;
 use encoder::{Batch, Encoder, Request};
 use serde::{Deserialize, Serialize};
 use tensor::{Indices, Mode, Params, Spans, Tape, Tensor};
-use text::{LineRules, Source};
+use text::{LineRules, TextSource};
 
 use super::config::ProbeConfig;
 use super::data::Data;
@@ -15,7 +15,7 @@ const AT_ONCE: usize = 128;
 
 /// The perplexity of each language's held-out text, with the same tokens hidden every time.
 pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &Data) -> Vec<f64> {
-    let perplexity = |evaluation: &text::Evaluation| {
+    let perplexity = |evaluation: &text::MlmEvaluation| {
         let (mut loss, mut targets) = (0.0, 0);
         for batch in evaluation.batches() {
             let (batch, masked) = data.piece(&batch);
@@ -119,7 +119,7 @@ impl Probe {
 fn side(language: &str, file: &Path, data: &Data, longest: usize) -> text::Result<Vec<Batch>> {
     let mut reader = data.vocabulary.reader(language, longest)?;
     let number = reader.language();
-    let source = Source::new(language, &[file.display().to_string()])?;
+    let source = TextSource::new(language, &[file.display().to_string()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut sentences = Vec::new();
     while let Some(line) = lines.next_line()? {

@@ -3,11 +3,14 @@
 use terms::Task;
 
 use super::ReportSection;
-use super::parts::{Series, bar, bars_panel, chosen_difference, difference, lines_figure, measures, named, over_layers};
-use crate::draw::{Figure, BarGroup, Panel};
-use crate::report::data::{Observations, StudyData, SettingView, FactorFilter};
-use crate::report::exhibit::{TableCell, CaptionedItem, ReportTable};
-use crate::report::finding::{PaperClaim, Evidence, Criterion};
+use super::parts::{
+    Series, bar, bars_panel, chosen_difference, difference, lines_figure, measures, named,
+    over_layers,
+};
+use crate::draw::{BarGroup, Figure, Panel};
+use crate::report::data::{FactorFilter, Observations, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 
 const NOT_PRINTED: fn() -> String = || "drawn, with no numbers in the text".to_owned();
 const PAIRS: [&str; 4] = ["en-fr", "en-de", "en-ru", "en-zh"];
@@ -139,7 +142,12 @@ pub(in crate::report) const SENTENCES: ReportSection = ReportSection {
 };
 
 /// The numbers of some layers side by side.
-fn at_layers(data: &StudyData<'_>, measure: &str, factors: &FactorFilter<'_>, layers: &[String]) -> Observations {
+fn at_layers(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+    layers: &[String],
+) -> Observations {
     let cells = |layer: &String| {
         let factors = [factors, &[("layer", layer.as_str())]].concat();
         data.cells(measure, &factors).tagged("layer", layer)
@@ -148,7 +156,11 @@ fn at_layers(data: &StudyData<'_>, measure: &str, factors: &FactorFilter<'_>, la
 }
 
 /// The mean of the layers above the middle minus that of the layers from 1 to the middle.
-pub(super) fn upper_minus_lower(data: &StudyData<'_>, measure: &str, factors: &FactorFilter<'_>) -> Evidence {
+pub(super) fn upper_minus_lower(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+) -> Evidence {
     let layers: Vec<String> =
         data.layers(measure).into_iter().filter(|layer| layer != "0").collect();
     if layers.len() < 2 {
@@ -364,13 +376,19 @@ fn show_sentences(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ("rotated", vec![("system", "bilingual"), ("kind", "aligned")]),
     ];
     let mut table = ReportTable::new(&["system", "raw", "means taken away", "rotated"]);
-    for system in data.levels(&["retrieval"], "system", &["monolingual", "bilingual", "untrained"]) {
+    for system in data.levels(&["retrieval"], "system", &["monolingual", "bilingual", "untrained"])
+    {
         let of = |kind| {
             TableCell::Ours(
                 data.best("retrieval", &[("system", &*system), ("kind", kind)]).sample().mean(),
             )
         };
-        table.rows.push(vec![TableCell::Name(system.clone()), of("raw"), of("centered"), of("aligned")]);
+        table.rows.push(vec![
+            TableCell::Name(system.clone()),
+            of("raw"),
+            of("centered"),
+            of("aligned"),
+        ]);
     }
     vec![
         CaptionedItem::figure(

@@ -2,10 +2,10 @@
 
 use super::ReportSection;
 use super::parts::{bar, bars_panel, chosen, chosen_difference, difference, legend, named};
-use crate::draw::{Figure, BarGroup, SeriesMark, Panel};
-use crate::report::data::{Observations, StudyData, SettingView, chosen_by_others};
-use crate::report::exhibit::{TableCell, CaptionedItem, ReportTable};
-use crate::report::finding::{PaperClaim, Evidence, Criterion};
+use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
+use crate::report::data::{Observations, SettingView, StudyData, chosen_by_others};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 use terms::Estimate;
 
 const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", "untrained"];
@@ -164,10 +164,12 @@ fn show_sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let [small, large] = SIZES.map(|size| sized(&data, size));
     let columns = [("MRR", &small), ("MRR", &large), ("accuracy", &small), ("accuracy", &large)];
     let columns = columns.map(|(measure, size)| format!("{measure}, {size}"));
-    let mut table = ReportTable::new(&["system", &columns[0], &columns[1], &columns[2], &columns[3]]);
+    let mut table =
+        ReportTable::new(&["system", &columns[0], &columns[1], &columns[2], &columns[3]]);
     for system in data.levels(&["mrr", "accuracy"], "system", &SYSTEMS) {
-        let of =
-            |measure, size| TableCell::Ours(data.mean(measure, &[("system", &*system), ("size", size)]));
+        let of = |measure, size| {
+            TableCell::Ours(data.mean(measure, &[("system", &*system), ("size", size)]))
+        };
         table.rows.push(vec![
             TableCell::Name(system.clone()),
             of("mrr", "small"),

@@ -1,11 +1,11 @@
 //! The demo: one encoder of two languages without a common word, beside one that learned nothing.
 
 use super::ReportSection;
-use super::parts::{measured_tasks, bar, bars_panel, legend, named};
-use crate::draw::{Figure, BarGroup, SeriesMark, Panel};
+use super::parts::{bar, bars_panel, legend, measured_tasks, named};
+use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
 use crate::record::TextRecord;
-use crate::report::data::{StudyData, SettingView, FactorFilter};
-use crate::report::exhibit::{TableCell, CaptionedItem, ReportTable};
+use crate::report::data::{FactorFilter, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
 use terms::Estimate;
 
 const SYSTEMS: [(&str, &str); 2] = [("untrained", "untrained"), ("bilingual", "bilingual")];

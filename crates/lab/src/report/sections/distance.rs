@@ -3,13 +3,13 @@
 use terms::Task;
 
 use super::ReportSection;
-use super::parts::{measured_tasks, bar, bars_panel, legend, measures, named, points, target};
+use super::parts::{bar, bars_panel, legend, measured_tasks, measures, named, points, target};
 use super::transfer::{above_chance, paper_transfer};
-use crate::draw::{Figure, BarGroup, LineSeries, LineChart, SeriesMark, Panel};
+use crate::draw::{BarGroup, Figure, LineChart, LineSeries, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{StudyData, SeedSample, SettingView};
-use crate::report::exhibit::{TableCell, CaptionedItem, ReportTable};
-use crate::report::finding::{PaperClaim, Evidence, Criterion};
+use crate::report::data::{SeedSample, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 
 pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
     id: "distance",
@@ -71,7 +71,11 @@ fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let figure = Figure {
         id: named(id, "transfer"),
         title: "Transfer by distance".to_owned(),
-        legend: legend(&[LINE.to_owned()], if real { SeriesMark::Bar } else { SeriesMark::Line }, real),
+        legend: legend(
+            &[LINE.to_owned()],
+            if real { SeriesMark::Bar } else { SeriesMark::Line },
+            real,
+        ),
         panels: Task::all().filter_map(panel).collect(),
     };
     let place = "Paper 1, §4.4 (Table 1, column by column)";
@@ -93,7 +97,8 @@ fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
 fn of_pairs(data: &StudyData<'_>, task: Task, pairs: &[String]) -> Option<Panel> {
     let group = |pair: &String| {
         let own = [("pair", &**pair), ("task", task.name()), ("role", "target")];
-        let theirs = [("condition", "no-anchors"), ("task", task.name()), ("language", target(pair))];
+        let theirs =
+            [("condition", "no-anchors"), ("task", task.name()), ("language", target(pair))];
         let paper = papers::number(1, "Table 1", task.measure(), &theirs);
         BarGroup { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure(), &own), paper)] }
     };
@@ -103,7 +108,8 @@ fn of_pairs(data: &StudyData<'_>, task: Task, pairs: &[String]) -> Option<Panel>
 
 /// Invented languages: a line over the dial.
 fn of_dial(data: &StudyData<'_>, task: Task) -> Option<Panel> {
-    let points = points(data, task.measure(), &[("task", task.name()), ("role", "target")], "distance");
+    let points =
+        points(data, task.measure(), &[("task", task.name()), ("role", "target")], "distance");
     let line = LineSeries { name: LINE.to_owned(), colour: 0, points };
     (!line.points.is_empty()).then(|| {
         LineChart {

@@ -2,9 +2,12 @@
 
 use terms::Task;
 
-use crate::draw::{Bar, BarChart, Figure, BarGroup, LegendEntry, LineSeries, LineChart, SeriesMark, Panel, ChartPoint};
+use crate::draw::{
+    Bar, BarChart, BarGroup, ChartPoint, Figure, LegendEntry, LineChart, LineSeries, Panel,
+    SeriesMark,
+};
 use crate::papers;
-use crate::report::data::{Observations, StudyData, SeedSample, FactorFilter, chosen_by_others};
+use crate::report::data::{FactorFilter, Observations, SeedSample, StudyData, chosen_by_others};
 use crate::report::finding::Evidence;
 use terms::Estimate;
 
@@ -68,9 +71,15 @@ pub(super) fn bar(colour: usize, mean: Option<Estimate>, paper: Option<f64>) -> 
 }
 
 /// A key for each name, and one for the paper where it has numbers.
-pub(super) fn legend(names: &[String], mark: fn(usize) -> SeriesMark, paper: bool) -> Vec<LegendEntry> {
-    let ours = names.iter().enumerate().map(|(i, name)| LegendEntry { name: name.clone(), mark: mark(i) });
-    let theirs = paper.then(|| LegendEntry { name: "the paper's number".to_owned(), mark: SeriesMark::Paper });
+pub(super) fn legend(
+    names: &[String],
+    mark: fn(usize) -> SeriesMark,
+    paper: bool,
+) -> Vec<LegendEntry> {
+    let ours =
+        names.iter().enumerate().map(|(i, name)| LegendEntry { name: name.clone(), mark: mark(i) });
+    let theirs = paper
+        .then(|| LegendEntry { name: "the paper's number".to_owned(), mark: SeriesMark::Paper });
     ours.chain(theirs).collect()
 }
 

@@ -2,11 +2,11 @@
 
 use super::ReportSection;
 use super::parts::{chosen, chosen_difference, difference, legend, named, points};
-use crate::draw::{Figure, Heatmap, LineSeries, LineChart, SeriesMark, Panel};
+use crate::draw::{Figure, Heatmap, LineChart, LineSeries, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Observations, StudyData, SettingView, chosen_by_others};
-use crate::report::exhibit::{TableCell, CaptionedItem, ReportTable};
-use crate::report::finding::{PaperClaim, Evidence, Criterion};
+use crate::report::data::{Observations, SettingView, StudyData, chosen_by_others};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 use crate::store::natural;
 
 const STUDY: &str = "language-shift";
@@ -58,7 +58,9 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             place: "Paper 2, Table 2",
             paper: || {
                 let best: Vec<f64> = papers::at(2, "Table 2")
-                    .filter(|published| published.measure == "bleu1" && published.factors["layer"] == "best")
+                    .filter(|published| {
+                        published.measure == "bleu1" && published.factors["layer"] == "best"
+                    })
                     .map(|published| published.value)
                     .collect();
                 let range =
@@ -77,8 +79,9 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             finding: "Shifting works best in the last layers",
             place: "Paper 2, §4.2.2",
             paper: || {
-                let late = papers::at(2, "Table 2")
-                    .filter(|published| published.measure == "best_layer" && published.value >= 9.0);
+                let late = papers::at(2, "Table 2").filter(|published| {
+                    published.measure == "best_layer" && published.value >= 9.0
+                });
                 format!(
                     "the best of 12 layers is 9 or higher for {} of 12 directions",
                     late.count()
@@ -111,7 +114,9 @@ fn papers_own<'a>(view: &SettingView<'a>) -> StudyData<'a> {
 /// The paper's convert rates at a weight.
 fn converted(alpha: &str) -> String {
     let all: Vec<f64> = papers::at(2, "Table 2")
-        .filter(|published| published.measure == "conversion_rate" && published.factors["alpha"] == alpha)
+        .filter(|published| {
+            published.measure == "conversion_rate" && published.factors["alpha"] == alpha
+        })
         .map(|published| published.value)
         .collect();
     let (low, high) = all.iter().fold((1.0, 0.0), |(a, b), v| (f64::min(a, *v), f64::max(b, *v)));
@@ -157,8 +162,9 @@ fn late_minus_early(view: &SettingView<'_>) -> Evidence {
         weights.iter().map(of).collect()
     };
     let best = |layer: &String| chosen_by_others(&at(layer)).tagged("layer", layer);
-    let half =
-        |layers: &[String]| layers.iter().map(best).fold(Observations::default(), Observations::join).sample();
+    let half = |layers: &[String]| {
+        layers.iter().map(best).fold(Observations::default(), Observations::join).sample()
+    };
     let all: Vec<Observations> = layers.iter().flat_map(at).collect();
     chosen(half(late).minus(&half(early)), &[&all])
 }
@@ -353,7 +359,8 @@ fn paper_table(data: &StudyData<'_>) -> ReportTable {
         "α = 3",
     ];
     let mut table = ReportTable::new(&heads);
-    let best = |published: &&papers::PublishedValue| published.measure == "best_layer" && !data.is_empty();
+    let best =
+        |published: &&papers::PublishedValue| published.measure == "best_layer" && !data.is_empty();
     for published in papers::at(2, "Table 2").filter(best) {
         let direction = &*published.factors["direction"];
         let of = |measure, more: &[(&str, &str)], digits| {
@@ -388,7 +395,8 @@ fn tokens(data: &StudyData<'_>) -> ReportTable {
         TableCell::Paper(papers::number(2, "Table 3", measure, &[("language", language)]), 0)
     };
     for (condition, own) in conditions(data) {
-        let start = |name: &str| vec![TableCell::Name(name.to_owned()), TableCell::Text(condition.clone())];
+        let start =
+            |name: &str| vec![TableCell::Name(name.to_owned()), TableCell::Text(condition.clone())];
         for language in own.levels(&["subwords"], "language", &[]) {
             let mut row = start(&language);
             row.push(TableCell::Count(own.mean("subwords", &[("language", &language)])));

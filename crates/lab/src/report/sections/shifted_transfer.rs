@@ -3,12 +3,14 @@
 use terms::Task;
 
 use super::ReportSection;
-use super::parts::{measured_tasks, bar, bars_panel, difference, has_paper, legend, measures, named};
-use crate::draw::{Figure, BarGroup, SeriesMark, Panel};
+use super::parts::{
+    bar, bars_panel, difference, has_paper, legend, measured_tasks, measures, named,
+};
+use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Observations, StudyData, SettingView};
-use crate::report::exhibit::{TableCell, CaptionedItem, ReportTable};
-use crate::report::finding::{PaperClaim, Evidence, Criterion};
+use crate::report::data::{Observations, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 use crate::store::natural;
 
 pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
@@ -106,8 +108,11 @@ fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     table.heads.push("paper 2, mean".to_owned());
     for task in measured_tasks(&data) {
         for (row, name) in ROWS {
-            let mut cells = vec![TableCell::Name(task.title().to_owned()), TableCell::Text(name.to_owned())];
-            cells.extend(languages.iter().map(|language| TableCell::Ours(score(task, row, language))));
+            let mut cells =
+                vec![TableCell::Name(task.title().to_owned()), TableCell::Text(name.to_owned())];
+            cells.extend(
+                languages.iter().map(|language| TableCell::Ours(score(task, row, language))),
+            );
             cells.push(TableCell::Text(chosen_weights(&data, task, row)));
             cells.push(TableCell::Paper(paper_row(row, "mean", task), 3));
             table.rows.push(cells);

@@ -5,9 +5,9 @@ use super::alignment::upper_minus_lower;
 use super::parts::{Series, difference, lines_figure, named, over_layers};
 use crate::draw::{Figure, Heatmap, Panel};
 use crate::papers;
-use crate::report::data::{StudyData, SettingView};
-use crate::report::exhibit::{TableCell, CaptionedItem, ReportTable};
-use crate::report::finding::{PaperClaim, Evidence, Criterion};
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 
 const SYSTEMS: [&str; 4] = ["bilingual", "monolingual", "untrained", "same-language"];
 const PAIRS: [&str; 5] = ["en-en'", "en-fr", "en-de", "en-ru", "en-zh"];
@@ -153,8 +153,13 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
 }
 
 fn table(data: &StudyData<'_>) -> ReportTable {
-    let mut table =
-        ReportTable::new(&["system", "CKA", "debiased", "correlation with retrieval", "paper 1, CKA"]);
+    let mut table = ReportTable::new(&[
+        "system",
+        "CKA",
+        "debiased",
+        "correlation with retrieval",
+        "paper 1, CKA",
+    ]);
     for system in data.levels(&["cka", "cka_debiased", "correlation"], "system", &SYSTEMS) {
         let of = |measure| TableCell::Ours(data.mean(measure, &[("system", &*system)]));
         let printed: Option<Vec<f64>> = PAIRS[1..]

@@ -3,12 +3,14 @@
 use terms::Task;
 
 use super::ReportSection;
-use super::parts::{measured_tasks, tasks_of_paper, bar, bars_panel, has_paper, legend, measures, named, target};
-use crate::draw::{Figure, BarGroup, SeriesMark, Panel};
+use super::parts::{
+    bar, bars_panel, has_paper, legend, measured_tasks, measures, named, target, tasks_of_paper,
+};
+use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Observations, StudyData, SettingView};
-use crate::report::exhibit::{TableCell, CaptionedItem, ReportTable};
-use crate::report::finding::{PaperClaim, Evidence, Criterion};
+use crate::report::data::{Observations, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 use crate::statistics::{permutation_p, spearman};
 
 const CONDITIONS: [&str; 10] = [
@@ -239,8 +241,12 @@ fn task_panels(data: &StudyData<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
     let mut paper = false;
     let panel = |task: Task| {
         let score = |condition: &str, pair: &str| {
-            let factors =
-                [("condition", condition), ("pair", pair), ("task", task.name()), ("role", "target")];
+            let factors = [
+                ("condition", condition),
+                ("pair", pair),
+                ("task", task.name()),
+                ("role", "target"),
+            ];
             data.mean(task.measure(), &factors)
         };
         let group = |condition: &String| BarGroup {

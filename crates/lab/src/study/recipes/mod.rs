@@ -14,10 +14,14 @@ pub(super) use tasks::{align_contexts, shifted_transfer, transfer};
 pub(super) use words::{align_words, word_retrieval};
 
 use super::plan::EvaluationContext;
-use super::systems::{PlannedSystem, PlannedEncoder};
+use super::systems::{PlannedEncoder, PlannedSystem};
 
 /// The encoders of a target and of the source, where the system has encoders.
-fn two_runs<'a>(made: &'a PlannedSystem, scene: &EvaluationContext<'_>, target: &str) -> Option<(&'a PlannedEncoder, &'a PlannedEncoder)> {
+fn two_runs<'a>(
+    made: &'a PlannedSystem,
+    scene: &EvaluationContext<'_>,
+    target: &str,
+) -> Option<(&'a PlannedEncoder, &'a PlannedEncoder)> {
     let PlannedSystem::Encoders { runs, .. } = made else { return None };
     Some((runs.get(target)?, &runs[&scene.materials.source]))
 }

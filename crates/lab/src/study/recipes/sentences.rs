@@ -3,10 +3,10 @@
 use super::{two_languages, two_runs};
 use crate::study::error::Result;
 use crate::study::file::System;
-use crate::study::plan::{StudyPlanner, EvaluationContext};
+use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
-use crate::study::systems::{PlannedSystem, PlannedEncoder};
+use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
 /// Plans sentence retrieval.
 fn retrieve(
@@ -80,7 +80,8 @@ pub(in crate::study) fn similarity(
         }
         let plain = planner.add(plain)?;
         planner.read(plain, Extractor::Similarity { within: false }, scene.seed, factors.clone());
-        let within = planner.add(cka(" within sentence lengths").flag("--within", b.join("lengths")))?;
+        let within =
+            planner.add(cka(" within sentence lengths").flag("--within", b.join("lengths")))?;
         planner.read(within, Extractor::Similarity { within: true }, scene.seed, factors);
     }
     Ok(())

@@ -2,10 +2,10 @@
 
 use crate::study::error::Result;
 use crate::study::file::System;
-use crate::study::plan::{StudyPlanner, EvaluationContext};
+use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepList};
-use crate::study::systems::{PlannedSystem, PlannedEncoder};
+use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
 /// The layer of the example translations: that of Liu et al. 2020, the tenth of twelve.
 fn translating_layer(scene: &EvaluationContext<'_>) -> usize {
@@ -49,14 +49,15 @@ pub(in crate::study) fn shift(
             true => materials.test_sentences(target),
             false => materials.train_sentences(target),
         };
-        let mut sweep = StepDraft::new("shift sweep", scene.name(&format!("shift, {pair}"), system))
-            .kind(scene.scale.name())
-            .flag("--model", run.folder.clone())
-            .flag("--means", means.clone())
-            .flag("--parallel", own.after(&format!("{}=", materials.source)))
-            .flag("--parallel", foreign.after(&format!("{target}=")))
-            .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
-            .arg("--alphas=-1,0,0.5,1,1.5,2,2.5,3");
+        let mut sweep =
+            StepDraft::new("shift sweep", scene.name(&format!("shift, {pair}"), system))
+                .kind(scene.scale.name())
+                .flag("--model", run.folder.clone())
+                .flag("--means", means.clone())
+                .flag("--parallel", own.after(&format!("{}=", materials.source)))
+                .flag("--parallel", foreign.after(&format!("{target}=")))
+                .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
+                .arg("--alphas=-1,0,0.5,1,1.5,2,2.5,3");
         for kind in ["mean", "sharing", "bands", "without-4"] {
             sweep = sweep.flag("--kind", kind);
         }

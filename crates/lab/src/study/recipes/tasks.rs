@@ -8,10 +8,10 @@ use super::two_languages;
 use crate::record::Factors;
 use crate::study::error::Result;
 use crate::study::file::System;
-use crate::study::plan::{StudyPlanner, EvaluationContext};
+use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
-use crate::study::systems::{PlannedSystem, PlannedEncoder};
+use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
 /// The layer at which the target is shifted; it and all below are frozen.
 fn shift_layer(scene: &EvaluationContext<'_>) -> usize {
@@ -34,7 +34,12 @@ fn transfer_draft(scene: &EvaluationContext<'_>, name: String, task: Task) -> St
 }
 
 /// The factors of a task's scores. The source's score belongs to the first pair; the others' to their own.
-fn task_factors(scene: &EvaluationContext<'_>, system: &System, task: Task, row: Option<&str>) -> Factors {
+fn task_factors(
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    task: Task,
+    row: Option<&str>,
+) -> Factors {
     let pair = scene.materials.pair(&scene.materials.targets[0]);
     let mut more = vec![("task", task.name()), ("pair", pair.as_str())];
     more.extend(row.map(|row| ("row", row)));
@@ -49,7 +54,8 @@ fn add_transfer(
     task: Task,
     factors: Factors,
 ) -> Result<StepId> {
-    let step = planner.add(draft.flag("--out", CommandArg::here("transfer")).resumes("transfer"))?;
+    let step =
+        planner.add(draft.flag("--out", CommandArg::here("transfer")).resumes("transfer"))?;
     let reader = Extractor::Transfer { task, source: scene.materials.source.clone() };
     planner.read(step, reader, scene.seed, factors);
     Ok(step)
@@ -91,7 +97,8 @@ pub(in crate::study) fn align_contexts(
     let source = &scene.materials.source;
     for target in scene.materials.targets.iter().take(1) {
         let Some((from, to)) = two_languages(made, scene, target) else { continue };
-        let maps = StepDraft::new("align contexts", scene.name("map contextual word vectors", system));
+        let maps =
+            StepDraft::new("align contexts", scene.name("map contextual word vectors", system));
         let maps = aligned_text(planner, scene, maps, (target, from, to))?;
         let maps = planner.add(maps.flag("--out", CommandArg::here("maps")))?;
         let maps = StepList::made(maps, "maps");
@@ -138,10 +145,13 @@ fn aligned_text(
     let (materials, source) = (scene.materials, scene.materials.source.as_str());
     if materials.prepared() {
         let [foreign, own] = materials.train_sentences(target);
-        let links = StepDraft::new("word-align", format!("align words of parallel text, {target}, seed {}", scene.seed))
-            .flag("--source", foreign.clone())
-            .flag("--target", own.clone())
-            .flag("--out", CommandArg::here("links"));
+        let links = StepDraft::new(
+            "word-align",
+            format!("align words of parallel text, {target}, seed {}", scene.seed),
+        )
+        .flag("--source", foreign.clone())
+        .flag("--target", own.clone())
+        .flag("--out", CommandArg::here("links"));
         let links = StepList::made(planner.add(links)?, "links");
         return Ok(maps
             .flag("--model", from.folder.clone())

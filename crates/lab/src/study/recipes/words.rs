@@ -2,11 +2,11 @@
 
 use super::two_languages;
 use crate::study::error::Result;
-use crate::study::file::{SystemKind, System};
-use crate::study::plan::{StudyPlanner, EvaluationContext};
+use crate::study::file::{System, SystemKind};
+use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepList};
-use crate::study::systems::{PlannedSystem, PlannedEncoder, words_of};
+use crate::study::systems::{PlannedEncoder, PlannedSystem, words_of};
 
 /// Plans the contextual vectors of a language's words, averaged, at every layer.
 fn word_means(
