@@ -58,8 +58,8 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     if let Some(usage) = faults.into_iter().flatten().next() {
         return usage;
     }
-    if let Some(lab::study::Error::Unknown { .. }) = error.downcast_ref() {
-        return true;
+    if let Some(error) = error.downcast_ref::<lab::study::Error>() {
+        return terms::Fault::is_usage(error);
     }
     match error.downcast_ref() {
         Some(geometry::Error::Text(inner)) => inner.is_usage(),
