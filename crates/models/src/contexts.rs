@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use arrays::Matrix;
-use text::{RandomStreams, LineRules};
+use text::{LineRules, RandomStreams};
 
 use crate::error::{Error, Result};
 use crate::pretrained::PretrainedModel;

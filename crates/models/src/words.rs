@@ -194,7 +194,8 @@ impl ContextMeans {
     /// Keeps a segment that holds a chosen word.
     fn keep(&self, segment: Segment, segments: &mut Vec<Segment>) {
         if !segment.words.is_empty() {
-            segments.push(Segment { ids: self.reader.with_special_tokens(&segment.ids), ..segment });
+            segments
+                .push(Segment { ids: self.reader.with_special_tokens(&segment.ids), ..segment });
         }
     }
 

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::kernels::Grad;
 use tensor::{Device, Indices, Mode, Tape, Tensor};
-use text::{SentenceBlock, Corpus, count_subwords};
+use text::{Corpus, SentenceBlock, count_subwords};
 
 use crate::classes::{CLASSES, Classes};
 use crate::error::{Error, Result};

@@ -201,7 +201,12 @@ impl Words {
         Ok(Written { sentences: Some(sentences), missing, ..written })
     }
 
-    fn written(&self, files: Vec<PathBuf>, vectors: &WordVectors, model: &PretrainedModel) -> Written {
+    fn written(
+        &self,
+        files: Vec<PathBuf>,
+        vectors: &WordVectors,
+        model: &PretrainedModel,
+    ) -> Written {
         let (words, dim) = (vectors.len(), vectors.dim());
         Written { files, words, dim, sentences: None, missing: 0, model: model.fingerprint.clone() }
     }
