@@ -1,10 +1,10 @@
-//! Vectors in rows.
+//! WordVectors in rows.
 
 use std::ops::Range;
 
 use crate::error::{Error, Result};
 
-/// Vectors of one dimension in rows, one after another.
+/// WordVectors of one dimension in rows, one after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,

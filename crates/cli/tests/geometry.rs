@@ -38,7 +38,7 @@ static TRAINED: LazyLock<Shared> = LazyLock::new(|| {
 });
 
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
-    let mut stream = text::Chance::new(seed, "test").stream(0);
+    let mut stream = text::RandomStreams::new(seed, "test").stream(0);
     (0..count).map(|_| stream.unit() as f32 - 0.5).collect()
 }
 

@@ -22,6 +22,9 @@ pub enum Error {
     /// Text or vectors could not be read.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Word vectors could not be read, written or learned.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A file could not be read or written.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -39,6 +42,12 @@ impl Error {
 
 impl terms::Fault for Error {
     fn is_usage(&self) -> bool {
-        matches!(self, Error::Text(text::Error::Request { .. }))
+        match self {
+            Error::Input { .. } => false,
+            Error::Arrays(error) => error.is_usage(),
+            Error::Text(error) => error.is_usage(),
+            Error::Vectors(error) => error.is_usage(),
+            Error::Files(error) => error.is_usage(),
+        }
     }
 }

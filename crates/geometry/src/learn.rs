@@ -9,7 +9,7 @@ use arrays::Matrix;
 use faer::{Mat, Side};
 use serde::Serialize;
 use tensor::Device;
-use vectors::Vectors;
+use vectors::WordVectors;
 
 use crate::map::Map;
 use crate::matmul::times_transposed;
@@ -48,7 +48,7 @@ pub struct Round {
 }
 
 /// The words that are written alike on both sides.
-pub fn identical(source: &Vectors, target: &Vectors) -> Vec<(u32, u32)> {
+pub fn identical(source: &WordVectors, target: &WordVectors) -> Vec<(u32, u32)> {
     let alike = |(row, word): (usize, &str)| Some((row as u32, target.position(word)? as u32));
     source.words().enumerate().filter_map(alike).collect()
 }

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn numbers(rows: usize, cols: usize, seed: u64) -> Matrix {
-        let mut stream = text::Chance::new(seed, "test").stream(0);
+        let mut stream = text::RandomStreams::new(seed, "test").stream(0);
         Matrix::new(rows, cols, (0..rows * cols).map(|_| stream.unit() as f32 - 0.5).collect())
     }
 

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use arrays::Matrix;
-use text::{Chance, LineRules};
+use text::{LineRules, RandomStreams};
 
 use crate::error::{Error, Result};
 use crate::pretrained::PretrainedModel;
@@ -55,7 +55,7 @@ pub fn sample(links: &mut WordLinks, most: usize, seed: u64) -> usize {
     if total <= most {
         return total;
     }
-    let chance = Chance::new(seed, "links");
+    let chance = RandomStreams::new(seed, "links");
     let mut ranks: Vec<u64> = (0..total as u64).map(|item| chance.rank(item)).collect();
     let (_, bound, _) = ranks.select_nth_unstable(most);
     let (bound, mut item) = (*bound, 0);
@@ -160,11 +160,11 @@ impl TokenizedSide {
                     "words count from 0, and spaces part them",
                 ));
             }
-            let fits = encoded.ids.len() <= reader.room();
+            let fits = encoded.ids.len() <= reader.max_subwords();
             sentences.push(fits.then(|| {
                 let end = encoded.ids.len() as u32;
                 let bounds = encoded.firsts.iter().copied().chain([end]).collect();
-                (reader.framed(&encoded.ids), bounds)
+                (reader.with_special_tokens(&encoded.ids), bounds)
             }));
         }
         Ok(Self { language: reader.language(), sentences })

@@ -50,9 +50,12 @@ pub enum Error {
     /// The model could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Text or vectors could not be read.
+    /// Text could not be read.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Word vectors could not be read or written.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A file could not be read or written.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -70,6 +73,12 @@ impl Error {
 
 impl Fault for Error {
     fn is_usage(&self) -> bool {
-        matches!(self, Error::Text(text::Error::Request { .. }))
+        match self {
+            Error::Input { .. } => false,
+            Error::Open(error) => error.is_usage(),
+            Error::Text(error) => error.is_usage(),
+            Error::Vectors(error) => error.is_usage(),
+            Error::Files(error) => error.is_usage(),
+        }
     }
 }

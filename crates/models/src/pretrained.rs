@@ -160,7 +160,7 @@ fn batch<'a>(
     let sequences = sequences.into_iter();
     let spans = Spans::of_lengths(sequences.clone().map(<[u32]>::len));
     let ids: Vec<u32> = sequences.flatten().copied().collect();
-    let (_, end) = vocabulary.frame();
+    let (_, end) = vocabulary.bos_eos();
     let segments = (config.segments > 1).then(|| segments(&ids, &spans, end));
     let tokens = token_ids.to_encoder(language, &ids);
     Batch { language, tokens, spans, segments }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::Path;
 
 use arrays::Matrix;
-use text::{LineRules, Source, sentence_on};
+use text::{LineRules, TextSource, sentence_on};
 
 use crate::error::{Error, Result};
 use crate::pretrained::PretrainedModel;
@@ -12,7 +12,7 @@ use crate::states::{Pooling, for_each};
 
 /// The sentences of a file, one a line (of a `.tsv` file, the first column). A line without text is refused: it would have no
 /// vector, and the lines of a translation would no longer belong to one another.
-pub fn lines(source: &Source) -> impl Iterator<Item = Result<String>> + '_ {
+pub fn lines(source: &TextSource) -> impl Iterator<Item = Result<String>> + '_ {
     // Raw, since white space at the start of a line may be the end of an empty column.
     let mut lines = source.raw_lines(LineRules::default());
     let file = source.names().next().unwrap_or_default();
@@ -42,8 +42,8 @@ pub fn lines(source: &Source) -> impl Iterator<Item = Result<String>> + '_ {
 }
 
 /// The source of one file of sentences.
-pub fn open(path: &Path) -> Result<Source> {
-    Ok(Source::new("text", &[path.display().to_string()])?)
+pub fn open(path: &Path) -> Result<TextSource> {
+    Ok(TextSource::new("text", &[path.display().to_string()])?)
 }
 
 /// The mean vector of every sentence of a file at each of some layers (sentences x dim), and how many
@@ -61,7 +61,7 @@ pub fn pooled(
     let cut = Cell::new(0);
     let ids = lines(&source).map(|line| {
         let sentence = reader.sentence(&line?);
-        cut.set(cut.get() + usize::from(sentence.cut));
+        cut.set(cut.get() + usize::from(sentence.truncated));
         Ok(sentence.ids)
     });
     let mut values = vec![Vec::new(); layers.len()];

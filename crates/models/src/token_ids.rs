@@ -19,7 +19,7 @@ impl TokenIdMap {
     pub fn new(vocabulary: &Vocabulary, separate: bool) -> Self {
         let unknown = vocabulary.specials().unknown;
         let places = |language: usize| {
-            let own = vocabulary.own(language);
+            let own = vocabulary.language_ids(language);
             let place = |id: u32| own.binary_search(&id).ok().map(|place| place as u32);
             let unknown = place(unknown).unwrap_or(0);
             (0..vocabulary.len() as u32).map(|id| place(id).unwrap_or(unknown)).collect()
@@ -33,7 +33,9 @@ impl TokenIdMap {
         if self.local.is_none() {
             return Entries::Size(vocabulary.len());
         }
-        let size = |(number, name): (usize, &str)| (name.to_owned(), vocabulary.own(number).len());
+        let size = |(number, name): (usize, &str)| {
+            (name.to_owned(), vocabulary.language_ids(number).len())
+        };
         Entries::Sizes(vocabulary.languages().enumerate().map(size).collect())
     }
 
@@ -49,7 +51,7 @@ impl TokenIdMap {
     pub fn to_vocabulary(&self, vocabulary: &Vocabulary, language: usize, id: u32) -> u32 {
         match &self.local {
             None => id,
-            Some(_) => vocabulary.own(language)[id as usize],
+            Some(_) => vocabulary.language_ids(language)[id as usize],
         }
     }
 }

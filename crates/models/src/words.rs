@@ -1,4 +1,4 @@
-//! Vectors of words from an encoder: rows of its embedding table, and means over all contexts.
+//! WordVectors of words from an encoder: rows of its embedding table, and means over all contexts.
 //!
 //! A word in context is the mean of its subwords; a word is the mean of its occurrences. Sums are kept
 //! for chosen words only, so memory is bounded by their number whatever the corpus.
@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use text::{Corpus, SentenceReader, Vocabulary};
-use vectors::Vectors;
+use vectors::WordVectors;
 
 use crate::error::{Error, Result};
 use crate::pretrained::PretrainedModel;
@@ -17,11 +17,11 @@ const AT_ONCE: usize = 4096;
 
 /// The words that are one subword of the vocabulary, and their rows of the embedding table, most
 /// frequent first.
-pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Result<Vectors> {
+pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Result<WordVectors> {
     let vocabulary = &model.vocabulary;
     let number = vocabulary.language(language)?;
     let counts = vocabulary.counts(number);
-    let mut ids: Vec<u32> = vocabulary.own(number).to_vec();
+    let mut ids: Vec<u32> = vocabulary.language_ids(number).to_vec();
     // Nothing was counted for a vocabulary from elsewhere, whose order is often that of frequency.
     let counted = counts.iter().any(|&count| count > 0);
     ids.retain(|&id| (!counted || counts[id as usize] > 0) && !vocabulary.is_special(id));
@@ -47,7 +47,7 @@ pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Resul
     let table = model.params.value(table.expect("every encoder has a table of tokens"));
     let (dim, values) = (table.cols(), table.elements());
     let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];
-    Ok(Vectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
+    Ok(WordVectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
 }
 
 /// Words as the means of their subwords' static vectors, and how many of them have a subword without one.
@@ -55,14 +55,14 @@ pub fn from_subwords(
     vocabulary: &Vocabulary,
     language: &str,
     words: &[String],
-    subwords: &Vectors,
-) -> Result<(Vectors, usize)> {
+    subwords: &WordVectors,
+) -> Result<(WordVectors, usize)> {
     let mut encoder = vocabulary.encoder(vocabulary.language(language)?);
     let dim = subwords.dim();
     let (mut found, mut values) = (Vec::new(), Vec::new());
     for word in words {
         let ids = encoder.encode_words([word.as_str()]).ids;
-        let vector = |&id: &u32| vocabulary.piece(id).and_then(|subword| subwords.get(subword));
+        let vector = |&id: &u32| vocabulary.subword(id).and_then(|subword| subwords.get(subword));
         let Some(vectors) = ids.iter().map(vector).collect::<Option<Vec<_>>>() else { continue };
         let sum = |col: usize| vectors.iter().map(|vector| vector[col]).sum::<f32>();
         values.extend((0..dim).map(|col| sum(col) / vectors.len() as f32));
@@ -74,14 +74,18 @@ pub fn from_subwords(
         return Err(Error::input("the vectors", reason, remedy));
     }
     let missing = words.len() - found.len();
-    Ok((Vectors::new(found, dim, values)?, missing))
+    Ok((WordVectors::new(found, dim, values)?, missing))
 }
 
 /// The most frequent words of a corpus, the more frequent first.
-pub fn frequent(corpus: &Corpus, most: usize, watch: text::Watch<'_>) -> Result<Vec<String>> {
+pub fn frequent(
+    corpus: &Corpus,
+    most: usize,
+    watch: text::ReadObserver<'_>,
+) -> Result<Vec<String>> {
     let mut counts: FxHashMap<String, u64> = FxHashMap::default();
     corpus.read(watch, &mut |blocks| {
-        for (_, sentence) in blocks.iter().flat_map(text::Block::sentences) {
+        for (_, sentence) in blocks.iter().flat_map(text::SentenceBlock::sentences) {
             for word in sentence.split(' ') {
                 match counts.get_mut(word) {
                     Some(count) => *count += 1,
@@ -148,11 +152,11 @@ impl ContextMeans {
         &mut self,
         model: &mut PretrainedModel,
         corpus: &Corpus,
-        watch: text::Watch<'_>,
+        watch: text::ReadObserver<'_>,
     ) -> Result<()> {
         let mut segments = Vec::new();
         corpus.read(watch, &mut |blocks| {
-            for (_, sentence) in blocks.iter().flat_map(text::Block::sentences) {
+            for (_, sentence) in blocks.iter().flat_map(text::SentenceBlock::sentences) {
                 self.split(sentence, &mut segments);
                 self.sentences += 1;
                 if segments.len() >= AT_ONCE {
@@ -171,7 +175,7 @@ impl ContextMeans {
         let words: Vec<&str> = sentence.split(' ').collect();
         let encoded = self.reader.words(words.iter().copied());
         let ends = encoded.firsts[1..].iter().copied().chain([encoded.ids.len() as u32]);
-        let room = self.reader.room();
+        let room = self.reader.max_subwords();
         let mut segment = Segment::default();
         for ((word, &first), end) in words.iter().zip(&encoded.firsts).zip(ends) {
             let (first, length) = (first as usize, ((end - first) as usize).min(room));
@@ -190,7 +194,8 @@ impl ContextMeans {
     /// Keeps a segment that holds a chosen word.
     fn keep(&self, segment: Segment, segments: &mut Vec<Segment>) {
         if !segment.words.is_empty() {
-            segments.push(Segment { ids: self.reader.framed(&segment.ids), ..segment });
+            segments
+                .push(Segment { ids: self.reader.with_special_tokens(&segment.ids), ..segment });
         }
     }
 
@@ -210,7 +215,7 @@ impl ContextMeans {
     }
 
     /// The means at each chosen layer, of the words that occurred, and how many did not.
-    pub fn finish(self) -> Result<(Vec<Vectors>, usize)> {
+    pub fn finish(self) -> Result<(Vec<WordVectors>, usize)> {
         let mut words: Vec<(String, u32)> = self.words.into_iter().collect();
         words.sort_by_key(|&(_, number)| number);
         words.retain(|&(_, number)| self.counts[number as usize] > 0);
@@ -226,7 +231,7 @@ impl ContextMeans {
                 sums.iter().map(move |&sum| (sum / count) as f32)
             };
             let values = words.iter().flat_map(row).collect();
-            Vectors::new(words.iter().map(|(word, _)| word.clone()).collect(), self.dim, values)
+            WordVectors::new(words.iter().map(|(word, _)| word.clone()).collect(), self.dim, values)
         };
         let means = self.sums.iter().map(mean).collect::<vectors::Result<Vec<_>>>()?;
         Ok((means, missing))

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::kernels::Grad;
 use tensor::{Device, Indices, Mode, Tape, Tensor};
-use text::{Block, Corpus, count_pieces};
+use text::{Corpus, SentenceBlock, count_subwords};
 
 use crate::classes::{CLASSES, Classes};
 use crate::error::{Error, Result};
@@ -69,7 +69,7 @@ pub struct Means {
 }
 
 /// Told what is being done, and how far through a language's text.
-pub type Watch<'a> = &'a mut dyn FnMut(&str, text::Progress);
+pub type Watch<'a> = &'a mut dyn FnMut(&str, text::ReadProgress);
 
 /// Sums over the states of one language at one layer.
 struct LayerSums {
@@ -92,7 +92,7 @@ pub fn compute(model: &mut PretrainedModel, corpora: &[Corpus], watch: Watch<'_>
         let number = model.vocabulary.language(name)?;
         let doing = format!("counting {name}");
         let mut counting = |at| watch(&doing, at);
-        subwords.push(count_pieces(&model.vocabulary, number, corpus, &mut counting)?.0);
+        subwords.push(count_subwords(&model.vocabulary, number, corpus, &mut counting)?.0);
     }
     let (layers, dim) = (model.encoder.config().layers, model.encoder.config().dim);
     let mut covariances = vec![vec![0.0; dim * dim]; layers + 1];
@@ -139,10 +139,10 @@ impl LanguageSums {
     ) -> Result<()> {
         let language = model.vocabulary.language(corpus.source.language())?;
         let encoders = model.vocabulary.encoders(language);
-        let (before, after) = model.vocabulary.frame();
+        let (before, after) = model.vocabulary.bos_eos();
         let longest = model.encoder.config().positions;
         let doing = format!("reading {}", corpus.source.language());
-        corpus.read(&mut |at| watch(&doing, at), &mut |blocks: &[Block]| {
+        corpus.read(&mut |at| watch(&doing, at), &mut |blocks: &[SentenceBlock]| {
             for block in blocks {
                 let encode = |sentence: &str| {
                     let mut ids = Vec::new();

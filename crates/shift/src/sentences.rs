@@ -1,7 +1,7 @@
 //! Sentences as token ids, ready for a model.
 
 use models::PretrainedModel;
-use text::{LineRules, SentenceReader, Source, sentence_on};
+use text::{LineRules, SentenceReader, TextSource, sentence_on};
 
 use crate::error::Result;
 
@@ -24,13 +24,13 @@ impl Sentences {
 /// The ids of a line between its special tokens; none if it is empty or too long.
 pub(crate) fn framed(reader: &mut SentenceReader, line: &str) -> Option<Vec<u32>> {
     let sentence = reader.sentence(line);
-    (!sentence.cut && !line.trim().is_empty()).then_some(sentence.ids)
+    (!sentence.truncated && !line.trim().is_empty()).then_some(sentence.ids)
 }
 
 /// Reads a file of one sentence a line; of a file whose name ends in `.tsv`, the first column.
 pub fn sentences(model: &PretrainedModel, language: &str, file: &str) -> Result<Sentences> {
     let mut reader = model.reader(language)?;
-    let source = Source::new(language, &[file.to_owned()])?;
+    let source = TextSource::new(language, &[file.to_owned()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut ids = Vec::new();
     while let Some(line) = lines.next_line()? {

@@ -179,7 +179,7 @@ pub fn translate(
     let source = model.vocabulary.language(direction.name(direction.from))?;
     let mut reader = model.reader(direction.name(direction.from))?;
     let ids = framed(&mut reader, sentence).ok_or_else(|| {
-        let room = reader.room();
+        let room = reader.max_subwords();
         Error::Sentence(match sentence.trim().is_empty() {
             true => "is empty; leave it out".to_owned(),
             false => format!("is longer than the {room} pieces that the model reads; shorten it"),
@@ -198,7 +198,7 @@ pub fn translate(
         converted.add(said.iter().map(|&id| direction.users(id)));
         let piece = |&id: &u32| {
             let (source, target) = direction.users(id);
-            let text = shown(model.vocabulary.piece(id).unwrap_or_default());
+            let text = shown(model.vocabulary.subword(id).unwrap_or_default());
             Piece { text, source, target }
         };
         Line {

@@ -11,7 +11,7 @@ use shift::translate::{Direction, Grid, Truth, sweep, translate};
 use shift::{CLASSES, sentences};
 use tempfile::TempDir;
 use tensor::{Device, Mode, Tape};
-use text::{Corpus, LineRules, Selection, Source};
+use text::{Corpus, LineRules, Selection, TextSource};
 use train::pretrain::{Observer, PretrainConfig, begin, complete, overlay, preset};
 
 struct Silent;
@@ -59,7 +59,7 @@ fn run(extra: &str) -> (TempDir, Device) {
 fn corpus(model: &PretrainedModel, folder: &Path, language: &str) -> Corpus {
     let number = model.vocabulary.language(language).unwrap();
     Corpus {
-        source: Source::new(language, &[folder.join(language).display().to_string()]).unwrap(),
+        source: TextSource::new(language, &[folder.join(language).display().to_string()]).unwrap(),
         preparer: model.vocabulary.preparer(number).clone(),
         rules: LineRules::default(),
         selection: Selection::default(),
@@ -79,7 +79,7 @@ fn means_are_means() {
     let (folder, device) = run("");
     let (mut model, means) = opened(folder.path(), &device);
     let dim = means.dim();
-    let (before, after) = model.vocabulary.frame();
+    let (before, after) = model.vocabulary.bos_eos();
     // One sentence at a time, in another precision and order.
     let mut sums = vec![vec![0.0f64; dim]; 5];
     let mut count = 0;

@@ -14,6 +14,9 @@ pub enum Error {
     /// A file is not what it should be, or a request cannot be met.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Word vectors could not be read.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A pretrained model could not be opened.
     #[error(transparent)]
     Open(#[from] models::OpenError),

@@ -102,7 +102,7 @@ struct Encoded {
 impl Encode {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         for path in [Some(&self.out), self.lengths.as_ref()].into_iter().flatten() {
-            files::check_new_file(path)?;
+            files::check_new_file(path, true)?;
         }
         if matches!(self.pool, PoolFlag::None) && self.lengths.is_none() {
             let message = "--pool none gives a sentence as many rows as it has tokens; say with \
@@ -203,7 +203,7 @@ fn measure(
     for line in lines(&source) {
         let sentence = reader.sentence(&line?);
         lengths.push(sentence.ids.len() as u32);
-        cut += usize::from(sentence.cut);
+        cut += usize::from(sentence.truncated);
     }
     Ok((lengths, cut))
 }

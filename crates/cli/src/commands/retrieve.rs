@@ -123,7 +123,7 @@ struct Sides {
 impl Retrieve {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if let Some(folder) = &self.save_maps {
-            files::check_new_folder(folder)?;
+            files::check_new_folder(folder, false)?;
             if self.train.is_empty() && self.train_source.is_none() {
                 let message =
                     "--save-maps: no map is learned without other translations; give --train";

@@ -8,7 +8,7 @@ use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Params, Tape, Var};
-use text::{Encoded, Encoders};
+use text::{EncodedWords, SubwordEncoders};
 
 use super::{Features, Input, Midway};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub struct EncoderFeatures {
 }
 
 /// Words as ids of a vocabulary.
-pub(super) struct Words(Vec<Encoders>);
+pub(super) struct Words(Vec<SubwordEncoders>);
 
 impl Words {
     pub(super) fn of(pretrained: &PretrainedModel) -> Self {
@@ -34,7 +34,7 @@ impl Words {
         from: &PretrainedModel,
         language: usize,
         words: &[&str],
-    ) -> Encoded {
+    ) -> EncodedWords {
         let preparer = from.vocabulary.preparer(language);
         let prepare = |word: &&str| {
             let mut prepared = String::new();
@@ -109,14 +109,14 @@ impl Features for EncoderFeatures {
     }
 
     fn frame(&self) -> (u32, u32) {
-        self.pretrained.vocabulary.frame()
+        self.pretrained.vocabulary.bos_eos()
     }
 
     fn language(&self, name: &str) -> Result<usize> {
         Ok(self.pretrained.vocabulary.language(name)?)
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         self.words.encode(&self.pretrained, language, words)
     }
 

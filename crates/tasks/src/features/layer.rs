@@ -1,4 +1,4 @@
-//! Vectors of a layer of frozen encoders, mapped into another's space where a map is given.
+//! WordVectors of a layer of frozen encoders, mapped into another's space where a map is given.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Mode, Tape, Tensor};
-use text::Encoded;
+use text::EncodedWords;
 
 use super::encoder::Words;
 use super::given::Given;
@@ -153,7 +153,7 @@ impl Given for LayerVectors {
 
     /// All vocabularies that we learn are framed alike.
     fn frame(&self) -> (u32, u32) {
-        self.models[0].with(|pretrained| pretrained.vocabulary.frame())
+        self.models[0].with(|pretrained| pretrained.vocabulary.bos_eos())
     }
 
     fn language(&self, name: &str) -> Result<usize> {
@@ -164,7 +164,7 @@ impl Given for LayerVectors {
         })
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         let speaker = &self.languages[language];
         let model = &self.models[speaker.model];
         model.with(|pretrained| model.words.encode(pretrained, speaker.number, words))

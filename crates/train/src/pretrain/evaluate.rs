@@ -12,14 +12,14 @@ use models::EncoderParts;
 use models::states::{Pooling, for_each};
 use serde::{Deserialize, Serialize};
 use tensor::{Mode, Params, Tape};
-use text::{LineRules, Source};
+use text::{LineRules, TextSource};
 
 use super::config::ProbeConfig;
 use super::data::RunData;
 
 /// The perplexity of each language's held-out text, with the same tokens masked every time.
 pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &RunData) -> Vec<f64> {
-    let perplexity = |evaluation: &text::Evaluation| {
+    let perplexity = |evaluation: &text::MlmEvaluation| {
         let (mut loss, mut targets) = (0.0, 0);
         for batch in evaluation.batches() {
             let (batch, masked) = data.micro_batch(&batch);
@@ -123,7 +123,7 @@ impl ProbeSide {
 /// Reads the sentences of one language.
 fn side(language: &str, file: &Path, data: &RunData, longest: usize) -> text::Result<ProbeSide> {
     let mut reader = data.vocabulary.reader(language, longest)?;
-    let source = Source::new(language, &[file.display().to_string()])?;
+    let source = TextSource::new(language, &[file.display().to_string()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut sentences = Vec::new();
     while let Some(line) = lines.next_line()? {

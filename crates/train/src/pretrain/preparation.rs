@@ -8,7 +8,7 @@ use std::sync::Arc;
 use encoder::ConfigError;
 use serde::{Deserialize, Serialize};
 use terms::is_chinese;
-use text::{Preparation, Preparer, Simplified, Vocabulary, Words};
+use text::{Preparation, Preparer, SimplificationTable, Vocabulary, WordTokenizer};
 
 /// How text is prepared before it is cut into subwords, and which of it is read. A key that is left out
 /// follows the language, or the vocabulary that the run uses.
@@ -20,7 +20,7 @@ pub struct TextConfig {
     /// A line is a sentence.
     pub lines: Option<bool>,
     /// How text is cut into words.
-    pub words: Option<Words>,
+    pub words: Option<WordTokenizer>,
     /// Lowercase.
     pub lowercase: Option<bool>,
     /// Strip accents.
@@ -46,13 +46,13 @@ impl TextConfig {
             return refuse("text.sample", "leave out text.first: it is one or the other");
         }
         let prepared = self.prepared == Some(true);
-        if prepared && self.words.is_some_and(|words| words != Words::Spaces) {
+        if prepared && self.words.is_some_and(|words| words != WordTokenizer::Whitespace) {
             return refuse("text.words", "text.prepared has words between spaces; leave one out");
         }
         if prepared && self.lines == Some(false) {
             return refuse("text.lines", "text.prepared has a sentence a line; leave one out");
         }
-        if self.words == Some(Words::Raw) && !taken {
+        if self.words == Some(WordTokenizer::Raw) && !taken {
             return refuse(
                 "text.words",
                 "nothing to learn from raw text; take spaces, moses or jieba",
@@ -75,7 +75,7 @@ impl TextConfig {
                 split: !self.is_line_by_line().unwrap_or(false),
                 words: self
                     .words()
-                    .map_or_else(|| Words::for_language(language), |(_, words)| words),
+                    .map_or_else(|| WordTokenizer::for_language(language), |(_, words)| words),
                 lowercase: self.lowercase.unwrap_or(false),
                 strip_accents: self.strip_accents.unwrap_or(false),
                 simplify: table.is_some() && is_chinese(language),
@@ -107,10 +107,10 @@ impl TextConfig {
         &self,
         language: &str,
         own: &Preparer,
-        table: Option<&Simplified>,
+        table: Option<&SimplificationTable>,
     ) -> text::Result<()> {
         let has = own.preparation();
-        let name = |words: Words| format!("words = {words:?}").to_lowercase();
+        let name = |words: WordTokenizer| format!("words = {words:?}").to_lowercase();
         let switch = |key, asked: Option<bool>, has: bool| {
             asked.filter(|&asked| asked != has).map(|asked| (key, asked.to_string(), has.to_string()))
         };
@@ -144,13 +144,13 @@ impl TextConfig {
     }
 
     /// How text is cut into words, where a key says so, and which.
-    fn words(&self) -> Option<(&'static str, Words)> {
+    fn words(&self) -> Option<(&'static str, WordTokenizer)> {
         let prepared = self.prepared.filter(|&prepared| prepared);
         let words = self.words.map(|words| ("text.words", words));
-        words.or(prepared.map(|_| ("text.prepared", Words::Spaces)))
+        words.or(prepared.map(|_| ("text.prepared", WordTokenizer::Whitespace)))
     }
 
-    fn table(&self) -> text::Result<Option<Arc<Simplified>>> {
-        Ok(self.simplify.as_deref().map(Simplified::read).transpose()?.map(Arc::new))
+    fn table(&self) -> text::Result<Option<Arc<SimplificationTable>>> {
+        Ok(self.simplify.as_deref().map(SimplificationTable::read).transpose()?.map(Arc::new))
     }
 }

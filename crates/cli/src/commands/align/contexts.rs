@@ -105,7 +105,7 @@ struct Fit {
 
 impl Contexts {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_folder(&self.out)?;
+        files::check_new_folder(&self.out, false)?;
         let sides = self.sides()?;
         let onto_first = self.onto_first(&sides)?;
         let folders = two_models(&self.models)?;

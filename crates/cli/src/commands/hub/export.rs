@@ -41,7 +41,7 @@ pub(crate) struct Export {
 
 impl Export {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_folder(&self.out)?;
+        files::check_new_folder(&self.out, false)?;
         let mut opened = self.place.open(&self.run)?;
         let card = card(&self.run, &self.out)?;
         let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head: guesses, .. } =

@@ -66,7 +66,7 @@ struct Imported {
 impl Import {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if let Some(out) = &self.out {
-            files::check_new_folder(out)?;
+            files::check_new_folder(out, false)?;
         }
         if self.folder.join("vocabulary").is_dir() {
             let folder = self.folder.display();

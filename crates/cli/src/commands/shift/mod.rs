@@ -197,16 +197,16 @@ struct MeanFacts {
 }
 
 /// Shows how far a pass over a text has come.
-type Bar = Box<dyn FnMut(text::Progress) + Send>;
+type Bar = Box<dyn FnMut(text::ReadProgress) + Send>;
 
 impl MeansOf {
     fn run(self) -> Result<Outcome, Failure> {
         let (mut model, device) = self.model.open()?;
         let out = self.out.clone().unwrap_or_else(|| self.model.model.join(MEANS));
-        files::check_new_file(&out)?;
+        files::check_new_file(&out, true)?;
         let corpora = self.text.corpora_for(&model.vocabulary)?;
         let mut shown: Option<(String, Bar)> = None;
-        let mut show = |doing: &str, at: text::Progress| {
+        let mut show = |doing: &str, at: text::ReadProgress| {
             if shown.as_ref().is_none_or(|(last, _)| last != doing) {
                 shown = Some((doing.to_owned(), Box::new(watch(doing.to_owned()))));
             }

@@ -69,7 +69,7 @@ impl SweepOver {
             return Err(Failure::Usage("give --parallel for two languages at least".to_owned()));
         }
         if let Some(out) = &self.out {
-            files::check_new_file(out)?;
+            files::check_new_file(out, true)?;
         }
         let sides = self.sides(&model)?;
         let above = model.encoder.config().layers;
