@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tensor::{ParamId, Params};
 use text::RandomStreams;
 use train::pretrain::Observer;
-use train::{AdamConfig, Group, Pending, Schedule, Trainer};
+use train::{AdamConfig, ParamGroup, PendingStep, Schedule, Trainer};
 
 use super::config::{Pace, Setting, TransferConfig};
 use super::evaluate::Model;
@@ -89,7 +89,7 @@ struct Attempt {
 
 /// An update that was begun.
 struct Begun {
-    pending: Pending,
+    pending: PendingStep,
     targets: usize,
     tokens: u64,
 }
@@ -158,7 +158,7 @@ impl Run<'_> {
             Pace::Fixed => Schedule::Constant,
         };
         let adam = AdamConfig {
-            rate: setting.rate,
+            lr: setting.rate,
             schedule,
             beta1: 0.9,
             beta2: 0.999,
@@ -168,8 +168,8 @@ impl Run<'_> {
         };
         let of_head: Vec<ParamId> = params.ids().skip(below).collect();
         let group = |id: ParamId| match of_head.contains(&id) {
-            true => Group { rate: setting.head_rate / setting.rate, ..Group::default() },
-            false => Group::default(),
+            true => ParamGroup { lr_scale: setting.head_rate / setting.rate, ..ParamGroup::default() },
+            false => ParamGroup::default(),
         };
         let mut trainer = Trainer::new(&self.facts(setting), params, adam, setting.seed, group)?;
         let state = self.path(STATE);

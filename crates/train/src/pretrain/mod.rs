@@ -122,15 +122,17 @@ pub trait Observer {
     fn stop(&self) -> bool;
 }
 
-/// Begins a run in `folder`, which must be new or empty.
+/// Begins a run in `folder`, which must be new or empty or, with `force`, hold a run, which is replaced.
 pub fn begin(
     config: &PretrainConfig,
     folder: &Path,
+    force: bool,
     device: &Device,
     observer: &mut dyn Observer,
 ) -> Result<PretrainSummary, PretrainError> {
     let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    if occupied {
+    let replaced = occupied && force && PretrainConfig::read(folder).is_ok();
+    if occupied && !replaced {
         let there = |name: &str| folder.join(name).is_file();
         let unstarted =
             there(PretrainConfig::FILE) && !there(run::STATE) && !there(PretrainSummary::FILE);
@@ -142,6 +144,11 @@ pub fn begin(
     warnings::too_short(config).iter().for_each(|warning| observer.note(warning));
     let new = !folder.exists();
     fs::create_dir_all(folder).at(folder, "make the folder")?;
+    if replaced {
+        // Refused where another process works in the folder.
+        drop(files::lock(folder)?);
+        files::clear(folder, false);
+    }
     let lock = files::lock(folder)?;
     files::write(&folder.join(PretrainConfig::FILE), config.to_toml())?;
     let run = PretrainRun::open(config, folder, device, observer).inspect_err(|_| {

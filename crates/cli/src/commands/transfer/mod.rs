@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use tasks::finetune::{Pace, Recipe, SetConfig, TransferConfig, begin, resume};
 use tasks::{Error, Task};
+use world::Manifest;
 
 use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::Source;
-use super::manifest::Manifest;
 use super::models::Place;
 use super::score::{Rules, TaskName};
 use super::shown::Shown;
