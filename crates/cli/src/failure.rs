@@ -64,6 +64,6 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     match error.downcast_ref() {
         Some(geometry::Error::Text(inner)) => inner.is_usage(),
         Some(geometry::Error::Vectors(inner)) => inner.is_usage(),
-        _ => false,
+        _ => error.downcast_ref().is_some_and(models::Error::is_usage),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use arrays::Stack;
 use clap::Args;
-use geometry::arrays::Stack;
 use geometry::cka::{ENOUGH, Interval, Intervals, Rows, Table, intervals, pearson, table};
 use lab::draw::{Figure, Heatmap};
 use serde::Serialize;
