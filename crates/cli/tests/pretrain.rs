@@ -158,22 +158,9 @@ fn a_run_is_resumed_with_its_own_flags_and_extended_by_more_steps() {
     }
     // A schedule that does not depend on the goal: the extended run is the longer one.
     begin("broken", &[&constant[..], &["--resume", "--steps", "30"]].concat());
-    for file in ["model.safetensors", "state.safetensors"] {
-        let archive = |run: &str| Archive::open(&folder.join(run).join(file)).unwrap();
-        let weights = |run: &str| {
-            let mut params = Params::new(&Device::cpu(1).unwrap());
-            let encoder = archive("whole").facts::<Value>().unwrap();
-            let encoder = encoder.get("encoder").or(encoder.get("model")).unwrap().clone();
-            Encoder::empty(serde_json::from_value(encoder).unwrap(), &mut params).unwrap();
-            let prefix = if file.starts_with("state") { "weights/" } else { "" };
-            let name = |id| format!("{prefix}{}", params.name(id));
-            let names: Vec<String> = params.ids().map(name).collect();
-            let values = params.iter_mut().map(|(_, value, _)| value);
-            archive(run).load(names.into_iter().zip(values).collect()).unwrap();
-            params.ids().map(|id| params.value(id).to_vec()).collect::<Vec<_>>()
-        };
-        assert_eq!(weights("whole"), weights("broken"), "{file}");
-    }
+    let model = |run: &str| fs::read(folder.join(run).join("model.safetensors")).unwrap();
+    assert_eq!(PretrainSummary::read(&folder.join("broken")).unwrap().best.unwrap().step, 30);
+    assert!(model("whole") == model("broken"), "the weights of the longer run");
 
     // Linear decay: up to the extension as planned first, from there on as in a run of the new length.
     let linear = ["--set", "stages=[]", "--adam.schedule.warmup", "10"];
