@@ -20,7 +20,7 @@ const MOST: (usize, usize) = (32_768, 2 << 30);
 
 /// Tokens encoded at once by this model where it is.
 fn at_once(model: &Pretrained) -> usize {
-    if model.params.device().kernels().held_memory().is_none() {
+    if !model.params.device().is_gpu() {
         return TOKENS;
     }
     // An evaluation keeps about fourteen numbers of two bytes for each token, layer and dimension.

@@ -316,7 +316,7 @@ impl Means {
     /// Reads the means of a model, and refuses those of another.
     pub fn open(path: &Path, model: &Pretrained) -> Result<Self> {
         let archive = Archive::open(path).map_err(Error::Means)?;
-        let facts: Facts = archive.facts()?;
+        let facts: Facts = archive.metadata()?;
         if facts.model != model.fingerprint {
             let path = path.display();
             return Err(Error::request(format!(

@@ -72,9 +72,9 @@ pub struct Pretrained {
 
 impl From<hub::Checkpoint> for Pretrained {
     fn from(checkpoint: hub::Checkpoint) -> Self {
-        let hub::Checkpoint { model, params, vocabulary, fingerprint, found } = checkpoint;
+        let hub::Checkpoint { model, params, vocabulary, fingerprint, summary } = checkpoint;
         let numbering = Numbering::new(&vocabulary, false);
-        Self { model, params, vocabulary, fingerprint, guesses: found.guesses, numbering }
+        Self { model, params, vocabulary, fingerprint, guesses: summary.has_mlm_head, numbering }
     }
 }
 
@@ -94,7 +94,7 @@ impl Pretrained {
     fn open_run(folder: &Path, device: &Device) -> Result<Self, OpenError> {
         let path = folder.join(MODEL);
         let archive = Archive::open(&path)?;
-        let facts: Facts = archive.facts()?;
+        let facts: Facts = archive.metadata()?;
         let vocabulary = Vocabulary::load(&folder.join(VOCABULARY))?;
         vocabulary.check_fingerprint(&facts.vocabulary, &path.display().to_string())?;
         let mut params = Params::new(device);

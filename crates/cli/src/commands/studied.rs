@@ -27,7 +27,7 @@ pub(super) fn planned(study: &Study, scale: &str, device_name: &str) -> Result<P
 fn device(name: &str) -> Result<&'static str, Failure> {
     // It is opened to see whether it can be, and computes nothing.
     let device = open_device(name, 1)?;
-    Ok(if device.kernels().exact().is_some() { "cuda" } else { CPU })
+    Ok(if device.is_gpu() { "cuda" } else { CPU })
 }
 
 /// The live view.

@@ -20,7 +20,7 @@ pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &Data) ->
         for batch in evaluation.batches() {
             let (batch, masked) = data.piece(&batch);
             let mut tape = Tape::new(params, Mode::Evaluate);
-            let score = model.guess(&mut tape, &batch, &masked, 1.0);
+            let score = model.mlm_loss(&mut tape, &batch, &masked, 1.0);
             loss += f64::from(score.to_vec()[0]);
             targets += masked.rows.len();
         }
@@ -159,8 +159,7 @@ fn found(params: &Params, a: &[f32], b: &[f32], dim: usize) -> f64 {
     let (a, b) = (unit(a), unit(b));
     let count = a.rows();
     let hits = |from: &Tensor, to: &Tensor| {
-        let mut cosines = device.empty(count, count);
-        device.kernels().logits(from, to, &device.zeros(1, count), &mut cosines);
+        let cosines = device.matmul_transposed(from, to);
         let best = |(row, cosines): (usize, &[f32])| {
             let own = cosines[row];
             cosines.iter().enumerate().all(|(other, &cosine)| other == row || cosine < own)
