@@ -1,8 +1,8 @@
 //! The binary `isogloss`: parse what was typed, run one command, print one result.
 //!
 //! Each command lives in its own file under `commands/` and returns an [`outcome::Outcome`]; this file only
-//! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed
-//! or stopped, 2 used wrongly).
+//! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed,
+//! 2 used wrongly, 130 interrupted).
 
 // Lines on standard error go through `say!`, which outlives their reader.
 #![deny(clippy::print_stderr)]
@@ -20,7 +20,7 @@ mod stop;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tensor::DeviceFault;
 
 use crate::commands::Command;
@@ -28,18 +28,36 @@ use crate::failure::Failure;
 
 /// A laboratory for cross-lingual structure in masked language models.
 #[derive(Parser)]
-#[command(name = "isogloss", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "isogloss",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Start with:\n  isogloss demo\n  isogloss study list\n  isogloss inspect bert-base-multilingual-cased"
+)]
 struct Arguments {
     /// Print one JSON object on standard output; everything else goes to standard error.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Output")]
     json: bool,
+
+    /// Print nothing on standard error but errors: no progress, no remarks.
+    #[arg(short, long, global = true, help_heading = "Output")]
+    quiet: bool,
 
     #[command(subcommand)]
     command: Command,
 }
 
+/// The whole command line, for what is generated from it: completions and man pages.
+fn definition() -> clap::Command {
+    Arguments::command()
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse_from(overrides::rewrite(std::env::args_os()));
+    if arguments.quiet {
+        say::be_quiet();
+    }
     // A GPU that fails in the middle of an operation unwinds to here with what there is to say.
     let run = panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run()));
     let result = run.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
@@ -49,5 +67,61 @@ fn main() -> ExitCode {
     match result {
         Ok(outcome) => outcome.print(arguments.json),
         Err(failure) => failure.print(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The command lines of a document: in blocks of shell code and in inline code, where the program's name
+    /// stands first. A line that ends in `\` goes on; `…`, `[` and capitals in angle brackets stand for something else.
+    fn command_lines(document: &str) -> Vec<String> {
+        let joined = document.replace("\\\n", " ");
+        let mut lines = Vec::new();
+        let mut in_block = false;
+        for line in joined.lines() {
+            if line.trim_start().starts_with("```") {
+                in_block = !in_block;
+            } else if in_block {
+                lines.push(line.trim().to_owned());
+            } else {
+                lines.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+        let typed = |line: &String| {
+            let complete = !line.contains(['…', '[', '<', '{', '$', '*', '|', ';']);
+            line.strip_prefix("isogloss ").is_some_and(|rest| rest.contains(" -")) && complete
+        };
+        lines.into_iter().filter(typed).collect()
+    }
+
+    #[test]
+    fn commands_in_the_documents_are_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut wrong = Vec::new();
+        let mut parsed = 0;
+        for name in
+            ["README.md", "GUIDE.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bench/RESULTS.md"]
+        {
+            let document = std::fs::read_to_string(root.join(name)).unwrap();
+            for line in command_lines(&document) {
+                let line = line.split(" > ").next().unwrap().split(" # ").next().unwrap();
+                let words =
+                    line.split_whitespace().map(|word| word.trim_matches(['\'', '"']).into());
+                match Arguments::try_parse_from(overrides::rewrite(words)) {
+                    Ok(_) => parsed += 1,
+                    Err(error) if !error.use_stderr() => parsed += 1,
+                    Err(error) => {
+                        let reason = error.to_string();
+                        wrong.push(format!("{name}: {line}: {}", reason.lines().next().unwrap()));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {parsed}:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(parsed > 60, "only {parsed} command lines were found");
     }
 }

@@ -32,7 +32,7 @@ impl Outcome {
         let mut out = io::stdout().lock();
         match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                say!(
+                complain!(
                     "error: standard output: cannot write the result (what was asked for is done; \
                      check the room on the disk it goes to): {error}"
                 );

@@ -6,8 +6,15 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::say::is_quiet;
+
 /// How often a line is written where there is no terminal to draw on.
 const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// Whether bars are drawn; elsewhere lines are written, which `say!` suppresses under `--quiet`.
+fn draws_bars() -> bool {
+    std::io::stderr().is_terminal() && !is_quiet()
+}
 
 /// Counts work done against work to do.
 pub(crate) struct Progress {
@@ -21,7 +28,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Starts counting to `total`; `label` says what is being done.
     pub(crate) fn new(label: &str, total: u64) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = draws_bars();
         let bar = if terminal { ProgressBar::new(total) } else { ProgressBar::hidden() };
         let style = ProgressStyle::with_template(
             "{prefix} [{bar:30}] {pos}/{len} {per_sec} {eta} left {msg}",
@@ -74,7 +81,7 @@ pub(crate) struct Coming {
 impl Coming {
     /// So much of `name` has come, of so much where that is known.
     pub(crate) fn show(&mut self, name: &str, done: u64, total: Option<u64>) {
-        if !std::io::stderr().is_terminal() {
+        if !draws_bars() {
             if self.last_line.get_or_insert_with(Instant::now).elapsed() >= LINE_EVERY {
                 let of = total.map_or(String::new(), |total| format!(" of {total}"));
                 say!("{name}: {done}{of}");
@@ -120,7 +127,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Starts to wait; `label` says for what.
     pub(crate) fn new(label: &str) -> Self {
-        if !std::io::stderr().is_terminal() {
+        if !draws_bars() {
             say!("{label}");
             return Self { bar: ProgressBar::hidden() };
         }

@@ -1,8 +1,31 @@
-//! Lines on standard error, for whoever reads them.
+//! Lines on standard error. Their reader may be gone (a runner that was killed, a pipe that was
+//! closed): that is no reason to stop, and `eprintln!` would.
 
-/// Says a line on standard error, in the manner of `eprintln!`. Its reader may be gone (a runner that
-/// was killed, a pipe that was closed): that is no reason to stop, and `eprintln!` would.
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Suppresses everything on standard error but errors.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether only errors are printed on standard error.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints an informative line on standard error unless `--quiet` was given.
 macro_rules! say {
+    ($($text:tt)*) => {
+        if !crate::say::is_quiet() {
+            complain!($($text)*);
+        }
+    };
+}
+
+/// Prints an error on standard error.
+macro_rules! complain {
     ($($text:tt)*) => {{
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr().lock(), $($text)*);

@@ -14,9 +14,15 @@ pub enum Error {
     /// A file is not what it should be, or a request cannot be met.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Word vectors could not be read.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A pretrained model could not be opened.
     #[error(transparent)]
-    Open(#[from] train::OpenError),
+    Open(#[from] models::OpenError),
+    /// An array could not be read.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] train::TrainError),

@@ -11,14 +11,14 @@ use tasks::parse::{Relations, Treebank, Trees, is_tree};
 use tasks::{Answer, Labelled, Labels, Score};
 use tempfile::TempDir;
 use tensor::Device;
-use vectors::Vectors;
+use vectors::WordVectors;
 
 /// Features of three words, which take inputs of 256.
 fn features() -> GivenFeatures<StaticVectors> {
     let device = Device::cpu(1).unwrap();
     let words = ["a", "b", "c"].map(str::to_owned).to_vec();
     let values = (0..36).map(|at| at as f32 / 10.0).collect();
-    let table = Vectors::new(words, 12, values).unwrap();
+    let table = WordVectors::new(words, 12, values).unwrap();
     let given = StaticVectors::new(vec![("xx".to_owned(), table)], &device).unwrap();
     GivenFeatures::new(given, Above { layers: 1, dropout: 0.0 }, &device).unwrap()
 }

@@ -3,11 +3,13 @@
 mod align;
 mod bench;
 mod cka;
+mod completions;
 mod corpus;
 mod data;
 mod demo;
 mod encode;
 mod hub;
+mod man;
 mod manifest;
 mod models;
 mod pretrain;
@@ -84,7 +86,7 @@ pub(crate) enum Command {
 
     /// Learn static word vectors, and convert files of them.
     #[command(subcommand)]
-    Vectors(vectors::Vectors),
+    Vectors(vectors::VectorsCommand),
 
     /// Ask the papers' questions again: plan a study, run it, and go on where it was stopped.
     #[command(subcommand)]
@@ -106,6 +108,12 @@ pub(crate) enum Command {
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
+
+    /// Print shell completions for bash, zsh, fish, elvish or PowerShell.
+    Completions(completions::Completions),
+
+    /// Print the man page, or write one page for each command into a folder.
+    Man(man::Man),
 }
 
 impl Command {
@@ -133,6 +141,8 @@ impl Command {
             Command::Results(command) => command.run(),
             Command::Report(command) => command.run(),
             Command::Bench(command) => command.run(),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
         }
     }
 }

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 use geometry::Step;
+use models::PretrainedModel;
 use tensor::{Device, DeviceError};
-use train::Pretrained;
 
 use crate::failure::Failure;
 
@@ -52,8 +52,8 @@ impl Place {
     }
 
     /// Opens a model there.
-    pub(crate) fn open(&self, folder: &Path) -> Result<Pretrained, Failure> {
-        Ok(Pretrained::open(folder, &self.device()?)?)
+    pub(crate) fn open(&self, folder: &Path) -> Result<PretrainedModel, Failure> {
+        Ok(PretrainedModel::open(folder, &self.device()?)?)
     }
 }
 

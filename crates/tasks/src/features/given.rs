@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Params, Spans, Tape, Tensor, Var};
-use text::Encoded;
+use text::EncodedWords;
 
 use super::{Features, Input};
 use crate::error::Result;
@@ -40,7 +40,7 @@ pub trait Given: Sync {
     fn language(&self, name: &str) -> Result<usize>;
 
     /// The tokens of words.
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded;
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords;
 
     /// The tokens of running text.
     fn encode_text(&self, language: usize, text: &str) -> Vec<u32>;
@@ -135,7 +135,7 @@ impl<G: Given> Features for GivenFeatures<G> {
         self.given.language(name)
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         self.given.encode(language, words)
     }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 use serde_json::Value;
 use shift::means::Means;
 use tensor::{Indices, Params, Tape, Var};
-use text::Encoded;
+use text::EncodedWords;
 
 pub use self::encoder::EncoderFeatures;
 pub use self::given::{Above, Given, GivenFeatures};
@@ -67,7 +67,7 @@ pub trait Features: Sync {
     fn language(&self, name: &str) -> Result<usize>;
 
     /// The tokens of words.
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded;
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords;
 
     /// The tokens of running text.
     fn encode_text(&self, language: usize, text: &str) -> Vec<u32>;

@@ -10,7 +10,7 @@ use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{ParamId, Params};
-use text::Chance;
+use text::RandomStreams;
 use train::pretrain::Observer;
 use train::{AdamConfig, Group, Pending, Schedule, Trainer};
 
@@ -222,7 +222,9 @@ impl Run<'_> {
         let train = &self.sets.train;
         let epoch = position.epoch + 1;
         let mut order: Vec<usize> = (0..train.examples.len()).collect();
-        Chance::new(setting.seed, "order of batches").stream(epoch.into()).shuffle(&mut order);
+        RandomStreams::new(setting.seed, "order of batches")
+            .stream(epoch.into())
+            .shuffle(&mut order);
         let (mut losses, mut targets) = (0.0, 0.0);
         let mut start = Instant::now();
         let mut finish = |speed: &mut Speed, trainer: &mut Trainer, begun: Begun| {
