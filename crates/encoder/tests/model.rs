@@ -101,7 +101,9 @@ fn shifted_states_run_through_the_layers_above() {
         let (model, mut params) = model(norm, "none");
         let device = params.device().clone();
         let (rows, dim) = (batch(0).spans.rows(), 12);
-        let table = device.tensor(2, dim, &[[0.0; 12], [0.7; 12]].concat());
+        // Not the same in all columns, which LayerNorm would take away.
+        let vector: Vec<f32> = (0..dim).map(|col| 0.1 * col as f32 - 0.3).collect();
+        let table = device.tensor(2, dim, &[&[0.0; 12], &vector[..]].concat());
         let classes: Indices = (0..rows as u32).map(|row| row % 2).collect();
         for layer in 0..=3 {
             let mut tape = Tape::new(&mut params, Mode::Evaluate);
@@ -118,7 +120,7 @@ fn shifted_states_run_through_the_layers_above() {
             assert_eq!(unshifted, whole, "{norm:?}, layer {layer}: a shift by nothing");
             let (shifted, output) = above(&mut tape, 2.0);
             for (at, (shifted, state)) in shifted.iter().zip(states.as_slice()).enumerate() {
-                let step = if at / dim % 2 == 1 { 1.4 } else { 0.0 };
+                let step = if at / dim % 2 == 1 { 2.0 * vector[at % dim] } else { 0.0 };
                 assert!((shifted - state - step).abs() < 1e-5, "{norm:?}, layer {layer}: [{at}]");
             }
             let moved: f32 = output.iter().zip(&whole).map(|(a, b)| (a - b).abs()).sum();
