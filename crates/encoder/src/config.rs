@@ -374,7 +374,10 @@ mod tests {
         let text = toml::to_string(&config).unwrap();
         assert!(text.contains("separate = \"embeddings, 1-3\""), "{text}");
         assert_eq!(toml::from_str::<EncoderConfig>(&text).unwrap(), config);
-        assert!(!text.contains("activation"), "GELU is not written, so that files stay as they were: {text}");
+        assert!(
+            !text.contains("activation"),
+            "GELU is not written, so that files stay as they were: {text}"
+        );
         let silu: EncoderConfig = toml::from_str("activation = \"silu\"").unwrap();
         assert_eq!(silu.activation, HiddenActivation::Silu);
         let error = toml::from_str::<EncoderConfig>("headz = 3").unwrap_err().to_string();

@@ -11,9 +11,7 @@ use tensor::{Activation, Affine, Indices, LayerNorm, ParamId, Params, Spans, Tap
 
 use crate::config::{ConfigError, EncoderConfig, NormPlace};
 use crate::init::Builder;
-use crate::params::{
-    AffinePart, EncoderParam, LayerRole, NormPart, ParamRole, PerLanguage,
-};
+use crate::params::{AffinePart, EncoderParam, LayerRole, NormPart, ParamRole, PerLanguage};
 
 /// Some text of one language.
 #[derive(Clone, Debug)]
@@ -135,20 +133,17 @@ impl Encoder {
         let tokens = maker.each(plan.tokens, |maker, language| {
             maker.normal(ParamRole::TokenEmbedding, language, entries(language), dim, 1.0)
         });
-        let positions =
-            maker.each(plan.positions, |maker, language| maker.positions(language));
+        let positions = maker.each(plan.positions, |maker, language| maker.positions(language));
         let languages = config.language_embeddings.then(|| {
             let count = config.languages.len();
             maker.normal(ParamRole::LanguageEmbedding, None, count, dim, 1.0)
         });
-        let segments = (config.segments > 0).then(|| {
-            maker.normal(ParamRole::SegmentEmbedding, None, config.segments, dim, 1.0)
-        });
+        let segments = (config.segments > 0)
+            .then(|| maker.normal(ParamRole::SegmentEmbedding, None, config.segments, dim, 1.0));
         let post = config.norm == NormPlace::Post;
         let embedding_norm = post.then(|| {
-            maker.each(plan.tokens, |maker, language| {
-                maker.norm(ParamRole::EmbeddingNorm, language)
-            })
+            maker
+                .each(plan.tokens, |maker, language| maker.norm(ParamRole::EmbeddingNorm, language))
         });
         let layers = (1..=config.layers)
             .map(|number| {
@@ -508,9 +503,8 @@ impl Maker<'_> {
     fn layer(&mut self, number: usize, language: Option<usize>) -> Layer {
         let EncoderConfig { dim, hidden, layers, scale_outputs, .. } = *self.builder.config;
         let shrink = if scale_outputs { ((2 * layers) as f32).sqrt() } else { 1.0 };
-        let affine = |role: fn(AffinePart) -> LayerRole| {
-            move |part| ParamRole::Layer(number, role(part))
-        };
+        let affine =
+            |role: fn(AffinePart) -> LayerRole| move |part| ParamRole::Layer(number, role(part));
         let norm =
             |role: fn(NormPart) -> LayerRole| move |part| ParamRole::Layer(number, role(part));
         Layer {

@@ -135,7 +135,8 @@ fn activations_differ() {
     use HiddenActivation::{Gelu, GeluTanh, Relu, Silu};
     let logits = |activation, head_activation| {
         let mut params = Params::new(&Device::cpu(2).unwrap());
-        let config = EncoderConfig { activation, head_activation, ..config(NormPlace::Post, "none") };
+        let config =
+            EncoderConfig { activation, head_activation, ..config(NormPlace::Post, "none") };
         let model = Encoder::new(config, &mut params, 11).unwrap();
         let mut tape = Tape::new(&mut params, Mode::Evaluate);
         let encoded = model.encode(&mut tape, &batch(0), Request::default());
@@ -171,7 +172,8 @@ fn what_should_learn_receives_a_gradient_and_nothing_else_does() {
             for (language, other) in [("en", "fr"), ("fr", "en")] {
                 let (model, mut params) = model(norm, plan);
                 let number = model.config().language(language).unwrap();
-                let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
+                let mut tape =
+                    Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
                 model.mlm_loss(&mut tape, &batch(number), &masked(), 0.2);
                 tape.backward();
                 for (name, expected) in reached(&params, language, other) {

@@ -80,7 +80,11 @@ pub fn open(folder: &Path, device: &Device) -> Result<Checkpoint> {
 }
 
 /// Makes the model and reads every weight into its place.
-fn load(plan: &ImportPlan<'_>, device: &Device, folder: &Path) -> Result<(Encoder, Params, String)> {
+fn load(
+    plan: &ImportPlan<'_>,
+    device: &Device,
+    folder: &Path,
+) -> Result<(Encoder, Params, String)> {
     let mut params = Params::new(device);
     let refuse =
         |error: encoder::ConfigError| Error::file(&folder.join(CONFIG), error.to_string(), FITTING);

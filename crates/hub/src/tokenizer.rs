@@ -162,7 +162,8 @@ fn read_merges(path: &Path, vocab: &std::collections::HashMap<String, u32>) -> R
                 SAVE_ANEW,
             ));
         };
-        let sides = [left, right, &format!("{left}{right}")].map(|subword| vocab.contains_key(subword));
+        let sides =
+            [left, right, &format!("{left}{right}")].map(|subword| vocab.contains_key(subword));
         if sides == [true; 3] {
             merges.push((left.to_owned(), right.to_owned()));
         }

@@ -303,7 +303,8 @@ mod tests {
     #[test]
     fn a_gram_matrix_is_summed_over_batches() {
         let device = Device::cpu(2).unwrap();
-        let (a, b) = (device.tensor(2, 3, &[1., 2., 3., 4., 5., 6.]), device.tensor(2, 1, &[2., -1.]));
+        let (a, b) =
+            (device.tensor(2, 3, &[1., 2., 3., 4., 5., 6.]), device.tensor(2, 1, &[2., -1.]));
         let mut sum = device.gram_sum(3, 1);
         assert_eq!(sum.to_vec(), [0.0; 3]);
         device.gram(&a, &b, &mut sum);

@@ -84,7 +84,10 @@ impl<'a> Tape<'a> {
     /// # Panics
     /// Where the backward pass has released it already.
     pub fn value(&self, var: Var) -> &Tensor {
-        self.slots[var.0].value.as_ref().expect("a value is there until the backward pass releases it")
+        self.slots[var.0]
+            .value
+            .as_ref()
+            .expect("a value is there until the backward pass releases it")
     }
 
     /// The gradient of an input that wanted one, after the backward pass.
@@ -157,7 +160,10 @@ impl<'a> Tape<'a> {
     /// # Panics
     /// Where the backward pass has released it already.
     pub fn take_value(&mut self, var: Var) -> Tensor {
-        self.slots[var.0].value.take().expect("a value is there until the backward pass releases it")
+        self.slots[var.0]
+            .value
+            .take()
+            .expect("a value is there until the backward pass releases it")
     }
 
     /// Puts a taken value back.

@@ -361,7 +361,9 @@ fn attention() {
                 &devices,
                 &[],
                 &[("q", q.rows(), dim, 1.0), ("kv", k.rows(), 2 * dim, 1.0)],
-                |tape, _, x| Produced::Values(vec![tape.attention(x[0], x[1], heads, &q, &k, rate)]),
+                |tape, _, x| {
+                    Produced::Values(vec![tape.attention(x[0], x[1], heads, &q, &k, rate)])
+                },
             );
         }
     }

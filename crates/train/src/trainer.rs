@@ -190,7 +190,8 @@ impl Trainer {
         let mut scores = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
             let piece_number = u16::try_from(number).expect("fewer than 65,536 pieces a step");
-            let mode = Mode::Train { seed: self.seed, step: self.step as u32, micro_batch: piece_number };
+            let mode =
+                Mode::Train { seed: self.seed, step: self.step as u32, micro_batch: piece_number };
             let mut tape = Tape::new(&mut self.params, mode);
             scores.push(loss(&mut tape, piece));
             tape.backward();

@@ -55,7 +55,8 @@ impl Resident {
             of_source: wide,
             of_target: deep,
         };
-        let [rows, columns] = self.device.kernels().nearest(&search, &|done, all| watch(done, all))?;
+        let [rows, columns] =
+            self.device.kernels().nearest(&search, &|done, all| watch(done, all))?;
         Some([(rows, wide), (columns, deep)].map(|(best, k)| Neighbours::of(best, k)))
     }
 }

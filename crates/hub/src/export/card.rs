@@ -96,10 +96,7 @@ impl ModelCard {
 
     fn training(&self) -> String {
         let Some(config) = &self.config else { return String::new() };
-        format!(
-            "## Training\n\n`isogloss pretrain` with\n\n```toml\n{}\n```\n",
-            config.trim()
-        )
+        format!("## Training\n\n`isogloss pretrain` with\n\n```toml\n{}\n```\n", config.trim())
     }
 }
 

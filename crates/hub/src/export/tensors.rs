@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use encoder::{AffinePart, Encoder, EncoderConfig, HiddenActivation, LayerRole, NormPart, ParamRole};
+use encoder::{
+    AffinePart, Encoder, EncoderConfig, HiddenActivation, LayerRole, NormPart, ParamRole,
+};
 use safetensors::tensor::{Dtype, TensorView, serialize};
 use tensor::Params;
 use text::{Error, Result};
@@ -106,8 +108,11 @@ impl<'a> TensorBuilder<'a> {
         rows.append(&mut positions);
         self.put(self.body(layout, layout.positions), &[config.positions + unused, dim], rows);
         if let Some(name) = layout.segments {
-            let segments =
-                if config.segments > 0 { self.find(ParamRole::SegmentEmbedding) } else { vec![0.0; dim] };
+            let segments = if config.segments > 0 {
+                self.find(ParamRole::SegmentEmbedding)
+            } else {
+                vec![0.0; dim]
+            };
             self.put(self.body(layout, name), &[segments.len() / dim, dim], segments);
         }
         if let Some(name) = layout.languages.filter(|_| config.language_embeddings && !folded) {
@@ -179,8 +184,7 @@ impl<'a> TensorBuilder<'a> {
             None => {}
         }
         let own = self.find(ParamRole::MlmBias);
-        let bias =
-            (0..self.ids.len()).map(|row| self.ids.row(row).map_or(NEVER, |at| own[at]));
+        let bias = (0..self.ids.len()).map(|row| self.ids.row(row).map_or(NEVER, |at| own[at]));
         let bias: Vec<f32> = bias.collect();
         if self.config.untied {
             self.put(layout.bias[1], &[bias.len()], bias.clone());
@@ -199,12 +203,7 @@ impl<'a> TensorBuilder<'a> {
     /// What comes in is h = γ·n + β, where n has mean 0 and variance 1, and so no element beyond √dim.
     /// The dense layer makes n + C of it. With C large enough the activation leaves that as it is, the
     /// LayerNorm takes C away again with the mean, and its own γ and β give h back.
-    fn identity(
-        &mut self,
-        dense: &str,
-        norm: &str,
-        activation: HiddenActivation,
-    ) -> Result<()> {
+    fn identity(&mut self, dense: &str, norm: &str, activation: HiddenActivation) -> Result<()> {
         let dim = self.config.dim;
         let last = |part| match self.model.param(ParamRole::FinalNorm(part), self.language) {
             Some(_) => ParamRole::FinalNorm(part),

@@ -7,9 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ::encoder::{
-    Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, Vocabulary,
-};
+use ::encoder::{Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, Vocabulary};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shift::means::Means;

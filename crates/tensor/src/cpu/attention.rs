@@ -200,7 +200,8 @@ pub(super) fn backward(
             let mut view = ViewMut::new(dscores, block.len(), keys, keys);
             multiply(&mut view, Write::Overwrite, 1.0, dy_block, transposed_values);
             cpu.arch.dispatch(|| {
-                let rows = weights.chunks_mut(keys).zip(dscores.chunks_mut(keys)).zip(block.clone());
+                let rows =
+                    weights.chunks_mut(keys).zip(dscores.chunks_mut(keys)).zip(block.clone());
                 for ((weights, dscores), query) in rows {
                     // Σ weight · dweight over the row is the dot product of the output with its gradient.
                     let at = query * dim + cols.start..query * dim + cols.end;
@@ -257,7 +258,8 @@ impl SoftmaxRow {
             return;
         }
         mask.dropout.factors(mask.row, mask.factors);
-        for ((dscore, weight), &factor) in dscores.iter_mut().zip(weights).zip(mask.factors.iter()) {
+        for ((dscore, weight), &factor) in dscores.iter_mut().zip(weights).zip(mask.factors.iter())
+        {
             *dscore = *weight * (*dscore * factor - delta) * scale;
             *weight *= factor;
         }

@@ -106,11 +106,13 @@ pub(super) fn add_gram(cpu: &Cpu, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
     let out = ViewMut::new(product.as_mut_slice(), rows, cols, cols);
     multiply_parallel(&out, Write::Overwrite, View::of(a).t(), View::of(b), |_, _| {});
     let sums: &mut [f64] = bytemuck::cast_slice_mut(sum.wide.as_mut_slice());
-    sums.par_chunks_mut(TASK).zip(product.as_slice().par_chunks(TASK)).for_each(|(sums, product)| {
-        for (sum, &x) in sums.iter_mut().zip(product) {
-            *sum = if begun { *sum } else { 0.0 } + f64::from(x);
-        }
-    });
+    sums.par_chunks_mut(TASK).zip(product.as_slice().par_chunks(TASK)).for_each(
+        |(sums, product)| {
+            for (sum, &x) in sums.iter_mut().zip(product) {
+                *sum = if begun { *sum } else { 0.0 } + f64::from(x);
+            }
+        },
+    );
 }
 
 pub(super) fn logits(arch: Arch, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {

@@ -153,7 +153,10 @@ mod tests {
             let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
             let tanh = 0.5 * x * (1.0 + inner.tanh());
             let near = |name: &str, ours: f32, exact: f64| {
-                assert!((f64::from(ours) - exact).abs() < 2e-6 * (1.0 + exact.abs()), "{name}({x})");
+                assert!(
+                    (f64::from(ours) - exact).abs() < 2e-6 * (1.0 + exact.abs()),
+                    "{name}({x})"
+                );
             };
             near("silu", silu(x as f32).0, x * sigmoid);
             near("silu'", silu(x as f32).1, sigmoid * (1.0 + x * (1.0 - sigmoid)));

@@ -131,8 +131,7 @@ impl Kernels for Cpu {
         y: &mut Tensor,
         saved: Option<&mut Tensor>,
     ) {
-        self.threads
-            .install(|| linear::forward(self.arch, x, weight, bias, activation, y, saved));
+        self.threads.install(|| linear::forward(self.arch, x, weight, bias, activation, y, saved));
     }
 
     fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
@@ -185,8 +184,7 @@ impl Kernels for Cpu {
         y: &mut Tensor,
         stats: &mut Tensor,
     ) {
-        self.threads
-            .install(|| norm::residual_norm(self.arch, residual, weights, sum, y, stats));
+        self.threads.install(|| norm::residual_norm(self.arch, residual, weights, sum, y, stats));
     }
 
     fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor) {

@@ -193,11 +193,8 @@ fn backward_hopper(
     let sizes = Shape::of(cuda, shape, q.cols());
     let items = shape.heads * shape.queries.count();
     // Where a block fills a SM, each goes from item to item.
-    let (blocks, buffers) = if groups == MOST_GROUPS {
-        (items.min(cuda.context.sms as usize), 2)
-    } else {
-        (items, 1)
-    };
+    let (blocks, buffers) =
+        if groups == MOST_GROUPS { (items.min(cuda.context.sms as usize), 2) } else { (items, 1) };
     // Each warp leaves the sums of its columns, which biases want.
     let most = shape.queries.longest().div_ceil(64).max(1);
     let (dim, sequences) = (q.cols(), shape.queries.count());
@@ -359,10 +356,13 @@ mod tests {
                         Some(groups) => backward_hopper(&cuda, groups, forward, &shape, &dy, grads),
                         None => backward_mma(&cuda, forward, &shape, &dy, grads),
                     }
-                    let case = format!("{name}: {heads} x {width}, {queries:?} over {keys:?}, {rate}");
-                    for (what, ours, expected) in
-                        [("y", &y, &expected[0]), ("dq", &dq, &expected[1]), ("dkv", &dkv, &expected[2])]
-                    {
+                    let case =
+                        format!("{name}: {heads} x {width}, {queries:?} over {keys:?}, {rate}");
+                    for (what, ours, expected) in [
+                        ("y", &y, &expected[0]),
+                        ("dq", &dq, &expected[1]),
+                        ("dkv", &dkv, &expected[2]),
+                    ] {
                         assert_near(&format!("{case}: {what}"), ours, expected);
                     }
                 }

@@ -121,12 +121,11 @@ impl Scoring {
             ScoreRule::MarginRatio(means, least) => (RuleKind::MarginRatio, Some(means), least),
         };
         let numbers = |means: NeighbourMeans<'_>| {
-            let [source, target] = [(means.source, search.source), (means.target, search.target)].map(
-                |(numbers, vectors)| {
+            let [source, target] = [(means.source, search.source), (means.target, search.target)]
+                .map(|(numbers, vectors)| {
                     assert_eq!(numbers.len(), vectors.rows(), "one number for each vector");
                     at(numbers)
-                },
-            );
+                });
             (source, target)
         };
         let (of_rows, of_cols) = means.map_or((0, 0), numbers);

@@ -31,8 +31,12 @@ pub(super) fn tied_cross_entropy(
     let height = rows.div_ceil(chunks);
     let scores = cuda.scratch(height * pitch * 2);
     let losses = cuda.scratch(height * 2 * 4);
-    let scores =
-        Operand { pointer: scores.pointer, precision: Precision::Working, pitch, transposed: false };
+    let scores = Operand {
+        pointer: scores.pointer,
+        precision: Precision::Working,
+        pitch,
+        transposed: false,
+    };
     for start in (0..rows).step_by(height) {
         let chunk = Chunk { softmax, cuda, start, count: height.min(rows - start), scores };
         chunk.score(grads.is_some(), losses.pointer, score);

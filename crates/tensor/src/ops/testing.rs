@@ -88,7 +88,8 @@ impl Rig {
         loss: impl Fn(&mut Tape<'_>, &[Var]) -> Tensor,
     ) -> Vec<Vec<f32>> {
         self.params.clear_grads();
-        let mut tape = Tape::new(&mut self.params, Mode::Train { seed: 3, step: 1, micro_batch: 0 });
+        let mut tape =
+            Tape::new(&mut self.params, Mode::Train { seed: 3, step: 1, micro_batch: 0 });
         let vars = put(&mut tape, inputs);
         loss(&mut tape, &vars);
         tape.backward();
@@ -159,7 +160,12 @@ impl Rig {
                 let difference =
                     (at_offset(check.step) - at_offset(-check.step)) / f64::from(2.0 * check.step);
                 moved[at].elements[element] = original;
-                close(&format!("input {at}[{element}]"), grads[element], difference, check.tolerance);
+                close(
+                    &format!("input {at}[{element}]"),
+                    grads[element],
+                    difference,
+                    check.tolerance,
+                );
             }
         }
         for (id, grads) in param_grads {

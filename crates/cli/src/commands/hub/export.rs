@@ -48,7 +48,8 @@ impl Export {
             &mut opened;
         let source = ExportSource { model, params, vocabulary, has_mlm_head: *guesses };
         let exported = hub::export(source, self.lang.as_deref(), &card, &self.out)?;
-        let ExportResult { out, architecture, languages, entries, largest_difference, .. } = &exported;
+        let ExportResult { out, architecture, languages, entries, largest_difference, .. } =
+            &exported;
         let head = if *guesses { "" } else { ", without a head for masked tokens" };
         let text = format!(
             "{}: {architecture} of {entries} entries for {}{head}; read back, no score differs by more \
