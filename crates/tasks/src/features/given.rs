@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ::encoder::{Encoder, EncoderConfig, NormPlace, PositionStart, Request, Vocabulary};
+use ::encoder::{Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, Vocabulary};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shift::means::Means;
@@ -143,12 +143,9 @@ impl<G: Given> Features for GivenFeatures<G> {
 
     fn start(&self, seed: u64, _layers: Option<&BTreeSet<usize>>) -> Result<Params> {
         let mut params = Params::new(&self.device);
-        Encoder::new(self.config.clone(), &mut params, seed)?;
-        for name in ["embeddings.tokens", "head.bias"] {
-            if let Some(unused) = params.find(name) {
-                params.set_trainable(unused, false);
-            }
-        }
+        let above = Encoder::new(self.config.clone(), &mut params, seed)?;
+        let unused = [ParamRole::TokenEmbedding, ParamRole::MlmBias];
+        above.set_trainable(&mut params, |param| !unused.contains(&param.role));
         Ok(params)
     }
 

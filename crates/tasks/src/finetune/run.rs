@@ -382,7 +382,7 @@ impl Run<'_> {
 
 /// Whether a checkpoint is of this setting: one left by the setting before is not gone on from.
 fn of_setting(state: &Path, setting: &Setting) -> bool {
-    let facts = Archive::open(state).and_then(|archive| archive.facts::<Value>());
+    let facts = Archive::open(state).and_then(|archive| archive.metadata::<Value>());
     let wanted = serde_json::to_value(setting).expect("a setting is valid JSON");
     // What cannot be read is left to the trainer, which says why.
     facts.map_or(true, |facts| facts["model"]["setting"] == wanted)
