@@ -9,7 +9,7 @@ use std::path::Path;
 
 use files::At;
 use serde_json::Value;
-use text::{Error, Foreign, Preparation, Result, Specials, Vocabulary};
+use text::{Error, ImportedTokenizer, Preparation, Result, SpecialTokens, Vocabulary};
 use tokenizers::Tokenizer;
 use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::models::wordpiece::WordPiece;
@@ -53,8 +53,8 @@ pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &
     };
     let languages = config.encoder.languages.iter().map(preparation).collect();
     let frame = (specials.start, specials.end);
-    let foreign = Foreign::of(&tokenizer, frame, !config.lists_languages);
-    Ok((Vocabulary::foreign(tokenizer, languages, specials, size, foreign)?, file))
+    let foreign = ImportedTokenizer::of(&tokenizer, frame, !config.lists_languages);
+    Ok((Vocabulary::imported(tokenizer, languages, specials, size, foreign)?, file))
 }
 
 /// What is said beside the pieces: `tokenizer_config.json` and `special_tokens_map.json`.
@@ -192,7 +192,7 @@ fn specials(
     tokenizer: &Tokenizer,
     settings: &Settings,
     family: Family,
-) -> Result<Specials> {
+) -> Result<SpecialTokens> {
     let find = |keys: &[&str], names: &[&str]| {
         let said = keys.iter().filter_map(|key| settings.token(key));
         let mut names = said.chain(names.iter().copied());
@@ -213,7 +213,7 @@ fn specials(
     };
     let end = need("that ends a sentence", &last, &["[SEP]", "</s>"])?;
     let unknown = find(&["unk_token"], &["[UNK]", "<unk>"]).unwrap_or(end);
-    Ok(Specials {
+    Ok(SpecialTokens {
         start: need("that starts a text", &first, &["[CLS]", "<s>"])?,
         end,
         pad: find(&["pad_token"], &["[PAD]", "<pad>"]).unwrap_or(unknown),

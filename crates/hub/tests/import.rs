@@ -108,7 +108,7 @@ fn text_has_the_ids_that_transformers_gives_it() {
         let words = reader.raw_words(["the", "cat", "sat"]);
         let begun = if family == "roberta" { " the cat sat" } else { "the cat sat" };
         let whole = if family == "roberta" { reader.sentence(begun).ids } else { whole };
-        assert_eq!(reader.framed(&words.ids), whole, "{family}");
+        assert_eq!(reader.with_special_tokens(&words.ids), whole, "{family}");
         assert_eq!(words.firsts.len(), 3);
     }
 }

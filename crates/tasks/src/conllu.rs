@@ -98,7 +98,8 @@ impl Treebank {
         for (gold, predicted) in self.sentences.iter().zip(&predicted.sentences) {
             let mut words = gold.words.iter().zip(&predicted.words);
             if let Some((gold, predicted)) = words.find(|(a, b)| a.form != b.form) {
-                let reason = format!("`{}` where the gold file has `{}`", predicted.form, gold.form);
+                let reason =
+                    format!("`{}` where the gold file has `{}`", predicted.form, gold.form);
                 return Err(Error::line(path, predicted.line, reason, "predict the same words"));
             }
             if gold.words.len() != predicted.words.len() {
@@ -308,7 +309,11 @@ mod tests {
             assert!(text.contains(place) && text.contains(reason), "{text}");
         };
         refuses(refused("\t.\t.\tPUNCT\t_", "\t.\t.\tPUNCT"), ":7:", "9 columns, not 10");
-        refuses(refused("_\t3\tpunct", "_\t5\tpunct"), ":7:", "the head is 5, but the sentence has 4");
+        refuses(
+            refused("_\t3\tpunct", "_\t5\tpunct"),
+            ":7:",
+            "the head is 5, but the sentence has 4",
+        );
         refuses(refused("_\t3\tcase", "_\t1\tcase"), ":3:", "cycle");
         refuses(refused("_\t3\tpunct", "_\t0\troot"), ":7:", "a second root; the first is word 3");
         refuses(refused("_\t3\tpunct", "_\t_\tpunct"), ":7:", "the head is `_`");

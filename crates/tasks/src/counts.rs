@@ -51,9 +51,9 @@ pub(crate) fn count_labels<'a>(
 
 /// The share of correct labels; 0 where there are none.
 pub(crate) fn accuracy(counts: &LabelCounts) -> f64 {
-    let (right, gold) = counts.values().fold((0, 0), |(right, gold), count| {
-        (right + count.right, gold + count.gold)
-    });
+    let (right, gold) = counts
+        .values()
+        .fold((0, 0), |(right, gold), count| (right + count.right, gold + count.gold));
     right as f64 / gold.max(1) as f64
 }
 

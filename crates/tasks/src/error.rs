@@ -16,9 +16,15 @@ pub enum Error {
     /// A file is not what it should be, or a request cannot be met.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Word vectors could not be read.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A pretrained model could not be opened.
     #[error(transparent)]
-    Open(#[from] train::OpenError),
+    Open(#[from] models::OpenError),
+    /// An array could not be read.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] train::TrainError),
@@ -47,12 +53,13 @@ pub enum Error {
 
 impl Fault for Error {
     fn is_usage(&self) -> bool {
-        matches!(
-            self,
-            Error::Text(text::Error::Request { .. })
-                | Error::Config(_)
-                | Error::Shift(shift::Error::Request(_))
-        )
+        match self {
+            Error::Config(_) | Error::Shift(shift::Error::Request(_)) => true,
+            Error::Files(error) => error.is_usage(),
+            Error::Text(error) => error.is_usage(),
+            Error::Vectors(error) => error.is_usage(),
+            _ => false,
+        }
     }
 
     fn key(&self) -> Option<&str> {

@@ -106,8 +106,12 @@ pub trait LabelledFile: Sync {
     fn labels(&self) -> Vec<(String, usize)>;
 
     /// The items as inputs of a model.
-    fn prepare(&self, source: &dyn TokenSource, language: usize, labels: &LabelSet)
-    -> PreparedInputs;
+    fn prepare(
+        &self,
+        source: &dyn TokenSource,
+        language: usize,
+        labels: &LabelSet,
+    ) -> PreparedInputs;
 
     /// The annotations of an item, given those of its segments.
     fn join(&self, _labels: &LabelSet, segments: &[&[Annotation]]) -> Vec<Annotation> {

@@ -64,8 +64,12 @@ pub struct HeadShape<'a> {
 /// A task: how its files are read, what predicts, and how it is fine-tuned.
 pub trait TaskDefinition: Sync {
     /// Reads a labelled file in a language.
-    fn read(&self, path: &Path, language: &str, rules: ScoringRules)
-    -> Result<Box<dyn LabelledFile>>;
+    fn read(
+        &self,
+        path: &Path,
+        language: &str,
+        rules: ScoringRules,
+    ) -> Result<Box<dyn LabelledFile>>;
 
     /// Scores a file of predictions against a gold file over the same items.
     fn compare(&self, gold: &Path, predicted: &Path, rules: ScoringRules) -> Result<ScoreResult>;

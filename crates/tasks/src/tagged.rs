@@ -122,7 +122,12 @@ impl<T: Display> TaggedFile<T> {
             if gold.words.len() != predicted.words.len() {
                 let (here, there) = (predicted.words.len(), gold.words.len());
                 let reason = format!("a sentence of {here} words with {there} in the gold file");
-                return Err(Error::line(path, predicted.lines[0], reason, "predict the same words"));
+                return Err(Error::line(
+                    path,
+                    predicted.lines[0],
+                    reason,
+                    "predict the same words",
+                ));
             }
         }
         Ok(())
@@ -162,8 +167,8 @@ impl ColumnLayout {
                 continue;
             }
             let (word, tag) = self.word(lines, number, line)?;
-            let tag = (format.parse)(tag)
-                .map_err(|reason| lines.wrong(number, reason, format.remedy))?;
+            let tag =
+                (format.parse)(tag).map_err(|reason| lines.wrong(number, reason, format.remedy))?;
             sentence.words.push(word.to_owned());
             sentence.tags.push(tag);
             sentence.lines.push(number);

@@ -14,14 +14,14 @@ use tasks::pos::PosFile;
 use tasks::{Annotation, LabelSet, LabelledFile, ScoreResult};
 use tempfile::TempDir;
 use tensor::Device;
-use vectors::Vectors;
+use vectors::WordVectors;
 
 /// Vectors of three words, which take inputs of 256.
 fn source() -> StaticVectors {
     let device = Device::cpu(1).unwrap();
     let words = ["a", "b", "c"].map(str::to_owned).to_vec();
     let values = (0..36).map(|at| at as f32 / 10.0).collect();
-    let table = Vectors::new(words, 12, values).unwrap();
+    let table = WordVectors::new(words, 12, values).unwrap();
     StaticVectors::new(vec![("xx".to_owned(), table)], &device).unwrap()
 }
 
@@ -61,7 +61,10 @@ fn a_long_sentence_of_entities_is_read_in_segments() {
     let predictions = joined(&set, &labels, &segments);
     assert_eq!(predictions.len(), 600);
     assert_eq!(set.score(&labels, std::slice::from_ref(&predictions)).value(), 1.0);
-    assert_eq!(set.render(&labels, &[predictions]).trim(), fs::read_to_string(&path).unwrap().trim());
+    assert_eq!(
+        set.render(&labels, &[predictions]).trim(),
+        fs::read_to_string(&path).unwrap().trim()
+    );
 }
 
 #[test]

@@ -67,7 +67,11 @@ fn entities_are_scored_as_seqeval_scores_them() {
                 close(&format!("case {number}, {repair:?}"), score, expected);
             }
             for (kind, &expected) in &expected.types {
-                close(&format!("case {number}, {repair:?}, {kind}"), score.types[kind].f1, expected);
+                close(
+                    &format!("case {number}, {repair:?}, {kind}"),
+                    score.types[kind].f1,
+                    expected,
+                );
             }
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use encoder::EncoderConfig;
 use serde_json::Value;
-use text::{Preparation, Words};
+use text::{Preparation, WordTokenizer};
 
 /// What a model card is written from, beside the model.
 #[derive(Clone, Debug, Default)]
@@ -106,13 +106,13 @@ impl Card {
 /// What has to be done to text before the tokenizer takes it.
 fn preparation(prepared: Preparation) -> String {
     let words = match prepared.words {
-        Words::Raw => return String::new(),
-        Words::Spaces => "The tokenizer cuts words at spaces",
-        Words::Moses => {
+        WordTokenizer::Raw => return String::new(),
+        WordTokenizer::Whitespace => "The tokenizer cuts words at spaces",
+        WordTokenizer::Moses => {
             "The tokenizer expects words that were cut by rules like those of Moses, with a space between \
              any two (`Hello , world .`)"
         }
-        Words::Jieba => {
+        WordTokenizer::Jieba => {
             "The tokenizer expects words that were cut by `jieba`, with a space between any two"
         }
     };

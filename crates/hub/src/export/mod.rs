@@ -17,7 +17,7 @@ use files::NewFolder;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tensor::{Mode, Params, Spans, Tape};
-use text::{Error, Kind, Result, Vocabulary};
+use text::{Error, Result, Vocabulary, VocabularyKind};
 
 pub use self::card::Card;
 use self::tensors::Builder;
@@ -130,7 +130,7 @@ fn check_language(source: &Source<'_>, language: Option<usize>) -> Result<()> {
         return Ok(());
     }
     let separate = !source.model.parts().iter().all(|(_, part)| part.language.is_none());
-    let tokenizers = matches!(vocabulary.kind(), Kind::Union | Kind::Disjoint);
+    let tokenizers = matches!(vocabulary.kind(), VocabularyKind::Union | VocabularyKind::Disjoint);
     let embeddings = config.language_embeddings && family(config) != Family::Xlm;
     let reason = match (separate, tokenizers, embeddings) {
         (true, ..) => "parts of the encoder are separate",
@@ -152,7 +152,7 @@ fn describe(
     vocabulary: &Vocabulary,
 ) -> Value {
     let specials = vocabulary.specials();
-    let (start, end) = vocabulary.frame();
+    let (start, end) = vocabulary.bos_eos();
     let mut described = match family {
         Family::Xlm => describe_xlm(config, language),
         _ => describe_like_bert(config, family, numbers.of(specials.pad)),
@@ -254,11 +254,11 @@ fn compare(
 
 /// Ids of a language from all over its vocabulary, without the one that fills up.
 fn some_ids(source: &Source<'_>, language: usize) -> Vec<u32> {
-    let (own, pad) = (source.vocabulary.own(language), source.vocabulary.specials().pad);
+    let (own, pad) = (source.vocabulary.language_ids(language), source.vocabulary.specials().pad);
     let length = source.model.config().positions.min(48);
     // A stride that is prime reaches every part.
     let ids = (0..length).map(|at| own[(at * 7919 + 11) % own.len()]);
-    ids.map(|id| if id == pad { source.vocabulary.frame().1 } else { id }).collect()
+    ids.map(|id| if id == pad { source.vocabulary.bos_eos().1 } else { id }).collect()
 }
 
 /// The scores of every token over the vocabulary.

@@ -2,7 +2,7 @@
 
 use encoder::EncoderConfig;
 use serde_json::{Value, json};
-use text::{Kind, Result, Vocabulary};
+use text::{Result, Vocabulary, VocabularyKind};
 
 /// From ids of the vocabulary to rows of the exported table, and from these to the encoder's.
 pub(super) struct Numbers {
@@ -27,10 +27,10 @@ impl Numbers {
         config: &EncoderConfig,
     ) -> Self {
         let all: Vec<u32> = (0..vocabulary.len() as u32).collect();
-        let own = vocabulary.own(language.unwrap_or(0));
+        let own = vocabulary.language_ids(language.unwrap_or(0));
         let separate = language.is_some() && config.separate.tokens;
-        let renumbered =
-            language.is_some() && matches!(vocabulary.kind(), Kind::Union | Kind::Disjoint);
+        let renumbered = language.is_some()
+            && matches!(vocabulary.kind(), VocabularyKind::Union | VocabularyKind::Disjoint);
         let unknown = vocabulary.specials().unknown;
         // The place of an id among the language's own, and its row of the encoder's table.
         let place = |id: u32| own.binary_search(&id).ok();
@@ -103,8 +103,8 @@ pub(super) fn files(
         text
     };
     let specials = vocabulary.specials();
-    let name = |id: u32| vocabulary.piece(id).unwrap_or_default();
-    let (start, end) = vocabulary.frame();
+    let name = |id: u32| vocabulary.subword(id).unwrap_or_default();
+    let (start, end) = vocabulary.bos_eos();
     let tokens = json!({
         "bos_token": name(specials.start),
         "eos_token": name(specials.end),

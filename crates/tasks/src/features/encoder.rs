@@ -4,32 +4,37 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ::encoder::{Part, Place, Request};
+use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Params, Tape, Var};
-use text::{Encoded, Encoders};
-use train::Pretrained;
+use text::{EncodedWords, SubwordEncoders};
 
 use super::{FeatureInput, Features, StartStates, TokenSource};
 use crate::error::{Error, Result};
 
 /// A pretrained encoder, with whose weights every setting starts.
 pub struct EncoderFeatures {
-    pretrained: Pretrained,
+    pretrained: PretrainedModel,
     tokenizers: WordTokenizers,
 }
 
 /// The tokenizer of each language of a vocabulary.
-pub(super) struct WordTokenizers(Vec<Encoders>);
+pub(super) struct WordTokenizers(Vec<SubwordEncoders>);
 
 impl WordTokenizers {
-    pub(super) fn of(pretrained: &Pretrained) -> Self {
+    pub(super) fn of(pretrained: &PretrainedModel) -> Self {
         let languages = 0..pretrained.vocabulary.languages().len();
         Self(languages.map(|language| pretrained.vocabulary.encoders(language)).collect())
     }
 
     /// The ids of words. Each is prepared as running text was when the vocabulary was made.
-    pub(super) fn encode(&self, from: &Pretrained, language: usize, words: &[&str]) -> Encoded {
+    pub(super) fn encode(
+        &self,
+        from: &PretrainedModel,
+        language: usize,
+        words: &[&str],
+    ) -> EncodedWords {
         let preparer = from.vocabulary.preparer(language);
         let prepare = |word: &&str| {
             let mut prepared = String::new();
@@ -40,7 +45,12 @@ impl WordTokenizers {
         self.0[language].with(|encoder| encoder.encode_words(prepared.iter().map(String::as_str)))
     }
 
-    pub(super) fn encode_text(&self, from: &Pretrained, language: usize, text: &str) -> Vec<u32> {
+    pub(super) fn encode_text(
+        &self,
+        from: &PretrainedModel,
+        language: usize,
+        text: &str,
+    ) -> Vec<u32> {
         let (mut prepared, mut ids) = (String::new(), Vec::new());
         from.vocabulary.preparer(language).prepare(text, &mut prepared);
         self.0[language].with(|encoder| encoder.encode(&prepared, &mut ids));
@@ -51,14 +61,14 @@ impl WordTokenizers {
 impl EncoderFeatures {
     /// Opens the model of a run's folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
-        let pretrained = Pretrained::open(folder, device)?;
+        let pretrained = PretrainedModel::open(folder, device)?;
         let tokenizers = WordTokenizers::of(&pretrained);
         Ok(Self { pretrained, tokenizers })
     }
 
     /// Refuses layers that the encoder does not have.
     pub fn check_layers(&self, layers: &BTreeSet<usize>) -> Result<()> {
-        let deepest = self.pretrained.model.config().layers;
+        let deepest = self.pretrained.encoder.config().layers;
         match layers.iter().find(|&&layer| layer > deepest) {
             None => Ok(()),
             Some(layer) => Err(Error::request(
@@ -83,15 +93,15 @@ fn copy(params: &Params) -> Params {
 
 impl TokenSource for EncoderFeatures {
     fn dim(&self) -> usize {
-        self.pretrained.model.config().dim
+        self.pretrained.encoder.config().dim
     }
 
     fn longest(&self) -> usize {
-        self.pretrained.model.config().positions
+        self.pretrained.encoder.config().positions
     }
 
     fn layers(&self) -> Option<usize> {
-        Some(self.pretrained.model.config().layers)
+        Some(self.pretrained.encoder.config().layers)
     }
 
     fn means(&self, file: &Path) -> Result<Means> {
@@ -99,14 +109,14 @@ impl TokenSource for EncoderFeatures {
     }
 
     fn special_tokens(&self) -> (u32, u32) {
-        self.pretrained.vocabulary.frame()
+        self.pretrained.vocabulary.bos_eos()
     }
 
     fn language(&self, name: &str) -> Result<usize> {
         Ok(self.pretrained.vocabulary.language(name)?)
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         self.tokenizers.encode(&self.pretrained, language, words)
     }
 
@@ -133,14 +143,14 @@ impl Features for EncoderFeatures {
             (None, Place::Layer(number)) => layers.is_none_or(|layers| layers.contains(&number)),
             (None, Place::Head) => true,
         };
-        self.pretrained.model.set_trainable(&mut params, learns);
+        self.pretrained.encoder.set_trainable(&mut params, learns);
         Ok(params)
     }
 
     fn vectors(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>) -> Var {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { rows: Some(&input.rows), ..Request::default() };
-        let model = &self.pretrained.model;
+        let model = &self.pretrained.encoder;
         let encoded = match input.start {
             None => model.encode(tape, &batch, request),
             Some(StartStates { layer, states }) => {
@@ -155,7 +165,7 @@ impl Features for EncoderFeatures {
     fn states(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Vec<f32> {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { until: Some(layer), ..Request::default() };
-        let encoded = self.pretrained.model.encode(tape, &batch, request);
+        let encoded = self.pretrained.encoder.encode(tape, &batch, request);
         tape.value(encoded.hidden[layer]).to_vec()
     }
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ::encoder::Request;
+use arrays::npy;
+use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Mode, Tape, Tensor};
-use text::Encoded;
-use train::Pretrained;
-use vectors::npy;
+use text::EncodedWords;
 
 use super::encoder::WordTokenizers;
 use super::frozen::FrozenVectors;
@@ -29,7 +29,7 @@ pub struct LayerVectors {
 /// A frozen encoder.
 struct FrozenEncoder {
     /// A tape borrows the weights even where it changes none.
-    pretrained: Mutex<Pretrained>,
+    pretrained: Mutex<PretrainedModel>,
     tokenizers: WordTokenizers,
     fingerprint: String,
 }
@@ -67,7 +67,7 @@ impl LayerVectors {
             let pretrained = models[model].pretrained.get_mut();
             let pretrained = pretrained.unwrap_or_else(PoisonError::into_inner);
             let number = pretrained.vocabulary.language(name)?;
-            let dim = pretrained.model.config().dim;
+            let dim = pretrained.encoder.config().dim;
             let map = maps.get(name).map(|path| read_map(path, dim, device)).transpose()?;
             languages.push(LanguageEncoder { name: name.clone(), model, number, map });
         }
@@ -82,7 +82,7 @@ impl LayerVectors {
 
 /// The width of all encoders, which must be the same, since one head reads them all.
 fn width(models: &[FrozenEncoder]) -> Result<usize> {
-    let mut widths = models.iter().map(|model| model.with(|opened| opened.model.config().dim));
+    let mut widths = models.iter().map(|model| model.with(|opened| opened.encoder.config().dim));
     let first = widths.next().unwrap_or(0);
     match widths.all(|width| width == first) {
         true => Ok(first),
@@ -95,8 +95,8 @@ fn width(models: &[FrozenEncoder]) -> Result<usize> {
 
 impl FrozenEncoder {
     fn open(folder: &Path, layer: usize, device: &Device) -> Result<Self> {
-        let pretrained = Pretrained::open(folder, device)?;
-        let deepest = pretrained.model.config().layers;
+        let pretrained = PretrainedModel::open(folder, device)?;
+        let deepest = pretrained.encoder.config().layers;
         if layer > deepest {
             let reason = format!("layer {layer} of {}, which has {deepest}", folder.display());
             let remedy = format!("name a layer from 0, the embeddings, to {deepest}");
@@ -107,7 +107,7 @@ impl FrozenEncoder {
         Ok(Self { pretrained: Mutex::new(pretrained), tokenizers, fingerprint })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Pretrained) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut PretrainedModel) -> T) -> T {
         work(&mut self.pretrained.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -130,7 +130,8 @@ impl TokenSource for LayerVectors {
     }
 
     fn longest(&self) -> usize {
-        let longest = |model: &FrozenEncoder| model.with(|pretrained| pretrained.model.config().positions);
+        let longest =
+            |model: &FrozenEncoder| model.with(|pretrained| pretrained.encoder.config().positions);
         self.models.iter().map(longest).min().unwrap_or(0)
     }
 
@@ -152,7 +153,7 @@ impl TokenSource for LayerVectors {
 
     /// The vocabularies of all encoders have the same special tokens.
     fn special_tokens(&self) -> (u32, u32) {
-        self.models[0].with(|pretrained| pretrained.vocabulary.frame())
+        self.models[0].with(|pretrained| pretrained.vocabulary.bos_eos())
     }
 
     fn language(&self, name: &str) -> Result<usize> {
@@ -163,7 +164,7 @@ impl TokenSource for LayerVectors {
         })
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         let own = &self.languages[language];
         let model = &self.models[own.model];
         model.with(|pretrained| model.tokenizers.encode(pretrained, own.number, words))
@@ -197,7 +198,7 @@ impl FrozenVectors for LayerVectors {
         let own = &self.languages[input.language];
         self.models[own.model].with(|pretrained| {
             let batch = pretrained.batch(own.number, input.sequences.iter().copied());
-            let Pretrained { model, params, .. } = pretrained;
+            let PretrainedModel { encoder: model, params, .. } = pretrained;
             let mut tape = Tape::new(params, Mode::Evaluate);
             let request = Request { until: Some(layer), ..Request::default() };
             let encoded = match input.start {

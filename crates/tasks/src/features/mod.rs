@@ -15,7 +15,7 @@ use std::path::Path;
 use serde_json::Value;
 use shift::means::Means;
 use tensor::{Indices, Params, Tape, Var};
-use text::Encoded;
+use text::EncodedWords;
 
 pub use self::encoder::EncoderFeatures;
 pub use self::frozen::{FrozenFeatures, FrozenVectors, NewLayers};
@@ -66,7 +66,7 @@ pub trait TokenSource: Sync {
     fn language(&self, name: &str) -> Result<usize>;
 
     /// The token ids of words.
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded;
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords;
 
     /// The token ids of running text.
     fn encode_text(&self, language: usize, text: &str) -> Vec<u32>;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::random::{Draws, Key};
 use tensor::{Device, Tensor};
-use text::{Encoded, Preparation, Preparer};
-use vectors::Vectors;
-use vectors::files::{Options, read};
+use text::{EncodedWords, Preparation, Preparer};
+use vectors::WordVectors;
+use vectors::formats::{ReadOptions, read};
 
 use super::frozen::FrozenVectors;
 use super::{FeatureInput, TokenSource};
@@ -36,20 +36,21 @@ pub struct StaticVectors {
 
 struct LanguageVectors {
     name: String,
-    vectors: Vectors,
+    vectors: WordVectors,
     preparer: Preparer,
 }
 
 impl StaticVectors {
     /// Reads the vectors of each language, in any format of the field.
     pub fn open(files: &BTreeMap<String, PathBuf>, device: &Device) -> Result<Self> {
-        let table =
-            |(name, path): (&String, &PathBuf)| Ok((name.clone(), read(path, Options::default())?));
+        let table = |(name, path): (&String, &PathBuf)| {
+            Ok((name.clone(), read(path, ReadOptions::default())?))
+        };
         Self::new(files.iter().map(table).collect::<Result<_>>()?, device)
     }
 
     /// Of these tables, which must be of one dimension.
-    pub fn new(tables: Vec<(String, Vectors)>, device: &Device) -> Result<Self> {
+    pub fn new(tables: Vec<(String, WordVectors)>, device: &Device) -> Result<Self> {
         let dim = tables.first().map_or(0, |(_, vectors)| vectors.dim());
         if tables.iter().any(|(_, vectors)| vectors.dim() != dim) || dim == 0 {
             let remedy = "give tables of one space, with the same number of columns";
@@ -86,7 +87,7 @@ impl StaticVectors {
 }
 
 /// Random directions as long as vectors are on average, and nothing at all for the unknown.
-fn specials(vectors: &Vectors) -> Vec<f32> {
+fn specials(vectors: &WordVectors) -> Vec<f32> {
     let squares: f64 = vectors.values().iter().map(|&x| f64::from(x) * f64::from(x)).sum();
     let deviation = (squares / vectors.values().len() as f64).sqrt() as f32;
     let mut draws = Draws::new(Key { seed: 0, step: 0, stream: 0 });
@@ -126,10 +127,10 @@ impl TokenSource for StaticVectors {
     }
 
     /// A word as it stands has one token.
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         let ids: Vec<u32> = words.iter().map(|word| self.token(language, word)).collect();
         let firsts = (0..ids.len() as u32).collect();
-        Encoded { ids, firsts }
+        EncodedWords { ids, firsts }
     }
 
     fn encode_text(&self, language: usize, text: &str) -> Vec<u32> {

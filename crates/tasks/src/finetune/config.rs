@@ -272,7 +272,8 @@ impl TransferConfig {
             of.get(key).cloned().unwrap_or_else(|| "nothing".to_owned())
         };
         let differs = |key: &&String| own.get(*key) != others.get(*key);
-        let say = |key: &String| format!("{key} ({}, not {})", value(&own, key), value(&others, key));
+        let say =
+            |key: &String| format!("{key} ({}, not {})", value(&own, key), value(&others, key));
         keys.into_iter().filter(differs).map(say).collect()
     }
 

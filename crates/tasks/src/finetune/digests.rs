@@ -8,7 +8,7 @@ use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::config::{ FeaturesConfig, SetConfig, ShiftSource, TransferConfig};
+use super::config::{FeaturesConfig, SetConfig, ShiftSource, TransferConfig};
 use crate::error::{Error, Result};
 use crate::features::Features;
 

@@ -71,7 +71,8 @@ impl TaskModel<'_> {
             for (&alpha, predictions) in alphas.iter().zip(&mut predictions) {
                 let mut states = below.clone(); // tokens x dim
                 shifter.apply(&ids, alpha as f32, &mut states);
-                let start = (alpha != 0.0).then_some(StartStates { layer: *layer, states: &states });
+                let start =
+                    (alpha != 0.0).then_some(StartStates { layer: *layer, states: &states });
                 let predicted = self.predict(params, &input.input(start), &examples);
                 batch.iter().zip(predicted).for_each(|(&at, one)| predictions[at] = one);
             }

@@ -163,7 +163,8 @@ pub(super) fn read_settings(folder: &Path, sets: &LabelledSets) -> Result<Vec<Se
     let wrong = |reason: String| Error::file(path, reason, "begin the run anew");
     let settings: Vec<SettingResult> =
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    let is_shifted = |set: &LabelledSet| sets.targets.iter().any(|target| target.language == set.language);
+    let is_shifted =
+        |set: &LabelledSet| sets.targets.iter().any(|target| target.language == set.language);
     let lacks = |set: &&LabelledSet| {
         let shifted = |setting: &SettingResult| setting.shifted.contains_key(&set.name);
         let whole = |setting: &SettingResult| {

@@ -10,7 +10,7 @@ use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{ParamId, Params};
-use text::Chance;
+use text::RandomStreams;
 use train::pretrain::Observer;
 use train::{AdamConfig, Group, Pending, Schedule, Trainer};
 
@@ -280,7 +280,7 @@ impl TransferRun<'_> {
         let total = self.steps(setting);
         let mut order: Vec<usize> = (0..train.examples.len()).collect();
         let epoch = u64::from(progress.epoch + 1);
-        Chance::new(setting.seed, "order of batches").stream(epoch).shuffle(&mut order);
+        RandomStreams::new(setting.seed, "order of batches").stream(epoch).shuffle(&mut order);
         let mut loss = EpochLoss { sum: 0.0, targets: 0.0, last: Instant::now() };
         // The update that the device is working on while the next one is prepared.
         let mut begun: Option<PendingUpdate> = None;
@@ -389,7 +389,10 @@ impl TransferRun<'_> {
         let without_history =
             |setting: &SettingResult| SettingResult { history: Vec::new(), ..setting.clone() };
         Ok(TransferResult {
-            signature: scores.values().next().map_or_else(String::new, |s| s.signature().to_owned()),
+            signature: scores
+                .values()
+                .next()
+                .map_or_else(String::new, |s| s.signature().to_owned()),
             task,
             measure: task.measure().to_owned(),
             finished,
@@ -413,7 +416,12 @@ impl TransferRun<'_> {
         let result = |set: &LabelledSet| {
             let score = mean_of_best(&self.done, |setting| setting.tests[&set.name].value())?;
             let majority = majority.map(|label| set.score_of_label(labels, label));
-            Some(TestResult { name: set.name.clone(), score, chance: task.chance(labels), majority })
+            Some(TestResult {
+                name: set.name.clone(),
+                score,
+                chance: task.chance(labels),
+                majority,
+            })
         };
         self.sets.tests.iter().filter_map(result).collect()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use text::Chance;
+use text::RandomStreams;
 
 use super::config::{SetConfig, TransferConfig};
 use super::shift::ShiftTarget;
@@ -72,7 +72,9 @@ fn read_train(config: &TransferConfig) -> Result<Box<dyn LabelledFile>> {
             let there = format!("{} has {} {}", train.path().display(), items.len(), train.unit());
             return Err(Error::key("sample_size", format!("{size} asked for, but {there}")));
         }
-        Chance::new(config.seeds[0], "sample of the training file").stream(0).shuffle(&mut items);
+        RandomStreams::new(config.seeds[0], "sample of the training file")
+            .stream(0)
+            .shuffle(&mut items);
         items.truncate(size);
         items.sort_unstable();
     }

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use arrays::npy;
 use serde::{Deserialize, Serialize};
 use shift::means::Means;
 use shift::shifter::Shifter;
 use tensor::Params;
 use terms::Estimate;
-use vectors::npy;
 
 use super::config::{ShiftConfig, ShiftSource, TransferConfig};
 use super::evaluate::TaskModel;
@@ -91,9 +91,7 @@ impl ShiftTarget {
                     Ok(Shifter::new(&means, means.language(name)?, to, *layer, *kind)?)
                 })
             }
-            ShiftSource::Vectors(files) => {
-                Box::new(|name| read_vector(&files[name], source.dim()))
-            }
+            ShiftSource::Vectors(files) => Box::new(|name| read_vector(&files[name], source.dim())),
         };
         let target = |name: &str| {
             Ok(Self {
@@ -108,10 +106,14 @@ impl ShiftTarget {
     }
 
     /// The score on the development set at every weight.
-    fn curve(&self, model: TaskModel<'_>, params: &mut Params, labels: &LabelSet) -> Vec<AlphaScore> {
+    fn curve(
+        &self,
+        model: TaskModel<'_>,
+        params: &mut Params,
+        labels: &LabelSet,
+    ) -> Vec<AlphaScore> {
         let Some(dev) = &self.dev else { return Vec::new() };
-        let predictions =
-            model.shifted_predictions(params, dev, labels, &self.shift, &self.alphas);
+        let predictions = model.shifted_predictions(params, dev, labels, &self.shift, &self.alphas);
         let point = |(&alpha, predictions): (&f64, &Vec<_>)| AlphaScore {
             alpha,
             dev: dev.labelled.score(labels, predictions).value(),

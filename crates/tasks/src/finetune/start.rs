@@ -90,8 +90,11 @@ pub fn resume(
     let saved = saved_config(folder)?;
     let differences = config.differences(&saved);
     if !differences.is_empty() {
-        let reason =
-            format!("{} was begun with other settings: {}", folder.display(), differences.join(", "));
+        let reason = format!(
+            "{} was begun with other settings: {}",
+            folder.display(),
+            differences.join(", ")
+        );
         return Err(Error::request(reason, "leave them out, or begin a new run in another folder"));
     }
     config.check()?;
@@ -100,7 +103,8 @@ pub fn resume(
         return Ok(result);
     }
     if let Some(path) = missing(config) {
-        let remedy = "paths in config.toml are relative to where the run was begun: resume it from there";
+        let remedy =
+            "paths in config.toml are relative to where the run was begun: resume it from there";
         return Err(Error::request(format!("{} is not there", path.display()), remedy));
     }
     let features = open_features(config, device)?;

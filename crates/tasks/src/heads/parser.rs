@@ -135,7 +135,9 @@ impl Head for Parser {
         let states = self.states(tape, vectors, examples);
         let (mut words, mut widths, mut heads) = (Vec::new(), Vec::new(), Vec::new());
         let (mut head_rows, mut labels) = (Vec::new(), Vec::new());
-        for ((example, all), span) in examples.iter().zip(states.all.iter()).zip(states.words.iter()) {
+        for ((example, all), span) in
+            examples.iter().zip(states.all.iter()).zip(states.words.iter())
+        {
             for (gold, word) in example.gold.iter().zip(span) {
                 if gold.head != NONE {
                     words.push(word as u32);

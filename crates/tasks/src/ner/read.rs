@@ -10,8 +10,7 @@ use crate::tagged::{TagFormat, TaggedFile};
 /// Reads a file of BIO tags, in any of the layouts of [`TaggedFile`]. The tags of CoNLL-2003 (IOB1) become
 /// BIO.
 pub fn read_entities(path: &Path) -> Result<TaggedFile<BioTag>> {
-    let format =
-        TagFormat { parse: BioTag::from_str, remedy: "write BIO tags, such as B-PER" };
+    let format = TagFormat { parse: BioTag::from_str, remedy: "write BIO tags, such as B-PER" };
     let mut file = TaggedFile::read(path, &format)?;
     if file.is_spaced() && file.sentences.iter().all(|sentence| is_iob1(&sentence.tags)) {
         for sentence in &mut file.sentences {

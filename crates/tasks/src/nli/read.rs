@@ -31,8 +31,10 @@ impl NliFile {
     /// Reads a file of three columns. A first line whose third column names it is a header.
     pub fn read(path: &Path) -> Result<Self> {
         let lines = NumberedLines::read(path)?;
-        let mut pairs =
-            lines.full().map(|(number, line)| pair(&lines, number, line)).collect::<Result<Vec<_>>>()?;
+        let mut pairs = lines
+            .full()
+            .map(|(number, line)| pair(&lines, number, line))
+            .collect::<Result<Vec<_>>>()?;
         if pairs.len() > 1 && is_header(&pairs[0].label) {
             pairs.remove(0);
         }
@@ -51,8 +53,9 @@ impl NliFile {
     pub fn check_same(&self, predicted: &NliFile) -> Result<()> {
         let path = &predicted.path;
         let mut both = self.pairs.iter().zip(&predicted.pairs);
-        let differ =
-            |(a, b): &(&NliPair, &NliPair)| (&a.premise, &a.hypothesis) != (&b.premise, &b.hypothesis);
+        let differ = |(a, b): &(&NliPair, &NliPair)| {
+            (&a.premise, &a.hypothesis) != (&b.premise, &b.hypothesis)
+        };
         if let Some((_, pair)) = both.find(differ) {
             let reason = "another pair than in the gold file";
             return Err(Error::line(path, pair.line, reason, "predict the same pairs"));

@@ -20,9 +20,7 @@ use crate::error::Result;
 use crate::features::TokenSource;
 use crate::finetune::FinetuneRecipe;
 use crate::heads::{Head, Parser};
-use crate::labelled::{
-    Annotation, Example, LabelSet, LabelledFile, NONE, PreparedInputs, select,
-};
+use crate::labelled::{Annotation, Example, LabelSet, LabelledFile, NONE, PreparedInputs, select};
 use crate::registry::{HeadShape, ScoreResult, ScoringRules, TaskDefinition};
 use crate::segments::{Segment, segments};
 

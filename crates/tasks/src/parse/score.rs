@@ -107,7 +107,11 @@ pub fn score<'a>(
 }
 
 /// Scores one file against another, which must hold the same words.
-pub fn compare(gold: &Treebank, predicted: &Treebank, relations: RelationLabels) -> Result<ParseScore> {
+pub fn compare(
+    gold: &Treebank,
+    predicted: &Treebank,
+    relations: RelationLabels,
+) -> Result<ParseScore> {
     gold.check_same(predicted)?;
     Ok(score(gold, relations, |sentence, at| {
         let word = &predicted.sentences[sentence].words[at];

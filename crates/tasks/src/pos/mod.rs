@@ -173,8 +173,9 @@ impl LabelledFile for PosFile {
     fn render(&self, labels: &LabelSet, predictions: &[Vec<Annotation>]) -> String {
         let tag = |word: &Annotation| labels.name(word.label).to_owned();
         match &self.format {
-            PosFormat::Treebank(bank) => bank
-                .render(|sentence, word| [(UPOS, tag(&predictions[sentence][word]).into())]),
+            PosFormat::Treebank(bank) => {
+                bank.render(|sentence, word| [(UPOS, tag(&predictions[sentence][word]).into())])
+            }
             PosFormat::Columns(file) => {
                 let tags: Vec<Vec<String>> =
                     predictions.iter().map(|item| item.iter().map(tag).collect()).collect();

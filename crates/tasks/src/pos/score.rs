@@ -66,9 +66,10 @@ mod tests {
     /// and so does UPOS of `conll18_ud_eval.py` on these words.
     #[test]
     fn a_worked_example() {
-        let gold: Vec<Vec<String>> = [&["DET", "NOUN", "VERB", "DET", "NOUN"][..], &["NOUN", "PUNCT"]]
-            .map(|tags| tags.iter().map(|&tag| tag.to_owned()).collect())
-            .to_vec();
+        let gold: Vec<Vec<String>> =
+            [&["DET", "NOUN", "VERB", "DET", "NOUN"][..], &["NOUN", "PUNCT"]]
+                .map(|tags| tags.iter().map(|&tag| tag.to_owned()).collect())
+                .to_vec();
         let predicted = [vec!["DET", "NOUN", "NOUN", "DET", "VERB"], vec!["NOUN", "PUNCT"]];
         let score = score(gold.iter().map(Vec::as_slice).zip(predicted));
         assert_eq!((score.words, score.sentences), (7, 2));

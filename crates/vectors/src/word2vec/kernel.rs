@@ -9,30 +9,36 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::windows::{Plan, TRUE};
-use crate::columns::{LINE, Matrix, Share};
+use super::windows::{TRUE, WindowPlan};
+use crate::columns::{ColumnMatrix, ColumnShare, LINE};
 
 /// One thread's columns of both tables.
-pub(super) struct Tables {
-    pub(super) share: Share,
-    pub(super) input: Matrix,
-    pub(super) output: Matrix,
+pub(super) struct ThreadTables {
+    pub(super) share: ColumnShare,
+    pub(super) input: ColumnMatrix,
+    pub(super) output: ColumnMatrix,
 }
 
 /// The windows of one batch.
-pub(super) type Batch = Range<usize>;
+pub(super) type WindowRange = Range<usize>;
 
 /// Each target's dot product with its window's hidden vector, in parts: units x targets.
-pub(super) fn dots(arch: Arch, tables: &Tables, plan: &Plan, batch: Batch, parts: &mut [f32]) {
+pub(super) fn dots(
+    arch: Arch,
+    tables: &ThreadTables,
+    plan: &WindowPlan,
+    batch: WindowRange,
+    parts: &mut [f32],
+) {
     arch.dispatch(Dots { tables, plan, batch, parts });
 }
 
 /// Moves both tables by each target's coefficient.
 pub(super) fn update(
     arch: Arch,
-    tables: &mut Tables,
-    plan: &Plan,
-    batch: Batch,
+    tables: &mut ThreadTables,
+    plan: &WindowPlan,
+    batch: WindowRange,
     coefficients: &[f32],
 ) {
     arch.dispatch(Update { tables, plan, batch, coefficients });
@@ -105,9 +111,9 @@ fn exp(x: f32) -> f32 {
 const STRIP: usize = 4;
 
 struct Dots<'a> {
-    tables: &'a Tables,
-    plan: &'a Plan,
-    batch: Batch,
+    tables: &'a ThreadTables,
+    plan: &'a WindowPlan,
+    batch: WindowRange,
     parts: &'a mut [f32],
 }
 
@@ -136,7 +142,7 @@ impl WithSimd for Dots<'_> {
 
 struct Window<'a, S> {
     simd: S,
-    tables: &'a Tables,
+    tables: &'a ThreadTables,
     inputs: &'a [u32],
     targets: &'a [u32],
     parts: &'a mut [f32],
@@ -177,9 +183,9 @@ impl<S: Simd> Window<'_, S> {
 }
 
 struct Update<'a> {
-    tables: &'a mut Tables,
-    plan: &'a Plan,
-    batch: Batch,
+    tables: &'a mut ThreadTables,
+    plan: &'a WindowPlan,
+    batch: WindowRange,
     coefficients: &'a [f32],
 }
 
@@ -216,7 +222,7 @@ impl WithSimd for Update<'_> {
 #[inline(always)]
 fn move_strip<S: Simd, const N: usize>(
     simd: S,
-    tables: &mut Tables,
+    tables: &mut ThreadTables,
     inputs: &[u32],
     targets: &[u32],
     coefficients: &[f32],
@@ -247,7 +253,7 @@ fn move_strip<S: Simd, const N: usize>(
 #[inline(always)]
 fn hidden<S: Simd, const N: usize>(
     simd: S,
-    table: &Matrix,
+    table: &ColumnMatrix,
     inputs: &[u32],
     at: usize,
 ) -> [S::f32s; N] {

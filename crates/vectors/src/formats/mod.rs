@@ -11,14 +11,14 @@ mod text;
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 
-use ::files::At;
+use files::At;
 
-use crate::table::Vectors;
+use crate::table::WordVectors;
 use crate::{Error, Result};
 
 /// How vectors lie in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum VectorFormat {
     /// Word2Vec's text, which is also fastText's `.vec`: a header of count and dimension, then a
     /// word and its values on each line. `gensim` reads it with no flag.
     Text,
@@ -32,9 +32,9 @@ pub enum Format {
 
 /// How a file is read.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct ReadOptions {
     /// What it is; by its content if not said.
-    pub format: Option<Format>,
+    pub format: Option<VectorFormat>,
     /// Read so many words from the start, rather than all.
     pub first: Option<usize>,
 }
@@ -50,7 +50,7 @@ const NOT_A_MODEL: &str =
     "export its words as text (`fasttext print-word-vectors`), or use the .vec that comes with it";
 
 /// Reads vectors.
-pub fn read(path: &Path, options: Options) -> Result<Vectors> {
+pub fn read(path: &Path, options: ReadOptions) -> Result<WordVectors> {
     let size = path.metadata().at(path, "look at")?.len();
     let mut file = ::text::open_file(path)?;
     let mut head = Vec::new();
@@ -65,30 +65,30 @@ pub fn read(path: &Path, options: Options) -> Result<Vectors> {
         return Err(Error::file(path, "is a model of fastText, not its vectors", NOT_A_MODEL));
     }
     let format = options.format.unwrap_or_else(|| tell(&head));
-    let mut input = Input {
+    let mut input = VectorReader {
         path,
         size,
         first: options.first.unwrap_or(usize::MAX).max(1),
         reader: Box::new(Cursor::new(head).chain(file)),
     };
     match format {
-        Format::Text => text::read(&mut input, true),
-        Format::Glove => text::read(&mut input, false),
-        Format::Binary => binary::read(&mut input),
-        Format::Npy => array::read(path, input.first),
+        VectorFormat::Text => text::read(&mut input, true),
+        VectorFormat::Glove => text::read(&mut input, false),
+        VectorFormat::Binary => binary::read(&mut input),
+        VectorFormat::Npy => array::read(path, input.first),
     }
 }
 
 /// Writes vectors; the file appears whole or not at all.
-pub fn write(path: &Path, vectors: &Vectors, format: Option<Format>) -> Result<()> {
-    let format = format.unwrap_or_else(|| Format::for_name(path));
+pub fn write(path: &Path, vectors: &WordVectors, format: Option<VectorFormat>) -> Result<()> {
+    let format = format.unwrap_or_else(|| VectorFormat::for_name(path));
     check_name(path)?;
     check_words(vectors, path)?;
     match format {
-        Format::Text => text::write(path, vectors, true),
-        Format::Glove => text::write(path, vectors, false),
-        Format::Binary => binary::write(path, vectors),
-        Format::Npy => array::write(path, vectors),
+        VectorFormat::Text => text::write(path, vectors, true),
+        VectorFormat::Glove => text::write(path, vectors, false),
+        VectorFormat::Binary => binary::write(path, vectors),
+        VectorFormat::Npy => array::write(path, vectors),
     }
 }
 
@@ -103,28 +103,28 @@ pub fn check_name(path: &Path) -> Result<()> {
     }
 }
 
-impl Format {
+impl VectorFormat {
     /// What a file of this name is written as: `.bin` is binary, `.npy` an array, `.glove` GloVe's
     /// text, and everything else text with a header.
     pub fn for_name(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("bin") => Format::Binary,
-            Some("npy") => Format::Npy,
-            Some("glove") => Format::Glove,
-            _ => Format::Text,
+            Some("bin") => VectorFormat::Binary,
+            Some("npy") => VectorFormat::Npy,
+            Some("glove") => VectorFormat::Glove,
+            _ => VectorFormat::Text,
         }
     }
 }
 
 /// A file being read, from its first byte.
-struct Input<'a> {
+struct VectorReader<'a> {
     path: &'a Path,
     size: u64,
     first: usize,
     reader: Box<dyn BufRead>,
 }
 
-impl Input<'_> {
+impl VectorReader<'_> {
     /// Says that reading went wrong: the system's fault, or a compressed file's.
     fn unreadable(&self, error: io::Error) -> Error {
         unreadable(self.path, error)
@@ -139,21 +139,21 @@ impl Input<'_> {
 }
 
 /// Tells a format by how a file begins.
-fn tell(head: &[u8]) -> Format {
+fn tell(head: &[u8]) -> VectorFormat {
     if head.starts_with(b"\x93NUMPY") {
-        return Format::Npy;
+        return VectorFormat::Npy;
     }
     let (line, rest) = match head.iter().position(|&byte| byte == b'\n') {
         Some(at) => (&head[..at], &head[at + 1..]),
         None => (head, &head[..0]),
     };
-    let Some((_, dim)) = header(line) else { return Format::Glove };
+    let Some((_, dim)) = header(line) else { return VectorFormat::Glove };
     let row = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let columns = row.split(|byte| byte.is_ascii_whitespace()).filter(|column| !column.is_empty());
     // Where all is text, it is text with whatever fault; else one row of text must show it, since a
     // word further down may be in another encoding.
     let text = printable(rest) || (printable(row) && columns.count() == dim + 1);
-    if text { Format::Text } else { Format::Binary }
+    if text { VectorFormat::Text } else { VectorFormat::Binary }
 }
 
 /// Whether bytes are letters of UTF-8, spaces and line breaks, but for a letter cut at the end. The
@@ -177,7 +177,7 @@ fn header(line: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Refuses a count or a dimension of nothing, and a dimension that no vector of the file can have.
-fn check_header(input: &Input<'_>, count: usize, dim: usize) -> Result<()> {
+fn check_header(input: &VectorReader<'_>, count: usize, dim: usize) -> Result<()> {
     let path = input.path;
     if count == 0 || dim == 0 {
         let reason = format!("the header promises {count} vectors of {dim} values");
@@ -201,11 +201,11 @@ fn check_count(path: &Path, promised: usize, found: usize, first: usize) -> Resu
 }
 
 fn unreadable(path: &Path, error: io::Error) -> Error {
-    ::text::unreadable(&path.display().to_string(), error)
+    ::text::unreadable(&::text::display_name(path), error).into()
 }
 
 /// Words that would end in the wrong column or on the wrong line are not written.
-fn check_words(vectors: &Vectors, path: &Path) -> Result<()> {
+fn check_words(vectors: &WordVectors, path: &Path) -> Result<()> {
     match vectors.words().find(|word| word.contains(|c: char| c.is_ascii_whitespace())) {
         None => Ok(()),
         Some(word) => Err(Error::file(

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ::files::At;
+use arrays::npy::{self, Array, Precision};
+use files::At;
 
-use crate::npy::{self, Array, Precision};
-use crate::table::Vectors;
+use crate::table::WordVectors;
 use crate::{Error, Result};
 
 const WORDS: &str = "vocab";
@@ -18,8 +18,8 @@ fn beside(path: &Path) -> PathBuf {
     plain.with_extension(WORDS)
 }
 
-pub(super) fn read(path: &Path, first: usize) -> Result<Vectors> {
-    let Array { shape, values } = npy::read::<f32>(path)?;
+pub(super) fn read(path: &Path, first: usize) -> Result<WordVectors> {
+    let Array { shape, values } = npy::read_from::<f32>(&mut ::text::open_file(path)?, path)?;
     let &[rows, dim] = &shape[..] else {
         let reason = format!("has {} dimensions, not words by columns", shape.len());
         return Err(Error::file(path, reason, "reshape it in NumPy"));
@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path, first: usize) -> Result<Vectors> {
         let reason = format!("has {words} words for the {rows} rows of {}", path.display());
         return Err(Error::file(&names, reason, "write a word for each row, one a line"));
     }
-    let mut vectors = Vectors::with_capacity(dim, rows.min(first));
+    let mut vectors = WordVectors::with_capacity(dim, rows.min(first));
     for (number, (word, row)) in text.lines().zip(values.chunks_exact(dim)).take(first).enumerate()
     {
         vectors.push(word.to_owned(), row).map_err(|reason| {
@@ -47,10 +47,11 @@ pub(super) fn read(path: &Path, first: usize) -> Result<Vectors> {
     Ok(vectors)
 }
 
-pub(super) fn write(path: &Path, vectors: &Vectors) -> Result<()> {
+pub(super) fn write(path: &Path, vectors: &WordVectors) -> Result<()> {
     // The words first: where the array stands, they do too.
-    ::files::write_with(&beside(path), |writer| {
+    files::write_with(&beside(path), |writer| {
         vectors.words().try_for_each(|word| writeln!(writer, "{word}"))
     })?;
-    npy::write(path, &[vectors.len(), vectors.dim()], vectors.values(), Precision::Single)
+    let shape = [vectors.len(), vectors.dim()];
+    Ok(npy::write(path, &shape, vectors.values(), Precision::Single)?)
 }

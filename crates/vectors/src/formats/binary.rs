@@ -3,15 +3,15 @@
 use std::io::{BufRead, ErrorKind, Read, Write};
 use std::path::Path;
 
-use super::{Input, check_count, check_header, header};
-use crate::table::Vectors;
+use super::{VectorReader, check_count, check_header, header};
+use crate::table::WordVectors;
 use crate::{Error, Result};
 
 /// A longer word is no word, and the file not what it claims to be.
 const LONGEST_WORD: u64 = 1 << 16;
 const ANEW: &str = "the file is damaged or not Word2Vec's binary: fetch it anew, or say its format";
 
-pub(super) fn read(input: &mut Input<'_>) -> Result<Vectors> {
+pub(super) fn read(input: &mut VectorReader<'_>) -> Result<WordVectors> {
     let path = input.path;
     let mut bytes = Vec::new();
     let read = input.reader.by_ref().take(100).read_until(b'\n', &mut bytes);
@@ -21,7 +21,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Vectors> {
         return Err(Error::line(path, 1, reason, ANEW));
     };
     check_header(input, count, dim)?;
-    let mut vectors = Vectors::with_capacity(dim, input.room(count, dim, 4));
+    let mut vectors = WordVectors::with_capacity(dim, input.room(count, dim, 4));
     let mut row = Vec::with_capacity(input.room(dim, 1, 4));
     while vectors.len() < count.min(input.first) {
         let number = vectors.len() as u64 + 1;
@@ -48,7 +48,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Vectors> {
 
 /// The next word, or why what stands there is none; nothing at the end of the file.
 fn read_word(
-    input: &mut Input<'_>,
+    input: &mut VectorReader<'_>,
     bytes: &mut Vec<u8>,
 ) -> Result<Option<std::result::Result<String, &'static str>>> {
     bytes.clear();
@@ -67,7 +67,7 @@ fn read_word(
 }
 
 /// Reads the values of a row; false where the file ends before them.
-fn read_row(input: &mut Input<'_>, dim: usize, row: &mut Vec<f32>) -> Result<bool> {
+fn read_row(input: &mut VectorReader<'_>, dim: usize, row: &mut Vec<f32>) -> Result<bool> {
     row.clear();
     let mut value = [0; 4];
     for _ in 0..dim {
@@ -80,8 +80,8 @@ fn read_row(input: &mut Input<'_>, dim: usize, row: &mut Vec<f32>) -> Result<boo
     Ok(true)
 }
 
-pub(super) fn write(path: &Path, vectors: &Vectors) -> Result<()> {
-    Ok(::files::write_with(path, |writer| {
+pub(super) fn write(path: &Path, vectors: &WordVectors) -> Result<()> {
+    Ok(files::write_with(path, |writer| {
         writeln!(writer, "{} {}", vectors.len(), vectors.dim())?;
         for (number, word) in vectors.words().enumerate() {
             write!(writer, "{word} ")?;

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::links::Links;
+use crate::links::WordLinks;
 
 /// How the links of both directions are put together. The four that lie between intersection and
 /// union follow the tool that comes with the original program, link by link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Symmetry {
+pub enum Symmetrization {
     /// Links that both directions have.
     Intersect,
     /// Links that either has.
@@ -23,19 +23,19 @@ pub enum Symmetry {
 }
 
 /// Puts the links of both directions together.
-pub fn symmetrise(forward: &Links, reverse: &Links, symmetry: Symmetry) -> Links {
+pub fn symmetrize(forward: &WordLinks, reverse: &WordLinks, symmetry: Symmetrization) -> WordLinks {
     let both = || forward.iter().filter(|&link| reverse.contains(link));
     match symmetry {
-        Symmetry::Intersect => Links::new(both().collect()),
-        Symmetry::Union => Links::new(forward.iter().chain(reverse.iter()).collect()),
+        Symmetrization::Intersect => WordLinks::new(both().collect()),
+        Symmetrization::Union => WordLinks::new(forward.iter().chain(reverse.iter()).collect()),
         _ => {
-            let union = symmetrise(forward, reverse, Symmetry::Union);
-            let mut grid = Grid::new(&union);
+            let union = symmetrize(forward, reverse, Symmetrization::Union);
+            let mut grid = LinkGrid::new(&union);
             both().for_each(|link| grid.add(link));
             grid.grow(&union);
             let free: Option<fn(bool, bool) -> bool> = match symmetry {
-                Symmetry::GrowDiagFinal => Some(|source, target| source || target),
-                Symmetry::GrowDiagFinalAnd => Some(|source, target| source && target),
+                Symmetrization::GrowDiagFinal => Some(|source, target| source || target),
+                Symmetrization::GrowDiagFinalAnd => Some(|source, target| source && target),
                 _ => None,
             };
             for link in free.iter().flat_map(|_| forward.iter().chain(reverse.iter())) {
@@ -44,21 +44,21 @@ pub fn symmetrise(forward: &Links, reverse: &Links, symmetry: Symmetry) -> Links
                     grid.add(link);
                 }
             }
-            Links::new(union.iter().filter(|&link| grid.has(link)).collect())
+            WordLinks::new(union.iter().filter(|&link| grid.has(link)).collect())
         }
     }
 }
 
 /// Links taken so far, and the words they link. A margin of one all around spares the edges.
-struct Grid {
+struct LinkGrid {
     width: usize,
     taken: Vec<bool>,
     source: Vec<bool>,
     target: Vec<bool>,
 }
 
-impl Grid {
-    fn new(union: &Links) -> Self {
+impl LinkGrid {
+    fn new(union: &WordLinks) -> Self {
         let size = |of: fn((u16, u16)) -> u16| {
             union.iter().map(|link| usize::from(of(link)) + 1).max().unwrap_or(0)
         };
@@ -95,7 +95,7 @@ impl Grid {
     }
 
     /// Takes in links beside those taken while one of their words is free, round after round.
-    fn grow(&mut self, union: &Links) {
+    fn grow(&mut self, union: &WordLinks) {
         let mut left: Vec<(u16, u16)> = union.iter().filter(|&link| !self.has(link)).collect();
         loop {
             let before = left.len();
@@ -120,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    fn links(text: &str) -> Links {
-        Links::parse(text).unwrap()
+    fn links(text: &str) -> WordLinks {
+        WordLinks::parse(text).unwrap()
     }
 
     #[test]
@@ -129,14 +129,14 @@ mod tests {
         let forward = links("0-0 1-1 1-2 4-4");
         let reverse = links("0-0 1-1 2-2 5-3 4-5");
         let expected = [
-            (Symmetry::Intersect, "0-0 1-1"),
-            (Symmetry::GrowDiag, "0-0 1-1 1-2 2-2"),
-            (Symmetry::GrowDiagFinalAnd, "0-0 1-1 1-2 2-2 4-4 5-3"),
-            (Symmetry::GrowDiagFinal, "0-0 1-1 1-2 2-2 4-4 4-5 5-3"),
-            (Symmetry::Union, "0-0 1-1 1-2 2-2 4-4 4-5 5-3"),
+            (Symmetrization::Intersect, "0-0 1-1"),
+            (Symmetrization::GrowDiag, "0-0 1-1 1-2 2-2"),
+            (Symmetrization::GrowDiagFinalAnd, "0-0 1-1 1-2 2-2 4-4 5-3"),
+            (Symmetrization::GrowDiagFinal, "0-0 1-1 1-2 2-2 4-4 4-5 5-3"),
+            (Symmetrization::Union, "0-0 1-1 1-2 2-2 4-4 4-5 5-3"),
         ];
         for (symmetry, expected) in expected {
-            assert_eq!(symmetrise(&forward, &reverse, symmetry), links(expected), "{symmetry:?}");
+            assert_eq!(symmetrize(&forward, &reverse, symmetry), links(expected), "{symmetry:?}");
         }
     }
 
@@ -145,9 +145,9 @@ mod tests {
     #[test]
     fn the_two_endings_are_not_nested() {
         let (forward, reverse) = (links("0-4 5-0 5-5"), links("0-0 4-4 5-5"));
-        let of = |symmetry| symmetrise(&forward, &reverse, symmetry);
-        assert_eq!(of(Symmetry::GrowDiagFinalAnd), links("0-0 4-4 5-5"));
-        assert_eq!(of(Symmetry::GrowDiagFinal), links("0-4 4-4 5-0 5-5"));
+        let of = |symmetry| symmetrize(&forward, &reverse, symmetry);
+        assert_eq!(of(Symmetrization::GrowDiagFinalAnd), links("0-0 4-4 5-5"));
+        assert_eq!(of(Symmetrization::GrowDiagFinal), links("0-4 4-4 5-0 5-5"));
     }
 
     /// At most one link for each word of one side, as a direction gives them.
@@ -155,7 +155,7 @@ mod tests {
         proptest::collection::vec(proptest::option::of(0..places), words)
     }
 
-    fn is_within(inner: &Links, outer: &Links) -> bool {
+    fn is_within(inner: &WordLinks, outer: &WordLinks) -> bool {
         inner.iter().all(|link| outer.contains(link))
     }
 
@@ -168,11 +168,11 @@ mod tests {
             let linked = |way: Vec<Option<u16>>| (0_u16..).zip(way);
             let forward = linked(to_source).filter_map(|(j, i)| Some((i?, j))).collect();
             let reverse = linked(to_target).filter_map(|(i, j)| Some((i, j?))).collect();
-            let (forward, reverse) = (Links::new(forward), Links::new(reverse));
-            let of = |symmetry| symmetrise(&forward, &reverse, symmetry);
-            let (grown, union) = (of(Symmetry::GrowDiag), of(Symmetry::Union));
-            prop_assert!(is_within(&of(Symmetry::Intersect), &grown));
-            for last in [Symmetry::GrowDiagFinalAnd, Symmetry::GrowDiagFinal] {
+            let (forward, reverse) = (WordLinks::new(forward), WordLinks::new(reverse));
+            let of = |symmetry| symmetrize(&forward, &reverse, symmetry);
+            let (grown, union) = (of(Symmetrization::GrowDiag), of(Symmetrization::Union));
+            prop_assert!(is_within(&of(Symmetrization::Intersect), &grown));
+            for last in [Symmetrization::GrowDiagFinalAnd, Symmetrization::GrowDiagFinal] {
                 prop_assert!(is_within(&grown, &of(last)));
                 prop_assert!(is_within(&of(last), &union));
             }

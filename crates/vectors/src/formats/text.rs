@@ -3,8 +3,8 @@
 use std::io::{BufRead, Read, Write};
 use std::path::Path;
 
-use super::{Input, check_count, check_header, header};
-use crate::table::Vectors;
+use super::{VectorReader, check_count, check_header, header};
+use crate::table::WordVectors;
 use crate::{Error, Result};
 
 /// A longer line is no vector.
@@ -13,7 +13,7 @@ const NO_HEADER: &str =
     "read it as GloVe's format, or put the count and the dimension on a line before";
 const MEND: &str = "mend or remove the line";
 
-pub(super) fn read(input: &mut Input<'_>, with_header: bool) -> Result<Vectors> {
+pub(super) fn read(input: &mut VectorReader<'_>, with_header: bool) -> Result<WordVectors> {
     let path = input.path;
     let mut line = Vec::new();
     let mut number = 1;
@@ -36,7 +36,7 @@ pub(super) fn read(input: &mut Input<'_>, with_header: bool) -> Result<Vectors> 
     if dim == 0 {
         return Err(Error::line(path, number, "a word without values", "give a file of vectors"));
     }
-    let mut vectors = Vectors::with_capacity(dim, input.room(promised.unwrap_or(0), dim, 2));
+    let mut vectors = WordVectors::with_capacity(dim, input.room(promised.unwrap_or(0), dim, 2));
     let mut row = Vec::with_capacity(input.room(dim, 1, 2));
     loop {
         if promised == Some(vectors.len()) {
@@ -65,7 +65,7 @@ pub(super) fn read(input: &mut Input<'_>, with_header: bool) -> Result<Vectors> 
 }
 
 /// Refuses a blank line after which vectors go on; at the end of a file, blank lines are no fault.
-fn check_end(input: &mut Input<'_>, blank: u64, line: &mut Vec<u8>) -> Result<()> {
+fn check_end(input: &mut VectorReader<'_>, blank: u64, line: &mut Vec<u8>) -> Result<()> {
     let mut number = blank + 1;
     while read_line(input, number, line)? {
         if !line.is_empty() {
@@ -78,7 +78,7 @@ fn check_end(input: &mut Input<'_>, blank: u64, line: &mut Vec<u8>) -> Result<()
 }
 
 /// Reads the next line, without its end; false where there is none.
-fn read_line(input: &mut Input<'_>, number: u64, line: &mut Vec<u8>) -> Result<bool> {
+fn read_line(input: &mut VectorReader<'_>, number: u64, line: &mut Vec<u8>) -> Result<bool> {
     line.clear();
     let read = input.reader.by_ref().take(LONGEST_LINE).read_until(b'\n', line);
     read.map_err(|error| input.unreadable(error))?;
@@ -102,7 +102,7 @@ fn add(
     line: &[u8],
     dim: usize,
     row: &mut Vec<f32>,
-    vectors: &mut Vectors,
+    vectors: &mut WordVectors,
 ) -> std::result::Result<(), (String, &'static str)> {
     let line = std::str::from_utf8(line).map_err(|_| {
         ("is not UTF-8".to_owned(), "convert the file, for example with iconv, or fetch it anew")
@@ -124,8 +124,8 @@ fn add(
 }
 
 /// Values are written with as many digits as bring the same bits back.
-pub(super) fn write(path: &Path, vectors: &Vectors, with_header: bool) -> Result<()> {
-    Ok(::files::write_with(path, |writer| {
+pub(super) fn write(path: &Path, vectors: &WordVectors, with_header: bool) -> Result<()> {
+    Ok(files::write_with(path, |writer| {
         if with_header {
             writeln!(writer, "{} {}", vectors.len(), vectors.dim())?;
         } else if vectors.words().next().is_some_and(|word| word.starts_with('\u{feff}')) {

@@ -4,26 +4,26 @@ use proptest::prelude::*;
 
 use super::*;
 
-const ALL: [(Format, &str); 4] = [
-    (Format::Text, "a.vec"),
-    (Format::Binary, "a.bin"),
-    (Format::Glove, "a.glove"),
-    (Format::Npy, "a.npy"),
+const ALL: [(VectorFormat, &str); 4] = [
+    (VectorFormat::Text, "a.vec"),
+    (VectorFormat::Binary, "a.bin"),
+    (VectorFormat::Glove, "a.glove"),
+    (VectorFormat::Npy, "a.npy"),
 ];
 
-fn table(words: &[&str], dim: usize, values: Vec<f32>) -> Vectors {
-    Vectors::new(words.iter().map(|&word| word.to_owned()).collect(), dim, values).unwrap()
+fn table(words: &[&str], dim: usize, values: Vec<f32>) -> WordVectors {
+    WordVectors::new(words.iter().map(|&word| word.to_owned()).collect(), dim, values).unwrap()
 }
 
-fn read_bytes(bytes: &[u8], format: Option<Format>) -> Result<Vectors> {
+fn read_bytes(bytes: &[u8], format: Option<VectorFormat>) -> Result<WordVectors> {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("v.txt");
     std::fs::write(&path, bytes).unwrap();
-    read(&path, Options { format, first: None })
+    read(&path, ReadOptions { format, first: None })
 }
 
 /// That a file is refused, and the message without the folder's name.
-fn refused(bytes: &[u8], format: Option<Format>) -> String {
+fn refused(bytes: &[u8], format: Option<VectorFormat>) -> String {
     let message = read_bytes(bytes, format).unwrap_err().to_string();
     message.split_once("v.txt").expect("names the file").1.to_owned()
 }
@@ -35,10 +35,10 @@ fn every_format_comes_back_to_the_bit() {
     let vectors = table(&["the", "für", "日本"], 2, values);
     for (format, name) in ALL {
         let path = place.path().join(name);
-        assert_eq!(Format::for_name(&path), format);
+        assert_eq!(VectorFormat::for_name(&path), format);
         write(&path, &vectors, None).unwrap();
-        assert_eq!(read(&path, Options::default()).unwrap(), vectors, "{name}");
-        let two = read(&path, Options { format: Some(format), first: Some(2) }).unwrap();
+        assert_eq!(read(&path, ReadOptions::default()).unwrap(), vectors, "{name}");
+        let two = read(&path, ReadOptions { format: Some(format), first: Some(2) }).unwrap();
         assert_eq!(two, table(&["the", "für"], 2, vectors.values()[..4].to_vec()), "{name}");
     }
 }
@@ -79,9 +79,9 @@ fn compressed_files_marks_and_blank_ends_are_read() {
         for (end, bytes) in compressed(&std::fs::read(&plain).unwrap()) {
             let path = place.path().join(format!("{name}.{end}"));
             std::fs::write(&path, &bytes).unwrap();
-            assert_eq!(read(&path, Options::default()).unwrap(), two, "{name}.{end}");
+            assert_eq!(read(&path, ReadOptions::default()).unwrap(), two, "{name}.{end}");
             std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
-            assert!(read(&path, Options::default()).is_err(), "{name}.{end} is cut short");
+            assert!(read(&path, ReadOptions::default()).is_err(), "{name}.{end} is cut short");
         }
     }
     for text in ["\u{feff}2 2\na 0.5 -1\nb 2 3\n\n \n\r\n", "\u{feff}a 0.5 -1\nb 2 3\n\n"] {
@@ -116,7 +116,7 @@ fn a_file_that_lies_is_refused_with_its_line() {
     assert!(refused(&latin, None).starts_with(":2: column 2 is `0,1`"));
     assert!(text("1 3\nthe <br> & co.\n").starts_with(":2: column 2 is `<br>`"));
     assert!(refused(b"2 1\na 1\n\xff\xfe 2\n", None).starts_with(":3: is not UTF-8"));
-    let headless = refused(b"a 1 2\n", Some(Format::Text));
+    let headless = refused(b"a 1 2\n", Some(VectorFormat::Text));
     assert!(headless.starts_with(":1: no header of two numbers"), "{headless}");
     assert!(headless.contains("read it as GloVe's format"));
     assert!(refused(&FASTTEXT_MODEL.repeat(9), None).contains("is a model of fastText"));
@@ -131,7 +131,7 @@ fn a_binary_that_lies_is_refused_with_its_row() {
             bytes.push(b' ');
             bytes.extend(value.to_le_bytes());
         }
-        refused(&bytes, Some(Format::Binary))
+        refused(&bytes, Some(VectorFormat::Binary))
     };
     let two: [(&[u8], f32); 2] = [(b"a", 1.0), (b"b", 2.0)];
     assert!(binary(3, &two).starts_with(": the header promises 3 vectors, and 2 are there"));
@@ -140,15 +140,16 @@ fn a_binary_that_lies_is_refused_with_its_row() {
     assert!(binary(2, &[two[0], (b"c", f32::INFINITY)]).starts_with(":2: `c` has inf"));
     assert!(binary(2, &[two[0], (b"\xff", 1.0)]).starts_with(":2: the word is not UTF-8"));
     assert!(
-        refused(b"2 1\na \0\0", Some(Format::Binary)).contains("ends within the vector of `a`")
+        refused(b"2 1\na \0\0", Some(VectorFormat::Binary))
+            .contains("ends within the vector of `a`")
     );
     for header in ["99999999999999 99999999", "1 9999999999999999999", "1 99999999999999"] {
-        let said = refused(format!("{header}\na ").as_bytes(), Some(Format::Binary));
+        let said = refused(format!("{header}\na ").as_bytes(), Some(VectorFormat::Binary));
         assert!(said.contains("more than the file can hold"), "{said}");
-        let said = refused(format!("{header}\na 1\n").as_bytes(), Some(Format::Text));
+        let said = refused(format!("{header}\na 1\n").as_bytes(), Some(VectorFormat::Text));
         assert!(said.contains("more than the file can hold"), "{said}");
     }
-    assert!(refused(b"a b c", Some(Format::Binary)).contains("no header"));
+    assert!(refused(b"a b c", Some(VectorFormat::Binary)).contains("no header"));
 }
 
 #[test]
@@ -157,10 +158,10 @@ fn words_and_array_must_fit() {
     let path = place.path().join("a.npy");
     write(&path, &table(&["a", "b"], 1, vec![1.0, 2.0]), None).unwrap();
     std::fs::write(path.with_extension("vocab"), "a\n").unwrap();
-    let message = read(&path, Options::default()).unwrap_err().to_string();
+    let message = read(&path, ReadOptions::default()).unwrap_err().to_string();
     assert!(message.contains("a.vocab: has 1 words for the 2 rows"), "{message}");
     std::fs::remove_file(path.with_extension("vocab")).unwrap();
-    let message = read(&path, Options::default()).unwrap_err().to_string();
+    let message = read(&path, ReadOptions::default()).unwrap_err().to_string();
     assert!(message.contains("cannot read the words"), "{message}");
 }
 
@@ -181,7 +182,7 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         start in prop_oneof![Just(""), Just("2 2\n"), Just("2 2\na "), Just("1 9999999\nb ")],
         format in prop_oneof![
-            Just(None), Just(Some(Format::Text)), Just(Some(Format::Binary)), Just(Some(Format::Npy))
+            Just(None), Just(Some(VectorFormat::Text)), Just(Some(VectorFormat::Binary)), Just(Some(VectorFormat::Npy))
         ],
     ) {
         let _ = read_bytes(&[start.as_bytes(), &bytes].concat(), format);
@@ -195,10 +196,10 @@ proptest! {
     ) {
         let words: Vec<String> = words.into_iter().collect();
         let values = words.iter().flat_map(|_| seed.clone()).collect();
-        let vectors = Vectors::new(words, 3, values).unwrap();
+        let vectors = WordVectors::new(words, 3, values).unwrap();
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join(ALL[which].1);
         write(&path, &vectors, None).unwrap();
-        prop_assert_eq!(read(&path, Options { format: Some(ALL[which].0), first: None }).unwrap(), vectors);
+        prop_assert_eq!(read(&path, ReadOptions { format: Some(ALL[which].0), first: None }).unwrap(), vectors);
     }
 }
