@@ -219,7 +219,7 @@ fn word(
     }))
 }
 
-/// Whether heads lie in the sentence, one word is the root, and all others hang from it.
+/// Whether heads lie in the sentence, one word is the root, and all others depend on it.
 fn check_tree(file: &NumberedLines, words: &[TreebankWord]) -> Result<()> {
     let mut root: Option<usize> = None;
     for (at, word) in words.iter().enumerate() {
@@ -246,7 +246,7 @@ fn check_tree(file: &NumberedLines, words: &[TreebankWord]) -> Result<()> {
                 return Err(file.wrong(
                     word.line,
                     reason,
-                    "mend the heads so that they are a tree",
+                    "correct the heads so that they form a tree",
                 ));
             }
         }

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use lab::study::{
-    Laboratory, RealLanguages, RunOptions, StepId, StepOutcome, Study as StudyFile, run,
+    Laboratory, RealLanguages, RunOptions, StepId, StepOutcome, Study as StudyFile,
+    StudyEvaluation, run,
 };
 use serde::Serialize;
 use serde_json::json;
-use terms::Scale;
+use terms::{Scale, Task};
 
+use super::score::task_values;
 use super::studied::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -92,6 +94,11 @@ pub(crate) struct StudyChoice {
     /// A pair of real languages, the source first, such as en-fr; repeat for more.
     #[arg(long = "pair", value_name = "A-B", requires = "data", help_heading = "Input")]
     pairs: Vec<String>,
+
+    /// Transfer these tasks in place of the study's own: nli, ner, parse, pos, classify.
+    #[arg(long, value_name = "TASK,TASK", value_delimiter = ',', value_parser = task_values(),
+        help_heading = "Training")]
+    tasks: Vec<Task>,
 
     /// Flags for every pretraining, in quotes, such as '--steps 2000'.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "Training")]
@@ -218,6 +225,10 @@ impl StudyChoice {
         if !self.seeds.is_empty() {
             study.seeds.clone_from(&self.seeds);
             study.scales.values_mut().for_each(|scale| scale.seeds = None);
+        }
+        if !self.tasks.is_empty() {
+            study.evaluate.retain(|evaluation| !matches!(evaluation, StudyEvaluation::Transfer(_)));
+            study.evaluate.extend(self.tasks.iter().map(|&task| StudyEvaluation::Transfer(task)));
         }
         let scale = study.scales.entry(self.scale).or_default();
         let words = |flags: &str| flags.split_whitespace().map(str::to_owned).collect();

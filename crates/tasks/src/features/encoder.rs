@@ -137,13 +137,13 @@ impl Features for EncoderFeatures {
     /// What is separate for a language is never trained: the other languages' parts would stay behind.
     fn start(&self, _seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params> {
         let mut params = copy(&self.pretrained.params);
-        let learns = |part: Part| match (part.language, part.place) {
+        let trainable = |part: Part| match (part.language, part.place) {
             (Some(_), _) => false,
             (None, Place::Embeddings) => layers.is_none(),
             (None, Place::Layer(number)) => layers.is_none_or(|layers| layers.contains(&number)),
             (None, Place::Head) => true,
         };
-        self.pretrained.encoder.set_trainable(&mut params, learns);
+        self.pretrained.encoder.set_trainable(&mut params, trainable);
         Ok(params)
     }
 

@@ -80,8 +80,8 @@ pub trait Features: Sync {
     /// What turns text into the token ids.
     fn source(&self) -> &dyn TokenSource;
 
-    /// The weights at the start of a run, those that will not learn already frozen. `layers` names
-    /// the layers that may learn; all where it is none.
+    /// The weights at the start of a run, those that are not trained already frozen. `layers` names
+    /// the layers that are trained; all where it is none.
     fn start(&self, seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params>;
 
     /// The vectors of the rows that are read: rows x dim. Runs over weights that [`Features::start`] made.

@@ -84,7 +84,7 @@ fn read_train(config: &TransferConfig) -> Result<Box<dyn LabelledFile>> {
 }
 
 impl LabelledSets {
-    /// Reads and encodes all files. Whatever is wrong with any of them is said before training.
+    /// Reads and encodes all files. What is wrong with any of them is reported before training.
     pub(super) fn read(config: &TransferConfig, source: &dyn TokenSource) -> Result<Self> {
         let train = read_train(config)?;
         let seen = train.labels();
@@ -170,7 +170,7 @@ fn refuse_unseen(
     let (seen, remedy) = match (config.limit, config.sample_size) {
         (None, None) => (
             "the training file".to_owned(),
-            "mend it, or set allow_unseen to count such labels as mistakes",
+            "correct it, or set allow_unseen to count such labels as mistakes",
         ),
         (limit, sample) => (
             match limit {

@@ -1,7 +1,7 @@
 //! The best tree over a sentence: the maximum spanning arborescence with one root, by the algorithm of Chu
 //! and Liu (1965) and Edmonds (1967).
 //!
-//! That only one word hangs from the root is had by making every edge from the root dearer than any
+//! That only one word depends on the root is achieved by making every edge from the root cost more than any
 //! tree could win back: the best tree then has as few of them as can be, which is one.
 
 /// The scores of every word's possible heads.
@@ -71,7 +71,7 @@ pub fn is_tree(heads: &[u32]) -> bool {
     if heads.iter().filter(|&&head| head == 0).count() != 1 {
         return false;
     }
-    // What is known to hang from the root, marked along the way.
+    // What is known to be connected to the root, marked along the way.
     let mut sound = vec![false; heads.len()];
     for start in 0..heads.len() {
         let (mut here, mut path) = (start, Vec::new());
