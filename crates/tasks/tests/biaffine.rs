@@ -27,7 +27,8 @@ fn loss(
     batch: &[&Example],
     learn: bool,
 ) -> f64 {
-    let mode = if learn { Mode::Train { seed: 1, step: 1, piece: 0 } } else { Mode::Evaluate };
+    let mode =
+        if learn { Mode::Train { seed: 1, step: 1, micro_batch: 0 } } else { Mode::Evaluate };
     let device = params.device().clone();
     let rows = vectors.len() / DIM;
     let mut tape = Tape::new(params, mode);

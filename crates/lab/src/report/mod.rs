@@ -6,6 +6,7 @@
 mod data;
 mod exhibit;
 mod finding;
+mod observations;
 mod own;
 mod page;
 mod sections;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ::encoder::{Part, Place, Request};
+use ::encoder::{EncoderParam, ParamGroup, Request};
 use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
@@ -137,11 +137,13 @@ impl Features for EncoderFeatures {
     /// What is separate for a language is never trained: the other languages' parts would stay behind.
     fn start(&self, _seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params> {
         let mut params = copy(&self.pretrained.params);
-        let trainable = |part: Part| match (part.language, part.place) {
+        let trainable = |param: &EncoderParam| match (param.language, param.group()) {
             (Some(_), _) => false,
-            (None, Place::Embeddings) => layers.is_none(),
-            (None, Place::Layer(number)) => layers.is_none_or(|layers| layers.contains(&number)),
-            (None, Place::Head) => true,
+            (None, ParamGroup::Embeddings) => layers.is_none(),
+            (None, ParamGroup::Layer(number)) => {
+                layers.is_none_or(|layers| layers.contains(&number))
+            }
+            (None, ParamGroup::Head) => true,
         };
         self.pretrained.encoder.set_trainable(&mut params, trainable);
         Ok(params)

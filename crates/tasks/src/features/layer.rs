@@ -188,10 +188,7 @@ impl FrozenVectors for LayerVectors {
         let own = &self.languages[input.language];
         let hidden = self.states(input, self.layer);
         let Some(map) = &own.map else { return hidden };
-        let mut mapped = self.device.empty(hidden.rows(), hidden.cols());
-        let bias = self.device.zeros(1, hidden.cols());
-        self.device.kernels().linear(&hidden, map, &bias, &mut mapped, None);
-        mapped
+        self.device.matmul(&hidden, map)
     }
 
     fn states(&self, input: &FeatureInput<'_>, layer: usize) -> Tensor {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use encoder::Plan;
+use encoder::SharingPlan;
 use serde::{Deserialize, Serialize};
 use shift::shifter::Kind;
 use terms::Task;
@@ -249,7 +249,7 @@ impl TransferConfig {
         let FeaturesConfig::Encoder { train_layers: Some(text), .. } = &self.features else {
             return Ok(None);
         };
-        let plan: std::result::Result<Plan, String> = text.parse();
+        let plan: std::result::Result<SharingPlan, String> = text.parse();
         let layers = plan.ok().filter(|plan| !plan.tokens && !plan.positions);
         let layers = layers.map(|plan| plan.layers).ok_or_else(|| {
             let remedy = "write layers counted from 1, such as 7-12 or 10,12";

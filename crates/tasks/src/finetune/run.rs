@@ -429,7 +429,7 @@ impl TransferRun<'_> {
 
 /// Whether a checkpoint is of this setting: one left by the setting before is not continued.
 fn of_setting(state: &Path, setting: &GridSetting) -> bool {
-    let metadata = Archive::open(state).and_then(|archive| archive.facts::<Value>());
+    let metadata = Archive::open(state).and_then(|archive| archive.metadata::<Value>());
     let own = serde_json::to_value(setting).expect("a setting is valid JSON");
     // What cannot be read is left to the trainer, which says why.
     metadata.map_or(true, |metadata| metadata["model"]["setting"] == own)

@@ -41,11 +41,7 @@ struct HeadWeights<'a> {
 impl HeadWeights<'_> {
     fn weight(&mut self, name: &str, rows: usize, cols: usize, deviation: f32) -> ParamId {
         let name = format!("task.{name}");
-        let hash = blake3::hash(name.as_bytes());
-        let word = |at: usize| {
-            u32::from_le_bytes(hash.as_bytes()[at..at + 4].try_into().expect("four bytes"))
-        };
-        let mut draws = Draws::new(Key { seed: self.seed, step: word(0), stream: word(4) });
+        let mut draws = Draws::new(Key::named(self.seed, &name));
         let elements: Vec<f32> = (0..rows * cols).map(|_| deviation * draws.normal()).collect();
         let value = self.params.device().tensor(rows, cols, &elements);
         self.params.add(name, value)

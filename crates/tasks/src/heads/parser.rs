@@ -90,8 +90,7 @@ impl Parser {
     }
 
     fn network(&self, tape: &mut Tape<'_>, x: Var, network: Affine) -> Var {
-        let y = tape.linear(x, network, Activation::None);
-        let y = tape.elu(y);
+        let y = tape.linear(x, network, Activation::Elu);
         tape.drop(y, self.dropout)
     }
 

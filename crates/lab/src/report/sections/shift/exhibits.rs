@@ -1,175 +1,15 @@
-//! The language inside the vector, and what a shift along it makes a model say (paper 2, §4.1 and §4.2).
+//! Token translation by language mean vectors: figures and tables.
 
-use super::ReportSection;
-use super::parts::{chosen, chosen_difference, difference, legend, named, points};
+use super::{MEAN, STUDY, conditions, positive, weights};
 use crate::draw::{Figure, Heatmap, LineChart, LineSeries, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Observations, SettingView, StudyData, chosen_by_others};
+use crate::record::TextRecord;
+use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
-use crate::report::finding::{Criterion, Evidence, PaperClaim};
+use crate::report::sections::parts::{legend, named, points};
 use crate::store::natural;
 
-const STUDY: &str = "language-shift";
-/// The shift of the paper: one vector for all pieces.
-const MEAN: (&str, &str) = ("kind", "mean");
-
-pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
-    id: "language-shift",
-    title: "Is the language a direction that one can move along?",
-    place: "Paper 2, §4.1 and §4.2",
-    studies: &[STUDY],
-    asks: "The mean of all vectors of a language at a layer is taken for the language itself. The difference of two such \
-           means, times a weight α, is added to every vector of a sentence at one layer; then the model says what it \
-           reads at every place. No translation was ever shown to it. Findings are about the paper's own condition, a \
-           vocabulary that the languages share, where there is one; tables and figures have each condition by itself.",
-    claims: &[
-        PaperClaim {
-            finding: "Adding one vector makes the model speak the other language",
-            place: "Paper 2, Table 2",
-            paper: || converted("3"),
-            quantity: "convert rate at the layer and weight that convert most in the other seeds",
-            criterion: Criterion::Above(0.5),
-            measure: |view| most_converted(view, |_| true),
-        },
-        PaperClaim {
-            finding: "The larger the weight, the more pieces are converted",
-            place: "Paper 2, Figure 7",
-            paper: || format!("{}; {}", converted("1"), converted("3")),
-            quantity: "convert rate at the largest weight minus at the smallest above 0, over layers",
-            criterion: Criterion::Above(0.0),
-            measure: |view| {
-                let data = papers_own(view);
-                let weights = positive(&data, "conversion_rate");
-                let [least, .., most] = &weights[..] else { return Evidence::Nothing };
-                let of = |alpha| data.cells("conversion_rate", &[MEAN, ("alpha", alpha)]);
-                difference(&of(most), &of(least))
-            },
-        },
-        PaperClaim {
-            finding: "With a negative weight it stays in its own language",
-            place: "Paper 2, §4.2.1",
-            paper: || "always the language of the input".to_owned(),
-            quantity: "convert rate at the layer and negative weight that convert most in the other seeds",
-            criterion: Criterion::Below(0.05),
-            measure: |view| most_converted(view, |alpha| alpha < 0.0),
-        },
-        PaperClaim {
-            finding: "Many of the converted pieces are translations",
-            place: "Paper 2, Table 2",
-            paper: || {
-                let best: Vec<f64> = papers::at(2, "Table 2")
-                    .filter(|published| {
-                        published.measure == "bleu1" && published.factors["layer"] == "best"
-                    })
-                    .map(|published| published.value)
-                    .collect();
-                let range =
-                    best.iter().fold((1.0, 0.0), |(a, b), v| (f64::min(a, *v), f64::max(b, *v)));
-                format!("best BLEU-1 {:.3} to {:.3} over 12 directions", range.0, range.1)
-            },
-            quantity: "BLEU-1 at the layer and weight that are best in the other seeds minus that of the unshifted model",
-            criterion: Criterion::Above(0.0),
-            measure: |view| {
-                let data = papers_own(view);
-                let of = |wanted: fn(f64) -> bool| at_places(&data, "bleu1", wanted);
-                chosen_difference(&of(|alpha| alpha > 0.0), &of(|alpha| alpha == 0.0))
-            },
-        },
-        PaperClaim {
-            finding: "Shifting works best in the last layers",
-            place: "Paper 2, §4.2.2",
-            paper: || {
-                let late = papers::at(2, "Table 2").filter(|published| {
-                    published.measure == "best_layer" && published.value >= 9.0
-                });
-                format!(
-                    "the best of 12 layers is 9 or higher for {} of 12 directions",
-                    late.count()
-                )
-            },
-            quantity: "BLEU-1 at the weight that is best for a layer in the other seeds, the upper half's mean minus the lower half's",
-            criterion: Criterion::Above(0.0),
-            measure: late_minus_early,
-        },
-    ],
-    show: show_shift,
-};
-
-/// The conditions that encoders were trained under, the paper's own first, with what each has: numbers of
-/// different conditions are never averaged.
-fn conditions<'a>(data: &StudyData<'a>) -> Vec<(String, StudyData<'a>)> {
-    let measures = ["bleu1", "conversion_rate", "subwords", "subwords_shared"];
-    let levels = data.levels(&measures, "condition", &["default"]);
-    if levels.is_empty() {
-        return vec![(String::new(), data.clone())];
-    }
-    levels.into_iter().map(|level| (level.clone(), data.only("condition", &level))).collect()
-}
-
-/// What the condition has that findings are about.
-fn papers_own<'a>(view: &SettingView<'a>) -> StudyData<'a> {
-    conditions(&view.study(STUDY)).swap_remove(0).1
-}
-
-/// The paper's convert rates at a weight.
-fn converted(alpha: &str) -> String {
-    let all: Vec<f64> = papers::at(2, "Table 2")
-        .filter(|published| {
-            published.measure == "conversion_rate" && published.factors["alpha"] == alpha
-        })
-        .map(|published| published.value)
-        .collect();
-    let (low, high) = all.iter().fold((1.0, 0.0), |(a, b), v| (f64::min(a, *v), f64::max(b, *v)));
-    format!("{low:.2} to {high:.2} at layer 10 with α = {alpha}")
-}
-
-fn weights(data: &StudyData<'_>, measure: &str) -> Vec<String> {
-    let mut weights = data.levels(&[measure], "alpha", &[]);
-    weights.retain(|alpha| alpha.parse::<f64>().is_ok());
-    weights
-}
-
-fn positive(data: &StudyData<'_>, measure: &str) -> Vec<String> {
-    let mut weights = weights(data, measure);
-    weights.retain(|alpha| alpha.parse::<f64>().is_ok_and(|alpha| alpha > 0.0));
-    weights
-}
-
-/// The numbers at every layer and at the weights that are wanted, to choose among.
-fn at_places(data: &StudyData<'_>, measure: &str, wanted: fn(f64) -> bool) -> Vec<Observations> {
-    let mut weights = weights(data, measure);
-    weights.retain(|alpha| alpha.parse().is_ok_and(wanted));
-    let of = |alpha: &String| data.by_layer(measure, &[MEAN, ("alpha", alpha)]);
-    weights.iter().flat_map(of).collect()
-}
-
-fn most_converted(view: &SettingView<'_>, wanted: fn(f64) -> bool) -> Evidence {
-    let places = at_places(&papers_own(view), "conversion_rate", wanted);
-    chosen(chosen_by_others(&places).sample(), &[&places])
-}
-
-fn late_minus_early(view: &SettingView<'_>) -> Evidence {
-    let data = papers_own(view);
-    let layers: Vec<String> =
-        data.layers("bleu1").into_iter().filter(|layer| layer != "0").collect();
-    if layers.len() < 2 {
-        return Evidence::Nothing;
-    }
-    let (early, late) = layers.split_at(layers.len() / 2);
-    let weights = positive(&data, "bleu1");
-    let at = |layer: &String| -> Vec<Observations> {
-        let of = |alpha: &String| data.cells("bleu1", &[MEAN, ("layer", layer), ("alpha", alpha)]);
-        weights.iter().map(of).collect()
-    };
-    let best = |layer: &String| chosen_by_others(&at(layer)).tagged("layer", layer);
-    let half = |layers: &[String]| {
-        layers.iter().map(best).fold(Observations::default(), Observations::join).sample()
-    };
-    let all: Vec<Observations> = layers.iter().flat_map(at).collect();
-    chosen(half(late).minus(&half(early)), &[&all])
-}
-
-/// An encoder's condition and a direction, with the numbers of both.
+/// A condition and a direction, with their data.
 struct Case<'a> {
     condition: String,
     direction: String,
@@ -197,64 +37,62 @@ fn cases<'a>(data: &StudyData<'a>) -> Vec<Case<'a>> {
     cases
 }
 
-fn show_shift(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
     let cases = cases(&data);
     let maps = cases.iter().filter_map(heat).collect();
     vec![
         CaptionedItem::table(
-            "Paper 2, Table 1",
-            "Sentences, and what the model says when they are shifted.",
+            "Liu et al. 2020, Table 1",
+            "Sentences and the predicted tokens when they are shifted.",
             sentences(&data),
         ),
         CaptionedItem::table(
-            "Paper 2, Table 2",
-            "Best over layers and weights; the layer and weight are those of the best mean.",
+            "Liu et al. 2020, Table 2",
+            "BLEU-1 at the layer and weight with the best mean over seeds.",
             best_table(&cases),
         ),
         CaptionedItem::table(
-            "Paper 2, Table 2",
-            "The paper's own (multilingual BERT, 12 layers).",
+            "Liu et al. 2020, Table 2",
+            "The paper's results (multilingual BERT, 12 layers).",
             paper_table(&data),
         )
         .once(),
         CaptionedItem::table(
-            "Paper 2, Table 3",
-            "Pieces that occur in each language, and those that occur in both.",
-            tokens(&data),
+            "Liu et al. 2020, Table 3",
+            "Subwords that occur in each language, and those that occur in both.",
+            subwords(&data),
         ),
         CaptionedItem::figure(
-            "Paper 2, Figure 7",
-            "Share of the pieces said that belong to the other language alone, by layer and weight.",
+            "Liu et al. 2020, Figure 7",
+            "Token conversion rate by layer and weight.",
             Figure {
                 id: named(id, "converted"),
-                title: "Convert rate".to_owned(),
+                title: "Token conversion rate".to_owned(),
                 legend: vec![],
                 panels: maps,
             },
         ),
         CaptionedItem::figure(
-            "Paper 2, Figure 8a",
+            "Liu et al. 2020, Figure 8a",
             "BLEU-1 over weights, for some layers.",
             bleu(id, &data, &cases, ("alpha", "layer")),
         ),
         CaptionedItem::figure(
-            "Paper 2, Figure 8b",
+            "Liu et al. 2020, Figure 8b",
             "BLEU-1 over layers, for some weights.",
             bleu(id, &data, &cases, ("layer", "alpha")),
         ),
     ]
 }
 
-/// The sentences of the first seed that has any: each with its translation, then what encoders make of it.
+/// The sentences of the first seed that has any: each with its translation, then the predicted tokens.
 fn sentences(data: &StudyData<'_>) -> ReportTable {
     let mut table = ReportTable::new(&["direction", "condition", "weight", "subwords"]);
-    let mut notes: Vec<_> = data.notes.iter().filter(|note| note.name == "translation").collect();
+    let mut notes: Vec<_> = data.texts.iter().filter(|note| note.name == "translation").collect();
     let first = notes.iter().map(|note| note.origin.seed).min();
     notes.retain(|note| Some(note.origin.seed) == first);
-    let of = |note: &crate::record::TextRecord, name: &str| {
-        note.factors.get(name).cloned().unwrap_or_default()
-    };
+    let of = |note: &TextRecord, name: &str| note.factors.get(name).cloned().unwrap_or_default();
     let place = |alpha: &str| match alpha {
         "input" => 0,
         "reference" => 1,
@@ -269,7 +107,7 @@ fn sentences(data: &StudyData<'_>) -> ReportTable {
             .then_with(|| natural(&of(a, "layer"), &of(b, "layer")))
             .then_with(|| natural(&x, &y))
     });
-    // What is given is the same for all encoders, however their pieces cut it.
+    // Input and reference are the same for all encoders.
     let given = |alpha: &str| ["input", "reference"].contains(&alpha);
     notes.dedup_by(|next, last| {
         let same = |name| of(next, name) == of(last, name);
@@ -294,7 +132,7 @@ fn sentences(data: &StudyData<'_>) -> ReportTable {
     table
 }
 
-/// The layer and weight whose mean over seeds is the highest.
+/// The layer and weight with the highest mean over seeds.
 fn best_place(data: &StudyData<'_>, measure: &str, kind: &str) -> Option<(String, String)> {
     let mut best: Option<(f64, String, String)> = None;
     for layer in data.layers(measure) {
@@ -317,10 +155,10 @@ fn best_table(cases: &[Case<'_>]) -> ReportTable {
         "BLEU-1",
         "layer",
         "α",
-        "convert rate there",
-        "exact there",
-        "ceiling",
-        "unshifted BLEU-1",
+        "conversion rate",
+        "dictionary accuracy",
+        "reproduced at α = 0",
+        "BLEU-1 at α = 0",
     ];
     let mut table = ReportTable::new(&heads);
     for Case { condition, direction, data } in cases {
@@ -354,7 +192,7 @@ fn paper_table(data: &StudyData<'_>) -> ReportTable {
         "layer",
         "α",
         "layer 11, α = 3",
-        "convert rate, α = 1",
+        "conversion rate, α = 1",
         "α = 2",
         "α = 3",
     ];
@@ -382,14 +220,14 @@ fn paper_table(data: &StudyData<'_>) -> ReportTable {
     table
 }
 
-fn tokens(data: &StudyData<'_>) -> ReportTable {
+fn subwords(data: &StudyData<'_>) -> ReportTable {
     let mut table = ReportTable::new(&[
         "language or pair",
         "condition",
-        "pieces",
-        "pieces in both",
-        "paper 2: pieces",
-        "in both with English",
+        "subwords",
+        "shared subwords",
+        "Liu et al. 2020: tokens",
+        "shared with English",
     ]);
     let printed = |measure, language: &str| {
         TableCell::Paper(papers::number(2, "Table 3", measure, &[("language", language)]), 0)
@@ -445,7 +283,7 @@ fn heat(case: &Case<'_>) -> Option<Panel> {
 fn bleu(id: &str, data: &StudyData<'_>, cases: &[Case<'_>], (across, by): (&str, &str)) -> Figure {
     let levels = if by == "layer" { data.layers("bleu1") } else { positive(data, "bleu1") };
     let step = levels.len().div_ceil(6).max(1);
-    // From the end, since the last layer and the largest weight are the ones of interest.
+    // From the end, so that the last layer and the largest weight are among them.
     let mut chosen: Vec<&String> = levels.iter().rev().step_by(step).collect();
     chosen.reverse();
     let panel = |case: &Case<'_>| {
