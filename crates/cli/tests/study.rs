@@ -188,7 +188,10 @@ fn results_of_another_build_are_said_to_be_so() {
         serde_json::from_slice(&std::fs::read(first.join(name)).unwrap()).unwrap()
     };
     let (mut step, result) = (read("step.json"), read("result.json"));
-    assert_eq!((&step["build"], &step["revision"]), (&result["build"], &plan["steps"][1]["revision"]));
+    assert_eq!(
+        (&step["build"], &step["revision"]),
+        (&result["build"], &plan["steps"][1]["revision"])
+    );
     assert!(step["build"].as_str().unwrap().starts_with(env!("CARGO_PKG_VERSION")), "{step}");
     assert!(!step["command"].as_str().unwrap().contains("--threads"), "{step}");
 
