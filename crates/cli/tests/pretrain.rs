@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tensor::{Device, Params};
 use train::pretrain::{PretrainConfig, PretrainSummary, RunData, mlm_step};
-use train::{ParamGroup, Trainer};
+use train::{AdamGroup, Trainer};
 
 use crate::common::{command, isogloss, with_world};
 
@@ -110,7 +110,7 @@ fn a_loop_over_the_public_parts_is_the_run() {
     let mut params = Params::new(&Device::cpu(2).unwrap());
     let encoder = data.encoder_config(&config);
     let model = Encoder::new(encoder, &mut params, config.seed).unwrap();
-    let (adam, group) = (config.adam.clone(), |_| ParamGroup::default());
+    let (adam, group) = (config.adam.clone(), |_| AdamGroup::default());
     let mut trainer = Trainer::new(model.config(), params, adam, config.seed, group).unwrap();
     let mut feed = data.feed(0);
     for step in 1..=steps {
@@ -249,7 +249,7 @@ fn a_run_that_is_stopped_has_failed_and_can_go_on() {
     let stop = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
     assert!(stop.success());
     let output = run.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(130));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["finished"], false);
 }
@@ -292,7 +292,10 @@ fn wrong_requests_are_refused_with_exit_code_2() {
             &["--steps", "9", "--adam.schedule.total", "8"],
             "adam.schedule.total: is 8, so that updates after it would change nothing",
         ),
-        (&["--set", "switch={probability=0.3,most=0.15,dictionaries=[]}"], "(--dictionary A-B=FILE)"),
+        (
+            &["--set", "switch={probability=0.3,most=0.15,dictionaries=[]}"],
+            "(--dictionary A-B=FILE)",
+        ),
     ] {
         let world = if flags[0] == "--world" { &[][..] } else { &["--world", "world"] };
         let output = isogloss(folder.path(), &[&["pretrain", "--out", "r"], world, flags].concat());

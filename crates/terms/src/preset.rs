@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::Scale;
 
 /// A condition under which an encoder is pretrained.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(into = "&'static str", try_from = "String")]
 #[allow(missing_docs, reason = "the summaries say it")]
 pub enum Preset {

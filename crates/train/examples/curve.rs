@@ -18,7 +18,7 @@ use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
 use serde_json::json;
 use tensor::{Device, Params};
 use train::pretrain::{PretrainConfig, RunData, mlm_step};
-use train::{ParamGroup, Trainer};
+use train::{AdamGroup, Trainer};
 
 /// Matrices and lists for the file: kind, shape, bytes.
 type Arrays = BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .into());
     }
     let adam = config.adam.clone();
-    let group = |_| ParamGroup::default();
+    let group = |_| AdamGroup::default();
     let mut trainer = Trainer::new(model.config(), params, adam, config.seed, group)?;
     eprintln!("running on {device:?}");
     let mut arrays = weights(trainer.params());

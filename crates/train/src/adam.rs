@@ -73,14 +73,14 @@ impl AdamConfig {
 
 /// How some of the parameters differ from the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ParamGroup {
+pub struct AdamGroup {
     /// Multiplies the learning rate.
     pub lr_scale: f64,
     /// Multiplies the weight decay.
     pub decay_scale: f32,
 }
 
-impl Default for ParamGroup {
+impl Default for AdamGroup {
     fn default() -> Self {
         Self { lr_scale: 1.0, decay_scale: 1.0 }
     }
@@ -92,17 +92,17 @@ struct Moments {
     square: Tensor,
     /// Updates of this matrix: weights of one language learn only from batches of that language.
     updates: u64,
-    group: ParamGroup,
+    group: AdamGroup,
 }
 
 /// What a checkpoint records of the optimiser besides tensors: for each parameter its number of updates
 /// and its group; none where it is frozen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct AdamProgress(Vec<Option<(u64, ParamGroup)>>);
+pub(crate) struct AdamProgress(Vec<Option<(u64, AdamGroup)>>);
 
 impl AdamProgress {
     /// The groups alone, which a resumed run must share.
-    pub(crate) fn groups(&self) -> Vec<Option<ParamGroup>> {
+    pub(crate) fn groups(&self) -> Vec<Option<AdamGroup>> {
         self.0.iter().map(|one| one.map(|(_, group)| group)).collect()
     }
 }
@@ -121,7 +121,7 @@ impl Adam {
     pub fn new(
         config: AdamConfig,
         params: &Params,
-        group: impl Fn(ParamId) -> ParamGroup,
+        group: impl Fn(ParamId) -> AdamGroup,
     ) -> Result<Self, ConfigError> {
         config.check()?;
         let device = params.device();
@@ -168,10 +168,10 @@ impl Adam {
                 let grad = grad?;
                 let moments = moments.as_mut().expect("what learns was not frozen at the start");
                 let Moments { mean, square, updates, group } = moments;
-                let rate = (lr * group.lr_scale) as f32;
+                let lr = (lr * group.lr_scale) as f32;
                 let decay = self.config.weight_decay * group.decay_scale;
                 let number = *updates + 1;
-                Some(AdamSlot { value, grad, mean, square, rate, decay, number })
+                Some(AdamSlot { value, grad, mean, square, lr, decay, number })
             })
             .collect();
         let step = AdamStep {
@@ -290,7 +290,7 @@ mod tests {
         let learns = params.add("learns", device.zeros(2, 2));
         let frozen = params.add("frozen", device.zeros(2, 2));
         params.set_trainable(frozen, false);
-        let adam = Adam::new(AdamConfig::default(), &params, |_| ParamGroup::default()).unwrap();
+        let adam = Adam::new(AdamConfig::default(), &params, |_| AdamGroup::default()).unwrap();
         let names: Vec<String> = adam.state(&params).map(|(name, _)| name).collect();
         assert_eq!(names, ["mean/learns", "square/learns"]);
         assert!(params.trainable(learns));

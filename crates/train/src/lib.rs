@@ -1,7 +1,7 @@
 //! Training: the optimiser, learning-rate schedules, the step, checkpoints, and pretraining on top.
 //!
 //! - [`AdamConfig`] and [`Adam`]: Adam with decoupled weight decay and gradient clipping, with a learning
-//!   rate of its own for every [`ParamGroup`].
+//!   rate of its own for every [`AdamGroup`].
 //! - [`Schedule`]: how the learning rate changes with the step.
 //! - [`Trainer`]: gradient accumulation over micro-batches, the update, and a check that loss and gradients
 //!   are finite.
@@ -12,14 +12,14 @@
 //! ```
 //! use encoder::{Batch, Encoder, EncoderConfig, Masked, Vocabulary};
 //! use tensor::{Device, Params, Spans};
-//! use train::{AdamConfig, ParamGroup, Schedule, Trainer, pretrain::mlm_step};
+//! use train::{AdamConfig, AdamGroup, Schedule, Trainer, pretrain::mlm_step};
 //!
 //! let vocabulary = Vocabulary::Size(50);
 //! let config = EncoderConfig { vocabulary, layers: 1, heads: 2, dim: 16, hidden: 32, ..Default::default() };
 //! let mut params = Params::new(&Device::cpu(1)?);
 //! let model = Encoder::new(config, &mut params, 1)?;
 //! let adam = AdamConfig { lr: 1e-2, schedule: Schedule::Constant, ..AdamConfig::default() };
-//! let mut trainer = Trainer::new(model.config(), params, adam, 1, |_| ParamGroup::default())?;
+//! let mut trainer = Trainer::new(model.config(), params, adam, 1, |_| AdamGroup::default())?;
 //!
 //! // One sequence of four tokens; the third, masked as token 0, is to be predicted as token 9.
 //! let tokens = [7, 8, 0, 10].into_iter().collect();
@@ -41,6 +41,6 @@ pub mod pretrain;
 mod schedule;
 mod trainer;
 
-pub use crate::adam::{Adam, AdamConfig, ParamGroup, UpdatedParams};
+pub use crate::adam::{Adam, AdamConfig, AdamGroup, UpdatedParams};
 pub use crate::schedule::Schedule;
 pub use crate::trainer::{PendingStep, StepReport, TrainError, Trainer};

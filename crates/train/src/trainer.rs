@@ -7,10 +7,10 @@ use std::path::Path;
 use encoder::ConfigError;
 use encoder::archive::{self, Archive, ArchiveError};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tensor::{Later, Mode, ParamId, Params, Tape, Tensor};
+use tensor::{DeferredRead, Mode, ParamId, Params, Tape, Tensor};
 use terms::Fault;
 
-use crate::adam::{Adam, AdamConfig, AdamProgress, ParamGroup, UpdatedParams};
+use crate::adam::{Adam, AdamConfig, AdamGroup, AdamProgress, UpdatedParams};
 use crate::schedule::Schedule;
 
 /// Why training cannot go on.
@@ -87,7 +87,7 @@ pub struct PendingStep {
     lr: f64,
     updated: UpdatedParams,
     /// For each micro-batch its summed loss and correct predictions; last, the norm of the gradients.
-    scores: Later,
+    scores: DeferredRead,
 }
 
 /// What a checkpoint holds besides weights and the optimiser's state.
@@ -123,7 +123,7 @@ impl Trainer {
         params: Params,
         config: AdamConfig,
         seed: u64,
-        group: impl Fn(ParamId) -> ParamGroup,
+        group: impl Fn(ParamId) -> AdamGroup,
     ) -> Result<Self, TrainError> {
         let adam = Adam::new(config, &params, group)?;
         let model = serde_json::to_value(model).expect("a configuration is valid JSON");
@@ -198,7 +198,7 @@ impl Trainer {
         }
         let (scores, updated) = done.expect("the device does the work once");
         let scores: Vec<&Tensor> = scores.iter().chain([self.adam.norm()]).collect();
-        let scores = device.kernels().later(&scores);
+        let scores = device.kernels().read_later(&scores);
         PendingStep { step: self.step, targets, lr: self.adam.lr(self.step), updated, scores }
     }
 
@@ -212,7 +212,7 @@ impl Trainer {
         let mut scores = Vec::with_capacity(micro_batches.len());
         for (number, micro_batch) in micro_batches.iter().enumerate() {
             let number = u16::try_from(number).expect("fewer than 65,536 micro-batches a step");
-            let mode = Mode::Train { seed: self.seed, step: self.step as u32, piece: number };
+            let mode = Mode::Train { seed: self.seed, step: self.step as u32, micro_batch: number };
             let mut tape = Tape::new(&mut self.params, mode);
             scores.push(loss(&mut tape, micro_batch));
             tape.backward();
@@ -246,10 +246,8 @@ impl Trainer {
 
     /// Writes everything that the run needs to go on exactly, with whatever the caller adds.
     pub fn save(&self, path: &Path, caller: &impl Serialize) -> Result<(), TrainError> {
-        let weights = self
-            .params
-            .ids()
-            .map(|id| (weight_name(self.params.name(id)), self.params.value(id)));
+        let weights =
+            self.params.ids().map(|id| (weight_name(self.params.name(id)), self.params.value(id)));
         let metadata = CheckpointMetadata {
             step: self.step,
             seed: self.seed,
@@ -267,7 +265,7 @@ impl Trainer {
     /// of a run that was extended differs from the checkpoint's.
     pub fn resume<T: DeserializeOwned>(&mut self, path: &Path) -> Result<T, TrainError> {
         let archive = Archive::open(path)?;
-        let saved: CheckpointMetadata<T> = archive.facts()?;
+        let saved: CheckpointMetadata<T> = archive.metadata()?;
         self.refuse_other(&saved)?;
         let names: Vec<String> =
             self.params.ids().map(|id| self.params.name(id).to_owned()).collect();

@@ -1,11 +1,12 @@
 //! What training promises: it learns, resumes exactly, stops when lost, and repeats itself.
 
 use encoder::{
-    Batch, Encoder, EncoderConfig, Masked, NormPlace, Place, Plan, PositionStart, Vocabulary,
+    Batch, Encoder, EncoderConfig, Masked, NormPlace, ParamGroup, PositionStart, SharingPlan,
+    Vocabulary,
 };
 use tensor::random::{Draws, Key};
 use tensor::{Device, Params, Spans};
-use train::{AdamConfig, ParamGroup, Schedule, StepReport, TrainError, Trainer};
+use train::{AdamConfig, AdamGroup, Schedule, StepReport, TrainError, Trainer};
 
 fn config(norm: NormPlace) -> EncoderConfig {
     EncoderConfig {
@@ -34,7 +35,7 @@ fn adam() -> AdamConfig {
 fn trainer(norm: NormPlace, threads: usize, adam: AdamConfig) -> (Encoder, Trainer) {
     let mut params = Params::new(&Device::cpu(threads).unwrap());
     let model = Encoder::new(config(norm), &mut params, 3).unwrap();
-    let trainer = Trainer::new(model.config(), params, adam, 9, |_| ParamGroup::default()).unwrap();
+    let trainer = Trainer::new(model.config(), params, adam, 9, |_| AdamGroup::default()).unwrap();
     (model, trainer)
 }
 
@@ -68,7 +69,7 @@ fn step_on(
 ) -> Result<StepReport, TrainError> {
     let targets = micro_batches.iter().map(|(_, masked)| masked.rows.len()).sum();
     trainer.step(&micro_batches, targets, |tape, (batch, masked)| {
-        model.guess(tape, batch, masked, 1.0 / targets as f32)
+        model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
     })
 }
 
@@ -84,15 +85,17 @@ fn it_learns() {
         dropout: 0.0,
         attention_dropout: 0.0,
         start_positions: PositionStart::Sinusoid,
-        separate: Plan::none(),
+        separate: SharingPlan::none(),
         ..config(NormPlace::Pre)
     };
     let mut params = Params::new(&Device::cpu(2).unwrap());
     let model = Encoder::new(config, &mut params, 3).unwrap();
     let adam = AdamConfig { lr: 5e-3, beta2: 0.98, ..adam() };
-    let mut trainer = Trainer::new(model.config(), params, adam, 9, |_| ParamGroup::default()).unwrap();
-    let reports: Vec<StepReport> =
-        (0..200).map(|number| step_on(&model, &mut trainer, micro_batches(number, 20)).unwrap()).collect();
+    let mut trainer =
+        Trainer::new(model.config(), params, adam, 9, |_| AdamGroup::default()).unwrap();
+    let reports: Vec<StepReport> = (0..200)
+        .map(|number| step_on(&model, &mut trainer, micro_batches(number, 20)).unwrap())
+        .collect();
     let (first, last) = (&reports[0], &reports[199]);
     assert!(first.loss > 6.0 && first.accuracy < 0.1, "{first:?}");
     assert!(last.loss < 0.5 && last.accuracy > 0.8, "{last:?}");
@@ -147,7 +150,7 @@ fn a_checkpoint_of_another_run_is_refused_and_changes_nothing() {
     let mut params = Params::new(&Device::cpu(1).unwrap());
     let heads = EncoderConfig { heads: 2, ..config(NormPlace::Post) };
     let model = Encoder::new(heads, &mut params, 3).unwrap();
-    let slow = ParamGroup { lr_scale: 0.1, ..ParamGroup::default() };
+    let slow = AdamGroup { lr_scale: 0.1, ..AdamGroup::default() };
     let mut other = Trainer::new(model.config(), params, adam(), 9, |_| slow).unwrap();
     let error = other.resume::<()>(&path).unwrap_err().to_string();
     assert!(error.contains("heads 4") && error.contains("heads 2"), "{error}");
@@ -213,9 +216,9 @@ fn two_halves_make_the_gradient_of_the_whole() {
         let mut params = Params::new(&Device::cpu(2).unwrap());
         let model = Encoder::new(config.clone(), &mut params, 3).unwrap();
         let mut trainer =
-            Trainer::new(model.config(), params, adam(), 9, |_| ParamGroup::default()).unwrap();
+            Trainer::new(model.config(), params, adam(), 9, |_| AdamGroup::default()).unwrap();
         let report = trainer.step(micro_batches, targets, |tape, (batch, masked)| {
-            model.guess(tape, batch, masked, 1.0 / targets as f32)
+            model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
         });
         report.unwrap()
     };
@@ -228,19 +231,19 @@ fn two_halves_make_the_gradient_of_the_whole() {
 fn groups_have_learning_rates_of_their_own() {
     let mut params = Params::new(&Device::cpu(1).unwrap());
     let model = Encoder::new(config(NormPlace::Post), &mut params, 3).unwrap();
-    let still = |place| matches!(place, Place::Layer(_));
-    let parts = model.parts().to_vec();
+    let still = |group| matches!(group, ParamGroup::Layer(_));
+    let of_model = model.params();
     let group = |id| {
-        let (_, part) = parts.iter().find(|(part, _)| *part == id).unwrap();
-        ParamGroup { lr_scale: if still(part.place) { 0.0 } else { 1.0 }, decay_scale: 1.0 }
+        let param = of_model.iter().find(|param| param.id == id).unwrap();
+        AdamGroup { lr_scale: if still(param.group()) { 0.0 } else { 1.0 }, decay_scale: 1.0 }
     };
     let mut trainer = Trainer::new(model.config(), params, adam(), 9, group).unwrap();
     let before = weights(&trainer);
     step(&model, &mut trainer).unwrap();
-    for (&(id, part), (before, after)) in model.parts().iter().zip(parts.iter().map(|(id, _)| {
-        let at = trainer.params().ids().position(|other| other == *id).unwrap();
-        (before[at].clone(), weights(&trainer)[at].clone())
-    })) {
-        assert_eq!(before == after, still(part.place), "{}", trainer.params().name(id));
+    let after = weights(&trainer);
+    for param in of_model {
+        let at = trainer.params().ids().position(|other| other == param.id).unwrap();
+        let name = trainer.params().name(param.id);
+        assert_eq!(before[at] == after[at], still(param.group()), "{name}");
     }
 }

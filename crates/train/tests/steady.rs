@@ -5,7 +5,7 @@ use std::alloc::System;
 use encoder::{Batch, Encoder, EncoderConfig, Masked, Vocabulary};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tensor::{Device, Params, Spans};
-use train::{AdamConfig, ParamGroup, Trainer};
+use train::{AdamConfig, AdamGroup, Trainer};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -24,7 +24,7 @@ fn a_steady_step_allocates_next_to_nothing() {
     let mut params = Params::new(&Device::cpu(2).unwrap());
     let model = Encoder::new(config, &mut params, 1).unwrap();
     let mut trainer =
-        Trainer::new(model.config(), params, AdamConfig::default(), 1, |_| ParamGroup::default())
+        Trainer::new(model.config(), params, AdamConfig::default(), 1, |_| AdamGroup::default())
             .unwrap();
     let rows: Vec<u32> = (0..1024).step_by(7).collect();
     let batch = Batch {
@@ -37,7 +37,7 @@ fn a_steady_step_allocates_next_to_nothing() {
     let micro_batch = [(batch, Masked { rows: rows.into(), targets })];
     let mut step = || {
         let loss = |tape: &mut tensor::Tape<'_>, (batch, masked): &(Batch, Masked)| {
-            model.guess(tape, batch, masked, 1.0 / 147.0)
+            model.mlm_loss(tape, batch, masked, 1.0 / 147.0)
         };
         trainer.step(&micro_batch, 147, loss).unwrap();
     };

@@ -55,7 +55,9 @@ pub enum Error {
         found: usize,
     },
     /// The folder holds no world.
-    #[error("{folder} holds no world ({reason}); name a folder that `isogloss world generate` wrote")]
+    #[error(
+        "{folder} holds no world ({reason}); name a folder that `isogloss world generate` wrote"
+    )]
     NoWorld {
         /// The folder.
         folder: PathBuf,

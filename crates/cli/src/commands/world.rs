@@ -153,11 +153,12 @@ impl Generate {
         let start = Instant::now();
         let mut progress = Progress::new("world", world::steps(&plan));
         let mut step = |note: &str| progress.step(note);
-        let manifest =
-            world::generate(&plan, &self.out, self.force, &mut step).map_err(|error| match error {
+        let manifest = world::generate(&plan, &self.out, self.force, &mut step).map_err(
+            |error| match error {
                 world::Error::Exists(_) => Failure::Usage(format!("{error} (--force)")),
                 error => error.into(),
-            })?;
+            },
+        )?;
         drop(progress);
         Ok(report(&self.out.display().to_string(), &manifest, start.elapsed().as_secs_f64()))
     }

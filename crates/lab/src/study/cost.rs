@@ -139,7 +139,10 @@ mod tests {
         assert_eq!(work("--steps=600"), Workload(0.1));
         assert_eq!(work("--set steps=600"), Workload(0.1));
         assert_eq!(work("--steps 5 --steps 12000"), Workload(2.0));
-        assert_eq!(Workload::of("isogloss pretrain --preset untrained --scale small"), Workload(0.0));
+        assert_eq!(
+            Workload::of("isogloss pretrain --preset untrained --scale small"),
+            Workload(0.0)
+        );
         assert_eq!(
             Workload::of("isogloss pretrain --preset untrained --scale small --steps 24"),
             Workload(0.001)

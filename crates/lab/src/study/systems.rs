@@ -53,7 +53,8 @@ impl PlannedSystem {
             }
             SystemKind::Untrained => {
                 let trained = alone(planner, scene, system, source[0], 0)?;
-                let untrained = System { preset: Preset::Untrained.name().to_owned(), ..system.clone() };
+                let untrained =
+                    System { preset: Preset::Untrained.name().to_owned(), ..system.clone() };
                 let untrained = pretrain(planner, scene, &untrained, &languages, 0)?;
                 let others = vec![untrained; languages.len() - 1];
                 encoders(std::iter::once(trained).chain(others).collect(), false)

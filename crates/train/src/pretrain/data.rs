@@ -96,12 +96,15 @@ impl RunData {
             .collect::<text::Result<_>>()?;
         let token_ids = TokenIdMap::new(&vocabulary, config.encoder.separate.tokens);
         let switch = switch.transpose()?;
-        let fingerprints =
-            corpora.iter().map(|corpus: &Arc<TokenizedCorpus>| corpus.fingerprint().to_owned()).collect();
+        let fingerprints = corpora
+            .iter()
+            .map(|corpus: &Arc<TokenizedCorpus>| corpus.fingerprint().to_owned())
+            .collect();
         let mut stages: Vec<BatchStage> = Vec::new();
         for (until, accumulate, settings) in shapes(config) {
             let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
-            let batches = MlmBatches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
+            let batches =
+                MlmBatches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
             stages.push(BatchStage { until, accumulate, batches: Arc::new(batches) });
         }
         Ok(Self { vocabulary, stages, dev, fingerprints, token_ids })
@@ -268,7 +271,10 @@ fn load_vocabulary(
     })
 }
 
-fn learn_vocabulary(config: &PretrainConfig, watch: &mut dyn FnMut(&str)) -> text::Result<Vocabulary> {
+fn learn_vocabulary(
+    config: &PretrainConfig,
+    watch: &mut dyn FnMut(&str),
+) -> text::Result<Vocabulary> {
     let mut texts = Vec::new();
     for preparer in config.text.preparers(&config.languages)? {
         let name = preparer.language().to_owned();

@@ -24,7 +24,7 @@ pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &RunData)
         for batch in evaluation.batches() {
             let (batch, masked) = data.micro_batch(&batch);
             let mut tape = Tape::new(params, Mode::Evaluate);
-            let score = model.guess(&mut tape, &batch, &masked, 1.0);
+            let score = model.mlm_loss(&mut tape, &batch, &masked, 1.0);
             loss += f64::from(score.to_vec()[0]);
             targets += masked.rows.len();
         }
@@ -83,7 +83,12 @@ impl Probe {
     }
 
     /// Retrieves each sentence's translation, at every layer.
-    pub(crate) fn retrieve(&self, model: &Encoder, params: &mut Params, data: &RunData) -> ProbeRetrieval {
+    pub(crate) fn retrieve(
+        &self,
+        model: &Encoder,
+        params: &mut Params,
+        data: &RunData,
+    ) -> ProbeRetrieval {
         let device = params.device().clone();
         let [a, b] = [0, 1].map(|side| self.sides[side].vectors(data.parts(model, params)));
         let accuracy = |(a, b): (&Matrix, &Matrix)| {

@@ -63,9 +63,7 @@ pub enum PretrainError {
     #[error("{0} is not empty; resume the run in it, or name another folder")]
     Occupied(PathBuf),
     /// The folder holds a run that was killed, or failed, before its first checkpoint.
-    #[error(
-        "{0} holds a run without a checkpoint; resume it, or remove the folder to begin anew"
-    )]
+    #[error("{0} holds a run without a checkpoint; resume it, or remove the folder to begin anew")]
     Unstarted(PathBuf),
     /// The folder holds a run of another kind.
     #[error("{0} is a run of transfer; resume it with: isogloss transfer --resume --out {0}")]

@@ -112,7 +112,9 @@ impl TextConfig {
         let has = own.preparation();
         let name = |words: WordTokenizer| format!("words = {words:?}").to_lowercase();
         let switch = |key, asked: Option<bool>, has: bool| {
-            asked.filter(|&asked| asked != has).map(|asked| (key, asked.to_string(), has.to_string()))
+            asked
+                .filter(|&asked| asked != has)
+                .map(|asked| (key, asked.to_string(), has.to_string()))
         };
         let words = self.words().filter(|&(_, words)| words != has.words);
         let words = words.map(|(key, words)| (key, name(words), name(has.words)));

@@ -16,7 +16,7 @@ use super::evaluate::{Probe, perplexities};
 use super::log::MetricsFile;
 use super::summary::{BestWeights, PretrainSummary, RunState, TimeShares, TrainingMoment};
 use super::{Observer, PretrainError};
-use crate::adam::ParamGroup;
+use crate::adam::AdamGroup;
 use crate::events::Events;
 use crate::trainer::{PendingStep, Trainer};
 
@@ -87,7 +87,7 @@ impl<'a> PretrainRun<'a> {
         let model = Encoder::new(data.encoder_config(config), &mut params, config.seed)?;
         let adam = config.adam.clone();
         let mut trainer =
-            Trainer::new(model.config(), params, adam, config.seed, |_| ParamGroup::default())?;
+            Trainer::new(model.config(), params, adam, config.seed, |_| AdamGroup::default())?;
         if config.batch.sequences * config.batch.length * model.config().dim >= LARGE {
             trainer.expect_same_shape();
         }
@@ -130,7 +130,10 @@ impl<'a> PretrainRun<'a> {
     }
 
     /// Trains to the goal, or until asked to stop.
-    pub(crate) fn train(mut self, observer: &mut dyn Observer) -> Result<PretrainSummary, PretrainError> {
+    pub(crate) fn train(
+        mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<PretrainSummary, PretrainError> {
         self.clock.start = Instant::now();
         let first = self.trainer.steps();
         if first == 0 {
@@ -367,7 +370,7 @@ pub(super) fn checkpoint_step(folder: &Path) -> Result<u64, PretrainError> {
     if !path.is_file() {
         return Ok(0);
     }
-    Ok(Archive::open(&path)?.facts::<Step>()?.step)
+    Ok(Archive::open(&path)?.metadata::<Step>()?.step)
 }
 
 /// Submits one update by masked language modelling (Devlin et al. 2019): the mean loss over the masked
@@ -379,7 +382,7 @@ pub fn mlm_step(
 ) -> PendingStep {
     let targets = micro_batches.iter().map(|(_, masked)| masked.rows.len()).sum();
     trainer.begin(micro_batches, targets, |tape, (batch, masked)| {
-        model.guess(tape, batch, masked, 1.0 / targets as f32)
+        model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
     })
 }
 

@@ -136,7 +136,10 @@ impl Manifest {
             files: files.to_vec(),
             gold: Gold {
                 meanings: (0..).zip(world.meanings()).map(meaning).collect(),
-                entities: EntityType::ALL.iter().map(|&kind| (kind.tag().to_owned(), names(kind))).collect(),
+                entities: EntityType::ALL
+                    .iter()
+                    .map(|&kind| (kind.tag().to_owned(), names(kind)))
+                    .collect(),
                 lexicon: languages.iter().map(words).collect(),
             },
         }

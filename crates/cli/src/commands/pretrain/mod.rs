@@ -17,9 +17,9 @@ use world::Manifest;
 
 use self::report::in_words;
 use super::models::Place;
-use super::shown::Shown;
 use super::study::scales;
 use super::texts::parse_text;
+use super::training_view::TrainingView;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -169,7 +169,7 @@ impl Pretrain {
             false => Some(request.config().map_err(|error| failure(error.into()))?),
         };
         let device = self.place.device()?;
-        let mut shown = Shown::new("steps");
+        let mut shown = TrainingView::new("steps");
         let summary = match &config {
             None => resume(&self.out, &request, &device, &mut shown),
             Some(config) => begin(config, &self.out, self.force, &device, &mut shown),
@@ -267,7 +267,9 @@ fn flag(key: &str) -> Option<String> {
         }
         "stages" | "switch" | "extensions" => format!("--set {key}=VALUE"),
         // The name of a file that cannot be read is no key.
-        _ if key.contains(['/', '\\']) || !key.contains('.') || key.ends_with(".toml") => return None,
+        _ if key.contains(['/', '\\']) || !key.contains('.') || key.ends_with(".toml") => {
+            return None;
+        }
         _ => format!("--{key}"),
     })
 }
