@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ::encoder::{Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, Vocabulary};
+use ::encoder::{Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, VocabularySize};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shift::means::Means;
@@ -81,7 +81,7 @@ impl<G: Given> GivenFeatures<G> {
         let config = EncoderConfig {
             languages: vec!["any".to_owned()],
             // Vectors come from elsewhere: the table of tokens is not used.
-            vocabulary: Vocabulary::Size(1),
+            vocabulary: VocabularySize::Size(1),
             layers: above.layers,
             heads: heads(dim),
             dim,
