@@ -342,7 +342,10 @@ mod tests {
             refused(|c| c.dim = usize::MAX & !7),
             format!("dim: {} is more than 10000000", usize::MAX & !7)
         );
-        assert_eq!(refused(|c| c.vocabulary = VocabularySize::Size(0)), "vocabulary: must not be 0");
+        assert_eq!(
+            refused(|c| c.vocabulary = VocabularySize::Size(0)),
+            "vocabulary: must not be 0"
+        );
         let separate = refused(|c| c.separate = "7-9".parse().unwrap());
         assert_eq!(separate, "separate: layer 9 is to be separate, but layers = 8");
         assert!(refused(|c| c.dropout = 1.0).starts_with("dropout: 1 is not a share"));

@@ -44,7 +44,7 @@ mod plan;
 pub use crate::config::{
     ConfigError, EncoderConfig, HiddenActivation, NormPlace, PositionStart, VocabularySize,
 };
-pub use crate::model::{Batch, EncoderOutput, Encoder, Masked, Request};
+pub use crate::model::{Batch, Encoder, EncoderOutput, Masked, Request};
 pub use crate::params::{
     AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole, PerLanguage,
 };

@@ -211,7 +211,12 @@ impl Encoder {
     /// # Panics
     /// Where a sequence is longer than the encoder's positions, or a token or language is unknown to
     /// it: callers know the configuration.
-    pub fn encode(&self, tape: &mut Tape<'_>, batch: &Batch, request: Request<'_>) -> EncoderOutput {
+    pub fn encode(
+        &self,
+        tape: &mut Tape<'_>,
+        batch: &Batch,
+        request: Request<'_>,
+    ) -> EncoderOutput {
         assert!(batch.spans.longest() <= self.config.positions, "a sequence is too long");
         let stream = self.embed(tape, batch);
         self.run(tape, batch, 0, stream, request)

@@ -12,7 +12,7 @@ use crate::config::{CONFIG, Family, ModelConfig};
 use crate::layout::TensorNames;
 use crate::read::{Reading, sinusoid};
 use crate::tokenizer;
-use crate::weights::{NumberType, TensorBytes, CheckpointWeights};
+use crate::weights::{CheckpointWeights, NumberType, TensorBytes};
 
 const FITTING: &str = "give the configuration and the weights that belong together";
 

@@ -143,7 +143,11 @@ impl<'a> Tape<'a> {
 
     /// Adds a value.
     pub(crate) fn push(&mut self, value: Tensor, wanted: bool) -> Var {
-        self.slots.push(TapeSlot { value: Some(value), grad: None, wanted: wanted && self.learning() });
+        self.slots.push(TapeSlot {
+            value: Some(value),
+            grad: None,
+            wanted: wanted && self.learning(),
+        });
         Var(self.slots.len() - 1)
     }
 

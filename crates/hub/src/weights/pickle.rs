@@ -338,7 +338,9 @@ impl<'a> Machine<'a> {
     fn set_state(&mut self) -> Result<()> {
         self.pop()?;
         match self.stack.last() {
-            Some(&Value::PickleNode(node)) if matches!(self.nodes[node], PickleNode::Dict(_)) => Ok(()),
+            Some(&Value::PickleNode(node)) if matches!(self.nodes[node], PickleNode::Dict(_)) => {
+                Ok(())
+            }
             _ => Err("its pickle sets the state of something other than a dict".to_owned()),
         }
     }

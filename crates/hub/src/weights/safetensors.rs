@@ -3,7 +3,7 @@
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 
-use super::{NumberType, Located, Tensors};
+use super::{Located, NumberType, Tensors};
 
 /// Finds the tensors of a file. The library refuses headers of more than 100 MB, and tensors that
 /// overlap, leave gaps, go beyond the file, or are not as large as their shape.

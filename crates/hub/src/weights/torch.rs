@@ -169,7 +169,9 @@ fn read_old(bytes: &[u8]) -> Result<Tensors> {
     let (value, machine) = Machine::run(bytes, after.at)?;
     let (keys, after) = Machine::run(bytes, machine.at)?;
     let sizes = machine.nodes.iter().filter_map(|node| match node {
-        PickleNode::Storage(storage) => Some((storage.key, (storage.numbers, storage.element.bytes()))),
+        PickleNode::Storage(storage) => {
+            Some((storage.key, (storage.numbers, storage.element.bytes())))
+        }
         _ => None,
     });
     let sizes: HashMap<&str, _> = sizes.collect();

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use ::encoder::{Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, VocabularySize};
+use ::encoder::{
+    Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, VocabularySize,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{Device, Params, Spans, Tape, Tensor, Var};

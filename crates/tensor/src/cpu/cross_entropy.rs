@@ -260,7 +260,8 @@ impl LogitChunk<'_> {
             let hidden = MatrixView::new(self.hidden, count, dim, dim);
             multiply(&mut entries, *write, 1.0, dscores, hidden);
         }
-        let (dhidden, entries) = (MatrixViewMut::new(dhidden, count, dim, dim), self.entries(&range));
+        let (dhidden, entries) =
+            (MatrixViewMut::new(dhidden, count, dim, dim), self.entries(&range));
         for start in (0..dim).step_by(MAX_COLUMNS) {
             let cols = start..dim.min(start + MAX_COLUMNS);
             // SAFETY: panels of different columns, one after another.

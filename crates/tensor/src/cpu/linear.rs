@@ -82,14 +82,27 @@ pub(super) fn input_grad(cpu: &Cpu, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) 
     // having every block pack them column after column.
     let mut transposed = cpu.scratch(weight.len());
     transpose(cpu.arch, weight.as_slice(), weight.cols(), transposed.as_mut_slice());
-    let transposed = MatrixView::new(transposed.as_slice(), weight.cols(), weight.rows(), weight.rows());
+    let transposed =
+        MatrixView::new(transposed.as_slice(), weight.cols(), weight.rows(), weight.rows());
     let write = Write::accumulate(dx.accumulate);
-    multiply_parallel(&MatrixViewMut::of(dx.tensor), write, MatrixView::of(dy), transposed, |_, _| {});
+    multiply_parallel(
+        &MatrixViewMut::of(dx.tensor),
+        write,
+        MatrixView::of(dy),
+        transposed,
+        |_, _| {},
+    );
 }
 
 pub(super) fn weight_grad(x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
     let write = Write::accumulate(dw.accumulate);
-    multiply_parallel(&MatrixViewMut::of(dw.tensor), write, MatrixView::of(x).t(), MatrixView::of(dy), |_, _| {});
+    multiply_parallel(
+        &MatrixViewMut::of(dw.tensor),
+        write,
+        MatrixView::of(x).t(),
+        MatrixView::of(dy),
+        |_, _| {},
+    );
 }
 
 pub(super) fn matmul(a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
@@ -128,5 +141,11 @@ pub(super) fn logits(arch: Arch, hidden: &Tensor, table: &Tensor, bias: &Tensor,
             }
         });
     };
-    multiply_parallel(&y, Write::Overwrite, MatrixView::of(hidden), MatrixView::of(table).t(), finish);
+    multiply_parallel(
+        &y,
+        Write::Overwrite,
+        MatrixView::of(hidden),
+        MatrixView::of(table).t(),
+        finish,
+    );
 }

@@ -156,7 +156,13 @@ impl Write {
 }
 
 /// `c (+)= scale · a · b`, on this thread.
-pub(super) fn multiply(c: &mut MatrixViewMut<'_>, write: Write, scale: f32, a: MatrixView<'_>, b: MatrixView<'_>) {
+pub(super) fn multiply(
+    c: &mut MatrixViewMut<'_>,
+    write: Write,
+    scale: f32,
+    a: MatrixView<'_>,
+    b: MatrixView<'_>,
+) {
     assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a matmul");
     if c.rows == 0 || c.cols == 0 {
         return;

@@ -24,8 +24,8 @@ use crate::buffer::{Buffer, HostBuffer, Pool};
 use crate::device::DeviceError;
 use crate::kernels::{
     Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    Grad, GramSum, Kernels, LinearForward, NormForward, NormGrads, NormWeights, PairGrads,
-    PairSpans, MatrixPrecision, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
+    Grad, GramSum, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads, NormWeights,
+    PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
 };
 use crate::random::Dropout;
 use crate::value::{Indices, Tensor};

@@ -98,7 +98,9 @@ impl DeviceBlock {
         assert_eq!(elements.len(), self.len, "as many elements as the matrix has");
         let pointer = self.pointer_mut();
         match self.precision {
-            MatrixPrecision::Full => self.memory.context.upload(bytemuck::cast_slice(elements), pointer),
+            MatrixPrecision::Full => {
+                self.memory.context.upload(bytemuck::cast_slice(elements), pointer)
+            }
             MatrixPrecision::Working => {
                 let halves: Vec<u16> = elements.iter().map(|&x| narrow(x)).collect();
                 self.memory.context.upload(bytemuck::cast_slice(&halves), pointer);

@@ -8,7 +8,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use super::lists::IndexCopy;
 use super::softmax::sum_losses;
 use super::{Cuda, Program, ROWS, THREADS, at, block, lanes, launch, to};
-use crate::kernels::{ClassSoftmax, PairGrads, PairSpans, MatrixPrecision};
+use crate::kernels::{ClassSoftmax, MatrixPrecision, PairGrads, PairSpans};
 use crate::spans::Spans;
 use crate::value::Tensor;
 

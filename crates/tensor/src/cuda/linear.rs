@@ -1,7 +1,7 @@
 //! Affine maps and other matmuls: a GEMM of cuBLASLt with the bias in its epilogue, then the activation.
 
 use super::{
-    Cuda, Matmul, DeviceMemory, Operand, Program, STRIPS, THREADS, at, block, lanes, launch, to,
+    Cuda, DeviceMemory, Matmul, Operand, Program, STRIPS, THREADS, at, block, lanes, launch, to,
 };
 use crate::kernels::{Activation, Grad, GramSum, LinearForward, MatrixPrecision, Transpose};
 use crate::value::Tensor;

@@ -40,8 +40,8 @@ use crate::buffer::Buffer;
 use crate::device::DeviceError;
 use crate::kernels::{
     Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    ExpectedShape, Grad, GramSum, Kernels, LinearForward, NormForward, NormGrads, NormWeights,
-    PairGrads, PairSpans, MatrixPrecision, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
+    ExpectedShape, Grad, GramSum, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads,
+    NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
 };
 use crate::random::Dropout;
 use crate::search::{BestScores, NearestSearch};
@@ -208,7 +208,11 @@ impl Kernels for Cuda {
     }
 
     fn empty(&self, rows: usize, cols: usize, precision: MatrixPrecision) -> Tensor {
-        Tensor::new(Buffer::Cuda(DeviceBlock::new(&self.context, rows * cols, precision)), rows, cols)
+        Tensor::new(
+            Buffer::Cuda(DeviceBlock::new(&self.context, rows * cols, precision)),
+            rows,
+            cols,
+        )
     }
 
     fn working(&self, x: Tensor) -> Tensor {

@@ -81,7 +81,12 @@ impl LogitRows<'_> {
         let hidden = self.softmax.hidden;
         let pointer = self.cuda.rounded(hidden);
         let pitch = hidden.cols();
-        self.rows(Operand { pointer, precision: MatrixPrecision::Working, pitch, transposed: false })
+        self.rows(Operand {
+            pointer,
+            precision: MatrixPrecision::Working,
+            pitch,
+            transposed: false,
+        })
     }
 
     /// Computes scores, losses and, where they are wanted, gradients of the scores.

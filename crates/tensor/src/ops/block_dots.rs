@@ -49,7 +49,9 @@ mod tests {
     fn gradients_of_every_label() {
         let mut rig = GradRig::new();
         let (x, z) = (rig.values(4, 15, 1.0), rig.values(4, 5, 1.0));
-        rig.check(&[x, z], GradCheck::default(), |tape, inputs| tape.block_dots(inputs[0], inputs[1]));
+        rig.check(&[x, z], GradCheck::default(), |tape, inputs| {
+            tape.block_dots(inputs[0], inputs[1])
+        });
     }
 
     #[test]

@@ -7,7 +7,7 @@ use encoder::{Batch, Encoder, Request};
 use models::states::{HiddenStates, Pooling};
 use tensor::{Mode, Params, Tape};
 
-use super::rate::{MOST_TOKENS, PeakMemory, SpeedResult, BenchShape, usage};
+use super::rate::{BenchShape, MOST_TOKENS, PeakMemory, SpeedResult, usage};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tensor::{Indices, Params};
 use train::{AdamConfig, Group, Schedule, Trainer};
 
-use super::rate::{MOST_TOKENS, PeakMemory, SpeedResult, BenchShape, usage};
+use super::rate::{BenchShape, MOST_TOKENS, PeakMemory, SpeedResult, usage};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -85,7 +85,8 @@ impl BenchMlm {
         drop(progress);
         let memory = PeakMemory::of(&device);
         drop(trainer);
-        let rate = SpeedResult::new(shape, &device, times, self.operations(masked), parameters, memory);
+        let rate =
+            SpeedResult::new(shape, &device, times, self.operations(masked), parameters, memory);
         let executed_gflops = rate.gflops - self.saved(masked) / rate.step_s / 1e9;
         let speed = TrainingSpeed { rate, first_step_s, executed_gflops, loss };
         Ok(Outcome::new(speed.text(), &speed))
