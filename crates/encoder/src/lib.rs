@@ -46,6 +46,6 @@ pub use crate::config::{
 };
 pub use crate::model::{Batch, Encoder, EncoderOutput, Masked, Request};
 pub use crate::params::{
-    AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole, PerLanguage,
+    AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole,
 };
 pub use crate::plan::SharingPlan;
