@@ -10,7 +10,7 @@ use std::path::Path;
 use ::encoder::{Encoder, EncoderConfig, NormPlace, PositionStart, Request, Vocabulary};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use shift::means::Means;
+use shift::means::MeanVectors;
 use tensor::{Device, Params, Spans, Tape, Tensor, Var};
 use text::EncodedWords;
 
@@ -29,7 +29,7 @@ pub trait Given: Sync {
     fn layers(&self) -> Option<usize>;
 
     /// Reads the means of languages under the encoder, and refuses those of another.
-    fn means(&self, file: &Path) -> Result<Means>;
+    fn means(&self, file: &Path) -> Result<MeanVectors>;
 
     /// The tokens before and after a text.
     fn frame(&self) -> (u32, u32);
@@ -121,7 +121,7 @@ impl<G: Given> Features for GivenFeatures<G> {
         self.given.layers()
     }
 
-    fn means(&self, file: &Path) -> Result<Means> {
+    fn means(&self, file: &Path) -> Result<MeanVectors> {
         self.given.means(file)
     }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
-use shift::means::Means;
+use shift::means::MeanVectors;
 use tensor::{Indices, Params, Tape, Var};
 use text::EncodedWords;
 
@@ -58,7 +58,7 @@ pub trait Features: Sync {
     fn layers(&self) -> Option<usize>;
 
     /// Reads the means of languages under the encoder, and refuses those of another.
-    fn means(&self, file: &Path) -> Result<Means>;
+    fn means(&self, file: &Path) -> Result<MeanVectors>;
 
     /// The tokens before and after a text.
     fn frame(&self) -> (u32, u32);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use encoder::{ConfigError, Plan};
 use serde::{Deserialize, Serialize};
-use shift::shifter::Kind;
+use shift::shifter::ShiftKind;
 
 use crate::error::{Error, Result};
 use crate::features::Above;
@@ -81,7 +81,7 @@ pub enum Difference {
         /// The file of means, of the encoder as it was pretrained.
         file: PathBuf,
         /// How the difference is made.
-        kind: Kind,
+        kind: ShiftKind,
     },
     /// An array of as many numbers as a hidden state has, for each language.
     Vectors(BTreeMap<String, PathBuf>),

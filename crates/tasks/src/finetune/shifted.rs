@@ -8,7 +8,7 @@ use std::path::Path;
 
 use arrays::npy;
 use serde::{Deserialize, Serialize};
-use shift::means::Means;
+use shift::means::MeanVectors;
 use shift::shifter::Shifter;
 use tensor::Params;
 
@@ -117,7 +117,7 @@ impl Target {
     }
 }
 
-fn open_means(file: &Path, features: &dyn Features) -> Result<Means> {
+fn open_means(file: &Path, features: &dyn Features) -> Result<MeanVectors> {
     if !file.is_file() {
         let remedy = "make it with `isogloss shift means --model RUN --text LANG=FILE …`";
         return Err(Error::request(format!("{} is not there", file.display()), remedy));

@@ -14,7 +14,7 @@ use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::Source;
 use super::manifest::Manifest;
-use super::models::Place;
+use super::models::Compute;
 use super::score::{Rules, TaskName};
 use super::shown::Shown;
 use super::texts::parse_text;
@@ -124,7 +124,7 @@ pub(crate) struct Transfer {
     first: Option<usize>,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// What is tried. The defaults are paper 1's.
@@ -193,7 +193,7 @@ struct Sets {
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-        let device = self.place.device()?;
+        let device = self.compute.device()?;
         let mut shown = Shown::new("steps");
         let summary = if self.resume {
             resume(&self.out, &device, &mut shown)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use shift::shifter::Kind;
+use shift::shifter::ShiftKind;
 use tasks::finetune::{Difference, SetConfig, ShiftConfig};
 
 use super::missing;
@@ -38,9 +38,9 @@ pub(super) struct ShiftFlags {
 
     /// How the shift is made: mean, sharing (by whether languages share a piece), bands (by
     /// frequency), without-N (less N leading directions) [default: mean].
-    #[arg(long, value_name = "KIND", value_parser = Kind::parse, requires = "shift_layer",
+    #[arg(long, value_name = "KIND", value_parser = ShiftKind::parse, requires = "shift_layer",
         conflicts_with = "shift")]
-    shift_kind: Option<Kind>,
+    shift_kind: Option<ShiftKind>,
 
     /// A vector of your own to add to the hidden states of a language in place of a difference of
     /// means, an array of NumPy.
@@ -75,7 +75,7 @@ impl ShiftFlags {
         let by = if self.shift.is_empty() {
             let own = || run.map(|run| run.join(MEANS));
             let file = self.means.clone().or_else(own).ok_or_else(|| missing("--means FILE"))?;
-            Difference::Means { file, kind: self.shift_kind.unwrap_or(Kind::Mean) }
+            Difference::Means { file, kind: self.shift_kind.unwrap_or(ShiftKind::Mean) }
         } else {
             Difference::Vectors(paths(&self.shift))
         };
