@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tensor::{Device, Indices, Tensor};
 
 use crate::classes::SubwordClasses;
 use crate::error::{Error, Result};
@@ -149,6 +150,17 @@ impl Shifter {
     pub fn vector(&self, id: u32) -> &[f32] {
         let class = self.class.get(id as usize).copied().unwrap_or(0);
         &self.vectors[usize::from(class) * self.dim..][..self.dim]
+    }
+
+    /// All differences in a device's memory: classes x dim.
+    pub fn table(&self, device: &Device) -> Tensor {
+        device.tensor(self.vectors.len() / self.dim, self.dim, &self.vectors)
+    }
+
+    /// The row of the table that is added for each of some subwords.
+    pub fn rows(&self, ids: &[u32]) -> Indices {
+        let row = |&id: &u32| self.class.get(id as usize).copied().map_or(0, u32::from);
+        ids.iter().map(row).collect()
     }
 
     /// Adds `alpha` times the difference to the states of these subwords: ids x dim.

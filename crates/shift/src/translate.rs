@@ -14,7 +14,7 @@ use models::states::{TokenBatch, for_each_batch};
 use models::{EncoderParts, PretrainedModel};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tensor::{Mode, Tape, Var};
+use tensor::{Indices, Mode, Tape, Tensor, Var};
 
 use crate::bleu::Bleu;
 use crate::error::{Error, Result};
@@ -104,16 +104,20 @@ fn predict(
     let mut tape = Tape::new(params, Mode::Evaluate);
     let encoded = model.encode(&mut tape, batch, Request::default());
     let plain = decode(model, &mut tape, batch.language, encoded.output);
-    let states: BTreeMap<usize, Vec<f32>> =
-        shifters.keys().map(|&layer| (layer, tape.value(encoded.hidden[layer]).to_vec())).collect();
+    // The states of the shifted layers stay where they are, and so does what is added to them.
+    let states: BTreeMap<usize, (Tensor, Tensor, Indices)> = shifters
+        .iter()
+        .map(|(&layer, shifter)| {
+            let hidden = tape.take_value(encoded.hidden[layer]);
+            (layer, (hidden, shifter.table(&device), shifter.rows(ids)))
+        })
+        .collect();
     drop(tape);
-    let shifted = settings.iter().map(|setting| {
-        let mut states = states[&setting.layer].clone();
-        shifters[&setting.layer].apply(ids, setting.alpha, &mut states);
-        let states = device.tensor(ids.len(), states.len() / ids.len(), &states);
+    let shifted = settings.iter().map(|&ShiftSetting { layer, alpha }| {
+        let (hidden, table, rows) = &states[&layer];
+        let shifted = device.add_rows(hidden, table, rows, alpha);
         let mut tape = Tape::new(params, Mode::Evaluate);
-        let request = Request::default();
-        let encoded = model.encode_from(&mut tape, batch, setting.layer, states, request);
+        let encoded = model.encode_from(&mut tape, batch, layer, shifted, Request::default());
         decode(model, &mut tape, batch.language, encoded.output)
     });
     let shifted = shifted.collect();

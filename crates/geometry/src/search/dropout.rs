@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use tensor::exact;
+use tensor::search::ScoreDropout;
 
 /// A random share of all similarities is kept, the others count as lowest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,16 +16,16 @@ pub struct SimilarityDropout {
 
 impl SimilarityDropout {
     /// As a device decides it; none where all are kept.
-    pub(super) fn as_bits(self) -> Option<exact::Thinning> {
+    pub(super) fn as_bits(self) -> Option<ScoreDropout> {
         let bound = (self.keep * f64::from(u32::MAX)) as u32;
         let seed = mix(self.seed as u32 ^ mix((self.seed >> 32) as u32));
-        (self.keep < 1.0).then_some(exact::Thinning { seed, bound })
+        (self.keep < 1.0).then_some(ScoreDropout { seed, bound })
     }
 
     /// Drops similarities of a tile (rows x cols) in place. The decision depends on row and column
     /// alone, so tiles may be cut in any way.
     pub(super) fn apply(self, first_row: usize, cols: Range<usize>, tile: &mut [f32]) {
-        let Some(exact::Thinning { seed, bound }) = self.as_bits() else { return };
+        let Some(ScoreDropout { seed, bound }) = self.as_bits() else { return };
         for (row, scores) in (first_row..).zip(tile.chunks_exact_mut(cols.len())) {
             let key = mix(row as u32 ^ seed);
             for (col, score) in (cols.start as u32..).zip(scores) {

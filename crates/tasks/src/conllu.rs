@@ -1,41 +1,50 @@
-//! Treebanks in CoNLL-U: read strictly, and written back byte for byte but for what was predicted.
+//! Treebanks in CoNLL-U (universaldependencies.org): read strictly, and written back byte for byte but for
+//! what was predicted.
 //!
 //! Words (lines numbered 1, 2, …) carry the tree. Multiword tokens (`3-4`), empty nodes (`5.1`) and
 //! comments are not words: they are kept where they stand and written back as they were.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::lines::Lines;
+use crate::lines::NumberedLines;
 
 /// The columns of a line.
-const COLUMNS: usize = 10;
+pub(crate) const COLUMNS: usize = 10;
 const FORM: usize = 1;
-const UPOS: usize = 3;
-const HEAD: usize = 6;
-const DEPREL: usize = 7;
+pub(crate) const UPOS: usize = 3;
+pub(crate) const HEAD: usize = 6;
+pub(crate) const DEPREL: usize = 7;
 
-/// The sentences of a file.
+/// A treebank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Treebank {
-    /// The file.
+    /// Where it lies.
     pub path: PathBuf,
     /// Its sentences.
-    pub sentences: Vec<Sentence>,
+    pub sentences: Vec<TreebankSentence>,
+}
+
+/// Whether the heads of a file must form trees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trees {
+    Required,
+    Ignored,
 }
 
 /// A sentence with its tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sentence {
+pub struct TreebankSentence {
     /// The words, in their order.
-    pub words: Vec<Word>,
+    pub words: Vec<TreebankWord>,
     /// Every line as it was read.
     lines: Vec<String>,
 }
 
 /// A word and its place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub struct TreebankWord {
     /// The word.
     pub form: String,
     /// Its universal part of speech.
@@ -58,9 +67,18 @@ pub fn universal(relation: &str) -> &str {
 impl Treebank {
     /// Reads a file; anything that is no tree is refused by line.
     pub fn read(path: &Path) -> Result<Self> {
-        let lines = Lines::read(path)?;
-        let mut sentences: Vec<Sentence> =
-            lines.blocks().map(|block| Sentence::parse(&lines, &block)).collect::<Result<_>>()?;
+        Self::read_with(path, Trees::Required)
+    }
+
+    /// Reads a file whose trees do not matter: heads may be missing or form no tree.
+    pub fn read_words(path: &Path) -> Result<Self> {
+        Self::read_with(path, Trees::Ignored)
+    }
+
+    fn read_with(path: &Path, trees: Trees) -> Result<Self> {
+        let lines = NumberedLines::read(path)?;
+        let parse = |block: Vec<_>| TreebankSentence::parse(&lines, &block, trees);
+        let mut sentences = lines.blocks().map(parse).collect::<Result<Vec<_>>>()?;
         // Comments by themselves are no sentence.
         sentences.retain(|sentence| !sentence.words.is_empty());
         if sentences.is_empty() {
@@ -69,9 +87,36 @@ impl Treebank {
         Ok(Self { path: path.to_owned(), sentences })
     }
 
-    /// The file again, with the heads and relations that `place` gives to each word of each
-    /// sentence.
-    pub fn render<'a>(&self, place: impl Fn(usize, usize) -> (u32, &'a str)) -> String {
+    /// Whether another file holds the same words; if not, where it does not.
+    pub fn check_same(&self, predicted: &Treebank) -> Result<()> {
+        let path = &predicted.path;
+        if self.sentences.len() != predicted.sentences.len() {
+            let (predicted, gold) = (predicted.sentences.len(), self.sentences.len());
+            let reason = format!("{predicted} sentences, but the gold file has {gold}");
+            return Err(Error::file(path, reason, "predict every sentence of the gold file"));
+        }
+        for (gold, predicted) in self.sentences.iter().zip(&predicted.sentences) {
+            let mut words = gold.words.iter().zip(&predicted.words);
+            if let Some((gold, predicted)) = words.find(|(a, b)| a.form != b.form) {
+                let reason =
+                    format!("`{}` where the gold file has `{}`", predicted.form, gold.form);
+                return Err(Error::line(path, predicted.line, reason, "predict the same words"));
+            }
+            if gold.words.len() != predicted.words.len() {
+                let line = predicted.words.last().map_or(1, |word| word.line);
+                let (here, there) = (predicted.words.len(), gold.words.len());
+                let reason = format!("a sentence of {here} words with {there} in the gold file");
+                return Err(Error::line(path, line, reason, "predict the same words"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The file again; `replace` gives for each word of each sentence the columns that change.
+    pub fn render<'a, const N: usize>(
+        &self,
+        replace: impl Fn(usize, usize) -> [(usize, Cow<'a, str>); N],
+    ) -> String {
         let mut text = String::new();
         for (number, sentence) in self.sentences.iter().enumerate() {
             let mut words = sentence.words.iter().enumerate().peekable();
@@ -79,8 +124,7 @@ impl Treebank {
                 match words.next_if(|(_, word)| word.at == at) {
                     None => text.push_str(line),
                     Some((word, _)) => {
-                        let (head, relation) = place(number, word);
-                        replace(line, head, relation, &mut text);
+                        push_replaced(&mut text, line, &replace(number, word));
                     }
                 }
                 text.push('\n');
@@ -91,36 +135,42 @@ impl Treebank {
     }
 }
 
-/// Appends a word's line with another head and relation.
-fn replace(line: &str, head: u32, relation: &str, text: &mut String) {
+/// Appends a word's line with other values in some columns.
+fn push_replaced(text: &mut String, line: &str, replaced: &[(usize, Cow<'_, str>)]) {
     for (column, value) in line.split('\t').enumerate() {
         if column > 0 {
             text.push('\t');
         }
-        match column {
-            HEAD => text.push_str(&head.to_string()),
-            DEPREL => text.push_str(relation),
-            _ => text.push_str(value),
-        }
+        let other = replaced.iter().find(|(number, _)| *number == column);
+        text.push_str(other.map_or(value, |(_, other)| other));
     }
 }
 
-impl Sentence {
-    fn parse(file: &Lines, block: &[(usize, &str)]) -> Result<Self> {
+impl TreebankSentence {
+    fn parse(file: &NumberedLines, block: &[(usize, &str)], trees: Trees) -> Result<Self> {
         let mut words = Vec::new();
         for (at, &(line, text)) in block.iter().enumerate() {
             if !text.starts_with('#') {
-                words.extend(word(file, line, text, words.len(), at)?);
+                words.extend(word(file, (line, text), (words.len(), at), trees)?);
             }
         }
         let lines = block.iter().map(|(_, text)| (*text).to_owned()).collect();
-        check_tree(file, &words)?;
+        if trees == Trees::Required {
+            check_tree(file, &words)?;
+        }
         Ok(Self { words, lines })
     }
 }
 
 /// A line as a word; none where it is a multiword token or an empty node.
-fn word(file: &Lines, line: usize, text: &str, before: usize, at: usize) -> Result<Option<Word>> {
+///
+/// `before` words came before it, and it is line `at` of its sentence.
+fn word(
+    file: &NumberedLines,
+    (line, text): (usize, &str),
+    (before, at): (usize, usize),
+    trees: Trees,
+) -> Result<Option<TreebankWord>> {
     let columns: Vec<&str> = text.split('\t').collect();
     if columns.len() != COLUMNS {
         let reason = format!("{} columns, not {COLUMNS}", columns.len());
@@ -151,11 +201,15 @@ fn word(file: &Lines, line: usize, text: &str, before: usize, at: usize) -> Resu
         return Err(file.wrong(line, reason, "number the words of a sentence from 1"));
     }
     let head = columns[HEAD];
-    let head = head.parse().map_err(|_| {
-        let reason = format!("the head is `{head}`, not a number");
-        file.wrong(line, reason, "give every word a head, 0 for the root")
-    })?;
-    Ok(Some(Word {
+    let head = match (head.parse(), trees) {
+        (Ok(head), _) => head,
+        (Err(_), Trees::Ignored) => 0,
+        (Err(_), Trees::Required) => {
+            let reason = format!("the head is `{head}`, not a number");
+            return Err(file.wrong(line, reason, "give every word a head, 0 for the root"));
+        }
+    };
+    Ok(Some(TreebankWord {
         form: columns[FORM].to_owned(),
         upos: columns[UPOS].to_owned(),
         head,
@@ -165,8 +219,8 @@ fn word(file: &Lines, line: usize, text: &str, before: usize, at: usize) -> Resu
     }))
 }
 
-/// Whether heads lie in the sentence, one word is the root, and all others hang from it.
-fn check_tree(file: &Lines, words: &[Word]) -> Result<()> {
+/// Whether heads lie in the sentence, one word is the root, and all others depend on it.
+fn check_tree(file: &NumberedLines, words: &[TreebankWord]) -> Result<()> {
     let mut root: Option<usize> = None;
     for (at, word) in words.iter().enumerate() {
         let (line, count) = (word.line, words.len());
@@ -192,7 +246,7 @@ fn check_tree(file: &Lines, words: &[Word]) -> Result<()> {
                 return Err(file.wrong(
                     word.line,
                     reason,
-                    "mend the heads so that they are a tree",
+                    "correct the heads so that they form a tree",
                 ));
             }
         }
@@ -222,10 +276,10 @@ mod tests {
         Treebank::read(&path)
     }
 
-    fn gold(bank: &Treebank) -> String {
+    fn unchanged(bank: &Treebank) -> String {
         bank.render(|sentence, word| {
             let word = &bank.sentences[sentence].words[word];
-            (word.head, &word.relation)
+            [(HEAD, word.head.to_string().into()), (DEPREL, word.relation.as_str().into())]
         })
     }
 
@@ -237,9 +291,10 @@ mod tests {
         assert_eq!(forms, ["de", "le", "vin", "."]);
         assert_eq!(words.iter().map(|word| word.line).collect::<Vec<_>>(), [3, 4, 5, 7]);
         assert_eq!(universal(&words[1].relation), "det");
-        assert_eq!(gold(&bank), SENTENCE);
-        assert_eq!(gold(&read(&format!("# newdoc\n\n{SENTENCE}")).unwrap()), SENTENCE);
-        let moved = bank.render(|_, word| (if word == 2 { 0 } else { 3 }, "dep"));
+        assert_eq!(unchanged(&bank), SENTENCE);
+        assert_eq!(unchanged(&read(&format!("# newdoc\n\n{SENTENCE}")).unwrap()), SENTENCE);
+        let head = |word| if word == 2 { "0" } else { "3" };
+        let moved = bank.render(|_, word| [(HEAD, head(word).into()), (DEPREL, "dep".into())]);
         assert!(moved.contains("\n2\tle\tle\tDET\t_\t_\t3\tdep\t_\t_\n3\tvin"), "{moved}");
         assert!(moved.contains("\n1-2\tdu\t") && moved.contains("\n3.1\tbu\tboire\tVERB"));
     }
@@ -250,18 +305,22 @@ mod tests {
             assert!(SENTENCE.contains(from));
             read(&SENTENCE.replace(from, to)).unwrap_err().to_string()
         };
-        let says = |text: String, place: &str, reason: &str| {
+        let refuses = |text: String, place: &str, reason: &str| {
             assert!(text.contains(place) && text.contains(reason), "{text}");
         };
-        says(refused("\t.\t.\tPUNCT\t_", "\t.\t.\tPUNCT"), ":7:", "9 columns, not 10");
-        says(refused("_\t3\tpunct", "_\t5\tpunct"), ":7:", "the head is 5, but the sentence has 4");
-        says(refused("_\t3\tcase", "_\t1\tcase"), ":3:", "cycle");
-        says(refused("_\t3\tpunct", "_\t0\troot"), ":7:", "a second root; the first is word 3");
-        says(refused("_\t3\tpunct", "_\t_\tpunct"), ":7:", "the head is `_`");
-        says(refused("\n4\t.", "\n5\t."), ":7:", "numbered `5`, not 4");
-        says(refused("1-2\tdu", "2-3\tdu"), ":2:", "no range of words");
-        says(refused("3.1\tbu", "2.1\tbu"), ":6:", "no empty node after word 3");
-        says(read("\n\n").unwrap_err().to_string(), "bank.conllu", "holds nothing");
+        refuses(refused("\t.\t.\tPUNCT\t_", "\t.\t.\tPUNCT"), ":7:", "9 columns, not 10");
+        refuses(
+            refused("_\t3\tpunct", "_\t5\tpunct"),
+            ":7:",
+            "the head is 5, but the sentence has 4",
+        );
+        refuses(refused("_\t3\tcase", "_\t1\tcase"), ":3:", "cycle");
+        refuses(refused("_\t3\tpunct", "_\t0\troot"), ":7:", "a second root; the first is word 3");
+        refuses(refused("_\t3\tpunct", "_\t_\tpunct"), ":7:", "the head is `_`");
+        refuses(refused("\n4\t.", "\n5\t."), ":7:", "numbered `5`, not 4");
+        refuses(refused("1-2\tdu", "2-3\tdu"), ":2:", "no range of words");
+        refuses(refused("3.1\tbu", "2.1\tbu"), ":6:", "no empty node after word 3");
+        refuses(read("\n\n").unwrap_err().to_string(), "bank.conllu", "holds nothing");
     }
 
     #[test]
@@ -274,7 +333,7 @@ mod tests {
         for file in fs::read_dir(Path::new(&data).join("ud")).unwrap() {
             let path = file.unwrap().path();
             let bank = Treebank::read(&path).unwrap();
-            assert!(gold(&bank) == fs::read_to_string(&path).unwrap(), "{}", path.display());
+            assert!(unchanged(&bank) == fs::read_to_string(&path).unwrap(), "{}", path.display());
             banks += 1;
         }
         assert!(banks > 10, "{banks} treebanks");

@@ -1,4 +1,4 @@
-//! What a run reads, by digest: so that one that is resumed does not go on with something else.
+//! Digests of what a run reads, so that a run that is resumed does not go on with other data.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::config::{Difference, FeaturesConfig, SetConfig, TransferConfig};
+use super::config::{FeaturesConfig, SetConfig, ShiftSource, TransferConfig};
 use crate::error::{Error, Result};
 use crate::features::Features;
 
@@ -16,12 +16,12 @@ const INPUTS: &str = "inputs.json";
 
 /// The fingerprints of encoders or vectors, and a digest of every other file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Inputs {
+pub(super) struct InputDigests {
     features: Value,
     files: BTreeMap<PathBuf, String>,
 }
 
-impl Inputs {
+impl InputDigests {
     /// Reads every file that a configuration names.
     pub(super) fn of(config: &TransferConfig, features: &dyn Features) -> Result<Self> {
         let digest = |path: PathBuf| {
@@ -29,16 +29,16 @@ impl Inputs {
             Ok((path, blake3::hash(&bytes).to_hex().to_string()))
         };
         let files = named(config).into_iter().map(digest).collect::<Result<_>>()?;
-        Ok(Self { features: features.facts(), files })
+        Ok(Self { features: features.metadata(), files })
     }
 
-    /// Notes them down in a run's folder.
+    /// Writes them into a run's folder.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).expect("digests are valid JSON");
         Ok(files::write(&folder.join(INPUTS), text + "\n")?)
     }
 
-    /// Refuses a folder whose run has read other ones.
+    /// Refuses a folder whose run has read other data.
     pub(super) fn check(&self, folder: &Path) -> Result<()> {
         let path = folder.join(INPUTS);
         let text = fs::read_to_string(&path).at(&path, "read")?;
@@ -65,8 +65,8 @@ fn named(config: &TransferConfig) -> Vec<PathBuf> {
     }
     match config.shift.as_ref().map(|shift| &shift.by) {
         None => {}
-        Some(Difference::Means { file, .. }) => files.push(file.clone()),
-        Some(Difference::Vectors(vectors)) => files.extend(vectors.values().cloned()),
+        Some(ShiftSource::Means { file, .. }) => files.push(file.clone()),
+        Some(ShiftSource::Vectors(vectors)) => files.extend(vectors.values().cloned()),
     }
     files
 }
