@@ -38,6 +38,15 @@ FIRST = NONE + keys("batch.aligned=false", "batch.sequences=32", "stages=[]")
 HALF = keys("batch.aligned=true", "batch.sequences=16")
 QUARTER = keys("batch.aligned=true", "batch.sequences=8")
 
+# Eight layers, as in Conneau et al. 2020, and the learning rate that post-LayerNorm bears.
+EIGHT = keys("encoder.layers=8", "encoder.dim=64", "encoder.hidden=256")
+GENTLE = keys("adam.rate=1e-3", "adam.schedule.warmup=1000")
+PLACES = {
+    "pre, 3e-3": EIGHT,
+    "pre, 1e-3": EIGHT + GENTLE,
+    "post, 1e-3": EIGHT + GENTLE + keys("encoder.norm=post"),
+}
+
 
 def groups(updates):
     """A group is a list of settings: a name, flags of `world generate`, and flags of `pretrain`."""
@@ -49,6 +58,12 @@ def groups(updates):
                 "default", "default-anchors", "no-anchors", "extra-anchors", "sep-emb", "sep-emb-l1-3",
                 "sep-emb-l1-6", "sep-l1-3", "sep-l1-6",
             ]
+        ],
+        # Why separate lower layers break transfer: the place of LayerNorm.
+        "separation": [
+            (f"{name} {place}", ("--anchors", "0.1"), ("--preset", name) + flags)
+            for place, flags in PLACES.items()
+            for name in ["default-anchors", "sep-l1-3", "sep-emb-l1-3", "sep-l1-6", "sep-emb-l1-6"]
         ],
         # No word in common; order, morphology and script diverge together.
         "distance": [

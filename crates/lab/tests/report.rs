@@ -1,4 +1,4 @@
-//! The report as a reader meets it, made of numbers that are known.
+//! The report of known numbers.
 
 #[path = "../examples/made_up_results/numbers.rs"]
 mod numbers;
@@ -33,7 +33,7 @@ fn record(study: &str, seed: u64, measure: &str, factors: &[(&str, &str)], value
     }
 }
 
-/// Scores of named entities under conditions, a value for each seed.
+/// NER scores under conditions, a value for each seed.
 fn entities(study: &str, conditions: &[(&str, &[f64])]) -> Vec<Record> {
     let mut records = Vec::new();
     for (condition, values) in conditions {
@@ -208,7 +208,7 @@ fn the_order_of_conditions_is_compared_with_the_papers() {
             conditions.iter().zip(&values).map(|(name, value)| (*name, &value[..])).collect();
         ReportPage::of(&entities("sharing", &pairs), &[])
     };
-    // Only entities are measured, so that tasks weigh otherwise than in the paper: it is the order that counts.
+    // Only NER is measured, and so tasks weigh otherwise than in the paper: only the order counts.
     let same = report(order.to_vec());
     let found = finding(&same, "table-1", "Conditions rank");
     assert_eq!(found.verdict, "holds");
@@ -232,11 +232,11 @@ fn one_seed_is_said_to_be_one() {
     assert!(!report.html.contains("<span>±"));
 }
 
-/// Numbers that know nothing: the same mean everywhere, and chance.
-struct Chance(u64);
+/// Pure noise: the same mean everywhere.
+struct Noise(u64);
 
-impl Chance {
-    /// Nearly normal, by the sum of twelve.
+impl Noise {
+    /// Approximately normal: the sum of twelve uniform numbers.
     fn next(&mut self) -> f64 {
         let mut uniform = || {
             self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -248,7 +248,7 @@ impl Chance {
         (0..12).map(|_| uniform()).sum::<f64>() - 6.0
     }
 
-    /// Numbers of all studies whose findings choose a layer, a weight or a system.
+    /// Records of all studies whose findings select a layer, a weight or a system.
     fn records(&mut self, seeds: u64) -> Vec<Record> {
         let mut records = Vec::new();
         let mut put = |study, seed, measure, factors: &[(&str, &str)]| {
@@ -269,7 +269,7 @@ impl Chance {
                 }
                 for alpha in ["-1", "-2", "0", "1", "2", "3"] {
                     let of = [("kind", "mean"), ("alpha", alpha), at];
-                    // Unshifted, every layer is the same; but here it is the chance that counts.
+                    // Real unshifted layers are equal; here they are noise too.
                     put("language-shift", seed, "bleu1", &of);
                     put("language-shift", seed, "conversion_rate", &of);
                 }
@@ -283,8 +283,7 @@ impl Chance {
     }
 }
 
-/// The findings that choose among layers, weights or systems before they are judged. Their bound in
-/// [`Chance`] is where all numbers lie.
+/// The findings that select among layers, weights or systems. Their bound is the mean of [`Noise`].
 const CHOOSING: [(&str, &str); 9] = [
     ("align-words", "Word vectors"),
     ("align-contexts", "An orthogonal map"),
@@ -297,12 +296,12 @@ const CHOOSING: [(&str, &str); 9] = [
     ("language-shift", "The shift works best"),
 ];
 
-/// An interval of 95 % holds by chance in 2.5 %. Seeds that choose for one another are not quite
-/// independent, which makes it up to 5 %; the highest of eight layers would hold in 64 %.
+/// A 95 % interval lies above its bound by chance in 2.5 %. Leave-one-out selection makes seeds slightly dependent, which makes
+/// it up to 5 %; the maximum of eight layers would hold in 64 %.
 #[test]
 fn chance_alone_seldom_makes_a_finding_hold() {
     const RUNS: usize = 300;
-    let mut chance = Chance(7);
+    let mut chance = Noise(7);
     let mut held = [0; CHOOSING.len()];
     for _ in 0..RUNS {
         let report = ReportPage::of(&chance.records(4), &[]);
@@ -316,8 +315,8 @@ fn chance_alone_seldom_makes_a_finding_hold() {
 }
 
 #[test]
-fn one_seed_has_nobody_to_choose_for_it() {
-    let report = ReportPage::of(&Chance(1).records(1), &[]);
+fn one_seed_has_no_others_to_select_by() {
+    let report = ReportPage::of(&Noise(1).records(1), &[]);
     for (section, start) in CHOOSING {
         let found = finding(&report, section, start);
         assert_eq!(found.verdict, "inconclusive", "{start}");
@@ -349,7 +348,7 @@ fn middle_layers_are_those_in_the_middle() {
     assert_eq!(verdict(|layer| if layer < 2 { 0.9 } else { 0.1 * layer as f64 }), "fails");
 }
 
-/// An encoder with a shared vocabulary and one without are not one encoder.
+/// Encoders with and without a shared vocabulary are different systems.
 #[test]
 fn conditions_of_a_shift_are_not_averaged() {
     let mut records = Vec::new();

@@ -2,7 +2,7 @@
 
 use encoder::{
     Batch, Encoder, EncoderConfig, Masked, NormPlace, ParamGroup, PositionStart, SharingPlan,
-    Vocabulary,
+    VocabularySize,
 };
 use tensor::random::{Draws, Key};
 use tensor::{Device, Params, Spans};
@@ -11,7 +11,7 @@ use train::{AdamConfig, Group, Report, Schedule, TrainError, Trainer};
 fn config(norm: NormPlace) -> EncoderConfig {
     EncoderConfig {
         languages: vec!["en".to_owned(), "fr".to_owned()],
-        vocabulary: Vocabulary::Size(600),
+        vocabulary: VocabularySize::Size(600),
         layers: 2,
         heads: 4,
         dim: 64,

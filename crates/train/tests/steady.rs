@@ -2,7 +2,7 @@
 
 use std::alloc::System;
 
-use encoder::{Batch, Encoder, EncoderConfig, Masked, Vocabulary};
+use encoder::{Batch, Encoder, EncoderConfig, Masked, VocabularySize};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tensor::{Device, Params, Spans};
 use train::{AdamConfig, Group, Trainer};
@@ -13,7 +13,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 #[test]
 fn a_steady_step_allocates_next_to_nothing() {
     let config = EncoderConfig {
-        vocabulary: Vocabulary::Size(8000),
+        vocabulary: VocabularySize::Size(8000),
         layers: 4,
         heads: 4,
         dim: 128,

@@ -14,7 +14,7 @@ use super::observations::SeedSample;
 pub(super) struct PaperClaim {
     /// The finding, as a sentence.
     pub(super) finding: &'static str,
-    /// Where the paper says so.
+    /// Where the paper states it.
     pub(super) place: &'static str,
     /// The paper's own numbers.
     pub(super) paper: fn() -> String,

@@ -189,7 +189,7 @@ mod tests {
         // Seed 1 would take the first; the others send it to the second, and it sends them to the first.
         let chosen = chosen_by_others(&[low.clone(), high.clone()]).sample().0;
         assert_eq!(chosen, BTreeMap::from([(1, 0.2), (2, 0.1), (3, 0.1)]));
-        // What is no choice stays as it is, but one seed has nobody to choose for it.
+        // A single candidate needs no selection; a single seed has no others to select by.
         assert_eq!(chosen_by_others(std::slice::from_ref(&low)), low);
         assert_eq!(
             chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]),

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use ::encoder::{Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, Vocabulary};
+use ::encoder::{
+    Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, VocabularySize,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{Device, Params, Spans, Tape, Tensor, Var};
@@ -51,7 +53,7 @@ impl<V: FrozenVectors> FrozenFeatures<V> {
         let config = EncoderConfig {
             languages: vec!["any".to_owned()],
             // Vectors come from elsewhere: the token embeddings are not used.
-            vocabulary: Vocabulary::Size(1),
+            vocabulary: VocabularySize::Size(1),
             layers: above.layers,
             heads: heads(dim),
             dim,
