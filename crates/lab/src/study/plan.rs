@@ -137,7 +137,7 @@ pub(super) struct EvaluationContext<'a> {
 impl EvaluationContext<'_> {
     /// How many layers encoders have at this scale.
     pub(super) fn layers(&self) -> usize {
-        if self.scale == Scale::Tiny { 4 } else { 8 }
+        self.scale.layers()
     }
 
     /// How many sentences of each language word vectors and mean vectors are taken from; Conneau et al. 2020 take 500,000.

@@ -6,7 +6,7 @@ use clap::Args;
 use encoder::{Batch, Encoder, Masked};
 use serde::Serialize;
 use tensor::{Indices, Params};
-use train::{AdamConfig, Group, Schedule, Trainer};
+use train::{AdamConfig, AdamGroup, Schedule, Trainer};
 
 use super::rate::{BenchShape, MOST_TOKENS, PeakMemory, SpeedResult, usage};
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ impl BenchMlm {
         let parameters = params.count();
         let adam = AdamConfig { schedule: Schedule::Constant, ..AdamConfig::default() };
         let mut trainer =
-            Trainer::new(model.config(), params, adam, shape.seed, |_| Group::default())?;
+            Trainer::new(model.config(), params, adam, shape.seed, |_| AdamGroup::default())?;
 
         if !self.one_by_one {
             trainer.expect_same_shape();
