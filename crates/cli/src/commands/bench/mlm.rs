@@ -6,7 +6,7 @@ use clap::Args;
 use encoder::{Batch, Encoder, Masked};
 use serde::Serialize;
 use tensor::{Indices, Params};
-use train::{AdamConfig, Group, Schedule, Trainer};
+use train::{AdamConfig, AdamGroup, Schedule, Trainer};
 
 use super::rate::{BenchShape, MOST_TOKENS, PeakMemory, SpeedResult, usage};
 use crate::failure::Failure;
@@ -47,14 +47,14 @@ impl BenchMlm {
             return Err(Failure::Usage(reason));
         }
         let masked = tokens * 15 / 100;
-        let device = shape.place.device()?;
+        let device = shape.compute.device()?;
         let mut params = Params::new(&device);
         let model =
             Encoder::new(shape.config(), &mut params, shape.seed).map_err(|error| usage(&error))?;
         let parameters = params.count();
         let adam = AdamConfig { schedule: Schedule::Constant, ..AdamConfig::default() };
         let mut trainer =
-            Trainer::new(model.config(), params, adam, shape.seed, |_| Group::default())?;
+            Trainer::new(model.config(), params, adam, shape.seed, |_| AdamGroup::default())?;
 
         if !self.one_by_one {
             trainer.expect_same_shape();
