@@ -464,7 +464,7 @@ fn a_frozen_layer_is_read_through_its_map() {
         &["--shift-vector", "qab=far.npy", "--shift-layer", "1", "--alpha", "1"],
     ] {
         let arguments = transfer("ner", "broken-numbers", &[&layer, broken].concat());
-        refused(folder, &arguments, 1, "is no finite number");
+        refused(folder, &arguments, 1, "is not finite");
     }
     let other = run("other", &["--map", "qab=other.npy"]);
     assert!(other["qaa"] == plain["qaa"] && other["qab"] != plain["qab"], "{other} {plain}");

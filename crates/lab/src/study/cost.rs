@@ -8,13 +8,15 @@ use terms::{Preset, Scale};
 use super::step::CPU;
 
 /// Seconds that a step of a kind takes on two CPU cores, until one was measured here.
-const TYPICAL: [(&str, f64); 26] = [
+const TYPICAL: [(&str, f64); 28] = [
     ("world generate", 1.5),
     ("pretrain tiny", 75.0),
     ("pretrain tiny real", 85.0),
     ("transfer nli tiny", 20.0),
     ("transfer ner tiny", 5.0),
     ("transfer parse tiny", 8.0),
+    ("transfer pos tiny", 5.0),
+    ("transfer classify tiny", 10.0),
     ("transfer ner tiny above", 3.0),
     ("transfer parse tiny above", 5.0),
     ("retrieve", 3.0),

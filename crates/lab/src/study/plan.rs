@@ -420,6 +420,30 @@ mod tests {
     }
 
     #[test]
+    fn a_study_may_name_tasks_that_the_papers_do_not_have() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        std::fs::create_dir(folder.path().join("classify")).unwrap();
+        for file in ["train-en", "dev-en", "test-en", "test-fr"] {
+            std::fs::write(folder.path().join(format!("classify/{file}.tsv")), "").unwrap();
+        }
+        let mut study = real(folder.path(), "anchors");
+        let tasks = [terms::Task::Pos, terms::Task::Classify];
+        study.evaluate = tasks.map(StudyEvaluation::Transfer).to_vec();
+        let plan = planned(&study, Scale::Tiny).unwrap();
+        let commands = commands(&plan);
+        let transfer = |task: &str| {
+            let verb = format!("transfer --task {task} ");
+            commands.iter().find(|command| command.starts_with(&verb)).unwrap()
+        };
+        let files = ["en_gsd-ud-train.conllu", "en_gsd-ud-dev.conllu", "fr_gsd-ud-test.conllu"];
+        assert!(files.iter().all(|file| transfer("pos").contains(file)), "{}", transfer("pos"));
+        let classify = transfer("classify");
+        assert!(classify.contains("--train en=") && classify.contains("classify/train-en.tsv"));
+        assert!(classify.contains("classify/test-fr.tsv"), "{classify}");
+    }
+
+    #[test]
     fn what_cannot_be_measured_is_said_and_not_run() {
         let mut study = Study::find("align-contexts").unwrap();
         study.evaluate = vec![StudyEvaluation::Transfer(terms::Task::Ner)];
