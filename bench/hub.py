@@ -1,7 +1,7 @@
 """Models of Hugging Face's, read and written, against transformers itself.
 
     pip install torch transformers sacremoses onnx onnxscript onnxruntime
-    cargo build --release -p isogloss && cargo build --release -p isogloss-train --example states
+    cargo build --release -p isogloss && cargo build --release -p isogloss-models --example states
     python3 bench/hub.py --work FOLDER proof          (models, files, token ids, exported runs)
     python3 bench/hub.py --work FOLDER speed          (loading and encoding, by turns)
 

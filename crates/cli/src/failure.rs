@@ -58,12 +58,12 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     if let Some(usage) = faults.into_iter().flatten().next() {
         return usage;
     }
-    if let Some(lab::study::Error::Unknown { .. }) = error.downcast_ref() {
-        return true;
+    if let Some(error) = error.downcast_ref::<lab::study::Error>() {
+        return terms::Fault::is_usage(error);
     }
     match error.downcast_ref() {
         Some(geometry::Error::Text(inner)) => inner.is_usage(),
         Some(geometry::Error::Vectors(inner)) => inner.is_usage(),
-        _ => false,
+        _ => error.downcast_ref().is_some_and(models::Error::is_usage),
     }
 }

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use arrays::npy::{self, Precision};
 use serde_json::Value;
 use tempfile::TempDir;
-use vectors::npy::{self, Precision};
 
 use crate::common::{Shared, done, isogloss};
 

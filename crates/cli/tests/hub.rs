@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use arrays::npy;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use vectors::npy;
 
 fn isogloss(folder: &Path, arguments: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));

@@ -9,15 +9,14 @@
 
 use std::ops::Range;
 
+use arrays::{Matrix, Stack};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tensor::Device;
 use text::RandomStreams;
 
-use crate::arrays::Stack;
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
 use crate::products::{Columns, Placed, Summed};
 use crate::search::Watch;
 

@@ -16,6 +16,9 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// An array could not be read or written, or holds what no vector does.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// Text or vectors could not be read.
     #[error(transparent)]
     Text(#[from] text::Error),
@@ -34,5 +37,17 @@ impl Error {
         remedy: &'static str,
     ) -> Self {
         Error::Input { place: place.to_string(), reason: reason.into(), remedy }
+    }
+}
+
+impl terms::Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Input { .. } => false,
+            Error::Arrays(error) => error.is_usage(),
+            Error::Text(error) => error.is_usage(),
+            Error::Vectors(error) => error.is_usage(),
+            Error::Files(error) => error.is_usage(),
+        }
     }
 }

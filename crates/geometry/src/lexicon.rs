@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use arrays::Matrix;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tensor::Device;
@@ -14,7 +15,6 @@ use text::{Dictionary, LineRules};
 use vectors::WordVectors;
 
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
 use crate::search::{Measure, Scores, Watch, unwatched};
 
 /// A dictionary between two tables of vectors.
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(lexicon.coverage(), 0.5);
         assert_eq!(lexicon.queries(), [(0, vec![0, 1]), (1, vec![1])]);
         // `a` finds `y` first, which is right; `b` finds `x`, then `z`, and only then `y`.
-        let (source, target) = (Matrix::of(&source), Matrix::of(&target));
+        let (source, target) = (Matrix::from(&source), Matrix::from(&target));
         let cpu = Device::cpu(1).unwrap();
         let (a, b) = (source.clone(), target.clone());
         let found = lexicon.among_all(a, b, Measure::Cosine, &cpu, &unwatched);

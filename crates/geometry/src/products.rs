@@ -3,12 +3,11 @@
 //! Products are in single precision within a batch, sums over batches in double, wherever they are
 //! made.
 
+use arrays::Matrix;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 use tensor::exact::{Exact, Sum};
 use tensor::{Device, Tensor};
-
-use crate::matrix::Matrix;
 
 /// Additions and multiplications from which on a GPU is asked: fewer are done before one has been
 /// told of them (a hundredth of a second on two cores).

@@ -3,7 +3,7 @@
 //! Left out, loudly, where no GPU can be used. Products are f32 on both, summed up in another order: scores
 //! may differ by the rounding of that, and neighbours where their scores differ by no more.
 
-use geometry::arrays::Stack;
+use arrays::Stack;
 use geometry::cka::{Rows, intervals, table};
 use geometry::learn::{Induction, from_nothing};
 use geometry::search::{Measure, Neighbours, Scores, unwatched};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use geometry::arrays::Stack;
+use arrays::Stack;
 use geometry::cka::{Rows, intervals, table};
 use geometry::lexicon::Found;
 use geometry::search::{Measure, Scores, unwatched};

@@ -36,6 +36,10 @@ pub enum Error {
     #[error(transparent)]
     Text(#[from] text::Error),
 
+    /// An array could not be read or written.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
+
     /// The operating system refused to read or write.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -47,6 +51,7 @@ impl Fault for Error {
             Error::Format { .. } => false,
             Error::Request { .. } => true,
             Error::Text(error) => error.is_usage(),
+            Error::Arrays(error) => error.is_usage(),
             Error::Files(error) => error.is_usage(),
         }
     }
@@ -56,6 +61,7 @@ impl Fault for Error {
             Error::Format { .. } => None,
             Error::Request { key, .. } => *key,
             Error::Text(error) => error.key(),
+            Error::Arrays(error) => error.key(),
             Error::Files(error) => error.key(),
         }
     }

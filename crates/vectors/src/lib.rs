@@ -1,14 +1,12 @@
 //! Static word vectors: a table of them, the files they come in, and how they are learned.
 //!
-//! [`WordVectors`] is the table. [`formats`] reads and writes it in the formats of the field; [`npy`] does
-//! the same for plain arrays. [`word2vec`] and [`glove`] learn vectors from
+//! [`WordVectors`] is the table. [`formats`] reads and writes it in the formats of the field. [`word2vec`] and [`glove`] learn vectors from
 //! [`IndexedSentences`].
 
 mod columns;
 mod error;
 pub mod formats;
 pub mod glove;
-pub mod npy;
 mod random;
 mod sentences;
 mod state;

@@ -110,6 +110,12 @@ impl WordVectors {
     }
 }
 
+impl From<&WordVectors> for arrays::Matrix {
+    fn from(vectors: &WordVectors) -> Self {
+        Self::new(vectors.len(), vectors.dim(), vectors.values().to_vec())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 use geometry::Step;
+use models::PretrainedModel;
 use tensor::Device;
-use train::Pretrained;
 
 use crate::failure::Failure;
 
@@ -54,8 +54,8 @@ impl Place {
     }
 
     /// Opens a model there.
-    pub(crate) fn open(&self, folder: &Path) -> Result<Pretrained, Failure> {
-        Ok(Pretrained::open(folder, &self.device()?)?)
+    pub(crate) fn open(&self, folder: &Path) -> Result<PretrainedModel, Failure> {
+        Ok(PretrainedModel::open(folder, &self.device()?)?)
     }
 }
 

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use arrays::Stack;
 use clap::{Args, ValueEnum};
-use geometry::arrays::Stack;
 use geometry::search::Measure;
 use geometry::sentences::{Found, Layer, Search, retrieve};
-use geometry::states::pooled;
 use geometry::{Map, describe};
+use models::sentences::pooled;
 use serde::Serialize;
 
 use super::models::{Layers, Normalize, Place, save_maps, steps, two_models, two_sides};
@@ -213,7 +213,7 @@ impl Retrieve {
         let (mut numbers, mut cut) = (Vec::new(), 0);
         let mut encode = |side: usize| -> Result<(Stack, Option<Stack>), Failure> {
             let mut model = self.place.open(models[side])?;
-            let layers = self.layers.of(model.model.config().layers)?;
+            let layers = self.layers.of(model.encoder.config().layers)?;
             let mut encode = |language: &str, file: &Path| -> Result<Stack, Failure> {
                 let _waiting = Waiting::new(&format!("encoding {}", file.display()));
                 let (matrices, long) = pooled(&mut model, language, file, &layers, |_| {})?;

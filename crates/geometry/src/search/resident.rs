@@ -1,11 +1,11 @@
 //! The same search on a GPU: both sides lie there, tiles of scores are sifted there, and only the best
 //! come back.
 
+use arrays::Matrix;
 use tensor::exact::{self, MOST_BEST, Own, Rule};
 use tensor::{Device, Tensor};
 
 use super::{LEAST, Measure, Neighbours, Scores, Thinning, Watch};
-use crate::matrix::Matrix;
 use crate::products::worth_a_gpu;
 
 /// Two sets of vectors in the memory of a GPU.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::scale::{Scale, of_shares, range, shown};
+use super::scale::{AxisScale, of_shares, range, shown};
 use super::svg::{diamond, escaped, fitting, line, text, width};
 use super::{COLOURS, Panel};
 
@@ -12,20 +12,20 @@ const BOTTOM: f64 = 40.0;
 
 /// Bars in groups.
 #[derive(Clone, Debug, Default)]
-pub struct Bars {
+pub struct BarChart {
     /// Above the panel.
     pub title: String,
     /// What the values are.
     pub unit: String,
     /// From top to bottom.
-    pub groups: Vec<Group>,
+    pub groups: Vec<BarGroup>,
     /// Where the axis ends at least, such as 1 for shares.
     pub reach: Option<f64>,
 }
 
 /// Bars beside one name.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub struct BarGroup {
     /// The name.
     pub name: String,
     /// From top to bottom.
@@ -45,7 +45,7 @@ pub struct Bar {
     pub paper: Option<f64>,
 }
 
-impl Bars {
+impl BarChart {
     /// Draws them.
     pub fn panel(&self) -> Panel {
         let most = self.groups.iter().map(|group| group.bars.len()).max().unwrap_or(1);
@@ -56,7 +56,7 @@ impl Bars {
                 + 12.0;
         let bars: usize = self.groups.iter().map(|group| group.bars.len()).sum();
         let height = TOP + bars as f64 * thick + self.groups.len() as f64 * pitch + BOTTOM;
-        let scale = Scale::new(self.range(), left, WIDTH - 34.0);
+        let scale = AxisScale::new(self.range(), left, WIDTH - 34.0);
         let mut body = String::new();
         text(&mut body, (left, 14.0), "name", &self.title);
         self.axis(&mut body, &scale, left, height - BOTTOM);
@@ -92,7 +92,7 @@ impl Bars {
         }
     }
 
-    fn axis(&self, body: &mut String, scale: &Scale, left: f64, bottom: f64) {
+    fn axis(&self, body: &mut String, scale: &AxisScale, left: f64, bottom: f64) {
         for (value, label) in scale.ticks() {
             let x = scale.at(value);
             line(body, "grid", (x, TOP), (x, bottom));
@@ -125,7 +125,7 @@ const DIAMOND: f64 = 4.5;
 /// The room that a label takes after its bar.
 const LABEL: f64 = 34.0;
 
-fn draw(body: &mut String, scale: &Scale, bar: &Bar, (y, thick): (f64, f64), labelled: bool) {
+fn draw(body: &mut String, scale: &AxisScale, bar: &Bar, (y, thick): (f64, f64), labelled: bool) {
     let (zero, middle) = (scale.at(0.0), y + thick / 2.0);
     let mut end = zero;
     if let Some(value) = bar.value {

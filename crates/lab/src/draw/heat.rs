@@ -23,7 +23,7 @@ const COLOURS: [[u8; 3]; 9] = [
 
 /// A table.
 #[derive(Clone, Debug, Default)]
-pub struct Heat {
+pub struct Heatmap {
     /// Above the panel.
     pub title: String,
     /// What the rows are, and the name of each.
@@ -36,7 +36,7 @@ pub struct Heat {
     pub range: (f64, f64),
 }
 
-impl Heat {
+impl Heatmap {
     /// Draws it.
     pub fn panel(&self) -> Panel {
         let (rows, cols) = (self.down.1.len().max(1) as f64, self.across.1.len().max(1) as f64);

@@ -11,9 +11,9 @@ mod lines;
 mod scale;
 mod svg;
 
-pub use bars::{Bar, Bars, Group};
-pub use heat::Heat;
-pub use lines::{Line, Lines, Point};
+pub use bars::{Bar, BarChart, BarGroup};
+pub use heat::Heatmap;
+pub use lines::{ChartPoint, LineChart, LineSeries};
 pub use svg::escaped;
 
 use std::fmt::Write as _;
@@ -29,16 +29,16 @@ const GAP: f64 = 20.0;
 
 /// What a reader finds a series by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct LegendEntry {
     /// The series' name.
     pub name: String,
     /// How it is drawn.
-    pub mark: Mark,
+    pub mark: SeriesMark,
 }
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum SeriesMark {
     /// A bar of this colour.
     Bar(usize),
     /// A line and its points in this colour.
@@ -67,7 +67,7 @@ pub struct Figure {
     /// What is shown, in one line.
     pub title: String,
     /// The series, in the order in which they are drawn.
-    pub legend: Vec<Key>,
+    pub legend: Vec<LegendEntry>,
     /// The drawings.
     pub panels: Vec<Panel>,
 }
@@ -170,20 +170,20 @@ impl Panel {
 }
 
 /// A small picture of how a series is drawn, 22 x 12.
-fn swatch_of(mark: Mark) -> String {
+fn swatch_of(mark: SeriesMark) -> String {
     match mark {
-        Mark::Bar(colour) => {
+        SeriesMark::Bar(colour) => {
             format!(
                 "<rect class=\"bar c{}\" x=\"3\" width=\"14\" height=\"12\" rx=\"2\"/>",
                 colour % COLOURS
             )
         }
-        Mark::Line(colour) => format!(
+        SeriesMark::Line(colour) => format!(
             "<g class=\"c{}\"><line class=\"line\" x1=\"0\" x2=\"22\" y1=\"6\" y2=\"6\"/>{}</g>",
             colour % COLOURS,
             svg::marker(colour, 11.0, 6.0)
         ),
-        Mark::Paper => svg::diamond(11.0, 6.0),
+        SeriesMark::Paper => svg::diamond(11.0, 6.0),
     }
 }
 

@@ -2,14 +2,14 @@
 
 /// A range of values laid out on a range of places.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(super) struct AxisScale {
     low: f64,
     high: f64,
     from: f64,
     to: f64,
 }
 
-impl Scale {
+impl AxisScale {
     /// A scale whose ends are round.
     pub(super) fn new((low, high): (f64, f64), from: f64, to: f64) -> Self {
         Self { low, high, from, to }
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_cover_the_values() {
         let labels = |low, high| {
-            let scale = Scale::new(range([low, high].into_iter(), false), 0.0, 100.0);
+            let scale = AxisScale::new(range([low, high].into_iter(), false), 0.0, 100.0);
             scale.ticks().into_iter().map(|(_, label)| label).collect::<Vec<_>>()
         };
         assert_eq!(labels(0.0, 1.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::record::{Factors, Note, Record};
-use crate::statistics::Mean;
+use crate::record::{Factors, Record, TextRecord};
 use crate::store::natural;
+use terms::Estimate;
 
 /// Numbers of different settings are never averaged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Setting {
+pub(super) struct ReportSetting {
     pub(super) scale: String,
     pub(super) invented: bool,
 }
 
-impl Setting {
+impl ReportSetting {
     /// The smaller scales first, those that are not ours last.
     fn order(&self) -> (usize, &str, bool) {
         let known = ["tiny", "small", "paper"];
@@ -30,39 +30,39 @@ impl Setting {
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for ReportSetting {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, {} languages", self.scale, if self.invented { "invented" } else { "real" })
     }
 }
 
 /// Everything of one setting.
-pub(super) struct View<'a> {
-    pub(super) setting: Setting,
+pub(super) struct SettingView<'a> {
+    pub(super) setting: ReportSetting,
     records: Vec<&'a Record>,
-    notes: Vec<&'a Note>,
+    notes: Vec<&'a TextRecord>,
 }
 
 /// Sorts records and notes by setting. What names no language goes with everything of its scale.
-pub(super) fn views<'a>(records: &'a [Record], notes: &'a [Note]) -> Vec<View<'a>> {
+pub(super) fn views<'a>(records: &'a [Record], notes: &'a [TextRecord]) -> Vec<SettingView<'a>> {
     let named = records.iter().map(|record| (&record.origin.scale, &record.factors));
     let noted = notes.iter().map(|note| (&note.origin.scale, &note.factors));
-    let mut settings: BTreeSet<Setting> = named
+    let mut settings: BTreeSet<ReportSetting> = named
         .chain(noted)
         .filter_map(|(scale, factors)| {
-            Some(Setting { scale: scale.clone(), invented: invented(factors)? })
+            Some(ReportSetting { scale: scale.clone(), invented: invented(factors)? })
         })
         .collect();
     for record in records {
         let scale = &record.origin.scale;
         if !settings.iter().any(|setting| setting.scale == *scale) {
-            settings.insert(Setting { scale: scale.clone(), invented: true });
+            settings.insert(ReportSetting { scale: scale.clone(), invented: true });
         }
     }
-    let within = |setting: &Setting, scale: &str, factors: &Factors| {
+    let within = |setting: &ReportSetting, scale: &str, factors: &Factors| {
         setting.scale == scale && invented(factors).is_none_or(|kind| kind == setting.invented)
     };
-    let view = |setting: Setting| View {
+    let view = |setting: ReportSetting| SettingView {
         records: records
             .iter()
             .filter(|one| within(&setting, &one.origin.scale, &one.factors))
@@ -73,7 +73,7 @@ pub(super) fn views<'a>(records: &'a [Record], notes: &'a [Note]) -> Vec<View<'a
             .collect(),
         setting,
     };
-    let mut settings: Vec<Setting> = settings.into_iter().collect();
+    let mut settings: Vec<ReportSetting> = settings.into_iter().collect();
     settings.sort_by(|a, b| a.order().cmp(&b.order()));
     settings.into_iter().map(view).collect()
 }
@@ -87,9 +87,9 @@ fn invented(factors: &Factors) -> Option<bool> {
     Some(matches!(first, [b'q', b'a'..=b't', b'a'..=b'z']))
 }
 
-impl<'a> View<'a> {
+impl<'a> SettingView<'a> {
     /// What these studies have; a number that several of them record counts once.
-    pub(super) fn studies(&self, names: &[&str]) -> Data<'a> {
+    pub(super) fn studies(&self, names: &[&str]) -> StudyData<'a> {
         let mut seen = BTreeSet::new();
         let records = self.records.iter().copied().filter(|record| {
             names.contains(&&*record.origin.study)
@@ -97,43 +97,43 @@ impl<'a> View<'a> {
         });
         let records = records.collect();
         let notes = self.notes.iter().copied().filter(|note| names.contains(&&*note.origin.study));
-        Data { records, notes: notes.collect() }
+        StudyData { records, notes: notes.collect() }
     }
 
     /// What one study has.
-    pub(super) fn study(&self, name: &str) -> Data<'a> {
+    pub(super) fn study(&self, name: &str) -> StudyData<'a> {
         self.studies(&[name])
     }
 }
 
 /// What some studies have in one setting.
 #[derive(Clone)]
-pub(super) struct Data<'a> {
+pub(super) struct StudyData<'a> {
     pub(super) records: Vec<&'a Record>,
-    pub(super) notes: Vec<&'a Note>,
+    pub(super) notes: Vec<&'a TextRecord>,
 }
 
 /// A choice of factors.
-pub(super) type Where<'a> = [(&'a str, &'a str)];
+pub(super) type FactorFilter<'a> = [(&'a str, &'a str)];
 
-impl<'a> Data<'a> {
+impl<'a> StudyData<'a> {
     /// What has this level of a factor.
-    pub(super) fn only(&self, factor: &str, level: &str) -> Data<'a> {
+    pub(super) fn only(&self, factor: &str, level: &str) -> StudyData<'a> {
         let has = |factors: &Factors| factors.get(factor).is_some_and(|own| own == level);
-        Data {
+        StudyData {
             records: self.records.iter().copied().filter(|one| has(&one.factors)).collect(),
             notes: self.notes.iter().copied().filter(|one| has(&one.factors)).collect(),
         }
     }
 }
 
-impl Data<'_> {
+impl StudyData<'_> {
     pub(super) fn is_empty(&self) -> bool {
         self.records.is_empty() && self.notes.is_empty()
     }
 
     /// The numbers of a measure with these factors, by seed and by all other factors.
-    pub(super) fn cells(&self, measure: &str, factors: &Where<'_>) -> Cells {
+    pub(super) fn cells(&self, measure: &str, factors: &FactorFilter<'_>) -> Observations {
         let chosen = self.records.iter().filter(|record| {
             record.measure == measure
                 && factors
@@ -145,11 +145,13 @@ impl Data<'_> {
             rest.retain(|name, _| !factors.iter().any(|(chosen, _)| chosen == name));
             rest
         };
-        Cells(chosen.map(|record| ((record.origin.seed, rest(record)), record.value)).collect())
+        Observations(
+            chosen.map(|record| ((record.origin.seed, rest(record)), record.value)).collect(),
+        )
     }
 
     /// The mean over seeds of the numbers of a measure with these factors.
-    pub(super) fn mean(&self, measure: &str, factors: &Where<'_>) -> Option<Mean> {
+    pub(super) fn mean(&self, measure: &str, factors: &FactorFilter<'_>) -> Option<Estimate> {
         self.cells(measure, factors).sample().mean()
     }
 
@@ -165,7 +167,7 @@ impl Data<'_> {
     }
 
     /// The levels of a factor among numbers of some factors.
-    pub(super) fn levels_among(&self, factor: &str, among: &Where<'_>) -> Vec<String> {
+    pub(super) fn levels_among(&self, factor: &str, among: &FactorFilter<'_>) -> Vec<String> {
         let meant = |record: &&&Record| {
             among
                 .iter()
@@ -188,14 +190,14 @@ impl Data<'_> {
     }
 
     /// The numbers of each layer, to choose among.
-    pub(super) fn by_layer(&self, measure: &str, factors: &Where<'_>) -> Vec<Cells> {
+    pub(super) fn by_layer(&self, measure: &str, factors: &FactorFilter<'_>) -> Vec<Observations> {
         let of = |layer: String| self.cells(measure, &[factors, &[("layer", &layer)]].concat());
         self.layers(measure).into_iter().map(of).collect()
     }
 
     /// The best layer's numbers: as recorded, or the highest of all layers. For showing only: being
     /// the highest, they flatter, and a finding is judged by [`chosen_by_others`].
-    pub(super) fn best(&self, measure: &str, factors: &Where<'_>) -> Cells {
+    pub(super) fn best(&self, measure: &str, factors: &FactorFilter<'_>) -> Observations {
         let recorded = self.cells(measure, &[factors, &[("layer", "best")]].concat());
         if !recorded.0.is_empty() {
             return recorded;
@@ -207,15 +209,15 @@ impl Data<'_> {
                 *most = f64::max(*most, value);
             }
         }
-        Cells(best)
+        Observations(best)
     }
 }
 
 /// Numbers by seed and by what they depend on besides.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Cells(BTreeMap<(u64, Factors), f64>);
+pub(super) struct Observations(BTreeMap<(u64, Factors), f64>);
 
-impl Cells {
+impl Observations {
     /// Combines like with like; what has no partner is left out.
     pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
         let both = |(key, a): (&(u64, Factors), &f64)| {
@@ -271,7 +273,7 @@ impl Cells {
 
     /// One number for each seed. A seed that lacks what others have is left out, since its mean would
     /// be of something else.
-    pub(super) fn sample(&self) -> Sample {
+    pub(super) fn sample(&self) -> SeedSample {
         let all: BTreeSet<&Factors> = self.0.keys().map(|(_, factors)| factors).collect();
         let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for ((seed, _), value) in &self.0 {
@@ -280,40 +282,42 @@ impl Cells {
         // A seed has a cell of each kind once: as many as there are kinds are all of them.
         seeds.retain(|_, values| values.len() == all.len());
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-        Sample(seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
+        SeedSample(seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
     }
 }
 
 /// Of several choices (layers, weights, systems) the one that the *other* seeds find best, seed by seed
 /// and cell by cell. The highest of several numbers is high by chance already; a choice that was made
 /// without the number it is judged by is not. One seed alone has nobody to choose for it.
-pub(super) fn chosen_by_others(choices: &[Cells]) -> Cells {
+pub(super) fn chosen_by_others(choices: &[Observations]) -> Observations {
     let keys: BTreeSet<&(u64, Factors)> = choices.iter().flat_map(|cells| cells.0.keys()).collect();
     let seeds: BTreeSet<u64> = keys.iter().map(|(seed, _)| *seed).collect();
     let choose = |key: &(u64, Factors)| {
         let (own, factors) = key;
-        let open: Vec<&Cells> = choices.iter().filter(|cells| cells.0.contains_key(key)).collect();
-        let at = |cells: &Cells, seed: u64| cells.0.get(&(seed, factors.clone())).copied();
+        let open: Vec<&Observations> =
+            choices.iter().filter(|cells| cells.0.contains_key(key)).collect();
+        let at = |cells: &Observations, seed: u64| cells.0.get(&(seed, factors.clone())).copied();
         // Like with like: by the seeds that have all of these choices.
         let has_all = |seed: &u64| open.iter().all(|cells| at(cells, *seed).is_some());
         let others: Vec<u64> =
             seeds.iter().copied().filter(|seed| seed != own).filter(has_all).collect();
-        let sum = |cells: &Cells| others.iter().filter_map(|seed| at(cells, *seed)).sum::<f64>();
+        let sum =
+            |cells: &Observations| others.iter().filter_map(|seed| at(cells, *seed)).sum::<f64>();
         // Of equals the first.
         let best = open.into_iter().rev().max_by(|a, b| sum(a).total_cmp(&sum(b)))?;
         (!others.is_empty()).then(|| at(best, *own)).flatten()
     };
     let chosen = |key: &(u64, Factors)| Some((key.clone(), choose(key)?));
-    Cells(keys.into_iter().filter_map(chosen).collect())
+    Observations(keys.into_iter().filter_map(chosen).collect())
 }
 
 /// One number for each seed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Sample(pub(super) BTreeMap<u64, f64>);
+pub(super) struct SeedSample(pub(super) BTreeMap<u64, f64>);
 
-impl Sample {
-    pub(super) fn mean(&self) -> Option<Mean> {
-        Mean::of(&self.0.values().copied().collect::<Vec<_>>())
+impl SeedSample {
+    pub(super) fn mean(&self) -> Option<Estimate> {
+        Estimate::of(&self.0.values().copied().collect::<Vec<_>>())
     }
 
     /// Combines seed with seed.
@@ -346,8 +350,8 @@ pub(super) mod tests {
             seed,
             step: format!("{study}-{seed}"),
             command: "isogloss pretrain".into(),
-            version: "0.1.0".into(),
-            made: 1_794_000_000,
+            build: "0.1.0".into(),
+            finished_at: 1_794_000_000,
         };
         let pair =
             |text: &str| text.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
@@ -395,7 +399,7 @@ pub(super) mod tests {
         ];
         let views = views(&records, &[]);
         let sample = |records: &[&Record]| {
-            let data = Data { records: records.to_vec(), notes: vec![] };
+            let data = StudyData { records: records.to_vec(), notes: vec![] };
             data.cells("f1", &[]).sample().0.into_keys().collect::<Vec<_>>()
         };
         let data = views[0].study("sharing");
@@ -411,7 +415,7 @@ pub(super) mod tests {
     fn a_choice_is_made_by_the_other_seeds() {
         let cells = |values: &[(u64, f64)]| {
             let cell = |&(seed, value): &(u64, f64)| ((seed, Factors::new()), value);
-            Cells(values.iter().map(cell).collect())
+            Observations(values.iter().map(cell).collect())
         };
         let low = cells(&[(1, 0.9), (2, 0.1), (3, 0.1)]);
         let high = cells(&[(1, 0.2), (2, 0.5), (3, 0.6)]);
@@ -420,7 +424,10 @@ pub(super) mod tests {
         assert_eq!(chosen, BTreeMap::from([(1, 0.2), (2, 0.1), (3, 0.1)]));
         // What is no choice stays as it is, but one seed has nobody to choose for it.
         assert_eq!(chosen_by_others(std::slice::from_ref(&low)), low);
-        assert_eq!(chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]), Cells::default());
+        assert_eq!(
+            chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]),
+            Observations::default()
+        );
         // A seed chooses among what it has, by seeds that have the same.
         let more = cells(&[(2, 0.9), (3, 0.0)]);
         let chosen = chosen_by_others(&[low, high, more]).sample().0;

@@ -1,53 +1,53 @@
 //! What a section shows: figures and tables, each with the place that it answers.
 
 use crate::draw::Figure;
-use crate::statistics::Mean;
+use terms::Estimate;
 
 /// A figure or a table with its caption.
-pub(super) struct Exhibit {
+pub(super) struct CaptionedItem {
     /// Which table or figure of a paper it is, such as `Paper 1, Figure 4`.
     pub(super) place: String,
     /// What is seen, and how to read it.
     pub(super) caption: String,
-    pub(super) content: Content,
+    pub(super) content: ItemContent,
     /// The same in every setting, and so shown in the first alone.
     pub(super) once: bool,
 }
 
 /// The thing itself.
-pub(super) enum Content {
+pub(super) enum ItemContent {
     Figure(Figure),
-    Table(Table),
+    Table(ReportTable),
 }
 
 /// A table.
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct ReportTable {
     /// Heads that span several columns; empty where there are none.
     pub(super) groups: Vec<(String, usize)>,
     /// A head for each column.
     pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<Vec<Cell>>,
+    pub(super) rows: Vec<Vec<TableCell>>,
 }
 
 /// What stands in a table.
 #[derive(Clone)]
-pub(super) enum Cell {
+pub(super) enum TableCell {
     /// The name of a row.
     Name(String),
     /// Words.
     Text(String),
     /// Our mean, its interval and its n.
-    Ours(Option<Mean>),
+    Ours(Option<Estimate>),
     /// Ours, of things that are counted.
-    Count(Option<Mean>),
+    Count(Option<Estimate>),
     /// Ours, as a percentage.
-    Percent(Option<Mean>),
+    Percent(Option<Estimate>),
     /// A number of a paper, with this many digits.
     Paper(Option<f64>, usize),
 }
 
-impl Table {
+impl ReportTable {
     pub(super) fn new(heads: &[&str]) -> Self {
         Self { heads: heads.iter().map(|&head| head.to_owned()).collect(), ..Self::default() }
     }
@@ -58,21 +58,21 @@ impl Table {
     }
 }
 
-impl Exhibit {
+impl CaptionedItem {
     pub(super) fn figure(place: &str, caption: impl Into<String>, figure: Figure) -> Self {
         Self {
             place: place.to_owned(),
             caption: caption.into(),
-            content: Content::Figure(figure),
+            content: ItemContent::Figure(figure),
             once: false,
         }
     }
 
-    pub(super) fn table(place: &str, caption: impl Into<String>, table: Table) -> Self {
+    pub(super) fn table(place: &str, caption: impl Into<String>, table: ReportTable) -> Self {
         Self {
             place: place.to_owned(),
             caption: caption.into(),
-            content: Content::Table(table),
+            content: ItemContent::Table(table),
             once: false,
         }
     }
@@ -85,8 +85,8 @@ impl Exhibit {
     /// Whether there is nothing in it.
     pub(super) fn is_empty(&self) -> bool {
         match &self.content {
-            Content::Figure(figure) => figure.panels.is_empty(),
-            Content::Table(table) => table.is_empty(),
+            ItemContent::Figure(figure) => figure.panels.is_empty(),
+            ItemContent::Table(table) => table.is_empty(),
         }
     }
 }

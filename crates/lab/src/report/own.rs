@@ -3,35 +3,35 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::exhibit::{Cell, Table};
+use super::exhibit::{ReportTable, TableCell};
 use super::sections;
 use crate::record::{Factors, Record};
-use crate::statistics::Mean;
 use crate::store::natural;
+use terms::Estimate;
 
 /// Rows that are shown of a study.
 const MOST: usize = 60;
 
 /// A study of somebody's own.
-pub(super) struct Own<'a> {
+pub(super) struct UserStudy<'a> {
     pub(super) name: &'a str,
     /// The means of its numbers over seeds.
-    pub(super) table: Table,
+    pub(super) table: ReportTable,
     /// How many means the table has no room for.
     pub(super) left_out: usize,
 }
 
 /// Those among the records that no section is about.
-pub(super) fn studies(records: &[Record]) -> Vec<Own<'_>> {
+pub(super) fn studies(records: &[Record]) -> Vec<UserStudy<'_>> {
     let known = |study: &str| sections::ALL.iter().any(|section| section.studies.contains(&study));
     let mut studies: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|record| !known(&record.origin.study)) {
         studies.entry(&record.origin.study).or_default().push(record);
     }
-    studies.into_iter().map(|(name, records)| Own::of(name, &records)).collect()
+    studies.into_iter().map(|(name, records)| UserStudy::of(name, &records)).collect()
 }
 
-impl<'a> Own<'a> {
+impl<'a> UserStudy<'a> {
     fn of(name: &'a str, records: &[&Record]) -> Self {
         let mut seeds: BTreeMap<(&str, &str, &Factors), Vec<f64>> = BTreeMap::new();
         for record in records {
@@ -43,13 +43,13 @@ impl<'a> Own<'a> {
             a.cmp(x).then_with(|| b.cmp(y)).then_with(|| in_order(c, z))
         });
         let left_out = means.len().saturating_sub(MOST);
-        let mut table = Table::new(&["measure", "scale", "of", "mean"]);
+        let mut table = ReportTable::new(&["measure", "scale", "of", "mean"]);
         for ((scale, measure, factors), values) in means.into_iter().take(MOST) {
             table.rows.push(vec![
-                Cell::Name(measure.to_owned()),
-                Cell::Text(scale.to_owned()),
-                Cell::Text(in_words(factors)),
-                Cell::Ours(Mean::of(&values)),
+                TableCell::Name(measure.to_owned()),
+                TableCell::Text(scale.to_owned()),
+                TableCell::Text(in_words(factors)),
+                TableCell::Ours(Estimate::of(&values)),
             ]);
         }
         Self { name, table, left_out }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::exhibit::{Content, Exhibit};
-use super::finding::{Claim, Judgement, Verdict, in_words};
-use super::own::Own;
-use super::sections::Section;
+use super::exhibit::{CaptionedItem, ItemContent};
+use super::finding::{Judgement, PaperClaim, Verdict, printed};
+use super::own::UserStudy;
+use super::sections::ReportSection;
 use super::table::{grouped, rows};
-use super::{Filled, Shown, studies_of};
+use super::{SectionResults, SettingResults, studies_of};
 use crate::draw::{self, escaped};
 use crate::record::{Origin, Record};
 
@@ -16,9 +16,9 @@ const STYLE: &str = include_str!("page.css");
 
 /// The whole page.
 pub(super) fn page(
-    filled: &[Filled<'_>],
-    own: &[Own<'_>],
-    missing: &[&Section],
+    filled: &[SectionResults<'_>],
+    own: &[UserStudy<'_>],
+    missing: &[&ReportSection],
     records: &[Record],
 ) -> String {
     let mut html = format!(
@@ -42,7 +42,7 @@ pub(super) fn page(
     html
 }
 
-fn opening(html: &mut String, filled: &[Filled<'_>], records: &[Record]) {
+fn opening(html: &mut String, filled: &[SectionResults<'_>], records: &[Record]) {
     html.push_str(
         "<header>\n<p class=\"kicker\">Isogloss</p>\n<h1>Why do languages meet in one space?</h1>\n\
          <p class=\"lead\">A masked language model learns to fill gaps in plain text. Train one on text of two languages, \
@@ -87,15 +87,15 @@ fn opening(html: &mut String, filled: &[Filled<'_>], records: &[Record]) {
 }
 
 /// How many findings hold, in one sentence and one bar.
-fn tally(html: &mut String, filled: &[Filled<'_>]) {
+fn tally(html: &mut String, filled: &[SectionResults<'_>]) {
     let all: Vec<Verdict> = filled
         .iter()
         .flat_map(|one| one.judgements.iter().flatten())
         .map(|one| one.verdict)
         .collect();
     let count = |verdict| all.iter().filter(|one| **one == verdict).count();
-    let kinds = [Verdict::Holds, Verdict::Fails, Verdict::Noisy, Verdict::Unmeasured];
-    let tested = all.len() - count(Verdict::Unmeasured);
+    let kinds = [Verdict::Holds, Verdict::Fails, Verdict::Inconclusive, Verdict::NotTested];
+    let tested = all.len() - count(Verdict::NotTested);
     if tested == 0 {
         html.push_str("<p class=\"verdicts\">No finding has been tested yet.</p>\n");
         return;
@@ -122,15 +122,15 @@ fn plural(verdict: Verdict, count: usize) -> &'static str {
         Verdict::Holds if count != 1 => "findings hold",
         Verdict::Holds => "finding holds",
         Verdict::Fails => "does not hold",
-        Verdict::Noisy => "too noisy to say",
-        Verdict::Unmeasured => "not measured",
+        Verdict::Inconclusive => "too noisy to say",
+        Verdict::NotTested => "not measured",
     }
 }
 
 fn provenance(html: &mut String, records: &[Record]) {
-    let Some(last) = records.iter().map(|record| record.origin.made).max() else { return };
+    let Some(last) = records.iter().map(|record| record.origin.finished_at).max() else { return };
     let seeds: BTreeSet<u64> = records.iter().map(|record| record.origin.seed).collect();
-    let versions: BTreeSet<&str> = records.iter().map(|record| &*record.origin.version).collect();
+    let versions: BTreeSet<&str> = records.iter().map(|record| &*record.origin.build).collect();
     let versions: Vec<&str> = versions.into_iter().collect();
     let _ = writeln!(
         html,
@@ -143,7 +143,7 @@ fn provenance(html: &mut String, records: &[Record]) {
     );
 }
 
-fn contents(html: &mut String, filled: &[Filled<'_>], own: &[Own<'_>]) {
+fn contents(html: &mut String, filled: &[SectionResults<'_>], own: &[UserStudy<'_>]) {
     if filled.is_empty() && own.is_empty() {
         return;
     }
@@ -159,7 +159,7 @@ fn contents(html: &mut String, filled: &[Filled<'_>], own: &[Own<'_>]) {
     html.push_str("</ol></nav>\n");
 }
 
-fn section(html: &mut String, filled: &Filled<'_>) {
+fn section(html: &mut String, filled: &SectionResults<'_>) {
     let section = filled.section;
     let _ = write!(
         html,
@@ -195,9 +195,9 @@ fn section(html: &mut String, filled: &Filled<'_>) {
 }
 
 /// Whether the finding holds here and how strongly, in plain words.
-fn sentence(claim: &Claim, judgement: &Judgement, shown: &Shown<'_>) -> String {
+fn sentence(claim: &PaperClaim, judgement: &Judgement, shown: &SettingResults<'_>) -> String {
     let place = capital(&shown.view.setting.to_string());
-    if judgement.verdict == Verdict::Unmeasured {
+    if judgement.verdict == Verdict::NotTested {
         return format!("{place}: there are no numbers for it.");
     }
     // What belongs together is not broken over two lines.
@@ -205,11 +205,11 @@ fn sentence(claim: &Claim, judgement: &Judgement, shown: &Shown<'_>) -> String {
     format!(
         "{place}: {}, {strength}. The finding wants it {}.",
         claim.quantity,
-        in_words(claim.rule)
+        printed(claim.criterion)
     )
 }
 
-fn setting(html: &mut String, filled: &Filled<'_>, shown: &Shown<'_>) {
+fn setting(html: &mut String, filled: &SectionResults<'_>, shown: &SettingResults<'_>) {
     let data = shown.view.studies(filled.section.studies);
     let seeds: BTreeSet<u64> = data.records.iter().map(|record| record.origin.seed).collect();
     let count = match seeds.len() {
@@ -226,12 +226,12 @@ fn setting(html: &mut String, filled: &Filled<'_>, shown: &Shown<'_>) {
     }
 }
 
-fn show(html: &mut String, exhibit: &Exhibit) {
-    let Exhibit { place, caption, content, .. } = exhibit;
+fn show(html: &mut String, exhibit: &CaptionedItem) {
+    let CaptionedItem { place, caption, content, .. } = exhibit;
     let caption =
         format!("<figcaption><b>{}.</b> {}</figcaption>", escaped(place), escaped(caption));
     match content {
-        Content::Figure(figure) => {
+        ItemContent::Figure(figure) => {
             let _ = writeln!(
                 html,
                 "<figure id=\"{}\"{}><h4>{}</h4>\n<div class=\"drawing\">{}</div>{caption}</figure>",
@@ -242,7 +242,7 @@ fn show(html: &mut String, exhibit: &Exhibit) {
                 figure.html()
             );
         }
-        Content::Table(table) => {
+        ItemContent::Table(table) => {
             let _ = writeln!(
                 html,
                 "<figure class=\"tabular\">{caption}<div class=\"scroll\" tabindex=\"0\" role=\"group\" \
@@ -255,7 +255,7 @@ fn show(html: &mut String, exhibit: &Exhibit) {
 }
 
 /// A study that no paper has: its numbers, and no finding.
-fn own_study(html: &mut String, number: usize, own: &Own<'_>) {
+fn own_study(html: &mut String, number: usize, own: &UserStudy<'_>) {
     let name = escaped(own.name);
     let _ = write!(
         html,
@@ -275,7 +275,7 @@ fn own_study(html: &mut String, number: usize, own: &Own<'_>) {
 }
 
 /// The steps behind a section, each once.
-fn origins(html: &mut String, filled: &Filled<'_>) {
+fn origins(html: &mut String, filled: &SectionResults<'_>) {
     let mut steps: BTreeMap<(&str, &str), &Origin> = BTreeMap::new();
     let mut numbers = 0;
     for shown in &filled.settings {
@@ -305,14 +305,14 @@ fn origins(html: &mut String, filled: &Filled<'_>) {
             escaped(step),
             escaped(command),
             origin.seed,
-            escaped(&origin.version),
-            date(origin.made)
+            escaped(&origin.build),
+            date(origin.finished_at)
         );
     }
     html.push_str("</tbody>\n</table></div></details>\n");
 }
 
-fn commands(filled: &Filled<'_>) -> String {
+fn commands(filled: &SectionResults<'_>) -> String {
     let scales: BTreeSet<&str> =
         filled.settings.iter().map(|shown| &*shown.view.setting.scale).collect();
     let command = |study: &&str, scale: &str| {
@@ -324,7 +324,7 @@ fn commands(filled: &Filled<'_>) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-fn not_run(html: &mut String, missing: &[&Section]) {
+fn not_run(html: &mut String, missing: &[&ReportSection]) {
     let studies = studies_of(missing);
     if studies.is_empty() {
         return;

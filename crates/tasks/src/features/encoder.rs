@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ::encoder::{Part, Place, Request};
+use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Params, Tape, Var};
 use text::{EncodedWords, SubwordEncoders};
-use train::Pretrained;
 
 use super::{Features, Input, Midway};
 use crate::error::{Error, Result};
 
 /// A pretrained encoder, whose weights are where every run starts.
 pub struct EncoderFeatures {
-    pretrained: Pretrained,
+    pretrained: PretrainedModel,
     words: Words,
 }
 
@@ -23,7 +23,7 @@ pub struct EncoderFeatures {
 pub(super) struct Words(Vec<SubwordEncoders>);
 
 impl Words {
-    pub(super) fn of(pretrained: &Pretrained) -> Self {
+    pub(super) fn of(pretrained: &PretrainedModel) -> Self {
         let languages = 0..pretrained.vocabulary.languages().len();
         Self(languages.map(|language| pretrained.vocabulary.encoders(language)).collect())
     }
@@ -31,7 +31,7 @@ impl Words {
     /// The ids of words. Each is prepared as running text was when the vocabulary was made.
     pub(super) fn encode(
         &self,
-        from: &Pretrained,
+        from: &PretrainedModel,
         language: usize,
         words: &[&str],
     ) -> EncodedWords {
@@ -45,7 +45,12 @@ impl Words {
         self.0[language].with(|encoder| encoder.encode_words(prepared.iter().map(String::as_str)))
     }
 
-    pub(super) fn encode_text(&self, from: &Pretrained, language: usize, text: &str) -> Vec<u32> {
+    pub(super) fn encode_text(
+        &self,
+        from: &PretrainedModel,
+        language: usize,
+        text: &str,
+    ) -> Vec<u32> {
         let (mut prepared, mut ids) = (String::new(), Vec::new());
         from.vocabulary.preparer(language).prepare(text, &mut prepared);
         self.0[language].with(|encoder| encoder.encode(&prepared, &mut ids));
@@ -56,14 +61,14 @@ impl Words {
 impl EncoderFeatures {
     /// Opens the model of a run's folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
-        let pretrained = Pretrained::open(folder, device)?;
+        let pretrained = PretrainedModel::open(folder, device)?;
         let words = Words::of(&pretrained);
         Ok(Self { pretrained, words })
     }
 
     /// Refuses layers that the encoder does not have.
     pub fn check_layers(&self, layers: &BTreeSet<usize>) -> Result<()> {
-        let deepest = self.pretrained.model.config().layers;
+        let deepest = self.pretrained.encoder.config().layers;
         match layers.iter().find(|&&layer| layer > deepest) {
             None => Ok(()),
             Some(layer) => Err(Error::request(
@@ -88,15 +93,15 @@ fn copy(params: &Params) -> Params {
 
 impl Features for EncoderFeatures {
     fn dim(&self) -> usize {
-        self.pretrained.model.config().dim
+        self.pretrained.encoder.config().dim
     }
 
     fn longest(&self) -> usize {
-        self.pretrained.model.config().positions
+        self.pretrained.encoder.config().positions
     }
 
     fn layers(&self) -> Option<usize> {
-        Some(self.pretrained.model.config().layers)
+        Some(self.pretrained.encoder.config().layers)
     }
 
     fn means(&self, file: &Path) -> Result<Means> {
@@ -128,14 +133,14 @@ impl Features for EncoderFeatures {
             (None, Place::Layer(number)) => layers.is_none_or(|layers| layers.contains(&number)),
             (None, Place::Head) => true,
         };
-        self.pretrained.model.set_trainable(&mut params, learns);
+        self.pretrained.encoder.set_trainable(&mut params, learns);
         Ok(params)
     }
 
     fn vectors(&self, tape: &mut Tape<'_>, input: &Input<'_>) -> Var {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { rows: Some(&input.rows), ..Request::default() };
-        let model = &self.pretrained.model;
+        let model = &self.pretrained.encoder;
         let encoded = match input.midway {
             None => model.encode(tape, &batch, request),
             Some(Midway { layer, states }) => {
@@ -150,7 +155,7 @@ impl Features for EncoderFeatures {
     fn states(&self, tape: &mut Tape<'_>, input: &Input<'_>, layer: usize) -> Vec<f32> {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { until: Some(layer), ..Request::default() };
-        let encoded = self.pretrained.model.encode(tape, &batch, request);
+        let encoded = self.pretrained.encoder.encode(tape, &batch, request);
         tape.value(encoded.hidden[layer]).to_vec()
     }
 

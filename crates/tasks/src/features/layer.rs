@@ -1,16 +1,16 @@
-//! Vectors of a layer of frozen encoders, mapped into another's space where a map is given.
+//! WordVectors of a layer of frozen encoders, mapped into another's space where a map is given.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ::encoder::Request;
+use arrays::npy;
+use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Mode, Tape, Tensor};
 use text::EncodedWords;
-use train::Pretrained;
-use vectors::npy;
 
 use super::encoder::Words;
 use super::given::Given;
@@ -29,7 +29,7 @@ pub struct LayerVectors {
 /// A frozen encoder.
 struct Model {
     /// A tape borrows the weights even where it changes none.
-    pretrained: Mutex<Pretrained>,
+    pretrained: Mutex<PretrainedModel>,
     words: Words,
     fingerprint: String,
 }
@@ -67,7 +67,7 @@ impl LayerVectors {
             let pretrained = models[model].pretrained.get_mut();
             let pretrained = pretrained.unwrap_or_else(PoisonError::into_inner);
             let number = pretrained.vocabulary.language(name)?;
-            let dim = pretrained.model.config().dim;
+            let dim = pretrained.encoder.config().dim;
             let map = maps.get(name).map(|path| read_map(path, dim, device)).transpose()?;
             languages.push(Speaker { name: name.clone(), model, number, map });
         }
@@ -82,7 +82,7 @@ impl LayerVectors {
 
 /// The width of all encoders, which must be the same, since one head reads them all.
 fn width(models: &[Model]) -> Result<usize> {
-    let mut widths = models.iter().map(|model| model.with(|opened| opened.model.config().dim));
+    let mut widths = models.iter().map(|model| model.with(|opened| opened.encoder.config().dim));
     let first = widths.next().unwrap_or(0);
     match widths.all(|width| width == first) {
         true => Ok(first),
@@ -95,8 +95,8 @@ fn width(models: &[Model]) -> Result<usize> {
 
 impl Model {
     fn open(folder: &Path, layer: usize, device: &Device) -> Result<Self> {
-        let pretrained = Pretrained::open(folder, device)?;
-        let deepest = pretrained.model.config().layers;
+        let pretrained = PretrainedModel::open(folder, device)?;
+        let deepest = pretrained.encoder.config().layers;
         if layer > deepest {
             let reason = format!("layer {layer} of {}, which has {deepest}", folder.display());
             let remedy = format!("name a layer from 0, the embeddings, to {deepest}");
@@ -107,7 +107,7 @@ impl Model {
         Ok(Self { pretrained: Mutex::new(pretrained), words, fingerprint })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Pretrained) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut PretrainedModel) -> T) -> T {
         work(&mut self.pretrained.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -130,7 +130,8 @@ impl Given for LayerVectors {
     }
 
     fn longest(&self) -> usize {
-        let longest = |model: &Model| model.with(|pretrained| pretrained.model.config().positions);
+        let longest =
+            |model: &Model| model.with(|pretrained| pretrained.encoder.config().positions);
         self.models.iter().map(longest).min().unwrap_or(0)
     }
 
@@ -189,7 +190,7 @@ impl Given for LayerVectors {
         let speaker = &self.languages[input.language];
         self.models[speaker.model].with(|pretrained| {
             let batch = pretrained.batch(speaker.number, input.sequences.iter().copied());
-            let Pretrained { model, params, .. } = pretrained;
+            let PretrainedModel { encoder: model, params, .. } = pretrained;
             let mut tape = Tape::new(params, Mode::Evaluate);
             let request = Request { until: Some(layer), ..Request::default() };
             let encoded = match input.midway {

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use arrays::npy;
 use serde::{Deserialize, Serialize};
 use shift::means::Means;
 use shift::shifter::Shifter;
 use tensor::Params;
-use vectors::npy;
 
 use super::config::{Difference, ShiftConfig, TransferConfig};
 use super::evaluate::Model;

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use encoder::{Batch, EncoderConfig, Masked};
-use tensor::{Indices, Spans};
+use encoder::{Batch, Encoder, EncoderConfig, Masked};
+use models::{EncoderParts, TokenIdMap, VOCABULARY_FOLDER};
+use tensor::{Indices, Params, Spans};
 use text::{
     BatchPrefetcher, BatchSettings, BpeSettings, CodeSwitch, Corpus, Dictionary, LanguageText,
     LineRules, MlmBatches, MlmEvaluation, Preparation, Preparer, Selection, Split, Subset,
@@ -13,8 +14,6 @@ use text::{
 
 use super::config::PretrainConfig;
 use super::log::Watch;
-use super::numbering::Numbering;
-use crate::pretrained::VOCABULARY;
 
 /// Batches made ahead of training, in updates.
 const AHEAD: usize = 8;
@@ -56,7 +55,7 @@ pub(crate) struct Data {
     pub(crate) dev: Vec<MlmEvaluation>,
     /// What tells the text of each language from any other.
     pub(crate) fingerprints: Vec<String>,
-    numbering: Numbering,
+    token_ids: TokenIdMap,
 }
 
 impl Data {
@@ -66,7 +65,7 @@ impl Data {
         folder: &Path,
         watch: &mut Watch<'_>,
     ) -> text::Result<Self> {
-        let vocabulary = Arc::new(vocabulary(config, &folder.join(VOCABULARY), watch)?);
+        let vocabulary = Arc::new(vocabulary(config, &folder.join(VOCABULARY_FOLDER), watch)?);
         let mut corpora = Vec::new();
         for preparer in config.text.preparers_of(&vocabulary, &config.languages)? {
             watch(&format!("tokenising {}", preparer.language()));
@@ -92,7 +91,7 @@ impl Data {
                 MlmEvaluation::new(vocabulary, corpus, Split::Dev, config.batch)
             })
             .collect::<text::Result<_>>()?;
-        let numbering = Numbering::new(&vocabulary, config.encoder.separate.tokens);
+        let token_ids = TokenIdMap::new(&vocabulary, config.encoder.separate.tokens);
         let switch = switch.transpose()?;
         let fingerprints = corpora
             .iter()
@@ -105,7 +104,7 @@ impl Data {
                 MlmBatches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
             stages.push(Stage { until, accumulate, batches: Arc::new(batches) });
         }
-        Ok(Self { vocabulary, stages, dev, fingerprints, numbering })
+        Ok(Self { vocabulary, stages, dev, fingerprints, token_ids })
     }
 
     /// The batches of a run from update `step` on.
@@ -124,14 +123,23 @@ impl Data {
 
     /// The encoder's configuration for this vocabulary.
     pub(crate) fn encoder_config(&self, config: &PretrainConfig) -> EncoderConfig {
-        let entries = self.numbering.entries(&self.vocabulary);
+        let entries = self.token_ids.entries(&self.vocabulary);
         let languages = self.vocabulary.languages().map(str::to_owned).collect();
         EncoderConfig { languages, vocabulary: entries, ..config.encoder.clone() }
     }
 
+    /// An encoder of this run with what turns text into its input.
+    pub(crate) fn parts<'a>(
+        &'a self,
+        encoder: &'a Encoder,
+        params: &'a mut Params,
+    ) -> EncoderParts<'a> {
+        EncoderParts { encoder, params, vocabulary: &self.vocabulary, token_ids: &self.token_ids }
+    }
+
     /// Token ids as the encoder numbers them.
     pub(crate) fn ids(&self, language: usize, ids: &[u32]) -> Indices {
-        self.numbering.to_encoder(language, ids)
+        self.token_ids.to_encoder(language, ids)
     }
 
     /// A batch of text as the encoder takes it.

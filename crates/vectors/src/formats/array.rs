@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use arrays::npy::{self, Array, Precision};
 use files::At;
 
-use crate::npy::{self, Array, Precision};
 use crate::table::WordVectors;
 use crate::{Error, Result};
 
@@ -19,7 +19,7 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 pub(super) fn read(path: &Path, first: usize) -> Result<WordVectors> {
-    let Array { shape, values } = npy::read::<f32>(path)?;
+    let Array { shape, values } = npy::read_from::<f32>(&mut ::text::open_file(path)?, path)?;
     let &[rows, dim] = &shape[..] else {
         let reason = format!("has {} dimensions, not words by columns", shape.len());
         return Err(Error::file(path, reason, "reshape it in NumPy"));
@@ -52,5 +52,6 @@ pub(super) fn write(path: &Path, vectors: &WordVectors) -> Result<()> {
     files::write_with(&beside(path), |writer| {
         vectors.words().try_for_each(|word| writeln!(writer, "{word}"))
     })?;
-    npy::write(path, &[vectors.len(), vectors.dim()], vectors.values(), Precision::Single)
+    let shape = [vectors.len(), vectors.dim()];
+    Ok(npy::write(path, &shape, vectors.values(), Precision::Single)?)
 }

@@ -222,7 +222,7 @@ impl Words {
         let _waiting = Waiting::new(&format!("reading {}", path.display()));
         let mut words =
             vector_files::read(path, ReadOptions { format: None, first: Some(self.most) })?;
-        let mut matrix = Matrix::of(&words);
+        let mut matrix = Matrix::from(&words);
         let zero = |row: &usize| matrix.row(*row).iter().all(|&x| x == 0.0);
         let zeros: Vec<usize> = (0..words.len()).filter(zero).collect();
         if self.tolerant && !zeros.is_empty() {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use clap::Args;
 use encoder::{Batch, Encoder, Request};
-use geometry::states::{Pool, States};
+use models::states::{HiddenStates, Pooling};
 use tensor::{Mode, Params, Tape};
 
 use super::rate::{MOST_TOKENS, Memory, Rate, Shape, usage};
@@ -62,6 +62,7 @@ fn means(model: &Encoder, params: &mut Params, batch: &Batch) -> Vec<f32> {
     let hidden = vec![tape.value(encoded.hidden[model.config().layers])];
     let (device, dim) = (tape.params().device(), model.config().dim);
     let mut means = Vec::with_capacity(batch.spans.count() * dim);
-    Pool::Mean.push(&States { first: 0, spans: &batch.spans, dim, device, hidden }, 0, &mut means);
+    let states = HiddenStates { first: 0, spans: &batch.spans, dim, device, hidden };
+    Pooling::Mean.push(&states, 0, &mut means);
     means
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use files::At;
 use hub::{Card, Exported, Source};
-use train::Pretrained;
+use models::PretrainedModel;
 
 use super::import::{IMPORTED, Note, model_name};
 use crate::commands::models::Place;
@@ -44,7 +44,8 @@ impl Export {
         files::check_new_folder(&self.out, false)?;
         let mut opened = self.place.open(&self.run)?;
         let card = card(&self.run, &self.out)?;
-        let Pretrained { model, params, vocabulary, guesses, .. } = &mut opened;
+        let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head: guesses, .. } =
+            &mut opened;
         let source = Source { model, params, vocabulary, guesses: *guesses };
         let exported = hub::export(source, self.lang.as_deref(), &card, &self.out)?;
         let Exported { out, architecture, languages, entries, largest_difference, .. } = &exported;

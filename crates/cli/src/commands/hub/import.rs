@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use clap::Args;
 use hub::Found;
+use models::PretrainedModel;
 use serde::{Deserialize, Serialize};
-use train::Pretrained;
 
 use crate::commands::models::Place;
 use crate::failure::Failure;
@@ -80,7 +80,7 @@ impl Import {
         let seconds = start.elapsed().as_secs_f64();
         let (found, fingerprint) = (checkpoint.found.clone(), checkpoint.fingerprint.clone());
         if let Some(out) = &self.out {
-            Pretrained::from(checkpoint).save(out)?;
+            PretrainedModel::from(checkpoint).save(out)?;
             let note = Note { from: model_name(&self.folder) };
             files::write(
                 &out.join(IMPORTED),

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use arrays::npy::{self, Precision};
 use clap::Args;
 use serde_json::json;
 use shift::shifter::{Kind, Shifter};
-use vectors::npy::{self, Precision};
 
 use super::{Measured, refused};
 use crate::failure::Failure;

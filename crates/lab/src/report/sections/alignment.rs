@@ -2,64 +2,64 @@
 
 use terms::Task;
 
-use super::Section;
+use super::ReportSection;
 use super::parts::{
     Series, bar, bars_panel, chosen_difference, difference, lines_figure, measures, named,
     over_layers,
 };
-use crate::draw::{Figure, Group, Panel};
-use crate::report::data::{Cells, Data, View, Where};
-use crate::report::exhibit::{Cell, Exhibit, Table};
-use crate::report::finding::{Claim, Evidence, Rule};
+use crate::draw::{BarGroup, Figure, Panel};
+use crate::report::data::{FactorFilter, Observations, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 
 const NOT_PRINTED: fn() -> String = || "drawn, with no numbers in the text".to_owned();
 const PAIRS: [&str; 4] = ["en-fr", "en-de", "en-ru", "en-zh"];
 
-pub(in crate::report) const WORDS: Section = Section {
-    id: "word-alignment",
+pub(in crate::report) const WORDS: ReportSection = ReportSection {
+    id: "align-words",
     title: "Can words of separate models be mapped onto each other?",
     place: "Paper 1, §5.1.1",
-    studies: &["word-alignment"],
+    studies: &["align-words"],
     asks: "Two encoders are trained apart, one for each language. A rotation learned from a dictionary takes the word \
            vectors of one to those of the other, and other words of the dictionary are looked up by CSLS.",
     claims: &[
-        Claim {
+        PaperClaim {
             finding: "Words of models trained apart can be aligned by a rotation",
             place: "Paper 1, Figure 4b",
             paper: NOT_PRINTED,
             quantity: "P@1 of separate encoders minus that of untrained ones, each at the layer that is best in the other seeds",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("word-alignment");
-                let of = |system| data.by_layer("p@1", &[("system", system)]);
-                chosen_difference(&of("monolingual"), &of("random"))
+                let data = view.study("align-words");
+                let of = |system| data.by_layer("p_at_1", &[("system", system)]);
+                chosen_difference(&of("monolingual"), &of("untrained"))
             },
         },
-        Claim {
+        PaperClaim {
             finding: "Higher layers align better than lower ones",
             place: "Paper 1, §5.1.1",
             paper: NOT_PRINTED,
             quantity: "mean P@1 of the upper half of the layers minus that of the lower half",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| {
                 upper_minus_lower(
-                    &view.study("word-alignment"),
-                    "p@1",
+                    &view.study("align-words"),
+                    "p_at_1",
                     &[("system", "monolingual")],
                 )
             },
         },
-        Claim {
+        PaperClaim {
             finding: "The embedding table aligns as well as fastText does",
             place: "Paper 1, Figure 4a",
             paper: || "slightly better than fastText".to_owned(),
             quantity: "P@1 of the embedding tables minus that of fastText's vectors",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("word-alignment");
+                let data = view.study("align-words");
                 difference(
-                    &data.cells("p@1", &[("system", "embeddings")]),
-                    &data.cells("p@1", &[("system", "fasttext")]),
+                    &data.cells("p_at_1", &[("system", "embeddings")]),
+                    &data.cells("p_at_1", &[("system", "fasttext")]),
                 )
             },
         },
@@ -67,74 +67,74 @@ pub(in crate::report) const WORDS: Section = Section {
     show: show_words,
 };
 
-pub(in crate::report) const CONTEXTS: Section = Section {
-    id: "contextual-alignment",
+pub(in crate::report) const CONTEXTS: ReportSection = ReportSection {
+    id: "align-contexts",
     title: "Does a rotation carry a task from one model to another?",
     place: "Paper 1, §5.1.2 and appendix A",
-    studies: &["contextual-alignment"],
+    studies: &["align-contexts"],
     asks: "New layers for a task are trained over a frozen layer of the first language's encoder. Words of the other \
            language pass through its own encoder, then through a rotation learned from linked words of parallel text, \
            then through the same new layers.",
     claims: &[
-        Claim {
+        PaperClaim {
             finding: "A rotation makes separate models transfer",
             place: "Paper 1, Figure 5",
             paper: NOT_PRINTED,
             quantity: "score of separate models with the rotation minus without it, each at the layer that is best in the other seeds",
-            rule: Rule::Above(0.0),
-            measure: |view| systems(view, "monolingual-mapped", "monolingual-unmapped"),
+            criterion: Criterion::Above(0.0),
+            measure: |view| systems(view, "monolingual-aligned", "monolingual-raw"),
         },
-        Claim {
+        PaperClaim {
             finding: "One model of both languages transfers better than two and a rotation",
             place: "Paper 1, Figure 5",
             paper: || "so but for parsing of French".to_owned(),
             quantity: "score of the bilingual model minus that of the rotation, each at the layer that is best in the other seeds",
-            rule: Rule::Above(0.0),
-            measure: |view| systems(view, "bilingual", "monolingual-mapped"),
+            criterion: Criterion::Above(0.0),
+            measure: |view| systems(view, "bilingual", "monolingual-aligned"),
         },
-        Claim {
+        PaperClaim {
             finding: "Middle layers transfer best, not the last",
             place: "Paper 1, §5.1.2",
             paper: NOT_PRINTED,
             quantity: "mean score of the middle half of the layers minus that of the last layer, through the rotation",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: middle_minus_last,
         },
     ],
     show: show_contexts,
 };
 
-pub(in crate::report) const SENTENCES: Section = Section {
-    id: "sentence-alignment",
+pub(in crate::report) const SENTENCES: ReportSection = ReportSection {
+    id: "align-sentences",
     title: "Do sentences of separate models find their translations?",
     place: "Paper 1, §5.1.3",
-    studies: &["sentence-alignment"],
+    studies: &["align-sentences"],
     asks: "A sentence's vector is the mean of its pieces at a layer. After a rotation learned from other parallel \
            sentences, is a sentence's nearest neighbour its translation?",
     claims: &[
-        Claim {
+        PaperClaim {
             finding: "Sentences of models trained apart can be aligned by a rotation",
             place: "Paper 1, Figure 6",
             paper: NOT_PRINTED,
             quantity: "share found by separate models minus by untrained ones, both rotated, each at the layer that is best in the \
                        other seeds",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("sentence-alignment");
+                let data = view.study("align-sentences");
                 let of =
                     |system| data.by_layer("retrieval", &[("system", system), ("kind", "aligned")]);
-                chosen_difference(&of("monolingual"), &of("random"))
+                chosen_difference(&of("monolingual"), &of("untrained"))
             },
         },
-        Claim {
+        PaperClaim {
             finding: "Lower layers do it best",
             place: "Paper 1, §5.1.3",
             paper: NOT_PRINTED,
             quantity: "mean share found in the upper half of the layers minus in the lower half",
-            rule: Rule::Below(0.0),
+            criterion: Criterion::Below(0.0),
             measure: |view| {
                 let factors = [("system", "monolingual"), ("kind", "aligned")];
-                upper_minus_lower(&view.study("sentence-alignment"), "retrieval", &factors)
+                upper_minus_lower(&view.study("align-sentences"), "retrieval", &factors)
             },
         },
     ],
@@ -142,16 +142,25 @@ pub(in crate::report) const SENTENCES: Section = Section {
 };
 
 /// The numbers of some layers side by side.
-fn at_layers(data: &Data<'_>, measure: &str, factors: &Where<'_>, layers: &[String]) -> Cells {
+fn at_layers(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+    layers: &[String],
+) -> Observations {
     let cells = |layer: &String| {
         let factors = [factors, &[("layer", layer.as_str())]].concat();
         data.cells(measure, &factors).tagged("layer", layer)
     };
-    layers.iter().map(cells).fold(Cells::default(), Cells::join)
+    layers.iter().map(cells).fold(Observations::default(), Observations::join)
 }
 
 /// The mean of the layers above the middle minus that of the layers from 1 to the middle.
-pub(super) fn upper_minus_lower(data: &Data<'_>, measure: &str, factors: &Where<'_>) -> Evidence {
+pub(super) fn upper_minus_lower(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+) -> Evidence {
     let layers: Vec<String> =
         data.layers(measure).into_iter().filter(|layer| layer != "0").collect();
     if layers.len() < 2 {
@@ -163,7 +172,7 @@ pub(super) fn upper_minus_lower(data: &Data<'_>, measure: &str, factors: &Where<
 }
 
 /// Target scores of a system over all tasks, layer by layer.
-fn scores_by_layer(data: &Data<'_>, system: &str) -> Vec<Cells> {
+fn scores_by_layer(data: &StudyData<'_>, system: &str) -> Vec<Observations> {
     let mut layers = data.levels(&measures(), "layer", &[]);
     layers.retain(|layer| layer.parse::<u32>().is_ok());
     let at = |layer: &String| {
@@ -172,13 +181,13 @@ fn scores_by_layer(data: &Data<'_>, system: &str) -> Vec<Cells> {
                 [("system", system), ("task", task.name()), ("role", "target"), ("layer", layer)];
             data.cells(task.measure(), &factors).tagged("task", task.name())
         };
-        Task::all().map(of).fold(Cells::default(), Cells::join)
+        Task::all().map(of).fold(Observations::default(), Observations::join)
     };
     layers.iter().map(at).collect()
 }
 
-fn systems(view: &View<'_>, a: &str, b: &str) -> Evidence {
-    let data = view.study("contextual-alignment");
+fn systems(view: &SettingView<'_>, a: &str, b: &str) -> Evidence {
+    let data = view.study("align-contexts");
     chosen_difference(&scores_by_layer(&data, a), &scores_by_layer(&data, b))
 }
 
@@ -192,14 +201,14 @@ fn middle_half(layers: &[String]) -> Vec<String> {
 }
 
 /// The middle is fixed beforehand: the best of several layers would beat the last by chance alone.
-fn middle_minus_last(view: &View<'_>) -> Evidence {
-    let data = view.study("contextual-alignment");
-    let (mut middle, mut last) = (Cells::default(), Cells::default());
+fn middle_minus_last(view: &SettingView<'_>) -> Evidence {
+    let data = view.study("align-contexts");
+    let (mut middle, mut last) = (Observations::default(), Observations::default());
     for task in Task::all() {
         let layers = data.layers(task.measure());
         let of = |layers: &[String]| {
             let factors =
-                [("system", "monolingual-mapped"), ("task", task.name()), ("role", "target")];
+                [("system", "monolingual-aligned"), ("task", task.name()), ("role", "target")];
             at_layers(&data, task.measure(), &factors, layers).tagged("task", task.name())
         };
         middle = middle.join(of(&middle_half(&layers)));
@@ -208,20 +217,20 @@ fn middle_minus_last(view: &View<'_>) -> Evidence {
     Evidence::Seeds(middle.sample().minus(&last.sample()))
 }
 
-fn pairs_of(data: &Data<'_>, measures: &[&str]) -> Vec<String> {
+fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {
     data.levels(measures, "pair", &PAIRS)
 }
 
-fn show_words(id: &str, view: &View<'_>) -> Vec<Exhibit> {
-    let data = view.study("word-alignment");
-    let pairs = pairs_of(&data, &["p@1"]);
-    let statics = |pair: &String| Group {
+fn show_words(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+    let data = view.study("align-words");
+    let pairs = pairs_of(&data, &["p_at_1"]);
+    let statics = |pair: &String| BarGroup {
         name: pair.clone(),
         bars: ["embeddings", "fasttext"]
             .iter()
             .enumerate()
             .map(|(i, system)| {
-                bar(i, data.mean("p@1", &[("system", system), ("pair", pair)]), None)
+                bar(i, data.mean("p_at_1", &[("system", system), ("pair", pair)]), None)
             })
             .collect(),
     };
@@ -229,7 +238,7 @@ fn show_words(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let tables = Figure {
         id: named(id, "tables"),
         title: "Word translation without context".to_owned(),
-        legend: super::parts::legend(&names, crate::draw::Mark::Bar, false),
+        legend: super::parts::legend(&names, crate::draw::SeriesMark::Bar, false),
         panels: bars_panel("Without context", "P@1", pairs.iter().map(statics).collect())
             .into_iter()
             .collect(),
@@ -237,47 +246,47 @@ fn show_words(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let series: &Series<'_> = &[
         ("separate models", vec![("system", "monolingual")]),
         ("one model of both", vec![("system", "bilingual")]),
-        ("untrained", vec![("system", "random")]),
+        ("untrained", vec![("system", "untrained")]),
         ("fastText", vec![("system", "fasttext")]),
     ];
     let panels = pairs
         .iter()
-        .filter_map(|pair| over_layers(&data, "p@1", &[("pair", pair)], series, (pair, "P@1")));
+        .filter_map(|pair| over_layers(&data, "p_at_1", &[("pair", pair)], series, (pair, "P@1")));
     let layers =
         lines_figure(named(id, "layers"), "Word translation by layer", series, panels.collect());
-    let mut table = Table::new(&["system", "pair", "best layer's P@1"]);
+    let mut table = ReportTable::new(&["system", "pair", "best layer's P@1"]);
     for system in data.levels(
-        &["p@1"],
+        &["p_at_1"],
         "system",
-        &["fasttext", "embeddings", "monolingual", "bilingual", "random"],
+        &["fasttext", "embeddings", "monolingual", "bilingual", "untrained"],
     ) {
         for pair in &pairs {
             let factors = [("system", &*system), ("pair", &**pair)];
-            let layered = data.best("p@1", &factors).sample().mean();
+            let layered = data.best("p_at_1", &factors).sample().mean();
             let mean =
-                layered.or_else(|| data.cells("p@1", &factors).without("layer").sample().mean());
+                layered.or_else(|| data.cells("p_at_1", &factors).without("layer").sample().mean());
             if mean.is_some() {
                 table.rows.push(vec![
-                    Cell::Name(system.clone()),
-                    Cell::Text(pair.clone()),
-                    Cell::Ours(mean),
+                    TableCell::Name(system.clone()),
+                    TableCell::Text(pair.clone()),
+                    TableCell::Ours(mean),
                 ]);
             }
         }
     }
     vec![
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Paper 1, Figure 4a",
             "Words looked up through a rotation of the embedding tables, beside fastText's vectors.",
             tables,
         ),
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Paper 1, Figure 4b",
             "Each word is the mean of its vectors in all its contexts. Bands are intervals of 95 % over seeds; a level is \
              a model without layers.",
             layers,
         ),
-        Exhibit::table(
+        CaptionedItem::table(
             "Paper 1, Figure 4",
             "The best layer of each system (of the whole vocabulary, CSLS).",
             table,
@@ -285,8 +294,8 @@ fn show_words(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     ]
 }
 
-fn show_contexts(id: &str, view: &View<'_>) -> Vec<Exhibit> {
-    let data = view.study("contextual-alignment");
+fn show_contexts(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+    let data = view.study("align-contexts");
     let panels = |series: &Series<'_>| -> Vec<Panel> {
         let mut panels = Vec::new();
         for task in Task::all() {
@@ -305,31 +314,31 @@ fn show_contexts(id: &str, view: &View<'_>) -> Vec<Exhibit> {
         panels
     };
     let five: &Series<'_> = &[
-        ("separate models, rotated", vec![("system", "monolingual-mapped")]),
+        ("separate models, rotated", vec![("system", "monolingual-aligned")]),
         ("one model of both", vec![("system", "bilingual")]),
-        ("separate models, not rotated", vec![("system", "monolingual-unmapped")]),
+        ("separate models, not rotated", vec![("system", "monolingual-raw")]),
     ];
     let eight: &Series<'_> = &[
         ("one model of both", vec![("system", "bilingual")]),
-        ("one model of both, rotated", vec![("system", "bilingual-mapped")]),
+        ("one model of both, rotated", vec![("system", "bilingual-aligned")]),
     ];
-    let mut table = Table::new(&["system", "named entities (F1)", "parsing (LAS)"]);
-    let order = ["monolingual-mapped", "bilingual", "bilingual-mapped", "monolingual-unmapped"];
+    let mut table = ReportTable::new(&["system", "named entities (F1)", "parsing (LAS)"]);
+    let order = ["monolingual-aligned", "bilingual", "bilingual-aligned", "monolingual-raw"];
     for system in data.levels(&["f1", "las"], "system", &order) {
         let of = |measure| {
-            Cell::Ours(
+            TableCell::Ours(
                 data.best(measure, &[("system", &*system), ("role", "target")]).sample().mean(),
             )
         };
-        table.rows.push(vec![Cell::Name(system.clone()), of("f1"), of("las")]);
+        table.rows.push(vec![TableCell::Name(system.clone()), of("f1"), of("las")]);
     }
     vec![
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Paper 1, Figure 5",
             "Transfer of new layers over a frozen layer, by the layer that they stand on.",
             lines_figure(named(id, "mapped"), "Transfer through a rotation", five, panels(five)),
         ),
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Paper 1, Figure 8",
             "The same rotation put between the two languages of one model.",
             lines_figure(
@@ -339,7 +348,7 @@ fn show_contexts(id: &str, view: &View<'_>) -> Vec<Exhibit> {
                 panels(eight),
             ),
         ),
-        Exhibit::table(
+        CaptionedItem::table(
             "Paper 1, Figures 5 and 8",
             "Target scores at the best layer, over all pairs.",
             table,
@@ -347,8 +356,8 @@ fn show_contexts(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     ]
 }
 
-fn show_sentences(id: &str, view: &View<'_>) -> Vec<Exhibit> {
-    let data = view.study("sentence-alignment");
+fn show_sentences(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+    let data = view.study("align-sentences");
     let pairs = pairs_of(&data, &["retrieval"]);
     let panels = |series: &Series<'_>| {
         let panel = |pair: &String| {
@@ -359,24 +368,30 @@ fn show_sentences(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let aligned: &Series<'_> = &[
         ("separate models", vec![("system", "monolingual"), ("kind", "aligned")]),
         ("one model of both", vec![("system", "bilingual"), ("kind", "aligned")]),
-        ("untrained", vec![("system", "random"), ("kind", "aligned")]),
+        ("untrained", vec![("system", "untrained"), ("kind", "aligned")]),
     ];
     let kinds: &Series<'_> = &[
         ("as it is", vec![("system", "bilingual"), ("kind", "raw")]),
-        ("means taken away", vec![("system", "bilingual"), ("kind", "shifted")]),
+        ("means taken away", vec![("system", "bilingual"), ("kind", "centered")]),
         ("rotated", vec![("system", "bilingual"), ("kind", "aligned")]),
     ];
-    let mut table = Table::new(&["system", "raw", "means taken away", "rotated"]);
-    for system in data.levels(&["retrieval"], "system", &["monolingual", "bilingual", "random"]) {
+    let mut table = ReportTable::new(&["system", "raw", "means taken away", "rotated"]);
+    for system in data.levels(&["retrieval"], "system", &["monolingual", "bilingual", "untrained"])
+    {
         let of = |kind| {
-            Cell::Ours(
+            TableCell::Ours(
                 data.best("retrieval", &[("system", &*system), ("kind", kind)]).sample().mean(),
             )
         };
-        table.rows.push(vec![Cell::Name(system.clone()), of("raw"), of("shifted"), of("aligned")]);
+        table.rows.push(vec![
+            TableCell::Name(system.clone()),
+            of("raw"),
+            of("centered"),
+            of("aligned"),
+        ]);
     }
     vec![
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Paper 1, Figure 6",
             "Share of sentences whose nearest neighbour is their translation, after a rotation, by layer.",
             lines_figure(
@@ -386,7 +401,7 @@ fn show_sentences(id: &str, view: &View<'_>) -> Vec<Exhibit> {
                 panels(aligned),
             ),
         ),
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Beyond the paper",
             "One model of both languages: how much is there with no help, how much once each language's mean is gone.",
             lines_figure(
@@ -396,7 +411,7 @@ fn show_sentences(id: &str, view: &View<'_>) -> Vec<Exhibit> {
                 panels(kinds),
             ),
         ),
-        Exhibit::table(
+        CaptionedItem::table(
             "Paper 1, Figure 6",
             "At the best layer, over all pairs. The paper names over 0.95 for LASER, which is trained on millions of \
              parallel sentences.",

@@ -2,23 +2,23 @@
 
 use terms::Task;
 
-use super::Section;
+use super::ReportSection;
 use super::parts::{bar, bars_panel, legend, measured_tasks, measures, named, points, target};
 use super::transfer::{above_chance, paper_transfer};
-use crate::draw::{Figure, Group, Line, Lines, Mark, Panel};
+use crate::draw::{BarGroup, Figure, LineChart, LineSeries, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Data, Sample, View};
-use crate::report::exhibit::{Cell, Exhibit, Table};
-use crate::report::finding::{Claim, Evidence, Rule};
+use crate::report::data::{SeedSample, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 
-pub(in crate::report) const DISTANCE: Section = Section {
+pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
     id: "distance",
     title: "Must the languages be alike?",
     place: "Paper 1, §4.4",
     studies: &["distance"],
     asks: "The paper compares English with French, Russian and Chinese. With invented languages, distance is a dial: \
            0 changes nothing but the words, more changes order, morphology and script as well.",
-    claims: &[Claim {
+    claims: &[PaperClaim {
         finding: "The more distant the languages, the less transfers",
         place: "Paper 1, §4.4",
         paper: || {
@@ -33,7 +33,7 @@ pub(in crate::report) const DISTANCE: Section = Section {
             )
         },
         quantity: "transfer above chance to the nearest language minus to the farthest",
-        rule: Rule::Above(0.0),
+        criterion: Criterion::Above(0.0),
         measure: nearest_minus_farthest,
     }],
     show: show_distance,
@@ -43,7 +43,7 @@ pub(in crate::report) const DISTANCE: Section = Section {
 const LINE: &str = "with no anchors";
 
 /// What separates the languages of the distance study: a dial, or the pair itself.
-fn distances(data: &Data<'_>) -> (&'static str, Vec<String>) {
+fn distances(data: &StudyData<'_>) -> (&'static str, Vec<String>) {
     let dial = data.levels(&measures(), "distance", &[]);
     if dial.is_empty() {
         return ("pair", data.levels(&measures(), "pair", &["en-fr", "en-de", "en-ru", "en-zh"]));
@@ -51,18 +51,18 @@ fn distances(data: &Data<'_>) -> (&'static str, Vec<String>) {
     ("distance", dial)
 }
 
-fn nearest_minus_farthest(view: &View<'_>) -> Evidence {
+fn nearest_minus_farthest(view: &SettingView<'_>) -> Evidence {
     let data = view.study("distance");
     let (factor, levels) = distances(&data);
     let [nearest, .., farthest] = &levels[..] else { return Evidence::Nothing };
     // Languages differ between the two, so that only tasks can be matched: seed by seed.
-    let of = |level: &str| -> Sample {
+    let of = |level: &str| -> SeedSample {
         above_chance(&data, &[("role", "target"), (factor, level)]).sample()
     };
     Evidence::Seeds(of(nearest).minus(&of(farthest)))
 }
 
-fn show_distance(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("distance");
     let (factor, levels) = distances(&data);
     let real = factor == "pair";
@@ -71,17 +71,21 @@ fn show_distance(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let figure = Figure {
         id: named(id, "transfer"),
         title: "Transfer by distance".to_owned(),
-        legend: legend(&[LINE.to_owned()], if real { Mark::Bar } else { Mark::Line }, real),
+        legend: legend(
+            &[LINE.to_owned()],
+            if real { SeriesMark::Bar } else { SeriesMark::Line },
+            real,
+        ),
         panels: Task::all().filter_map(panel).collect(),
     };
     let place = "Paper 1, §4.4 (Table 1, column by column)";
     vec![
-        Exhibit::figure(
+        CaptionedItem::figure(
             place,
             "Scores in the language that was not fine-tuned on, as that language moves away from the first.",
             figure,
         ),
-        Exhibit::table(
+        CaptionedItem::table(
             place,
             "Target scores and, at the best layer, the share of translations found.",
             table(&data, factor, &levels),
@@ -90,25 +94,25 @@ fn show_distance(id: &str, view: &View<'_>) -> Vec<Exhibit> {
 }
 
 /// Real languages: a bar for each pair, beside the paper's.
-fn of_pairs(data: &Data<'_>, task: Task, pairs: &[String]) -> Option<Panel> {
+fn of_pairs(data: &StudyData<'_>, task: Task, pairs: &[String]) -> Option<Panel> {
     let group = |pair: &String| {
         let own = [("pair", &**pair), ("task", task.name()), ("role", "target")];
         let theirs =
             [("condition", "no-anchors"), ("task", task.name()), ("language", target(pair))];
         let paper = papers::number(1, "Table 1", task.measure(), &theirs);
-        Group { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure(), &own), paper)] }
+        BarGroup { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure(), &own), paper)] }
     };
     let unit = format!("{} in the other language", task.unit());
     bars_panel(task.title(), &unit, pairs.iter().map(group).collect())
 }
 
 /// Invented languages: a line over the dial.
-fn of_dial(data: &Data<'_>, task: Task) -> Option<Panel> {
+fn of_dial(data: &StudyData<'_>, task: Task) -> Option<Panel> {
     let points =
         points(data, task.measure(), &[("task", task.name()), ("role", "target")], "distance");
-    let line = Line { name: LINE.to_owned(), colour: 0, points };
+    let line = LineSeries { name: LINE.to_owned(), colour: 0, points };
     (!line.points.is_empty()).then(|| {
-        Lines {
+        LineChart {
             title: task.title().to_owned(),
             across: "distance".to_owned(),
             unit: task.unit().to_owned(),
@@ -119,24 +123,24 @@ fn of_dial(data: &Data<'_>, task: Task) -> Option<Panel> {
     })
 }
 
-fn table(data: &Data<'_>, factor: &str, levels: &[String]) -> Table {
+fn table(data: &StudyData<'_>, factor: &str, levels: &[String]) -> ReportTable {
     let tasks = measured_tasks(data);
     let titles = tasks.iter().map(|task| task.title());
     let ends = ["retrieval, raw", "retrieval, shifted"];
     let heads: Vec<&str> = [factor].into_iter().chain(titles).chain(ends).collect();
-    let mut table = Table::new(&heads);
+    let mut table = ReportTable::new(&heads);
     for level in levels {
         let of = |task: Task| {
             let factors = [(factor, &**level), ("task", task.name()), ("role", "target")];
-            Cell::Ours(data.mean(task.measure(), &factors))
+            TableCell::Ours(data.mean(task.measure(), &factors))
         };
         let found = |kind| {
             let best = data.best("retrieval", &[(factor, level), ("kind", kind)]);
-            Cell::Ours(best.sample().mean())
+            TableCell::Ours(best.sample().mean())
         };
-        let mut row = vec![Cell::Name(level.clone())];
+        let mut row = vec![TableCell::Name(level.clone())];
         row.extend(tasks.iter().copied().map(of));
-        row.extend(["raw", "shifted"].map(found));
+        row.extend(["raw", "centered"].map(found));
         table.rows.push(row);
     }
     table

@@ -1,4 +1,4 @@
-//! The sections of the report, one for each question of the papers. To add one, write a [`Section`] in the
+//! The sections of the report, one for each question of the papers. To add one, write a [`ReportSection`] in the
 //! file of its family and name it in [`ALL`].
 
 mod alignment;
@@ -11,12 +11,12 @@ mod shifted_transfer;
 mod similarity;
 mod transfer;
 
-use super::data::View;
-use super::exhibit::Exhibit;
-use super::finding::Claim;
+use super::data::SettingView;
+use super::exhibit::CaptionedItem;
+use super::finding::PaperClaim;
 
 /// One question, what the papers found, and what we show for it.
-pub(super) struct Section {
+pub(super) struct ReportSection {
     /// A name of letters and hyphens: of the part of the page, and of its figures.
     pub(super) id: &'static str,
     /// The question in a few words.
@@ -28,13 +28,13 @@ pub(super) struct Section {
     /// What was asked and done, for someone who has not read the papers.
     pub(super) asks: &'static str,
     /// What the papers found.
-    pub(super) claims: &'static [Claim],
+    pub(super) claims: &'static [PaperClaim],
     /// Figures and tables of one setting. The first argument begins the names of its figures.
-    pub(super) show: fn(&str, &View<'_>) -> Vec<Exhibit>,
+    pub(super) show: fn(&str, &SettingView<'_>) -> Vec<CaptionedItem>,
 }
 
 /// In the order of the page.
-pub(super) const ALL: &[&Section] = &[
+pub(super) const ALL: &[&ReportSection] = &[
     &demo::DEMO,
     &transfer::TABLE,
     &transfer::DOMAIN,

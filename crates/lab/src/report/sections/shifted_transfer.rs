@@ -2,18 +2,18 @@
 
 use terms::Task;
 
-use super::Section;
+use super::ReportSection;
 use super::parts::{
     bar, bars_panel, difference, has_paper, legend, measured_tasks, measures, named,
 };
-use crate::draw::{Figure, Group, Mark, Panel};
+use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Cells, Data, View};
-use crate::report::exhibit::{Cell, Exhibit, Table};
-use crate::report::finding::{Claim, Evidence, Rule};
+use crate::report::data::{Observations, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 use crate::store::natural;
 
-pub(in crate::report) const SHIFTED_TRANSFER: Section = Section {
+pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
     id: "shifted-transfer",
     title: "Does shifting help transfer?",
     place: "Paper 2, §4.3",
@@ -22,20 +22,20 @@ pub(in crate::report) const SHIFTED_TRANSFER: Section = Section {
            language's vectors are shifted towards the first at the highest layer that was not trained, by a weight chosen \
            on development data.",
     claims: &[
-        Claim {
+        PaperClaim {
             finding: "Training only the upper layers transfers better than training all",
             place: "Paper 2, Table 4",
             paper: || table_4("last-n", "all-layers"),
             quantity: "target score with the upper layers trained minus with all",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| rows(view, "last-n", "all-layers"),
         },
-        Claim {
+        PaperClaim {
             finding: "The shift adds to that",
             place: "Paper 2, Table 4",
             paper: || table_4("last-n-shift", "last-n"),
             quantity: "target score with the shift minus without it",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| rows(view, "last-n-shift", "last-n"),
         },
     ],
@@ -49,15 +49,15 @@ const ROWS: [(&str, &str); 3] = [
 ];
 
 /// Target scores of a row.
-fn row_cells(data: &Data<'_>, row: &str) -> Cells {
+fn row_cells(data: &StudyData<'_>, row: &str) -> Observations {
     let of = |task: Task| {
         let factors = [("row", row), ("role", "target"), ("task", task.name())];
         data.cells(task.measure(), &factors).tagged("task", task.name())
     };
-    Task::all().map(of).fold(Cells::default(), Cells::join)
+    Task::all().map(of).fold(Observations::default(), Observations::join)
 }
 
-fn rows(view: &View<'_>, a: &str, b: &str) -> Evidence {
+fn rows(view: &SettingView<'_>, a: &str, b: &str) -> Evidence {
     let data = view.study("shifted-transfer");
     difference(&row_cells(&data, a), &row_cells(&data, b))
 }
@@ -76,7 +76,7 @@ fn paper_row(row: &str, language: &str, task: Task) -> Option<f64> {
         .flatten()
 }
 
-fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("shifted-transfer");
     let languages = data.levels(&measures(), "language", &[]);
     let score = |task: Task, row: &str, language: &str| {
@@ -88,9 +88,9 @@ fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
             let bar = |(i, (row, _)): (usize, &(&str, &str))| {
                 bar(i, score(task, row, language), paper_row(row, language, task))
             };
-            Group { name: language.clone(), bars: ROWS.iter().enumerate().map(bar).collect() }
+            BarGroup { name: language.clone(), bars: ROWS.iter().enumerate().map(bar).collect() }
         };
-        let groups: Vec<Group> = languages.iter().map(bars).collect();
+        let groups: Vec<BarGroup> = languages.iter().map(bars).collect();
         paper |= has_paper(&groups);
         bars_panel(task.title(), task.unit(), groups)
     };
@@ -99,29 +99,32 @@ fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let figure = Figure {
         id: named(id, "scores"),
         title: "Transfer with the upper layers trained, and shifted".to_owned(),
-        legend: legend(&names, Mark::Bar, paper),
+        legend: legend(&names, SeriesMark::Bar, paper),
         panels,
     };
-    let mut table = Table::new(&["task", "trained"]);
+    let mut table = ReportTable::new(&["task", "trained"]);
     table.heads.extend(languages.iter().cloned());
     table.heads.push("weights α".to_owned());
     table.heads.push("paper 2, mean".to_owned());
     for task in measured_tasks(&data) {
         for (row, name) in ROWS {
-            let mut cells = vec![Cell::Name(task.title().to_owned()), Cell::Text(name.to_owned())];
-            cells.extend(languages.iter().map(|language| Cell::Ours(score(task, row, language))));
-            cells.push(Cell::Text(chosen_weights(&data, task, row)));
-            cells.push(Cell::Paper(paper_row(row, "mean", task), 3));
+            let mut cells =
+                vec![TableCell::Name(task.title().to_owned()), TableCell::Text(name.to_owned())];
+            cells.extend(
+                languages.iter().map(|language| TableCell::Ours(score(task, row, language))),
+            );
+            cells.push(TableCell::Text(chosen_weights(&data, task, row)));
+            cells.push(TableCell::Paper(paper_row(row, "mean", task), 3));
             table.rows.push(cells);
         }
     }
     vec![
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Paper 2, Table 4",
             "Scores by language. The paper has inference only.",
             figure,
         ),
-        Exhibit::table(
+        CaptionedItem::table(
             "Paper 2, Table 4",
             "The weights are those that development data chose, over seeds.",
             table,
@@ -130,7 +133,7 @@ fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
 }
 
 /// The weights that were chosen, whichever the seed and language.
-fn chosen_weights(data: &Data<'_>, task: Task, row: &str) -> String {
+fn chosen_weights(data: &StudyData<'_>, task: Task, row: &str) -> String {
     let chosen = data.cells("alpha", &[("row", row), ("task", task.name())]);
     let mut weights: Vec<String> = chosen.values().map(|weight| weight.to_string()).collect();
     weights.sort_by(|a, b| natural(a, b));

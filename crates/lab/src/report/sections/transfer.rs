@@ -2,15 +2,15 @@
 
 use terms::Task;
 
-use super::Section;
+use super::ReportSection;
 use super::parts::{
     bar, bars_panel, has_paper, legend, measured_tasks, measures, named, target, tasks_of_paper,
 };
-use crate::draw::{Figure, Group, Mark, Panel};
+use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Cells, Data, View};
-use crate::report::exhibit::{Cell, Exhibit, Table};
-use crate::report::finding::{Claim, Evidence, Rule};
+use crate::report::data::{Observations, SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 use crate::statistics::{permutation_p, spearman};
 
 const CONDITIONS: [&str; 10] = [
@@ -34,7 +34,7 @@ const LITTLE: f64 = 0.9;
 /// One that keeps less than this has lost most of it.
 const MOST: f64 = 0.5;
 
-pub(in crate::report) const TABLE: Section = Section {
+pub(in crate::report) const TABLE: ReportSection = ReportSection {
     id: "table-1",
     title: "All conditions in one table",
     place: "Paper 1, Table 1 and Figure 3",
@@ -42,30 +42,30 @@ pub(in crate::report) const TABLE: Section = Section {
     asks: "One encoder is trained on plain text of two languages under a condition, then fine-tuned for a task on \
            labelled data of the first language alone. The score in the second language, of which it has seen no \
            labelled example, says how much the two came to share. Paper 1 takes one factor away at a time.",
-    claims: &[Claim {
+    claims: &[PaperClaim {
         finding: "What helps and what hurts comes in the paper's order",
         place: "Paper 1, Table 1",
         paper: || "ten conditions, means over French, Russian and Chinese".to_owned(),
         quantity: "rank correlation (Spearman) of our conditions with the paper's, by transfer above chance over all tasks",
-        rule: Rule::Ranks,
+        criterion: Criterion::Ranks,
         measure: ranks,
     }],
     show: show_table,
 };
 
-pub(in crate::report) const DOMAIN: Section = Section {
+pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
     id: "domain",
     title: "Must the two texts be of the same kind?",
     place: "Paper 1, §4.1",
     studies: &["domain"],
     asks: "The default trains on texts of one domain in both languages. Here the second language's text comes from \
            another domain (in the paper, Common Crawl beside Wikipedia).",
-    claims: &[Claim {
+    claims: &[PaperClaim {
         finding: "A difference of domain costs little",
         place: "Paper 1, §4.1",
         paper: || kept_in_paper("wiki-cc", "default"),
         quantity: "share of the default's transfer that another domain keeps",
-        rule: Rule::Above(LITTLE),
+        criterion: Criterion::Above(LITTLE),
         measure: |view| kept(&view.study("domain"), "wiki-cc", "default"),
     }],
     show: |id, view| {
@@ -73,7 +73,7 @@ pub(in crate::report) const DOMAIN: Section = Section {
     },
 };
 
-pub(in crate::report) const ANCHORS: Section = Section {
+pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
     id: "anchors",
     title: "Must the languages share words?",
     place: "Paper 1, §4.2",
@@ -82,20 +82,20 @@ pub(in crate::report) const ANCHORS: Section = Section {
            (default anchors), tell the languages apart in every piece (no anchors), or more can be made by replacing \
            words with their translations from a dictionary (extra anchors).",
     claims: &[
-        Claim {
+        PaperClaim {
             finding: "Transfer needs no shared word",
             place: "Paper 1, §4.2",
             paper: || kept_in_paper("no-anchors", "default-anchors"),
             quantity: "share of the transfer with default anchors that is left with none",
-            rule: Rule::Above(LITTLE),
+            criterion: Criterion::Above(LITTLE),
             measure: |view| kept(&view.study("anchors"), "no-anchors", "default-anchors"),
         },
-        Claim {
+        PaperClaim {
             finding: "More anchors help",
             place: "Paper 1, §4.2",
             paper: || gained_in_paper("extra-anchors", "no-anchors"),
             quantity: "mean score with extra anchors minus with none",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| gained(&view.study("anchors"), "extra-anchors", "no-anchors"),
         },
     ],
@@ -104,7 +104,7 @@ pub(in crate::report) const ANCHORS: Section = Section {
     },
 };
 
-pub(in crate::report) const SHARING: Section = Section {
+pub(in crate::report) const SHARING: ReportSection = ReportSection {
     id: "sharing",
     title: "Must the languages share parameters?",
     place: "Paper 1, §4.3",
@@ -112,36 +112,36 @@ pub(in crate::report) const SHARING: Section = Section {
     asks: "Embeddings, the lowest layers, or both are made separate for each language; what remains above is shared. \
            At scales of fewer layers, \u{201c}l1-3\u{201d} and \u{201c}l1-6\u{201d} stand for the same shares of the depth.",
     claims: &[
-        Claim {
+        PaperClaim {
             finding: "With the lower third of the layers and the embeddings separate, transfer still works",
             place: "Paper 1, §4.3",
             paper: || kept_in_paper("sep-emb-l1-3", "default"),
             quantity: "share of the default's transfer that is kept",
-            rule: Rule::Above(MOST),
+            criterion: Criterion::Above(MOST),
             measure: |view| kept(&view.study("sharing"), "sep-emb-l1-3", "default"),
         },
-        Claim {
+        PaperClaim {
             finding: "With most layers separate, it breaks down",
             place: "Paper 1, §4.3",
             paper: || kept_in_paper("sep-emb-l1-6", "default"),
             quantity: "share of the default's transfer that is kept",
-            rule: Rule::Below(MOST),
+            criterion: Criterion::Below(MOST),
             measure: |view| kept(&view.study("sharing"), "sep-emb-l1-6", "default"),
         },
-        Claim {
+        PaperClaim {
             finding: "The fewer layers are shared, the worse",
             place: "Paper 1, §4.3",
             paper: || gained_in_paper("sep-emb-l1-3", "sep-emb-l1-6"),
             quantity: "mean score with sep-emb-l1-3 minus with sep-emb-l1-6",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| gained(&view.study("sharing"), "sep-emb-l1-3", "sep-emb-l1-6"),
         },
-        Claim {
+        PaperClaim {
             finding: "Sharing parameters matters more than sharing words",
             place: "Paper 1, §4.5",
             paper: || gained_in_paper("no-anchors", "sep-emb-l1-6"),
             quantity: "mean score with no anchors minus with sep-emb-l1-6",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| gained(&view.studies(&TOGETHER), "no-anchors", "sep-emb-l1-6"),
         },
     ],
@@ -151,21 +151,21 @@ pub(in crate::report) const SHARING: Section = Section {
 };
 
 /// Scores of the target language under a condition, above what guessing gives.
-fn transfer(data: &Data<'_>, condition: &str) -> Cells {
+fn transfer(data: &StudyData<'_>, condition: &str) -> Observations {
     above_chance(data, &[("condition", condition), ("role", "target")])
 }
 
-pub(super) fn above_chance(data: &Data<'_>, factors: &[(&str, &str)]) -> Cells {
+pub(super) fn above_chance(data: &StudyData<'_>, factors: &[(&str, &str)]) -> Observations {
     let of = |task: Task| {
         let cells = data.cells(task.measure(), &[factors, &[("task", task.name())]].concat());
         // The task goes back among the factors, or tasks would overwrite one another.
         cells.tagged("task", task.name()).map(|_, value| value - task.chance())
     };
-    tasks_of_paper().map(of).fold(Cells::default(), Cells::join)
+    tasks_of_paper().map(of).fold(Observations::default(), Observations::join)
 }
 
 /// Transfer under a condition as a share of that under another.
-fn kept(data: &Data<'_>, condition: &str, of: &str) -> Evidence {
+fn kept(data: &StudyData<'_>, condition: &str, of: &str) -> Evidence {
     let (part, whole) = (transfer(data, condition), transfer(data, of));
     // Both sides over what both have.
     let (part, whole) =
@@ -176,7 +176,7 @@ fn kept(data: &Data<'_>, condition: &str, of: &str) -> Evidence {
     Evidence::Seeds(part.with(&whole, |a, b| a / b))
 }
 
-fn gained(data: &Data<'_>, condition: &str, over: &str) -> Evidence {
+fn gained(data: &StudyData<'_>, condition: &str, over: &str) -> Evidence {
     super::parts::difference(&transfer(data, condition), &transfer(data, over))
 }
 
@@ -204,10 +204,10 @@ fn gained_in_paper(condition: &str, over: &str) -> String {
 }
 
 /// Our conditions beside the paper's, by transfer above chance over all tasks.
-fn ranks(view: &View<'_>) -> Evidence {
+fn ranks(view: &SettingView<'_>) -> Evidence {
     let data = view.studies(&TOGETHER);
     let both = |condition: &&str| {
-        Some((transfer(&data, condition).sample().mean()?.value, paper_transfer(condition, None)?))
+        Some((transfer(&data, condition).sample().mean()?.mean, paper_transfer(condition, None)?))
     };
     let (ours, theirs): (Vec<f64>, Vec<f64>) = CONDITIONS.iter().filter_map(both).unzip();
     match (spearman(&ours, &theirs), permutation_p(&ours, &theirs)) {
@@ -216,7 +216,7 @@ fn ranks(view: &View<'_>) -> Evidence {
     }
 }
 
-fn pairs(data: &Data<'_>) -> Vec<String> {
+fn pairs(data: &StudyData<'_>) -> Vec<String> {
     data.levels(&measures(), "pair", &["en-fr", "en-ru", "en-zh"])
 }
 
@@ -236,7 +236,7 @@ fn paper_mean(task: Task, condition: &str) -> Option<f64> {
 }
 
 /// A panel for each task: a group for each condition, a bar for each pair.
-fn task_panels(data: &Data<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
+fn task_panels(data: &StudyData<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
     let levels = data.levels(&measures(), "condition", &CONDITIONS);
     let mut paper = false;
     let panel = |task: Task| {
@@ -249,7 +249,7 @@ fn task_panels(data: &Data<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
             ];
             data.mean(task.measure(), &factors)
         };
-        let group = |condition: &String| Group {
+        let group = |condition: &String| BarGroup {
             name: condition.clone(),
             bars: pairs
                 .iter()
@@ -259,7 +259,7 @@ fn task_panels(data: &Data<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
                 })
                 .collect(),
         };
-        let groups: Vec<Group> = levels.iter().map(group).collect();
+        let groups: Vec<BarGroup> = levels.iter().map(group).collect();
         paper |= has_paper(&groups);
         bars_panel(task.title(), &format!("{} in the other language", task.unit()), groups)
     };
@@ -267,29 +267,29 @@ fn task_panels(data: &Data<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
 }
 
 /// Bars for each task, then retrieval, then the numbers.
-fn conditions(id: &str, place: &str, data: &Data<'_>) -> Vec<Exhibit> {
+fn conditions(id: &str, place: &str, data: &StudyData<'_>) -> Vec<CaptionedItem> {
     let pairs = pairs(data);
     let (panels, paper) = task_panels(data, &pairs);
     let scores = Figure {
         id: named(id, "transfer"),
         title: "Zero-shot transfer by condition".to_owned(),
-        legend: legend(&pairs, Mark::Bar, paper),
+        legend: legend(&pairs, SeriesMark::Bar, paper),
         panels,
     };
     vec![
-        Exhibit::figure(
+        CaptionedItem::figure(
             place,
             "Scores in the language that was not fine-tuned on. Whiskers are intervals of 95 % over seeds; a diamond is \
              the paper's number (of the same language, or its mean over three), from other data and a far larger model.",
             scores,
         ),
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Beyond the paper",
             "How many translations are nearest neighbours at the best layer: as the vectors are, after the mean of each \
              language was taken away, and after an orthogonal map learned from other sentences.",
             retrieval(id, data),
         ),
-        Exhibit::table(place, TABLE_CAPTION, table(data, &pairs)),
+        CaptionedItem::table(place, TABLE_CAPTION, table(data, &pairs)),
     ]
 }
 
@@ -297,13 +297,13 @@ const TABLE_CAPTION: &str = "Means over seeds with half the width of their inter
                              count of seeds. \u{201c}Source\u{201d} is the language that was fine-tuned on. Cells of a \
                              paper are its means over French, Russian and Chinese.";
 
-fn retrieval(id: &str, data: &Data<'_>) -> Figure {
-    let kinds = data.levels(&["retrieval"], "kind", &["raw", "shifted", "aligned"]);
+fn retrieval(id: &str, data: &StudyData<'_>) -> Figure {
+    let kinds = data.levels(&["retrieval"], "kind", &["raw", "centered", "aligned"]);
     let levels = data.levels(&["retrieval"], "condition", &CONDITIONS);
     let found = |condition: &str, kind: &str| {
         data.best("retrieval", &[("condition", condition), ("kind", kind)]).sample().mean()
     };
-    let group = |condition: &String| Group {
+    let group = |condition: &String| BarGroup {
         name: condition.clone(),
         bars: kinds
             .iter()
@@ -315,14 +315,14 @@ fn retrieval(id: &str, data: &Data<'_>) -> Figure {
     Figure {
         id: named(id, "retrieval"),
         title: "Sentence retrieval by condition".to_owned(),
-        legend: legend(&kinds, Mark::Bar, false),
+        legend: legend(&kinds, SeriesMark::Bar, false),
         panels: panel.into_iter().collect(),
     }
 }
 
 /// Rows of conditions; for each task the source, each pair, and the paper.
-fn table(data: &Data<'_>, pairs: &[String]) -> Table {
-    let mut table = Table {
+fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
+    let mut table = ReportTable {
         groups: vec![(String::new(), 1)],
         heads: vec!["condition".to_owned()],
         rows: vec![],
@@ -335,37 +335,37 @@ fn table(data: &Data<'_>, pairs: &[String]) -> Table {
         table.heads.push("paper 1".to_owned());
     }
     for condition in data.levels(&measures(), "condition", &CONDITIONS) {
-        let mut row = vec![Cell::Name(condition.clone())];
+        let mut row = vec![TableCell::Name(condition.clone())];
         for &task in &tasks {
             let of = |role, more: &[(&str, &str)]| {
                 let factors = [("condition", &*condition), ("task", task.name()), ("role", role)];
-                Cell::Ours(data.mean(task.measure(), &[&factors, more].concat()))
+                TableCell::Ours(data.mean(task.measure(), &[&factors, more].concat()))
             };
             row.push(of("source", &[]));
             row.extend(pairs.iter().map(|pair| of("target", &[("pair", pair)])));
-            row.push(Cell::Paper(paper_mean(task, &condition), 3));
+            row.push(TableCell::Paper(paper_mean(task, &condition), 3));
         }
         table.rows.push(row);
     }
     table
 }
 
-fn show_table(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+fn show_table(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.studies(&TOGETHER);
     let pairs = pairs(&data);
     let (panels, paper) = task_panels(&data, &pairs);
     let figure = Figure {
         id: named(id, "transfer"),
         title: "Zero-shot transfer under all conditions".to_owned(),
-        legend: legend(&pairs, Mark::Bar, paper),
+        legend: legend(&pairs, SeriesMark::Bar, paper),
         panels,
     };
     vec![
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Paper 1, Figure 3",
             "Every condition that has been run, task by task, with the paper's numbers.",
             figure,
         ),
-        Exhibit::table("Paper 1, Table 1", TABLE_CAPTION, table(&data, &pairs)),
+        CaptionedItem::table("Paper 1, Table 1", TABLE_CAPTION, table(&data, &pairs)),
     ]
 }

@@ -1,7 +1,7 @@
-//! How the encoder numbers tokens.
+//! The mapping from a vocabulary's token ids to an encoder's.
 //!
 //! The vocabulary gives ids of one space for all languages. Where embeddings are separate, a
-//! language's softmax has rows for its own pieces alone, so the encoder numbers a token by its place
+//! language's softmax has rows for its own subwords alone, so the encoder's id of a token is its place
 //! among these.
 
 use encoder::Vocabulary as Entries;
@@ -9,14 +9,14 @@ use tensor::Indices;
 use text::Vocabulary;
 
 /// From ids of the vocabulary to those of the encoder, and back.
-pub(crate) struct Numbering {
-    /// For each language, the encoder's number of every id; others count as unknown.
+pub struct TokenIdMap {
+    /// For each language, the encoder's id of every vocabulary id; others count as unknown.
     local: Option<Vec<Vec<u32>>>,
 }
 
-impl Numbering {
-    /// The numbering of a vocabulary whose embeddings are separate or not.
-    pub(crate) fn new(vocabulary: &Vocabulary, separate: bool) -> Self {
+impl TokenIdMap {
+    /// The mapping for a vocabulary whose embeddings are separate for each language, or not.
+    pub fn new(vocabulary: &Vocabulary, separate: bool) -> Self {
         let unknown = vocabulary.specials().unknown;
         let places = |language: usize| {
             let own = vocabulary.language_ids(language);
@@ -29,7 +29,7 @@ impl Numbering {
     }
 
     /// How many entries the encoder needs.
-    pub(crate) fn entries(&self, vocabulary: &Vocabulary) -> Entries {
+    pub fn entries(&self, vocabulary: &Vocabulary) -> Entries {
         if self.local.is_none() {
             return Entries::Size(vocabulary.len());
         }
@@ -39,24 +39,19 @@ impl Numbering {
         Entries::Sizes(vocabulary.languages().enumerate().map(size).collect())
     }
 
-    /// Ids of the vocabulary as the encoder numbers them.
-    pub(crate) fn to_encoder(&self, language: usize, ids: &[u32]) -> Indices {
+    /// The encoder's ids of vocabulary ids.
+    pub fn to_encoder(&self, language: usize, ids: &[u32]) -> Indices {
         match &self.local {
             None => ids.iter().copied().collect(),
             Some(local) => ids.iter().map(|&id| local[language][id as usize]).collect(),
         }
     }
 
-    /// The id of the vocabulary that a number of the encoder stands for.
-    pub(crate) fn to_vocabulary(
-        &self,
-        vocabulary: &Vocabulary,
-        language: usize,
-        number: u32,
-    ) -> u32 {
+    /// The vocabulary id of an encoder's id.
+    pub fn to_vocabulary(&self, vocabulary: &Vocabulary, language: usize, id: u32) -> u32 {
         match &self.local {
-            None => number,
-            Some(_) => vocabulary.language_ids(language)[number as usize],
+            None => id,
+            Some(_) => vocabulary.language_ids(language)[id as usize],
         }
     }
 }

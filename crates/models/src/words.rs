@@ -1,23 +1,23 @@
-//! Vectors of words from an encoder: rows of its embedding table, and means over all contexts.
+//! WordVectors of words from an encoder: rows of its embedding table, and means over all contexts.
 //!
-//! A word in context is the mean of its pieces; a word is the mean of its occurrences. Sums are kept
+//! A word in context is the mean of its subwords; a word is the mean of its occurrences. Sums are kept
 //! for chosen words only, so memory is bounded by their number whatever the corpus.
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use text::{Corpus, SentenceReader, Vocabulary};
-use train::Pretrained;
 use vectors::WordVectors;
 
 use crate::error::{Error, Result};
-use crate::states::{States, for_each};
+use crate::pretrained::PretrainedModel;
+use crate::states::{HiddenStates, for_each};
 
 /// Sentences that are cut into words before they are encoded.
 const AT_ONCE: usize = 4096;
 
-/// The words that are one piece of the vocabulary, and their rows of the embedding table, most
+/// The words that are one subword of the vocabulary, and their rows of the embedding table, most
 /// frequent first.
-pub fn embeddings(model: &Pretrained, language: &str, most: usize) -> Result<WordVectors> {
+pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Result<WordVectors> {
     let vocabulary = &model.vocabulary;
     let number = vocabulary.language(language)?;
     let counts = vocabulary.counts(number);
@@ -38,7 +38,7 @@ pub fn embeddings(model: &Pretrained, language: &str, most: usize) -> Result<Wor
         }
     }
     if words.is_empty() {
-        let reason = format!("no word of `{language}` is one piece of the vocabulary");
+        let reason = format!("no word of `{language}` is one subword of the vocabulary");
         return Err(Error::input("the model", reason, "use the means over contexts instead"));
     }
     let rows = model.batch(number, [chosen.as_slice()]).tokens;
@@ -50,27 +50,27 @@ pub fn embeddings(model: &Pretrained, language: &str, most: usize) -> Result<Wor
     Ok(WordVectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
 }
 
-/// Words as the means of their pieces' static vectors, and how many of them have a piece without one.
-pub fn of_pieces(
+/// Words as the means of their subwords' static vectors, and how many of them have a subword without one.
+pub fn from_subwords(
     vocabulary: &Vocabulary,
     language: &str,
     words: &[String],
-    pieces: &WordVectors,
+    subwords: &WordVectors,
 ) -> Result<(WordVectors, usize)> {
     let mut encoder = vocabulary.encoder(vocabulary.language(language)?);
-    let dim = pieces.dim();
+    let dim = subwords.dim();
     let (mut found, mut values) = (Vec::new(), Vec::new());
     for word in words {
         let ids = encoder.encode_words([word.as_str()]).ids;
-        let vector = |&id: &u32| vocabulary.subword(id).and_then(|piece| pieces.get(piece));
+        let vector = |&id: &u32| vocabulary.subword(id).and_then(|subword| subwords.get(subword));
         let Some(vectors) = ids.iter().map(vector).collect::<Option<Vec<_>>>() else { continue };
         let sum = |col: usize| vectors.iter().map(|vector| vector[col]).sum::<f32>();
         values.extend((0..dim).map(|col| sum(col) / vectors.len() as f32));
         found.push(word.clone());
     }
     if found.is_empty() {
-        let reason = format!("no word of `{language}` has a vector for all its pieces");
-        let remedy = "learn the vectors from this model's run: isogloss vectors word2vec --run DIR";
+        let reason = format!("no word of `{language}` has a vector for all its subwords");
+        let remedy = "learn the vectors from text tokenized with this model's vocabulary";
         return Err(Error::input("the vectors", reason, remedy));
     }
     let missing = words.len() - found.len();
@@ -102,7 +102,7 @@ pub fn frequent(
 }
 
 /// The means of chosen words at chosen layers, in the making.
-pub struct Means {
+pub struct ContextMeans {
     reader: SentenceReader,
     words: FxHashMap<String, u32>,
     layers: Vec<usize>,
@@ -114,22 +114,22 @@ pub struct Means {
     pub sentences: u64,
 }
 
-/// A piece of a sentence: its ids, and for each of its chosen words which one and where.
+/// A segment of a sentence: its ids, and for each of its chosen words which one and where.
 #[derive(Default)]
-struct Piece {
+struct Segment {
     ids: Vec<u32>,
     words: Vec<(u32, std::ops::Range<usize>)>,
 }
 
-impl Means {
+impl ContextMeans {
     /// Nothing yet, of these words at these layers.
     pub fn new(
-        model: &Pretrained,
+        model: &PretrainedModel,
         language: &str,
         words: &[String],
         layers: &[usize],
     ) -> Result<Self> {
-        let dim = model.model.config().dim;
+        let dim = model.encoder.config().dim;
         let numbers = words.iter().enumerate().map(|(number, word)| (word.clone(), number as u32));
         Ok(Self {
             reader: model.reader(language)?,
@@ -150,70 +150,72 @@ impl Means {
     /// Adds every occurrence in a corpus.
     pub fn add(
         &mut self,
-        model: &mut Pretrained,
+        model: &mut PretrainedModel,
         corpus: &Corpus,
         watch: text::ReadObserver<'_>,
     ) -> Result<()> {
-        let mut pieces = Vec::new();
+        let mut segments = Vec::new();
         corpus.read(watch, &mut |blocks| {
             for (_, sentence) in blocks.iter().flat_map(text::SentenceBlock::sentences) {
-                self.cut(sentence, &mut pieces);
+                self.split(sentence, &mut segments);
                 self.sentences += 1;
-                if pieces.len() >= AT_ONCE {
-                    self.encode(model, &mut pieces);
+                if segments.len() >= AT_ONCE {
+                    self.encode(model, &mut segments);
                 }
             }
             Ok(())
         })?;
-        self.encode(model, &mut pieces);
+        self.encode(model, &mut segments);
         Ok(())
     }
 
-    /// Cuts a prepared sentence into pieces that the model can read, between words. A word of more
-    /// pieces than that is seen by its beginning.
-    fn cut(&mut self, sentence: &str, pieces: &mut Vec<Piece>) {
+    /// Splits a prepared sentence between words into segments that the model can read. A word of more
+    /// subwords than that is represented by its first.
+    fn split(&mut self, sentence: &str, segments: &mut Vec<Segment>) {
         let words: Vec<&str> = sentence.split(' ').collect();
         let encoded = self.reader.words(words.iter().copied());
         let ends = encoded.firsts[1..].iter().copied().chain([encoded.ids.len() as u32]);
         let room = self.reader.max_subwords();
-        let mut piece = Piece::default();
+        let mut segment = Segment::default();
         for ((word, &first), end) in words.iter().zip(&encoded.firsts).zip(ends) {
             let (first, length) = (first as usize, ((end - first) as usize).min(room));
-            if piece.ids.len() + length > room {
-                self.finish(std::mem::take(&mut piece), pieces);
+            if segment.ids.len() + length > room {
+                self.keep(std::mem::take(&mut segment), segments);
             }
-            let start = piece.ids.len();
-            piece.ids.extend(&encoded.ids[first..first + length]);
+            let start = segment.ids.len();
+            segment.ids.extend(&encoded.ids[first..first + length]);
             if let Some(&number) = self.words.get(*word) {
-                piece.words.push((number, start..start + length));
+                segment.words.push((number, start..start + length));
             }
         }
-        self.finish(piece, pieces);
+        self.keep(segment, segments);
     }
 
-    /// Keeps a piece that holds a chosen word.
-    fn finish(&self, piece: Piece, pieces: &mut Vec<Piece>) {
-        if !piece.words.is_empty() {
-            pieces.push(Piece { ids: self.reader.with_special_tokens(&piece.ids), ..piece });
+    /// Keeps a segment that holds a chosen word.
+    fn keep(&self, segment: Segment, segments: &mut Vec<Segment>) {
+        if !segment.words.is_empty() {
+            segments
+                .push(Segment { ids: self.reader.with_special_tokens(&segment.ids), ..segment });
         }
     }
 
-    fn encode(&mut self, model: &mut Pretrained, pieces: &mut Vec<Piece>) {
-        let ids = pieces.iter().map(|piece| Ok::<_, std::convert::Infallible>(piece.ids.clone()));
+    fn encode(&mut self, model: &mut PretrainedModel, segments: &mut Vec<Segment>) {
+        let ids =
+            segments.iter().map(|segment| Ok::<_, std::convert::Infallible>(segment.ids.clone()));
         let language = self.reader.language();
-        let Ok(()) = for_each(model, language, ids, |states| {
-            let pieces = &pieces[states.first..states.first + states.sentences()];
-            add_states(states, pieces, &self.layers, self.dim, &mut self.sums);
+        let Ok(()) = for_each(model.parts(), language, ids, |states| {
+            let segments = &segments[states.first..states.first + states.sentences()];
+            add_states(states, segments, &self.layers, self.dim, &mut self.sums);
             Ok(())
         });
-        for (word, _) in pieces.iter().flat_map(|piece| &piece.words) {
+        for (word, _) in segments.iter().flat_map(|segment| &segment.words) {
             self.counts[*word as usize] += 1;
         }
-        pieces.clear();
+        segments.clear();
     }
 
     /// The means at each chosen layer, of the words that occurred, and how many did not.
-    pub fn finish_means(self) -> Result<(Vec<WordVectors>, usize)> {
+    pub fn finish(self) -> Result<(Vec<WordVectors>, usize)> {
         let mut words: Vec<(String, u32)> = self.words.into_iter().collect();
         words.sort_by_key(|&(_, number)| number);
         words.retain(|&(_, number)| self.counts[number as usize] > 0);
@@ -238,14 +240,17 @@ impl Means {
 
 /// Adds the occurrences of a batch to the sums, layers on all threads.
 fn add_states(
-    states: &States<'_>,
-    pieces: &[Piece],
+    states: &HiddenStates<'_>,
+    segments: &[Segment],
     layers: &[usize],
     dim: usize,
     sums: &mut [Vec<f64>],
 ) {
     let words = || {
-        pieces.iter().enumerate().flat_map(|(at, piece)| piece.words.iter().map(move |w| (at, w)))
+        segments
+            .iter()
+            .enumerate()
+            .flat_map(|(at, segment)| segment.words.iter().map(move |w| (at, w)))
     };
     let ranges: Vec<_> = words()
         .map(|(sentence, (_, rows))| {

@@ -1,4 +1,4 @@
-//! Stacks of layers on disk: `.npy`, `.npz` and safetensors, read and written piece by piece, so
+//! Stacks of layers on disk: `.npy`, `.npz` and safetensors, read and written in chunks, so
 //! that more rows can be worked on than memory holds.
 //!
 //! A layer is a matrix of rows x dimension. A `.npy` of two dimensions is one layer, one of three is
@@ -10,40 +10,39 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::npy::{self, Precision};
 use files::At;
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
-use vectors::npy::{self, Precision};
-
-use crate::error::{Error, Result};
-use crate::matrix::Matrix;
 
 const SHAPES: &str = "give rows x dimension, or layers x rows x dimension";
 const ANEW: &str = "write or fetch the file anew";
 
 /// How a value lies in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ElementType {
     Numpy(Precision),
-    /// The upper half of a 32-bit value.
-    Brain,
+    /// bfloat16, the upper half of a 32-bit value.
+    Bf16,
 }
 
-impl Kind {
+impl ElementType {
     fn bytes(self) -> usize {
         match self {
-            Kind::Numpy(precision) => precision.bytes(),
-            Kind::Brain => 2,
+            ElementType::Numpy(precision) => precision.bytes(),
+            ElementType::Bf16 => 2,
         }
     }
 
     fn decode(self, bytes: &[u8], out: &mut Vec<f32>) {
         match self {
-            Kind::Numpy(Precision::Single) => {
+            ElementType::Numpy(Precision::Single) => {
                 out.extend(bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)));
             }
-            Kind::Numpy(precision) => out.extend(npy::decode::<f32>(precision, bytes)),
-            Kind::Brain => out.extend(
+            ElementType::Numpy(precision) => out.extend(npy::decode::<f32>(precision, bytes)),
+            ElementType::Bf16 => out.extend(
                 bytes
                     .chunks_exact(2)
                     .map(|b| f32::from_bits(u32::from(u16::from_le_bytes([b[0], b[1]])) << 16)),
@@ -54,8 +53,8 @@ impl Kind {
 
 /// Where a layer's values are.
 #[derive(Debug)]
-enum Place {
-    File { start: u64, kind: Kind },
+enum LayerData {
+    File { start: u64, kind: ElementType },
     Memory(Matrix),
 }
 
@@ -63,7 +62,7 @@ enum Place {
 struct Layer {
     name: String,
     dim: usize,
-    place: Place,
+    data: LayerData,
 }
 
 /// Layers of equally many rows.
@@ -110,7 +109,7 @@ impl Stack {
         let layer = |(number, matrix): (usize, Matrix)| Layer {
             name: number.to_string(),
             dim: matrix.cols(),
-            place: Place::Memory(matrix),
+            data: LayerData::Memory(matrix),
         };
         let layers = layers.into_iter().map(layer).collect();
         Self { name: name.to_owned(), rows, layers, file: None }
@@ -159,12 +158,12 @@ impl Stack {
 
     /// Reads some rows of a layer, and refuses values that are not finite.
     pub fn read(&self, layer: usize, rows: Range<usize>) -> Result<Matrix> {
-        let Layer { name, dim, place } = &self.layers[layer];
-        let matrix = match place {
-            Place::Memory(matrix) => {
+        let Layer { name, dim, data } = &self.layers[layer];
+        let matrix = match data {
+            LayerData::Memory(matrix) => {
                 Matrix::new(rows.len(), *dim, matrix.strip(rows.clone()).to_vec())
             }
-            &Place::File { start, kind } => {
+            &LayerData::File { start, kind } => {
                 let width = dim * kind.bytes();
                 let mut bytes = vec![0; rows.len() * width];
                 let file = self.file.as_ref().expect("a layer in a file has one");
@@ -219,10 +218,10 @@ fn of_npy(file: &mut File, path: &Path) -> Result<Vec<(Layer, usize)>> {
     let sizes = [layers, rows, dim, precision.bytes()];
     let size = sizes.iter().try_fold(1u64, |size, &n| size.checked_mul(n as u64));
     check_size(file, path, size.and_then(|size| size.checked_add(start)), true)?;
-    let kind = Kind::Numpy(precision);
+    let kind = ElementType::Numpy(precision);
     let layer = |number: usize| {
         let start = start + (number * rows * dim * kind.bytes()) as u64;
-        (Layer { name: number.to_string(), dim, place: Place::File { start, kind } }, rows)
+        (Layer { name: number.to_string(), dim, data: LayerData::File { start, kind } }, rows)
     };
     Ok((0..layers).map(layer).collect())
 }
@@ -241,8 +240,8 @@ fn of_npz(path: &Path) -> Result<Vec<(Layer, usize)>> {
         if dim == 0 {
             return Err(Error::input(path.display(), format!("`{name}` holds no values"), SHAPES));
         }
-        let place = Place::Memory(Matrix::new(rows, dim, array.values));
-        Ok((Layer { name, dim, place }, rows))
+        let data = LayerData::Memory(Matrix::new(rows, dim, array.values));
+        Ok((Layer { name, dim, data }, rows))
     };
     arrays.into_iter().map(layer).collect()
 }
@@ -265,10 +264,10 @@ fn of_safetensors(file: &mut File, path: &Path) -> Result<Vec<(Layer, usize)>> {
     for name in names {
         let info = metadata.info(&name).expect("a name of the file's own");
         let kind = match info.dtype {
-            Dtype::F16 => Kind::Numpy(Precision::Half),
-            Dtype::F32 => Kind::Numpy(Precision::Single),
-            Dtype::F64 => Kind::Numpy(Precision::Double),
-            Dtype::BF16 => Kind::Brain,
+            Dtype::F16 => ElementType::Numpy(Precision::Half),
+            Dtype::F32 => ElementType::Numpy(Precision::Single),
+            Dtype::F64 => ElementType::Numpy(Precision::Double),
+            Dtype::BF16 => ElementType::Bf16,
             other => {
                 let reason = format!("`{name}` holds {other:?}");
                 return Err(Error::input(path.display(), reason, "give real numbers"));
@@ -284,7 +283,7 @@ fn of_safetensors(file: &mut File, path: &Path) -> Result<Vec<(Layer, usize)>> {
         };
         let start = 8 + length + info.data_offsets.0 as u64;
         check_size(file, path, Some(8 + length + info.data_offsets.1 as u64), false)?;
-        layers.push((Layer { name, dim, place: Place::File { start, kind } }, rows));
+        layers.push((Layer { name, dim, data: LayerData::File { start, kind } }, rows));
     }
     Ok(layers)
 }

@@ -1,22 +1,23 @@
-//! Pairs of words in translated sentences, by links between them, and a map for each layer.
+//! The contextual vectors of linked words in translated sentences.
 //!
-//! Links are in the form of Pharaoh: `i-j` says that word i of the first side goes with word j of
-//! the second, both counted from 0.
+//! Links are in Pharaoh format: `i-j` says that word i of the first side is aligned to word j of the
+//! second, both counted from 0. A word is the mean of its subwords.
 
 use std::path::Path;
 
+use arrays::Matrix;
 use text::{LineRules, RandomStreams};
-use train::Pretrained;
 
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
-use crate::states::{for_each, lines, open};
+use crate::pretrained::PretrainedModel;
+use crate::sentences::{lines, open};
+use crate::states::for_each;
 
 /// The links of each pair of sentences.
-pub type Links = Vec<Vec<(u32, u32)>>;
+pub type WordLinks = Vec<Vec<(u32, u32)>>;
 
 /// Reads links; a sentence may have none. `lines` is how many pairs of sentences there are.
-pub fn read(path: &Path, lines: usize) -> Result<Links> {
+pub fn read(path: &Path, lines: usize) -> Result<WordLinks> {
     let text = std::fs::read_to_string(path).map_err(|source| files::Error::Io {
         doing: "read",
         path: path.to_owned(),
@@ -32,7 +33,7 @@ pub fn read(path: &Path, lines: usize) -> Result<Links> {
             })
             .collect::<Result<Vec<_>>>()
     };
-    let links = text.lines().enumerate().map(parse).collect::<Result<Links>>()?;
+    let links = text.lines().enumerate().map(parse).collect::<Result<WordLinks>>()?;
     if links.len() != lines {
         let reason = format!("has {} lines for {lines} pairs of sentences", links.len());
         return Err(Error::input(path.display(), reason, "give the links of this very text"));
@@ -48,8 +49,8 @@ fn parse(link: &str) -> Option<(u32, u32)> {
     Some((a.parse().ok()?, b.parse().ok()?))
 }
 
-/// Keeps so many links at most, chosen by chance.
-pub fn thin(links: &mut Links, most: usize, seed: u64) -> usize {
+/// Keeps a random sample of `most` links at most; returns how many there are then.
+pub fn sample(links: &mut WordLinks, most: usize, seed: u64) -> usize {
     let total: usize = links.iter().map(Vec::len).sum();
     if total <= most {
         return total;
@@ -69,31 +70,31 @@ pub fn thin(links: &mut Links, most: usize, seed: u64) -> usize {
 
 /// Which side of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum LinkSide {
     /// The number before the dash.
     First,
     /// The number after it.
     Second,
 }
 
-impl Side {
+impl LinkSide {
     fn of(self, link: (u32, u32)) -> usize {
         match self {
-            Side::First => link.0 as usize,
-            Side::Second => link.1 as usize,
+            LinkSide::First => link.0 as usize,
+            LinkSide::Second => link.1 as usize,
         }
     }
 }
 
 /// One side of parallel text, a sentence a line.
-pub struct Text {
+pub struct ParallelSide {
     /// What messages call it.
     pub name: String,
     /// The sentences, with spaces between words.
     pub lines: Vec<String>,
 }
 
-impl Text {
+impl ParallelSide {
     /// Reads a file of its own.
     pub fn read(path: &Path) -> Result<Self> {
         let source = open(path)?;
@@ -120,25 +121,25 @@ impl Text {
     }
 }
 
-/// The sentences of one side, cut into a model's pieces.
-pub struct Cut {
+/// The sentences of one side as a model's subwords.
+pub struct TokenizedSide {
     language: usize,
     sentences: Vec<Sentence>,
 }
 
-/// A sentence cut into pieces: their ids, framed, and where words begin and the last ends; none where
-/// it is longer than the model reads.
+/// A sentence as subwords: their ids with the special tokens, and where words begin and the last ends;
+/// none where it is longer than the model reads.
 type Sentence = Option<(Vec<u32>, Vec<u32>)>;
 
-impl Cut {
-    /// Cuts a side. Words are told apart by spaces, as the links count them; a link to a word that is
+impl TokenizedSide {
+    /// Tokenizes a side. Words are separated by spaces, as the links count them; a link to a word that is
     /// not there is refused.
     pub fn new(
-        model: &Pretrained,
+        model: &PretrainedModel,
         language: &str,
-        text: &Text,
-        links: &Links,
-        side: Side,
+        text: &ParallelSide,
+        links: &WordLinks,
+        side: LinkSide,
     ) -> Result<Self> {
         let mut reader = model.reader(language)?;
         if text.lines.len() != links.len() {
@@ -170,9 +171,9 @@ impl Cut {
     }
 }
 
-/// Takes away the links of pairs of which a side is longer than its model reads; says how many pairs
+/// Removes the links of pairs of which a side is longer than its model reads; returns how many pairs
 /// these are.
-pub fn leave_out_long(links: &mut Links, sides: [&Cut; 2]) -> Result<usize> {
+pub fn leave_out_long(links: &mut WordLinks, sides: [&TokenizedSide; 2]) -> Result<usize> {
     let mut left_out = 0;
     for (number, links) in links.iter_mut().enumerate() {
         if sides.iter().any(|side| side.sentences[number].is_none()) {
@@ -192,20 +193,20 @@ pub fn leave_out_long(links: &mut Links, sides: [&Cut; 2]) -> Result<usize> {
     }
 }
 
-/// The vectors of one side's linked words at every layer, in the order of the links. A word is the
-/// mean of its pieces.
+/// The vectors of one side's linked words at every layer (links x dim), in the order of the links.
 pub fn vectors(
-    model: &mut Pretrained,
-    cut: &Cut,
-    links: &Links,
-    side: Side,
+    model: &mut PretrainedModel,
+    text: &TokenizedSide,
+    links: &WordLinks,
+    side: LinkSide,
 ) -> Result<Vec<Matrix>> {
-    let (dim, layers) = (model.model.config().dim, model.model.config().layers + 1);
-    let linked = cut.sentences.iter().zip(links).filter(|(_, links)| !links.is_empty());
-    let linked: Vec<_> = linked.filter_map(|(cut, links)| Some((cut.as_ref()?, links))).collect();
+    let (dim, layers) = (model.encoder.config().dim, model.encoder.config().layers + 1);
+    let linked = text.sentences.iter().zip(links).filter(|(_, links)| !links.is_empty());
+    let linked: Vec<_> =
+        linked.filter_map(|(sentence, links)| Some((sentence.as_ref()?, links))).collect();
     let mut values = vec![Vec::new(); layers];
     let ids = linked.iter().map(|((ids, _), _)| Ok::<_, Error>(ids.clone()));
-    for_each(model, cut.language, ids, |states| {
+    for_each(model.parts(), text.language, ids, |states| {
         let words = |sentence: usize| {
             let start = states.inner(sentence).start;
             let ((_, bounds), links) = linked[states.first + sentence];
@@ -250,7 +251,7 @@ mod tests {
         let path = place.path().join("pairs");
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            let sides = Text::read_pairs(&path).map_err(|error| error.to_string())?;
+            let sides = ParallelSide::read_pairs(&path).map_err(|error| error.to_string())?;
             Ok::<_, String>(sides.map(|side| side.lines))
         };
         let sides = read("a b ||| c\n ||| d e\n").unwrap();
@@ -261,25 +262,25 @@ mod tests {
 
     #[test]
     fn pairs_that_are_too_long_lose_their_links() {
-        let cut = |fits: [bool; 3]| Cut {
+        let side = |fits: [bool; 3]| TokenizedSide {
             language: 0,
             sentences: fits.map(|fits| fits.then(|| (vec![0, 1], vec![0]))).to_vec(),
         };
-        let (a, b) = (cut([true, false, true]), cut([true, true, true]));
+        let (a, b) = (side([true, false, true]), side([true, true, true]));
         let mut links = vec![vec![(0, 0)], vec![(0, 0), (1, 1)], vec![]];
         assert_eq!(leave_out_long(&mut links, [&a, &b]).unwrap(), 1);
         assert_eq!(links, [vec![(0, 0)], vec![], vec![]]);
-        let none = leave_out_long(&mut links, [&a, &cut([false, true, true])]).unwrap_err();
+        let none = leave_out_long(&mut links, [&a, &side([false, true, true])]).unwrap_err();
         assert!(none.to_string().contains("2 pairs have a side longer"), "{none}");
     }
 
     #[test]
-    fn thinning_keeps_a_fixed_number() {
-        let mut links: Links = (0..100).map(|i| vec![(0, 0); i % 5]).collect();
+    fn a_sample_has_a_fixed_number() {
+        let mut links: WordLinks = (0..100).map(|i| vec![(0, 0); i % 5]).collect();
         let before = links.clone();
-        assert_eq!(thin(&mut links, 1000, 1), 200);
+        assert_eq!(sample(&mut links, 1000, 1), 200);
         assert_eq!(links, before);
-        assert_eq!(thin(&mut links, 50, 1), 50);
+        assert_eq!(sample(&mut links, 50, 1), 50);
         assert_eq!(links.iter().map(Vec::len).sum::<usize>(), 50);
     }
 }

@@ -1,6 +1,6 @@
-//! Encoding a text beside nothing but the way forward over the same batches, by turns.
+//! Encoding a text beside nothing but the forward pass over the same batches, by turns.
 //!
-//!     cargo run --release -p isogloss-geometry --example encode_rate -- RUN LANG FILE 5
+//!     cargo run --release -p isogloss-models --example encode_rate -- RUN LANG FILE 5
 //!
 //! The one reads, tokenises, encodes, pools every layer and writes an array; the other has its
 //! batches ready and throws away what comes out.
@@ -8,10 +8,11 @@
 use std::path::Path;
 use std::time::Instant;
 
-use geometry::arrays::StackWriter;
-use geometry::states::{Pool, for_each, lines, open};
+use arrays::StackWriter;
+use models::PretrainedModel;
+use models::sentences::{lines, open};
+use models::states::{Pooling, for_each};
 use tensor::Device;
-use train::Pretrained;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,8 +20,8 @@ fn main() {
         return eprintln!("RUN LANG FILE TURNS");
     };
     let device = Device::cpu(0).expect("the processor");
-    let mut model = Pretrained::open(Path::new(run), &device).expect("a run");
-    let (layers, dim) = (model.model.config().layers + 1, model.model.config().dim);
+    let mut model = PretrainedModel::open(Path::new(run), &device).expect("a run");
+    let (layers, dim) = (model.encoder.config().layers + 1, model.encoder.config().dim);
     let mut reader = model.reader(language).expect("a language of the run");
     let source = open(Path::new(file)).expect("a text");
     let sentences: Vec<Vec<u32>> =
@@ -29,7 +30,7 @@ fn main() {
     for turn in 1..=turns.parse().unwrap_or(1) {
         let start = Instant::now();
         let ready = sentences.iter().map(|ids| Ok::<_, std::io::Error>(ids.clone()));
-        for_each(&mut model, reader.language(), ready, |_| Ok(())).expect("it is encoded");
+        for_each(model.parts(), reader.language(), ready, |_| Ok(())).expect("it is encoded");
         let plain = start.elapsed().as_secs_f64();
 
         let start = Instant::now();
@@ -39,10 +40,10 @@ fn main() {
         let read = lines(&source)
             .map(|line| Ok::<_, std::io::Error>(reader.sentence(&line.expect("a line")).ids));
         let mut values = vec![Vec::new(); layers];
-        for_each(&mut model, language, read, |states| {
+        for_each(model.parts(), language, read, |states| {
             for (layer, values) in values.iter_mut().enumerate() {
                 values.clear();
-                Pool::Mean.push(states, layer, values);
+                Pooling::Mean.push(states, layer, values);
             }
             writer.append(states.sentences(), &values)
         })

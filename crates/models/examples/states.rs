@@ -1,7 +1,7 @@
 //! Everything that an encoder says of sequences: their ids, the hidden states of all layers, and the
 //! scores of every token, as plain numbers. For comparisons with other programs (`bench/hub.py`).
 //!
-//!     cargo run --release -p isogloss-train --example states -- MODEL INPUT.json [OUT.f32]
+//!     cargo run --release -p isogloss-models --example states -- MODEL INPUT.json [OUT.f32]
 //!
 //! The input lists sequences, each with `ids` or `text`, a `language`, and perhaps `segments`. The ids
 //! of all of them are printed as JSON. For each, layers + 1 matrices of tokens x dim follow one another
@@ -13,9 +13,9 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use encoder::Request;
+use models::PretrainedModel;
 use serde::Deserialize;
 use tensor::{Device, Mode, Tape};
-use train::Pretrained;
 
 #[derive(Deserialize)]
 struct Sequence {
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [folder, input, out @ ..] = arguments.as_slice() else {
         return Err("give a model, a file of sequences, and perhaps where to write".into());
     };
-    let mut pretrained = Pretrained::open(Path::new(folder), &Device::cpu(0)?)?;
+    let mut pretrained = PretrainedModel::open(Path::new(folder), &Device::cpu(0)?)?;
     let sequences: Vec<Sequence> = serde_json::from_str(&fs::read_to_string(input)?)?;
     let mut out = out.first().map(File::create).transpose()?.map(BufWriter::new);
     let mut all = Vec::new();
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn write(
-    pretrained: &mut Pretrained,
+    pretrained: &mut PretrainedModel,
     language: usize,
     ids: &[u32],
     segments: Option<Vec<u32>>,
@@ -58,8 +58,8 @@ fn write(
     let mut batch = pretrained.batch(language, [ids]);
     batch.segments = segments.map(Into::into);
     let mut tape = Tape::new(&mut pretrained.params, Mode::Evaluate);
-    let encoded = pretrained.model.encode(&mut tape, &batch, Request::default());
-    let logits = pretrained.model.logits(&mut tape, language, encoded.output);
+    let encoded = pretrained.encoder.encode(&mut tape, &batch, Request::default());
+    let logits = pretrained.encoder.logits(&mut tape, language, encoded.output);
     let states = encoded.hidden.iter().chain([&encoded.output]).map(|&state| tape.value(state));
     for value in states.chain([&logits]) {
         let numbers = value.elements();

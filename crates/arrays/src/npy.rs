@@ -1,18 +1,18 @@
 //! NumPy's arrays on disk: `.npy` for one, `.npz` for several by name.
 //!
 //! Half, single and double precision, little-endian, rows first, one to three dimensions: what
-//! vectors and matrices of ours need. Anything else is refused by name.
+//! vectors and matrices of this project need. Anything else is refused by name.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-use ::files::At;
+use files::At;
 use half::f16;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// A header is padded so that the values start at a multiple of this.
@@ -30,14 +30,13 @@ pub struct Array<T> {
 }
 
 impl<T: Element> Array<T> {
-    /// Refuses an array that holds what is no finite number, as read from `path`.
+    /// Refuses an array with a NaN or an infinite value, as read from `path`.
     pub fn finite(self, path: &Path) -> Result<Self> {
         match self.values.iter().position(|x| !x.to_f64().is_finite()) {
             None => Ok(self),
             Some(at) => {
-                let reason =
-                    format!("value {} of {} is no finite number", at + 1, self.values.len());
-                Err(Error::file(path, reason, ANEW))
+                let reason = format!("value {} of {} is not finite", at + 1, self.values.len());
+                Err(Error::input(path.display(), reason, ANEW))
             }
         }
     }
@@ -104,9 +103,10 @@ impl Element for f64 {
     }
 }
 
-/// Reads a `.npy` file of any of the three precisions, plain, gzip or zstd.
+/// Reads a `.npy` file of any of the three precisions.
 pub fn read<T: Element>(path: &Path) -> Result<Array<T>> {
-    read_array(&mut text::open_file(path)?, path)
+    let file = File::open(path).at(path, "open")?;
+    read_from(&mut BufReader::with_capacity(1 << 18, file), path)
 }
 
 /// Writes a `.npy` file.
@@ -120,19 +120,19 @@ pub fn write<T: Element>(
     values: &[T],
     precision: Precision,
 ) -> Result<()> {
-    Ok(::files::write_with(path, |writer| write_array(writer, shape, values, precision))?)
+    Ok(files::write_with(path, |writer| write_array(writer, shape, values, precision))?)
 }
 
 /// Reads every array of a `.npz` file, in its order, with its name.
 pub fn read_archive<T: Element>(path: &Path) -> Result<Vec<(String, Array<T>)>> {
     let file = File::open(path).at(path, "open")?;
-    let bad = |error: zip::result::ZipError| Error::file(path, error.to_string(), ANEW);
+    let bad = |error: zip::result::ZipError| Error::input(path.display(), error.to_string(), ANEW);
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(bad)?;
     let mut arrays = Vec::with_capacity(archive.len());
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(bad)?;
         let name = entry.name().map_err(bad)?.trim_end_matches(".npy").to_owned();
-        arrays.push((name, read_array(&mut entry, path)?));
+        arrays.push((name, read_from(&mut entry, path)?));
     }
     Ok(arrays)
 }
@@ -143,7 +143,7 @@ pub fn write_archive<T: Element>(
     arrays: &[(&str, &Array<T>)],
     precision: Precision,
 ) -> Result<()> {
-    Ok(::files::in_place_of(path, |partial| {
+    Ok(files::in_place_of(path, |partial| {
         let file = BufWriter::with_capacity(1 << 18, File::create(partial)?);
         let finished = fill_archive(ZipWriter::new(file), arrays, precision)?;
         finished.into_inner()?;
@@ -191,8 +191,8 @@ fn write_array<T: Element>(
     Ok(())
 }
 
-/// Writes what stands before the values, which may then follow piece by piece; says how many bytes
-/// that was.
+/// Writes what stands before the values, which may then follow in chunks; returns how many bytes
+/// they take.
 pub fn write_header(
     writer: &mut impl Write,
     shape: &[usize],
@@ -217,11 +217,16 @@ pub fn write_header(
     Ok(padded as u64)
 }
 
-fn read_array<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Array<T>> {
+/// Reads an array from the bytes of a `.npy` file, which messages call `path`.
+pub fn read_from<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Array<T>> {
     let (precision, shape) = read_header(reader, path)?;
     let size = shape.iter().try_fold(precision.bytes(), |size, &n| size.checked_mul(n));
     let Some(size) = size else {
-        return Err(Error::file(path, format!("no array has the shape {shape:?}"), ANEW));
+        return Err(Error::input(
+            path.display(),
+            format!("no array has the shape {shape:?}"),
+            ANEW,
+        ));
     };
     // Memory grows with what is really there, whatever the header promises.
     let mut values = Vec::new();
@@ -233,16 +238,16 @@ fn read_array<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Array<T
         reader.read_exact(bytes).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
                 let reason = format!("ends before the {size} bytes of its shape {shape:?}");
-                Error::file(path, reason, ANEW)
+                Error::input(path.display(), reason, ANEW)
             }
-            _ => Error::file(path, error.to_string(), ANEW),
+            _ => Error::input(path.display(), error.to_string(), ANEW),
         })?;
         values.extend(decode::<T>(precision, bytes));
         left -= chunk;
     }
     if reader.read(&mut [0]).at(path, "read")? != 0 {
         let reason = format!("goes on after the {size} bytes of its shape {shape:?}");
-        return Err(Error::file(path, reason, ANEW));
+        return Err(Error::input(path.display(), reason, ANEW));
     }
     Ok(Array { shape, values })
 }
@@ -263,7 +268,7 @@ fn one(bytes: &[u8]) -> f64 {
 
 /// Reads what stands before the values, and nothing of them: how they are kept, and the sizes.
 pub fn read_header(reader: &mut impl Read, path: &Path) -> Result<(Precision, Vec<usize>)> {
-    let not_npy = || Error::file(path, "is no .npy file", "give one that NumPy saved");
+    let not_npy = || Error::input(path.display(), "is no .npy file", "give one that NumPy saved");
     let mut start = [0; 8];
     reader.read_exact(&mut start).map_err(|_| not_npy())?;
     if !start.starts_with(MAGIC) {
@@ -286,10 +291,10 @@ pub fn read_header(reader: &mut impl Read, path: &Path) -> Result<(Precision, Ve
     let kind = value("descr").and_then(|text| text.strip_prefix('\'')?.split('\'').next());
     let Some(precision) = kind.and_then(Precision::of) else {
         let reason = format!("holds `{}`, not <f2, <f4 or <f8", kind.unwrap_or("records"));
-        return Err(Error::file(path, reason, CONVERT));
+        return Err(Error::input(path.display(), reason, CONVERT));
     };
     if !value("fortran_order").is_some_and(|text| text.starts_with("False")) {
-        return Err(Error::file(path, "has columns first (fortran_order)", CONVERT));
+        return Err(Error::input(path.display(), "has columns first (fortran_order)", CONVERT));
     }
     let sizes = value("shape").and_then(|text| text.strip_prefix('(')?.split(')').next());
     let sizes = sizes.ok_or_else(not_npy)?.split(',').map(str::trim);
@@ -299,7 +304,7 @@ pub fn read_header(reader: &mut impl Read, path: &Path) -> Result<(Precision, Ve
         Ok(shape) if (1..=3).contains(&shape.len()) => Ok((precision, shape)),
         Ok(shape) => {
             let reason = format!("has {} dimensions, not one to three", shape.len());
-            Err(Error::file(path, reason, "reshape it in NumPy"))
+            Err(Error::input(path.display(), reason, "reshape it in NumPy"))
         }
         Err(_) => Err(not_npy()),
     }
@@ -323,7 +328,7 @@ mod tests {
         let mut written = Vec::new();
         write_array(&mut written, &[1, 2], &[1.5f32, -2.0], Precision::Single).unwrap();
         assert_eq!(written, of_numpy());
-        let array: Array<f64> = read_array(&mut &written[..], Path::new("a.npy")).unwrap();
+        let array: Array<f64> = read_from(&mut &written[..], Path::new("a.npy")).unwrap();
         assert_eq!(array, Array { shape: vec![1, 2], values: vec![1.5, -2.0] });
     }
 
@@ -362,7 +367,7 @@ mod tests {
         let refused = |change: fn(&mut Vec<u8>)| {
             let mut bytes = of_numpy();
             change(&mut bytes);
-            read_array::<f32>(&mut &bytes[..], Path::new("a.npy")).unwrap_err().to_string()
+            read_from::<f32>(&mut &bytes[..], Path::new("a.npy")).unwrap_err().to_string()
         };
         assert!(refused(|b| b.truncate(130)).contains("ends before the 8 bytes"));
         assert!(refused(|b| b.push(0)).contains("goes on after"));

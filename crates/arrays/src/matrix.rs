@@ -1,17 +1,10 @@
-//! Vectors in rows.
+//! WordVectors in rows.
 
 use std::ops::Range;
 
-use faer::{Accum, MatMut, MatRef, Par};
-use rayon::prelude::*;
-use vectors::WordVectors;
-
 use crate::error::{Error, Result};
 
-/// Rows given to one thread at a time.
-const STRIP: usize = 512;
-
-/// Vectors of one dimension in rows, one after another.
+/// WordVectors of one dimension in rows, one after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
     rows: usize,
@@ -28,11 +21,6 @@ impl Matrix {
         assert!(cols > 0, "vectors have a dimension");
         assert_eq!(rows * cols, values.len(), "values fill the matrix");
         Self { rows, cols, values }
-    }
-
-    /// The vectors of words, in their order.
-    pub fn of(vectors: &WordVectors) -> Self {
-        Self::new(vectors.len(), vectors.dim(), vectors.values().to_vec())
     }
 
     /// Number of rows.
@@ -66,7 +54,7 @@ impl Matrix {
     }
 
     /// All values to write.
-    pub(crate) fn values_mut(&mut self) -> &mut [f32] {
+    pub fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values
     }
 
@@ -88,17 +76,6 @@ impl Matrix {
         Self::new(rows, self.cols, self.strip(0..rows).to_vec())
     }
 
-    /// `self · otherᵀ` where `other` is `n x cols` in the same order: rows x n, on all threads, the
-    /// same bits on any number of them.
-    pub(crate) fn times_transposed(&self, other: &[f32]) -> Matrix {
-        let n = other.len() / self.cols;
-        let mut product = Matrix::new(self.rows, n, vec![0.0; self.rows * n]);
-        let strips =
-            product.values.par_chunks_mut(STRIP * n).zip(self.values.par_chunks(STRIP * self.cols));
-        strips.for_each(|(out, strip)| rows_by_rows(strip, other, self.cols, out));
-        product
-    }
-
     /// Refuses a value that is not finite and a vector of no length, naming the first by `name`.
     pub fn check(&self, file: &str, name: impl Fn(usize) -> String) -> Result<()> {
         for (row, vector) in self.iter().enumerate() {
@@ -116,19 +93,6 @@ impl Matrix {
     }
 }
 
-/// `out = a · bᵀ`, where rows of `a` and of `b` have `dim` values, on this thread.
-pub(crate) fn rows_by_rows(a: &[f32], b: &[f32], dim: usize, out: &mut [f32]) {
-    let (m, n) = (a.len() / dim, b.len() / dim);
-    let (a, b) = (MatRef::from_row_major_slice(a, m, dim), MatRef::from_row_major_slice(b, n, dim));
-    let out = MatMut::from_row_major_slice_mut(out, m, n);
-    faer::linalg::matmul::matmul(out, Accum::Replace, a, b.transpose(), 1.0, Par::Seq);
-}
-
-/// The length of a vector.
-pub(crate) fn length(vector: &[f32]) -> f64 {
-    vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,19 +108,5 @@ mod tests {
         assert!(error.starts_with("a.npy: row 1: has NaN in column 2"), "{error}");
         let error = check(vec![0.0, 0.0, 0.0, 1.0]).unwrap_err();
         assert!(error.starts_with("a.npy: row 0: is a vector of zeros"), "{error}");
-    }
-
-    #[test]
-    fn products_are_those_of_plain_sums() {
-        let number = |i: usize| (i * 7919 % 1009) as f32 / 1009.0 - 0.5;
-        let a = Matrix::new(700, 5, (0..3500).map(number).collect());
-        let b = Matrix::new(3, 5, (50..65).map(number).collect());
-        let product = a.times_transposed(b.values());
-        for (i, row) in product.iter().enumerate() {
-            for (j, &x) in row.iter().enumerate() {
-                let exact: f32 = a.row(i).iter().zip(b.row(j)).map(|(a, b)| a * b).sum();
-                assert!((x - exact).abs() < 1e-6);
-            }
-        }
     }
 }
