@@ -542,7 +542,8 @@ type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[SentenceBlock], u64) -> Result<()>
 
 impl Spool {
     fn new() -> Result<Self> {
-        let file = tempfile::tempfile().at(SPOOL, "make (set TMPDIR to a folder with free space)")?;
+        let file =
+            tempfile::tempfile().at(SPOOL, "make (set TMPDIR to a folder with free space)")?;
         Ok(Self { writer: BufWriter::with_capacity(1 << 18, file), bytes: 0 })
     }
 

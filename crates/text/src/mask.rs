@@ -48,7 +48,11 @@ impl MaskSettings {
     fn check(&self) -> Result<()> {
         let share = |value: f64| (0.0..=1.0).contains(&value);
         let refuse = |key, reason: &str| {
-            Err(Error::setting(key, reason, "the papers use rate 0.15, hide 0.8, keep 0.1, alpha 0"))
+            Err(Error::setting(
+                key,
+                reason,
+                "the papers use rate 0.15, hide 0.8, keep 0.1, alpha 0",
+            ))
         };
         if !(share(self.rate) && self.rate > 0.0) {
             return refuse("mask.rate", "mask.rate is a share above 0, at most 1");

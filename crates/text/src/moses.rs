@@ -50,6 +50,12 @@ pub(crate) struct Moses {
 }
 
 impl Moses {
+    /// Whether a language has rules of its own.
+    pub(crate) fn has_rules(language: &str) -> bool {
+        let rules = Self::new(language);
+        rules.apostrophe != Apostrophe::Alone || !rules.abbreviations.is_empty()
+    }
+
     /// The rules for a language by its code; an unknown one gets the rules common to all.
     pub(crate) fn new(language: &str) -> Self {
         let language = language.split(['-', '_']).next().unwrap_or_default();

@@ -48,6 +48,38 @@ impl WordTokenizer {
     }
 }
 
+/// Which tokenizer a user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenizerChoice {
+    /// The language's default: jieba for Chinese, Moses for all others.
+    #[default]
+    Auto,
+    /// At whitespace.
+    Whitespace,
+    /// By rules like those of Moses.
+    Moses,
+    /// By jieba, for Chinese.
+    Jieba,
+}
+
+impl TokenizerChoice {
+    /// The tokenizer for a language.
+    pub fn for_language(self, language: &str) -> WordTokenizer {
+        match self {
+            TokenizerChoice::Auto => WordTokenizer::for_language(language),
+            TokenizerChoice::Whitespace => WordTokenizer::Whitespace,
+            TokenizerChoice::Moses => WordTokenizer::Moses,
+            TokenizerChoice::Jieba => WordTokenizer::Jieba,
+        }
+    }
+}
+
+/// Whether there are tokenization rules for a language in particular; others share common rules.
+pub fn has_tokenizer_rules(language: &str) -> bool {
+    terms::is_chinese(language) || Moses::has_rules(language)
+}
+
 /// The words of a Chinese text by jieba; every character is in one of them.
 pub fn chinese_words(text: &str) -> Vec<&str> {
     JIEBA.cut(text, true).into_iter().map(|token| token.word).collect()

@@ -151,7 +151,7 @@ fn statics(
         Scale::Paper => "768",
     };
     let draft = StepDraft::new(&format!("vectors {kind}"), scene.name(kind, system))
-        .flag("--run", run.clone())
+        .flag("--model", run.clone())
         .flag("--dim", dim)
         .args(system.flags.clone())
         .flag("--seed", scene.seed.to_string())

@@ -45,9 +45,9 @@ pub(super) fn as_text(mut tokenizer: Tokenizer) -> Tokenizer {
 }
 
 impl Vocabulary {
-    /// Writes the folder, whole or not at all; it must not exist yet.
-    pub fn save(&self, folder: &Path) -> Result<()> {
-        let draft = NewFolder::new(folder)?;
+    /// Writes the folder, whole or not at all; one that exists is replaced if `force` is set.
+    pub fn save(&self, folder: &Path, force: bool) -> Result<()> {
+        let draft = NewFolder::with_force(folder, force)?;
         for (name, text) in self.files()? {
             draft.write(&name, text.as_bytes())?;
         }

@@ -9,7 +9,7 @@ use tokenizers::{ModelWrapper, Tokenizer};
 
 use super::disk::as_text;
 use super::{
-    SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END, CONTINUATION,
+    CONTINUATION, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
 };
 use crate::error::{Error, Result};

@@ -23,7 +23,7 @@ use tokenizers::processors::template::{Template, TemplateProcessing};
 use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
 
 use super::{
-    SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END, CONTINUATION,
+    CONTINUATION, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
 };
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock, Split};
@@ -153,7 +153,10 @@ impl Vocabulary {
             }
             VocabularyKind::WordPiece => {
                 let remedy = "give the subwords as a file, one a line";
-                return Err(Error::request("WordPiece vocabularies are adopted, not learned", remedy));
+                return Err(Error::request(
+                    "WordPiece vocabularies are adopted, not learned",
+                    remedy,
+                ));
             }
             VocabularyKind::Imported => {
                 let remedy = "learn a joint, union or disjoint one";
@@ -443,7 +446,12 @@ fn wordpiece_tokenizer(
     add_specials(tokenizer, &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
 }
 
-fn special_tokens_template(start: &str, start_id: u32, end: &str, end_id: u32) -> Result<TemplateProcessing> {
+fn special_tokens_template(
+    start: &str,
+    start_id: u32,
+    end: &str,
+    end_id: u32,
+) -> Result<TemplateProcessing> {
     let template = |text: String| {
         Template::try_from(text).map_err(|error| library_failure("build a template", &error))
     };

@@ -23,11 +23,11 @@ pub use encode::{EncodedWords, SubwordEncoder, SubwordEncoders};
 pub use imported::{ImportedTokenizer, WordMark};
 pub use learn::{BpeSettings, LanguageText, WordCounts};
 pub use sentence::{EncodedSentence, SentenceReader};
-pub use summary::{
-    CountedText, LanguageObserver, LanguageSummary, VocabularyStats, VocabularySummary,
-};
 pub use stats::{
     Anchor, LanguageCounts, PairSharing, VocabularySharing, count_subwords, vocabulary_sharing,
+};
+pub use summary::{
+    CountedText, LanguageObserver, LanguageSummary, VocabularyStats, VocabularySummary,
 };
 
 use crate::error::{Error, Result};

@@ -98,9 +98,8 @@ impl Vocabulary {
         corpora: &[Corpus],
         observer: LanguageObserver<'_>,
     ) -> Result<(Self, Vec<CorpusReport>)> {
-        let language = |corpus: &Corpus| {
-            (corpus.source.language().to_owned(), corpus.preparer.clone())
-        };
+        let language =
+            |corpus: &Corpus| (corpus.source.language().to_owned(), corpus.preparer.clone());
         let languages = corpora.iter().map(language).collect();
         let vocabulary = Self::wordpiece(file, languages, uncased)?;
         let (mut counts, mut reports) = (Vec::new(), Vec::new());

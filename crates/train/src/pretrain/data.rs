@@ -118,7 +118,7 @@ impl Data {
 
     /// The chance of each language's batch.
     pub(crate) fn chances(&self) -> Vec<f64> {
-        self.stages[0].batches.chances()
+        self.stages[0].batches.probabilities()
     }
 
     /// The encoder's configuration for this vocabulary.
@@ -241,7 +241,7 @@ fn vocabulary(
         Some(given) => taken(config, given, watch)?,
         None => learned(config, watch)?,
     };
-    vocabulary.save(folder)?;
+    vocabulary.save(folder, false)?;
     Vocabulary::load(folder)
 }
 

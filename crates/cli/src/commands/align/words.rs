@@ -221,7 +221,7 @@ impl Words {
     fn side(&self, path: &Path) -> Result<Side, Failure> {
         let _waiting = Waiting::new(&format!("reading {}", path.display()));
         let mut words =
-            vector_files::read(path, ReadOptions { format: None, first: Some(self.most) })?;
+            vector_files::read(path, ReadOptions { format: None, limit: Some(self.most) })?;
         let mut matrix = Matrix::from(&words);
         let zero = |row: &usize| matrix.row(*row).iter().all(|&x| x == 0.0);
         let zeros: Vec<usize> = (0..words.len()).filter(zero).collect();

@@ -122,7 +122,7 @@ const KEYS: [(&str, &str); 12] = [
     ("vocabulary.folder", "take this folder of `vocab train`, and prepare text as it says"),
     ("vocabulary.kind", "or learn one: joint, union or disjoint"),
     ("vocabulary.merges", "merges to learn: in all if joint, for each language otherwise"),
-    ("text.words", "spaces, moses or jieba: how words are told apart; else by language"),
+    ("text.words", "whitespace, moses or jieba: how text is tokenized; else by language"),
     ("text.lowercase", "true: make all letters small"),
     ("text.strip_accents", "true: take accents off"),
     ("text.simplify", "a table that makes traditional Chinese characters simplified ones"),
