@@ -175,6 +175,53 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     assert_eq!(records(), before);
 }
 
+/// A rebuilt program finds what it would compute again, says that builds are mixed, and runs all again on demand.
+#[test]
+fn results_of_another_build_are_said_to_be_so() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "20");
+    let steps = done(folder, &["study", "run", "mine.toml", "--threads", "1"])["run"].clone();
+    let plan = planned(folder);
+    let first = kept(folder, &plan["steps"][1]);
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(first.join(name)).unwrap()).unwrap()
+    };
+    let (mut step, result) = (read("step.json"), read("result.json"));
+    assert_eq!(
+        (&step["build"], &step["revision"]),
+        (&result["build"], &plan["steps"][1]["revision"])
+    );
+    assert!(step["build"].as_str().unwrap().starts_with(env!("CARGO_PKG_VERSION")), "{step}");
+    assert!(!step["command"].as_str().unwrap().contains("--threads"), "{step}");
+
+    step["build"] = "0.0.9 (an older commit)".into();
+    std::fs::write(first.join("step.json"), step.to_string()).unwrap();
+    let errors = |arguments: &[&str]| {
+        let output = isogloss(folder, arguments);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warned = errors(&["study", "run", "mine.toml"]);
+    assert!(warned.contains("steps of 2 builds are put together: 1 of 0.0.9"), "{warned}");
+    let fresh = done(folder, &["study", "run", "mine.toml", "--fresh"]);
+    assert_eq!((&fresh["run"], &fresh["cached"]), (&steps, &0.into()));
+    assert_eq!(fresh["builds"].as_object().unwrap().len(), 1, "{fresh}");
+    assert!(!errors(&["study", "run", "mine.toml"]).contains("builds"));
+}
+
+#[test]
+fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let keys = isogloss(folder, &["study", "keys"]);
+    std::fs::write(folder.join("mine.toml"), keys.stdout).unwrap();
+    assert!(planned(folder)["to_run"].as_u64().unwrap() > 3);
+    std::fs::write(folder.join("mine.toml"), "question = \"?\"\nreal = 3\n").unwrap();
+    let plan = ["study", "plan", "mine.toml"];
+    refused(folder, &plan, 2, "mine.toml, line 2, `real`: ");
+}
+
 /// The folder of a step that a plan names.
 fn kept(folder: &Path, step: &Value) -> PathBuf {
     folder.join("lab/steps").join(step["key"].as_str().unwrap())

@@ -42,8 +42,7 @@ pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Resul
         return Err(Error::input("the model", reason, "use the means over contexts instead"));
     }
     let rows = model.batch(number, [chosen.as_slice()]).tokens;
-    let own = format!("{language}.embeddings.tokens");
-    let table = model.params.find(&own).or_else(|| model.params.find("embeddings.tokens"));
+    let table = model.encoder.param(encoder::ParamRole::TokenEmbedding, Some(number));
     let table = model.params.value(table.expect("every encoder has a table of tokens"));
     let (dim, values) = (table.cols(), table.elements());
     let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];

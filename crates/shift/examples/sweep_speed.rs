@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use encoder::{Request, Shift};
+use encoder::Request;
 use models::PretrainedModel;
 use shift::means::Means;
 use shift::sentences;
@@ -60,15 +60,18 @@ fn every_setting(
         let shifter =
             Shifter::new(direction.means, direction.from, direction.to, layer, Kind::Mean)?;
         for alpha in ALPHAS {
-            let vector: Vec<f32> = shifter.vector(0).iter().map(|x| alpha * x).collect();
-            let vector = device.tensor(1, vector.len(), &vector);
+            let vector = shifter.vector(0);
+            let table = device.tensor(1, vector.len(), vector);
             for chosen in ids.chunks(256) {
                 let batch = model.batch(sentences.language, chosen.iter().copied());
                 let PretrainedModel { encoder: model, params, .. } = &mut *model;
                 let mut tape = Tape::new(params, Mode::Evaluate);
-                let shifts = [Shift { layer, vector: &vector }];
-                let request = Request { shifts: &shifts, ..Request::default() };
-                let output = model.encode(&mut tape, &batch, request).output;
+                let below = Request { until: Some(layer), ..Request::default() };
+                let hidden = model.encode(&mut tape, &batch, below).hidden[layer];
+                let rows = std::iter::repeat_n(0, batch.tokens.len()).collect();
+                let shifted = device.add_rows(tape.value(hidden), &table, &rows, alpha);
+                let request = Request::default();
+                let output = model.encode_from(&mut tape, &batch, layer, shifted, request).output;
                 std::hint::black_box(shift::translate::decode(
                     model,
                     &mut tape,

@@ -310,7 +310,7 @@ impl Means {
     /// Reads the means of a model, and refuses those of another.
     pub fn open(path: &Path, model: &PretrainedModel) -> Result<Self> {
         let archive = Archive::open(path).map_err(Error::Means)?;
-        let metadata: MeansMetadata = archive.facts()?;
+        let metadata: MeansMetadata = archive.metadata()?;
         if metadata.model != model.fingerprint {
             let path = path.display();
             return Err(Error::request(format!(

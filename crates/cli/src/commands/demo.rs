@@ -11,6 +11,7 @@ use lab::store::RecordFilter;
 use lab::study::{Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tasks::finetune::TransferResult;
 use terms::Scale;
 
 use super::studied::{LiveView, duration, planned, this_build};
@@ -152,12 +153,10 @@ fn said(kind: &str, result: &Value) -> Option<String> {
         return Some(format!("    {:.1} million words read", read / 1e6));
     }
     if kind.starts_with("transfer") {
-        let scores = result["results"].as_array()?.iter();
-        let scores = scores.filter_map(|one| {
-            Some(format!("{} {:.3}", one["name"].as_str()?, number(&one["mean"])?))
-        });
-        let headline = result["headline"].as_str()?;
-        return Some(format!("    {headline}: {}", scores.collect::<Vec<_>>().join(", ")));
+        let result: TransferResult = serde_json::from_value(result.clone()).ok()?;
+        let scores = result.results.iter().map(|one| format!("{} {:.3}", one.name, one.score.mean));
+        let scores = scores.collect::<Vec<_>>().join(", ");
+        return Some(format!("    {}: {scores}", result.task.unit()));
     }
     if kind.starts_with("retrieve") {
         let best = |how: &str| {

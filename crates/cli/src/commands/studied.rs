@@ -43,7 +43,7 @@ pub(super) fn planned(
 fn device(name: &str) -> Result<&'static str, Failure> {
     // Opened only to see whether it can be.
     let device = open_device(name, 1)?;
-    Ok(if device.kernels().exact().is_some() { "cuda" } else { CPU })
+    Ok(if device.is_gpu() { "cuda" } else { CPU })
 }
 
 /// Shows a running study.

@@ -24,7 +24,7 @@ pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &Data) ->
         for batch in evaluation.batches() {
             let (batch, masked) = data.piece(&batch);
             let mut tape = Tape::new(params, Mode::Evaluate);
-            let score = model.guess(&mut tape, &batch, &masked, 1.0);
+            let score = model.mlm_loss(&mut tape, &batch, &masked, 1.0);
             loss += f64::from(score.to_vec()[0]);
             targets += masked.rows.len();
         }

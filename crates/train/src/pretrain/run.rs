@@ -332,7 +332,7 @@ pub(super) fn begin_update(
 ) -> Pending {
     let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
     trainer.begin(pieces, targets, |tape, (batch, masked)| {
-        model.guess(tape, batch, masked, 1.0 / targets as f32)
+        model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
     })
 }
 

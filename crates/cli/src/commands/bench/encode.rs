@@ -1,4 +1,4 @@
-//! `isogloss bench encode`: the rate of encoding alone.
+//! `isogloss bench encode`: the speed of encoding alone.
 
 use std::time::Instant;
 
@@ -24,8 +24,7 @@ impl Encode {
         let shape = &self.shape;
         if shape.steps == 0 || shape.length < 3 || !(3..=MOST_TOKENS).contains(&shape.tokens()) {
             let reason = format!(
-                "--steps and --batch must not be 0, --length must be at least 3, since the first and \
-                 the last token of a sentence frame it, and --batch times --length at most \
+                "--steps and --batch must not be 0, --length must be at least 3, since a sentence has two special tokens, and --batch times --length at most \
                  {MOST_TOKENS}"
             );
             return Err(Failure::Usage(reason));
@@ -42,7 +41,7 @@ impl Encode {
             let means = device.run(|| means(&model, &mut params, &batch));
             times.push(start.elapsed());
             if means.iter().any(|x| !x.is_finite()) {
-                return Err(std::io::Error::other("the encoder gave a number that is none").into());
+                return Err(std::io::Error::other("the encoder gave NaN").into());
             }
             progress.step("");
         }
@@ -55,7 +54,7 @@ impl Encode {
     }
 }
 
-/// The mean of each sequence's last layer, its frame left out: sequences x dim.
+/// The mean of each sequence's last layer without its special tokens: sequences x dim.
 fn means(model: &Encoder, params: &mut Params, batch: &Batch) -> Vec<f32> {
     let mut tape = Tape::new(params, Mode::Evaluate);
     let encoded = model.encode(&mut tape, batch, Request::default());

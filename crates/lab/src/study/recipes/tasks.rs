@@ -21,7 +21,7 @@ fn shift_layer(scene: &EvaluationContext<'_>) -> usize {
 /// A transfer without the flags of its model.
 fn transfer_draft(scene: &EvaluationContext<'_>, name: String, task: Task) -> StepDraft {
     let flags = match (scene.settings.transfer.as_slice(), scene.scale) {
-        ([], Scale::Tiny) => ["--quick", "--first", "8000"].map(str::to_owned).to_vec(),
+        ([], Scale::Tiny) => ["--quick", "--limit", "8000"].map(str::to_owned).to_vec(),
         ([], Scale::Small) => vec!["--quick".to_owned()],
         (flags, _) => flags.to_vec(),
     };
