@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use crate::stop;
+
 /// Why a command gave no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -29,7 +31,7 @@ impl Failure {
                     cause = error.source();
                 }
                 complain!("error: {message}");
-                ExitCode::FAILURE
+                stop::exit_code()
             }
         }
     }

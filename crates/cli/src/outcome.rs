@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::stop;
+
 /// A finished command's result, in words and as JSON.
 pub(crate) struct Outcome {
     text: String,
@@ -54,7 +56,7 @@ impl Outcome {
                 ExitCode::FAILURE
             }
             _ if self.finished => ExitCode::SUCCESS,
-            _ => ExitCode::FAILURE,
+            _ => stop::exit_code(),
         }
     }
 }

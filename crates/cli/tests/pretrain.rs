@@ -162,7 +162,7 @@ fn a_run_that_is_stopped_has_failed_and_can_go_on() {
     let stop = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
     assert!(stop.success());
     let output = run.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(130));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["finished"], false);
 }

@@ -294,7 +294,7 @@ fn a_runner_that_is_asked_to_stop_asks_its_step() {
     // To the runner alone, as `kill` and service managers do.
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    assert_eq!(runner.wait().unwrap().code(), Some(1));
+    assert_eq!(runner.wait().unwrap().code(), Some(130));
     assert!(step.join("run/state.safetensors").exists(), "it was not let save");
     assert!(!step.join("result.json").exists());
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tasks::finetune::TransferResult;
 use terms::Scale;
 
-use super::studied::{LiveView, duration, planned, this_build};
+use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;

@@ -16,8 +16,8 @@ use train::pretrain::{
 use self::report::in_words;
 use super::manifest::{Manifest, ManifestFile};
 use super::models::Place;
-use super::shown::Shown;
 use super::texts::parse_text;
+use super::training_view::TrainingView;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -165,7 +165,7 @@ impl Pretrain {
             )));
         }
         let device = self.place.device()?;
-        let mut shown = Shown::new("steps");
+        let mut shown = TrainingView::new("steps");
         let summary = match &config {
             None => resume(&self.out, &device, &mut shown),
             Some(config) => begin(config, &self.out, &device, &mut shown),

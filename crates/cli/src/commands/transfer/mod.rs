@@ -19,8 +19,8 @@ use self::source::SourceFlags;
 use super::manifest::Manifest;
 use super::models::Place;
 use super::score::{RuleFlags, task_values};
-use super::shown::Shown;
 use super::texts::parse_text;
+use super::training_view::TrainingView;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -254,7 +254,7 @@ struct NamedSets {
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let device = self.place.device()?;
-        let mut shown = Shown::new("steps");
+        let mut shown = TrainingView::new("steps");
         let result = if self.resume {
             let saved = saved_config(&self.out).map_err(of_tasks)?;
             resume(&self.config(Some(&saved))?, &self.out, &device, &mut shown)
