@@ -140,7 +140,7 @@ fn settings_without_sense_are_refused() {
     for config in [
         AlignmentConfig { iterations: 0, ..usual() },
         AlignmentConfig { p_null: 1.0, ..usual() },
-        AlignmentConfig { null: f64::NAN, ..usual() },
+        AlignmentConfig { p_null: f64::NAN, ..usual() },
         AlignmentConfig { tension: -1.0, ..usual() },
         AlignmentConfig { tension: 0.0, ..usual() },
         AlignmentConfig { prior: Some(0.0), ..usual() },

@@ -86,7 +86,14 @@ fn trained(config: &GloveConfig) -> TrainedVectors {
 }
 
 fn quick() -> GloveConfig {
-    GloveConfig { dim: 20, epochs: 15, window: 5, full: 10.0, threads: 2, ..GloveConfig::default() }
+    GloveConfig {
+        dim: 20,
+        epochs: 15,
+        window: 5,
+        x_max: 10.0,
+        threads: 2,
+        ..GloveConfig::default()
+    }
 }
 
 #[test]
