@@ -17,7 +17,7 @@ use crate::progress::Progress;
 
 /// Flags of `bench search`.
 #[derive(Args)]
-pub(crate) struct Search {
+pub(crate) struct BenchSearch {
     /// Vectors of one side.
     #[arg(long, default_value_t = 20_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
     rows: usize,
@@ -52,7 +52,7 @@ struct SearchTimes {
     mean_cosine: f64,
 }
 
-impl Search {
+impl BenchSearch {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let (source, target) = (self.noise(self.rows, 0), self.noise(self.columns, 1));
         let mut progress = Progress::new("repeats", self.repeats as u64);
