@@ -134,7 +134,7 @@ fn words_that_the_text_lacks_are_made_of_their_parts() {
     assert_eq!(kept_together(&vectors), 1.0);
     let refused = Word2VecConfig { ngrams: None, ..config };
     let refused = train(&two_circles(), &refused, None, &mut ()).unwrap_err().to_string();
-    assert!(refused.contains("--ngrams 3-6"), "{refused}");
+    assert!(refused.contains("set ngrams, such as 3-6"), "{refused}");
 }
 
 #[test]

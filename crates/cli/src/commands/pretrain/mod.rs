@@ -16,7 +16,7 @@ use train::pretrain::{
 use world::Manifest;
 
 use self::report::in_words;
-use super::models::Place;
+use super::models::Compute;
 use super::study::scales;
 use super::texts::parse_text;
 use super::training_view::TrainingView;
@@ -126,7 +126,7 @@ pub(crate) struct Pretrain {
     select_by: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// A parser of presets that lists them.
@@ -168,7 +168,7 @@ impl Pretrain {
             true => None,
             false => Some(request.config().map_err(|error| failure(error.into()))?),
         };
-        let device = self.place.device()?;
+        let device = self.compute.device()?;
         let mut shown = TrainingView::new("steps");
         let summary = match &config {
             None => resume(&self.out, &request, &device, &mut shown),
