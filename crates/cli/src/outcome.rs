@@ -27,7 +27,7 @@ impl Outcome {
 
     /// Of a command that wrote its result to standard output itself.
     pub(crate) fn silent() -> Self {
-        Self { text: String::new(), json: Value::Null, finished: true }
+        Self { text: String::new(), json: Value::Null, finished: true, output_taken: false }
     }
 
     /// The same of a command that was asked to stop before its end: whoever waits for it must not go
@@ -52,7 +52,7 @@ impl Outcome {
                 true => complain!("{text}"),
                 false => say!("{}", text.trim_end()),
             }
-            return if self.finished { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            return if self.finished { ExitCode::SUCCESS } else { stop::exit_code() };
         }
         let mut out = io::stdout().lock();
         match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
