@@ -147,7 +147,7 @@ fn statics(
     let run = pretrain(planner, scene, &encoder, languages, 0)?;
     let kind = if system.model == SystemKind::Glove { "glove" } else { "word2vec" };
     let draft = StepDraft::new(&format!("vectors {kind}"), scene.name(kind, system))
-        .flag("--run", run.clone())
+        .flag("--model", run.clone())
         .flag("--dim", scene.scale.dim().to_string())
         .args(system.flags.clone())
         .flag("--seed", scene.seed.to_string())
@@ -168,14 +168,14 @@ fn statics(
 
 /// The flags of `words` for a language and its text.
 pub(super) fn words_of(scene: &EvaluationContext<'_>, language: &str) -> Vec<CommandArg> {
-    let mut flags = vec!["--lang".into(), language.into()];
+    let mut flags = Vec::new();
     for file in scene.materials.text(language, false) {
-        flags.extend(["--text".into(), file]);
+        flags.extend(["--text".into(), file.after(&format!("{language}="))]);
     }
     if scene.materials.prepared() {
         flags.push("--lines".into());
     }
-    flags.extend(["--first".into(), scene.sentences().into()]);
+    flags.extend(["--limit".into(), scene.sentences().into()]);
     flags
 }
 

@@ -16,7 +16,7 @@ use train::pretrain::{
 use world::Manifest;
 
 use self::report::in_words;
-use super::models::Place;
+use super::models::Compute;
 use super::study::scales;
 use super::texts::parse_text;
 use super::training_view::TrainingView;
@@ -126,7 +126,7 @@ pub(crate) struct Pretrain {
     select_by: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// A parser of presets that lists them.
@@ -141,7 +141,7 @@ const KEYS: [(&str, &str); 12] = [
     ("vocabulary.folder", "use this folder of `vocab train`, and prepare text as it says"),
     ("vocabulary.kind", "or learn one: joint, union or disjoint"),
     ("vocabulary.merges", "merges to learn: in all if joint, for each language otherwise"),
-    ("text.words", "spaces, moses or jieba: how text is cut into words; else by language"),
+    ("text.words", "whitespace, moses or jieba: how text is tokenized; else by language"),
     ("text.lowercase", "true: lowercase"),
     ("text.strip_accents", "true: strip accents"),
     ("text.simplify", "a table from traditional to simplified Chinese characters"),
@@ -168,7 +168,7 @@ impl Pretrain {
             true => None,
             false => Some(request.config().map_err(|error| failure(error.into()))?),
         };
-        let device = self.place.device()?;
+        let device = self.compute.device()?;
         let mut shown = TrainingView::new("steps");
         let summary = match &config {
             None => resume(&self.out, &request, &device, &mut shown),

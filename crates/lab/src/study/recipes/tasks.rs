@@ -149,23 +149,22 @@ fn aligned_text(
             "word-align",
             format!("align words of parallel text, {target}, seed {}", scene.seed),
         )
-        .flag("--source", foreign.clone())
-        .flag("--target", own.clone())
+        .flag("--parallel", foreign.clone().after(&format!("{target}=")))
+        .flag("--parallel", own.clone().after(&format!("{source}=")))
         .flag("--out", CommandArg::here("links"));
         let links = StepList::made(planner.add(links)?, "links");
         return Ok(maps
             .flag("--model", from.folder.clone())
             .flag("--model", to.folder.clone())
-            .flag("--text", foreign.after(&format!("{target}=")))
-            .flag("--text", own.after(&format!("{source}=")))
+            .flag("--parallel", foreign.after(&format!("{target}=")))
+            .flag("--parallel", own.after(&format!("{source}=")))
             .flag("--links", links));
     }
     let pair = materials.pair(target);
     let links = StepDraft::new("word-align", format!("align words of parallel text, {pair}"))
         .kind("real")
         .args(materials.parallel_text(target))
-        .flag("--lang", source)
-        .flag("--lang", target)
+        .flag("--tokenizer", "auto")
         .arg("--allow-empty")
         .flag("--prepared", CommandArg::here("words"))
         .flag("--out", CommandArg::here("links"));
@@ -174,7 +173,7 @@ fn aligned_text(
         .kind("real")
         .flag("--model", to.folder.clone())
         .flag("--model", from.folder.clone())
-        .flag("--pairs", linked.join("words").after(&format!("{pair}=")))
+        .flag("--parallel", linked.join("words").after(&format!("{pair}=")))
         .flag("--onto", source)
         .flag("--links", linked.join("links")))
 }
