@@ -41,7 +41,7 @@ def sentences(task, path):
     return items
 
 
-def torch_epoch(task, run, language, path, batch_size, first):
+def torch_epoch(task, run, language, path, batch_size, limit):
     """Trains one epoch; returns tokens per second without padding, and the share of padding."""
     import torch
     from tokenizers import Tokenizer
@@ -55,7 +55,7 @@ def torch_epoch(task, run, language, path, batch_size, first):
     tokenizer = Tokenizer.from_file(str(Path(run) / "vocabulary" / f"tokenizer.{language}.json"))
     vocabulary = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
     examples, classes = [], {}
-    for words, answers in sentences(task, path)[:first]:
+    for words, answers in sentences(task, path)[:limit]:
         tokens, firsts = [1], []
         for word in words:
             subwords = tokenizer.encode(word, add_special_tokens=False).ids or [3]
@@ -163,7 +163,7 @@ def ours(options, folder):
     language, file = options.train.split("=", 1)
     command = [ROOT / "target/release/isogloss", "transfer", "--task", options.task, "--quick", "--model", options.model,
                "--train", options.train, "--dev", options.dev, "--test", options.dev, "--epochs", "1",
-               "--batch", options.batch, "--first", options.first, "--allow-unseen", "--out", folder, "--json"]
+               "--batch", options.batch, "--limit", options.limit, "--allow-unseen", "--out", folder, "--json"]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
     speed = json.loads(done.stdout)["speed"]
     return speed["trained"] / speed["train_seconds"], speed["evaluated"] / speed["evaluate_seconds"]
@@ -172,7 +172,7 @@ def ours(options, folder):
 def main(options):
     language, file = options.train.split("=", 1)
     if options.torch:
-        print(*torch_epoch(options.task, options.model, language, file, options.batch, options.first))
+        print(*torch_epoch(options.task, options.model, language, file, options.batch, options.limit))
         return
     trained, scored, theirs, padding = [], [], [], 0.0
     for turn in range(options.turns):
@@ -197,7 +197,7 @@ if __name__ == "__main__":
     parser.add_argument("--train", required=True)
     parser.add_argument("--dev", required=True)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--first", type=int, default=1000000)
+    parser.add_argument("--limit", type=int, default=1000000)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--torch", action="store_true", help=argparse.SUPPRESS)
     main(parser.parse_args())
