@@ -38,6 +38,15 @@ FIRST = NONE + keys("batch.aligned=false", "batch.sequences=32", "stages=[]")
 HALF = keys("batch.aligned=true", "batch.sequences=16")
 QUARTER = keys("batch.aligned=true", "batch.sequences=8")
 
+# Eight layers, as in Conneau et al. 2020, and the learning rate that post-LayerNorm bears.
+EIGHT = keys("encoder.layers=8", "encoder.dim=64", "encoder.hidden=256")
+GENTLE = keys("adam.rate=1e-3", "adam.schedule.warmup=1000")
+PLACES = {
+    "pre, 3e-3": EIGHT,
+    "pre, 1e-3": EIGHT + GENTLE,
+    "post, 1e-3": EIGHT + GENTLE + keys("encoder.norm=post"),
+}
+
 
 def groups(updates):
     """A group is a list of settings: a name, flags of `world generate`, and flags of `pretrain`."""
@@ -49,6 +58,12 @@ def groups(updates):
                 "default", "default-anchors", "no-anchors", "extra-anchors", "sep-emb", "sep-emb-l1-3",
                 "sep-emb-l1-6", "sep-l1-3", "sep-l1-6",
             ]
+        ],
+        # Why separate lower layers break transfer: the place of LayerNorm.
+        "separation": [
+            (f"{name} {place}", ("--anchors", "0.1"), ("--preset", name) + flags)
+            for place, flags in PLACES.items()
+            for name in ["default-anchors", "sep-l1-3", "sep-emb-l1-3", "sep-l1-6", "sep-emb-l1-6"]
         ],
         # No word in common; order, morphology and script diverge together.
         "distance": [
@@ -155,7 +170,7 @@ def millions(results, key):
 def half_retrieved(result):
     """Millions of tokens until mean-centred P@1 reaches .5."""
     per_step = result["tokens"] / max(result["steps"], 1) / 1e6
-    found = [line["step"] for line in result["curve"] if max(line["retrieval"][0]["shifted"]) >= 0.5]
+    found = [line["step"] for line in result["curve"] if max(line["retrieval"][0]["centered"]) >= 0.5]
     return found[0] * per_step if found else None
 
 
@@ -176,7 +191,7 @@ def table(group, results):
         perplexity = interval([statistics.mean(r["perplexity"].values()) for r in found])
         print(f"| {name} | {len(found)} | {millions(found, 'left_plateau')} | {millions(found, 'emerged')}"
               f" | {reached([half_retrieved(r) for r in found])}"
-              f" | {best('raw')} | {best('shifted')} | {perplexity} |")
+              f" | {best('raw')} | {best('centered')} | {perplexity} |")
 
 
 def main():

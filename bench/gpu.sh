@@ -76,7 +76,7 @@ speed() {
     done
     for device in cpu cuda cpu cuda; do
         line "nearest neighbours, 50,000 x 50,000, dim 300, $device" \
-            "$("$isogloss" bench search --device $device --rows 50000 --columns 50000 --turns 3 2>/dev/null | grep search)"
+            "$("$isogloss" bench search --device $device --rows 50000 --columns 50000 --repeats 3 2>/dev/null | grep search)"
     done
 }
 

@@ -125,8 +125,8 @@ fn a_report_is_one_page_and_its_figures() {
     let folder = lab.path();
     let done = json(folder, "report --out page.html --figures figures");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
-    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("More anchors help"));
-    let anchors = |finding: &&Value| finding["finding"] == "More anchors help";
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("More anchors improve transfer"));
+    let anchors = |finding: &&Value| finding["finding"] == "More anchors improve transfer";
     let found = done["findings"].as_array().unwrap().iter().find(anchors).unwrap().clone();
     assert_eq!(
         (&found["verdict"], &found["setting"]),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::study::{CPU, StepId, Study, StudyPlan, UPDATES, sentences};
+use lab::study::{CPU, StepId, Study, StudyPlan};
 use serde_json::Value;
 use tempfile::TempDir;
 use terms::Scale;
@@ -175,6 +175,53 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     assert_eq!(records(), before);
 }
 
+/// A rebuilt program finds what it would compute again, says that builds are mixed, and runs all again on demand.
+#[test]
+fn results_of_another_build_are_said_to_be_so() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "20");
+    let steps = done(folder, &["study", "run", "mine.toml", "--threads", "1"])["run"].clone();
+    let plan = planned(folder);
+    let first = kept(folder, &plan["steps"][1]);
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(first.join(name)).unwrap()).unwrap()
+    };
+    let (mut step, result) = (read("step.json"), read("result.json"));
+    assert_eq!(
+        (&step["build"], &step["revision"]),
+        (&result["build"], &plan["steps"][1]["revision"])
+    );
+    assert!(step["build"].as_str().unwrap().starts_with(env!("CARGO_PKG_VERSION")), "{step}");
+    assert!(!step["command"].as_str().unwrap().contains("--threads"), "{step}");
+
+    step["build"] = "0.0.9 (an older commit)".into();
+    std::fs::write(first.join("step.json"), step.to_string()).unwrap();
+    let errors = |arguments: &[&str]| {
+        let output = isogloss(folder, arguments);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warned = errors(&["study", "run", "mine.toml"]);
+    assert!(warned.contains("steps of 2 builds are put together: 1 of 0.0.9"), "{warned}");
+    let fresh = done(folder, &["study", "run", "mine.toml", "--fresh"]);
+    assert_eq!((&fresh["run"], &fresh["cached"]), (&steps, &0.into()));
+    assert_eq!(fresh["builds"].as_object().unwrap().len(), 1, "{fresh}");
+    assert!(!errors(&["study", "run", "mine.toml"]).contains("builds"));
+}
+
+#[test]
+fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let keys = isogloss(folder, &["study", "keys"]);
+    std::fs::write(folder.join("mine.toml"), keys.stdout).unwrap();
+    assert!(planned(folder)["to_run"].as_u64().unwrap() > 3);
+    std::fs::write(folder.join("mine.toml"), "question = \"?\"\nreal = 3\n").unwrap();
+    let plan = ["study", "plan", "mine.toml"];
+    refused(folder, &plan, 2, "mine.toml, line 2, `real`: ");
+}
+
 /// The folder of a step that a plan names.
 fn kept(folder: &Path, step: &Value) -> PathBuf {
     folder.join("lab/steps").join(step["key"].as_str().unwrap())
@@ -247,7 +294,7 @@ fn a_runner_that_is_asked_to_stop_asks_its_step() {
     // To the runner alone, as `kill` and service managers do.
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    assert_eq!(runner.wait().unwrap().code(), Some(1));
+    assert_eq!(runner.wait().unwrap().code(), Some(130));
     assert!(step.join("run/state.safetensors").exists(), "it was not let save");
     assert!(!step.join("result.json").exists());
 }
@@ -300,16 +347,7 @@ fn commands_that_have_a_device_are_told_which() {
 
 /// What a plan thinks a pretraining is, is what it is.
 #[test]
-fn a_plan_knows_how_many_updates_and_sentences_there_are() {
-    for (scale, updates) in UPDATES {
-        let preset = train::pretrain::preset("default", scale.name()).unwrap();
-        assert_eq!(preset["steps"].as_integer(), Some(updates as i64), "{scale}");
-        for (condition, _) in train::pretrain::CONDITIONS {
-            let preset = train::pretrain::preset(condition, scale.name()).unwrap();
-            let sample = preset["text"].get("sample").and_then(|sample| sample.as_integer());
-            assert_eq!(sentences(condition, scale).map(|n| n as i64), sample, "{condition}");
-        }
-    }
+fn a_plan_knows_how_many_updates_there_are() {
     let place = TempDir::new().unwrap();
     let seconds = |pretrain: &str| {
         let words = ["study", "plan", "demo", "--device", CPU, "--pretrain", pretrain];

@@ -1,21 +1,22 @@
 //! Numbers out of a tensor's bytes, in the order in which an encoder keeps them.
 //!
-//! Theirs are outputs x inputs, ours inputs x outputs, so that most matrices are turned on the way.
+//! Hugging Face keeps weights outputs x inputs, an encoder inputs x outputs, so most matrices are
+//! transposed.
 
 use std::borrow::Cow;
 
 use half::{bf16, f16};
 
-use crate::weights::{Element, View};
+use crate::weights::{NumberType, TensorBytes};
 
-/// How a weight of ours is made of theirs.
+/// How a weight matrix is made of tensors of a file.
 pub(crate) enum Reading<'a> {
     /// The rows of a table from one on; where a row is to be added, to each of them.
-    Rows { table: View<'a>, skip: usize, add: Option<View<'a>> },
-    /// Matrices, turned, side by side.
-    Turned(Vec<View<'a>>),
+    Rows { table: TensorBytes<'a>, skip: usize, add: Option<TensorBytes<'a>> },
+    /// Matrices, transposed, side by side.
+    Transposed(Vec<TensorBytes<'a>>),
     /// One after another.
-    Joined(Vec<View<'a>>),
+    Joined(Vec<TensorBytes<'a>>),
     /// Not from the file.
     Given(Vec<f32>),
 }
@@ -43,11 +44,11 @@ impl Reading<'_> {
                     rest = after;
                 }
             }
-            Reading::Turned(views) => {
+            Reading::Transposed(views) => {
                 let width: usize = views.iter().map(|view| view.shape[0]).sum();
                 let mut first = 0;
                 for view in views {
-                    turn(&view.numbers(), view.shape[1], out, width, first);
+                    transpose(&view.numbers(), view.shape[1], out, width, first);
                     first += view.shape[0];
                 }
             }
@@ -55,7 +56,7 @@ impl Reading<'_> {
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> TensorBytes<'a> {
     /// The table without its first rows.
     fn rows_from(&self, skip: usize) -> Self {
         let width = self.element.bytes().unwrap_or(1) * self.shape[1];
@@ -64,7 +65,7 @@ impl<'a> View<'a> {
 
     /// The numbers in single precision: as they lie, where they lie so.
     pub(crate) fn numbers(&self) -> Cow<'a, [f32]> {
-        if self.element == Element::F32
+        if self.element == NumberType::F32
             && let Ok(numbers) = bytemuck::try_cast_slice(self.bytes)
         {
             return Cow::Borrowed(numbers);
@@ -76,11 +77,11 @@ impl<'a> View<'a> {
 }
 
 /// Copies numbers of any kind, converted.
-fn copy(view: &View<'_>, out: &mut [f32]) {
+fn copy(view: &TensorBytes<'_>, out: &mut [f32]) {
     match view.element {
-        Element::F32 => convert(view.bytes, out, f32::from_le_bytes),
-        Element::F16 => convert(view.bytes, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
-        Element::Bf16 => convert(view.bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+        NumberType::F32 => convert(view.bytes, out, f32::from_le_bytes),
+        NumberType::F16 => convert(view.bytes, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
+        NumberType::Bf16 => convert(view.bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
         _ => unreachable!("other kinds are refused before"),
     }
 }
@@ -90,12 +91,12 @@ fn convert<const N: usize>(bytes: &[u8], out: &mut [f32], number: impl Fn([u8; N
     out.iter_mut().zip(numbers).for_each(|(out, &bytes)| *out = number(bytes));
 }
 
-/// Rows and columns that are turned at a time, so that both sides stay in the first cache.
+/// Rows and columns that are transposed at a time, so that both sides stay in the first cache.
 const TILE: usize = 16;
 
 /// Writes the columns of `from` (rows x `cols`) as rows of `out`, which are `width` wide, from column
 /// `first` on.
-fn turn(from: &[f32], cols: usize, out: &mut [f32], width: usize, first: usize) {
+fn transpose(from: &[f32], cols: usize, out: &mut [f32], width: usize, first: usize) {
     let rows = from.len() / cols;
     for row in (0..rows).step_by(TILE) {
         let row_end = (row + TILE).min(rows);
@@ -110,7 +111,7 @@ fn turn(from: &[f32], cols: usize, out: &mut [f32], width: usize, first: usize) 
     }
 }
 
-/// The sinusoids that XLM and DistilBERT may have in the place of learned positions.
+/// The sinusoids (Vaswani et al. 2017) that XLM and DistilBERT may have in place of learned positions.
 pub(crate) fn sinusoid(positions: usize, dim: usize) -> Vec<f32> {
     let element = |at: usize| {
         let (position, col) = (at / dim, at % dim);

@@ -6,12 +6,12 @@ use std::fmt;
 /// A build of the program.
 ///
 /// It is recorded with every result and is part of no key: results of two builds whose commands have the same
-/// revisions may be put together, and whoever reads them is told that they were.
+/// revisions may be put together, and readers are warned that they were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Build {
     /// The version of the package.
     pub version: String,
-    /// The commit that was built, with `-dirty` where files differed from it; none where git was not at hand.
+    /// The commit that was built, with `-dirty` where files differed from it; none where git was not available.
     pub commit: Option<String>,
     /// The architecture and the operating system.
     pub target: String,
@@ -73,11 +73,11 @@ mod tests {
         let (old, new) = (build(None).to_string(), build(Some("0123456789ab")).to_string());
         assert_eq!(new, "0.1.0 (0123456789ab, x86_64-linux, avx2)");
         assert_eq!(BuildCounts::of([&*old, &*old]).warning("results"), None);
-        let said = BuildCounts::of([&*old, &*new, &*old]).warning("results").unwrap();
+        let warning = BuildCounts::of([&*old, &*new, &*old]).warning("results").unwrap();
         assert!(
-            said.starts_with("results of 2 builds are put together: 1 of 0.1.0 (0123"),
-            "{said}"
+            warning.starts_with("results of 2 builds are put together: 1 of 0.1.0 (0123"),
+            "{warning}"
         );
-        assert!(said.ends_with("2 of 0.1.0 (unknown commit, x86_64-linux, avx2)"), "{said}");
+        assert!(warning.ends_with("2 of 0.1.0 (unknown commit, x86_64-linux, avx2)"), "{warning}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a study leaves behind: measured numbers, and texts that are shown as they are.
+//! The records of a study: measured numbers, and texts that are shown verbatim.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub struct Record {
     pub files: Vec<String>,
 }
 
-/// A text that is shown as it is, such as a sentence and what a shift made of it.
+/// A text that is shown verbatim, such as a sentence and its token translation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextRecord {
     /// Where it came from.

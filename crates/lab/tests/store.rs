@@ -1,4 +1,4 @@
-//! The store as others find it: written to by several at once, killed, damaged, not a store at all.
+//! The store under concurrent writers, kills, damage, and files that are no store.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use std::{env, fs, thread};
 use lab::record::{Factors, Origin, Record, TextRecord};
 use lab::store::{Error, RecordFilter, StepScope, Store};
 
-/// What a child of [`child_writes`] is told: the store, its seed, and how many batches.
+/// The environment variable of [`child_writes`]: the store, its seed, and how many batches.
 const JOB: &str = "ISOGLOSS_STORE_JOB";
-/// Records that are added together.
+/// Records of one transaction.
 const BATCH: usize = 40;
 
 fn origin(study: &str, seed: u64) -> Origin {
@@ -108,7 +108,7 @@ fn what_a_step_no_longer_gives_is_gone() {
     assert_eq!(known[4..], [("sharing", 1, "1")]);
     assert_eq!(store.texts(&RecordFilter::default()).unwrap(), [said("2", "a")]);
 
-    // What is refused takes nothing away.
+    // A refused write deletes nothing.
     let bad = Record { value: f64::NAN, ..layer(1, "0", "a") };
     assert!(store.replace(&filed("a", vec![1]), &[bad], &[]).is_err());
     assert_eq!(store.records(&RecordFilter::default()).unwrap(), records);
@@ -174,7 +174,7 @@ fn what_is_no_store_is_said_to_be_none() {
     assert!(matches!(Store::open(&path), Err(Error::Version { found: 99, .. })));
 }
 
-/// A colleague's laboratory, say.
+/// A colleague's laboratory, for example.
 #[test]
 #[cfg(unix)]
 fn a_store_is_read_where_nothing_may_be_written() {
@@ -194,7 +194,7 @@ fn a_store_is_read_where_nothing_may_be_written() {
     allow(&inner, 0o755);
     assert_eq!(found.unwrap().len(), batch(1, 0).len());
     if !protected {
-        println!("LEFT OUT: whoever runs this test may write everywhere");
+        println!("LEFT OUT: this user may write everywhere");
     }
 }
 

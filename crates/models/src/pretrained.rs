@@ -48,9 +48,9 @@ pub struct PretrainedModel {
 
 impl From<hub::Checkpoint> for PretrainedModel {
     fn from(checkpoint: hub::Checkpoint) -> Self {
-        let hub::Checkpoint { model, params, vocabulary, fingerprint, found } = checkpoint;
+        let hub::Checkpoint { model, params, vocabulary, fingerprint, summary } = checkpoint;
         let token_ids = TokenIdMap::new(&vocabulary, false);
-        let has_mlm_head = found.guesses;
+        let has_mlm_head = summary.has_mlm_head;
         Self { encoder: model, params, vocabulary, fingerprint, has_mlm_head, token_ids }
     }
 }
@@ -71,7 +71,7 @@ impl PretrainedModel {
     fn open_run(folder: &Path, device: &Device) -> Result<Self, OpenError> {
         let path = folder.join(MODEL_FILE);
         let archive = Archive::open(&path)?;
-        let metadata: WeightsMetadata = archive.facts()?;
+        let metadata: WeightsMetadata = archive.metadata()?;
         let vocabulary = Vocabulary::load(&folder.join(VOCABULARY_FOLDER))?;
         vocabulary.check_fingerprint(&metadata.vocabulary, &path.display().to_string())?;
         let mut params = Params::new(device);

@@ -19,7 +19,7 @@ const GPU_BYTES: usize = 2 << 30;
 
 /// Tokens that are encoded at once where the weights are.
 fn tokens_at_once(parts: &EncoderParts<'_>) -> usize {
-    if parts.params.device().kernels().held_memory().is_none() {
+    if !parts.params.device().is_gpu() {
         return CPU_TOKENS;
     }
     // An evaluation keeps about fourteen numbers of two bytes for each token, layer and dimension.

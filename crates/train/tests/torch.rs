@@ -9,7 +9,7 @@ use encoder::{Batch, Encoder, EncoderConfig, Masked, Request};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 use tensor::{Device, Mode, Params, Spans, Tape};
-use train::{AdamConfig, Group, Schedule, Trainer};
+use train::{AdamConfig, AdamGroup, Schedule, Trainer};
 
 #[derive(Deserialize)]
 struct Facts {
@@ -115,8 +115,8 @@ fn every_gradient_is_pytorchs() {
         for (number, batch) in fixture.facts.checks.iter().enumerate() {
             let (batch, masked) = batch.ours(model.config());
             params.clear_grads();
-            let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
-            model.guess(&mut tape, &batch, &masked, 1.0 / masked.rows.len() as f32);
+            let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
+            model.mlm_loss(&mut tape, &batch, &masked, 1.0 / masked.rows.len() as f32);
             tape.backward();
             for id in params.ids() {
                 let theirs = fixture.tensor(&format!("grads/{number}/{}", params.name(id)));
@@ -139,7 +139,7 @@ fn ten_steps_of_adam_are_pytorchs() {
     each_fixture(|name, fixture| {
         let (model, params) = fixture.model();
         let config = AdamConfig {
-            rate: 3e-3,
+            lr: 3e-3,
             schedule: Schedule::Constant,
             beta1: 0.9,
             beta2: 0.98,
@@ -148,12 +148,12 @@ fn ten_steps_of_adam_are_pytorchs() {
             clip: Some(1.0),
         };
         let mut trainer =
-            Trainer::new(model.config(), params, config, 1, |_| Group::default()).unwrap();
+            Trainer::new(model.config(), params, config, 1, |_| AdamGroup::default()).unwrap();
         for (batch, theirs) in fixture.facts.steps.iter().zip(&fixture.facts.losses) {
             let (batch, masked) = batch.ours(model.config());
             let targets = masked.rows.len();
             let report = trainer.step(&[(batch, masked)], targets, |tape, (batch, masked)| {
-                model.guess(tape, batch, masked, 1.0 / targets as f32)
+                model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
             });
             let report = report.unwrap();
             let error = (report.loss - theirs).abs();

@@ -11,9 +11,10 @@ use lab::store::RecordFilter;
 use lab::study::{Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tasks::finetune::TransferResult;
 use terms::Scale;
 
-use super::studied::{LiveView, duration, planned, this_build};
+use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -152,26 +153,24 @@ fn said(kind: &str, result: &Value) -> Option<String> {
         return Some(format!("    {:.1} million words read", read / 1e6));
     }
     if kind.starts_with("transfer") {
-        let scores = result["results"].as_array()?.iter();
-        let scores = scores.filter_map(|one| {
-            Some(format!("{} {:.3}", one["name"].as_str()?, number(&one["mean"])?))
-        });
-        let headline = result["headline"].as_str()?;
-        return Some(format!("    {headline}: {}", scores.collect::<Vec<_>>().join(", ")));
+        let result: TransferResult = serde_json::from_value(result.clone()).ok()?;
+        let scores = result.results.iter().map(|one| format!("{} {:.3}", one.name, one.score.mean));
+        let scores = scores.collect::<Vec<_>>().join(", ");
+        return Some(format!("    {}: {scores}", result.task.unit()));
     }
     if kind.starts_with("retrieve") {
         let best = |how: &str| {
             let layers = result["layers"].as_array()?.iter();
             layers.filter_map(|layer| number(&layer[how]["forward"])).max_by(f64::total_cmp)
         };
-        let (raw, shifted, aligned) = (best("raw")?, best("shifted")?, best("aligned")?);
+        let (raw, centred, aligned) = (best("raw")?, best("centered")?, best("aligned")?);
         return Some(format!(
-            "    found: {raw:.3} as they are, {shifted:.3} less the means, {aligned:.3} rotated"
+            "    P@1: {raw:.3} raw, {centred:.3} mean-centred, {aligned:.3} aligned"
         ));
     }
     if kind.starts_with("shift translate") {
         let sentence = &result["sentences"][0];
-        let pieces = sentence["said"][1]["pieces"].as_array()?.iter();
+        let pieces = sentence["outputs"][1]["subwords"].as_array()?.iter();
         let said: Vec<&str> = pieces.filter_map(|piece| piece["text"].as_str()).collect();
         let (read, right) = (sentence["sentence"].as_str()?, sentence["reference"].as_str()?);
         return Some(format!(

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use lab::study::{
-    Laboratory, RealLanguages, RunOptions, StepId, StepOutcome, Study as StudyFile, run,
+    Laboratory, RealLanguages, RunOptions, StepId, StepOutcome, Study as StudyFile,
+    StudyEvaluation, run,
 };
 use serde::Serialize;
 use serde_json::json;
-use terms::Scale;
+use terms::{Scale, Task};
 
-use super::studied::{LiveView, duration, planned, this_build};
+use super::score::task_values;
+use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -28,7 +30,7 @@ const EXAMPLES: &str = "Examples:
     isogloss study run anchors --data data --pair en-fr --pair en-ru
   A quick look, with shorter training and fewer examples:
     isogloss study run anchors --seeds 1 --pretrain '--steps 2000' \\
-      --transfer '--quick --first 3000'
+      --transfer '--quick --limit 3000'
   A study of one's own:
     isogloss study keys > mine.toml
     isogloss study run mine.toml --seeds 1,2
@@ -93,11 +95,16 @@ pub(crate) struct StudyChoice {
     #[arg(long = "pair", value_name = "A-B", requires = "data", help_heading = "Input")]
     pairs: Vec<String>,
 
+    /// Transfer these tasks in place of the study's own: nli, ner, parse, pos, classify.
+    #[arg(long, value_name = "TASK,TASK", value_delimiter = ',', value_parser = task_values(),
+        help_heading = "Training")]
+    tasks: Vec<Task>,
+
     /// Flags for every pretraining, in quotes, such as '--steps 2000'.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "Training")]
     pretrain: Option<String>,
 
-    /// Flags for every transfer, in quotes, such as '--quick --first 3000'.
+    /// Flags for every transfer, in quotes, such as '--quick --limit 3000'.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "Training")]
     transfer: Option<String>,
 
@@ -127,7 +134,7 @@ pub(crate) struct RunFlags {
 }
 
 /// A parser of scales that lists them.
-fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
+pub(super) fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
     use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
     let named = |scale: Scale| PossibleValue::new(scale.name()).help(scale.summary());
     PossibleValuesParser::new(Scale::ALL.map(named))
@@ -218,6 +225,10 @@ impl StudyChoice {
         if !self.seeds.is_empty() {
             study.seeds.clone_from(&self.seeds);
             study.scales.values_mut().for_each(|scale| scale.seeds = None);
+        }
+        if !self.tasks.is_empty() {
+            study.evaluate.retain(|evaluation| !matches!(evaluation, StudyEvaluation::Transfer(_)));
+            study.evaluate.extend(self.tasks.iter().map(|&task| StudyEvaluation::Transfer(task)));
         }
         let scale = study.scales.entry(self.scale).or_default();
         let words = |flags: &str| flags.split_whitespace().map(str::to_owned).collect();

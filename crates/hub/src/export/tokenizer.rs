@@ -1,26 +1,26 @@
-//! The tokenizer's files, and how the pieces of an exported model are numbered.
+//! The tokenizer's files, and the ids of an exported model's subwords.
 
 use encoder::EncoderConfig;
 use serde_json::{Value, json};
 use text::{Result, Vocabulary, VocabularyKind};
 
 /// From ids of the vocabulary to rows of the exported table, and from these to the encoder's.
-pub(super) struct Numbers {
+pub(super) struct ExportIds {
     /// For each id, its row; those of other languages have that of the unknown.
     rows: Vec<u32>,
     /// For each id, the encoder's row.
     encoder: Vec<u32>,
-    /// For each row, the encoder's; none where the language has no such piece.
+    /// For each row, the encoder's; none where the language has no such subword.
     sources: Vec<Option<usize>>,
     /// The encoder's row of the unknown.
     pub(super) unknown: usize,
     renumbered: bool,
 }
 
-impl Numbers {
-    /// Where a language has a tokenizer of its own, its pieces alone are exported, under new numbers.
-    /// Where it has only embeddings of its own, the numbers stay: a common tokenizer cannot leave a
-    /// piece out.
+impl ExportIds {
+    /// Where a language has a tokenizer of its own, its subwords alone are exported, under new ids.
+    /// Where it has only embeddings of its own, the ids stay: a common tokenizer cannot leave a
+    /// subword out.
     pub(super) fn new(
         vocabulary: &Vocabulary,
         language: Option<usize>,
@@ -91,13 +91,13 @@ impl Numbers {
 pub(super) fn files(
     vocabulary: &Vocabulary,
     language: Option<usize>,
-    numbers: &Numbers,
+    ids: &ExportIds,
     longest: usize,
 ) -> Result<Vec<(&'static str, String)>> {
     let text = vocabulary.tokenizer_json(language.unwrap_or(0))?;
-    let text = if numbers.renumbered {
+    let text = if ids.renumbered {
         let mut tokenizer: Value = serde_json::from_str(&text).expect("a tokenizer is valid JSON");
-        numbers.renumber(&mut tokenizer);
+        ids.renumber(&mut tokenizer);
         tokenizer.to_string()
     } else {
         text

@@ -1,5 +1,4 @@
-//! Fills a store with numbers that nobody measured, and writes their report beside it, to see what a full
-//! one looks like:
+//! Fills a store with made-up numbers and writes their report beside it, to see a complete report:
 //!
 //! `cargo run --release -p isogloss-lab --example made_up_results -- FOLDER`
 

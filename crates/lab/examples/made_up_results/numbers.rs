@@ -1,8 +1,8 @@
-//! Made-up numbers of every study, shaped as studies record them. They are test data and no results.
+//! Made-up records of every study, with the measures and factors of real ones: test data, not results.
 
 use lab::record::{Factors, Origin, Record, TextRecord};
 
-/// Numbers under way.
+/// Records under construction.
 struct MadeUp {
     records: Vec<Record>,
     notes: Vec<TextRecord>,
@@ -50,7 +50,7 @@ impl MadeUp {
         }
     }
 
-    /// Adds a value with a little noise that depends on nothing but what the value is of.
+    /// Adds a value with noise that is a function of its key.
     fn put(&mut self, study: &str, measure: &str, factors: &str, value: f64) {
         let hash = format!("{study}{measure}{factors}{}{}", self.seed, self.scale)
             .bytes()

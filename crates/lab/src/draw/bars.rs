@@ -1,4 +1,4 @@
-//! Bars that lie, so that long names can be read: groups below one another, intervals across their ends.
+//! Horizontal bar charts, on which long names can be read: groups below one another, intervals as whiskers.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ const WIDTH: f64 = 360.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 40.0;
 
-/// Bars in groups.
+/// A bar chart of groups.
 #[derive(Clone, Debug, Default)]
 pub struct BarChart {
     /// Above the panel.
@@ -19,11 +19,11 @@ pub struct BarChart {
     pub unit: String,
     /// From top to bottom.
     pub groups: Vec<BarGroup>,
-    /// Where the axis ends at least, such as 1 for shares.
+    /// The least end of the axis, such as 1 for shares.
     pub reach: Option<f64>,
 }
 
-/// Bars beside one name.
+/// The bars of one name.
 #[derive(Clone, Debug, Default)]
 pub struct BarGroup {
     /// The name.
@@ -81,7 +81,7 @@ impl BarChart {
             [bar.value, bar.paper].into_iter().chain(ends).flatten()
         });
         let (low, high) = range(values.chain(self.reach), true);
-        // What cannot be negative is not drawn so: a whisker that reaches below 0 ends there.
+        // A whisker of a quantity that cannot be negative ends at 0.
         let mut bars = self.groups.iter().flat_map(|group| &group.bars);
         let negative = bars.any(|bar| bar.value.is_some_and(|value| value < 0.0));
         let range = (if negative { low } else { 0.0 }, high);
@@ -120,9 +120,9 @@ impl BarChart {
     }
 }
 
-/// Half the width of the paper's mark.
+/// Half the width of the paper's marker.
 const DIAMOND: f64 = 4.5;
-/// The room that a label takes after its bar.
+/// The width of a label after its bar.
 const LABEL: f64 = 34.0;
 
 fn draw(body: &mut String, scale: &AxisScale, bar: &Bar, (y, thick): (f64, f64), labelled: bool) {
@@ -156,7 +156,7 @@ fn draw(body: &mut String, scale: &AxisScale, bar: &Bar, (y, thick): (f64, f64),
     if let Some(paper) = bar.paper {
         let x = scale.at(paper);
         body.push_str(&diamond(x, middle));
-        // The label stands beside its bar, and only gives way to a mark that it would cover.
+        // The label is beside its bar, unless it would cover a marker.
         if (end..end + LABEL).contains(&(x - DIAMOND))
             || (end..end + LABEL).contains(&(x + DIAMOND))
         {

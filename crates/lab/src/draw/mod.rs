@@ -1,4 +1,4 @@
-//! Figures as SVG, in one style: text stays text, colours everybody tells apart, light and dark.
+//! Figures as SVG in one style: text stays text, colour-blind-safe colours, light and dark.
 //!
 //! A [`Figure`] is a row of panels under one legend. A panel is about as wide as a phone, so that a page
 //! sets panels beside one another or below one another and nothing is scaled until it cannot be read.
@@ -21,13 +21,13 @@ use std::fmt::Write as _;
 /// The style sheet of all figures, to stand once in a page.
 pub const STYLE: &str = include_str!("style.css");
 
-/// How many colours there are for series; further series begin again, with another marker.
+/// The number of colours; further series begin again with another marker.
 pub const COLOURS: usize = 7;
 
-/// Room between panels, and between panels and the edge, in a file of its own.
+/// The space between panels, and between panels and the edge, in a file.
 const GAP: f64 = 20.0;
 
-/// What a reader finds a series by.
+/// An entry of a legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegendEntry {
     /// The series' name.
@@ -43,7 +43,7 @@ pub enum SeriesMark {
     Bar(usize),
     /// A line and its points in this colour.
     Line(usize),
-    /// The hollow diamond of numbers that are not ours.
+    /// The hollow diamond of a paper's numbers.
     Paper,
 }
 
@@ -54,7 +54,7 @@ pub struct Panel {
     pub width: f64,
     /// Height in the same.
     pub height: f64,
-    /// What is in it, for those who do not see it.
+    /// A text alternative.
     pub description: String,
     body: String,
 }
@@ -98,7 +98,7 @@ impl Figure {
         html
     }
 
-    /// The whole figure as a file of its own.
+    /// The whole figure as an SVG file.
     pub fn svg(&self) -> String {
         let rows: Vec<&[Panel]> = self.panels.chunks(3).collect();
         let row_width =
@@ -136,7 +136,7 @@ impl Figure {
         out
     }
 
-    /// The legend in lines that fit, and where what follows begins.
+    /// The legend in lines of a width, and the height below it.
     fn legend_svg(&self, width: f64, top: f64) -> (String, f64) {
         let (mut out, mut x, mut y) = (String::new(), GAP, top);
         for key in &self.legend {
@@ -169,7 +169,7 @@ impl Panel {
     }
 }
 
-/// A small picture of how a series is drawn, 22 x 12.
+/// The swatch of a series in a legend, 22 x 12.
 fn swatch_of(mark: SeriesMark) -> String {
     match mark {
         SeriesMark::Bar(colour) => {

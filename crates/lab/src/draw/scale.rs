@@ -1,6 +1,6 @@
-//! From values to places: round steps, and the axes that show them.
+//! Axis scales: round ends and ticks.
 
-/// A range of values laid out on a range of places.
+/// A range of values mapped to a range of coordinates.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AxisScale {
     low: f64,
@@ -24,7 +24,7 @@ impl AxisScale {
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let step = step(self.high - self.low, 6);
         let digits = (-step.log10().floor()).max(0.0) as usize;
-        // A step such as 0.25 needs one digit more than its size says.
+        // A step such as 0.25 needs one digit more than its order of magnitude.
         let odd = (step * 10_f64.powi(digits as i32)).fract().abs() > 1e-6;
         let digits = digits + usize::from(odd);
         let first = (self.low / step - 1e-9).ceil() as i64;
@@ -36,8 +36,8 @@ impl AxisScale {
     }
 }
 
-/// A range without what shares cannot be: where all values lie from 0 to 1, intervals that reach
-/// beyond (those of few seeds do) end there and do not press the values together.
+/// A range limited to 0 to 1 where all values are shares: intervals of few seeds reach beyond, and would compress the
+/// axis.
 pub(super) fn of_shares(
     (low, high): (f64, f64),
     mut values: impl Iterator<Item = f64>,
@@ -79,7 +79,7 @@ fn label(value: f64, digits: usize) -> String {
     }
 }
 
-/// A value beside a mark: two digits, and a true minus.
+/// A value as a label: two digits, and a minus sign (U+2212).
 pub(super) fn shown(value: f64) -> String {
     label(value, 2)
 }

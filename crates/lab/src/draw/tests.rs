@@ -1,4 +1,4 @@
-//! What every figure owes: well-formed, every name escaped, every value there for those who do not see.
+//! Figures are well-formed, escape every name, and have every value in their text alternative.
 
 use roxmltree::Document;
 
@@ -17,7 +17,7 @@ fn figure() -> Figure {
         groups: vec![
             BarGroup { name: "no-anchors".into(), bars: vec![bar(Some(0.5), Some(0.7))] },
             BarGroup {
-                name: "a name that is far too long for the room".into(),
+                name: "a name that is far too long for the width".into(),
                 bars: vec![bar(None, None)],
             },
         ],

@@ -9,7 +9,31 @@ use serde::Deserialize;
 
 use crate::record::Factors;
 
-/// A number of a paper.
+/// A paper whose findings are tested.
+pub struct Paper {
+    /// Author and year.
+    pub citation: &'static str,
+    /// The title.
+    pub title: &'static str,
+    /// Where it can be read.
+    pub url: &'static str,
+}
+
+/// Paper 1 and paper 2.
+pub const PAPERS: [Paper; 2] = [
+    Paper {
+        citation: "Conneau et al. 2020",
+        title: "Emerging Cross-lingual Structure in Pretrained Language Models (ACL)",
+        url: "https://aclanthology.org/2020.acl-main.536/",
+    },
+    Paper {
+        citation: "Liu et al. 2020",
+        title: "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual BERT",
+        url: "https://arxiv.org/abs/2004.09205",
+    },
+];
+
+/// A number that a paper prints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedValue {
     /// 1 or 2.

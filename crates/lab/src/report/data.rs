@@ -1,13 +1,15 @@
-//! Records as a section asks for them: a setting, a study, cells that are compared like with like.
+//! Records as sections select them: by setting, study, measure and factors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::record::{Factors, Record, TextRecord};
 use crate::store::natural;
-use terms::Estimate;
+use terms::{Estimate, Scale, Task};
 
-/// Numbers of different settings are never averaged.
+use super::observations::Observations;
+
+/// A scale and a kind of languages; different settings are never averaged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ReportSetting {
     pub(super) scale: String,
@@ -15,14 +17,13 @@ pub(super) struct ReportSetting {
 }
 
 impl ReportSetting {
-    /// The smaller scales first, those that are not ours last.
+    /// Smaller scales first, unknown ones last.
     fn order(&self) -> (usize, &str, bool) {
-        let known = ["tiny", "small", "paper"];
-        let place = known.iter().position(|scale| *scale == self.scale);
-        (place.unwrap_or(known.len()), &self.scale, !self.invented)
+        let place = Scale::ALL.iter().position(|scale| scale.name() == self.scale);
+        (place.unwrap_or(Scale::ALL.len()), &self.scale, !self.invented)
     }
 
-    /// For names of files and of parts of a page: letters, digits and hyphens.
+    /// For file names and identifiers: letters, digits and hyphens.
     pub(super) fn slug(&self) -> String {
         let scale: String =
             self.scale.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -36,19 +37,19 @@ impl fmt::Display for ReportSetting {
     }
 }
 
-/// Everything of one setting.
+/// The records of one setting.
 pub(super) struct SettingView<'a> {
     pub(super) setting: ReportSetting,
     records: Vec<&'a Record>,
-    notes: Vec<&'a TextRecord>,
+    texts: Vec<&'a TextRecord>,
 }
 
-/// Sorts records and notes by setting. What names no language goes with everything of its scale.
-pub(super) fn views<'a>(records: &'a [Record], notes: &'a [TextRecord]) -> Vec<SettingView<'a>> {
+/// Divides records and texts by setting. Those that name no language belong to all settings of their scale.
+pub(super) fn views<'a>(records: &'a [Record], texts: &'a [TextRecord]) -> Vec<SettingView<'a>> {
     let named = records.iter().map(|record| (&record.origin.scale, &record.factors));
-    let noted = notes.iter().map(|note| (&note.origin.scale, &note.factors));
+    let of_texts = texts.iter().map(|text| (&text.origin.scale, &text.factors));
     let mut settings: BTreeSet<ReportSetting> = named
-        .chain(noted)
+        .chain(of_texts)
         .filter_map(|(scale, factors)| {
             Some(ReportSetting { scale: scale.clone(), invented: invented(factors)? })
         })
@@ -67,7 +68,7 @@ pub(super) fn views<'a>(records: &'a [Record], notes: &'a [TextRecord]) -> Vec<S
             .iter()
             .filter(|one| within(&setting, &one.origin.scale, &one.factors))
             .collect(),
-        notes: notes
+        texts: texts
             .iter()
             .filter(|one| within(&setting, &one.origin.scale, &one.factors))
             .collect(),
@@ -78,7 +79,7 @@ pub(super) fn views<'a>(records: &'a [Record], notes: &'a [TextRecord]) -> Vec<S
     settings.into_iter().map(view).collect()
 }
 
-/// Whether the languages that factors name are invented: ISO keeps `qaa` to `qtz` for private use.
+/// Whether the languages that factors name are invented: ISO 639 reserves `qaa` to `qtz` for local use.
 fn invented(factors: &Factors) -> Option<bool> {
     let names = ["pair", "language", "direction"];
     let mut codes =
@@ -88,7 +89,7 @@ fn invented(factors: &Factors) -> Option<bool> {
 }
 
 impl<'a> SettingView<'a> {
-    /// What these studies have; a number that several of them record counts once.
+    /// The records of these studies; one that several of them have counts once.
     pub(super) fn studies(&self, names: &[&str]) -> StudyData<'a> {
         let mut seen = BTreeSet::new();
         let records = self.records.iter().copied().filter(|record| {
@@ -96,44 +97,53 @@ impl<'a> SettingView<'a> {
                 && seen.insert((&record.measure, &record.factors, record.origin.seed))
         });
         let records = records.collect();
-        let notes = self.notes.iter().copied().filter(|note| names.contains(&&*note.origin.study));
-        StudyData { records, notes: notes.collect() }
+        let texts = self.texts.iter().copied().filter(|text| names.contains(&&*text.origin.study));
+        StudyData { records, texts: texts.collect() }
     }
 
-    /// What one study has.
+    /// The records of one study.
     pub(super) fn study(&self, name: &str) -> StudyData<'a> {
         self.studies(&[name])
     }
 }
 
-/// What some studies have in one setting.
+/// The records of some studies in one setting.
 #[derive(Clone)]
 pub(super) struct StudyData<'a> {
     pub(super) records: Vec<&'a Record>,
-    pub(super) notes: Vec<&'a TextRecord>,
+    pub(super) texts: Vec<&'a TextRecord>,
 }
 
-/// A choice of factors.
+/// Levels of factors to select.
 pub(super) type FactorFilter<'a> = [(&'a str, &'a str)];
 
 impl<'a> StudyData<'a> {
-    /// What has this level of a factor.
+    /// The records with a level of a factor.
     pub(super) fn only(&self, factor: &str, level: &str) -> StudyData<'a> {
         let has = |factors: &Factors| factors.get(factor).is_some_and(|own| own == level);
         StudyData {
             records: self.records.iter().copied().filter(|one| has(&one.factors)).collect(),
-            notes: self.notes.iter().copied().filter(|one| has(&one.factors)).collect(),
+            texts: self.texts.iter().copied().filter(|one| has(&one.factors)).collect(),
         }
+    }
+}
+
+impl<'a> StudyData<'a> {
+    /// Without the records of other tasks: for sections about the task of a paper.
+    pub(super) fn without_tasks_but(mut self, task: Task) -> StudyData<'a> {
+        let other = |factors: &Factors| factors.get("task").is_some_and(|own| own != task.name());
+        self.records.retain(|one| !other(&one.factors));
+        self
     }
 }
 
 impl StudyData<'_> {
     pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.notes.is_empty()
+        self.records.is_empty() && self.texts.is_empty()
     }
 
-    /// The numbers of a measure with these factors, by seed and by all other factors.
-    pub(super) fn cells(&self, measure: &str, factors: &FactorFilter<'_>) -> Observations {
+    /// The observations of a measure at these levels, by seed and by all other factors.
+    pub(super) fn observations(&self, measure: &str, factors: &FactorFilter<'_>) -> Observations {
         let chosen = self.records.iter().filter(|record| {
             record.measure == measure
                 && factors
@@ -150,13 +160,12 @@ impl StudyData<'_> {
         )
     }
 
-    /// The mean over seeds of the numbers of a measure with these factors.
+    /// The mean over seeds of a measure at these levels.
     pub(super) fn mean(&self, measure: &str, factors: &FactorFilter<'_>) -> Option<Estimate> {
-        self.cells(measure, factors).sample().mean()
+        self.observations(measure, factors).sample().mean()
     }
 
-    /// The values that a factor takes among the numbers of these measures; `first` come first, in
-    /// their order.
+    /// The levels of a factor among the records of these measures; `first` come first, in their order.
     pub(super) fn levels(&self, measures: &[&str], factor: &str, first: &[&str]) -> Vec<String> {
         let of = self.records.iter().filter(|record| measures.contains(&&*record.measure));
         let found: BTreeSet<&String> = of.filter_map(|record| record.factors.get(factor)).collect();
@@ -166,7 +175,7 @@ impl StudyData<'_> {
         levels
     }
 
-    /// The levels of a factor among numbers of some factors.
+    /// The levels of a factor among records at some levels of others.
     pub(super) fn levels_among(&self, factor: &str, among: &FactorFilter<'_>) -> Vec<String> {
         let meant = |record: &&&Record| {
             among
@@ -189,16 +198,17 @@ impl StudyData<'_> {
         layers
     }
 
-    /// The numbers of each layer, to choose among.
+    /// The observations of each layer, as candidates.
     pub(super) fn by_layer(&self, measure: &str, factors: &FactorFilter<'_>) -> Vec<Observations> {
-        let of = |layer: String| self.cells(measure, &[factors, &[("layer", &layer)]].concat());
+        let of =
+            |layer: String| self.observations(measure, &[factors, &[("layer", &layer)]].concat());
         self.layers(measure).into_iter().map(of).collect()
     }
 
-    /// The best layer's numbers: as recorded, or the highest of all layers. For showing only: being
-    /// the highest, they flatter, and a finding is judged by [`chosen_by_others`].
+    /// The best layer's observations: as recorded, or the maximum over layers. For display only: a maximum is biased
+    /// upwards, and verdicts rest on [`chosen_by_others`](super::observations::chosen_by_others).
     pub(super) fn best(&self, measure: &str, factors: &FactorFilter<'_>) -> Observations {
-        let recorded = self.cells(measure, &[factors, &[("layer", "best")]].concat());
+        let recorded = self.observations(measure, &[factors, &[("layer", "best")]].concat());
         if !recorded.0.is_empty() {
             return recorded;
         }
@@ -210,124 +220,6 @@ impl StudyData<'_> {
             }
         }
         Observations(best)
-    }
-}
-
-/// Numbers by seed and by what they depend on besides.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Observations(BTreeMap<(u64, Factors), f64>);
-
-impl Observations {
-    /// Combines like with like; what has no partner is left out.
-    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
-        let both = |(key, a): (&(u64, Factors), &f64)| {
-            Some((key.clone(), combine(*a, *other.0.get(key)?)))
-        };
-        Self(self.0.iter().filter_map(both).collect())
-    }
-
-    pub(super) fn minus(&self, other: &Self) -> Self {
-        self.with(other, |a, b| a - b)
-    }
-
-    pub(super) fn map(&self, change: impl Fn(&Factors, f64) -> f64) -> Self {
-        Self(self.0.iter().map(|(key, value)| (key.clone(), change(&key.1, *value))).collect())
-    }
-
-    /// With a factor put back, so that cells of different choices can stand together.
-    pub(super) fn tagged(self, factor: &str, value: &str) -> Self {
-        let tag = |((seed, mut factors), number): ((u64, Factors), f64)| {
-            factors.insert(factor.to_owned(), value.to_owned());
-            ((seed, factors), number)
-        };
-        Self(self.0.into_iter().map(tag).collect())
-    }
-
-    /// Without a factor that only repeats what another says.
-    pub(super) fn dropped(self, factor: &str) -> Self {
-        let drop = |((seed, mut factors), number): ((u64, Factors), f64)| {
-            factors.remove(factor);
-            ((seed, factors), number)
-        };
-        Self(self.0.into_iter().map(drop).collect())
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
-        self.0.values().copied()
-    }
-
-    /// Those that do not depend on a factor.
-    pub(super) fn without(mut self, factor: &str) -> Self {
-        self.0.retain(|(_, factors), _| !factors.contains_key(factor));
-        self
-    }
-
-    pub(super) fn join(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
-
-    /// One number for each seed. A seed that lacks what others have is left out, since its mean would
-    /// be of something else.
-    pub(super) fn sample(&self) -> SeedSample {
-        let all: BTreeSet<&Factors> = self.0.keys().map(|(_, factors)| factors).collect();
-        let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for ((seed, _), value) in &self.0 {
-            seeds.entry(*seed).or_default().push(*value);
-        }
-        // A seed has a cell of each kind once: as many as there are kinds are all of them.
-        seeds.retain(|_, values| values.len() == all.len());
-        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-        SeedSample(seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
-    }
-}
-
-/// Of several choices (layers, weights, systems) the one that the *other* seeds find best, seed by seed
-/// and cell by cell. The highest of several numbers is high by chance already; a choice that was made
-/// without the number it is judged by is not. One seed alone has nobody to choose for it.
-pub(super) fn chosen_by_others(choices: &[Observations]) -> Observations {
-    let keys: BTreeSet<&(u64, Factors)> = choices.iter().flat_map(|cells| cells.0.keys()).collect();
-    let seeds: BTreeSet<u64> = keys.iter().map(|(seed, _)| *seed).collect();
-    let choose = |key: &(u64, Factors)| {
-        let (own, factors) = key;
-        let open: Vec<&Observations> =
-            choices.iter().filter(|cells| cells.0.contains_key(key)).collect();
-        let at = |cells: &Observations, seed: u64| cells.0.get(&(seed, factors.clone())).copied();
-        // Like with like: by the seeds that have all of these choices.
-        let has_all = |seed: &u64| open.iter().all(|cells| at(cells, *seed).is_some());
-        let others: Vec<u64> =
-            seeds.iter().copied().filter(|seed| seed != own).filter(has_all).collect();
-        let sum =
-            |cells: &Observations| others.iter().filter_map(|seed| at(cells, *seed)).sum::<f64>();
-        // Of equals the first.
-        let best = open.into_iter().rev().max_by(|a, b| sum(a).total_cmp(&sum(b)))?;
-        (!others.is_empty()).then(|| at(best, *own)).flatten()
-    };
-    let chosen = |key: &(u64, Factors)| Some((key.clone(), choose(key)?));
-    Observations(keys.into_iter().filter_map(chosen).collect())
-}
-
-/// One number for each seed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct SeedSample(pub(super) BTreeMap<u64, f64>);
-
-impl SeedSample {
-    pub(super) fn mean(&self) -> Option<Estimate> {
-        Estimate::of(&self.0.values().copied().collect::<Vec<_>>())
-    }
-
-    /// Combines seed with seed.
-    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
-        let both = |(seed, a): (&u64, &f64)| Some((*seed, combine(*a, *other.0.get(seed)?)));
-        Self(self.0.iter().filter_map(both).collect())
-    }
-
-    pub(super) fn minus(&self, other: &Self) -> Self {
-        self.with(other, |a, b| a - b)
     }
 }
 
@@ -364,75 +256,6 @@ pub(super) mod tests {
             signature: String::new(),
             files: vec![],
         }
-    }
-
-    #[test]
-    fn like_is_compared_with_like() {
-        let records = [
-            record("sharing", 1, "f1", "condition=a pair=qaa-qab", 0.9),
-            record("sharing", 1, "f1", "condition=a pair=qaa-qac", 0.5),
-            record("sharing", 1, "f1", "condition=b pair=qaa-qab", 0.6),
-            record("sharing", 2, "f1", "condition=a pair=qaa-qab", 0.8),
-            record("sharing", 2, "f1", "condition=b pair=qaa-qab", 0.6),
-        ];
-        let views = views(&records, &[]);
-        assert_eq!(views.len(), 1);
-        let data = views[0].study("sharing");
-        let (a, b) =
-            (data.cells("f1", &[("condition", "a")]), data.cells("f1", &[("condition", "b")]));
-        let difference = a.minus(&b).sample();
-        let near = |value: f64, other: f64| (value - other).abs() < 1e-12;
-        assert!(near(difference.0[&1], 0.3) && near(difference.0[&2], 0.2), "{difference:?}");
-        // Seed 2 lacks a pair that seed 1 has.
-        assert_eq!(a.sample().0.keys().collect::<Vec<_>>(), [&1]);
-    }
-
-    #[test]
-    fn seeds_that_lack_different_things_are_not_averaged_together() {
-        let records = [
-            record("sharing", 1, "f1", "pair=qaa-qab", 0.9),
-            record("sharing", 1, "f1", "pair=qaa-qac", 0.5),
-            record("sharing", 2, "f1", "pair=qaa-qab", 0.8),
-            record("sharing", 2, "f1", "pair=qaa-qad", 0.1),
-            record("sharing", 3, "f1", "pair=qaa-qab", 0.7),
-            record("sharing", 3, "f1", "pair=qaa-qac", 0.6),
-        ];
-        let views = views(&records, &[]);
-        let sample = |records: &[&Record]| {
-            let data = StudyData { records: records.to_vec(), notes: vec![] };
-            data.cells("f1", &[]).sample().0.into_keys().collect::<Vec<_>>()
-        };
-        let data = views[0].study("sharing");
-        // Each seed has two cells; none has all three.
-        assert_eq!(sample(&data.records), [0_u64; 0]);
-        let [a, b, _, d, e, f] = data.records[..] else { panic!("six records") };
-        assert_eq!(sample(&[a, b, e, f]), [1, 3]);
-        assert_eq!(sample(&[a, b, d]), [0_u64; 0]);
-        assert_eq!(sample(&[a, e]), [1, 3]);
-    }
-
-    #[test]
-    fn a_choice_is_made_by_the_other_seeds() {
-        let cells = |values: &[(u64, f64)]| {
-            let cell = |&(seed, value): &(u64, f64)| ((seed, Factors::new()), value);
-            Observations(values.iter().map(cell).collect())
-        };
-        let low = cells(&[(1, 0.9), (2, 0.1), (3, 0.1)]);
-        let high = cells(&[(1, 0.2), (2, 0.5), (3, 0.6)]);
-        // Seed 1 would take the first; the others send it to the second, and it sends them to the first.
-        let chosen = chosen_by_others(&[low.clone(), high.clone()]).sample().0;
-        assert_eq!(chosen, BTreeMap::from([(1, 0.2), (2, 0.1), (3, 0.1)]));
-        // What is no choice stays as it is, but one seed has nobody to choose for it.
-        assert_eq!(chosen_by_others(std::slice::from_ref(&low)), low);
-        assert_eq!(
-            chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]),
-            Observations::default()
-        );
-        // A seed chooses among what it has, by seeds that have the same.
-        let more = cells(&[(2, 0.9), (3, 0.0)]);
-        let chosen = chosen_by_others(&[low, high, more]).sample().0;
-        assert_eq!(chosen[&1], 0.2);
-        assert_eq!((chosen[&2], chosen[&3]), (0.5, 0.0));
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! What a section shows: figures and tables, each with the place that it answers.
+//! Figures and tables with captions.
 
 use crate::draw::Figure;
 use terms::Estimate;
 
 /// A figure or a table with its caption.
 pub(super) struct CaptionedItem {
-    /// Which table or figure of a paper it is, such as `Paper 1, Figure 4`.
+    /// The table or figure of a paper that it replicates, such as `Conneau et al. 2020, Figure 4`.
     pub(super) place: String,
-    /// What is seen, and how to read it.
+    /// What it shows.
     pub(super) caption: String,
     pub(super) content: ItemContent,
-    /// The same in every setting, and so shown in the first alone.
+    /// It is the same in every setting, and shown in the first alone.
     pub(super) once: bool,
 }
 
-/// The thing itself.
+/// A figure or a table.
 pub(super) enum ItemContent {
     Figure(Figure),
     Table(ReportTable),
@@ -23,25 +23,25 @@ pub(super) enum ItemContent {
 /// A table.
 #[derive(Default)]
 pub(super) struct ReportTable {
-    /// Heads that span several columns; empty where there are none.
+    /// Headers that span several columns; may be empty.
     pub(super) groups: Vec<(String, usize)>,
-    /// A head for each column.
+    /// A header for each column.
     pub(super) heads: Vec<String>,
     pub(super) rows: Vec<Vec<TableCell>>,
 }
 
-/// What stands in a table.
+/// A cell of a table.
 #[derive(Clone)]
 pub(super) enum TableCell {
     /// The name of a row.
     Name(String),
-    /// Words.
+    /// Text.
     Text(String),
-    /// Our mean, its interval and its n.
+    /// Our mean with its interval and n.
     Ours(Option<Estimate>),
-    /// Ours, of things that are counted.
+    /// The same of counts.
     Count(Option<Estimate>),
-    /// Ours, as a percentage.
+    /// The same in per cent.
     Percent(Option<Estimate>),
     /// A number of a paper, with this many digits.
     Paper(Option<f64>, usize),
@@ -52,7 +52,7 @@ impl ReportTable {
         Self { heads: heads.iter().map(|&head| head.to_owned()).collect(), ..Self::default() }
     }
 
-    /// Whether there is any number or text besides names.
+    /// Whether it has no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -77,12 +77,12 @@ impl CaptionedItem {
         }
     }
 
-    /// For what does not depend on our numbers.
+    /// For what does not depend on our results.
     pub(super) fn once(self) -> Self {
         Self { once: true, ..self }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it has nothing to show.
     pub(super) fn is_empty(&self) -> bool {
         match &self.content {
             ItemContent::Figure(figure) => figure.panels.is_empty(),

@@ -7,13 +7,14 @@
 //! of several would exceed any bound by selection alone. A rank correlation holds where its one-sided permutation test has
 //! p < 0.05, and fails where p > 0.95.
 
-use super::data::{SeedSample, SettingView};
+use super::data::SettingView;
+use super::observations::SeedSample;
 
 /// A finding of a paper, with the criterion that tests it.
 pub(super) struct PaperClaim {
     /// The finding, as a sentence.
     pub(super) finding: &'static str,
-    /// Where the paper says so.
+    /// Where the paper states it.
     pub(super) place: &'static str,
     /// The paper's own numbers.
     pub(super) paper: fn() -> String,

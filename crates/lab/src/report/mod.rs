@@ -6,6 +6,7 @@
 mod data;
 mod exhibit;
 mod finding;
+mod observations;
 mod own;
 mod page;
 mod sections;
@@ -41,7 +42,7 @@ pub struct FindingVerdict {
     pub section: &'static str,
     /// The finding, as a sentence.
     pub finding: &'static str,
-    /// Where the paper says so.
+    /// Where the paper states it.
     pub place: &'static str,
     /// Scale and kind of languages.
     pub setting: String,

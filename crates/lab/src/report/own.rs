@@ -1,4 +1,4 @@
-//! Studies that are no paper's: no finding is asked of them, and their numbers stand as they are.
+//! Studies of one's own: no finding is tested, and their results are tabulated.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -9,19 +9,19 @@ use crate::record::{Factors, Record};
 use crate::store::natural;
 use terms::Estimate;
 
-/// Rows that are shown of a study.
+/// The most rows that are shown of a study.
 const MOST: usize = 60;
 
-/// A study of somebody's own.
+/// A study that no section is about.
 pub(super) struct UserStudy<'a> {
     pub(super) name: &'a str,
-    /// The means of its numbers over seeds.
+    /// Means over seeds.
     pub(super) table: ReportTable,
-    /// How many means the table has no room for.
+    /// How many means the table leaves out.
     pub(super) left_out: usize,
 }
 
-/// Those among the records that no section is about.
+/// The studies among the records that no section is about.
 pub(super) fn studies(records: &[Record]) -> Vec<UserStudy<'_>> {
     let known = |study: &str| sections::ALL.iter().any(|section| section.studies.contains(&study));
     let mut studies: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
@@ -43,12 +43,12 @@ impl<'a> UserStudy<'a> {
             a.cmp(x).then_with(|| b.cmp(y)).then_with(|| in_order(c, z))
         });
         let left_out = means.len().saturating_sub(MOST);
-        let mut table = ReportTable::new(&["measure", "scale", "of", "mean"]);
+        let mut table = ReportTable::new(&["measure", "scale", "factors", "mean"]);
         for ((scale, measure, factors), values) in means.into_iter().take(MOST) {
             table.rows.push(vec![
                 TableCell::Name(measure.to_owned()),
                 TableCell::Text(scale.to_owned()),
-                TableCell::Text(in_words(factors)),
+                TableCell::Text(described(factors)),
                 TableCell::Ours(Estimate::of(&values)),
             ]);
         }
@@ -56,12 +56,12 @@ impl<'a> UserStudy<'a> {
     }
 }
 
-fn in_words(factors: &Factors) -> String {
+fn described(factors: &Factors) -> String {
     let each = factors.iter().map(|(name, level)| format!("{name} {level}"));
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Level by level, layer 2 before layer 10.
+/// By levels in natural order: layer 2 before layer 10.
 fn in_order(a: &Factors, b: &Factors) -> Ordering {
     let pairs = a.iter().zip(b);
     let each = |((a, x), (b, y)): ((&String, &String), (&String, &String))| {

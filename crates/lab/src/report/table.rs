@@ -1,4 +1,4 @@
-//! A table as HTML: our means with their errors, the papers' numbers, names said once.
+//! A table as HTML: our means with their intervals, the papers' numbers, repeated row names left out.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ pub(super) fn rows(table: &ReportTable) -> String {
     }
     html.push_str("<tr>");
     for (column, head) in table.heads.iter().enumerate() {
-        // A head stands where its column stands: words to the left, numbers to the right.
+        // A header is aligned as its column: text to the left, numbers to the right.
         let first = table.rows.first().and_then(|row| row.get(column));
         let class = if matches!(first, Some(TableCell::Text(_))) { " class=\"text\"" } else { "" };
         let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escaped(head));
@@ -29,7 +29,7 @@ pub(super) fn rows(table: &ReportTable) -> String {
     for row in &table.rows {
         html.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            // A name that stands above already is not said again.
+            // The name of the row above is not repeated.
             let again =
                 column == 0 && matches!((cell, &before), (TableCell::Name(a), Some(b)) if a == b);
             html.push_str(&in_html(cell, again));
@@ -72,7 +72,7 @@ fn number(mean: Estimate, digits: usize, unit: &str) -> String {
     format!("<td><b>{}{unit}</b>{half} <small>{}</small></td>", shown(mean.mean), mean.n)
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with thousands separators.
 pub(super) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();

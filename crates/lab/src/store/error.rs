@@ -37,12 +37,12 @@ pub enum Error {
     /// The file was a store and was overwritten or truncated.
     #[error(
         "{path}: the store is damaged ({reason}); move it away and run the studies again: steps \
-         that are done are found again"
+         that are complete are not run again"
     )]
     Damaged {
         /// The store.
         path: PathBuf,
-        /// What SQLite says of it.
+        /// SQLite's message.
         reason: String,
     },
     /// A value that is NaN or infinite.
@@ -62,7 +62,7 @@ pub enum Error {
         /// The step's key.
         step: String,
     },
-    /// A file or folder could not be made.
+    /// A file or folder could not be created.
     #[error(transparent)]
     Files(#[from] files::Error),
     /// The database refused.

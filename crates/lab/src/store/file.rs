@@ -46,7 +46,7 @@ pub(super) fn open(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens a file in a read-only place; nobody can be writing it. None where a write-ahead log lies beside it:
+/// Opens a file in a read-only place, which no process can be writing. None where a write-ahead log lies beside it:
 /// the file alone is then incomplete.
 pub(super) fn open_unwritable(path: &Path) -> Result<Option<Connection>> {
     let log = path.with_extension("sqlite-wal");

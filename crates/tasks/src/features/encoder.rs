@@ -1,28 +1,28 @@
-//! Features of a pretrained encoder that is fine-tuned.
+//! Features of a pretrained encoder that is fine-tuned with the head (Devlin et al. 2019).
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ::encoder::{Part, Place, Request};
+use ::encoder::{EncoderParam, ParamGroup, Request};
 use models::PretrainedModel;
 use serde_json::{Value, json};
-use shift::means::Means;
+use shift::means::MeanVectors;
 use tensor::{Device, Params, Tape, Var};
 use text::{EncodedWords, SubwordEncoders};
 
-use super::{Features, Input, Midway};
+use super::{FeatureInput, Features, StartStates, TokenSource};
 use crate::error::{Error, Result};
 
-/// A pretrained encoder, whose weights are where every run starts.
+/// A pretrained encoder, with whose weights every setting starts.
 pub struct EncoderFeatures {
     pretrained: PretrainedModel,
-    words: Words,
+    tokenizers: WordTokenizers,
 }
 
-/// Words as ids of a vocabulary.
-pub(super) struct Words(Vec<SubwordEncoders>);
+/// The tokenizer of each language of a vocabulary.
+pub(super) struct WordTokenizers(Vec<SubwordEncoders>);
 
-impl Words {
+impl WordTokenizers {
     pub(super) fn of(pretrained: &PretrainedModel) -> Self {
         let languages = 0..pretrained.vocabulary.languages().len();
         Self(languages.map(|language| pretrained.vocabulary.encoders(language)).collect())
@@ -62,8 +62,8 @@ impl EncoderFeatures {
     /// Opens the model of a run's folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
         let pretrained = PretrainedModel::open(folder, device)?;
-        let words = Words::of(&pretrained);
-        Ok(Self { pretrained, words })
+        let tokenizers = WordTokenizers::of(&pretrained);
+        Ok(Self { pretrained, tokenizers })
     }
 
     /// Refuses layers that the encoder does not have.
@@ -72,14 +72,14 @@ impl EncoderFeatures {
         match layers.iter().find(|&&layer| layer > deepest) {
             None => Ok(()),
             Some(layer) => Err(Error::request(
-                format!("layer {layer} is to learn, but the encoder has {deepest}"),
+                format!("layer {layer} is to be trained, but the encoder has {deepest}"),
                 format!("name layers from 1 to {deepest}"),
             )),
         }
     }
 }
 
-/// A copy of weights, under the same names and numbers.
+/// A copy of weights, under the same names and ids.
 fn copy(params: &Params) -> Params {
     let device = params.device();
     let mut copy = Params::new(device);
@@ -91,7 +91,7 @@ fn copy(params: &Params) -> Params {
     copy
 }
 
-impl Features for EncoderFeatures {
+impl TokenSource for EncoderFeatures {
     fn dim(&self) -> usize {
         self.pretrained.encoder.config().dim
     }
@@ -104,11 +104,11 @@ impl Features for EncoderFeatures {
         Some(self.pretrained.encoder.config().layers)
     }
 
-    fn means(&self, file: &Path) -> Result<Means> {
-        Ok(Means::open(file, &self.pretrained)?)
+    fn means(&self, file: &Path) -> Result<MeanVectors> {
+        Ok(MeanVectors::open(file, &self.pretrained)?)
     }
 
-    fn frame(&self) -> (u32, u32) {
+    fn special_tokens(&self) -> (u32, u32) {
         self.pretrained.vocabulary.bos_eos()
     }
 
@@ -117,33 +117,45 @@ impl Features for EncoderFeatures {
     }
 
     fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
-        self.words.encode(&self.pretrained, language, words)
+        self.tokenizers.encode(&self.pretrained, language, words)
     }
 
     fn encode_text(&self, language: usize, text: &str) -> Vec<u32> {
-        self.words.encode_text(&self.pretrained, language, text)
+        self.tokenizers.encode_text(&self.pretrained, language, text)
     }
 
-    /// What a language has for itself never learns: it would leave the others behind.
+    fn metadata(&self) -> Value {
+        json!({ "encoder": self.pretrained.fingerprint })
+    }
+}
+
+impl Features for EncoderFeatures {
+    fn source(&self) -> &dyn TokenSource {
+        self
+    }
+
+    /// What is separate for a language is never trained: the other languages' parts would stay behind.
     fn start(&self, _seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params> {
         let mut params = copy(&self.pretrained.params);
-        let learns = |part: Part| match (part.language, part.place) {
+        let trainable = |param: &EncoderParam| match (param.language, param.group()) {
             (Some(_), _) => false,
-            (None, Place::Embeddings) => layers.is_none(),
-            (None, Place::Layer(number)) => layers.is_none_or(|layers| layers.contains(&number)),
-            (None, Place::Head) => true,
+            (None, ParamGroup::Embeddings) => layers.is_none(),
+            (None, ParamGroup::Layer(number)) => {
+                layers.is_none_or(|layers| layers.contains(&number))
+            }
+            (None, ParamGroup::Head) => true,
         };
-        self.pretrained.encoder.set_trainable(&mut params, learns);
+        self.pretrained.encoder.set_trainable(&mut params, trainable);
         Ok(params)
     }
 
-    fn vectors(&self, tape: &mut Tape<'_>, input: &Input<'_>) -> Var {
+    fn vectors(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>) -> Var {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { rows: Some(&input.rows), ..Request::default() };
         let model = &self.pretrained.encoder;
-        let encoded = match input.midway {
+        let encoded = match input.start {
             None => model.encode(tape, &batch, request),
-            Some(Midway { layer, states }) => {
+            Some(StartStates { layer, states }) => {
                 let device = self.pretrained.params.device();
                 let states = device.tensor(batch.tokens.len(), self.dim(), states);
                 model.encode_from(tape, &batch, layer, states, request)
@@ -152,14 +164,14 @@ impl Features for EncoderFeatures {
         encoded.output
     }
 
-    fn states(&self, tape: &mut Tape<'_>, input: &Input<'_>, layer: usize) -> Vec<f32> {
+    fn states(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Vec<f32> {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { until: Some(layer), ..Request::default() };
         let encoded = self.pretrained.encoder.encode(tape, &batch, request);
         tape.value(encoded.hidden[layer]).to_vec()
     }
 
-    fn facts(&self) -> Value {
-        json!({ "encoder": self.pretrained.fingerprint })
+    fn metadata(&self) -> Value {
+        TokenSource::metadata(self)
     }
 }

@@ -1,18 +1,18 @@
-//! Static vectors: a word has one, wherever it stands.
+//! Static vectors: a word has one, whatever its context.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use shift::means::Means;
+use shift::means::MeanVectors;
 use tensor::random::{Draws, Key};
 use tensor::{Device, Tensor};
 use text::{EncodedWords, Preparation, Preparer};
 use vectors::WordVectors;
 use vectors::formats::{ReadOptions, read};
 
-use super::Input;
-use super::given::Given;
+use super::frozen::FrozenVectors;
+use super::{FeatureInput, TokenSource};
 use crate::error::{Error, Result};
 
 /// Tokens that are no words: what begins a text, what ends one, and every word without a vector.
@@ -26,7 +26,7 @@ const LONGEST: usize = 256;
 
 /// A table of vectors for each language, all of one space.
 pub struct StaticVectors {
-    languages: Vec<Table>,
+    languages: Vec<LanguageVectors>,
     dim: usize,
     /// The vectors of the tokens that are no words: 3 x dim, the same in all languages.
     specials: Vec<f32>,
@@ -34,7 +34,7 @@ pub struct StaticVectors {
     fingerprint: String,
 }
 
-struct Table {
+struct LanguageVectors {
     name: String,
     vectors: WordVectors,
     preparer: Preparer,
@@ -65,7 +65,7 @@ impl StaticVectors {
             }
             let preparation = Preparation { split: false, ..Preparation::for_language(&name) };
             let preparer = Preparer::new(&name, preparation, None)?;
-            languages.push(Table { name, vectors, preparer });
+            languages.push(LanguageVectors { name, vectors, preparer });
         }
         let specials = specials(&languages[0].vectors);
         let fingerprint = hasher.finalize().to_hex().to_string();
@@ -74,8 +74,8 @@ impl StaticVectors {
 
     fn token(&self, language: usize, word: &str) -> u32 {
         let vectors = &self.languages[language].vectors;
-        let found = vectors.position(word).or_else(|| vectors.position(&word.to_lowercase()));
-        found.map_or(UNKNOWN, |row| row as u32 + FIRST)
+        let row = vectors.position(word).or_else(|| vectors.position(&word.to_lowercase()));
+        row.map_or(UNKNOWN, |row| row as u32 + FIRST)
     }
 
     fn vector(&self, language: usize, token: u32) -> &[f32] {
@@ -97,7 +97,7 @@ fn specials(vectors: &WordVectors) -> Vec<f32> {
     specials
 }
 
-impl Given for StaticVectors {
+impl TokenSource for StaticVectors {
     fn dim(&self) -> usize {
         self.dim
     }
@@ -110,18 +110,18 @@ impl Given for StaticVectors {
         None
     }
 
-    fn means(&self, _file: &Path) -> Result<Means> {
+    fn means(&self, _file: &Path) -> Result<MeanVectors> {
         let remedy = "shift a layer of an encoder";
-        Err(Error::request("static vectors have no layers, and no means of them", remedy))
+        Err(Error::request("static vectors have no layers, and no mean vectors of them", remedy))
     }
 
-    fn frame(&self) -> (u32, u32) {
+    fn special_tokens(&self) -> (u32, u32) {
         (START, END)
     }
 
     fn language(&self, name: &str) -> Result<usize> {
         self.languages.iter().position(|table| table.name == name).ok_or_else(|| {
-            let remedy = format!("give --vectors {name}=FILE");
+            let remedy = "add a file for the language to `files`";
             Error::request(format!("no vectors for {name}"), remedy)
         })
     }
@@ -139,7 +139,13 @@ impl Given for StaticVectors {
         words.split(' ').map(|word| self.token(language, word)).collect()
     }
 
-    fn vectors(&self, input: &Input<'_>) -> Tensor {
+    fn metadata(&self) -> Value {
+        json!({ "vectors": self.fingerprint })
+    }
+}
+
+impl FrozenVectors for StaticVectors {
+    fn vectors(&self, input: &FeatureInput<'_>) -> Tensor {
         let tokens = input.sequences.iter().copied().flatten();
         let rows = tokens.clone().count();
         let elements: Vec<f32> =
@@ -147,11 +153,7 @@ impl Given for StaticVectors {
         self.device.tensor(rows, self.dim, &elements)
     }
 
-    fn states(&self, _input: &Input<'_>, _layer: usize) -> Tensor {
+    fn states(&self, _input: &FeatureInput<'_>, _layer: usize) -> Tensor {
         unreachable!("there are no layers, and `layers` says so")
-    }
-
-    fn facts(&self) -> Value {
-        json!({ "vectors": self.fingerprint })
     }
 }

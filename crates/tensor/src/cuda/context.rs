@@ -19,7 +19,7 @@ use cudarc::driver::sys::{
 use super::fault::{fail, must};
 use super::graph::Recorder;
 use super::lock;
-use super::transfer::Transfer;
+use super::transfer::HostTransfer;
 use crate::device::DeviceError;
 
 /// The unit in which memory is taken.
@@ -33,12 +33,12 @@ pub(super) struct Context {
     pub(super) name: String,
     /// Compute capability, such as (9, 0).
     pub(super) capability: (i32, i32),
-    /// How many blocks run at a time is a multiple of this.
-    pub(super) processors: u32,
+    /// Streaming multiprocessors: how many blocks run at a time is a multiple of this.
+    pub(super) sms: u32,
     total: usize,
     free: Mutex<BTreeMap<usize, Vec<CUdeviceptr>>>,
     held: AtomicUsize,
-    pub(super) transfer: Transfer,
+    pub(super) transfer: HostTransfer,
     pub(super) recorder: Recorder,
 }
 
@@ -68,11 +68,11 @@ impl Context {
         use CUdevice_attribute::{
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
-            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as PROCESSORS,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as SMS,
         };
         let asked = failed("ask what the GPU can do");
         let capability = (ask(MAJOR).map_err(asked)?, ask(MINOR).map_err(asked)?);
-        let processors = ask(PROCESSORS).map_err(asked)? as u32;
+        let sms = ask(SMS).map_err(asked)? as u32;
         if capability.0 < 8 {
             return Err(DeviceError::OldGpu { name, capability });
         }
@@ -86,14 +86,14 @@ impl Context {
         let total = unsafe { result::device::total_mem(device) }.map_err(asked)?;
         let stream =
             result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
-        let transfer = Transfer::open()?;
+        let transfer = HostTransfer::open()?;
         let (free, held) = (Mutex::default(), AtomicUsize::new(0));
         Ok(Arc::new(Self {
             context,
             stream,
             name,
             capability,
-            processors,
+            sms,
             total,
             free,
             held,
@@ -117,7 +117,7 @@ impl Context {
     }
 
     /// Takes memory of at least so many bytes: from the pool where it has some, else newly allocated.
-    pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Memory {
+    pub(super) fn take(self: &Arc<Self>, bytes: usize) -> DeviceMemory {
         let class = size_class(bytes);
         let recycled = {
             let mut free = lock(&self.free);
@@ -125,12 +125,12 @@ impl Context {
             fitting.find_map(|(&class, list)| list.pop().map(|pointer| (class, pointer)))
         };
         let (class, pointer) = recycled.unwrap_or_else(|| (class, self.allocate(class)));
-        Memory { pointer, class, context: Arc::clone(self) }
+        DeviceMemory { pointer, class, context: Arc::clone(self) }
     }
 
     pub(super) fn allocate(&self, bytes: usize) -> CUdeviceptr {
         self.bind();
-        // SAFETY: the pointer is only used through `Memory`, which knows its size.
+        // SAFETY: the pointer is only used through `DeviceMemory`, which knows its size.
         let mut taken = unsafe { result::malloc_sync(bytes) };
         if matches!(taken, Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))) {
             self.give_back();
@@ -145,7 +145,7 @@ impl Context {
             Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => fail(format!(
                 "the GPU's memory is full: {:.2} GiB more are needed, {:.2} of {:.2} GiB are in use \
                  here. Lower batch.sequences or batch.length (and raise accumulate to keep the \
-                 tokens of an update), or take --device cpu",
+                 tokens of an update), or compute on the CPU",
                 gib(bytes),
                 gib(self.held()),
                 gib(self.total)
@@ -233,13 +233,13 @@ impl Context {
 }
 
 /// Some memory of the GPU, which goes back to the pool when dropped.
-pub(super) struct Memory {
+pub(super) struct DeviceMemory {
     pub(super) pointer: CUdeviceptr,
     class: usize,
     pub(super) context: Arc<Context>,
 }
 
-impl Drop for Memory {
+impl Drop for DeviceMemory {
     fn drop(&mut self) {
         lock(&self.context.free).entry(self.class).or_default().push(self.pointer);
     }

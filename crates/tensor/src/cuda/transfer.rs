@@ -13,10 +13,11 @@ use cudarc::driver::result::{self, stream::StreamKind};
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 
 use super::context::{Context, say, size_class};
-use super::events::{Event, Events};
+use super::events::{Event, EventPool};
 use super::fault::must;
 use super::lock;
 use crate::device::DeviceError;
+use crate::value::PendingCopy;
 
 /// Half of the page-locked memory through which numbers travel to the GPU.
 const HALF: usize = 16 << 20;
@@ -24,19 +25,19 @@ const HALF: usize = 16 << 20;
 pub(super) const PAGE: usize = 64;
 
 /// What carries numbers there and back.
-pub(super) struct Transfer {
+pub(super) struct HostTransfer {
     /// The stream of what is sent ahead.
     ahead: CUstream,
-    stage: Mutex<Stage>,
-    /// Memory for what is sent ahead, with the point after which it may be overwritten; the one that
+    stage: Mutex<PinnedStage>,
+    /// DeviceMemory for what is sent ahead, with the point after which it may be overwritten; the one that
     /// was given up first comes first.
     given_up: Mutex<BTreeMap<usize, VecDeque<(CUdeviceptr, Event)>>>,
-    pages: Mutex<Vec<Page>>,
-    pub(super) events: Events,
+    pages: Mutex<Vec<PinnedPage>>,
+    pub(super) events: EventPool,
 }
 
-/// Page-locked memory in two halves: one is filled while what lies in the other arrives.
-struct Stage {
+/// PinnedPage-locked memory in two halves: one is filled while what lies in the other arrives.
+struct PinnedStage {
     base: *mut u8,
     half: usize,
     used: usize,
@@ -47,50 +48,50 @@ struct Stage {
 }
 
 // SAFETY: the memory is this stage's own.
-unsafe impl Send for Stage {}
+unsafe impl Send for PinnedStage {}
 
-/// Page-locked memory for numbers that come back.
-struct Page(*mut f32);
+/// PinnedPage-locked memory for numbers that come back.
+struct PinnedPage(*mut f32);
 
 // SAFETY: the memory is this page's own.
-unsafe impl Send for Page {}
+unsafe impl Send for PinnedPage {}
 
 // SAFETY: a stream's handle may be used from any thread; what changes is behind locks.
-unsafe impl Send for Transfer {}
+unsafe impl Send for HostTransfer {}
 // SAFETY: as above.
-unsafe impl Sync for Transfer {}
+unsafe impl Sync for HostTransfer {}
 
-impl Transfer {
+impl HostTransfer {
     pub(super) fn open() -> Result<Self, DeviceError> {
         let failed = |what| move |error| DeviceError::Gpu { what, reason: say(error) };
         let ahead =
             result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
-        // SAFETY: the memory is only written through `Stage`.
+        // SAFETY: the memory is only written through `PinnedStage`.
         let base =
             unsafe { result::malloc_host(2 * HALF, 0) }.map_err(failed("lock host memory"))?;
         let arrived = [Vec::new(), Vec::new()];
-        let stage = Stage { base: base.cast(), half: 0, used: 0, with_work: false, arrived };
-        let (given_up, pages, events) = (Mutex::default(), Mutex::default(), Events::default());
+        let stage = PinnedStage { base: base.cast(), half: 0, used: 0, with_work: false, arrived };
+        let (given_up, pages, events) = (Mutex::default(), Mutex::default(), EventPool::default());
         Ok(Self { ahead, stage: Mutex::new(stage), given_up, pages, events })
     }
 
     /// Copies bytes to the GPU in the order of a stream. Returns before they have arrived.
     fn upload(&self, main: Option<CUstream>, stream: CUstream, bytes: &[u8], to: CUdeviceptr) {
-        for (offset, piece) in bytes.chunks(HALF).enumerate().map(|(at, piece)| (at * HALF, piece))
+        for (offset, chunk) in bytes.chunks(HALF).enumerate().map(|(at, chunk)| (at * HALF, chunk))
         {
             let mut stage = lock(&self.stage);
-            if stage.used + piece.len() > HALF {
-                self.turn(&mut stage, main);
+            if stage.used + chunk.len() > HALF {
+                self.swap(&mut stage, main);
             }
             let start = stage.half * HALF + stage.used;
-            // SAFETY: there is room for the piece, since the stage is held from the check on, and what
-            // lies there arrives before `turn` lets it be overwritten.
+            // SAFETY: there is room for the chunk, since the stage is held from the check on, and what
+            // lies there arrives before `swap` lets it be overwritten.
             let staged = unsafe {
                 let place = stage.base.add(start);
-                std::ptr::copy_nonoverlapping(piece.as_ptr(), place, piece.len());
-                std::slice::from_raw_parts(place, piece.len())
+                std::ptr::copy_nonoverlapping(chunk.as_ptr(), place, chunk.len());
+                std::slice::from_raw_parts(place, chunk.len())
             };
-            stage.used += piece.len().next_multiple_of(64);
+            stage.used += chunk.len().next_multiple_of(64);
             stage.with_work |= main == Some(stream);
             // SAFETY: the caller gives memory for all bytes.
             let copied = unsafe { result::memcpy_htod_async(to + offset as u64, staged, stream) };
@@ -99,7 +100,7 @@ impl Transfer {
     }
 
     /// Goes over to the other half, when what lies there has arrived.
-    fn turn(&self, stage: &mut Stage, main: Option<CUstream>) {
+    fn swap(&self, stage: &mut PinnedStage, main: Option<CUstream>) {
         if let Some(main) = main {
             self.mark_work(stage, main);
         }
@@ -114,13 +115,13 @@ impl Transfer {
         }
     }
 
-    /// Notes when what lies in the stage and travels on the stream of the work will have arrived: before
-    /// a step is recorded, since nothing can be marked meanwhile, nor goes that way.
+    /// Records when what lies in the stage and travels on the stream of the work will have arrived: before
+    /// a step is captured, since nothing can be marked meanwhile, nor goes that way.
     pub(super) fn before_recording(&self, main: CUstream) {
         self.mark_work(&mut lock(&self.stage), main);
     }
 
-    fn mark_work(&self, stage: &mut Stage, main: CUstream) {
+    fn mark_work(&self, stage: &mut PinnedStage, main: CUstream) {
         if std::mem::take(&mut stage.with_work) {
             let event = self.events.take();
             event.mark(main);
@@ -136,14 +137,14 @@ impl Transfer {
         self.events.give_back(arrived);
     }
 
-    /// Memory that may be overwritten after what was asked of the stream so far.
+    /// DeviceMemory that may be overwritten after what was asked of the stream so far.
     pub(super) fn give_up(&self, class: usize, pointer: CUdeviceptr, stream: CUstream) {
         let event = self.events.take();
         event.mark(stream);
         lock(&self.given_up).entry(class).or_default().push_back((pointer, event));
     }
 
-    /// Memory that was given up, returned for good: the caller has waited for the GPU.
+    /// DeviceMemory that was given up, returned for good: the caller has waited for the GPU.
     pub(super) fn drain(&self) -> Vec<(usize, CUdeviceptr)> {
         let all = std::mem::take(&mut *lock(&self.given_up));
         let spare =
@@ -166,7 +167,7 @@ impl Context {
     }
 
     /// Sends bytes to memory of their own, ahead of the work that was asked for before.
-    pub(super) fn send(self: &Arc<Self>, bytes: &[u8]) -> Sent {
+    pub(super) fn send(self: &Arc<Self>, bytes: &[u8]) -> SentList {
         let stream = self.prepare();
         let transfer = &self.transfer;
         let class = size_class(bytes.len());
@@ -191,19 +192,19 @@ impl Context {
         if !recording {
             transfer.await_sent(stream);
         }
-        Sent { pointer, class, context: Arc::clone(self) }
+        SentList { pointer, class, context: Arc::clone(self) }
     }
 
     /// Lets numbers come back behind the work that was asked for so far.
-    pub(super) fn receive(self: &Arc<Self>, parts: &[(CUdeviceptr, usize)]) -> Coming {
+    pub(super) fn receive(self: &Arc<Self>, parts: &[(CUdeviceptr, usize)]) -> PendingNumbers {
         let stream = self.prepare();
         self.run_recorded();
         let count = parts.iter().map(|(_, count)| count).sum();
         assert!(count <= PAGE, "a page holds {PAGE} numbers");
         let page = lock(&self.transfer.pages).pop().unwrap_or_else(|| {
-            // SAFETY: the memory is only read through `Coming`, once it was written.
+            // SAFETY: the memory is only read through `PendingNumbers`, once it was written.
             let page = unsafe { result::malloc_host(PAGE * size_of::<f32>(), 0) };
-            Page(must(page, "locking host memory").cast())
+            PinnedPage(must(page, "locking host memory").cast())
         });
         let mut at = 0;
         for &(from, count) in parts {
@@ -217,19 +218,19 @@ impl Context {
         }
         let event = self.transfer.events.take();
         event.mark(stream);
-        Coming { page: Some((page, event)), count, context: Arc::clone(self) }
+        PendingNumbers { page: Some((page, event)), count, context: Arc::clone(self) }
     }
 }
 
 /// What was sent ahead. Its memory is overwritten only after the work that was asked for until it is
 /// dropped.
-pub(super) struct Sent {
+pub(super) struct SentList {
     pub(super) pointer: CUdeviceptr,
     class: usize,
     pub(super) context: Arc<Context>,
 }
 
-impl Drop for Sent {
+impl Drop for SentList {
     fn drop(&mut self) {
         let stream = self.context.prepare();
         if !self.context.recorder.keep_back(self.class, self.pointer) {
@@ -239,15 +240,14 @@ impl Drop for Sent {
 }
 
 /// Numbers that are coming back.
-pub(crate) struct Coming {
-    page: Option<(Page, Event)>,
+pub(super) struct PendingNumbers {
+    page: Option<(PinnedPage, Event)>,
     count: usize,
     context: Arc<Context>,
 }
 
-impl Coming {
-    /// Waits for them.
-    pub(crate) fn read(mut self) -> Vec<f32> {
+impl PendingCopy for PendingNumbers {
+    fn read(mut self: Box<Self>) -> Vec<f32> {
         let (page, event) = self.page.take().expect("a page is given back once");
         self.context.prepare();
         event.wait();
@@ -256,14 +256,16 @@ impl Coming {
         self.give_back(page, event);
         numbers
     }
+}
 
-    fn give_back(&self, page: Page, event: Event) {
+impl PendingNumbers {
+    fn give_back(&self, page: PinnedPage, event: Event) {
         self.context.transfer.events.give_back(event);
         lock(&self.context.transfer.pages).push(page);
     }
 }
 
-impl Drop for Coming {
+impl Drop for PendingNumbers {
     fn drop(&mut self) {
         if let Some((page, event)) = self.page.take() {
             event.wait();

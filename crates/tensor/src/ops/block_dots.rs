@@ -1,6 +1,7 @@
 //! One row against another under many labels: with an affine map before it, the bilinear form that
 //! scores the labels of an arc.
 
+use crate::kernels::PairGrads;
 use crate::tape::{Backward, Tape, Var};
 
 struct BlockDots {
@@ -31,7 +32,8 @@ impl Backward for BlockDots {
         let (x, z) = (tape.value(self.x), tape.value(self.z));
         let mut dx = tape.device.working(x.rows(), x.cols());
         let mut dz = tape.device.working(z.rows(), z.cols());
-        tape.device.kernels().block_dots_grad(x, z, &dy, &mut dx, &mut dz);
+        let grads = PairGrads { left: &mut dx, right: &mut dz };
+        tape.device.kernels().block_dots_grad(x, z, &dy, grads);
         tape.give_grad(self.x, dx);
         tape.give_grad(self.z, dz);
     }
@@ -39,23 +41,26 @@ impl Backward for BlockDots {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::testing::{Check, Rig};
-    use crate::ops::{Activation, Affine};
+    use crate::kernels::Activation;
+    use crate::ops::Affine;
+    use crate::ops::testing::{GradCheck, GradRig};
 
     #[test]
     fn gradients_of_every_label() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (x, z) = (rig.values(4, 15, 1.0), rig.values(4, 5, 1.0));
-        rig.check(&[x, z], Check::default(), |tape, inputs| tape.block_dots(inputs[0], inputs[1]));
+        rig.check(&[x, z], GradCheck::default(), |tape, inputs| {
+            tape.block_dots(inputs[0], inputs[1])
+        });
     }
 
     #[test]
     fn gradients_of_a_bilinear_form() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let affine =
             Affine { weight: rig.param("weight", 4, 15, 0.5), bias: rig.param("bias", 1, 15, 0.5) };
         let (x, z) = (rig.values(3, 4, 1.0), rig.values(3, 5, 1.0));
-        rig.check(&[x, z], Check::default(), |tape, inputs| {
+        rig.check(&[x, z], GradCheck::default(), |tape, inputs| {
             let wide = tape.linear(inputs[0], affine, Activation::None);
             tape.block_dots(wide, inputs[1])
         });

@@ -1,9 +1,9 @@
-//! Dropout by itself, where nothing is there to fuse it with.
+//! Dropout by itself, where there is nothing to fuse it with.
 
 use crate::random::Dropout;
 use crate::tape::{Backward, Tape, Var};
 
-struct Drop {
+struct DropoutOp {
     x: Var,
     y: Var,
     dropout: Dropout,
@@ -23,12 +23,12 @@ impl Tape<'_> {
         let mut y = self.device.working(rows, cols);
         self.device.kernels().dropout(self.value(x), dropout, &mut y);
         let y = self.push(y, self.wants(x));
-        self.remember(1, Drop { x, y, dropout });
+        self.remember(1, DropoutOp { x, y, dropout });
         y
     }
 }
 
-impl Backward for Drop {
+impl Backward for DropoutOp {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(dy) = tape.take_grad(self.y) else { return };
         let mut dx = tape.device.working(dy.rows(), dy.cols());
@@ -39,18 +39,18 @@ impl Backward for Drop {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     #[test]
     fn gradients_of_what_is_kept() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let x = rig.values(6, 11, 1.0);
-        rig.check(&[x], Check::default(), |tape, inputs| tape.drop(inputs[0], 0.3));
+        rig.check(&[x], GradCheck::default(), |tape, inputs| tape.drop(inputs[0], 0.3));
     }
 
     #[test]
     fn evaluating_drops_nothing() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let x = rig.values(3, 4, 1.0);
         let kept = rig.forward(std::slice::from_ref(&x), |tape, inputs| tape.drop(inputs[0], 0.9));
         let same = rig.forward(&[x], |_, inputs| inputs[0]);

@@ -1,6 +1,7 @@
-//! Every row of a sequence against every row of it: the arcs of a biaffine parser, once an affine
-//! map has turned the dependents into queries.
+//! Every row of a sequence against every row of it: the arcs of a biaffine parser (Dozat and Manning
+//! 2017), once an affine map has made queries of the dependents.
 
+use crate::kernels::{PairGrads, PairSpans};
 use crate::spans::Spans;
 use crate::tape::{Backward, Tape, Var};
 
@@ -26,7 +27,8 @@ impl Tape<'_> {
         assert!(lengths.all(|(q, k)| q.is_empty() || !k.is_empty()), "queries need keys");
         let mut y = self.device.working(rows, keys.longest());
         let kernels = self.device.kernels();
-        kernels.pair_scores(self.value(q), self.value(k), queries, keys, &mut y);
+        let spans = PairSpans { queries, keys };
+        kernels.pair_scores(self.value(q), self.value(k), spans, &mut y);
         let y = self.push(y, self.wants(q) || self.wants(k));
         self.remember(1, PairScores { q, k, y, queries: queries.clone(), keys: keys.clone() });
         y
@@ -39,8 +41,9 @@ impl Backward for PairScores {
         let (q, k) = (tape.value(self.q), tape.value(self.k));
         let mut dq = tape.device.working(q.rows(), q.cols());
         let mut dk = tape.device.working(k.rows(), k.cols());
-        let kernels = tape.device.kernels();
-        kernels.pair_scores_grad(q, k, &self.queries, &self.keys, &dy, &mut dq, &mut dk);
+        let spans = PairSpans { queries: &self.queries, keys: &self.keys };
+        let grads = PairGrads { left: &mut dq, right: &mut dk };
+        tape.device.kernels().pair_scores_grad(q, k, spans, &dy, grads);
         tape.give_grad(self.q, dq);
         tape.give_grad(self.k, dk);
     }
@@ -49,13 +52,13 @@ impl Backward for PairScores {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     fn check(queries: [usize; 3], keys: [usize; 3]) {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (queries, keys) = (Spans::of_lengths(queries), Spans::of_lengths(keys));
         let (q, k) = (rig.values(queries.rows(), 5, 1.0), rig.values(keys.rows(), 5, 1.0));
-        rig.check(&[q, k], Check::default(), |tape, inputs| {
+        rig.check(&[q, k], GradCheck::default(), |tape, inputs| {
             tape.pair_scores(inputs[0], inputs[1], &queries, &keys)
         });
     }
@@ -72,10 +75,10 @@ mod tests {
 
     #[test]
     fn a_row_holds_the_scores_of_its_own_sequence() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (queries, keys) = (Spans::of_lengths([1, 2]), Spans::of_lengths([2, 3]));
         let (q, k) = (rig.values(3, 4, 1.0), rig.values(5, 4, 1.0));
-        let value = |rig: &mut Rig, x| rig.forward(&[x], |_, inputs| inputs[0]);
+        let value = |rig: &mut GradRig, x| rig.forward(&[x], |_, inputs| inputs[0]);
         let (qs, ks) = (value(&mut rig, q.clone()), value(&mut rig, k.clone()));
         let y = rig.forward(&[q, k], |tape, inputs| {
             tape.pair_scores(inputs[0], inputs[1], &queries, &keys)

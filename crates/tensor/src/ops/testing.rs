@@ -24,7 +24,7 @@ impl Values {
 }
 
 /// How a check is made.
-pub(crate) struct Check {
+pub(crate) struct GradCheck {
     /// How far to move an element to each side.
     pub(crate) step: f32,
     /// How far the two gradients may differ, in units of the larger plus one.
@@ -33,19 +33,19 @@ pub(crate) struct Check {
     pub(crate) samples: usize,
 }
 
-impl Default for Check {
+impl Default for GradCheck {
     fn default() -> Self {
         Self { step: 5e-3, tolerance: 4e-3, samples: 60 }
     }
 }
 
 /// A model of a few random weights to check operations on.
-pub(crate) struct Rig {
+pub(crate) struct GradRig {
     params: Params,
     draws: Draws,
 }
 
-impl Rig {
+impl GradRig {
     pub(crate) fn new() -> Self {
         let device = Device::cpu(2).expect("two threads");
         let draws = Draws::new(Key { seed: 5, step: 0, stream: 0 });
@@ -88,7 +88,8 @@ impl Rig {
         loss: impl Fn(&mut Tape<'_>, &[Var]) -> Tensor,
     ) -> Vec<Vec<f32>> {
         self.params.clear_grads();
-        let mut tape = Tape::new(&mut self.params, Mode::Train { seed: 3, step: 1, piece: 0 });
+        let mut tape =
+            Tape::new(&mut self.params, Mode::Train { seed: 3, step: 1, micro_batch: 0 });
         let vars = put(&mut tape, inputs);
         loss(&mut tape, &vars);
         tape.backward();
@@ -100,7 +101,7 @@ impl Rig {
     pub(crate) fn check(
         &mut self,
         inputs: &[Values],
-        check: Check,
+        check: GradCheck,
         operation: impl Fn(&mut Tape<'_>, &[Var]) -> Var,
     ) {
         let weights = self.values(1, 1 << 12, 1.0).elements;
@@ -121,7 +122,7 @@ impl Rig {
     pub(crate) fn check_loss(
         &mut self,
         inputs: &[Values],
-        check: Check,
+        check: GradCheck,
         operation: impl Fn(&mut Tape<'_>, &[Var]) -> Tensor,
     ) {
         self.compare(inputs, check, |tape, inputs, _| {
@@ -132,10 +133,10 @@ impl Rig {
     fn compare(
         &mut self,
         inputs: &[Values],
-        check: Check,
+        check: GradCheck,
         loss: impl Fn(&mut Tape<'_>, &[Var], bool) -> f64,
     ) {
-        let mode = Mode::Train { seed: 3, step: 1, piece: 0 };
+        let mode = Mode::Train { seed: 3, step: 1, micro_batch: 0 };
         self.params.clear_grads();
         let mut tape = Tape::new(&mut self.params, mode);
         let vars = put(&mut tape, inputs);
@@ -156,10 +157,15 @@ impl Rig {
                     let vars = put(&mut tape, &moved);
                     loss(&mut tape, &vars, false)
                 };
-                let slope =
+                let difference =
                     (at_offset(check.step) - at_offset(-check.step)) / f64::from(2.0 * check.step);
                 moved[at].elements[element] = original;
-                close(&format!("input {at}[{element}]"), grads[element], slope, check.tolerance);
+                close(
+                    &format!("input {at}[{element}]"),
+                    grads[element],
+                    difference,
+                    check.tolerance,
+                );
             }
         }
         for (id, grads) in param_grads {
@@ -173,10 +179,10 @@ impl Rig {
                     let vars = put(&mut tape, inputs);
                     loss(&mut tape, &vars, false)
                 };
-                let slope =
+                let difference =
                     (at_offset(check.step) - at_offset(-check.step)) / f64::from(2.0 * check.step);
                 self.params.value_mut(id).as_mut_slice()[element] = original;
-                close(&format!("{name}[{element}]"), grads[element], slope, check.tolerance);
+                close(&format!("{name}[{element}]"), grads[element], difference, check.tolerance);
             }
         }
     }

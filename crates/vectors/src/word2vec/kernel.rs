@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
+use tensor::math::exp;
 
 use super::windows::{TRUE, WindowPlan};
 use crate::columns::{ColumnMatrix, ColumnShare, LINE};
@@ -84,27 +85,6 @@ fn some_coefficients(targets: &[u32], rate: f32, dots: &mut [f32]) -> f64 {
         one(lane, dot, target);
     }
     product.iter().zip(wrong).map(|(product, wrong)| f64::from(product.ln() + wrong)).sum()
-}
-
-/// `e^x` for `x` not above zero, to a few units in the last place.
-#[inline(always)]
-fn exp(x: f32) -> f32 {
-    // A comparison, not `max`, because that would swallow a NaN.
-    let x = if x < -87.0 { -87.0 } else { x };
-    // Adding 1.5 · 2^23 rounds to an integer, whose low bits then stand in the mantissa.
-    const ROUND: f32 = 12_582_912.0;
-    let shifted = x * std::f32::consts::LOG2_E + ROUND;
-    let n = shifted - ROUND;
-    let r = x - n * 0.693_359_4 - n * -2.121_944_4e-4;
-    let mut p = 1.987_569_1e-4;
-    p = p * r + 1.398_199_9e-3;
-    p = p * r + 8.333_452e-3;
-    p = p * r + 4.166_579_6e-2;
-    p = p * r + 1.666_666_5e-1;
-    p = p * r + 5e-1;
-    p = p * r * r + r + 1.0;
-    let exponent = shifted.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
-    p * f32::from_bits(exponent)
 }
 
 /// Registers in a strip of columns.

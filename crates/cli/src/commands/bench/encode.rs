@@ -1,4 +1,4 @@
-//! `isogloss bench encode`: the rate of encoding alone.
+//! `isogloss bench encode`: the speed of encoding alone.
 
 use std::time::Instant;
 
@@ -7,30 +7,29 @@ use encoder::{Batch, Encoder, Request};
 use models::states::{HiddenStates, Pooling};
 use tensor::{Mode, Params, Tape};
 
-use super::rate::{MOST_TOKENS, Memory, Rate, Shape, usage};
+use super::rate::{BenchShape, MOST_TOKENS, PeakMemory, SpeedResult, usage};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
 /// Flags of `bench encode`.
 #[derive(Args)]
-pub(crate) struct Encode {
+pub(crate) struct BenchEncode {
     #[command(flatten)]
-    shape: Shape,
+    shape: BenchShape,
 }
 
-impl Encode {
+impl BenchEncode {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let shape = &self.shape;
         if shape.steps == 0 || shape.length < 3 || !(3..=MOST_TOKENS).contains(&shape.tokens()) {
             let reason = format!(
-                "--steps and --batch must not be 0, --length must be at least 3, since the first and \
-                 the last token of a sentence frame it, and --batch times --length at most \
+                "--steps and --batch must not be 0, --length must be at least 3, since a sentence has two special tokens, and --batch times --length at most \
                  {MOST_TOKENS}"
             );
             return Err(Failure::Usage(reason));
         }
-        let device = shape.place.device()?;
+        let device = shape.compute.device()?;
         let mut params = Params::new(&device);
         let model =
             Encoder::new(shape.config(), &mut params, shape.seed).map_err(|error| usage(&error))?;
@@ -42,20 +41,20 @@ impl Encode {
             let means = device.run(|| means(&model, &mut params, &batch));
             times.push(start.elapsed());
             if means.iter().any(|x| !x.is_finite()) {
-                return Err(std::io::Error::other("the encoder gave a number that is none").into());
+                return Err(std::io::Error::other("the encoder gave NaN").into());
             }
             progress.step("");
         }
         drop(progress);
-        let (memory, parameters) = (Memory::of(&device), params.count());
+        let (memory, parameters) = (PeakMemory::of(&device), params.count());
         drop(params);
         let operations = shape.forward_operations();
-        let rate = Rate::new(shape, &device, times, operations, parameters, memory);
+        let rate = SpeedResult::new(shape, &device, times, operations, parameters, memory);
         Ok(Outcome::new(rate.text(""), &rate))
     }
 }
 
-/// The mean of each sequence's last layer, its frame left out: sequences x dim.
+/// The mean of each sequence's last layer without its special tokens: sequences x dim.
 fn means(model: &Encoder, params: &mut Params, batch: &Batch) -> Vec<f32> {
     let mut tape = Tape::new(params, Mode::Evaluate);
     let encoded = model.encode(&mut tape, batch, Request::default());

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use hub::Found;
+use hub::CheckpointSummary;
 use models::PretrainedModel;
 use serde::{Deserialize, Serialize};
 
-use crate::commands::models::Place;
+use crate::commands::models::Compute;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -32,7 +32,7 @@ pub(crate) struct Import {
     out: Option<PathBuf>,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// The file of an imported folder that says where it comes from.
@@ -57,7 +57,7 @@ pub(super) fn model_name(folder: &Path) -> String {
 #[derive(Serialize)]
 struct Imported {
     #[serde(flatten)]
-    found: Found,
+    found: CheckpointSummary,
     fingerprint: String,
     seconds: f64,
     out: Option<PathBuf>,
@@ -74,11 +74,11 @@ impl Import {
                 "{folder} is a run of ours already; name it wherever a model is asked for"
             )));
         }
-        let device = self.place.device()?;
+        let device = self.compute.device()?;
         let start = Instant::now();
         let checkpoint = hub::open(&self.folder, &device)?;
         let seconds = start.elapsed().as_secs_f64();
-        let (found, fingerprint) = (checkpoint.found.clone(), checkpoint.fingerprint.clone());
+        let (found, fingerprint) = (checkpoint.summary.clone(), checkpoint.fingerprint.clone());
         if let Some(out) = &self.out {
             PretrainedModel::from(checkpoint).save(out)?;
             let note = Note { from: model_name(&self.folder) };
@@ -94,7 +94,7 @@ impl Import {
 
 impl Imported {
     fn in_words(&self) -> String {
-        let Found { encoder, .. } = &self.found;
+        let CheckpointSummary { encoder, .. } = &self.found;
         let mut text = format!(
             "{}: {:?}, {} layers of {} dimensions, {} heads, {} positions, {} entries\n\
              {} parameters, {} in {}; pieces from {}; read in {:.2} s\n",
@@ -114,7 +114,7 @@ impl Imported {
         if encoder.language_embeddings {
             let _ = writeln!(text, "languages: {}", encoder.languages.join(", "));
         }
-        if !self.found.guesses {
+        if !self.found.has_mlm_head {
             let missing = self.found.missing.join(", ");
             let _ = writeln!(
                 text,

@@ -1,58 +1,60 @@
-//! How much text, and how long a context, it takes (paper 2, §3).
+//! The amount of text and the length of contexts (Liu et al. 2020, §3).
 
 use super::ReportSection;
-use super::parts::{bar, bars_panel, chosen, chosen_difference, difference, legend, named};
+use super::parts::{
+    NOT_PRINTED, bar, bars_panel, chosen, chosen_difference, difference, legend, named, system_name,
+};
 use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
-use crate::report::data::{Observations, SettingView, StudyData, chosen_by_others};
+use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
 use crate::report::finding::{Criterion, Evidence, PaperClaim};
-use terms::Estimate;
+use crate::report::observations::{Observations, chosen_by_others};
+use terms::{Estimate, Task};
 
 const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", "untrained"];
 const SIZES: [&str; 2] = ["small", "large"];
 const WINDOWS: [&str; 2] = ["full", "short"];
-const NOT_PRINTED: fn() -> String = || "drawn, with no numbers in the text".to_owned();
 
 pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
     id: "data-size",
-    title: "How much text does it take?",
-    place: "Paper 2, §3.2.1 and §3.2.2",
+    title: "How much text is needed?",
+    place: "Liu et al. 2020, §3.2.1 and §3.2.2",
     studies: &["data-size"],
-    asks: "An encoder, Word2Vec and GloVe learn from the same text of many languages together: a little of each (200,000 \
-           sentences in the paper) or more (1,000,000). How near does a word's translation come, and how well does \
-           inference transfer?",
+    method: "An encoder, Word2Vec and GloVe are trained on the same multilingual text, small (200,000 sentences of each \
+             language in the paper) or large (1,000,000). Word retrieval is the mean reciprocal rank (MRR) of a word's \
+             translation, without a map; NLI is zero-shot transfer.",
     claims: &[
         PaperClaim {
-            finding: "With little text, static vectors align words better than the encoder",
-            place: "Paper 2, Figure 1",
+            finding: "With little text, static vectors retrieve translations better than the encoder",
+            place: "Liu et al. 2020, Figure 1",
             paper: NOT_PRINTED,
             quantity: "MRR of Word2Vec or GloVe, whichever is better in the other seeds, minus the encoder's, small",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("data-size");
+                let data = study(view, "data-size");
                 chosen_difference(&statics(&data, "small"), &[mrr(&data, "encoder", "small")])
             },
         },
         PaperClaim {
-            finding: "With more text, the encoder is far ahead",
-            place: "Paper 2, Figure 3",
+            finding: "With more text, the encoder is better than static vectors",
+            place: "Liu et al. 2020, Figure 3",
             paper: NOT_PRINTED,
             quantity: "MRR of the encoder minus that of Word2Vec or GloVe, whichever is better in the other seeds, large",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("data-size");
+                let data = study(view, "data-size");
                 chosen_difference(&[mrr(&data, "encoder", "large")], &statics(&data, "large"))
             },
         },
         PaperClaim {
             finding: "More text helps the encoder more than static vectors",
-            place: "Paper 2, §3.2.2",
+            place: "Liu et al. 2020, §3.2.2",
             paper: NOT_PRINTED,
             quantity: "gain in MRR from small to large, the encoder's minus that of the static vectors that are better in the other \
                        seeds",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("data-size");
+                let data = study(view, "data-size");
                 let encoder = mrr(&data, "encoder", "large").minus(&mrr(&data, "encoder", "small"));
                 let (large, small) = (statics(&data, "large"), statics(&data, "small"));
                 let gain = chosen_by_others(&large).minus(&chosen_by_others(&small));
@@ -65,51 +67,56 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
 
 pub(in crate::report) const WINDOW: ReportSection = ReportSection {
     id: "window",
-    title: "How long a context does it take?",
-    place: "Paper 2, §3.2.3",
+    title: "How long must contexts be?",
+    place: "Liu et al. 2020, §3.2.3",
     studies: &["window"],
-    asks: "The same text is cut into pieces of at most 20 tokens before training, so that nothing can be learned from \
-           words that stand farther apart.",
+    method: "The same text is split into segments of at most 20 tokens before training, so that no longer dependency can be \
+             learned.",
     claims: &[
         PaperClaim {
-            finding: "With much text, short contexts hurt the alignment of words",
-            place: "Paper 2, Figure 5",
+            finding: "With much text, short contexts reduce word retrieval",
+            place: "Liu et al. 2020, Figure 5",
             paper: NOT_PRINTED,
-            quantity: "encoder's MRR with whole contexts minus with short ones, large",
+            quantity: "MRR of the encoder with full contexts minus with short ones, large",
             criterion: Criterion::Above(0.0),
-            measure: |view| windows(&view.study("window"), "mrr"),
+            measure: |view| windows(&study(view, "window"), "mrr"),
         },
         PaperClaim {
-            finding: "With much text, short contexts hurt transfer",
-            place: "Paper 2, Figure 6b",
+            finding: "With much text, short contexts reduce transfer",
+            place: "Liu et al. 2020, Figure 6b",
             paper: NOT_PRINTED,
-            quantity: "encoder's accuracy with whole contexts minus with short ones, large",
+            quantity: "NLI accuracy of the encoder with full contexts minus with short ones, large",
             criterion: Criterion::Above(0.0),
-            measure: |view| windows(&view.study("window"), "accuracy"),
+            measure: |view| windows(&study(view, "window"), "accuracy"),
         },
     ],
     show: show_windows,
 };
 
-/// Word retrieval of a system. How many sentences `small` and `large` are is told apart by nothing else.
-fn mrr(data: &StudyData<'_>, system: &str, size: &str) -> Observations {
-    data.cells("mrr", &[("system", system), ("size", size)]).dropped("sentences")
+/// The records of a study. Liu et al. 2020 transfer NLI here; other tasks that a study may have are left out.
+fn study<'a>(view: &SettingView<'a>, name: &str) -> StudyData<'a> {
+    view.study(name).without_tasks_but(Task::Nli)
 }
 
-/// Word retrieval of both kinds of static vectors, to choose among.
+/// Word retrieval of a system. The factor `sentences` repeats what `size` says, and is dropped.
+fn mrr(data: &StudyData<'_>, system: &str, size: &str) -> Observations {
+    data.observations("mrr", &[("system", system), ("size", size)]).dropped("sentences")
+}
+
+/// Word retrieval of both kinds of static vectors, as candidates.
 fn statics(data: &StudyData<'_>, size: &str) -> [Observations; 2] {
     ["word2vec", "glove"].map(|system| mrr(data, system, size))
 }
 
-/// Whole contexts minus short ones, for the encoder, where there is much text.
+/// Full contexts minus short ones, for the encoder at the large size.
 fn windows(data: &StudyData<'_>, measure: &str) -> Evidence {
     let of = |window| {
-        data.cells(measure, &[("system", "encoder"), ("size", "large"), ("window", window)])
+        data.observations(measure, &[("system", "encoder"), ("size", "large"), ("window", window)])
     };
     difference(&of("full"), &of("short"))
 }
 
-/// A size, with the number of sentences of each language where it is known: real text has what it has.
+/// A size with its number of sentences of each language, where that was recorded.
 fn sized(data: &StudyData<'_>, size: &str) -> String {
     match data.levels_among("sentences", &[("size", size)]).as_slice() {
         [] => size.to_owned(),
@@ -146,11 +153,10 @@ fn system_bars(data: &StudyData<'_>, measure: &str, size: &str) -> Vec<BarGroup>
 }
 
 fn show_sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
-    let data = view.study("data-size");
-    let names: Vec<String> =
-        ["encoder", "Word2Vec", "GloVe", "untrained encoder"].map(str::to_owned).to_vec();
+    let data = study(view, "data-size");
+    let names: Vec<String> = SYSTEMS.map(|system| system_name(system).to_owned()).to_vec();
     let figure = |size: &str| {
-        let panels = [("mrr", "Word retrieval", "MRR"), ("accuracy", "Inference", "accuracy")];
+        let panels = [("mrr", "Word retrieval", "MRR"), ("accuracy", "NLI", "accuracy")];
         let panel = |(measure, title, unit): (&str, &str, &str)| {
             bars_panel(title, unit, system_bars(&data, measure, size))
         };
@@ -171,7 +177,7 @@ fn show_sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
             TableCell::Ours(data.mean(measure, &[("system", &*system), ("size", size)]))
         };
         table.rows.push(vec![
-            TableCell::Name(system.clone()),
+            TableCell::Name(system_name(&system).to_owned()),
             of("mrr", "small"),
             of("mrr", "large"),
             of("accuracy", "small"),
@@ -180,17 +186,25 @@ fn show_sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     }
     vec![
         CaptionedItem::figure(
-            "Paper 2, Figures 1 and 2",
-            "Little text: mean reciprocal rank of a word's translation, and accuracy of inference, by language.",
+            "Liu et al. 2020, Figures 1 and 2",
+            "Small corpus: MRR of word retrieval and zero-shot NLI accuracy, by target language.",
             figure("small"),
         ),
-        CaptionedItem::figure("Paper 2, Figures 3 and 4", "More text: the same.", figure("large")),
-        CaptionedItem::table("Paper 2, Figures 1 to 4", "Means over languages.", table),
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figures 3 and 4",
+            "Large corpus: the same.",
+            figure("large"),
+        ),
+        CaptionedItem::table(
+            "Liu et al. 2020, Figures 1 to 4",
+            "Means over target languages.",
+            table,
+        ),
     ]
 }
 
 fn show_windows(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
-    let data = view.study("window");
+    let data = study(view, "window");
     let sizes = data.levels(&["mrr", "accuracy"], "size", &SIZES);
     let score = |measure: &str, window: &str, more: &[(&str, &str)]| {
         data.mean(measure, &[&[("system", "encoder"), ("window", window)], more].concat())
@@ -219,43 +233,47 @@ fn show_windows(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         };
         sizes.iter().filter_map(of_size).collect()
     };
-    let names = ["whole contexts", "20 tokens"].map(str::to_owned);
+    let names = ["full contexts", "20 tokens"].map(str::to_owned);
     let figure = |name: &str, title: &str, panels: Vec<Panel>| Figure {
         id: named(id, name),
         title: title.to_owned(),
         legend: legend(&names, SeriesMark::Bar, false),
         panels,
     };
-    let mut changes = figure("change", "Change by short contexts", change_panels(&data, &sizes));
+    let mut changes = figure("change", "Effect of short contexts", change_panels(&data, &sizes));
     changes.legend = legend(&sizes, SeriesMark::Bar, false);
     vec![
         CaptionedItem::figure(
-            "Paper 2, Figure 5",
-            "Word retrieval of the encoder.",
-            figure("mrr", "Word retrieval by window", panel("mrr", "Word retrieval", "MRR")),
+            "Liu et al. 2020, Figure 5",
+            "Word retrieval (MRR) of the encoder, by target language.",
+            figure(
+                "mrr",
+                "Word retrieval by context length",
+                panel("mrr", "Word retrieval", "MRR"),
+            ),
         ),
         CaptionedItem::figure(
-            "Paper 2, Figure 6a",
-            "Transfer of inference.",
-            figure("accuracy", "Inference by window", panel("accuracy", "Inference", "accuracy")),
+            "Liu et al. 2020, Figure 6a",
+            "Zero-shot NLI accuracy of the encoder, by target language.",
+            figure("accuracy", "NLI by context length", panel("accuracy", "NLI", "accuracy")),
         ),
         CaptionedItem::figure(
-            "Paper 2, Figure 6b",
-            "What short contexts change, in per cent of the value with whole ones.",
+            "Liu et al. 2020, Figure 6b",
+            "Relative change from full to short contexts, in per cent.",
             changes,
         ),
         CaptionedItem::table(
-            "Paper 2, Figures 5 and 6",
-            "Means over languages. Changes are of each seed's means.",
+            "Liu et al. 2020, Figures 5 and 6",
+            "Means over target languages; relative changes are computed for each seed.",
             window_table(&data, &sizes),
         ),
     ]
 }
 
-/// The change from whole to short contexts in per cent, seed by seed.
+/// The relative change from full to short contexts in per cent, seed by seed.
 fn change(data: &StudyData<'_>, measure: &str, more: &[(&str, &str)]) -> Option<Estimate> {
     let of = |window| {
-        data.cells(measure, &[&[("system", "encoder"), ("window", window)], more].concat())
+        data.observations(measure, &[&[("system", "encoder"), ("window", window)], more].concat())
     };
     let (full, short) = (of("full"), of("short"));
     let (a, b) = (full.with(&short, |a, _| a).sample(), short.with(&full, |a, _| a).sample());
@@ -278,11 +296,11 @@ fn change_panels(data: &StudyData<'_>, sizes: &[String]) -> Vec<Panel> {
         };
         bars_panel(title, "change, %", languages(data, measure).iter().map(group).collect())
     };
-    [("mrr", "Word retrieval"), ("accuracy", "Inference")].into_iter().filter_map(panel).collect()
+    [("mrr", "Word retrieval"), ("accuracy", "NLI")].into_iter().filter_map(panel).collect()
 }
 
 fn window_table(data: &StudyData<'_>, sizes: &[String]) -> ReportTable {
-    let mut table = ReportTable::new(&["measure", "size", "whole contexts", "20 tokens", "change"]);
+    let mut table = ReportTable::new(&["measure", "size", "full contexts", "20 tokens", "change"]);
     for (measure, title) in [("mrr", "MRR"), ("accuracy", "accuracy")] {
         for size in sizes {
             let of =

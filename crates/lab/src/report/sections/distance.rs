@@ -1,4 +1,4 @@
-//! Transfer to languages that are less and less alike (paper 1, §4.4).
+//! Transfer by distance between languages (Conneau et al. 2020, §4.4).
 
 use terms::Task;
 
@@ -7,32 +7,33 @@ use super::parts::{bar, bars_panel, legend, measured_tasks, measures, named, poi
 use super::transfer::{above_chance, paper_transfer};
 use crate::draw::{BarGroup, Figure, LineChart, LineSeries, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{SeedSample, SettingView, StudyData};
+use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
 use crate::report::finding::{Criterion, Evidence, PaperClaim};
+use crate::report::observations::SeedSample;
 
 pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
     id: "distance",
-    title: "Must the languages be alike?",
-    place: "Paper 1, §4.4",
+    title: "Must the languages be similar?",
+    place: "Conneau et al. 2020, §4.4",
     studies: &["distance"],
-    asks: "The paper compares English with French, Russian and Chinese. With invented languages, distance is a dial: \
-           0 changes nothing but the words, more changes order, morphology and script as well.",
+    method: "The paper compares English with French, Russian and Chinese. Between invented languages, distance is a parameter: \
+             at 0 only the words differ; greater distances change word order, morphology and script as well.",
     claims: &[PaperClaim {
-        finding: "The more distant the languages, the less transfers",
-        place: "Paper 1, §4.4",
+        finding: "Transfer decreases with distance",
+        place: "Conneau et al. 2020, §4.4",
         paper: || {
             let of = |language| paper_transfer("no-anchors", Some(language));
             let number =
                 |language| of(language).map_or("none".to_owned(), |value| format!("{value:.3}"));
             format!(
-                "transfer above chance with no anchors: {} fr, {} ru, {} zh",
+                "transfer above chance without anchors: {} fr, {} ru, {} zh",
                 number("fr"),
                 number("ru"),
                 number("zh")
             )
         },
-        quantity: "transfer above chance to the nearest language minus to the farthest",
+        quantity: "transfer above chance to the nearest language minus to the most distant",
         criterion: Criterion::Above(0.0),
         measure: nearest_minus_farthest,
     }],
@@ -40,22 +41,22 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
 };
 
 /// The one series of the figure.
-const LINE: &str = "with no anchors";
+const LINE: &str = "no-anchors";
 
-/// What separates the languages of the distance study: a dial, or the pair itself.
+/// The factor by which languages differ, and its levels: distance, or the pair itself.
 fn distances(data: &StudyData<'_>) -> (&'static str, Vec<String>) {
-    let dial = data.levels(&measures(), "distance", &[]);
-    if dial.is_empty() {
+    let parameter = data.levels(&measures(), "distance", &[]);
+    if parameter.is_empty() {
         return ("pair", data.levels(&measures(), "pair", &["en-fr", "en-de", "en-ru", "en-zh"]));
     }
-    ("distance", dial)
+    ("distance", parameter)
 }
 
 fn nearest_minus_farthest(view: &SettingView<'_>) -> Evidence {
     let data = view.study("distance");
     let (factor, levels) = distances(&data);
     let [nearest, .., farthest] = &levels[..] else { return Evidence::Nothing };
-    // Languages differ between the two, so that only tasks can be matched: seed by seed.
+    // The two have different languages, so that only tasks and seeds can be paired.
     let of = |level: &str| -> SeedSample {
         above_chance(&data, &[("role", "target"), (factor, level)]).sample()
     };
@@ -67,7 +68,7 @@ fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let (factor, levels) = distances(&data);
     let real = factor == "pair";
     let panel =
-        |task: Task| if real { of_pairs(&data, task, &levels) } else { of_dial(&data, task) };
+        |task: Task| if real { of_pairs(&data, task, &levels) } else { of_distance(&data, task) };
     let figure = Figure {
         id: named(id, "transfer"),
         title: "Transfer by distance".to_owned(),
@@ -78,16 +79,16 @@ fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         panels: Task::all().filter_map(panel).collect(),
     };
-    let place = "Paper 1, §4.4 (Table 1, column by column)";
+    let place = "Conneau et al. 2020, §4.4 (Table 1, column by column)";
     vec![
         CaptionedItem::figure(
             place,
-            "Scores in the language that was not fine-tuned on, as that language moves away from the first.",
+            "Zero-shot scores in the target language, by its distance from the source.",
             figure,
         ),
         CaptionedItem::table(
             place,
-            "Target scores and, at the best layer, the share of translations found.",
+            "Target scores and, at the best layer, sentence retrieval accuracy (P@1).",
             table(&data, factor, &levels),
         ),
     ]
@@ -102,12 +103,12 @@ fn of_pairs(data: &StudyData<'_>, task: Task, pairs: &[String]) -> Option<Panel>
         let paper = papers::number(1, "Table 1", task.measure(), &theirs);
         BarGroup { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure(), &own), paper)] }
     };
-    let unit = format!("{} in the other language", task.unit());
+    let unit = format!("{}, target language", task.unit());
     bars_panel(task.title(), &unit, pairs.iter().map(group).collect())
 }
 
-/// Invented languages: a line over the dial.
-fn of_dial(data: &StudyData<'_>, task: Task) -> Option<Panel> {
+/// Invented languages: a line over distances.
+fn of_distance(data: &StudyData<'_>, task: Task) -> Option<Panel> {
     let points =
         points(data, task.measure(), &[("task", task.name()), ("role", "target")], "distance");
     let line = LineSeries { name: LINE.to_owned(), colour: 0, points };

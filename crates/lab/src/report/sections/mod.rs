@@ -1,7 +1,9 @@
-//! The sections of the report, one for each question of the papers. To add one, write a [`ReportSection`] in the
-//! file of its family and name it in [`ALL`].
+//! The sections of the report, one for each question of the papers. To add one, write a [`ReportSection`] in a file of
+//! its own and list it in [`ALL`].
 
-mod alignment;
+mod align_contexts;
+mod align_sentences;
+mod align_words;
 mod data_size;
 mod demo;
 mod distance;
@@ -15,21 +17,21 @@ use super::data::SettingView;
 use super::exhibit::CaptionedItem;
 use super::finding::PaperClaim;
 
-/// One question, what the papers found, and what we show for it.
+/// One question, the claims of the papers, and our figures and tables.
 pub(super) struct ReportSection {
-    /// A name of letters and hyphens: of the part of the page, and of its figures.
+    /// An identifier of letters and hyphens, which its figures begin with.
     pub(super) id: &'static str,
-    /// The question in a few words.
+    /// The title.
     pub(super) title: &'static str,
-    /// Where the papers ask it.
+    /// Where the papers discuss it.
     pub(super) place: &'static str,
-    /// The studies that its numbers come from.
+    /// The studies that its records come from.
     pub(super) studies: &'static [&'static str],
-    /// What was asked and done, for someone who has not read the papers.
-    pub(super) asks: &'static str,
-    /// What the papers found.
+    /// The experiment, for readers who have not read the papers.
+    pub(super) method: &'static str,
+    /// What the papers claim.
     pub(super) claims: &'static [PaperClaim],
-    /// Figures and tables of one setting. The first argument begins the names of its figures.
+    /// Figures and tables of one setting. The first argument begins the identifiers of its figures.
     pub(super) show: fn(&str, &SettingView<'_>) -> Vec<CaptionedItem>,
 }
 
@@ -41,9 +43,9 @@ pub(super) const ALL: &[&ReportSection] = &[
     &transfer::ANCHORS,
     &transfer::SHARING,
     &distance::DISTANCE,
-    &alignment::WORDS,
-    &alignment::CONTEXTS,
-    &alignment::SENTENCES,
+    &align_words::ALIGN_WORDS,
+    &align_contexts::ALIGN_CONTEXTS,
+    &align_sentences::ALIGN_SENTENCES,
     &similarity::SIMILARITY,
     &data_size::DATA_SIZE,
     &data_size::WINDOW,

@@ -1,4 +1,4 @@
-//! What several sections draw alike.
+//! What several sections share: names of systems, evidence, figures.
 
 use terms::Task;
 
@@ -7,8 +7,9 @@ use crate::draw::{
     SeriesMark,
 };
 use crate::papers;
-use crate::report::data::{FactorFilter, Observations, SeedSample, StudyData, chosen_by_others};
+use crate::report::data::{FactorFilter, StudyData};
 use crate::report::finding::Evidence;
+use crate::report::observations::{Observations, SeedSample, chosen_by_others};
 use terms::Estimate;
 
 /// The measures of all tasks.
@@ -34,29 +35,56 @@ pub(super) fn tasks_of_paper() -> impl Iterator<Item = Task> {
     Task::all().filter(printed)
 }
 
+/// For claims that a paper shows in a figure only.
+pub(super) const NOT_PRINTED: fn() -> String = || "shown in a figure, without numbers".to_owned();
+
+/// The pairs of Conneau et al. 2020.
+const PAIRS: [&str; 4] = ["en-fr", "en-de", "en-ru", "en-zh"];
+
+/// How systems are named in every figure and table.
+pub(super) fn system_name(system: &str) -> &str {
+    match system {
+        "monolingual-raw" => "monolingual, raw",
+        "monolingual-aligned" => "monolingual, aligned",
+        "bilingual-aligned" => "bilingual, aligned",
+        "embeddings" => "embedding table",
+        "fasttext" => "fastText",
+        "word2vec" => "Word2Vec",
+        "glove" => "GloVe",
+        other => other,
+    }
+}
+
+/// How the kinds of retrieval are named in every figure and table.
+pub(super) fn kind_name(kind: &str) -> &str {
+    if kind == "centered" { "centred" } else { kind }
+}
+
 /// The second language of `en-fr`.
 pub(super) fn target(pair: &str) -> &str {
     pair.split_once('-').map_or(pair, |(_, target)| target)
 }
 
-/// A claim's evidence from the difference of two sets of cells.
+/// Evidence from the difference of two sets of observations.
 pub(super) fn difference(a: &Observations, b: &Observations) -> Evidence {
     Evidence::Seeds(a.minus(b).sample())
 }
 
-/// A claim's evidence from two sets of choices (what is fixed is a choice of one): the difference of
-/// what the other seeds choose from each.
+/// Evidence from two sets of candidates (a fixed one is a set of one): the difference of those that the other seeds
+/// select from each.
 pub(super) fn chosen_difference(a: &[Observations], b: &[Observations]) -> Evidence {
     let difference = chosen_by_others(a).minus(&chosen_by_others(b));
     chosen(difference.sample(), &[a, b])
 }
 
-/// A claim's evidence from what was chosen by other seeds. Where there are numbers to choose from and
-/// nobody to choose, it cannot be told.
+/// Evidence from what the other seeds selected. Where there are candidates but no other seeds, there is none.
 pub(super) fn chosen(sample: SeedSample, from: &[&[Observations]]) -> Evidence {
-    let measured = |choices: &&[Observations]| choices.iter().any(|cells| !cells.is_empty());
+    let measured =
+        |choices: &&[Observations]| choices.iter().any(|observations| !observations.is_empty());
     match sample.0.is_empty() && from.iter().all(measured) {
-        true => Evidence::Void("it cannot be told from one seed, which has no other to choose by"),
+        true => Evidence::Void(
+            "one seed, and so no other seeds to select the layer, weight or system by",
+        ),
         false => Evidence::Seeds(sample),
     }
 }
@@ -70,7 +98,7 @@ pub(super) fn bar(colour: usize, mean: Option<Estimate>, paper: Option<f64>) -> 
     }
 }
 
-/// A key for each name, and one for the paper where it has numbers.
+/// A legend entry for each name, and one for the paper where it has numbers.
 pub(super) fn legend(
     names: &[String],
     mark: fn(usize) -> SeriesMark,
@@ -78,8 +106,8 @@ pub(super) fn legend(
 ) -> Vec<LegendEntry> {
     let ours =
         names.iter().enumerate().map(|(i, name)| LegendEntry { name: name.clone(), mark: mark(i) });
-    let theirs = paper
-        .then(|| LegendEntry { name: "the paper's number".to_owned(), mark: SeriesMark::Paper });
+    let theirs =
+        paper.then(|| LegendEntry { name: "the paper".to_owned(), mark: SeriesMark::Paper });
     ours.chain(theirs).collect()
 }
 
@@ -93,7 +121,7 @@ pub(super) fn has_ours(groups: &[BarGroup]) -> bool {
     groups.iter().flat_map(|group| &group.bars).any(|bar| bar.value.is_some())
 }
 
-/// The points of a line over the levels of a factor; levels that are no numbers are left out.
+/// The points of a line over the levels of a factor; levels that are not numbers are left out.
 pub(super) fn points(
     data: &StudyData<'_>,
     measure: &str,
@@ -126,8 +154,8 @@ pub(super) fn over_layers(
         let factors = [common, factors].concat();
         let mut points = points(data, measure, &factors, "layer");
         if points.is_empty() {
-            // A model without layers is one level.
-            let unlayered = data.cells(measure, &factors).without("layer").sample().mean();
+            // A system without layers is a horizontal line.
+            let unlayered = data.observations(measure, &factors).without("layer").sample().mean();
             points.extend(unlayered.map(|mean| ChartPoint {
                 x: 0.0,
                 y: mean.mean,
@@ -149,6 +177,41 @@ pub(super) fn over_layers(
     })
 }
 
+/// The observations of some layers, each with its layer as a factor.
+pub(super) fn at_layers(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+    layers: &[String],
+) -> Observations {
+    let cells = |layer: &String| {
+        let factors = [factors, &[("layer", layer.as_str())]].concat();
+        data.observations(measure, &factors).tagged("layer", layer)
+    };
+    layers.iter().map(cells).fold(Observations::default(), Observations::join)
+}
+
+/// The mean of the layers above the middle minus that of the layers from 1 to the middle.
+pub(super) fn upper_minus_lower(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+) -> Evidence {
+    let layers: Vec<String> =
+        data.layers(measure).into_iter().filter(|layer| layer != "0").collect();
+    if layers.len() < 2 {
+        return Evidence::Nothing;
+    }
+    let (lower, upper) = layers.split_at(layers.len() / 2);
+    let of = |layers: &[String]| at_layers(data, measure, factors, layers).sample();
+    Evidence::Seeds(of(upper).minus(&of(lower)))
+}
+
+/// The pairs of a measure, those of the papers first.
+pub(super) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {
+    data.levels(measures, "pair", &PAIRS)
+}
+
 /// A figure of panels with one legend of lines.
 pub(super) fn lines_figure(
     id: String,
@@ -160,7 +223,7 @@ pub(super) fn lines_figure(
     Figure { id, title: title.to_owned(), legend: legend(&names, SeriesMark::Line, false), panels }
 }
 
-/// A panel of bars; none where nothing of ours is in it.
+/// A panel of bars; none without results of ours.
 pub(super) fn bars_panel(title: &str, unit: &str, groups: Vec<BarGroup>) -> Option<Panel> {
     let shares =
         groups.iter().flat_map(|group| &group.bars).all(|bar| bar.value.is_none_or(|v| v <= 1.0));
@@ -169,7 +232,7 @@ pub(super) fn bars_panel(title: &str, unit: &str, groups: Vec<BarGroup>) -> Opti
         .then(|| BarChart { title: title.into(), unit: unit.into(), groups, reach }.panel())
 }
 
-/// The name of a setting at the end of a figure's name.
+/// The identifier of a figure.
 pub(super) fn named(start: &str, rest: &str) -> String {
     format!("{start}-{rest}")
 }

@@ -1,4 +1,4 @@
-//! Whether shifting a language helps to transfer to it (paper 2, §4.3).
+//! Zero-shot transfer with a language shift (Liu et al. 2020, §4.3).
 
 use terms::Task;
 
@@ -8,31 +8,32 @@ use super::parts::{
 };
 use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Observations, SettingView, StudyData};
+use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
 use crate::report::finding::{Criterion, Evidence, PaperClaim};
+use crate::report::observations::Observations;
 use crate::store::natural;
 
 pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
     id: "shifted-transfer",
-    title: "Does shifting help transfer?",
-    place: "Paper 2, §4.3",
+    title: "Does the language shift improve transfer?",
+    place: "Liu et al. 2020, §4.3",
     studies: &["shifted-transfer"],
-    asks: "A model is fine-tuned on one language: all its layers, or only the upper ones. In testing, the other \
-           language's vectors are shifted towards the first at the highest layer that was not trained, by a weight chosen \
-           on development data.",
+    method: "An encoder is fine-tuned on the source language: all layers, or only the upper ones. At test time, hidden states \
+             of the target language are shifted towards the source at the highest frozen layer, by a weight α selected on \
+             development data.",
     claims: &[
         PaperClaim {
-            finding: "Training only the upper layers transfers better than training all",
-            place: "Paper 2, Table 4",
+            finding: "Fine-tuning only the upper layers transfers better than fine-tuning all",
+            place: "Liu et al. 2020, Table 4",
             paper: || table_4("last-n", "all-layers"),
-            quantity: "target score with the upper layers trained minus with all",
+            quantity: "target score with the upper layers fine-tuned minus with all",
             criterion: Criterion::Above(0.0),
             measure: |view| rows(view, "last-n", "all-layers"),
         },
         PaperClaim {
-            finding: "The shift adds to that",
-            place: "Paper 2, Table 4",
+            finding: "The shift improves transfer further",
+            place: "Liu et al. 2020, Table 4",
             paper: || table_4("last-n-shift", "last-n"),
             quantity: "target score with the shift minus without it",
             criterion: Criterion::Above(0.0),
@@ -49,17 +50,17 @@ const ROWS: [(&str, &str); 3] = [
 ];
 
 /// Target scores of a row.
-fn row_cells(data: &StudyData<'_>, row: &str) -> Observations {
+fn row_observations(data: &StudyData<'_>, row: &str) -> Observations {
     let of = |task: Task| {
         let factors = [("row", row), ("role", "target"), ("task", task.name())];
-        data.cells(task.measure(), &factors).tagged("task", task.name())
+        data.observations(task.measure(), &factors).tagged("task", task.name())
     };
     Task::all().map(of).fold(Observations::default(), Observations::join)
 }
 
 fn rows(view: &SettingView<'_>, a: &str, b: &str) -> Evidence {
     let data = view.study("shifted-transfer");
-    difference(&row_cells(&data, a), &row_cells(&data, b))
+    difference(&row_observations(&data, a), &row_observations(&data, b))
 }
 
 fn table_4(a: &str, b: &str) -> String {
@@ -98,14 +99,14 @@ fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let names: Vec<String> = ROWS.iter().map(|(_, name)| (*name).to_owned()).collect();
     let figure = Figure {
         id: named(id, "scores"),
-        title: "Transfer with the upper layers trained, and shifted".to_owned(),
+        title: "Transfer with upper layers fine-tuned, without and with shift".to_owned(),
         legend: legend(&names, SeriesMark::Bar, paper),
         panels,
     };
-    let mut table = ReportTable::new(&["task", "trained"]);
+    let mut table = ReportTable::new(&["task", "fine-tuned"]);
     table.heads.extend(languages.iter().cloned());
     table.heads.push("weights α".to_owned());
-    table.heads.push("paper 2, mean".to_owned());
+    table.heads.push("Liu et al. 2020, mean".to_owned());
     for task in measured_tasks(&data) {
         for (row, name) in ROWS {
             let mut cells =
@@ -120,21 +121,21 @@ fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     }
     vec![
         CaptionedItem::figure(
-            "Paper 2, Table 4",
-            "Scores by language. The paper has inference only.",
+            "Liu et al. 2020, Table 4",
+            "Scores by target language. The paper reports NLI only.",
             figure,
         ),
         CaptionedItem::table(
-            "Paper 2, Table 4",
-            "The weights are those that development data chose, over seeds.",
+            "Liu et al. 2020, Table 4",
+            "Scores by target language; weights are those selected on development data, over seeds.",
             table,
         ),
     ]
 }
 
-/// The weights that were chosen, whichever the seed and language.
+/// The selected weights, over seeds and languages.
 fn chosen_weights(data: &StudyData<'_>, task: Task, row: &str) -> String {
-    let chosen = data.cells("alpha", &[("row", row), ("task", task.name())]);
+    let chosen = data.observations("alpha", &[("row", row), ("task", task.name())]);
     let mut weights: Vec<String> = chosen.values().map(|weight| weight.to_string()).collect();
     weights.sort_by(|a, b| natural(a, b));
     weights.dedup();

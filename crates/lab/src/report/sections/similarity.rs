@@ -1,8 +1,9 @@
-//! How similar the networks are, layer by layer (paper 1, §5.2).
+//! Similarity of networks by layer: linear CKA (Kornblith et al. 2019; Conneau et al. 2020, §5.2).
 
 use super::ReportSection;
-use super::alignment::upper_minus_lower;
-use super::parts::{Series, difference, lines_figure, named, over_layers};
+use super::parts::{
+    Series, difference, lines_figure, named, over_layers, system_name, upper_minus_lower,
+};
 use crate::draw::{Figure, Heatmap, Panel};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData};
@@ -15,31 +16,31 @@ const PAIRS: [&str; 5] = ["en-en'", "en-fr", "en-de", "en-ru", "en-zh"];
 pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
     id: "similarity",
     title: "How similar are the networks themselves?",
-    place: "Paper 1, §5.2",
+    place: "Conneau et al. 2020, §5.2",
     studies: &["similarity"],
-    asks: "Linear CKA compares what two networks make of the same sentences, and does not change when one is rotated. \
-           1 is the same up to rotation and scale. The paper's value is biased upwards where sentences are few; the \
-           debiased one beside it is not.",
+    method: "Linear CKA compares the representations of parallel sentences in two networks; it is invariant to rotation and \
+             isotropic scaling, and 1 for representations that are equal up to these. The paper's estimate is biased upwards \
+             where sentences are few; the debiased estimate is not.",
     claims: &[
         PaperClaim {
-            finding: "One model of both languages is more similar to itself across them than two models are",
-            place: "Paper 1, Figure 7",
+            finding: "A bilingual encoder is more similar across its languages than two monolingual encoders are",
+            place: "Conneau et al. 2020, Figure 7",
             paper: || means(&["bilingual", "monolingual"]),
-            quantity: "mean CKA over layers, bilingual minus separate",
+            quantity: "mean CKA over layers, bilingual minus monolingual",
             criterion: Criterion::Above(0.0),
             measure: |view| systems(view, "bilingual", "monolingual"),
         },
         PaperClaim {
-            finding: "Models trained apart are more similar than an untrained one is",
-            place: "Paper 1, Figure 7",
+            finding: "Monolingual encoders are more similar to each other than to an untrained encoder",
+            place: "Conneau et al. 2020, Figure 7",
             paper: || means(&["monolingual", "untrained"]),
-            quantity: "mean CKA over layers, separate minus untrained",
+            quantity: "mean CKA over layers, monolingual minus untrained",
             criterion: Criterion::Above(0.0),
-            measure: |view| systems(view, "monolingual", "random"),
+            measure: |view| systems(view, "monolingual", "untrained"),
         },
         PaperClaim {
-            finding: "The first layers are the most similar",
-            place: "Paper 1, §5.2",
+            finding: "Lower layers are more similar than higher layers",
+            place: "Conneau et al. 2020, §5.2",
             paper: || {
                 let of = |layer| {
                     let factors = [("pair", "en-fr"), ("system", "bilingual"), ("layer", layer)];
@@ -59,23 +60,27 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
             },
         },
         PaperClaim {
-            finding: "Similarity goes with how well sentences align",
-            place: "Paper 1, §5.2",
+            finding: "Similarity correlates with sentence retrieval",
+            place: "Conneau et al. 2020, §5.2",
             paper: || "correlation over 0.9".to_owned(),
-            quantity: "correlation of CKA with retrieval over layers, separate models",
+            quantity: "correlation of CKA with aligned retrieval accuracy over layers, monolingual",
             criterion: Criterion::Above(0.5),
             measure: |view| {
                 let data = view.study("similarity");
-                let of = |system| data.cells("correlation", &[("system", system)]).sample();
-                let separate = of("monolingual");
-                Evidence::Seeds(if separate.0.is_empty() { of("bilingual") } else { separate })
+                let of = |system| data.observations("correlation", &[("system", system)]).sample();
+                let monolingual = of("monolingual");
+                Evidence::Seeds(if monolingual.0.is_empty() {
+                    of("bilingual")
+                } else {
+                    monolingual
+                })
             },
         },
     ],
     show,
 };
 
-/// The debiased value where there is one.
+/// The debiased estimate where there is one.
 fn measure(data: &StudyData<'_>) -> &'static str {
     if data.layers("cka_debiased").is_empty() { "cka" } else { "cka_debiased" }
 }
@@ -83,7 +88,10 @@ fn measure(data: &StudyData<'_>) -> &'static str {
 fn systems(view: &SettingView<'_>, a: &str, b: &str) -> Evidence {
     let data = view.study("similarity");
     let measure = measure(&data);
-    difference(&data.cells(measure, &[("system", a)]), &data.cells(measure, &[("system", b)]))
+    difference(
+        &data.observations(measure, &[("system", a)]),
+        &data.observations(measure, &[("system", b)]),
+    )
 }
 
 /// The paper's means over layers and the four pairs of languages.
@@ -128,19 +136,20 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         if data.is_empty() { vec![] } else { PAIRS.iter().map(|pair| paper(pair)).collect() };
     vec![
         CaptionedItem::figure(
-            "Paper 1, Figure 7",
-            "Ours: CKA of mean-pooled sentences, layer by layer, as the paper computes it.",
+            "Conneau et al. 2020, Figure 7",
+            "Our results: CKA of mean-pooled sentence vectors by layer, computed as in the paper (bi: bilingual, mono: \
+             monolingual, untr.: untrained, same: same-language).",
             figure("cka", "CKA by layer", maps("cka", "")),
         ),
         CaptionedItem::figure(
-            "Paper 1, Figure 7",
-            "The paper's own: English beside a paraphrase of itself (en\u{2032}) and four languages.",
-            figure("paper", "CKA by layer, paper 1", theirs),
+            "Conneau et al. 2020, Figure 7",
+            "The paper's results: English with its own back-translation (en\u{2032}) and with four languages.",
+            figure("paper", "CKA by layer, Conneau et al. 2020", theirs),
         )
         .once(),
         CaptionedItem::figure(
             "Beyond the paper",
-            "The debiased value, which is not raised by having few sentences. Bands are intervals of 95 % over seeds.",
+            "The debiased estimate, which does not grow with fewer sentences. Bands are 95 % intervals over seeds.",
             lines_figure(
                 named(id, "debiased"),
                 "Debiased CKA by layer",
@@ -148,7 +157,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
                 curves("cka_debiased"),
             ),
         ),
-        CaptionedItem::table("Paper 1, Figure 7", "Means over layers and pairs.", table(&data)),
+        CaptionedItem::table("Conneau et al. 2020, Figure 7", "Means over layers and pairs.", table(&data)),
     ]
 }
 
@@ -158,7 +167,7 @@ fn table(data: &StudyData<'_>) -> ReportTable {
         "CKA",
         "debiased",
         "correlation with retrieval",
-        "paper 1, CKA",
+        "Conneau et al. 2020, CKA",
     ]);
     for system in data.levels(&["cka", "cka_debiased", "correlation"], "system", &SYSTEMS) {
         let of = |measure| TableCell::Ours(data.mean(measure, &[("system", &*system)]));
@@ -175,7 +184,7 @@ fn table(data: &StudyData<'_>) -> ReportTable {
             .collect();
         let printed = printed.map(|values| values.iter().sum::<f64>() / values.len() as f64);
         table.rows.push(vec![
-            TableCell::Name(system.clone()),
+            TableCell::Name(system_name(&system).to_owned()),
             of("cka"),
             of("cka_debiased"),
             of("correlation"),
@@ -215,18 +224,12 @@ fn map(
     systems: &[&str],
     value: impl Fn(&str, &str) -> Option<f64>,
 ) -> Panel {
-    let short = |system: &&str| match *system {
-        "bilingual" => "one",
-        "monolingual" => "two",
-        "random" => "random",
-        _ => "same",
-    };
     Heatmap {
         title: title.to_owned(),
         down: ("layer".to_owned(), layers.to_vec()),
         across: (
-            "encoders".to_owned(),
-            systems.iter().map(|system| short(system).to_owned()).collect(),
+            "system".to_owned(),
+            systems.iter().map(|system| abbreviated(system).to_owned()).collect(),
         ),
         values: layers
             .iter()
@@ -235,4 +238,14 @@ fn map(
         range: (0.0, 1.0),
     }
     .panel()
+}
+
+/// The name of a system above a narrow column.
+fn abbreviated(system: &str) -> &str {
+    match system {
+        "bilingual" => "bi",
+        "monolingual" => "mono",
+        "untrained" => "untr.",
+        _ => "same",
+    }
 }

@@ -1,0 +1,45 @@
+//! The progress of training on standard error; an interrupt asks it to stop.
+
+use train::pretrain::Observer;
+
+use crate::progress::Progress;
+use crate::stop;
+
+/// Shows training on standard error.
+pub(super) struct TrainingView {
+    label: &'static str,
+    progress: Option<Progress>,
+    /// The last step that was shown.
+    last: u64,
+}
+
+impl TrainingView {
+    /// Counts what `label` names. From now on, an interrupt asks to stop.
+    pub(super) fn new(label: &'static str) -> Self {
+        stop::listen();
+        Self { label, progress: None, last: 0 }
+    }
+}
+
+impl Observer for TrainingView {
+    fn note(&mut self, text: &str) {
+        match &self.progress {
+            Some(progress) => progress.line(text),
+            None => say!("{text}"),
+        }
+    }
+
+    fn step(&mut self, done: u64, total: u64, text: &str) {
+        if done <= self.last {
+            // The count starts again: something else is being trained.
+            self.progress = None;
+        }
+        self.last = done;
+        let left = total - done + 1;
+        self.progress.get_or_insert_with(|| Progress::new(self.label, left)).step(text);
+    }
+
+    fn stop(&self) -> bool {
+        stop::wished()
+    }
+}
