@@ -169,7 +169,8 @@ fn runs_are_exported_whole_or_for_one_language() {
             assert_eq!(code, 2);
             assert!(message.contains("one language at a time: qaa, qab"), "{message}");
         }
-        let exported = facts(path, &format!("hub export --model {name} {language} --out {name}-hf"));
+        let exported =
+            facts(path, &format!("hub export --model {name} {language} --out {name}-hf"));
         assert_eq!(exported["family"], family);
         // The dense layer that does nothing is the less exact the smaller the states are beside the
         // LayerNorm's ε, and after three updates they are small.

@@ -72,7 +72,8 @@ fn in_words(inspection: &Inspection) -> String {
             languages.join(", ")
         ),
         Inspection::Arrays { path, layers, rows } => {
-            let mut text = format!("{}: {} matrices of {rows} rows\n", path.display(), layers.len());
+            let mut text =
+                format!("{}: {} matrices of {rows} rows\n", path.display(), layers.len());
             for (name, dim) in layers {
                 let _ = writeln!(text, "  {name:<12} {rows} x {dim}");
             }

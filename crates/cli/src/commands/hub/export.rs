@@ -48,8 +48,7 @@ impl Export {
         files::check_new_folder(&self.out, self.force)?;
         let mut opened = self.compute.open(&self.model)?;
         let card = card(&self.model, &self.out)?;
-        let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head, .. } =
-            &mut opened;
+        let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head, .. } = &mut opened;
         let source = ExportSource { model, params, vocabulary, has_mlm_head: *has_mlm_head };
         let exported = hub::export(source, self.lang.as_deref(), &card, &self.out, self.force)?;
         let ExportResult { out, architecture, languages, entries, largest_difference, .. } =

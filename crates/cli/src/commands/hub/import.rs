@@ -114,7 +114,8 @@ pub(crate) fn in_words(summary: &CheckpointSummary) -> String {
     }
     if !summary.has_mlm_head {
         let missing = summary.missing.join(", ");
-        let _ = writeln!(text, "it has no MLM head, and can do everything else; missing: {missing}");
+        let _ =
+            writeln!(text, "it has no MLM head, and can do everything else; missing: {missing}");
     }
     if !summary.left_over.is_empty() {
         let _ = writeln!(text, "left over: {}", summary.left_over.join(", "));
