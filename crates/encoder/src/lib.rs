@@ -45,7 +45,5 @@ pub use crate::config::{
     ConfigError, EncoderConfig, HiddenActivation, NormPlace, PositionStart, VocabularySize,
 };
 pub use crate::model::{Batch, Encoder, EncoderOutput, Masked, Request};
-pub use crate::params::{
-    AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole, PerLanguage,
-};
+pub use crate::params::{AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole};
 pub use crate::plan::SharingPlan;

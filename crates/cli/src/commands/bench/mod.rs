@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 const EXAMPLES: &str = "Examples:
   isogloss bench mlm --dim 256 --heads 4 --layers 4 --vocab 8000
   isogloss bench encode --dim 256 --heads 4 --layers 4 --vocab 8000
-  isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbours 10";
+  isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbors 10";
 
 /// What can be measured.
 #[derive(Subcommand)]
@@ -48,7 +48,7 @@ pub(crate) enum Bench {
     /// counts.
     ///
     /// Example:
-    ///   isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbours 10
+    ///   isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbors 10
     #[command(verbatim_doc_comment)]
     Search(search::BenchSearch),
 }

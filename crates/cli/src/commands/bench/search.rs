@@ -29,7 +29,7 @@ pub(crate) struct BenchSearch {
     dim: usize,
     /// Neighbours of each.
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
-    neighbours: usize,
+    neighbors: usize,
     /// Repeats; the first warms up, and the median of the others counts.
     #[arg(long, default_value_t = 4, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     repeats: usize,
@@ -85,7 +85,7 @@ impl BenchSearch {
     fn time(&self, source: Matrix, target: Matrix, device: &Device) -> (f64, f64) {
         let start = Instant::now();
         let scores = Scores::new(source, target, Measure::Cosine, device, &unwatched);
-        let (there, back) = scores.both_ways(self.neighbours, &unwatched);
+        let (there, back) = scores.both_ways(self.neighbors, &unwatched);
         let seconds = start.elapsed().as_secs_f64();
         let means = [there.means(), back.means()].concat();
         let mean = means.iter().map(|&x| f64::from(x)).sum::<f64>() / means.len() as f64;
