@@ -176,7 +176,7 @@ fn runs_are_exported_whole_or_for_one_language() {
         // LayerNorm's ε, and after three updates they are small.
         assert!(exported["largest_difference"].as_f64().unwrap() < 2e-3, "{name}: {exported}");
         let card = fs::read_to_string(path.join(format!("{name}-hf/README.md"))).unwrap();
-        assert!(card.contains("## What it scored") && card.contains("steps = 3"), "{card}");
+        assert!(card.contains("## Evaluation") && card.contains("steps = 3"), "{card}");
         assert!(card.contains("It was trained with Isogloss."), "{card}");
         let again = facts(path, &format!("inspect {name}-hf"));
         assert_eq!(again["left_over"], json!([]));
