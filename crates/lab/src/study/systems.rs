@@ -172,14 +172,14 @@ fn statics(
 
 /// The flags of `words` for a language and its text.
 pub(super) fn words_of(scene: &EvaluationContext<'_>, language: &str) -> Vec<CommandArg> {
-    let mut flags = vec!["--lang".into(), language.into()];
+    let mut flags = Vec::new();
     for file in scene.materials.text(language, false) {
-        flags.extend(["--text".into(), file]);
+        flags.extend(["--text".into(), file.after(&format!("{language}="))]);
     }
     if scene.materials.prepared() {
         flags.push("--lines".into());
     }
-    flags.extend(["--first".into(), scene.sentences().into()]);
+    flags.extend(["--limit".into(), scene.sentences().into()]);
     flags
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use arrays::Matrix;
 use encoder::Encoder;
+use geometry::retrieval::{Ties, accuracy};
 use geometry::search::Measure;
-use geometry::sentences::{Ties, accuracy};
 use geometry::{Step, normalize};
 use models::EncoderParts;
 use models::states::{Pooling, for_each};
@@ -87,7 +87,7 @@ impl Probe {
         let device = params.device().clone();
         let [a, b] = [0, 1].map(|side| self.sides[side].vectors(data.parts(model, params)));
         let accuracy = |(a, b): (&Matrix, &Matrix)| {
-            accuracy(a.clone(), b.clone(), Measure::Cosine, Ties::Wrong, &device).mean()
+            accuracy(a.clone(), b.clone(), Measure::Cosine, Ties::Wrong, &device).mean
         };
         let centered = |vectors: &Matrix| {
             let mut vectors = vectors.clone();

@@ -29,7 +29,7 @@ impl Encode {
             );
             return Err(Failure::Usage(reason));
         }
-        let device = shape.place.device()?;
+        let device = shape.compute.device()?;
         let mut params = Params::new(&device);
         let model =
             Encoder::new(shape.config(), &mut params, shape.seed).map_err(|error| usage(&error))?;

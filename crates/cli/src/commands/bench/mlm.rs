@@ -47,7 +47,7 @@ impl Mlm {
             return Err(Failure::Usage(reason));
         }
         let masked = tokens * 15 / 100;
-        let device = shape.place.device()?;
+        let device = shape.compute.device()?;
         let mut params = Params::new(&device);
         let model =
             Encoder::new(shape.config(), &mut params, shape.seed).map_err(|error| usage(&error))?;

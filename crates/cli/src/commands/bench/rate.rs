@@ -9,7 +9,7 @@ use serde::Serialize;
 use tensor::random::{Draws, Key};
 use tensor::{Activation, Affine, Device, Indices, Mode, Params, Spans, Tape};
 
-use crate::commands::models::Place;
+use crate::commands::models::Compute;
 use crate::failure::Failure;
 
 /// The shape of the model and of the batch.
@@ -40,7 +40,7 @@ pub(super) struct Shape {
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) compute: Compute,
 }
 
 /// The most tokens in a batch: more than any memory holds.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tensor::Device;
 use tensor::random::{Draws, Key};
 
-use crate::commands::models::Place;
+use crate::commands::models::Compute;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -37,7 +37,7 @@ pub(crate) struct Search {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// What was measured: purely timing, so it lives here.
@@ -59,7 +59,7 @@ impl Search {
         let (mut seconds_each, mut mean_cosine) = (Vec::with_capacity(self.repeats), 0.0);
         for _ in 0..self.repeats {
             let (source, target) = (source.clone(), target.clone());
-            let (seconds, cosine) = self.place.run(|device| self.time(source, target, device))?;
+            let (seconds, cosine) = self.compute.run(|device| self.time(source, target, device))?;
             seconds_each.push(seconds);
             mean_cosine = cosine;
             progress.step("");
@@ -71,7 +71,7 @@ impl Search {
         let seconds = counted[counted.len() / 2];
         let operations = 2.0 * self.rows as f64 * self.columns as f64 * self.dim as f64;
         let times = SearchTimes {
-            device: format!("{:?}", self.place.device()?),
+            device: format!("{:?}", self.compute.device()?),
             seconds,
             fastest_s: counted[0],
             first_s,

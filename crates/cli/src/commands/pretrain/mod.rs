@@ -15,7 +15,7 @@ use train::pretrain::{
 
 use self::report::in_words;
 use super::manifest::{Manifest, ManifestFile};
-use super::models::Place;
+use super::models::Compute;
 use super::texts::parse_text;
 use super::training_view::TrainingView;
 use crate::failure::Failure;
@@ -114,7 +114,7 @@ pub(crate) struct Pretrain {
     set: Vec<String>,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// Keys of text and vocabulary, which a preset leaves open.
@@ -164,7 +164,7 @@ impl Pretrain {
                 "{key}: a run that is resumed goes on as it was begun; leave it out, or begin another run"
             )));
         }
-        let device = self.place.device()?;
+        let device = self.compute.device()?;
         let mut shown = TrainingView::new("steps");
         let summary = match &config {
             None => resume(&self.out, &device, &mut shown),

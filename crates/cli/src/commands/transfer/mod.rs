@@ -17,7 +17,7 @@ use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::SourceFlags;
 use super::manifest::Manifest;
-use super::models::Place;
+use super::models::Compute;
 use super::score::{RuleFlags, task_values};
 use super::texts::parse_text;
 use super::training_view::TrainingView;
@@ -111,7 +111,7 @@ pub(crate) struct Transfer {
     shift: ShiftFlags,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// The labelled files.
@@ -253,7 +253,7 @@ struct NamedSets {
 
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        let device = self.place.device()?;
+        let device = self.compute.device()?;
         let mut shown = TrainingView::new("steps");
         let result = if self.resume {
             let saved = saved_config(&self.out).map_err(of_tasks)?;
