@@ -6,13 +6,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use geometry::retrieval::{LayerRetrieval, RetrievalAccuracy, RetrievalResult};
 use lab::record::{Record, TextRecord};
 use lab::store::RecordFilter;
 use lab::study::{Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use shift::translate::TranslationResult;
 use tasks::finetune::TransferResult;
 use terms::Scale;
+use text::VocabularySharing;
 
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
@@ -138,51 +141,56 @@ impl StudyObserver for Told<'_> {
         self.live.end(number, step, how);
         let result =
             self.lab.result(&step.key).filter(|_| matches!(how, StepOutcome::Completed(_)));
-        if let Some(text) = result.and_then(|result| said(&step.kind, &result)) {
+        if let Some(text) = result.and_then(|result| described(step.command.verb, &result)) {
             self.live.print(&text);
         }
     }
 }
 
-/// What a step's result comes to, in a line.
-fn said(kind: &str, result: &Value) -> Option<String> {
-    let number = |value: &Value| value.as_f64();
-    if kind.starts_with("pretrain") {
-        // An encoder that was not trained has read nothing.
-        let read = number(&result["subwords"]).filter(|&tokens| tokens > 0.0)?;
-        return Some(format!("    {:.1} million words read", read / 1e6));
+/// The result of a step, in a line.
+fn described(command: &str, result: &Value) -> Option<String> {
+    match command {
+        "pretrain" => {
+            // An untrained encoder has seen no tokens.
+            let tokens = result["tokens"].as_f64().filter(|&tokens| tokens > 0.0)?;
+            Some(format!("    {:.1} million tokens seen", tokens / 1e6))
+        }
+        "transfer" => {
+            let result = TransferResult::deserialize(result).ok()?;
+            let scores =
+                result.results.iter().map(|one| format!("{} {:.3}", one.name, one.score.mean));
+            let scores = scores.collect::<Vec<_>>().join(", ");
+            Some(format!("    {}: {scores}", result.task.unit()))
+        }
+        "retrieve" => {
+            let layers = RetrievalResult::deserialize(result).ok()?.layers;
+            let best = |kind: fn(&LayerRetrieval) -> Option<RetrievalAccuracy>| {
+                let forward = layers.iter().filter_map(kind).map(|accuracy| accuracy.forward);
+                forward.max_by(f64::total_cmp)
+            };
+            let raw = best(|layer| Some(layer.raw))?;
+            let centred = best(|layer| Some(layer.centered))?;
+            let aligned = best(|layer| layer.aligned)?;
+            Some(format!("    P@1: {raw:.3} raw, {centred:.3} mean-centred, {aligned:.3} aligned"))
+        }
+        "shift translate" => {
+            let result = TranslationResult::deserialize(result).ok()?;
+            let sentence = result.sentences.first()?;
+            let subwords = sentence.outputs.get(1)?.subwords.iter();
+            let predicted: Vec<&str> = subwords.map(|subword| subword.text.as_str()).collect();
+            Some(format!(
+                "    input      {}\n    predicted  {}\n    reference  {}",
+                sentence.sentence,
+                predicted.join(" "),
+                sentence.reference.as_ref()?
+            ))
+        }
+        "vocab stats" => {
+            let result = VocabularySharing::deserialize(result).ok()?;
+            Some(format!("    shared subwords: {}", result.pairs.first()?.shared_types))
+        }
+        _ => None,
     }
-    if kind.starts_with("transfer") {
-        let result: TransferResult = serde_json::from_value(result.clone()).ok()?;
-        let scores = result.results.iter().map(|one| format!("{} {:.3}", one.name, one.score.mean));
-        let scores = scores.collect::<Vec<_>>().join(", ");
-        return Some(format!("    {}: {scores}", result.task.unit()));
-    }
-    if kind.starts_with("retrieve") {
-        let best = |how: &str| {
-            let layers = result["layers"].as_array()?.iter();
-            layers.filter_map(|layer| number(&layer[how]["forward"])).max_by(f64::total_cmp)
-        };
-        let (raw, centred, aligned) = (best("raw")?, best("centered")?, best("aligned")?);
-        return Some(format!(
-            "    P@1: {raw:.3} raw, {centred:.3} mean-centred, {aligned:.3} aligned"
-        ));
-    }
-    if kind.starts_with("shift translate") {
-        let sentence = &result["sentences"][0];
-        let pieces = sentence["outputs"][1]["subwords"].as_array()?.iter();
-        let said: Vec<&str> = pieces.filter_map(|piece| piece["text"].as_str()).collect();
-        let (read, right) = (sentence["sentence"].as_str()?, sentence["reference"].as_str()?);
-        return Some(format!(
-            "    read         {read}\n    said, moved  {}\n    translation  {right}",
-            said.join(" ")
-        ));
-    }
-    if kind.starts_with("vocab stats") {
-        let shared = number(&result["pairs"][0]["shared_types"])?;
-        return Some(format!("    shared: {shared}"));
-    }
-    None
 }
 
 /// A figure of the demo, beside what guessing and an untrained encoder give.

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Vocabulary;
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock};
 use crate::error::Result;
 
 /// What languages share, two by two.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VocabularySharing {
     /// Each language by itself.
     pub languages: Vec<LanguageCounts>,
@@ -19,7 +19,7 @@ pub struct VocabularySharing {
 }
 
 /// One language's use of the vocabulary.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LanguageCounts {
     /// The language.
     pub language: String,
@@ -33,7 +33,7 @@ pub struct LanguageCounts {
 }
 
 /// What two languages share.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairSharing {
     /// The first language.
     pub first: String,
@@ -55,7 +55,7 @@ pub struct PairSharing {
 }
 
 /// A subword that two languages share.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Anchor {
     /// The subword.
     pub subword: String,
