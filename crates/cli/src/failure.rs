@@ -56,6 +56,8 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
         error.downcast_ref::<align::Error>().map(Fault::is_usage),
         error.downcast_ref::<vectors::Error>().map(Fault::is_usage),
         error.downcast_ref::<catalogue::Error>().map(Fault::is_usage),
+        error.downcast_ref::<world::Error>().map(Fault::is_usage),
+        error.downcast_ref::<train::pretrain::PretrainError>().map(Fault::is_usage),
     ];
     if let Some(usage) = faults.into_iter().flatten().next() {
         return usage;

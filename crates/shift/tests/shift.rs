@@ -13,7 +13,7 @@ use shift::{CLASSES, sentences};
 use tempfile::TempDir;
 use tensor::{Device, Mode, Tape};
 use text::{Corpus, LineRules, Selection, TextSource};
-use train::pretrain::{Observer, PretrainConfig, begin, complete, overlay, preset};
+use train::pretrain::{Observer, RunRequest, begin};
 
 struct Silent;
 
@@ -42,18 +42,16 @@ fn run(extra: &str) -> (TempDir, Device) {
         std::fs::write(folder.path().join(language), lines.join("\n") + "\n").unwrap();
     }
     let file = |name: &str| folder.path().join(name).display().to_string();
-    let mut table = preset("default", "tiny").unwrap();
     let text = format!(
         "steps = 30\nlanguages = [\"aa\", \"bb\"]\n[files]\naa = [{:?}]\nbb = [{:?}]\n[text]\n\
          prepared = true\ndev = 20\n[vocabulary]\nmerges = 60\n{extra}",
         file("aa"),
         file("bb")
     );
-    overlay(&mut table, text.parse().unwrap());
-    complete(&mut table);
-    let config = PretrainConfig::from_table(table).unwrap();
+    let request = RunRequest { keys: text.parse().unwrap(), ..RunRequest::default() };
+    let config = request.config().unwrap();
     let device = Device::cpu(2).unwrap();
-    begin(&config, &folder.path().join("run"), &device, &mut Silent).unwrap();
+    begin(&config, &folder.path().join("run"), false, &device, &mut Silent).unwrap();
     (folder, device)
 }
 

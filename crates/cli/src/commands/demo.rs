@@ -16,6 +16,7 @@ use shift::translate::TranslationResult;
 use tasks::finetune::TransferResult;
 use terms::Scale;
 use text::VocabularySharing;
+use train::pretrain::PretrainSummary;
 
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
@@ -152,8 +153,8 @@ fn described(command: &str, result: &Value) -> Option<String> {
     match command {
         "pretrain" => {
             // An untrained encoder has seen no tokens.
-            let tokens = result["tokens"].as_f64().filter(|&tokens| tokens > 0.0)?;
-            Some(format!("    {:.1} million tokens seen", tokens / 1e6))
+            let tokens = PretrainSummary::deserialize(result).ok()?.tokens;
+            (tokens > 0).then(|| format!("    {:.1} million tokens seen", tokens as f64 / 1e6))
         }
         "transfer" => {
             let result = TransferResult::deserialize(result).ok()?;

@@ -10,7 +10,6 @@ mod demo;
 mod encode;
 mod hub;
 mod man;
-mod manifest;
 mod models;
 mod pretrain;
 mod report;

@@ -134,7 +134,7 @@ pub(crate) struct RunFlags {
 }
 
 /// A parser of scales that lists them.
-fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
+pub(super) fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
     use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
     let named = |scale: Scale| PossibleValue::new(scale.name()).help(scale.summary());
     PossibleValuesParser::new(Scale::ALL.map(named))

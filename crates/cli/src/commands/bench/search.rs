@@ -17,7 +17,7 @@ use crate::progress::Progress;
 
 /// Flags of `bench search`.
 #[derive(Args)]
-pub(crate) struct Search {
+pub(crate) struct BenchSearch {
     /// Vectors of one side.
     #[arg(long, default_value_t = 20_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
     rows: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Search {
     dim: usize,
     /// Neighbours of each.
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
-    neighbours: usize,
+    neighbors: usize,
     /// Repeats; the first warms up, and the median of the others counts.
     #[arg(long, default_value_t = 4, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     repeats: usize,
@@ -52,7 +52,7 @@ struct SearchTimes {
     mean_cosine: f64,
 }
 
-impl Search {
+impl BenchSearch {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let (source, target) = (self.noise(self.rows, 0), self.noise(self.columns, 1));
         let mut progress = Progress::new("repeats", self.repeats as u64);
@@ -85,7 +85,7 @@ impl Search {
     fn time(&self, source: Matrix, target: Matrix, device: &Device) -> (f64, f64) {
         let start = Instant::now();
         let scores = Scores::new(source, target, Measure::Cosine, device, &unwatched);
-        let (there, back) = scores.both_ways(self.neighbours, &unwatched);
+        let (there, back) = scores.both_ways(self.neighbors, &unwatched);
         let seconds = start.elapsed().as_secs_f64();
         let means = [there.means(), back.means()].concat();
         let mean = means.iter().map(|&x| f64::from(x)).sum::<f64>() / means.len() as f64;

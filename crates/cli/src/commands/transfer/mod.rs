@@ -12,11 +12,11 @@ use tasks::finetune::{
     saved_config,
 };
 use terms::{Fault, Task};
+use world::Manifest;
 
 use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::SourceFlags;
-use super::manifest::Manifest;
 use super::models::Compute;
 use super::score::{RuleFlags, task_values};
 use super::texts::parse_text;
