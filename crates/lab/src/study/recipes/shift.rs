@@ -24,7 +24,7 @@ pub(super) fn means(
         .kind(scene.scale.name())
         .flag("--model", run.folder.clone())
         .args(scene.materials.text_flags(&languages, false)?)
-        .flag("--first", scene.sentences());
+        .flag("--limit", scene.sentences());
     if scene.materials.prepared() {
         draft = draft.arg("--lines");
     }
