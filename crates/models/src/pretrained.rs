@@ -88,7 +88,7 @@ impl PretrainedModel {
     /// Writes the model as the folder of a run, which must not exist yet.
     pub fn save(&self, folder: &Path) -> Result<(), OpenError> {
         let draft = NewFolder::new(folder)?;
-        self.vocabulary.save(&draft.path().join(VOCABULARY_FOLDER))?;
+        self.vocabulary.save(&draft.path().join(VOCABULARY_FOLDER), false)?;
         let metadata = WeightsMetadata {
             encoder: self.encoder.config().clone(),
             vocabulary: self.vocabulary.fingerprint().to_owned(),

@@ -584,7 +584,7 @@ mod tests {
             let error = read(&whole[..whole.len() / 2], LineRules::default()).unwrap_err();
             assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
             let error = error.to_string();
-            assert!(error.contains("cut short") && error.contains("anew"), "{error}");
+            assert!(error.contains("cut short") && error.contains("again"), "{error}");
             assert!(!error.contains("disk"), "{error}");
         }
     }

@@ -49,12 +49,12 @@ pub(crate) enum Command {
 
     /// Tokenise text into the form that training reads.
     #[command(subcommand)]
-    Corpus(corpus::Corpus),
+    Corpus(corpus::CorpusCommand),
 
     /// Pretrain an encoder under a condition of the papers.
     Pretrain(pretrain::Pretrain),
 
-    /// Find out which words of parallel text stand for one another.
+    /// Align the words of parallel text (see `align words` for spaces of vectors).
     WordAlign(word_align::WordAlign),
 
     /// Fine-tune on one language, and score the others with no further training.
@@ -91,9 +91,9 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Study(study::Study),
 
-    /// Bring the data sets of the papers here.
+    /// Download the data sets of the papers.
     #[command(subcommand)]
-    Data(data::Data),
+    Data(data::DataCommand),
 
     /// Models of Hugging Face's: read theirs, write ours for them.
     #[command(subcommand)]
