@@ -6,12 +6,16 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use geometry::retrieval::{LayerRetrieval, RetrievalAccuracy, RetrievalResult};
 use lab::demo::{DemoResult, DemoRow};
 use lab::store::RecordFilter;
 use lab::study::{Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use shift::translate::TranslationResult;
 use tasks::finetune::TransferResult;
 use terms::Scale;
+use text::VocabularySharing;
 use train::pretrain::PretrainSummary;
 
 use super::study_view::{LiveView, duration, planned, this_build};
@@ -141,52 +145,56 @@ impl StudyObserver for DemoView<'_> {
         self.live.end(number, step, how);
         let result =
             self.lab.result(&step.key).filter(|_| matches!(how, StepOutcome::Completed(_)));
-        if let Some(text) = result.and_then(|result| result_line(&step.kind, &result)) {
+        if let Some(text) = result.and_then(|result| result_line(step.command.verb, &result)) {
             self.live.print(&text);
         }
     }
 }
 
-/// A step's result in a line.
-fn result_line(kind: &str, result: &Value) -> Option<String> {
-    let number = |value: &Value| value.as_f64();
-    if kind.starts_with("pretrain") {
-        let summary: PretrainSummary = serde_json::from_value(result.clone()).ok()?;
-        // An untrained encoder has seen no tokens.
-        let tokens = Some(summary.tokens).filter(|&tokens| tokens > 0)?;
-        return Some(format!("    {:.1} million tokens", tokens as f64 / 1e6));
+/// The result of a step, in a line.
+fn result_line(command: &str, result: &Value) -> Option<String> {
+    match command {
+        "pretrain" => {
+            // An untrained encoder has seen no tokens.
+            let tokens = PretrainSummary::deserialize(result).ok()?.tokens;
+            (tokens > 0).then(|| format!("    {:.1} million tokens", tokens as f64 / 1e6))
+        }
+        "transfer" => {
+            let result = TransferResult::deserialize(result).ok()?;
+            let scores =
+                result.results.iter().map(|one| format!("{} {:.3}", one.name, one.score.mean));
+            let scores = scores.collect::<Vec<_>>().join(", ");
+            Some(format!("    {}: {scores}", result.task.unit()))
+        }
+        "retrieve" => {
+            let layers = RetrievalResult::deserialize(result).ok()?.layers;
+            let best = |kind: fn(&LayerRetrieval) -> Option<RetrievalAccuracy>| {
+                let forward = layers.iter().filter_map(kind).map(|accuracy| accuracy.forward);
+                forward.max_by(f64::total_cmp)
+            };
+            let raw = best(|layer| Some(layer.raw))?;
+            let centred = best(|layer| Some(layer.centered))?;
+            let aligned = best(|layer| layer.aligned)?;
+            Some(format!("    P@1: {raw:.3} raw, {centred:.3} mean-centred, {aligned:.3} aligned"))
+        }
+        "shift translate" => {
+            let result = TranslationResult::deserialize(result).ok()?;
+            let sentence = result.sentences.first()?;
+            let subwords = sentence.outputs.get(1)?.subwords.iter();
+            let predicted: Vec<&str> = subwords.map(|subword| subword.text.as_str()).collect();
+            Some(format!(
+                "    input      {}\n    predicted  {}\n    reference  {}",
+                sentence.sentence,
+                predicted.join(" "),
+                sentence.reference.as_ref()?
+            ))
+        }
+        "vocab stats" => {
+            let result = VocabularySharing::deserialize(result).ok()?;
+            Some(format!("    shared subwords: {}", result.pairs.first()?.shared_types))
+        }
+        _ => None,
     }
-    if kind.starts_with("transfer") {
-        let result: TransferResult = serde_json::from_value(result.clone()).ok()?;
-        let scores = result.results.iter().map(|one| format!("{} {:.3}", one.name, one.score.mean));
-        let scores = scores.collect::<Vec<_>>().join(", ");
-        return Some(format!("    {}: {scores}", result.task.unit()));
-    }
-    if kind.starts_with("retrieve") {
-        let best = |how: &str| {
-            let layers = result["layers"].as_array()?.iter();
-            layers.filter_map(|layer| number(&layer[how]["forward"])).max_by(f64::total_cmp)
-        };
-        let (raw, centred, aligned) = (best("raw")?, best("centered")?, best("aligned")?);
-        return Some(format!(
-            "    P@1: {raw:.3} raw, {centred:.3} mean-centred, {aligned:.3} aligned"
-        ));
-    }
-    if kind.starts_with("shift translate") {
-        let sentence = &result["sentences"][0];
-        let subwords = sentence["outputs"][1]["subwords"].as_array()?.iter();
-        let predicted: Vec<&str> = subwords.filter_map(|one| one["text"].as_str()).collect();
-        let (input, reference) = (sentence["sentence"].as_str()?, sentence["reference"].as_str()?);
-        return Some(format!(
-            "    input               {input}\n    predicted, shifted  {}\n    reference           {reference}",
-            predicted.join(" ")
-        ));
-    }
-    if kind.starts_with("vocab stats") {
-        let shared = number(&result["pairs"][0]["shared_types"])?;
-        return Some(format!("    shared subwords: {shared}"));
-    }
-    None
 }
 
 /// The closing table, and the first sentences with their token translation output.

@@ -3,9 +3,9 @@
 use terms::Scale;
 
 use super::error::{Error, Result};
+use super::extraction::{Extraction, Extractor};
 use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, System};
 use super::materials::LanguageData;
-use super::readings::{Extraction, Extractor};
 use super::recipes;
 use super::sizes::{CorpusSizes, SentenceCounter};
 use super::step::{StepDraft, StepId, StepList, StudyStep};

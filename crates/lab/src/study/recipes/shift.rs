@@ -1,9 +1,9 @@
 //! Token translation by the difference of two languages' mean vectors (Liu et al. 2020).
 
 use crate::study::error::Result;
+use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 

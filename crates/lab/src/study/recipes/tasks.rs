@@ -7,9 +7,9 @@ use super::shift::means;
 use super::two_languages;
 use crate::record::Factors;
 use crate::study::error::Result;
+use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
