@@ -32,7 +32,7 @@ use crate::language::{Affix, DependentSide, Script, VerbOrder};
 /// "#;
 /// let plan = world::WorldConfig::from_toml(text, "world.toml").unwrap().resolve().unwrap();
 /// assert_eq!(plan.languages()[1].anchors, 0.1);
-/// assert_eq!(plan.languages()[1].order.adjective, world::Side::After);
+/// assert_eq!(plan.languages()[1].order.adjective, world::DependentSide::After);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
