@@ -1,13 +1,13 @@
-"""Isogloss beside PyTorch, by turns: one step of masked language modelling on the CPU in f32.
+"""Isogloss against PyTorch, in alternating runs: one step of masked language modelling on the CPU in f32.
 
     cargo build --release
     pip install torch numpy
-    python bench/compare.py                      # both shapes, three turns each
+    python bench/compare.py                      # both shapes, three rounds each
     python bench/compare.py --turns 5 --shape 8,128,256,4,4,8000
     python bench/compare.py --yardstick FILE     # another script with the same arguments and result line
 
-A shape is BATCH,LENGTH,DIM,HEADS,LAYERS,VOCABULARY. Each turn runs each side once, in a process of its
-own; a side's figure is the median over turns of its median step. Memory is each process's peak.
+A shape is BATCH,LENGTH,DIM,HEADS,LAYERS,VOCABULARY. Each round (`--turns` of them) runs each program once, in a
+process of its own; the result of a program is the median over rounds of its median step. Memory is peak resident memory.
 """
 
 import argparse
@@ -24,7 +24,7 @@ SHAPES = {"8,128,256,4,4,8000": 30, "4,256,768,12,8,80000": 8}
 
 
 def torch_steps(batch, length, dim, heads, layers, vocabulary, steps):
-    """Times steps of a plain PyTorch model: eager, f32, LayerNorm after, dropout 0.1, AdamW."""
+    """The median step of a plain PyTorch model, in seconds: eager, f32, post-LayerNorm, dropout 0.1, AdamW."""
     import torch
     from torch import nn
     from torch.nn import functional as F
@@ -79,7 +79,7 @@ def torch_steps(batch, length, dim, heads, layers, vocabulary, steps):
 
 
 def measured(command):
-    """A command's output and the peak memory of its process in bytes."""
+    """The output of a command and the peak resident memory of its process, in bytes."""
     code = "import resource,subprocess,sys;p=subprocess.run(sys.argv[1:]);" \
            "print('PEAK',resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss*1024);sys.exit(p.returncode)"
     done = subprocess.run([sys.executable, "-c", code, *map(str, command)], capture_output=True, text=True, check=True)
@@ -96,9 +96,9 @@ def compare(shape, steps, turns, yardstick):
     steps_ours, steps_torch, shares, memory = [], [], [], [0, 0]
     for _ in range(turns):
         out, peak = measured(ours)
-        facts = json.loads(out.splitlines()[0])
-        steps_ours.append(facts["step_s"])
-        shares.append(facts["share_of_peak"])
+        result = json.loads(out.splitlines()[0])
+        steps_ours.append(result["step_s"])
+        shares.append(result["share_of_peak"])
         memory[0] = max(memory[0], peak)
         out, peak = measured(torch)
         steps_torch.append(float(re.search(r"median ([\d.]+)s", out).group(1)))
@@ -107,17 +107,17 @@ def compare(shape, steps, turns, yardstick):
     mine, theirs = statistics.median(steps_ours), statistics.median(steps_torch)
     tokens = int(shape.split(",")[0]) * int(shape.split(",")[1])
     print(f"shape {shape}: Isogloss {tokens / mine:.0f} tokens/s, PyTorch {tokens / theirs:.0f}: {theirs / mine:.2f} x"
-          f" (turns {', '.join(f'{b / a:.2f}' for a, b in zip(steps_ours, steps_torch))});"
-          f" {100 * statistics.median(shares):.0f} % of the plain product; all threads {single / mine:.2f} x one;"
+          f" (rounds {', '.join(f'{b / a:.2f}' for a, b in zip(steps_ours, steps_torch))});"
+          f" {100 * statistics.median(shares):.0f} % of large-GEMM throughput; all threads {single / mine:.2f} x one;"
           f" peak memory {memory[0] / 1e9:.2f} GB, PyTorch {memory[1] / 1e9:.2f} GB", flush=True)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=3, help="rounds: each program once per round")
     parser.add_argument("--shape", action="append")
     parser.add_argument("--steps", type=int)
-    parser.add_argument("--yardstick")
+    parser.add_argument("--yardstick", help="reference script to run in place of the built-in PyTorch model")
     parser.add_argument("--torch", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.torch:

@@ -1,5 +1,5 @@
-"""The first updates of a run in PyTorch, beside Isogloss's on one or several devices: the same weights to
-begin with, the same batches, the same Adam; the losses of all, update by update.
+"""Training curves against PyTorch: the first updates of a run, from the same initial weights on the same batches with
+the same Adam, in PyTorch and in Isogloss on one or several devices; the losses of all, update by update.
 
     isogloss pretrain … --out run --steps 1 --encoder.dropout 0 --encoder.attention_dropout 0
     cargo run --release -p isogloss-train --example curve -- run 200 cpu curve.safetensors > cpu.jsonl
@@ -7,7 +7,7 @@ begin with, the same batches, the same Adam; the losses of all, update by update
     pip install torch safetensors
     python bench/curve.py curve.safetensors cpu.jsonl cuda.jsonl [--device cuda] [--out torch.jsonl]
 
-Everything is f32 here, with TF32 off. PyTorch pads and masks where Isogloss keeps sequences ragged.
+PyTorch runs in f32, with TF32 off. It pads and masks where Isogloss packs sequences without padding.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from safetensors import safe_open
 
 
 class Model:
-    """Weights by name, and the way forward over a padded batch."""
+    """Weights by name, and the forward pass over a padded batch."""
 
     def __init__(self, config, weights):
         self.config, self.weights = config, weights
@@ -49,7 +49,7 @@ class Model:
         return self.affine(language, f"{name}.down", F.gelu(self.affine(language, f"{name}.up", x)))
 
     def hidden(self, language, tokens, mask):
-        """What the head reads: batch x length x dim."""
+        """The input of the MLM head: batch x length x dim."""
         x = self.get(language, "embeddings.tokens")[tokens]
         x = x + self.get(language, "embeddings.positions")[: tokens.shape[1]]
         if self.config["language_embeddings"]:
@@ -67,19 +67,19 @@ class Model:
                 x = x + self.feed_forward(language, name, self.norm(language, f"{name}.hidden_norm", x))
         return x if post else self.norm(language, "head.final_norm", x)
 
-    def loss(self, language, piece):
-        """The sum of the losses of a piece's masked tokens."""
-        tokens, mask = padded(piece["tokens"], piece["starts"])
-        x = self.hidden(language, tokens, mask)[mask][piece["rows"]]
+    def loss(self, language, batch):
+        """The sum of the losses of a micro-batch's masked tokens."""
+        tokens, mask = padded(batch["tokens"], batch["starts"])
+        x = self.hidden(language, tokens, mask)[mask][batch["rows"]]
         if self.config["transform"]:
             x = self.norm(language, "head.norm", F.gelu(self.affine(language, "head.dense", x)))
         table = "head.decoder" if self.config.get("untied") else "embeddings.tokens"
         logits = x @ self.get(language, table).T + self.get(language, "head.bias")
-        return F.cross_entropy(logits, piece["targets"], reduction="sum")
+        return F.cross_entropy(logits, batch["targets"], reduction="sum")
 
 
 def padded(tokens, starts):
-    """Sequences that follow one another, as rows of one length, and which of their places are filled."""
+    """Packed sequences as padded rows, and the mask of positions that hold a token."""
     ends = torch.cat([starts[1:], starts.new_tensor([len(tokens)])])
     lengths = ends - starts
     mask = torch.arange(int(lengths.max()), device=tokens.device) < lengths[:, None]
@@ -89,14 +89,14 @@ def padded(tokens, starts):
 
 
 class Adam:
-    """Decoupled decay; epsilon beside the corrected deviation; updates counted for each matrix by itself."""
+    """AdamW: decoupled decay, epsilon added after bias correction, updates counted for each matrix separately."""
 
     def __init__(self, config, weights):
         self.config, self.weights = config, weights
         self.state = {name: [torch.zeros_like(w), torch.zeros_like(w), 0] for name, w in weights.items()}
 
     @torch.no_grad()
-    def update(self, rate):
+    def update(self, lr):
         config = self.config
         grads = {name: w.grad for name, w in self.weights.items() if w.grad is not None}
         norm = torch.stack([grad.double().square().sum() for grad in grads.values()]).sum().sqrt().item()
@@ -111,8 +111,8 @@ class Adam:
             square.mul_(config["beta2"]).addcmul_(grad, grad, value=1.0 - config["beta2"])
             deviation = square.sqrt() / (1.0 - config["beta2"] ** count) ** 0.5 + config["epsilon"]
             weight = self.weights[name]
-            weight.mul_(1.0 - rate * config["weight_decay"])
-            weight.addcdiv_(mean, deviation, value=-rate / (1.0 - config["beta1"] ** count))
+            weight.mul_(1.0 - lr * config["weight_decay"])
+            weight.addcdiv_(mean, deviation, value=-lr / (1.0 - config["beta1"] ** count))
             weight.grad = None
         return norm
 
@@ -121,21 +121,21 @@ def train(path, device):
     """The loss of every update in the file."""
     losses = []
     with safe_open(path, "pt", device=device) as file:
-        facts = json.loads(file.metadata()["curve"])
+        metadata = json.loads(file.metadata()["curve"])
         names = [key for key in file.keys() if key.startswith("weights/")]
         weights = {key.removeprefix("weights/"): file.get_tensor(key).clone().requires_grad_() for key in names}
-        model, adam = Model(facts["encoder"], weights), Adam(facts["adam"], weights)
-        for step, (rate, languages) in enumerate(zip(facts["rates"], facts["languages"])):
+        model, adam = Model(metadata["encoder"], weights), Adam(metadata["adam"], weights)
+        for step, (lr, languages) in enumerate(zip(metadata["rates"], metadata["languages"])):
             parts = ("tokens", "starts", "rows", "targets")
             read = lambda number: {part: file.get_tensor(f"{step}/{number}/{part}").long() for part in parts}
-            pieces = [read(number) for number in range(len(languages))]
-            targets = sum(len(piece["targets"]) for piece in pieces)
+            batches = [read(number) for number in range(len(languages))]
+            targets = sum(len(batch["targets"]) for batch in batches)
             total = 0.0
-            for language, piece in zip(languages, pieces):
-                loss = model.loss(language, piece)
+            for language, batch in zip(languages, batches):
+                loss = model.loss(language, batch)
                 (loss / targets).backward()
                 total += loss.item()
-            adam.update(rate)
+            adam.update(lr)
             losses.append(total / targets)
     return losses
 
@@ -143,10 +143,10 @@ def train(path, device):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
-    parser.add_argument("curves", type=Path, nargs="+", help="what the example printed, a file for each device")
-    parser.add_argument("--device", default="cpu", help="where PyTorch runs: cpu or cuda")
-    parser.add_argument("--every", type=int, default=10, help="print every so many updates")
-    parser.add_argument("--out", type=Path, help="keep PyTorch's losses as well")
+    parser.add_argument("curves", type=Path, nargs="+", help="output of the example, one file per device")
+    parser.add_argument("--device", default="cpu", help="device of PyTorch: cpu or cuda")
+    parser.add_argument("--every", type=int, default=10, help="print every Nth update")
+    parser.add_argument("--out", type=Path, help="write PyTorch's losses to this file")
     arguments = parser.parse_args()
     torch.set_float32_matmul_precision("highest")
     theirs = train(arguments.file, arguments.device)

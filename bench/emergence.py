@@ -1,9 +1,9 @@
-"""When does a shared space emerge, and what brings it forward?
+"""When does a shared space emerge, and which settings speed it up?
 
-Pretrains at `tiny` scale on invented languages under many settings and seeds, several runs at a
-time, and prints means with 95 % intervals (Student's t over seeds). Every seed has a world of its
-own. Runs are ordered by seed, so that a run cut short by `--budget` still compares all settings;
-results are kept in `--out` and not computed twice.
+Pretrains at `tiny` scale on invented languages under many settings and seeds, several runs in parallel,
+and prints means with 95 % intervals (Student's t over seeds). Every seed has its own world. Runs are
+ordered by seed, so that a run cut short by `--budget` still compares all settings; results are cached
+in `--out`.
 
     python3 bench/emergence.py --isogloss target/release/isogloss --group conditions --seeds 5
 """
@@ -19,7 +19,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Two-sided 95 % points of Student's t by degrees of freedom.
+# Two-sided 95 % quantiles of Student's t by degrees of freedom.
 T95 = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 
 NONE = ("--preset", "no-anchors")
@@ -33,16 +33,25 @@ def keys(*settings):
     return tuple(flag for setting in settings for flag in ("--set", setting))
 
 
-# The recipe that `tiny` began from: 2 x 32 rows of 32 tokens an update, cut wherever they fall.
+# The first recipe of `tiny`: 2 x 32 rows of 32 tokens per update, cut regardless of sentences.
 FIRST = NONE + keys("batch.aligned=false", "batch.sequences=32", "stages=[]")
 HALF = keys("batch.aligned=true", "batch.sequences=16")
 QUARTER = keys("batch.aligned=true", "batch.sequences=8")
 
+# Eight layers, as in Conneau et al. 2020, and the learning rate that post-LayerNorm bears.
+EIGHT = keys("encoder.layers=8", "encoder.dim=64", "encoder.hidden=256")
+GENTLE = keys("adam.rate=1e-3", "adam.schedule.warmup=1000")
+PLACES = {
+    "pre, 3e-3": EIGHT,
+    "pre, 1e-3": EIGHT + GENTLE,
+    "post, 1e-3": EIGHT + GENTLE + keys("encoder.norm=post"),
+}
+
 
 def groups(updates):
-    """A group is a list of settings: a name, the world's flags, and the flags of pretraining."""
+    """A group is a list of settings: a name, flags of `world generate`, and flags of `pretrain`."""
     return {
-        # Paper 1's Table 1, where a tenth of the content words are written alike.
+        # Table 1 of Conneau et al. 2020; a tenth of the content words are spelled identically.
         "conditions": [
             (name, ("--anchors", "0.1"), ("--preset", name))
             for name in [
@@ -50,7 +59,13 @@ def groups(updates):
                 "sep-emb-l1-6", "sep-l1-3", "sep-l1-6",
             ]
         ],
-        # No word in common; order, morphology and script move away together.
+        # Why separate lower layers break transfer: the place of LayerNorm.
+        "separation": [
+            (f"{name} {place}", ("--anchors", "0.1"), ("--preset", name) + flags)
+            for place, flags in PLACES.items()
+            for name in ["default-anchors", "sep-l1-3", "sep-emb-l1-3", "sep-l1-6", "sep-emb-l1-6"]
+        ],
+        # No word in common; order, morphology and script diverge together.
         "distance": [
             (f"distance {d}", ("--distance", d, "--anchors", "0", "--cognates", "0"), NONE)
             for d in ["0", "0.25", "0.5", "0.75", "1"]
@@ -64,8 +79,8 @@ def groups(updates):
             ("base", (), FIRST),
             ("joint vocabulary", (), ("--preset", "default") + FIRST[2:]),
             ("rows begin with sentences", (), FIRST + keys("batch.aligned=true")),
-            ("rate 1.5e-3", (), FIRST + keys("adam.rate=1.5e-3")),
-            ("rate 6e-3", (), FIRST + keys("adam.rate=6e-3")),
+            ("learning rate 1.5e-3", (), FIRST + keys("adam.rate=1.5e-3")),
+            ("learning rate 6e-3", (), FIRST + keys("adam.rate=6e-3")),
             ("warm-up 20", (), FIRST + keys("adam.schedule.warmup=20")),
             ("warm-up 400", (), FIRST + keys("adam.schedule.warmup=400")),
             ("half the batch", (), FIRST + keys("batch.sequences=16") + steps(2 * updates)),
@@ -75,23 +90,23 @@ def groups(updates):
             ("first quarter: rows of 16", (), FIRST + keys(f"stages=[{{steps={updates // 4},length=16,sequences=64}}]")),
             ("first quarter: batches of a quarter", (),
              FIRST + keys(f"stages=[{{steps={updates},sequences=8}}]") + steps(updates + updates * 3 // 4)),
-            ("mask 15 %", (), FIRST + keys("batch.mask.rate=0.15")),
-            ("mask 40 %", (), FIRST + keys("batch.mask.rate=0.4")),
+            ("masking rate 15 %", (), FIRST + keys("batch.mask.rate=0.15")),
+            ("masking rate 40 %", (), FIRST + keys("batch.mask.rate=0.4")),
             ("beta2 .95", (), FIRST + keys("adam.beta2=0.95")),
             ("beta2 .999", (), FIRST + keys("adam.beta2=0.999")),
             ("no weight decay", (), FIRST + keys("adam.weight_decay=0.0")),
             ("weights N(0, .05)", (), FIRST + keys("encoder.init_std=0.05")),
             ("weights N(0, .01)", (), FIRST + keys("encoder.init_std=0.01")),
             ("positions N(0, .02)", (), FIRST + keys("encoder.start_positions=normal")),
-            ("norm after", (), FIRST + keys("encoder.norm=post")),
+            ("post-LayerNorm", (), FIRST + keys("encoder.norm=post")),
             ("500 merges", (), FIRST + keys("vocabulary.merges=250")),
             ("dropout .1", (), FIRST + keys("encoder.dropout=0.1")),
         ],
-        # What helped alone, together.
+        # Combinations of the changes that helped alone.
         "combined": [
             ("aligned, half the batch", (), FIRST + HALF + steps(2 * updates)),
             ("aligned, a quarter of the batch", (), FIRST + QUARTER + steps(4 * updates)),
-            ("aligned, a quarter, rate 2e-3", (), FIRST + QUARTER + keys("adam.rate=2e-3") + steps(4 * updates)),
+            ("aligned, a quarter, learning rate 2e-3", (), FIRST + QUARTER + keys("adam.rate=2e-3") + steps(4 * updates)),
             ("aligned, a quarter, warm-up 400", (),
              FIRST + QUARTER + keys("adam.schedule.warmup=400") + steps(4 * updates)),
             ("aligned, half, rows of 16", (),
@@ -152,8 +167,8 @@ def millions(results, key):
     return reached([m and m["tokens"] / 1e6 for m in moments])
 
 
-def half_found(result):
-    """Millions of tokens until half of the translations are found after a shift of means."""
+def half_retrieved(result):
+    """Millions of tokens until mean-centred P@1 reaches .5."""
     per_step = result["tokens"] / max(result["steps"], 1) / 1e6
     found = [line["step"] for line in result["curve"] if max(line["retrieval"][0]["shifted"]) >= 0.5]
     return found[0] * per_step if found else None
@@ -167,7 +182,7 @@ def reached(values):
 
 def table(group, results):
     print(f"\n{group}\n")
-    print("| setting | seeds | left plateau, M tokens | ten times chance | half found shifted | found raw | found shifted | perplexity |")
+    print("| setting | seeds | leaves plateau, M tokens | ten times chance | centred P@1 .5 | P@1 raw | P@1 centred | perplexity |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, found in results.items():
         if not found:
@@ -175,7 +190,7 @@ def table(group, results):
         best = lambda kind: interval([max(r["retrieval"][0][kind]) for r in found])
         perplexity = interval([statistics.mean(r["perplexity"].values()) for r in found])
         print(f"| {name} | {len(found)} | {millions(found, 'left_plateau')} | {millions(found, 'emerged')}"
-              f" | {reached([half_found(r) for r in found])}"
+              f" | {reached([half_retrieved(r) for r in found])}"
               f" | {best('raw')} | {best('shifted')} | {perplexity} |")
 
 
@@ -183,12 +198,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--isogloss", default="target/release/isogloss")
     parser.add_argument("--group", action="append", choices=groups(4), required=True)
-    parser.add_argument("--flags", default="", help="flags for every run of pretraining")
-    parser.add_argument("--only", action="append", help="settings to run, if not all of the group")
+    parser.add_argument("--flags", default="", help="flags for every `pretrain`")
+    parser.add_argument("--only", action="append", help="settings to run, instead of all of the group")
     parser.add_argument("--steps", type=int, default=2000, help="updates: of 1,024 tokens, or 2,048 with the first recipe")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--budget", type=float, default=1e9, help="seconds after which nothing new begins")
+    parser.add_argument("--budget", type=float, default=1e9, help="seconds after which no new run starts")
     parser.add_argument("--out", type=Path, default=Path("emergence"))
     arguments = parser.parse_args()
     arguments.isogloss = Path(arguments.isogloss).resolve()

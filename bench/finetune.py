@@ -1,13 +1,13 @@
-"""Fine-tuning in Isogloss beside PyTorch, by turns: the same encoder shape, task, sentences and batch, on the CPU in f32.
+"""Fine-tuning in Isogloss against PyTorch, in alternating runs: same encoder shape, task, sentences and batch; CPU, f32.
 
     cargo build --release
     pip install torch tokenizers
     python bench/finetune.py --task ner --model RUN --train LANG=FILE --dev LANG=FILE [--batch 32] [--turns 3]
 
-RUN is a run of `isogloss pretrain`. Each turn trains one epoch with each side, in a process of its own; PyTorch trains
-a plain eager model of the same shape from random weights over the same sentences, padded to the longest of each batch,
-with the same head (linear for ner and nli, deep biaffine for parse), Adam and clipping. Tokens are counted without
-padding. Isogloss also says how fast it scores; PyTorch, how much of its input is padding.
+RUN is a run of `isogloss pretrain`. Each round (`--turns` of them) trains one epoch with each program, in a process of its
+own; PyTorch trains a plain eager model of the same shape from random weights on the same sentences, padded to the longest
+of each batch, with the same head (linear for ner and nli, deep biaffine for parse), Adam and clipping. Tokens are counted
+without padding. For Isogloss the speed of scoring is printed too; for PyTorch, the share of padding.
 """
 
 import argparse
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def sentences(task, path):
-    """The words of every item, and what a head is asked: classes of words, heads and labels, or one class."""
+    """The words of every example and its gold labels: a class per word, heads and relations, or one class."""
     text = Path(path).read_text(encoding="utf-8")
     if task == "nli":
         return [(a.split() + ["</s>"] + b.split(), [label]) for a, b, label in
@@ -42,7 +42,7 @@ def sentences(task, path):
 
 
 def torch_epoch(task, run, language, path, batch_size, first):
-    """Trains one epoch; returns tokens a second without padding, and the share of padding."""
+    """Trains one epoch; returns tokens per second without padding, and the share of padding."""
     import torch
     from tokenizers import Tokenizer
     from torch import nn
@@ -58,11 +58,11 @@ def torch_epoch(task, run, language, path, batch_size, first):
     for words, answers in sentences(task, path)[:first]:
         tokens, firsts = [1], []
         for word in words:
-            pieces = tokenizer.encode(word, add_special_tokens=False).ids or [3]
-            if len(tokens) + len(pieces) + 1 > longest:
+            subwords = tokenizer.encode(word, add_special_tokens=False).ids or [3]
+            if len(tokens) + len(subwords) + 1 > longest:
                 break
             firsts.append(len(tokens))
-            tokens += pieces
+            tokens += subwords
         tokens.append(1)
         number = lambda name: classes.setdefault(name, len(classes))
         if task == "parse":
@@ -163,7 +163,7 @@ def ours(options, folder):
     language, file = options.train.split("=", 1)
     command = [ROOT / "target/release/isogloss", "transfer", "--task", options.task, "--quick", "--model", options.model,
                "--train", options.train, "--dev", options.dev, "--test", options.dev, "--epochs", "1",
-               "--batch", options.batch, "--first", options.first, "--allow-unseen", "--out", folder, "--json"]
+               "--batch", options.batch, "--limit", options.limit, "--allow-unseen", "--out", folder, "--json"]
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=True)
     speed = json.loads(done.stdout)["speed"]
     return speed["trained"] / speed["train_seconds"], speed["evaluated"] / speed["evaluate_seconds"]
@@ -172,7 +172,7 @@ def ours(options, folder):
 def main(options):
     language, file = options.train.split("=", 1)
     if options.torch:
-        print(*torch_epoch(options.task, options.model, language, file, options.batch, options.first))
+        print(*torch_epoch(options.task, options.model, language, file, options.batch, options.limit))
         return
     trained, scored, theirs, padding = [], [], [], 0.0
     for turn in range(options.turns):
@@ -186,7 +186,7 @@ def main(options):
     turns = ", ".join(f"{a / b:.2f}" for a, b in zip(trained, theirs))
     mine, other, eval_rate = map(statistics.median, (trained, theirs, scored))
     print(f"{options.task}, batch {options.batch}: Isogloss {mine:.0f} tokens/s, PyTorch {other:.0f}: "
-          f"{statistics.median(a / b for a, b in zip(trained, theirs)):.2f} x (turns {turns}); scoring {eval_rate:.0f} "
+          f"{statistics.median(a / b for a, b in zip(trained, theirs)):.2f} x (rounds {turns}); scoring {eval_rate:.0f} "
           f"tokens/s, {eval_rate / mine:.1f} x training; padding 0 %, PyTorch {100 * padding:.0f} %", flush=True)
 
 
@@ -197,7 +197,7 @@ if __name__ == "__main__":
     parser.add_argument("--train", required=True)
     parser.add_argument("--dev", required=True)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--first", type=int, default=1000000)
+    parser.add_argument("--limit", type=int, default=1000000)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--torch", action="store_true", help=argparse.SUPPRESS)
     main(parser.parse_args())

@@ -1,12 +1,12 @@
-"""Models of Hugging Face's, read and written, against transformers itself.
+"""Hugging Face checkpoints, imported and exported, against transformers.
 
     pip install torch transformers sacremoses onnx onnxscript onnxruntime
-    cargo build --release -p isogloss && cargo build --release -p isogloss-train --example states
+    cargo build --release -p isogloss && cargo build --release -p isogloss-models --example states
     python3 bench/hub.py --work FOLDER proof          (models, files, token ids, exported runs)
-    python3 bench/hub.py --work FOLDER speed          (loading and encoding, by turns)
+    python3 bench/hub.py --work FOLDER speed          (loading and encoding, alternating runs)
 
-Text and multilingual BERT's pieces come from the folder that ISOGLOSS_DATA names; what needs them is
-left out, and said so, where it is not set.
+Text and multilingual BERT's WordPiece vocabulary come from the folder that ISOGLOSS_DATA names; parts that
+need them are skipped with a message where it is not set.
 """
 
 import argparse
@@ -39,7 +39,7 @@ SHAPES = [
 
 
 def ours(folder, sequences, work):
-    """What isogloss says of sequences: their ids, and all numbers."""
+    """The output of Isogloss for sequences: their token ids, and all hidden states and logits."""
     (work / "input.json").write_text(json.dumps(sequences))
     done = subprocess.run([STATES, folder, work / "input.json", work / "out.f32"], capture_output=True, text=True)
     if done.returncode:
@@ -48,7 +48,7 @@ def ours(folder, sequences, work):
 
 
 def differences(model, family, sequences, mine):
-    """The largest differences of hidden states and of logits."""
+    """The largest absolute differences of hidden states and of logits."""
     config = model.config
     theirs, at, states, logits = make.states(model, sequences), 0, 0.0, 0.0
     layers = config.n_layers if family.startswith(("xlm-sin", "distil")) or family == "xlm" else config.num_hidden_layers
@@ -61,7 +61,7 @@ def differences(model, family, sequences, mine):
             at += size
             if part == layers + 2:
                 logits = max(logits, gap)
-            elif not (family == "xlm-roberta-xl" and part == layers):  # listed after the last LayerNorm there
+            elif not (family == "xlm-roberta-xl" and part == layers):  # transformers returns it after the final LayerNorm
                 states = max(states, gap)
     assert at == len(theirs) == len(mine)
     return states, logits
@@ -122,7 +122,7 @@ def formats(work):
 
 
 def xnli():
-    """The sentences of every language of XNLI there is, premise and hypothesis."""
+    """Premises and hypotheses of XNLI, by language, for all languages in the folder."""
     texts = {}
     for path in sorted(pathlib.Path(DATA, "xnli").glob("*-*.tsv")):
         lines = path.read_text().splitlines()
@@ -130,21 +130,21 @@ def xnli():
     return {language: [text for text in lines if text.strip()] for language, lines in texts.items()}
 
 
-def all_scripts(pieces):
-    """Text in every script that multilingual BERT knows: its own pieces, some to a line."""
-    words = [piece.removeprefix("##") for piece in pieces if not piece.startswith("[")]
+def all_scripts(subwords):
+    """Text in every script that multilingual BERT knows: its own subwords, eight per line."""
+    words = [subword.removeprefix("##") for subword in subwords if not subword.startswith("[")]
     random.Random(1).shuffle(words)
     return [("" if at % 16 else " ").join(words[at:at + 8]) for at in range(0, len(words), 8)]
 
 
 def token_ids(work):
     if not DATA:
-        return print("left out: token ids of XNLI (ISOGLOSS_DATA is not set)")
+        return print("skipped: token ids of XNLI (ISOGLOSS_DATA is not set)")
     texts = xnli()
     row("tokenizer", "sentences", "sets", "with the same ids")
     row("---", "---", "---", "---")
-    pieces = pathlib.Path(DATA, "vocab/mbert_cased_vocab.txt")
-    vocabulary = {piece: at for at, piece in enumerate(pieces.read_text().splitlines())}
+    wordpieces = pathlib.Path(DATA, "vocab/mbert_cased_vocab.txt")
+    vocabulary = {subword: at for at, subword in enumerate(wordpieces.read_text().splitlines())}
     texts["all"] = all_scripts(vocabulary)
     tiny = make.shape(layers=1, heads=1, dim=2, hidden=2, positions=2048)
     for name in ["multilingual BERT, vocab.txt", "multilingual BERT, tokenizer.json", "the same, uncased"]:
@@ -153,7 +153,7 @@ def token_ids(work):
         if "json" in name:
             theirs.save_pretrained(folder)
         else:
-            shutil.copy(pieces, folder / "vocab.txt")
+            shutil.copy(wordpieces, folder / "vocab.txt")
             (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": "uncased" in name}))
         make.random_model("bert", tiny, len(vocabulary)).save_pretrained(folder)
         compare_ids(work, folder, name, theirs, texts)
@@ -161,7 +161,7 @@ def token_ids(work):
 
 
 def learned_tokenizers(work, texts):
-    """Byte-level BPE, unigram and XLM's BPE have no real vocabulary here, so they learn one from XNLI."""
+    """No real vocabulary of byte-level BPE, unigram or XLM's BPE is available, so each is learned from XNLI."""
     import tokenizers as tk
     texts = {language: lines[:2000] for language, lines in texts.items()}
     sample = [text for lines in texts.values() for text in lines]
@@ -182,8 +182,8 @@ def learned_tokenizers(work, texts):
     unigram = tk.Tokenizer(tk.models.Unigram())
     unigram.pre_tokenizer = tk.pre_tokenizers.Metaspace()
     unigram.train_from_iterator(sample, tk.trainers.UnigramTrainer(vocab_size=8000, unk_token="<unk>", show_progress=False, special_tokens=["<s>", "<pad>", "</s>", "<unk>"]))
-    pieces = [tuple(piece) for piece in json.loads(unigram.to_str())["model"]["vocab"]]
-    theirs = hf.XLMRobertaTokenizer(vocab=pieces)
+    subwords = [tuple(subword) for subword in json.loads(unigram.to_str())["model"]["vocab"]]
+    theirs = hf.XLMRobertaTokenizer(vocab=subwords)
     model = fresh(work / "model")
     theirs.save_pretrained(model)
     make.random_model("xlm-roberta", tiny, make.size_of(theirs)).save_pretrained(model)
@@ -192,7 +192,7 @@ def learned_tokenizers(work, texts):
 
 
 def xlm_words(work, texts):
-    """XLM's tokenizer cuts words by Moses, for which we have rules of our own."""
+    """XLM's tokenizer splits words with Moses, for which Isogloss has its own rules."""
     import tokenizers as tk
     texts = {language: lines for language, lines in texts.items() if language in ("en", "fr")}
     sample = [text.lower() for lines in texts.values() for text in lines[:1500]]
@@ -210,9 +210,9 @@ def xlm_words(work, texts):
     make.random_model("xlm", shape, make.size_of(theirs)).save_pretrained(model)
 
     def by_language(text, language):
-        # `tokenize` does not hand the language on any more, and would cut French as English.
-        pieces = theirs._tokenize(text, lang=language)
-        return theirs.build_inputs_with_special_tokens(theirs.convert_tokens_to_ids(pieces))
+        # `tokenize` no longer passes the language on, and would tokenise French as English.
+        subwords = theirs._tokenize(text, lang=language)
+        return theirs.build_inputs_with_special_tokens(theirs.convert_tokens_to_ids(subwords))
 
     texts = {language: lines[:1000] for language, lines in texts.items()}
     compare_ids(work, model, "XLM, vocab.json and merges.txt", by_language, texts)
@@ -236,15 +236,15 @@ RUNS = {
     "tiny, no-anchors": ["--preset", "no-anchors"],
     "tiny, default": ["--preset", "default"],
     "tiny, sep-emb-l1-3": ["--preset", "sep-emb-l1-3"],
-    "LayerNorm after": ["--preset", "default", "--encoder.norm", "post"],
-    "LayerNorm after, language embeddings": ["--preset", "default", "--encoder.norm", "post", "--encoder.language_embeddings", "true"],
-    "LayerNorm after, dense layer": ["--preset", "default", "--encoder.norm", "post", "--encoder.transform", "true"],
-    "LayerNorm after, narrow": ["--preset", "default", "--encoder.norm", "post", "--encoder.hidden", "96"],
+    "post-LayerNorm": ["--preset", "default", "--encoder.norm", "post"],
+    "post-LayerNorm, language embeddings": ["--preset", "default", "--encoder.norm", "post", "--encoder.language_embeddings", "true"],
+    "post-LayerNorm, dense layer": ["--preset", "default", "--encoder.norm", "post", "--encoder.transform", "true"],
+    "post-LayerNorm, narrow": ["--preset", "default", "--encoder.norm", "post", "--encoder.hidden", "96"],
 }
 
 
 def exported(work):
-    """Runs of a few updates, exported, loaded by transformers, given text."""
+    """Short runs, exported, loaded by transformers and compared on text."""
     row("run", "loaded as", "text has the same ids", "logits")
     row("---", "---", "---", "---")
     shutil.rmtree(work / "world", ignore_errors=True)
@@ -277,7 +277,7 @@ def exported(work):
             at += len(ids) * encoder["dim"] * (encoder["layers"] + 2)
             own = mine[at:at + len(ids) * width].reshape(len(ids), width)
             at += own.size
-            # One language of a common table: the pieces of the sentence under either's numbers.
+            # One language of a shared table: compare the subwords of the sentence under either token id mapping.
             if width != logits.shape[1]:
                 own, logits = own[:, ids], logits[:, inputs["input_ids"][0].numpy()]
             gap = max(gap, float(np.abs(own - logits).max()))
@@ -300,7 +300,7 @@ def call(*command):
 
 def speed(work):
     if not DATA:
-        sys.exit("set ISOGLOSS_DATA: sentences and pieces come from there")
+        sys.exit("set ISOGLOSS_DATA: sentences and the vocabulary come from there")
     torch.set_num_threads(2)
     folder = work / "mbert"
     if not (folder / "model.safetensors").exists():
@@ -352,13 +352,13 @@ def encode_speed(work, folder, count=192, rounds=3):
     found = runtime.run(None, {name: batch[name].numpy() for name in ("input_ids", "attention_mask", "token_type_ids")})[0]
     print(f"ONNX Runtime differs from transformers by {float(np.abs((found - expected.numpy()) * batch['attention_mask'].numpy()[..., None]).max()):.1e}")
     times = {"isogloss": [], "transformers, eager": [], "transformers, sdpa": [], "ONNX Runtime": []}
-    for turn in range(rounds + 1):
+    for round_ in range(rounds + 1):  # the first warms up
         for name, work_ in [("isogloss", with_us), ("transformers, eager", lambda: with_torch("eager")), ("transformers, sdpa", lambda: with_torch("sdpa")), ("ONNX Runtime", with_onnx)]:
             start = time.perf_counter()
             seconds = work_() or time.perf_counter() - start
-            if turn:
+            if round_:
                 times[name].append(seconds)
-    print(f"{count} sentences of XNLI, {tokens} tokens ({padded} with padding), best of {rounds} turns")
+    print(f"{count} sentences of XNLI, {tokens} tokens ({padded} with padding), best of {rounds} rounds")
     best = min(times["isogloss"])
     row("", "tokens/s", "isogloss is")
     row("---", "---", "---")
@@ -367,7 +367,7 @@ def encode_speed(work, folder, count=192, rounds=3):
 
 
 class States(torch.nn.Module):
-    """The hidden states alone, of inputs in their order."""
+    """Returns the last hidden states only, with positional inputs, as ONNX export needs."""
 
     def __init__(self, model):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The time of one training step by kernel, from a table of Nsight Compute.
+"""The time of one training step by kernel, from the CSV output of Nsight Compute.
 
     ncu --metrics gpu__time_duration.sum --csv ... > ncu.csv
     python3 kernel_times.py ncu.csv
@@ -13,7 +13,7 @@ LIBRARY = ("nvjet", "cublas", "gemm", "cutlass")
 
 
 def kernels(path):
-    """(name, microseconds) of every kernel, in order."""
+    """(name, microseconds) of every kernel launch, in order."""
     rows = [row for row in csv.reader(open(path, newline="")) if len(row) > 10]
     head = rows[0]
     name, value, unit = (head.index(key) for key in ("Kernel Name", "Metric Value", "Metric Unit"))
@@ -25,10 +25,10 @@ def main():
     every = list(kernels(sys.argv[1]))
     ends = [at for at, (name, _) in enumerate(every) if name == "adam"]
     if len(ends) < 2:
-        sys.exit("the table holds no whole step: record more kernels")
+        sys.exit("the file does not contain a whole step: record more kernels")
     totals = collections.defaultdict(lambda: [0, 0.0])
     for name, time in every[ends[0] + 1 : ends[1] + 1]:
-        name = "products (cuBLASLt)" if any(word in name for word in LIBRARY) else name
+        name = "GEMM (cuBLASLt)" if any(word in name for word in LIBRARY) else name
         totals[name][0] += 1
         totals[name][1] += time
     whole = sum(time for _, time in totals.values())

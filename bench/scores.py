@@ -1,13 +1,13 @@
-"""`isogloss score` beside `seqeval` and the CoNLL 2018 evaluation, on any gold and predicted files.
+"""`isogloss score` against `seqeval` and the CoNLL 2018 evaluation, on any gold and predicted files.
 
     cargo build --release
     pip install seqeval
     python bench/scores.py ner GOLD PREDICTED [GOLD PREDICTED ...]
     python bench/scores.py parse --evaluator CONLL18_UD_EVAL.py GOLD PREDICTED [...]
 
-For entities the conventional rule is compared, and the paper's rule on tags that were repaired by it beforehand (as
-`isogloss transfer` writes them). The evaluation script of the shared task is not kept here. Prints the largest
-difference of any score of any pair of files.
+For NER the conventional treatment of invalid BIO sequences is compared, and the paper's on tags already repaired by it (as
+`isogloss transfer` writes them). The evaluation script of the shared task is not part of this repository. Prints the
+largest difference of any score over all pairs of files.
 """
 
 import argparse

@@ -1,16 +1,17 @@
-"""Isogloss's static vectors beside gensim, the original Word2Vec and the original GloVe.
+"""Static word vectors of Isogloss against gensim, the original Word2Vec and the original GloVe.
 
     python bench/vectors.py speed   --text en.txt [--word2vec PROGRAM] [--turns 3] [--threads 2]
     python bench/vectors.py glove   --text en.txt --glove FOLDER [--turns 3] [--threads 2]
     python bench/vectors.py quality --text en.txt --other fr.txt --muse FOLDER [--seeds 3]
     python bench/vectors.py mrr     --text world [--seeds 3]
 
-Texts are one sentence a line, words between spaces (`en.txt` and `fr.txt` name the languages of the
-dictionaries, too); for `mrr`, the folder of an invented world. `--word2vec` is the original program, `--glove` the folder with `vocab_count`,
-`cooccur`, `shuffle` and `glove`; both are built apart from this repository. Needs numpy and gensim.
+Texts have one sentence per line, words separated by spaces (the names `en.txt` and `fr.txt` also give the
+languages of the dictionaries); for `mrr`, `--text` is the folder of an invented world. `--word2vec` is the
+original program, `--glove` the folder with `vocab_count`, `cooccur`, `shuffle` and `glove`; both are built
+outside this repository. Needs numpy and gensim.
 
-Runs are taken by turns. Rates are those of training alone: reading the text and writing vectors are
-left out on all sides.
+Runs alternate, `--turns` rounds of them. Speeds are those of training alone: reading the text and writing
+vectors are excluded for all programs.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def gensim_model(text, threads, seed=1, epochs=5, dim=100, shuffle=False, ngrams
     kind = FastText if ngrams else Word2Vec
     model = kind(vector_size=dim, window=5, min_count=5, negative=5, sample=1e-3, workers=threads,
                  seed=seed, epochs=epochs, **{"sg": 1, **more})
-    sentences = [line.split() for line in open(text)]  # from memory, as ours: no time goes into reading
+    sentences = [line.split() for line in open(text)]  # in memory, as for Isogloss: reading is not timed
     if shuffle:
         random.Random(seed).shuffle(sentences)
     model.build_vocab(sentences)
@@ -52,36 +53,36 @@ def gensim_model(text, threads, seed=1, epochs=5, dim=100, shuffle=False, ngrams
 
 
 def original_word2vec(program, text, threads, *flags):
-    """Words a second by its own clock, which starts after the vocabulary is read."""
+    """Words per second by its own clock, which starts after the vocabulary is read."""
     command = [program, "-train", text, "-output", "/dev/null", "-size", "100", "-window", "5", "-negative", "5",
                "-sample", "1e-3", "-min-count", "5", "-iter", "1", "-threads", str(threads), *flags]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return float(re.findall(r"sec: ([\d.]+)k", said)[-1]) * 1e3 * threads
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return float(re.findall(r"sec: ([\d.]+)k", output)[-1]) * 1e3 * threads
 
 
 def speed(given):
-    """Words a second, skip-gram and CBOW, 100 columns."""
+    """Words per second, skip-gram and CBOW, 100 dimensions."""
     for name, our_flags, sg in [("skip-gram", [], 1), ("CBOW", ["--cbow"], 0)]:
         rates = {}
         for _ in range(given.turns):
             with tempfile.TemporaryDirectory() as folder:
-                said = ours("word2vec", given.text, f"{folder}/v.bin", "--epochs", "1", "--threads",
+                result = ours("word2vec", given.text, f"{folder}/v.bin", "--epochs", "1", "--threads",
                             str(given.threads), *our_flags)
-            rates.setdefault("isogloss", []).append(said["tokens"] / said["seconds"])
+            rates.setdefault("isogloss", []).append(result["tokens"] / result["seconds"])
             if given.hogwild:
                 with tempfile.TemporaryDirectory() as folder:
-                    said = ours("word2vec", given.text, f"{folder}/v.bin", "--epochs", "1", "--threads",
+                    result = ours("word2vec", given.text, f"{folder}/v.bin", "--epochs", "1", "--threads",
                                 str(given.threads), "--hogwild", *our_flags)
-                rates.setdefault("isogloss --hogwild", []).append(said["tokens"] / said["seconds"])
+                rates.setdefault("isogloss --hogwild", []).append(result["tokens"] / result["seconds"])
             model, seconds = gensim_model(given.text, given.threads, epochs=1, sg=sg, alpha=0.025 if sg else 0.05)
-            rates.setdefault("gensim", []).append(said["tokens"] / seconds)
+            rates.setdefault("gensim", []).append(result["tokens"] / seconds)
             for program in given.word2vec:
                 rate = original_word2vec(program, given.text, given.threads, "-cbow", str(1 - sg))
                 rates.setdefault(pathlib.Path(program).name, []).append(rate)
         for peer, of_peer in rates.items():
             ratios = [a / b for a, b in zip(rates["isogloss"], of_peer)]
             print(f"{name}, {given.threads} threads: {peer} {statistics.median(of_peer) / 1e3:.0f} k words/s; "
-                  f"isogloss / it {statistics.median(ratios):.2f} ({', '.join(f'{r:.2f}' for r in ratios)})", flush=True)
+                  f"isogloss is {statistics.median(ratios):.2f} x as fast ({', '.join(f'{r:.2f}' for r in ratios)})", flush=True)
 
 
 def original_glove(folder, text, threads, iterations):
@@ -107,7 +108,7 @@ def original_glove(folder, text, threads, iterations):
 
 
 def glove(given):
-    """Seconds to count 15 neighbours on both sides, and pairs learned a second, 100 columns."""
+    """Seconds to count co-occurrences (window 15), and pairs trained per second, 100 dimensions."""
     counts, rates = [], []
     for _ in range(given.turns):
         with tempfile.TemporaryDirectory() as folder:
@@ -121,14 +122,14 @@ def glove(given):
         counts.append((few - epoch, counting))
         rates.append((pairs / epoch, pairs * given.epochs / training))
         print(f"{pairs} pairs; counting: isogloss {few - epoch:.1f} s, original {counting:.1f} s; "
-              f"learning: isogloss {rates[-1][0] / 1e6:.2f} M pairs/s, original {rates[-1][1] / 1e6:.2f}", flush=True)
-    for name, ratios in [("counting", [b / a for a, b in counts]), ("learning", [a / b for a, b in rates])]:
-        print(f"{name}, {given.threads} threads: isogloss / original {statistics.median(ratios):.2f} "
+              f"training: isogloss {rates[-1][0] / 1e6:.2f} M pairs/s, original {rates[-1][1] / 1e6:.2f}", flush=True)
+    for name, ratios in [("counting", [b / a for a, b in counts]), ("training", [a / b for a, b in rates])]:
+        print(f"{name}, {given.threads} threads: isogloss is {statistics.median(ratios):.2f} x as fast as the original "
               f"({', '.join(f'{r:.2f}' for r in ratios)})")
 
 
 class Table:
-    """Words and unit vectors."""
+    """Words with their vectors, centred and normalised to unit length."""
 
     def __init__(self, words, vectors):
         self.words = list(words)
@@ -140,7 +141,7 @@ class Table:
 def read_ours(path):
     from gensim.models import KeyedVectors
 
-    model = KeyedVectors.load_word2vec_format(path)  # with no flag: that it can be read so is part of the check
+    model = KeyedVectors.load_word2vec_format(path)  # no further argument: that it loads like this is part of the check
     return Table(model.index_to_key, model.vectors)
 
 
@@ -150,35 +151,35 @@ def dictionary(path, source, target):
 
 
 def align(source, target, muse, pair):
-    """Procrustes on MUSE's training words; share of test words whose translation is nearest by cosine."""
+    """P@1 and P@5 by cosine on MUSE's test words, after Procrustes on its training words."""
     rows, columns = zip(*dictionary(f"{muse}/{pair}.0-5000.txt", source, target))
     u, _, v = np.linalg.svd(source.vectors[list(rows)].T @ target.vectors[list(columns)])
     test = {}
     for a, b in dictionary(f"{muse}/{pair}.5000-6500.txt", source, target):
         test.setdefault(a, set()).add(b)
     words = sorted(test)
-    likeness = (source.vectors[words] @ (u @ v)) @ target.vectors.T
-    ranks = np.argsort(-likeness, axis=1)[:, :5]
+    similarity = (source.vectors[words] @ (u @ v)) @ target.vectors.T
+    ranks = np.argsort(-similarity, axis=1)[:, :5]
     at = [np.mean([bool(set(row[:k]) & test[word]) for row, word in zip(ranks, words)]) for k in (1, 5)]
     return at, len(words)
 
 
 def neighbours(one, other, words=2000, k=10):
-    """How many of the ten nearest neighbours of frequent words two tables share, on average."""
+    """The share of the ten nearest neighbours of frequent words that two tables have in common, on average."""
     common = [word for word in one.words if word in other.index]
     queries = common[:words]
 
     def nearest(table):
         of_table = table.vectors[[table.index[word] for word in common]]
-        likeness = table.vectors[[table.index[word] for word in queries]] @ of_table.T
-        likeness[np.arange(len(queries)), np.arange(len(queries))] = -2
-        return np.argpartition(-likeness, k, axis=1)[:, :k]
+        similarity = table.vectors[[table.index[word] for word in queries]] @ of_table.T
+        similarity[np.arange(len(queries)), np.arange(len(queries))] = -2
+        return np.argpartition(-similarity, k, axis=1)[:, :k]
 
     return np.mean([len(set(a) & set(b)) / k for a, b in zip(nearest(one), nearest(other))])
 
 
 def quality(given):
-    """Alignment and neighbours of ours and gensim's, over seeds."""
+    """Alignment and nearest neighbours of Isogloss and gensim, over seeds."""
     pair = f"{pathlib.Path(given.text).stem}-{pathlib.Path(given.other).stem}"
     tables = {"gensim": [], "isogloss": []}
     flags = ["--epochs", str(given.epochs), "--threads", str(given.threads)]
@@ -212,20 +213,20 @@ def quality(given):
 def rank(source, target, pairs):
     """Mean reciprocal rank of the translation among all translations of the dictionary, by cosine."""
     candidates = sorted({b for _, b in pairs})
-    place = {b: number for number, b in enumerate(candidates)}
-    likeness = source[[a for a, _ in pairs]] @ target[candidates].T
-    right = likeness[np.arange(len(pairs)), [place[b] for _, b in pairs]]
-    return np.mean(1 / (1 + (likeness > right[:, None]).sum(axis=1)))
+    index = {b: number for number, b in enumerate(candidates)}
+    similarity = source[[a for a, _ in pairs]] @ target[candidates].T
+    gold = similarity[np.arange(len(pairs)), [index[b] for _, b in pairs]]
+    return np.mean(1 / (1 + (similarity > gold[:, None]).sum(axis=1)))
 
 
 def mrr(given):
-    """Word retrieval in an invented world, both languages learned together (paper 2, section 3)."""
+    """Word retrieval in an invented world, both languages trained together (Liu et al. 2020, section 3)."""
     world = pathlib.Path(given.text)
     texts = sorted(world.glob("text/*.txt"))[:2]
     a, b = (path.name.split(".")[0] for path in texts)
     pairs = [line.split() for line in open(world / "muse" / f"{a}-{b}.txt")]
-    pairs = [(x, y) for x, y in pairs if x != y]  # anchors find themselves
-    # So few words are all frequent: without --subsample 0 most of the text would be left out.
+    pairs = [(x, y) for x, y in pairs if x != y]  # anchors are trivially retrieved
+    # With so few types all are frequent: without --subsample 0 most of the text would be discarded.
     every = ["--subsample", "0"]
     for name, kind, flags in [("word2vec", "word2vec", every), ("glove", "glove", []),
                               ("word2vec --cbow", "word2vec", [*every, "--cbow"])]:
@@ -245,9 +246,9 @@ def mrr(given):
                 centred.append(vectors)
             rows.append((rank(table.vectors, table.vectors, known), rank(*centred, known)))
         chance = np.mean(1 / np.arange(1, len(set(other)) + 1))
-        raw, shifted = np.array(rows).T
-        print(f"{name}: MRR {raw.mean():.3f} ({', '.join(f'{x:.3f}' for x in raw)}), after a shift of means "
-              f"{shifted.mean():.3f} ({', '.join(f'{x:.3f}' for x in shifted)}); {len(known)} pairs, chance {chance:.3f}",
+        raw, centred = np.array(rows).T
+        print(f"{name}: MRR {raw.mean():.3f} ({', '.join(f'{x:.3f}' for x in raw)}), centred "
+              f"{centred.mean():.3f} ({', '.join(f'{x:.3f}' for x in centred)}); {len(known)} pairs, chance {chance:.3f}",
               flush=True)
 
 
@@ -265,8 +266,8 @@ def main():
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--dim", type=int, default=48)
     parser.add_argument("--cbow", action="store_true")
-    parser.add_argument("--ngrams", action="store_true", help="quality: character n-grams, beside gensim's FastText")
-    parser.add_argument("--shuffle", action="store_true", help="quality: give gensim its sentences in another order each seed")
+    parser.add_argument("--ngrams", action="store_true", help="quality: character n-grams, against gensim's FastText")
+    parser.add_argument("--shuffle", action="store_true", help="quality: shuffle gensim's sentences for each seed")
     parser.add_argument("--hogwild", action="store_true")
     given = parser.parse_args()
     {"speed": speed, "glove": glove, "quality": quality, "mrr": mrr}[given.what](given)

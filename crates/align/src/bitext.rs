@@ -4,24 +4,24 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::input::Preparing;
-use crate::words::{Growing, Words};
+use crate::input::BitextPreparation;
+use crate::words::{WordCounter, WordIndex};
 
 /// The most words that a sentence may have.
 pub(crate) const LONGEST: usize = u16::MAX as usize - 1;
 
 /// One side: its words, and its sentences as their ids.
 #[derive(Debug)]
-pub struct Side {
-    words: Words,
+pub struct BitextSide {
+    words: WordIndex,
     tokens: Vec<u32>,
     /// Where each sentence begins; one more for the end.
     starts: Vec<u32>,
 }
 
-impl Side {
+impl BitextSide {
     /// The vocabulary.
-    pub fn words(&self) -> &Words {
+    pub fn words(&self) -> &WordIndex {
         &self.words
     }
 
@@ -56,33 +56,33 @@ impl Side {
 /// Sentence pairs.
 #[derive(Debug)]
 pub struct Bitext {
-    source: Side,
-    target: Side,
-    preparing: Preparing,
+    source: BitextSide,
+    target: BitextSide,
+    preparing: BitextPreparation,
 }
 
 impl Bitext {
     /// Numbers the words of sentence pairs, which are told apart by white space.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut block = Block::default();
+        let mut block = PairBlock::default();
         pairs.into_iter().for_each(|(source, target)| block.push(source, target));
-        let mut growing = Reading::learning();
+        let mut growing = BitextBuilder::learning();
         growing.add(&[block]).expect("text in memory is never too long");
-        growing.finish(Preparing::default())
+        growing.finish(BitextPreparation::default())
     }
 
     /// The first of the two languages.
-    pub fn source(&self) -> &Side {
+    pub fn source(&self) -> &BitextSide {
         &self.source
     }
 
     /// The second of the two languages.
-    pub fn target(&self) -> &Side {
+    pub fn target(&self) -> &BitextSide {
         &self.target
     }
 
     /// What was done to the text before its words were numbered.
-    pub fn preparing(&self) -> &Preparing {
+    pub fn preparing(&self) -> &BitextPreparation {
         &self.preparing
     }
 
@@ -99,13 +99,13 @@ impl Bitext {
 
 /// Some sentence pairs as text.
 #[derive(Default)]
-pub(crate) struct Block {
+pub(crate) struct PairBlock {
     text: String,
     /// Where each source and then each target ends.
     ends: Vec<usize>,
 }
 
-impl Block {
+impl PairBlock {
     pub(crate) fn push(&mut self, source: &str, target: &str) {
         for text in [source, target] {
             self.text.push_str(text);
@@ -134,25 +134,25 @@ impl Block {
 
 /// A bitext in the making. Blocks are cut into words and numbered each by itself, in parallel;
 /// only each block's list of different words is then gone through in order.
-pub(crate) struct Reading {
-    sides: [ReadingSide; 2],
+pub(crate) struct BitextBuilder {
+    sides: [SideBuilder; 2],
 }
 
-struct ReadingSide {
-    numbers: Numbers,
+struct SideBuilder {
+    numbers: IdAssignment,
     tokens: Vec<u32>,
     starts: Vec<u32>,
 }
 
-enum Numbers {
-    Growing(Growing),
-    Known(Words),
+enum IdAssignment {
+    Learned(WordCounter),
+    Known(WordIndex),
 }
 
 /// One side of a block: its different words with their counts, and its sentences by their number
 /// among these.
 #[derive(Default)]
-struct Numbered<'a> {
+struct BlockIds<'a> {
     ids: FxHashMap<&'a str, u32>,
     words: Vec<(&'a str, u64)>,
     tokens: Vec<u32>,
@@ -161,28 +161,28 @@ struct Numbered<'a> {
 
 /// Text of more words than can be numbered.
 #[derive(Debug)]
-pub(crate) struct TooLong;
+pub(crate) struct TooManyTokens;
 
-impl Reading {
+impl BitextBuilder {
     /// Starts with no word known.
     pub(crate) fn learning() -> Self {
-        let growing = || Numbers::Growing(Growing::default());
+        let growing = || IdAssignment::Learned(WordCounter::default());
         Self::with([growing(), growing()])
     }
 
     /// Starts with two vocabularies, to which nothing is added.
-    pub(crate) fn knowing(source: &Words, target: &Words) -> Self {
-        Self::with([source, target].map(|words| Numbers::Known(words.clone())))
+    pub(crate) fn knowing(source: &WordIndex, target: &WordIndex) -> Self {
+        Self::with([source, target].map(|words| IdAssignment::Known(words.clone())))
     }
 
-    fn with(numbers: [Numbers; 2]) -> Self {
-        let side = |numbers| ReadingSide { numbers, tokens: Vec::new(), starts: vec![0] };
+    fn with(numbers: [IdAssignment; 2]) -> Self {
+        let side = |numbers| SideBuilder { numbers, tokens: Vec::new(), starts: vec![0] };
         Self { sides: numbers.map(side) }
     }
 
     /// Adds sentence pairs.
-    pub(crate) fn add(&mut self, blocks: &[Block]) -> Result<(), TooLong> {
-        let numbered: Vec<[Numbered; 2]> = blocks.par_iter().map(Numbered::both).collect();
+    pub(crate) fn add(&mut self, blocks: &[PairBlock]) -> Result<(), TooManyTokens> {
+        let numbered: Vec<[BlockIds; 2]> = blocks.par_iter().map(BlockIds::both).collect();
         for block in &numbered {
             for (side, block) in self.sides.iter_mut().zip(block) {
                 side.add(block)?;
@@ -192,22 +192,24 @@ impl Reading {
     }
 
     /// Numbers words by their frequency, where the vocabulary was learned.
-    pub(crate) fn finish(self, preparing: Preparing) -> Bitext {
-        let [source, target] = self.sides.map(ReadingSide::finish);
+    pub(crate) fn finish(self, preparing: BitextPreparation) -> Bitext {
+        let [source, target] = self.sides.map(SideBuilder::finish);
         Bitext { source, target, preparing }
     }
 }
 
-impl ReadingSide {
-    fn add(&mut self, block: &Numbered) -> Result<(), TooLong> {
+impl SideBuilder {
+    fn add(&mut self, block: &BlockIds) -> Result<(), TooManyTokens> {
         let ids: Vec<u32> = match &mut self.numbers {
-            Numbers::Growing(growing) => {
+            IdAssignment::Learned(growing) => {
                 block.words.iter().map(|&(word, count)| growing.add(word, count)).collect()
             }
-            Numbers::Known(words) => block.words.iter().map(|(word, _)| words.id(word)).collect(),
+            IdAssignment::Known(words) => {
+                block.words.iter().map(|(word, _)| words.id(word)).collect()
+            }
         };
         if u32::try_from(self.tokens.len() + block.tokens.len()).is_err() {
-            return Err(TooLong);
+            return Err(TooManyTokens);
         }
         self.tokens.extend(block.tokens.iter().map(|&token| ids[token as usize]));
         for length in &block.lengths {
@@ -216,22 +218,22 @@ impl ReadingSide {
         Ok(())
     }
 
-    fn finish(self) -> Side {
+    fn finish(self) -> BitextSide {
         let Self { numbers, mut tokens, starts } = self;
         let words = match numbers {
-            Numbers::Growing(growing) => {
+            IdAssignment::Learned(growing) => {
                 let (words, ids) = growing.finish();
                 tokens.par_iter_mut().for_each(|token| *token = ids[*token as usize]);
                 words
             }
-            Numbers::Known(words) => words,
+            IdAssignment::Known(words) => words,
         };
-        Side { words, tokens, starts }
+        BitextSide { words, tokens, starts }
     }
 }
 
-impl<'a> Numbered<'a> {
-    fn both(block: &'a Block) -> [Self; 2] {
+impl<'a> BlockIds<'a> {
+    fn both(block: &'a PairBlock) -> [Self; 2] {
         let mut sides = <[Self; 2]>::default();
         for (source, target) in block.pairs() {
             sides[0].push(source);
@@ -274,14 +276,14 @@ mod tests {
     fn blocks_do_not_change_the_numbers() {
         let pairs = [("b a a", "x"), ("d y", "y x"), ("c a", "z"), ("y y", "x")];
         let whole = Bitext::new(pairs);
-        let mut reading = Reading::learning();
+        let mut reading = BitextBuilder::learning();
         let blocks = pairs.map(|(source, target)| {
-            let mut block = Block::default();
+            let mut block = PairBlock::default();
             block.push(source, target);
             block
         });
         reading.add(&blocks).unwrap();
-        let cut = reading.finish(Preparing::default());
+        let cut = reading.finish(BitextPreparation::default());
         assert_eq!(whole.source().tokens(), cut.source().tokens());
         assert_eq!(whole.target().words(), cut.target().words());
     }

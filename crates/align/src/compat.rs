@@ -8,7 +8,7 @@
 //! - Before the first pass every translation has the probability 1e-9, which is no distribution.
 
 use crate::diagonal::{Diagonal, LEAST_TENSION};
-use crate::view::Shape;
+use crate::view::LengthPair;
 
 /// The probability of every translation before the first pass.
 pub(crate) const FIRST: f64 = 1e-9;
@@ -17,12 +17,12 @@ pub(crate) const FIRST: f64 = 1e-9;
 const MOST_TENSION: f64 = 14.0;
 
 /// Eight steps of length 20 towards the observed mean feature.
-pub(crate) fn step_tension(tension: f64, observed: f64, shapes: &[Shape]) -> f64 {
+pub(crate) fn step_tension(tension: f64, observed: f64, shapes: &[LengthPair]) -> f64 {
     let tokens: f64 = shapes.iter().map(|shape| (shape.sentences * shape.m) as f64).sum();
     (0..8).fold(tension, |tension, _| {
         let diagonal = Diagonal::new(tension, shapes.iter().map(|shape| shape.n));
-        let of_shape = |shape: &Shape| {
-            let &Shape { m, n, sentences, .. } = shape;
+        let of_shape = |shape: &LengthPair| {
+            let &LengthPair { m, n, sentences, .. } = shape;
             let term = |j| diagonal.weighted_feature(j, m, n) / normaliser(j, n, m, tension);
             sentences as f64 * (1..=m).map(term).sum::<f64>()
         };

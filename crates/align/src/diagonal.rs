@@ -13,12 +13,12 @@ pub(crate) const LEAST_TENSION: f64 = 0.1;
 pub(crate) struct Diagonal {
     tension: f64,
     /// By n; empty where no sentence is so long.
-    powers: Vec<Powers>,
+    powers: Vec<GeometricSeries>,
 }
 
 /// What is needed of the geometric series with ratio r = exp(-λ/n).
 #[derive(Clone, Default)]
-struct Powers {
+struct GeometricSeries {
     /// r^k for k in 0..=n.
     power: Vec<f64>,
     /// The sum of r^q over q < k, for k in 0..=n.
@@ -28,7 +28,7 @@ struct Powers {
 }
 
 /// The weights of all places for one word.
-pub(crate) struct Row<'a> {
+pub(crate) struct DiagonalRow<'a> {
     /// Places up to this one lie below the diagonal or on it.
     pub(crate) floor: usize,
     /// The weight of place `floor`, and what is multiplied by it: r^k for the place k below.
@@ -47,23 +47,23 @@ impl Diagonal {
         let mut powers = Vec::new();
         for n in lengths {
             if powers.len() <= n {
-                powers.resize_with(n + 1, Powers::default);
+                powers.resize_with(n + 1, GeometricSeries::default);
             }
             if powers[n].power.is_empty() {
-                powers[n] = Powers::new(tension, n);
+                powers[n] = GeometricSeries::new(tension, n);
             }
         }
         Self { tension, powers }
     }
 
     /// The weights of n places for word j of m, from 1.
-    pub(crate) fn row(&self, j: usize, m: usize, n: usize) -> Row<'_> {
+    pub(crate) fn row(&self, j: usize, m: usize, n: usize) -> DiagonalRow<'_> {
         let powers = &self.powers[n];
         let (floor, rest) = split(j, m, n);
         let below = (-self.tension * rest / n as f64).exp();
         let above = powers.power[1] / below;
         let normaliser = below * powers.sum[floor] + above * powers.sum[n - floor];
-        Row { floor, below, above, normaliser, power: &powers.power }
+        DiagonalRow { floor, below, above, normaliser, power: &powers.power }
     }
 
     /// The mean of -|i/n - j/m| over the places, which is the derivative of the normaliser's
@@ -74,7 +74,7 @@ impl Diagonal {
 
     /// The derivative of the normaliser by λ.
     pub(crate) fn weighted_feature(&self, j: usize, m: usize, n: usize) -> f64 {
-        let Powers { sum, moment, .. } = &self.powers[n];
+        let GeometricSeries { sum, moment, .. } = &self.powers[n];
         let (floor, rest) = split(j, m, n);
         let row = self.row(j, m, n);
         let top = n - floor;
@@ -84,7 +84,7 @@ impl Diagonal {
     }
 }
 
-impl Row<'_> {
+impl DiagonalRow<'_> {
     /// Weights whose sum is `total`.
     pub(crate) fn scaled_to(mut self, total: f64) -> Self {
         let scale = total / self.normaliser;
@@ -103,7 +103,7 @@ impl Row<'_> {
     }
 }
 
-impl Powers {
+impl GeometricSeries {
     fn new(tension: f64, n: usize) -> Self {
         let rate = tension / n as f64;
         let power: Vec<f64> = (0..=n).map(|k| (-rate * k as f64).exp()).collect();

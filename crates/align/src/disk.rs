@@ -10,11 +10,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::input::Preparing;
-use crate::lexicon::{Estimate, Lexicon};
-use crate::model::Model;
-use crate::table::Table;
-use crate::words::Words;
+use crate::input::BitextPreparation;
+use crate::lexicon::{DirectionModel, ParameterEstimate};
+use crate::model::AlignmentModel;
+use crate::table::CountTable;
+use crate::words::WordIndex;
 use files::At;
 
 /// The first line; the number changes when the format does.
@@ -25,38 +25,38 @@ const DIGEST: usize = blake3::OUT_LEN;
 
 /// The line of JSON.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct ModelHeader {
     /// The number of words and of bytes that they take, with a line feed after each.
     source: [u64; 2],
     target: [u64; 2],
-    forward: LexiconHeader,
-    reverse: LexiconHeader,
-    preparing: Preparing,
+    forward: DirectionHeader,
+    reverse: DirectionHeader,
+    preparing: BitextPreparation,
 }
 
 #[derive(Serialize, Deserialize)]
-struct LexiconHeader {
+struct DirectionHeader {
     entries: u64,
     null: f64,
     tension: f64,
-    estimate: EstimateHeader,
+    estimate: ParameterHeader,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum EstimateHeader {
+enum ParameterHeader {
     First(f64),
     Share,
     Bayes(f64),
 }
 
-impl Model {
+impl AlignmentModel {
     /// Saves everything as one file, which appears whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let words = |words: &Words| {
+        let words = |words: &WordIndex| {
             [words.len() as u64, words.iter().map(|word| word.len() as u64 + 1).sum()]
         };
-        let header = Header {
+        let header = ModelHeader {
             source: words(&self.source),
             target: words(&self.target),
             forward: self.forward.header(),
@@ -65,7 +65,7 @@ impl Model {
         };
         let header = serde_json::to_string(&header).expect("numbers and names") + "\n";
         files::write_with(path, |writer| {
-            let mut writer = Hashing { inner: writer, hasher: blake3::Hasher::new() };
+            let mut writer = HashingStream { inner: writer, hasher: blake3::Hasher::new() };
             writer.write_all(MAGIC)?;
             writer.write_all(header.as_bytes())?;
             for words in [&self.source, &self.target] {
@@ -87,7 +87,7 @@ impl Model {
         let file = File::open(path).at(path, "open")?;
         let size = file.metadata().at(path, "look at")?.len();
         let reader = BufReader::with_capacity(1 << 18, file);
-        let mut reader = Hashing { inner: reader, hasher: blake3::Hasher::new() };
+        let mut reader = HashingStream { inner: reader, hasher: blake3::Hasher::new() };
         Self::read(&mut reader, size).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
                 Error::Model { path: path.to_owned(), reason: error.to_string() }
@@ -96,7 +96,7 @@ impl Model {
         })
     }
 
-    fn read(reader: &mut Hashing<impl Read>, size: u64) -> io::Result<Self> {
+    fn read(reader: &mut HashingStream<impl Read>, size: u64) -> io::Result<Self> {
         let header = read_header(reader)?;
         // Before anything is asked of the memory: a damaged header must not ask for all of it.
         let digest = DIGEST as u64;
@@ -106,8 +106,8 @@ impl Model {
         }
         let source = read_words(reader, header.source)?;
         let target = read_words(reader, header.target)?;
-        let forward = Lexicon::read(reader, &header.forward, &source, &target)?;
-        let reverse = Lexicon::read(reader, &header.reverse, &target, &source)?;
+        let forward = DirectionModel::read(reader, &header.forward, &source, &target)?;
+        let reverse = DirectionModel::read(reader, &header.reverse, &target, &source)?;
         let expected = reader.hasher.finalize();
         let mut digest = [0; DIGEST];
         reader.inner.read_exact(&mut digest)?;
@@ -118,7 +118,7 @@ impl Model {
     }
 }
 
-impl Header {
+impl ModelHeader {
     /// Bytes of all that follows, but the digest.
     fn size(&self) -> Option<u64> {
         let [source, target] = [self.source[0].checked_add(2)?, self.target[0].checked_add(2)?];
@@ -128,27 +128,27 @@ impl Header {
     }
 }
 
-impl LexiconHeader {
+impl DirectionHeader {
     fn size(&self, given_ids: u64, explained_ids: u64) -> Option<u64> {
         let scales = match self.estimate {
-            EstimateHeader::First(_) => 0,
-            EstimateHeader::Share | EstimateHeader::Bayes(_) => given_ids.checked_mul(8)?,
+            ParameterHeader::First(_) => 0,
+            ParameterHeader::Share | ParameterHeader::Bayes(_) => given_ids.checked_mul(8)?,
         };
         let starts = explained_ids.checked_add(1)?.checked_mul(8)?;
         self.entries.checked_mul(8)?.checked_add(scales)?.checked_add(starts)
     }
 }
 
-impl Lexicon {
-    fn header(&self) -> LexiconHeader {
-        LexiconHeader {
+impl DirectionModel {
+    fn header(&self) -> DirectionHeader {
+        DirectionHeader {
             entries: self.table.len() as u64,
             null: self.null,
             tension: self.tension,
             estimate: match self.estimate {
-                Estimate::First(probability) => EstimateHeader::First(probability),
-                Estimate::Share(_) => EstimateHeader::Share,
-                Estimate::Bayes(alpha, _) => EstimateHeader::Bayes(alpha),
+                ParameterEstimate::First(probability) => ParameterHeader::First(probability),
+                ParameterEstimate::Share(_) => ParameterHeader::Share,
+                ParameterEstimate::Bayes(alpha, _) => ParameterHeader::Bayes(alpha),
             },
         }
     }
@@ -167,8 +167,8 @@ impl Lexicon {
             writer.write_all(bytemuck::cast_slice(shard.counts()))?;
         }
         match &self.estimate {
-            Estimate::First(_) => Ok(()),
-            Estimate::Share(scales) | Estimate::Bayes(_, scales) => {
+            ParameterEstimate::First(_) => Ok(()),
+            ParameterEstimate::Share(scales) | ParameterEstimate::Bayes(_, scales) => {
                 writer.write_all(bytemuck::cast_slice(scales))
             }
         }
@@ -176,9 +176,9 @@ impl Lexicon {
 
     fn read(
         reader: &mut impl Read,
-        header: &LexiconHeader,
-        given_words: &Words,
-        explained_words: &Words,
+        header: &DirectionHeader,
+        given_words: &WordIndex,
+        explained_words: &WordIndex,
     ) -> io::Result<Self> {
         let starts: Vec<u64> = read_array(reader, explained_words.ids() + 1)?;
         let given: Vec<u32> = read_array(reader, header.entries as usize)?;
@@ -192,16 +192,18 @@ impl Lexicon {
             return Err(damaged("the file is damaged: its tables do not fit together"));
         }
         let estimate = match header.estimate {
-            EstimateHeader::First(probability) => Estimate::First(probability),
-            EstimateHeader::Share => Estimate::Share(read_array(reader, ids)?),
-            EstimateHeader::Bayes(alpha) => Estimate::Bayes(alpha, read_array(reader, ids)?),
+            ParameterHeader::First(probability) => ParameterEstimate::First(probability),
+            ParameterHeader::Share => ParameterEstimate::Share(read_array(reader, ids)?),
+            ParameterHeader::Bayes(alpha) => {
+                ParameterEstimate::Bayes(alpha, read_array(reader, ids)?)
+            }
         };
-        let table = Table::from_parts(&starts, &given, &counts);
+        let table = CountTable::from_parts(&starts, &given, &counts);
         Ok(Self { table, estimate, null: header.null, tension: header.tension })
     }
 }
 
-fn read_header(reader: &mut Hashing<impl Read>) -> io::Result<Header> {
+fn read_header(reader: &mut HashingStream<impl Read>) -> io::Result<ModelHeader> {
     let mut magic = [0; MAGIC.len()];
     let found = reader.read_exact(&mut magic);
     if found.is_err() || magic != MAGIC {
@@ -218,7 +220,7 @@ fn read_header(reader: &mut Hashing<impl Read>) -> io::Result<Header> {
     serde_json::from_slice(&line).map_err(|error| damaged(&format!("its header: {error}")))
 }
 
-fn read_words(reader: &mut impl Read, [count, bytes]: [u64; 2]) -> io::Result<Words> {
+fn read_words(reader: &mut impl Read, [count, bytes]: [u64; 2]) -> io::Result<WordIndex> {
     let mut text = vec![0; bytes as usize];
     reader.read_exact(&mut text)?;
     let text = String::from_utf8(text).map_err(|_| damaged("its words are not UTF-8"))?;
@@ -226,7 +228,7 @@ fn read_words(reader: &mut impl Read, [count, bytes]: [u64; 2]) -> io::Result<Wo
     if words.len() as u64 != count {
         return Err(damaged("its words are not as many as it says"));
     }
-    Ok(Words::new(words))
+    Ok(WordIndex::new(words))
 }
 
 /// Numbers as they lie in memory, which is little-endian wherever this runs.
@@ -241,19 +243,19 @@ fn damaged(reason: &str) -> io::Error {
 }
 
 /// Hashes what passes.
-struct Hashing<T> {
+struct HashingStream<T> {
     inner: T,
     hasher: blake3::Hasher,
 }
 
-impl<T> Hashing<T> {
+impl<T> HashingStream<T> {
     /// Bytes that passed.
     fn count(&self) -> u64 {
         self.hasher.count()
     }
 }
 
-impl<T: Write> Write for Hashing<T> {
+impl<T: Write> Write for HashingStream<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.hasher.update(&bytes[..written]);
@@ -265,7 +267,7 @@ impl<T: Write> Write for Hashing<T> {
     }
 }
 
-impl<T: Read> Read for Hashing<T> {
+impl<T: Read> Read for HashingStream<T> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(bytes)?;
         self.hasher.update(&bytes[..read]);

@@ -1,6 +1,8 @@
-//! What can go wrong with word alignment, said so that a person can mend it.
+//! What can go wrong with word alignment. Each message says where, what, and what to do about it.
 
 use std::path::PathBuf;
+
+use terms::Fault;
 
 /// Results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -8,15 +10,24 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A failure, with the place it happened and the way out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A setting that makes no sense.
-    #[error("{name} is {value}; {remedy}")]
+    /// A configuration key whose value is out of range.
+    #[error("{key} is {value}; {remedy}")]
     Setting {
-        /// Which setting.
-        name: &'static str,
+        /// The key.
+        key: &'static str,
         /// What it is.
         value: f64,
         /// What it may be.
         remedy: &'static str,
+    },
+
+    /// A request that cannot be met.
+    #[error("{reason}; {remedy}")]
+    Request {
+        /// What does not fit.
+        reason: String,
+        /// What to ask for instead.
+        remedy: String,
     },
 
     /// Text that cannot be read, or is not parallel text.
@@ -28,13 +39,33 @@ pub enum Error {
     Files(#[from] files::Error),
 
     /// A file that is not a saved model, or no longer whole.
-    #[error("{path}: {reason}; save the model anew with `isogloss word-align --save`")]
+    #[error("{path}: {reason}; train and save the model again")]
     Model {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Setting { .. } | Error::Request { .. } => true,
+            Error::Text(error) => error.is_usage(),
+            Error::Files(error) => error.is_usage(),
+            Error::Model { .. } => false,
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Setting { key, .. } => Some(key),
+            Error::Text(error) => error.key(),
+            Error::Files(error) => error.key(),
+            Error::Request { .. } | Error::Model { .. } => None,
+        }
+    }
 }
 
 impl Error {

@@ -2,29 +2,29 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use text::{LineRules, Lines, Preparation, Preparer, Source, sentence_on};
+use text::{LineReader, LineRules, Preparation, Preparer, TextSource, sentence_on};
 
-use crate::bitext::{Bitext, Block, LONGEST, Reading};
+use crate::bitext::{Bitext, BitextBuilder, LONGEST, PairBlock};
 use crate::error::{Error, Result};
 use crate::score::rest;
-use crate::words::Words;
+use crate::words::WordIndex;
 
 /// Bytes of text in a block, and blocks that are gone through side by side.
 const BLOCK: usize = 1 << 19;
 const BLOCKS: usize = 16;
 
 /// Where parallel text lies.
-pub enum Input {
+pub enum ParallelText {
     /// A pair on each line, with `|||` or a tab between; the first line decides which.
-    Pairs(Source),
+    Pairs(TextSource),
     /// Two files, or two lists of files, whose lines belong together (of `.tsv` files, the first columns).
-    Parallel(Source, Source),
+    Parallel(TextSource, TextSource),
 }
 
 /// What is done to text before its words are numbered. A model remembers it, as new text must be
 /// treated alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Preparing {
+pub struct BitextPreparation {
     /// Make all letters small.
     pub lowercase: bool,
     /// Cut words as suits these two languages; otherwise they are cut at white space (of ASCII).
@@ -33,27 +33,27 @@ pub struct Preparing {
 
 /// How parallel text is read.
 #[derive(Default)]
-pub struct Reader {
+pub struct BitextReader {
     allow_empty: bool,
-    preparing: Preparing,
+    preparing: BitextPreparation,
     preparers: Option<[Preparer; 2]>,
 }
 
 /// Hears of the two sides of a pair.
-pub type HearPair<'a> = dyn FnMut(&str, &str) + 'a;
+pub type PairCallback<'a> = dyn FnMut(&str, &str) + 'a;
 
 /// What hears of the pairs as they are aligned, and of bytes read.
-pub struct Heard<'a> {
+pub struct BitextObserver<'a> {
     /// Bytes read so far.
     pub bytes: &'a mut dyn FnMut(u64),
     /// The two sides of a pair, prepared.
-    pub pair: Option<&'a mut HearPair<'a>>,
+    pub pair: Option<&'a mut PairCallback<'a>>,
 }
 
-impl Reader {
+impl BitextReader {
     /// A reader that prepares text so; a pair with an empty side is taken as one without links, or
     /// refused.
-    pub fn new(preparing: Preparing, allow_empty: bool) -> Result<Self> {
+    pub fn new(preparing: BitextPreparation, allow_empty: bool) -> Result<Self> {
         let preparer = |language: &String| {
             let words = Preparation::for_language(language);
             let lowercase = preparing.lowercase;
@@ -69,15 +69,15 @@ impl Reader {
     /// Reads it all and numbers its words: anew, or by two vocabularies that are known.
     pub fn read(
         &self,
-        input: &Input,
-        known: Option<(&Words, &Words)>,
-        heard: &mut Heard,
+        input: &ParallelText,
+        known: Option<(&WordIndex, &WordIndex)>,
+        heard: &mut BitextObserver,
     ) -> Result<Bitext> {
         let mut reading = match known {
-            Some((source, target)) => Reading::knowing(source, target),
-            None => Reading::learning(),
+            Some((source, target)) => BitextBuilder::knowing(source, target),
+            None => BitextBuilder::learning(),
         };
-        let mut pairs = Pairs::new(input);
+        let mut pairs = PairReader::new(input);
         loop {
             let blocks = self.read_blocks(&mut pairs)?;
             if blocks.is_empty() {
@@ -87,7 +87,7 @@ impl Reader {
             if let Some(hear) = &mut heard.pair {
                 blocks
                     .iter()
-                    .flat_map(Block::pairs)
+                    .flat_map(PairBlock::pairs)
                     .for_each(|(source, target)| hear(source, target));
             }
             (heard.bytes)(pairs.bytes());
@@ -98,10 +98,10 @@ impl Reader {
         }
     }
 
-    fn read_blocks(&self, pairs: &mut Pairs) -> Result<Vec<Block>> {
+    fn read_blocks(&self, pairs: &mut PairReader) -> Result<Vec<PairBlock>> {
         let mut blocks = Vec::new();
         while blocks.len() < BLOCKS {
-            let mut block = Block::default();
+            let mut block = PairBlock::default();
             while block.size() < BLOCK && pairs.next(self.allow_empty, &mut block)? {}
             if block.is_empty() {
                 break;
@@ -111,7 +111,7 @@ impl Reader {
         Ok(blocks)
     }
 
-    fn prepare(&self, blocks: Vec<Block>) -> Vec<Block> {
+    fn prepare(&self, blocks: Vec<PairBlock>) -> Vec<PairBlock> {
         if !self.preparing.lowercase && self.preparers.is_none() {
             return blocks;
         }
@@ -123,8 +123,8 @@ impl Reader {
             }
             None => text.to_lowercase(),
         };
-        let prepare_block = |block: Block| {
-            let mut prepared = Block::default();
+        let prepare_block = |block: PairBlock| {
+            let mut prepared = PairBlock::default();
             for (source, target) in block.pairs() {
                 prepared.push(&prepare(source, 0), &prepare(target, 1));
             }
@@ -135,9 +135,9 @@ impl Reader {
 }
 
 /// The pairs of an input, one after the other.
-enum Pairs<'a> {
-    OnOneLine { lines: Lines<'a>, separator: Option<Separator> },
-    OnTwo { source: Lines<'a>, target: Lines<'a>, names: [&'a str; 2], read: u64 },
+enum PairReader<'a> {
+    OnOneLine { lines: LineReader<'a>, separator: Option<Separator> },
+    OnTwo { source: LineReader<'a>, target: LineReader<'a>, names: [&'a str; 2], read: u64 },
 }
 
 /// What stands between the two sides.
@@ -147,14 +147,14 @@ enum Separator {
     Tab,
 }
 
-impl<'a> Pairs<'a> {
-    fn new(input: &'a Input) -> Self {
+impl<'a> PairReader<'a> {
+    fn new(input: &'a ParallelText) -> Self {
         let rules = LineRules::default();
         match input {
-            Input::Pairs(source) => {
-                Pairs::OnOneLine { lines: source.raw_lines(rules), separator: None }
+            ParallelText::Pairs(source) => {
+                PairReader::OnOneLine { lines: source.raw_lines(rules), separator: None }
             }
-            Input::Parallel(source, target) => Pairs::OnTwo {
+            ParallelText::Parallel(source, target) => PairReader::OnTwo {
                 source: source.raw_lines(rules),
                 target: target.raw_lines(rules),
                 names: [source, target].map(|side| side.names().next().unwrap_or_default()),
@@ -165,22 +165,22 @@ impl<'a> Pairs<'a> {
 
     fn bytes(&self) -> u64 {
         match self {
-            Pairs::OnOneLine { lines, .. } => lines.bytes_read(),
-            Pairs::OnTwo { source, target, .. } => source.bytes_read() + target.bytes_read(),
+            PairReader::OnOneLine { lines, .. } => lines.bytes_read(),
+            PairReader::OnTwo { source, target, .. } => source.bytes_read() + target.bytes_read(),
         }
     }
 
     fn name(&self) -> &str {
         match self {
-            Pairs::OnOneLine { lines, .. } => lines.name(),
-            Pairs::OnTwo { names, .. } => names[0],
+            PairReader::OnOneLine { lines, .. } => lines.name(),
+            PairReader::OnTwo { names, .. } => names[0],
         }
     }
 
     /// Puts the next pair into the block; false at the end.
-    fn next(&mut self, allow_empty: bool, block: &mut Block) -> Result<bool> {
+    fn next(&mut self, allow_empty: bool, block: &mut PairBlock) -> Result<bool> {
         match self {
-            Pairs::OnOneLine { lines, separator } => {
+            PairReader::OnOneLine { lines, separator } => {
                 let Some(line) = lines.next_line()? else { return Ok(false) };
                 let pair = split(line, separator).and_then(|pair| {
                     check(pair.0, allow_empty)
@@ -192,7 +192,7 @@ impl<'a> Pairs<'a> {
                 let done = pair.map(|(source, target)| block.push(source, target));
                 done.map_err(|reason| refuse(lines, reason))?;
             }
-            Pairs::OnTwo { source, target, names, read } => {
+            PairReader::OnTwo { source, target, names, read } => {
                 let (a, b) = match (source.next_line()?, target.next_line()?) {
                     (None, None) => return Ok(false),
                     (Some(a), Some(b)) => (sentence_on(names[0], a), sentence_on(names[1], b)),
@@ -251,7 +251,7 @@ fn check(side: &str, allow_empty: bool) -> std::result::Result<(), String> {
     Ok(())
 }
 
-fn refuse(lines: &Lines, reason: String) -> Error {
+fn refuse(lines: &LineReader, reason: String) -> Error {
     let remedy = if reason.ends_with("is empty") {
         "take the pair out, or keep it without links by --allow-empty"
     } else if reason.ends_with("words") {
@@ -275,20 +275,20 @@ mod tests {
 
     use super::*;
 
-    fn source(text: &str) -> (NamedTempFile, Source) {
+    fn source(text: &str) -> (NamedTempFile, TextSource) {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let source = Source::new("x", &[file.path().display().to_string()]).unwrap();
+        let source = TextSource::new("x", &[file.path().display().to_string()]).unwrap();
         (file, source)
     }
 
-    fn read(input: &Input, reader: &Reader) -> Result<Bitext> {
-        reader.read(input, None, &mut Heard { bytes: &mut |_| {}, pair: None })
+    fn read(input: &ParallelText, reader: &BitextReader) -> Result<Bitext> {
+        reader.read(input, None, &mut BitextObserver { bytes: &mut |_| {}, pair: None })
     }
 
     fn pairs(text: &str) -> Result<Bitext> {
         let (_file, source) = source(text);
-        read(&Input::Pairs(source), &Reader::default())
+        read(&ParallelText::Pairs(source), &BitextReader::default())
     }
 
     #[test]
@@ -301,18 +301,18 @@ mod tests {
         }
         let (_a, a) = source("the house\na\n");
         let (_b, b) = source("la maison\nune\n");
-        let two = read(&Input::Parallel(a, b), &Reader::default()).unwrap();
+        let two = read(&ParallelText::Parallel(a, b), &BitextReader::default()).unwrap();
         assert_eq!(two.target().tokens(), expected.target().tokens());
         // Of a table, the first column.
         let table = |text: &str| {
             let mut file = tempfile::Builder::new().suffix(".tsv").tempfile().unwrap();
             file.write_all(text.as_bytes()).unwrap();
-            let source = Source::new("x", &[file.path().display().to_string()]).unwrap();
+            let source = TextSource::new("x", &[file.path().display().to_string()]).unwrap();
             (file, source)
         };
         let (_a, a) = table("the house\tno house\tneutral\na\tb\tneutral\n");
         let (_b, b) = table("la maison\tpas de maison\tneutral\nune\tb\tneutral\n");
-        let first = read(&Input::Parallel(a, b), &Reader::default()).unwrap();
+        let first = read(&ParallelText::Parallel(a, b), &BitextReader::default()).unwrap();
         assert_eq!(first.source().words(), expected.source().words());
         assert_eq!(first.target().words(), expected.target().words());
     }
@@ -336,19 +336,21 @@ mod tests {
     fn unequal_sides_are_counted() {
         let (_a, a) = source("1\n2\n3\n4\n");
         let (_b, b) = source("1\n2\n");
-        let error = read(&Input::Parallel(a, b), &Reader::default()).unwrap_err().to_string();
+        let error =
+            read(&ParallelText::Parallel(a, b), &BitextReader::default()).unwrap_err().to_string();
         assert!(error.contains("has 4 lines, and") && error.contains("has 2;"), "{error}");
         let (_a, a) = source("1\n");
         let (_b, b) = source("1\n\n2\n");
-        let error = read(&Input::Parallel(a, b), &Reader::default()).unwrap_err().to_string();
+        let error =
+            read(&ParallelText::Parallel(a, b), &BitextReader::default()).unwrap_err().to_string();
         assert!(error.contains("has 1 lines, and") && error.contains("has 3;"), "{error}");
     }
 
     #[test]
     fn empty_sides_can_be_kept() {
         let (_file, source) = source("a ||| b\n||| c\n\nd ||| \n");
-        let reader = Reader::new(Preparing::default(), true).unwrap();
-        let bitext = read(&Input::Pairs(source), &reader).unwrap();
+        let reader = BitextReader::new(BitextPreparation::default(), true).unwrap();
+        let bitext = read(&ParallelText::Pairs(source), &reader).unwrap();
         assert_eq!(bitext.len(), 4);
         assert_eq!(bitext.target().sentence(2), [0_u32; 0]);
     }
@@ -356,13 +358,15 @@ mod tests {
     #[test]
     fn letters_are_made_small_and_words_cut_on_request() {
         let (_file, text) = source("The House. ||| La Maison.\n");
-        let small = Preparing { lowercase: true, languages: None };
-        let bitext = read(&Input::Pairs(text), &Reader::new(small, false).unwrap()).unwrap();
+        let small = BitextPreparation { lowercase: true, languages: None };
+        let bitext =
+            read(&ParallelText::Pairs(text), &BitextReader::new(small, false).unwrap()).unwrap();
         assert_eq!(bitext.source().words().iter().collect::<Vec<_>>(), ["the", "house."]);
         let languages = Some(["en", "fr"].map(String::from));
-        let cut = Preparing { lowercase: false, languages };
+        let cut = BitextPreparation { lowercase: false, languages };
         let (_file, text) = source("The House. ||| La Maison.\n");
-        let bitext = read(&Input::Pairs(text), &Reader::new(cut, false).unwrap()).unwrap();
+        let bitext =
+            read(&ParallelText::Pairs(text), &BitextReader::new(cut, false).unwrap()).unwrap();
         assert_eq!(bitext.target().words().iter().collect::<Vec<_>>(), ["La", "Maison", "."]);
     }
 }

@@ -6,14 +6,14 @@ use crate::bitext::Bitext;
 use crate::compat;
 use crate::diagonal::{Diagonal, LEAST_TENSION, solve_tension};
 use crate::error::{Error, Result};
-use crate::lexicon::{Best, Estimate, Learned, Lexicon, Sums};
-use crate::links::Links;
-use crate::table::Table;
-use crate::view::{Direction, View};
+use crate::lexicon::{BestLinks, DirectionModel, EmStatistics, LikelihoodSums, ParameterEstimate};
+use crate::links::WordLinks;
+use crate::table::CountTable;
+use crate::view::{AlignmentDirection, DirectionView};
 
 /// How alignment is learned.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Config {
+pub struct AlignmentConfig {
     /// Passes through the text; the last one only links.
     pub passes: usize,
     /// The probability that a word is linked to nothing, whatever it is.
@@ -31,7 +31,7 @@ pub struct Config {
     pub like_fast_align: bool,
 }
 
-impl Default for Config {
+impl Default for AlignmentConfig {
     fn default() -> Self {
         Self {
             passes: 5,
@@ -45,10 +45,10 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl AlignmentConfig {
     /// Refuses settings that make no sense.
     pub fn check(&self) -> Result<()> {
-        let refuse = |name, value, remedy| Err(Error::Setting { name, value, remedy });
+        let refuse = |key, value, remedy| Err(Error::Setting { key, value, remedy });
         if self.passes == 0 {
             return refuse("the number of passes", 0.0, "give at least 1 (5 is usual)");
         }
@@ -82,7 +82,7 @@ impl Config {
 
 /// What one pass through the text found.
 #[derive(Clone, Debug, Serialize)]
-pub struct Pass {
+pub struct EmIteration {
     /// Its number, from 1.
     pub pass: usize,
     /// The natural logarithm of the probability of the explained words.
@@ -96,23 +96,25 @@ pub struct Pass {
 }
 
 /// Links of a whole text in one direction.
-pub struct OneWay {
-    best: Best,
-    direction: Direction,
+pub struct DirectionalLinks {
+    best: BestLinks,
+    direction: AlignmentDirection,
 }
 
-impl OneWay {
+impl DirectionalLinks {
     /// A sentence pair's links.
-    pub fn links(&self, bitext: &Bitext, sentence: usize) -> Links {
+    pub fn links(&self, bitext: &Bitext, sentence: usize) -> WordLinks {
         let side = match self.direction {
-            Direction::Forward => bitext.target(),
-            Direction::Reverse => bitext.source(),
+            AlignmentDirection::Forward => bitext.target(),
+            AlignmentDirection::Reverse => bitext.source(),
         };
         let (start, length) = (side.start(sentence), side.length(sentence));
         let linked = (0..length).filter_map(|at| Some((self.best.place(start + at)?, at as u16)));
-        Links::new(match self.direction {
-            Direction::Forward => linked.collect(),
-            Direction::Reverse => linked.map(|(given, explained)| (explained, given)).collect(),
+        WordLinks::new(match self.direction {
+            AlignmentDirection::Forward => linked.collect(),
+            AlignmentDirection::Reverse => {
+                linked.map(|(given, explained)| (explained, given)).collect()
+            }
         })
     }
 }
@@ -120,43 +122,52 @@ impl OneWay {
 /// Learns one direction and links the text by it; `watch` hears of every pass.
 pub fn train_direction(
     bitext: &Bitext,
-    direction: Direction,
-    config: &Config,
-    watch: &mut dyn FnMut(&Pass),
-) -> Result<(Lexicon, OneWay)> {
+    direction: AlignmentDirection,
+    config: &AlignmentConfig,
+    watch: &mut dyn FnMut(&EmIteration),
+) -> Result<(DirectionModel, DirectionalLinks)> {
     config.check()?;
-    let view = View::new(bitext, direction);
+    let view = DirectionView::new(bitext, direction);
     let first = match config.like_fast_align {
         true => compat::FIRST,
         false => 1.0 / view.explained_words().max(1) as f64,
     };
-    let mut lexicon = Lexicon {
-        table: Table::new(&view),
-        estimate: Estimate::First(first),
+    let mut lexicon = DirectionModel {
+        table: CountTable::new(&view),
+        estimate: ParameterEstimate::First(first),
         null: config.null,
         tension: config.tension,
     };
     for pass in 1..config.passes {
         let learned = lexicon.learn(&view, if config.like_fast_align { 1.0 } else { 0.0 });
-        watch(&Pass::new(pass, &learned.sums, &lexicon, &view));
+        watch(&EmIteration::new(pass, &learned.sums, &lexicon, &view));
         if config.learn_tension && pass > 1 {
             lexicon.tension = next_tension(&lexicon, &learned, &view, config);
         }
         lexicon.estimate(view.given_ids(), config.prior);
     }
     let (best, sums) = lexicon.best(&view);
-    watch(&Pass::new(config.passes, &sums, &lexicon, &view));
-    Ok((lexicon, OneWay { best, direction }))
+    watch(&EmIteration::new(config.passes, &sums, &lexicon, &view));
+    Ok((lexicon, DirectionalLinks { best, direction }))
 }
 
 /// Links a text by what was learned before.
-pub(crate) fn link(lexicon: &Lexicon, bitext: &Bitext, direction: Direction) -> OneWay {
-    let view = View::new(bitext, direction);
-    OneWay { best: lexicon.best(&view).0, direction }
+pub(crate) fn link(
+    lexicon: &DirectionModel,
+    bitext: &Bitext,
+    direction: AlignmentDirection,
+) -> DirectionalLinks {
+    let view = DirectionView::new(bitext, direction);
+    DirectionalLinks { best: lexicon.best(&view).0, direction }
 }
 
-impl Pass {
-    fn new(pass: usize, sums: &Sums, lexicon: &Lexicon, view: &View) -> Self {
+impl EmIteration {
+    fn new(
+        pass: usize,
+        sums: &LikelihoodSums,
+        lexicon: &DirectionModel,
+        view: &DirectionView,
+    ) -> Self {
         let tokens = view.tokens().max(1) as f64;
         Self {
             pass,
@@ -169,7 +180,12 @@ impl Pass {
 }
 
 /// The tension under which links are as far from the diagonal as they were seen to be.
-fn next_tension(lexicon: &Lexicon, learned: &Learned, view: &View, config: &Config) -> f64 {
+fn next_tension(
+    lexicon: &DirectionModel,
+    learned: &EmStatistics,
+    view: &DirectionView,
+    config: &AlignmentConfig,
+) -> f64 {
     if config.like_fast_align {
         let observed = learned.sums.feature / view.tokens() as f64;
         return compat::step_tension(lexicon.tension, observed, view.shapes());
@@ -181,7 +197,7 @@ fn next_tension(lexicon: &Lexicon, learned: &Learned, view: &View, config: &Conf
     }
     solve_tension(learned.sums.feature / linked, config.most_tension, |tension| {
         let diagonal = Diagonal::new(tension, view.shapes().iter().map(|shape| shape.n));
-        let of_shape = |shape: &crate::view::Shape| {
+        let of_shape = |shape: &crate::view::LengthPair| {
             let linked = &learned.linked[shape.base..][..shape.m];
             let term =
                 |(j, linked): (usize, &f64)| linked * diagonal.mean_feature(j, shape.m, shape.n);

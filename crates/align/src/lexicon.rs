@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use crate::diagonal::Diagonal;
 use crate::special::exp_digamma;
-use crate::table::{Column, Shard, Table};
-use crate::view::{Fetched, Occurrence, View};
+use crate::table::{CountTable, TableColumn, TableShard};
+use crate::view::{DirectionView, Occurrence, OccurrenceBatch};
 use crate::words::EMPTY;
 
 /// The probability of a translation that was never seen.
@@ -22,7 +22,7 @@ const ONE: f64 = (1_u64 << 32) as f64;
 
 /// How counts become probabilities.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Estimate {
+pub(crate) enum ParameterEstimate {
     /// Nothing is counted yet: all alike.
     First(f64),
     /// Shares of the given word's total; this is one over it.
@@ -33,16 +33,16 @@ pub(crate) enum Estimate {
 
 /// One direction's translation table, with all that makes probabilities of it.
 #[derive(Debug)]
-pub struct Lexicon {
-    pub(crate) table: Table,
-    pub(crate) estimate: Estimate,
+pub struct DirectionModel {
+    pub(crate) table: CountTable,
+    pub(crate) estimate: ParameterEstimate,
     pub(crate) null: f64,
     pub(crate) tension: f64,
 }
 
 /// Sums over a text.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
+pub(crate) struct LikelihoodSums {
     /// The logarithm of the text's probability.
     pub(crate) log: f64,
     /// Words linked to nothing.
@@ -52,18 +52,18 @@ pub(crate) struct Sums {
 }
 
 /// What one pass learned besides counts.
-pub(crate) struct Learned {
-    pub(crate) sums: Sums,
+pub(crate) struct EmStatistics {
+    pub(crate) sums: LikelihoodSums,
     /// How many words are linked to something, by shape and place.
     pub(crate) linked: Vec<f64>,
 }
 
 /// For each explained word of a text, the place of the given word it is linked to.
-pub(crate) struct Best {
+pub(crate) struct BestLinks {
     places: Vec<AtomicU16>,
 }
 
-impl Best {
+impl BestLinks {
     /// The place linked to the word at `at` among all words of its side.
     pub(crate) fn place(&self, at: usize) -> Option<u16> {
         Some(self.places[at].load(Ordering::Relaxed)).filter(|&place| place != NOTHING)
@@ -72,31 +72,31 @@ impl Best {
 
 /// A given word while its explained word is at hand.
 #[derive(Clone, Copy)]
-struct Cell {
+struct GivenWord {
     probability: f64,
     count: f64,
 }
 
 /// A thread's own tables.
-struct Bench {
+struct ThreadTables {
     /// For all given words.
-    cells: Vec<Cell>,
+    cells: Vec<GivenWord>,
     /// One occurrence's probabilities.
     row: Vec<f64>,
     /// How many words are linked to something, by shape and place, in parts of [`ONE`].
     linked: Vec<u64>,
-    fetched: Fetched,
+    fetched: OccurrenceBatch,
 }
 
-impl Bench {
-    fn new(view: &View) -> Self {
+impl ThreadTables {
+    fn new(view: &DirectionView) -> Self {
         let longest = view.shapes().iter().map(|shape| shape.n).max().unwrap_or(0);
-        let cell = Cell { probability: UNSEEN, count: 0.0 };
+        let cell = GivenWord { probability: UNSEEN, count: 0.0 };
         Self {
             cells: vec![cell; view.given_ids()],
             row: vec![0.0; longest],
             linked: vec![0; view.places()],
-            fetched: Fetched::default(),
+            fetched: OccurrenceBatch::default(),
         }
     }
 
@@ -110,33 +110,33 @@ impl Bench {
     }
 }
 
-impl Lexicon {
+impl DirectionModel {
     /// The probability of a translation whose expected count this is. Never quite nothing, so that
     /// every text can be explained somehow.
     fn probability(&self, given: u32, count: f32) -> f64 {
         let probability = match &self.estimate {
-            Estimate::First(probability) => *probability,
-            Estimate::Share(inverse) => f64::from(count) * inverse[given as usize],
-            Estimate::Bayes(alpha, inverse) => {
+            ParameterEstimate::First(probability) => *probability,
+            ParameterEstimate::Share(inverse) => f64::from(count) * inverse[given as usize],
+            ParameterEstimate::Bayes(alpha, inverse) => {
                 exp_digamma(f64::from(count) + alpha) * inverse[given as usize]
             }
         };
         probability.max(f64::MIN_POSITIVE)
     }
 
-    pub(crate) fn diagonal(&self, view: &View) -> Diagonal {
+    pub(crate) fn diagonal(&self, view: &DirectionView) -> Diagonal {
         Diagonal::new(self.tension, view.shapes().iter().map(|shape| shape.n))
     }
 
     /// Explains the text, and puts the expected counts of that in the place of those before.
     /// `origin` is the place from which the observed feature counts a word's own (0, or 1 in the
     /// original's reading).
-    pub(crate) fn learn(&mut self, view: &View, origin: f64) -> Learned {
+    pub(crate) fn learn(&mut self, view: &DirectionView, origin: f64) -> EmStatistics {
         let diagonal = self.diagonal(view);
         let linked: Vec<AtomicU64> = (0..view.places()).map(|_| AtomicU64::new(0)).collect();
         let mut table = std::mem::take(&mut self.table);
-        let learn = |bench: &mut Bench, shard: &mut Shard| {
-            let mut sums = Sums::default();
+        let learn = |bench: &mut ThreadTables, shard: &mut TableShard| {
+            let mut sums = LikelihoodSums::default();
             shard.for_each_column(|column| {
                 self.learn_word(view, &diagonal, origin, column, bench, &mut sums);
             });
@@ -144,25 +144,26 @@ impl Lexicon {
             sums
         };
         let shards = table.shards_mut().par_iter_mut();
-        let sums: Vec<Sums> = shards.map_init(|| Bench::new(view), learn).collect();
+        let sums: Vec<LikelihoodSums> =
+            shards.map_init(|| ThreadTables::new(view), learn).collect();
         self.table = table;
         let linked = linked.into_iter().map(|sum| sum.into_inner() as f64 / ONE).collect();
-        Learned { sums: add_up(&sums), linked }
+        EmStatistics { sums: add_up(&sums), linked }
     }
 
     fn learn_word(
         &self,
-        view: &View,
+        view: &DirectionView,
         diagonal: &Diagonal,
         origin: f64,
-        column: Column,
-        bench: &mut Bench,
-        sums: &mut Sums,
+        column: TableColumn,
+        bench: &mut ThreadTables,
+        sums: &mut LikelihoodSums,
     ) {
-        let Bench { cells, row, linked, fetched } = bench;
+        let ThreadTables { cells, row, linked, fetched } = bench;
         for (&given, &count) in column.given.iter().zip(&*column.counts) {
             let probability = self.probability(given, count);
-            cells[given as usize] = Cell { probability, count: 0.0 };
+            cells[given as usize] = GivenWord { probability, count: 0.0 };
         }
         view.for_each_occurrence(column.word, fetched, |occurrence| {
             let Occurrence { given, shape, j, .. } = occurrence;
@@ -195,7 +196,7 @@ impl Lexicon {
         &self,
         diagonal: &Diagonal,
         occurrence: &Occurrence,
-        cells: &[Cell],
+        cells: &[GivenWord],
         row: &mut [f64],
     ) -> (f64, f64) {
         let Occurrence { given, shape, j, .. } = *occurrence;
@@ -221,45 +222,45 @@ impl Lexicon {
         self.estimate = match prior {
             None => {
                 let totals = self.table.totals(given_ids, f64::from);
-                Estimate::Share(totals.into_iter().map(inverse).collect())
+                ParameterEstimate::Share(totals.into_iter().map(inverse).collect())
             }
             Some(alpha) => {
                 let totals = self.table.totals(given_ids, |count| f64::from(count) + alpha);
                 let scale =
                     |total: f64| inverse(if total > 0.0 { exp_digamma(total) } else { 0.0 });
-                Estimate::Bayes(alpha, totals.into_iter().map(scale).collect())
+                ParameterEstimate::Bayes(alpha, totals.into_iter().map(scale).collect())
             }
         };
     }
 
     /// Links every explained word to the given word, or to nothing, that most likely stands behind
     /// it. Of equals the empty word comes first, then the first place.
-    pub(crate) fn best(&self, view: &View) -> (Best, Sums) {
+    pub(crate) fn best(&self, view: &DirectionView) -> (BestLinks, LikelihoodSums) {
         let diagonal = self.diagonal(view);
         let places = (0..view.explained_tokens()).map(|_| AtomicU16::new(NOTHING)).collect();
-        let best = Best { places };
+        let best = BestLinks { places };
         let shards = self.table.shards().par_iter();
-        let link = |bench: &mut Bench, shard: &Shard| {
-            let mut sums = Sums::default();
+        let link = |bench: &mut ThreadTables, shard: &TableShard| {
+            let mut sums = LikelihoodSums::default();
             for column in shard.columns() {
                 self.link_word(view, &diagonal, column, bench, &mut sums, &best);
             }
             sums
         };
-        let sums: Vec<Sums> = shards.map_init(|| Bench::new(view), link).collect();
+        let sums: Vec<LikelihoodSums> = shards.map_init(|| ThreadTables::new(view), link).collect();
         (best, add_up(&sums))
     }
 
     fn link_word(
         &self,
-        view: &View,
+        view: &DirectionView,
         diagonal: &Diagonal,
         (word, given, counts): (usize, &[u32], &[f32]),
-        bench: &mut Bench,
-        sums: &mut Sums,
-        best: &Best,
+        bench: &mut ThreadTables,
+        sums: &mut LikelihoodSums,
+        best: &BestLinks,
     ) {
-        let Bench { cells, row, fetched, .. } = bench;
+        let ThreadTables { cells, row, fetched, .. } = bench;
         for (&given, &count) in given.iter().zip(counts) {
             cells[given as usize].probability = self.probability(given, count);
         }
@@ -310,8 +311,8 @@ impl Lexicon {
     }
 }
 
-fn add_up(parts: &[Sums]) -> Sums {
-    parts.iter().fold(Sums::default(), |whole, part| Sums {
+fn add_up(parts: &[LikelihoodSums]) -> LikelihoodSums {
+    parts.iter().fold(LikelihoodSums::default(), |whole, part| LikelihoodSums {
         log: whole.log + part.log,
         null: whole.null + part.null,
         feature: whole.feature + part.feature,

@@ -2,9 +2,9 @@
 //! parallel text alone.
 //!
 //! The model is IBM model 2 with its table of positions replaced by a distance from the diagonal
-//! (Dyer, Chahuneau and Smith 2013): a [`Bitext`] is read, [`train`] learns a [`Model`] with one
-//! [`Lexicon`] for each [`Direction`], each of which links a word to one word of the other sentence
-//! or to none, and [`symmetrise`](fn@symmetrise) makes one set of [`Links`] of both.
+//! (Dyer, Chahuneau and Smith 2013): a [`Bitext`] is read, [`train`] learns a [`AlignmentModel`] with one
+//! [`DirectionModel`] for each [`AlignmentDirection`], each of which links a word to one word of the other sentence
+//! or to none, and [`symmetrize`](fn@symmetrize) makes one set of [`WordLinks`] of both.
 
 mod bitext;
 mod compat;
@@ -18,19 +18,19 @@ mod links;
 mod model;
 mod score;
 mod special;
-mod symmetrise;
+mod symmetrize;
 mod table;
 mod view;
 mod words;
 
-pub use bitext::{Bitext, Side};
+pub use bitext::{Bitext, BitextSide};
 pub use error::{Error, Result};
-pub use input::{HearPair, Heard, Input, Preparing, Reader};
-pub use learn::{Config, OneWay, Pass, train_direction};
-pub use lexicon::Lexicon;
-pub use links::Links;
-pub use model::{Explained, Model, train};
-pub use score::{Gold, Score, Tally, compare};
-pub use symmetrise::{Symmetry, symmetrise};
-pub use view::Direction;
-pub use words::Words;
+pub use input::{BitextObserver, BitextPreparation, BitextReader, PairCallback, ParallelText};
+pub use learn::{AlignmentConfig, DirectionalLinks, EmIteration, train_direction};
+pub use lexicon::DirectionModel;
+pub use links::WordLinks;
+pub use model::{AlignmentModel, PairPosteriors, train};
+pub use score::{AlignmentScore, GoldLinks, LinkCounts, compare};
+pub use symmetrize::{Symmetrization, symmetrize};
+pub use view::AlignmentDirection;
+pub use words::WordIndex;

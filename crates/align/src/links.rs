@@ -4,9 +4,9 @@ use std::fmt;
 
 /// Pairs of places (source, target), counted from 0, in rising order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Links(Vec<(u16, u16)>);
+pub struct WordLinks(Vec<(u16, u16)>);
 
-impl Links {
+impl WordLinks {
     /// Puts links in order and drops those that come twice.
     pub fn new(mut links: Vec<(u16, u16)>) -> Self {
         links.sort_unstable();
@@ -54,7 +54,7 @@ pub(crate) fn parse_link(text: &str, marks: &[char]) -> Option<((u16, u16), char
     Some(((place(source)?, place(&rest[mark.len_utf8()..])?), mark))
 }
 
-impl fmt::Display for Links {
+impl fmt::Display for WordLinks {
     /// As Pharaoh wrote them: `0-0 1-2`.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         for (index, (source, target)) in self.iter().enumerate() {
@@ -71,12 +71,12 @@ mod tests {
 
     #[test]
     fn written_and_read_again() {
-        let links = Links::new(vec![(2, 0), (0, 1), (0, 1), (10, 9)]);
+        let links = WordLinks::new(vec![(2, 0), (0, 1), (0, 1), (10, 9)]);
         assert_eq!(links.to_string(), "0-1 2-0 10-9");
-        assert_eq!(Links::parse("10-9\t0-1  2-0"), Some(links));
-        assert_eq!(Links::parse(""), Some(Links::default()));
+        assert_eq!(WordLinks::parse("10-9\t0-1  2-0"), Some(links));
+        assert_eq!(WordLinks::parse(""), Some(WordLinks::default()));
         for bad in ["1", "1-", "-1", "1-2-3", "+1-2", "a-b", "1-99999", "1?2"] {
-            assert_eq!(Links::parse(bad), None, "{bad}");
+            assert_eq!(WordLinks::parse(bad), None, "{bad}");
         }
     }
 }

@@ -2,51 +2,51 @@
 
 use crate::bitext::Bitext;
 use crate::error::Result;
-use crate::input::Preparing;
-use crate::learn::{Config, OneWay, Pass, link, train_direction};
-use crate::lexicon::Lexicon;
-use crate::links::Links;
-use crate::symmetrise::{Symmetry, symmetrise};
-use crate::view::Direction;
-use crate::words::Words;
+use crate::input::BitextPreparation;
+use crate::learn::{AlignmentConfig, DirectionalLinks, EmIteration, link, train_direction};
+use crate::lexicon::DirectionModel;
+use crate::links::WordLinks;
+use crate::symmetrize::{Symmetrization, symmetrize};
+use crate::view::AlignmentDirection;
+use crate::words::WordIndex;
 
 /// Two vocabularies and what was learned in each direction between them.
 #[derive(Debug)]
-pub struct Model {
+pub struct AlignmentModel {
     /// The words of the first language.
-    pub source: Words,
+    pub source: WordIndex,
     /// The words of the second language.
-    pub target: Words,
+    pub target: WordIndex,
     /// Target words explained by source words.
-    pub forward: Lexicon,
+    pub forward: DirectionModel,
     /// Source words explained by target words.
-    pub reverse: Lexicon,
+    pub reverse: DirectionModel,
     /// What was done to the text before its words were numbered.
-    pub preparing: Preparing,
+    pub preparing: BitextPreparation,
 }
 
 /// Learns both directions; `watch` hears of every pass.
 pub fn train(
     bitext: &Bitext,
-    config: &Config,
-    watch: &mut dyn FnMut(Direction, &Pass),
-) -> Result<Model> {
+    config: &AlignmentConfig,
+    watch: &mut dyn FnMut(AlignmentDirection, &EmIteration),
+) -> Result<AlignmentModel> {
     let mut learn = |direction| {
         train_direction(bitext, direction, config, &mut |pass| watch(direction, pass))
             .map(|(lexicon, _)| lexicon)
     };
-    let forward = learn(Direction::Forward)?;
-    let reverse = learn(Direction::Reverse)?;
-    Ok(Model::new(bitext, forward, reverse))
+    let forward = learn(AlignmentDirection::Forward)?;
+    let reverse = learn(AlignmentDirection::Reverse)?;
+    Ok(AlignmentModel::new(bitext, forward, reverse))
 }
 
 /// How a model sees one sentence pair.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Explained {
+pub struct PairPosteriors {
     /// The links of the forward direction.
-    pub forward: Links,
+    pub forward: WordLinks,
     /// The links of the reverse direction.
-    pub reverse: Links,
+    pub reverse: WordLinks,
     /// The logarithms of the probability of the target given the source, and the other way round.
     pub log_probabilities: [f64; 2],
     /// target x (source + 1): the probability that each source word, or none, stands behind each
@@ -57,7 +57,7 @@ pub struct Explained {
     lengths: [usize; 2],
 }
 
-impl Explained {
+impl PairPosteriors {
     /// The probabilities of a link in the forward and in the reverse direction.
     pub fn posteriors(&self, (source, target): (u16, u16)) -> [f64; 2] {
         let (i, j) = (usize::from(source), usize::from(target));
@@ -66,14 +66,14 @@ impl Explained {
     }
 
     /// Both directions put together.
-    pub fn links(&self, symmetry: Symmetry) -> Links {
-        symmetrise(&self.forward, &self.reverse, symmetry)
+    pub fn links(&self, symmetry: Symmetrization) -> WordLinks {
+        symmetrize(&self.forward, &self.reverse, symmetry)
     }
 }
 
-impl Model {
+impl AlignmentModel {
     /// Puts two directions together that were learned from this text.
-    pub fn new(bitext: &Bitext, forward: Lexicon, reverse: Lexicon) -> Self {
+    pub fn new(bitext: &Bitext, forward: DirectionModel, reverse: DirectionModel) -> Self {
         Self {
             source: bitext.source().words().clone(),
             target: bitext.target().words().clone(),
@@ -84,24 +84,24 @@ impl Model {
     }
 
     /// Links a text whose words were numbered by this model's vocabularies, in one direction.
-    pub fn link(&self, bitext: &Bitext, direction: Direction) -> OneWay {
+    pub fn link(&self, bitext: &Bitext, direction: AlignmentDirection) -> DirectionalLinks {
         let lexicon = match direction {
-            Direction::Forward => &self.forward,
-            Direction::Reverse => &self.reverse,
+            AlignmentDirection::Forward => &self.forward,
+            AlignmentDirection::Reverse => &self.reverse,
         };
         link(lexicon, bitext, direction)
     }
 
     /// Everything about one sentence pair, its words given as ids.
-    pub fn explain(&self, source: &[u32], target: &[u32]) -> Explained {
+    pub fn explain(&self, source: &[u32], target: &[u32]) -> PairPosteriors {
         let (forward_posteriors, forward_log) = self.forward.posteriors(source, target);
         let (reverse_posteriors, reverse_log) = self.reverse.posteriors(target, source);
         let forward = most_likely(&forward_posteriors, source.len());
         let reverse = most_likely(&reverse_posteriors, target.len());
         let turned = reverse.into_iter().map(|(given, explained)| (explained, given)).collect();
-        Explained {
-            forward: Links::new(forward),
-            reverse: Links::new(turned),
+        PairPosteriors {
+            forward: WordLinks::new(forward),
+            reverse: WordLinks::new(turned),
             log_probabilities: [forward_log, reverse_log],
             forward_posteriors,
             reverse_posteriors,
@@ -110,8 +110,8 @@ impl Model {
     }
 
     /// Everything about one sentence pair, its words told apart by white space.
-    pub fn explain_text(&self, source: &str, target: &str) -> Explained {
-        let ids = |words: &Words, text: &str| -> Vec<u32> {
+    pub fn explain_text(&self, source: &str, target: &str) -> PairPosteriors {
+        let ids = |words: &WordIndex, text: &str| -> Vec<u32> {
             text.split_ascii_whitespace().map(|word| words.id(word)).collect()
         };
         self.explain(&ids(&self.source, source), &ids(&self.target, target))

@@ -4,21 +4,21 @@
 //! right where it is possible at least, and only the sure ones have to be found.
 
 use serde::Serialize;
-use text::{LineRules, Source};
+use text::{LineRules, TextSource};
 
 use crate::error::{Error, Result};
-use crate::links::{Links, parse_link};
+use crate::links::{WordLinks, parse_link};
 
 /// A sentence pair's gold links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gold {
+pub struct GoldLinks {
     /// Links that have to be found.
-    pub sure: Links,
+    pub sure: WordLinks,
     /// Links that may be found; the sure ones are among them.
-    pub possible: Links,
+    pub possible: WordLinks,
 }
 
-impl Gold {
+impl GoldLinks {
     /// Reads `0-0 1?2`: `-` is sure, `?` or `p` possible. The first place is `first`.
     pub fn parse(text: &str, first: u16) -> Option<Self> {
         let (mut sure, mut possible) = (Vec::new(), Vec::new());
@@ -30,13 +30,13 @@ impl Gold {
                 sure.push(link);
             }
         }
-        Some(Self { sure: Links::new(sure), possible: Links::new(possible) })
+        Some(Self { sure: WordLinks::new(sure), possible: WordLinks::new(possible) })
     }
 }
 
 /// Counts over sentence pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct LinkCounts {
     /// Sentence pairs.
     pub sentences: u64,
     /// Links found.
@@ -53,7 +53,7 @@ pub struct Tally {
 
 /// The usual measures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Score {
+pub struct AlignmentScore {
     /// The share of links found that are possible.
     pub precision: f64,
     /// The share of sure links that are found.
@@ -64,9 +64,9 @@ pub struct Score {
     pub aer: f64,
 }
 
-impl Tally {
+impl LinkCounts {
     /// Counts one more sentence pair.
-    pub fn add(&mut self, gold: &Gold, found: &Links) {
+    pub fn add(&mut self, gold: &GoldLinks, found: &WordLinks) {
         self.sentences += 1;
         self.found += found.len() as u64;
         self.sure += gold.sure.len() as u64;
@@ -77,7 +77,7 @@ impl Tally {
     }
 
     /// The measures; `None` where no link was found or there is no sure one to find.
-    pub fn score(&self) -> Option<Score> {
+    pub fn score(&self) -> Option<AlignmentScore> {
         if self.found == 0 || self.sure == 0 {
             return None;
         }
@@ -86,21 +86,26 @@ impl Tally {
         let sum = precision + recall;
         let f = if sum > 0.0 { 2.0 * precision * recall / sum } else { 0.0 };
         let right = (self.found_sure + self.found_possible) as f64;
-        Some(Score { precision, recall, f, aer: 1.0 - right / (self.found + self.sure) as f64 })
+        Some(AlignmentScore {
+            precision,
+            recall,
+            f,
+            aer: 1.0 - right / (self.found + self.sure) as f64,
+        })
     }
 }
 
 /// Compares two files of links, line by line; gold places count from `first`.
-pub fn compare(gold: &Source, predicted: &Source, first: u16) -> Result<Tally> {
+pub fn compare(gold: &TextSource, predicted: &TextSource, first: u16) -> Result<LinkCounts> {
     let mut gold_lines = gold.raw_lines(LineRules::default());
     let mut lines = predicted.raw_lines(LineRules::default());
-    let mut tally = Tally::default();
-    let bad = |lines: &text::Lines, remedy| {
+    let mut tally = LinkCounts::default();
+    let bad = |lines: &text::LineReader, remedy| {
         Error::line(lines.name(), lines.number(), "not links".into(), remedy)
     };
     loop {
-        let truth = gold_lines.next_line()?.map(|line| Gold::parse(line, first));
-        let found = lines.next_line()?.map(Links::parse);
+        let truth = gold_lines.next_line()?.map(|line| GoldLinks::parse(line, first));
+        let found = lines.next_line()?.map(WordLinks::parse);
         let (truth, found) = match (truth, found) {
             (None, None) => return Ok(tally),
             (Some(truth), Some(found)) => (truth, found),
@@ -126,7 +131,7 @@ pub fn compare(gold: &Source, predicted: &Source, first: u16) -> Result<Tally> {
 }
 
 /// How many lines are left, the one in hand among them.
-pub(crate) fn rest(lines: &mut text::Lines) -> Result<u64> {
+pub(crate) fn rest(lines: &mut text::LineReader) -> Result<u64> {
     let mut count = 1;
     while lines.next_line()?.is_some() {
         count += 1;
@@ -140,17 +145,17 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let gold = Gold::parse("0-0 1-1 2?2 3p3", 0).unwrap();
+        let gold = GoldLinks::parse("0-0 1-1 2?2 3p3", 0).unwrap();
         assert_eq!((gold.sure.len(), gold.possible.len()), (2, 4));
-        let mut tally = Tally::default();
-        tally.add(&gold, &Links::parse("0-0 2-2 4-4").unwrap());
+        let mut tally = LinkCounts::default();
+        tally.add(&gold, &WordLinks::parse("0-0 2-2 4-4").unwrap());
         let score = tally.score().unwrap();
         assert!((score.precision - 2.0 / 3.0).abs() < 1e-12);
         assert!((score.recall - 0.5).abs() < 1e-12);
         assert!((score.aer - (1.0 - 3.0 / 5.0)).abs() < 1e-12);
-        assert_eq!(Tally::default().score(), None);
-        assert_eq!(Gold::parse("0x0", 0), None);
-        assert_eq!(Gold::parse("1-1 2-2 3?3 4p4", 1), Some(gold));
-        assert_eq!(Gold::parse("0-1", 1), None);
+        assert_eq!(LinkCounts::default().score(), None);
+        assert_eq!(GoldLinks::parse("0x0", 0), None);
+        assert_eq!(GoldLinks::parse("1-1 2-2 3?3 4p4", 1), Some(gold));
+        assert_eq!(GoldLinks::parse("0-1", 1), None);
     }
 }

@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use crate::view::{Fetched, View};
+use crate::view::{DirectionView, OccurrenceBatch};
 use crate::words::EMPTY;
 
 /// Pieces into which the work is cut, whatever the number of threads.
@@ -17,13 +17,13 @@ const SUMS: usize = 8;
 
 /// Expected counts by explained and given word.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
-    shards: Vec<Shard>,
+pub(crate) struct CountTable {
+    shards: Vec<TableShard>,
 }
 
 /// A run of explained words.
 #[derive(Debug)]
-pub(crate) struct Shard {
+pub(crate) struct TableShard {
     /// The first word's id.
     first: usize,
     /// Where each word's entries begin; one more for the end.
@@ -35,7 +35,7 @@ pub(crate) struct Shard {
 }
 
 /// One explained word's entries.
-pub(crate) struct Column<'a> {
+pub(crate) struct TableColumn<'a> {
     /// The explained word's id.
     pub(crate) word: usize,
     /// Ids of given words, rising.
@@ -44,13 +44,14 @@ pub(crate) struct Column<'a> {
     pub(crate) counts: &'a mut [f32],
 }
 
-impl Table {
+impl CountTable {
     /// Every given word of the sentences that an explained word occurs in, and the empty word.
-    pub(crate) fn new(view: &View) -> Self {
+    pub(crate) fn new(view: &DirectionView) -> Self {
         let shards = cut(view).into_par_iter();
-        let fill = |seen: &mut Seen, words: std::ops::Range<usize>| Shard::new(view, words, seen);
+        let fill =
+            |seen: &mut WordSet, words: std::ops::Range<usize>| TableShard::new(view, words, seen);
         let bits = || vec![0; view.given_ids().div_ceil(64)];
-        let seen = || Seen { bits: bits(), fetched: Fetched::default() };
+        let seen = || WordSet { bits: bits(), fetched: OccurrenceBatch::default() };
         Self { shards: shards.map_init(seen, fill).collect() }
     }
 
@@ -61,7 +62,7 @@ impl Table {
         let shard = |first: usize| {
             let words = first..(first + per_shard).min(words);
             let (from, to) = (starts[words.start] as usize, starts[words.end] as usize);
-            Shard {
+            TableShard {
                 first,
                 starts: starts[words.start..=words.end]
                     .iter()
@@ -74,11 +75,11 @@ impl Table {
         Self { shards: (0..words).step_by(per_shard).map(shard).collect() }
     }
 
-    pub(crate) fn shards(&self) -> &[Shard] {
+    pub(crate) fn shards(&self) -> &[TableShard] {
         &self.shards
     }
 
-    pub(crate) fn shards_mut(&mut self) -> &mut [Shard] {
+    pub(crate) fn shards_mut(&mut self) -> &mut [TableShard] {
         &mut self.shards
     }
 
@@ -121,8 +122,8 @@ impl Table {
     }
 }
 
-impl Shard {
-    fn new(view: &View, words: std::ops::Range<usize>, seen: &mut Seen) -> Self {
+impl TableShard {
+    fn new(view: &DirectionView, words: std::ops::Range<usize>, seen: &mut WordSet) -> Self {
         let (mut starts, mut given) = (vec![0], Vec::new());
         for word in words.clone() {
             seen.beside(view, word, &mut given);
@@ -157,17 +158,17 @@ impl Shard {
     }
 
     /// Goes through the words with their counts to be changed.
-    pub(crate) fn for_each_column(&mut self, mut each: impl FnMut(Column)) {
+    pub(crate) fn for_each_column(&mut self, mut each: impl FnMut(TableColumn)) {
         for (index, ends) in self.starts.windows(2).enumerate() {
             let range = ends[0] as usize..ends[1] as usize;
             let given = &self.given[range.clone()];
-            each(Column { word: self.first + index, given, counts: &mut self.counts[range] });
+            each(TableColumn { word: self.first + index, given, counts: &mut self.counts[range] });
         }
     }
 }
 
 /// Runs of words that together occur about equally often. Frequent words stand alone.
-fn cut(view: &View) -> Vec<std::ops::Range<usize>> {
+fn cut(view: &DirectionView) -> Vec<std::ops::Range<usize>> {
     let enough = view.tokens().div_ceil(SHARDS).max(1);
     let (mut runs, mut from, mut held) = (Vec::new(), 0, 0);
     for word in 0..view.explained_ids() {
@@ -184,14 +185,14 @@ fn cut(view: &View) -> Vec<std::ops::Range<usize>> {
 }
 
 /// A set of given words, as bits.
-struct Seen {
+struct WordSet {
     bits: Vec<u64>,
-    fetched: Fetched,
+    fetched: OccurrenceBatch,
 }
 
-impl Seen {
+impl WordSet {
     /// Appends the words seen beside an explained word, in rising order.
-    fn beside(&mut self, view: &View, word: usize, given: &mut Vec<u32>) {
+    fn beside(&mut self, view: &DirectionView, word: usize, given: &mut Vec<u32>) {
         if view.frequency(word) == 0 {
             return;
         }

@@ -7,11 +7,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::bitext::{Bitext, Side};
+use crate::bitext::{Bitext, BitextSide};
 
 /// Which side is given and which is explained by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum AlignmentDirection {
     /// Each target word is linked to one source word or to none.
     Forward,
     /// Each source word is linked to one target word or to none.
@@ -20,7 +20,7 @@ pub enum Direction {
 
 /// Sentence pairs of the same two lengths.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct LengthPair {
     /// Words to be explained.
     pub(crate) m: usize,
     /// Words that are given.
@@ -32,10 +32,10 @@ pub(crate) struct Shape {
 }
 
 /// One direction's view of a bitext.
-pub(crate) struct View<'a> {
-    given: &'a Side,
-    explained: &'a Side,
-    shapes: Vec<Shape>,
+pub(crate) struct DirectionView<'a> {
+    given: &'a BitextSide,
+    explained: &'a BitextSide,
+    shapes: Vec<LengthPair>,
     /// Each sentence's shape.
     shape: Vec<u32>,
     /// Where each explained word's occurrences begin, by id; one more for the end.
@@ -50,7 +50,7 @@ pub(crate) struct Occurrence<'a> {
     /// The words that are given.
     pub(crate) given: &'a [u32],
     /// Its sentence's shape.
-    pub(crate) shape: &'a Shape,
+    pub(crate) shape: &'a LengthPair,
     /// Its place, from 1.
     pub(crate) j: usize,
     /// Its place among all words of its side.
@@ -60,7 +60,7 @@ pub(crate) struct Occurrence<'a> {
 /// Occurrences fetched together: their sentences lie far apart in memory, and a short loop over
 /// several waits for them once, where a long one over each would wait every time.
 #[derive(Default)]
-pub(crate) struct Fetched {
+pub(crate) struct OccurrenceBatch {
     given: Vec<u32>,
     shapes: Vec<u32>,
     at: Vec<usize>,
@@ -69,12 +69,12 @@ pub(crate) struct Fetched {
 /// How many are fetched together.
 const TOGETHER: usize = 32;
 
-impl<'a> View<'a> {
+impl<'a> DirectionView<'a> {
     /// Sorts the explained side's words by what they are.
-    pub(crate) fn new(bitext: &'a Bitext, direction: Direction) -> Self {
+    pub(crate) fn new(bitext: &'a Bitext, direction: AlignmentDirection) -> Self {
         let (given, explained) = match direction {
-            Direction::Forward => (bitext.source(), bitext.target()),
-            Direction::Reverse => (bitext.target(), bitext.source()),
+            AlignmentDirection::Forward => (bitext.source(), bitext.target()),
+            AlignmentDirection::Reverse => (bitext.target(), bitext.source()),
         };
         let (shape, shapes) = shapes(given, explained);
         let (starts, sentence, place) = occurrences(explained, given);
@@ -82,7 +82,7 @@ impl<'a> View<'a> {
     }
 
     /// The shapes that sentence pairs have.
-    pub(crate) fn shapes(&self) -> &[Shape] {
+    pub(crate) fn shapes(&self) -> &[LengthPair] {
         &self.shapes
     }
 
@@ -125,14 +125,14 @@ impl<'a> View<'a> {
     pub(crate) fn for_each_occurrence(
         &self,
         word: usize,
-        fetched: &mut Fetched,
+        fetched: &mut OccurrenceBatch,
         mut each: impl FnMut(Occurrence),
     ) {
         let range = self.starts[word] as usize..self.starts[word + 1] as usize;
         let sentences = self.sentence[range.clone()].chunks(TOGETHER);
         for (sentences, places) in sentences.zip(self.place[range].chunks(TOGETHER)) {
             self.fetch(sentences, fetched);
-            let Fetched { given, shapes, at } = &*fetched;
+            let OccurrenceBatch { given, shapes, at } = &*fetched;
             let mut given = given.as_slice();
             for ((shape, &at), &place) in shapes.iter().zip(at).zip(places) {
                 let shape = &self.shapes[*shape as usize];
@@ -144,8 +144,8 @@ impl<'a> View<'a> {
         }
     }
 
-    fn fetch(&self, sentences: &[u32], fetched: &mut Fetched) {
-        let Fetched { given, shapes, at } = fetched;
+    fn fetch(&self, sentences: &[u32], fetched: &mut OccurrenceBatch) {
+        let OccurrenceBatch { given, shapes, at } = fetched;
         given.clear();
         shapes.clear();
         at.clear();
@@ -161,9 +161,9 @@ impl<'a> View<'a> {
 /// A pair with an empty side has no shape; no occurrence leads to it.
 const NO_SHAPE: u32 = u32::MAX;
 
-fn shapes(given: &Side, explained: &Side) -> (Vec<u32>, Vec<Shape>) {
+fn shapes(given: &BitextSide, explained: &BitextSide) -> (Vec<u32>, Vec<LengthPair>) {
     let mut known: FxHashMap<(usize, usize), u32> = FxHashMap::default();
-    let mut shapes: Vec<Shape> = Vec::new();
+    let mut shapes: Vec<LengthPair> = Vec::new();
     let mut base = 0;
     let sentences = (0..given.sentences()).map(|s| {
         let (m, n) = (explained.length(s), given.length(s));
@@ -171,7 +171,7 @@ fn shapes(given: &Side, explained: &Side) -> (Vec<u32>, Vec<Shape>) {
             return NO_SHAPE;
         }
         let shape = *known.entry((m, n)).or_insert_with(|| {
-            shapes.push(Shape { m, n, sentences: 0, base });
+            shapes.push(LengthPair { m, n, sentences: 0, base });
             base += m;
             shapes.len() as u32 - 1
         });
@@ -182,7 +182,7 @@ fn shapes(given: &Side, explained: &Side) -> (Vec<u32>, Vec<Shape>) {
 }
 
 /// Where each word's occurrences begin, and their sentences and places there, word by word.
-fn occurrences(side: &Side, given: &Side) -> (Vec<u32>, Vec<u32>, Vec<u16>) {
+fn occurrences(side: &BitextSide, given: &BitextSide) -> (Vec<u32>, Vec<u32>, Vec<u16>) {
     let whole = || (0..side.sentences()).filter(|&s| given.length(s) > 0);
     let mut starts = vec![0_u32; side.ids() + 1];
     for s in whole() {

@@ -8,12 +8,12 @@ pub(crate) const EMPTY: u32 = 0;
 /// A vocabulary: words have the ids 1, 2, … by falling frequency; 0 is the empty word, and the id
 /// after the last word stands for all that are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct WordIndex {
     list: Vec<Box<str>>,
     ids: FxHashMap<Box<str>, u32>,
 }
 
-impl Words {
+impl WordIndex {
     /// Numbers words in this order.
     pub(crate) fn new(list: Vec<Box<str>>) -> Self {
         let ids = (EMPTY + 1..).zip(&list).map(|(id, word)| (word.clone(), id)).collect();
@@ -53,12 +53,12 @@ impl Words {
 
 /// Words as they come by, with their numbers of occurrences.
 #[derive(Default)]
-pub(crate) struct Growing {
+pub(crate) struct WordCounter {
     ids: FxHashMap<Box<str>, u32>,
     counts: Vec<u64>,
 }
 
-impl Growing {
+impl WordCounter {
     /// The word's provisional number; it came by so often.
     pub(crate) fn add(&mut self, word: &str, count: u64) -> u32 {
         let id = match self.ids.get(word) {
@@ -75,7 +75,7 @@ impl Growing {
 
     /// The vocabulary, and the id of each provisional number. Among words of one frequency the
     /// first seen comes first.
-    pub(crate) fn finish(self) -> (Words, Vec<u32>) {
+    pub(crate) fn finish(self) -> (WordIndex, Vec<u32>) {
         let mut order: Vec<u32> = (0..self.counts.len() as u32).collect();
         order.sort_by_key(|&id| std::cmp::Reverse(self.counts[id as usize]));
         let mut ids = vec![0; order.len()];
@@ -86,6 +86,6 @@ impl Growing {
         for (word, provisional) in self.ids {
             list[ids[provisional as usize] as usize - 1] = word;
         }
-        (Words::new(list), ids)
+        (WordIndex::new(list), ids)
     }
 }

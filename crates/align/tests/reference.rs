@@ -5,7 +5,10 @@
 
 use std::path::Path;
 
-use align::{Bitext, Config, Direction, Links, Model, Pass, train, train_direction};
+use align::{
+    AlignmentConfig, AlignmentDirection, AlignmentModel, Bitext, EmIteration, WordLinks, train,
+    train_direction,
+};
 use serde_json::Value;
 
 fn fixture(name: &str) -> String {
@@ -22,8 +25,8 @@ fn expected() -> Value {
     serde_json::from_str(&fixture("expected.json")).unwrap()
 }
 
-fn config(case: &Value) -> Config {
-    Config {
+fn config(case: &Value) -> AlignmentConfig {
+    AlignmentConfig {
         passes: case["passes"].as_u64().unwrap() as usize,
         null: case["null"].as_f64().unwrap(),
         tension: case["tension"].as_f64().unwrap(),
@@ -43,25 +46,26 @@ fn is_near(ours: f64, theirs: f64, tolerance: f64) -> bool {
 }
 
 /// (given, explained) as the reference has them, as (source, target).
-fn links(value: &Value, direction: Direction) -> Links {
+fn links(value: &Value, direction: AlignmentDirection) -> WordLinks {
     let link = |link: &Value| {
         let [given, explained] = [0, 1].map(|side| link[side].as_u64().unwrap() as u16);
         match direction {
-            Direction::Forward => (given, explained),
-            Direction::Reverse => (explained, given),
+            AlignmentDirection::Forward => (given, explained),
+            AlignmentDirection::Reverse => (explained, given),
         }
     };
-    Links::new(value.as_array().unwrap().iter().map(link).collect())
+    WordLinks::new(value.as_array().unwrap().iter().map(link).collect())
 }
 
 #[test]
 fn likelihoods_tensions_and_links_are_those_of_the_reference() {
     let (bitext, expected) = (bitext(), expected());
     for (name, case) in expected["cases"].as_object().unwrap() {
-        for direction in [Direction::Forward, Direction::Reverse] {
-            let theirs = &case[if direction == Direction::Forward { "forward" } else { "reverse" }];
-            let mut passes: Vec<Pass> = Vec::new();
-            let mut watch = |pass: &Pass| passes.push(pass.clone());
+        for direction in [AlignmentDirection::Forward, AlignmentDirection::Reverse] {
+            let theirs =
+                &case[if direction == AlignmentDirection::Forward { "forward" } else { "reverse" }];
+            let mut passes: Vec<EmIteration> = Vec::new();
+            let mut watch = |pass: &EmIteration| passes.push(pass.clone());
             let (_, ours) =
                 train_direction(&bitext, direction, &config(&case["config"]), &mut watch).unwrap();
             assert_eq!(passes.len(), theirs["passes"].as_array().unwrap().len());
@@ -86,7 +90,8 @@ fn likelihoods_tensions_and_links_are_those_of_the_reference() {
 fn posteriors_are_those_of_the_reference() {
     let (bitext, expected) = (bitext(), expected());
     for (name, case) in expected["cases"].as_object().unwrap() {
-        let model: Model = train(&bitext, &config(&case["config"]), &mut |_, _| {}).unwrap();
+        let model: AlignmentModel =
+            train(&bitext, &config(&case["config"]), &mut |_, _| {}).unwrap();
         for sentence in 0..5 {
             let (source, target) =
                 (bitext.source().sentence(sentence), bitext.target().sentence(sentence));
@@ -108,12 +113,13 @@ fn posteriors_are_those_of_the_reference() {
 #[test]
 fn the_original_s_numbers_are_reproduced_on_request() {
     let (bitext, expected) = (bitext(), expected());
-    let config = Config { tension: 4.0, like_fast_align: true, ..Config::default() };
-    for direction in [Direction::Forward, Direction::Reverse] {
-        let name = if direction == Direction::Forward { "forward" } else { "reverse" };
+    let config =
+        AlignmentConfig { tension: 4.0, like_fast_align: true, ..AlignmentConfig::default() };
+    for direction in [AlignmentDirection::Forward, AlignmentDirection::Reverse] {
+        let name = if direction == AlignmentDirection::Forward { "forward" } else { "reverse" };
         let theirs = &expected["original"][name];
-        let mut passes: Vec<Pass> = Vec::new();
-        let mut watch = |pass: &Pass| passes.push(pass.clone());
+        let mut passes: Vec<EmIteration> = Vec::new();
+        let mut watch = |pass: &EmIteration| passes.push(pass.clone());
         let (_, ours) = train_direction(&bitext, direction, &config, &mut watch).unwrap();
         // It prints six digits.
         for (ours, theirs) in passes.iter().zip(numbers(&theirs["log_likelihoods"])) {
@@ -123,7 +129,7 @@ fn the_original_s_numbers_are_reproduced_on_request() {
             assert!(is_near(ours.tension, theirs, 1e-5), "{ours:?} {theirs}");
         }
         for (sentence, theirs) in theirs["links"].as_array().unwrap().iter().enumerate() {
-            let theirs = Links::parse(theirs.as_str().unwrap()).unwrap();
+            let theirs = WordLinks::parse(theirs.as_str().unwrap()).unwrap();
             assert_eq!(ours.links(&bitext, sentence), theirs, "{name} sentence {sentence}");
         }
     }

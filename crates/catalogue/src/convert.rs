@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::unpack::damaged;
-use crate::{Watch, wiki};
+use crate::{DownloadObserver, wiki};
 
 /// What changes between a file there and a file here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -35,7 +35,7 @@ pub enum Conversion {
 }
 
 /// A file in the making.
-pub(crate) struct Job<'a> {
+pub(crate) struct ConversionJob<'a> {
     /// What it is made from, for messages.
     pub(crate) from: &'a Path,
     /// Its own name, for messages.
@@ -45,7 +45,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// Lines (or paragraphs) kept, and lines (or pages) left out, where they were counted.
-pub(crate) type Lines = Option<[u64; 2]>;
+pub(crate) type LineCounts = Option<[u64; 2]>;
 
 impl Conversion {
     /// Whether what is written is what was read.
@@ -57,11 +57,11 @@ impl Conversion {
     /// Reads everything and writes what is wanted.
     pub(crate) fn run(
         self,
-        job: &Job,
+        job: &ConversionJob,
         reader: &mut dyn Read,
         writer: &mut dyn Write,
-        watch: &mut Watch,
-    ) -> Result<Lines> {
+        watch: &mut DownloadObserver,
+    ) -> Result<LineCounts> {
         match self {
             Conversion::AsItIs => copy(job, reader, writer).map(|()| None),
             Conversion::Dictionary => checked_copy(job, reader, writer, is_entry),
@@ -78,7 +78,7 @@ impl Conversion {
     }
 }
 
-fn copy(job: &Job, reader: &mut dyn Read, writer: &mut dyn Write) -> Result<()> {
+fn copy(job: &ConversionJob, reader: &mut dyn Read, writer: &mut dyn Write) -> Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         let read = reader.read(&mut buffer).map_err(|error| damaged(job.from, &error))?;
@@ -94,11 +94,11 @@ type Check = fn(&str) -> std::result::Result<(), String>;
 
 /// Copies a file while every line is looked at, and counts the lines.
 fn checked_copy(
-    job: &Job,
+    job: &ConversionJob,
     reader: &mut dyn Read,
     writer: &mut dyn Write,
     check: Check,
-) -> Result<Lines> {
+) -> Result<LineCounts> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let (mut line, mut number) = (Vec::new(), 0);
     while reader.read_until(b'\n', &mut line).map_err(|error| damaged(job.from, &error))? > 0 {
@@ -135,7 +135,7 @@ fn is_of_treebank(line: &str) -> std::result::Result<(), String> {
 }
 
 /// What becomes of a line.
-enum Line {
+enum LineFate {
     /// This is written.
     Kept(String),
     /// It is of no use.
@@ -144,14 +144,14 @@ enum Line {
     Passed,
 }
 
-type EachLine = fn(&Job, usize, &str) -> Result<Line>;
+type EachLine = fn(&ConversionJob, usize, &str) -> Result<LineFate>;
 
 fn each_line(
-    job: &Job,
+    job: &ConversionJob,
     reader: &mut dyn Read,
     writer: &mut dyn Write,
     each: EachLine,
-) -> Result<Lines> {
+) -> Result<LineCounts> {
     let (mut kept, mut left_out) = (0, 0);
     for (number, line) in BufReader::with_capacity(1 << 16, reader).split(b'\n').enumerate() {
         let line = line.map_err(|error| damaged(job.from, &error))?;
@@ -159,12 +159,12 @@ fn each_line(
             Error::line(job.from, number + 1, "is not UTF-8", "fetch the archive anew")
         })?;
         match each(job, number + 1, line.trim_end_matches('\r'))? {
-            Line::Kept(text) => {
+            LineFate::Kept(text) => {
                 writer.write_all(text.as_bytes()).at(job.to, "write")?;
                 kept += 1;
             }
-            Line::LeftOut => left_out += 1,
-            Line::Passed => {}
+            LineFate::LeftOut => left_out += 1,
+            LineFate::Passed => {}
         }
     }
     if kept == 0 {
@@ -176,7 +176,7 @@ fn each_line(
 
 /// What is needed of a pair.
 #[derive(Deserialize)]
-struct Pair {
+struct NliRecord {
     sentence1: String,
     sentence2: String,
     gold_label: String,
@@ -187,26 +187,26 @@ const AS_IT_LIES: &str = "give the file as it lies on the server";
 
 const LABELS: [&str; 3] = ["entailment", "neutral", "contradiction"];
 
-fn pair(job: &Job, number: usize, line: &str) -> Result<Line> {
+fn pair(job: &ConversionJob, number: usize, line: &str) -> Result<LineFate> {
     if line.trim().is_empty() {
-        return Ok(Line::Passed);
+        return Ok(LineFate::Passed);
     }
-    let pair: Pair = serde_json::from_str(line).map_err(|error| {
+    let pair: NliRecord = serde_json::from_str(line).map_err(|error| {
         let reason = format!("is no inference pair: {error}");
         Error::line(job.from, number, reason, "give the archive as it lies on the server")
     })?;
     if pair.language.is_some_and(|language| language != job.language) {
-        return Ok(Line::Passed);
+        return Ok(LineFate::Passed);
     }
     if pair.gold_label == "-" {
-        return Ok(Line::LeftOut);
+        return Ok(LineFate::LeftOut);
     }
     row(job, number, &pair.sentence1, &pair.sentence2, &pair.gold_label)
 }
 
-fn translated_pair(job: &Job, number: usize, line: &str) -> Result<Line> {
+fn translated_pair(job: &ConversionJob, number: usize, line: &str) -> Result<LineFate> {
     if line.trim().is_empty() || (number == 1 && line.starts_with("premise\t")) {
-        return Ok(Line::Passed);
+        return Ok(LineFate::Passed);
     }
     let columns: Vec<&str> = line.split('\t').collect();
     let [premise, hypothesis, label] = columns[..] else {
@@ -219,16 +219,22 @@ fn translated_pair(job: &Job, number: usize, line: &str) -> Result<Line> {
 }
 
 /// Three columns. A pair that lacks a sentence is left out: nothing can be inferred from it.
-fn row(job: &Job, number: usize, premise: &str, hypothesis: &str, label: &str) -> Result<Line> {
+fn row(
+    job: &ConversionJob,
+    number: usize,
+    premise: &str,
+    hypothesis: &str,
+    label: &str,
+) -> Result<LineFate> {
     if !LABELS.contains(&label) {
         let reason = format!("`{label}` is no label");
         return Err(Error::line(job.from, number, reason, "labels are entailment and so on"));
     }
     let [premise, hypothesis] = [premise, hypothesis].map(one_line);
     if premise.is_empty() || hypothesis.is_empty() {
-        return Ok(Line::LeftOut);
+        return Ok(LineFate::LeftOut);
     }
-    Ok(Line::Kept(format!("{premise}\t{hypothesis}\t{label}\n")))
+    Ok(LineFate::Kept(format!("{premise}\t{hypothesis}\t{label}\n")))
 }
 
 /// A sentence without tabs and ends of line, which would be read as columns and rows.
@@ -236,9 +242,9 @@ fn one_line(text: &str) -> String {
     text.replace(['\t', '\n', '\r'], " ").trim().to_owned()
 }
 
-fn without_prefix(job: &Job, number: usize, line: &str) -> Result<Line> {
+fn without_prefix(job: &ConversionJob, number: usize, line: &str) -> Result<LineFate> {
     if line.trim().is_empty() {
-        return Ok(Line::Kept("\n".into()));
+        return Ok(LineFate::Kept("\n".into()));
     }
     let wrong = |reason: &str| {
         let remedy = "give the archive as it lies on the server";
@@ -246,16 +252,16 @@ fn without_prefix(job: &Job, number: usize, line: &str) -> Result<Line> {
     };
     let (word, tag) = line.split_once('\t').ok_or_else(|| wrong("a word without a tag"))?;
     let (_, word) = word.split_once(':').ok_or_else(|| wrong("a word without a language"))?;
-    Ok(Line::Kept(format!("{word}\t{}\n", tag.trim())))
+    Ok(LineFate::Kept(format!("{word}\t{}\n", tag.trim())))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(conversion: Conversion, text: &str) -> Result<(String, Lines)> {
+    fn run(conversion: Conversion, text: &str) -> Result<(String, LineCounts)> {
         let (from, to) = (Path::new("a.zip!b"), Path::new("out"));
-        let job = Job { from, to, language: "fr" };
+        let job = ConversionJob { from, to, language: "fr" };
         let mut written = Vec::new();
         let mut reader = text.as_bytes();
         let lines = conversion.run(&job, &mut reader, &mut written, &mut |_, _, _| {})?;

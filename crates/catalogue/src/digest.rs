@@ -43,13 +43,13 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Digests what is written through it.
-pub(crate) struct Digesting<W> {
+pub(crate) struct DigestWriter<W> {
     inner: W,
     blake3: blake3::Hasher,
     bytes: u64,
 }
 
-impl<W: Write> Digesting<W> {
+impl<W: Write> DigestWriter<W> {
     pub(crate) fn new(inner: W) -> Self {
         Self { inner, blake3: blake3::Hasher::new(), bytes: 0 }
     }
@@ -60,7 +60,7 @@ impl<W: Write> Digesting<W> {
     }
 }
 
-impl<W: Write> Write for Digesting<W> {
+impl<W: Write> Write for DigestWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.blake3.update(&bytes[..written]);
@@ -92,7 +92,7 @@ mod tests {
             digest.blake3,
             "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85"
         );
-        let mut digesting = Digesting::new(Vec::new());
+        let mut digesting = DigestWriter::new(Vec::new());
         digesting.write_all(b"abc").unwrap();
         assert_eq!(digesting.finish(), (3, digest.blake3));
     }

@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
     /// In the order in which they are shown.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DatasetEntry>,
 }
 
 /// A data set.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct DatasetEntry {
     /// What to ask for.
     pub name: String,
     /// What it is.
@@ -38,7 +38,7 @@ pub struct Entry {
     #[serde(default)]
     pub choose: bool,
     /// Where its files lie.
-    pub sources: Vec<Source>,
+    pub sources: Vec<DownloadSource>,
 }
 
 /// Terms of use.
@@ -56,7 +56,7 @@ pub struct Licence {
 /// and name.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct DownloadSource {
     /// Its address.
     pub url: String,
     /// Its size, roughly, for people.
@@ -66,13 +66,13 @@ pub struct Source {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// What becomes of it.
-    pub files: Vec<File>,
+    pub files: Vec<SourceFile>,
 }
 
 /// A file here, and what it is made from.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
+pub struct SourceFile {
     /// The member of the archive; with `!` between for an archive in an archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
@@ -90,7 +90,7 @@ impl Catalogue {
     }
 
     /// The entry of a name.
-    pub fn entry(&self, name: &str) -> Result<&Entry> {
+    pub fn entry(&self, name: &str) -> Result<&DatasetEntry> {
         self.entries.iter().find(|entry| entry.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
             let reason = format!("the catalogue has no `{name}`");
@@ -99,7 +99,7 @@ impl Catalogue {
     }
 }
 
-impl Entry {
+impl DatasetEntry {
     /// The languages to bring: those asked for, checked, or all.
     pub fn choose(&self, asked: &[String]) -> Result<Vec<String>> {
         let known = || self.languages.keys().cloned().collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What can go wrong between a server and a folder, said so that a person can mend it.
+//! What can go wrong between a server and a folder. Each message says where, what, and what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -42,6 +42,23 @@ pub enum Error {
     /// The operating system refused to read or write.
     #[error(transparent)]
     Files(#[from] files::Error),
+}
+
+impl terms::Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Request { .. } => true,
+            Error::Files(error) => error.is_usage(),
+            Error::File { .. } | Error::Fetch { .. } => false,
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Files(error) => error.key(),
+            _ => None,
+        }
+    }
 }
 
 impl Error {

@@ -8,30 +8,30 @@ use std::time::Duration;
 use files::At;
 use serde::Serialize;
 
-use crate::Watch;
-use crate::convert::{Job, Lines};
-use crate::digest::{self, Digest, Digesting};
-use crate::entries::Entry;
+use crate::DownloadObserver;
+use crate::convert::{ConversionJob, LineCounts};
+use crate::digest::{self, Digest, DigestWriter};
+use crate::entries::DatasetEntry;
 use crate::error::{Error, Result};
-use crate::http::{Client, Trouble};
-use crate::plan::{Need, Wanted, needs};
-use crate::receipt::{self, Fetched, Receipt, Unpacked};
+use crate::http::{Client, FetchError};
+use crate::plan::{Download, TargetFile, needs};
+use crate::receipt::{self, DownloadReceipt, FetchRecord, FileRecord};
 use crate::unpack;
 
 /// What is asked for.
-pub struct Request<'a> {
+pub struct DownloadRequest<'a> {
     /// The data set.
-    pub entry: &'a Entry,
-    /// Its languages, as [`Entry::choose`] gives them.
+    pub entry: &'a DatasetEntry,
+    /// Its languages, as [`DatasetEntry::choose`] gives them.
     pub languages: &'a [String],
     /// The folder to bring it to.
     pub out: &'a Path,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: DownloadOrigin,
 }
 
 /// Where a data set comes from.
-pub enum Origin {
+pub enum DownloadOrigin {
     /// Its own servers, or another with the same paths.
     Network {
         /// That other server's address.
@@ -43,13 +43,13 @@ pub enum Origin {
 
 /// What has come.
 #[derive(Debug, Serialize)]
-pub struct Got {
+pub struct DownloadResult {
     /// The data set.
     pub name: String,
     /// The terms that it may be used on.
     pub licence: String,
     /// Its files.
-    pub files: Vec<Made>,
+    pub files: Vec<DatasetFile>,
     /// Where the receipt lies.
     pub receipt: PathBuf,
     /// What should be known, though nothing went wrong.
@@ -58,26 +58,26 @@ pub struct Got {
 
 /// A file of a data set.
 #[derive(Debug, Serialize)]
-pub struct Made {
+pub struct DatasetFile {
     /// Where it lies.
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
     /// Lines kept and left out, where something was converted.
-    pub lines: Lines,
+    pub lines: LineCounts,
     /// Whether it was there before, whole.
     pub found: bool,
 }
 
 /// Brings a data set into a folder.
-pub fn get(request: &Request, watch: &mut Watch) -> Result<Got> {
-    let Request { entry, out, .. } = *request;
+pub fn get(request: &DownloadRequest, watch: &mut DownloadObserver) -> Result<DownloadResult> {
+    let DownloadRequest { entry, out, .. } = *request;
     let receipts = out.join("receipts");
     fs::create_dir_all(&receipts).at(&receipts, "make the folder")?;
     let _alone = files::lock(&receipts)?;
-    let mut getting = Getting {
+    let mut getting = DownloadJob {
         request,
-        receipt: Receipt::of(entry, out)?,
+        receipt: DownloadReceipt::of(entry, out)?,
         client: Client::new(Duration::from_millis(500)),
         notes: Vec::new(),
     };
@@ -91,19 +91,19 @@ pub fn get(request: &Request, watch: &mut Watch) -> Result<Got> {
     }
     let receipt = receipt::place(out, &entry.name);
     let (name, licence) = (entry.name.clone(), entry.licence.name.clone());
-    Ok(Got { name, licence, files, receipt, notes: getting.notes })
+    Ok(DownloadResult { name, licence, files, receipt, notes: getting.notes })
 }
 
-struct Getting<'a> {
-    request: &'a Request<'a>,
-    receipt: Receipt,
+struct DownloadJob<'a> {
+    request: &'a DownloadRequest<'a>,
+    receipt: DownloadReceipt,
     client: Client,
     notes: Vec<String>,
 }
 
-impl Getting<'_> {
+impl DownloadJob<'_> {
     /// The files of a need, if all are there as the receipt has them.
-    fn found(&self, need: &Need) -> Result<Option<Vec<Made>>> {
+    fn found(&self, need: &Download) -> Result<Option<Vec<DatasetFile>>> {
         let mut found = Vec::new();
         for wanted in &need.wanted {
             let path = self.request.out.join(&wanted.to);
@@ -117,16 +117,28 @@ impl Getting<'_> {
                 let remedy = "remove it to have it made anew, or name another folder with --out";
                 return Err(Error::file(&path, reason, remedy));
             }
-            found.push(Made { path, bytes: digest.bytes, lines: unpacked.lines, found: true });
+            found.push(DatasetFile {
+                path,
+                bytes: digest.bytes,
+                lines: unpacked.lines,
+                found: true,
+            });
         }
         Ok(Some(found))
     }
 
     /// Fetches a file and makes what is wanted of it.
-    fn bring(&mut self, need: &Need, all: &[Need], watch: &mut Watch) -> Result<Vec<Made>> {
+    fn bring(
+        &mut self,
+        need: &Download,
+        all: &[Download],
+        watch: &mut DownloadObserver,
+    ) -> Result<Vec<DatasetFile>> {
         let (path, by_hand) = match &self.request.origin {
-            Origin::Hand(given) => (by_hand(given, need, all)?, true),
-            Origin::Network { mirror } => (self.fetch(need, mirror.as_deref(), watch)?, false),
+            DownloadOrigin::Hand(given) => (by_hand(given, need, all)?, true),
+            DownloadOrigin::Network { mirror } => {
+                (self.fetch(need, mirror.as_deref(), watch)?, false)
+            }
         };
         refuse_page(&path)?;
         let digest = digest::of(&path)?;
@@ -147,7 +159,12 @@ impl Getting<'_> {
     }
 
     /// The file as it came, fetched now or before.
-    fn fetch(&self, need: &Need, mirror: Option<&str>, watch: &mut Watch) -> Result<PathBuf> {
+    fn fetch(
+        &self,
+        need: &Download,
+        mirror: Option<&str>,
+        watch: &mut DownloadObserver,
+    ) -> Result<PathBuf> {
         let folder = self.request.out.join("downloads");
         fs::create_dir_all(&folder).at(&folder, "make the folder")?;
         let path = folder.join(need.file_name());
@@ -156,7 +173,7 @@ impl Getting<'_> {
         }
         let url = need.at(mirror);
         self.client.fetch(&url, &path, watch).map_err(|trouble| match trouble {
-            Trouble::Files(error) => error.into(),
+            FetchError::Files(error) => error.into(),
             trouble => {
                 let (reason, remedy) = (trouble.reason(), self.remedy(need));
                 Error::Fetch { url, reason, remedy }
@@ -166,10 +183,10 @@ impl Getting<'_> {
     }
 
     /// How to go on without a network.
-    fn remedy(&self, need: &Need) -> String {
-        let Request { entry, languages, out, .. } = self.request;
+    fn remedy(&self, need: &Download) -> String {
+        let DownloadRequest { entry, languages, out, .. } = self.request;
         let all = needs(entry, languages);
-        let rest: Vec<&Need> = all.iter().skip_while(|other| other.url != need.url).collect();
+        let rest: Vec<&Download> = all.iter().skip_while(|other| other.url != need.url).collect();
         let urls: String = rest.iter().map(|need| format!("\n  {}", need.url)).collect();
         let asks = if entry.licence.asks.is_some() { " --accept" } else { "" };
         format!(
@@ -183,7 +200,13 @@ impl Getting<'_> {
     }
 
     /// Holds a file against the catalogue's checksum and an earlier receipt, and notes it.
-    fn check(&mut self, need: &Need, path: &Path, digest: &Digest, by_hand: bool) -> Result<()> {
+    fn check(
+        &mut self,
+        need: &Download,
+        path: &Path,
+        digest: &Digest,
+        by_hand: bool,
+    ) -> Result<()> {
         let confirmed = need.sha256.as_ref() == Some(&digest.sha256);
         if let Some(sha256) = need.sha256.as_ref().filter(|_| !confirmed) {
             let reason = format!("has SHA-256 {}, but the catalogue knows {sha256}", digest.sha256);
@@ -205,7 +228,7 @@ impl Getting<'_> {
         }
         let Digest { bytes, blake3, sha256 } = digest.clone();
         let date = receipt::today();
-        let fetched = Fetched { date, bytes, blake3, sha256, confirmed, by_hand };
+        let fetched = FetchRecord { date, bytes, blake3, sha256, confirmed, by_hand };
         self.receipt.fetched.insert(need.url.clone(), fetched);
         Ok(())
     }
@@ -213,20 +236,20 @@ impl Getting<'_> {
     /// Makes one file of what was fetched, with as many lines as the other sides have.
     fn make(
         &mut self,
-        need: &Need,
-        wanted: &Wanted,
+        need: &Download,
+        wanted: &TargetFile,
         from: &Path,
         sides: &[PathBuf],
-        watch: &mut Watch,
-    ) -> Result<Made> {
+        watch: &mut DownloadObserver,
+    ) -> Result<DatasetFile> {
         let path = self.request.out.join(&wanted.to);
         let parent = path.parent().expect("it lies in a folder");
         fs::create_dir_all(parent).at(parent, "make the folder")?;
         let (mut lines, mut facts, mut failure) = (None, (0, String::new()), None);
         let written = files::write_with(&path, |writer| {
-            let mut writer = Digesting::new(writer);
+            let mut writer = DigestWriter::new(writer);
             let result = unpack::open(from, wanted.member.as_deref(), &mut |reader, from| {
-                let job = Job { from, to: &path, language: &wanted.language };
+                let job = ConversionJob { from, to: &path, language: &wanted.language };
                 lines = wanted.convert.run(&job, reader, &mut writer, watch)?;
                 sides.iter().try_for_each(|side| check_side(from, lines, side))
             });
@@ -241,9 +264,9 @@ impl Getting<'_> {
         }
         written?;
         let (bytes, blake3) = facts;
-        let unpacked = Unpacked { url: need.url.clone(), bytes, blake3, lines };
+        let unpacked = FileRecord { url: need.url.clone(), bytes, blake3, lines };
         self.receipt.files.insert(wanted.to.clone(), unpacked);
-        Ok(Made { path, bytes, lines, found: false })
+        Ok(DatasetFile { path, bytes, lines, found: false })
     }
 }
 
@@ -270,7 +293,7 @@ fn refuse_page(path: &Path) -> Result<()> {
 }
 
 /// Refuses a side that has not as many lines as one that is there.
-fn check_side(from: &Path, lines: Lines, side: &Path) -> Result<()> {
+fn check_side(from: &Path, lines: LineCounts, side: &Path) -> Result<()> {
     let Some([here, _]) = lines.filter(|_| side.exists()) else { return Ok(()) };
     let text = fs::read(side).at(side, "read")?;
     let there = text.split_inclusive(|&byte| byte == b'\n').count();
@@ -283,7 +306,7 @@ fn check_side(from: &Path, lines: Lines, side: &Path) -> Result<()> {
 }
 
 /// The file for a need among those that were given: the one of its name, or the only one there is.
-fn by_hand(given: &[PathBuf], need: &Need, all: &[Need]) -> Result<PathBuf> {
+fn by_hand(given: &[PathBuf], need: &Download, all: &[Download]) -> Result<PathBuf> {
     for path in given {
         let inside = path.join(need.file_name());
         if path.is_dir() && inside.is_file() {
@@ -300,7 +323,7 @@ fn by_hand(given: &[PathBuf], need: &Need, all: &[Need]) -> Result<PathBuf> {
             Err(error).at(path, "read")?
         }
         _ => {
-            let names: Vec<&str> = all.iter().map(Need::file_name).collect();
+            let names: Vec<&str> = all.iter().map(Download::file_name).collect();
             let reason = format!("{} is not among the files that were given", need.file_name());
             let remedy = format!("give a folder with {}", names.join(", "));
             Err(Error::request(reason, remedy))

@@ -14,14 +14,14 @@ use files::At;
 use ureq::http::{HeaderMap, StatusCode};
 use ureq::{Agent, Body};
 
-use crate::Watch;
+use crate::DownloadObserver;
 
 /// Attempts in a row that may bring nothing before it is given up.
 const ATTEMPTS: u32 = 4;
 
 /// Why a file did not come.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum FetchError {
     /// No server was reached.
     Unreachable(String),
     /// The server said no.
@@ -32,9 +32,9 @@ pub(crate) enum Trouble {
     Files(files::Error),
 }
 
-impl From<files::Error> for Trouble {
+impl From<files::Error> for FetchError {
     fn from(error: files::Error) -> Self {
-        Trouble::Files(error)
+        FetchError::Files(error)
     }
 }
 
@@ -59,7 +59,12 @@ impl Client {
     }
 
     /// Brings what lies at an address to `to`.
-    pub(crate) fn fetch(&self, url: &str, to: &Path, watch: &mut Watch) -> Result<(), Trouble> {
+    pub(crate) fn fetch(
+        &self,
+        url: &str,
+        to: &Path,
+        watch: &mut DownloadObserver,
+    ) -> Result<(), FetchError> {
         let part = Part::of(to);
         let (mut failures, mut pause) = (0, self.pause);
         loop {
@@ -82,7 +87,12 @@ impl Client {
     }
 
     /// Asks once for what is missing, and adds it.
-    fn attempt(&self, url: &str, part: &Part, watch: &mut Watch) -> Result<(), Trouble> {
+    fn attempt(
+        &self,
+        url: &str,
+        part: &Part,
+        watch: &mut DownloadObserver,
+    ) -> Result<(), FetchError> {
         let mark = part.mark();
         // Without a mark nobody can tell whether the rest belongs to this beginning.
         let have = if mark.is_some() { part.length() } else { 0 };
@@ -96,11 +106,13 @@ impl Client {
             StatusCode::OK => Some(0),
             StatusCode::PARTIAL_CONTENT => range(&head.headers).map(|(start, _)| start),
             StatusCode::RANGE_NOT_SATISFIABLE => None,
-            status => return Err(Trouble::Status(status.as_u16())),
+            status => return Err(FetchError::Status(status.as_u16())),
         };
         let Some(begins) = begins.filter(|&start| start == have || start == 0) else {
             part.forget()?;
-            return Err(Trouble::Broken("the server sent another part than was asked for".into()));
+            return Err(FetchError::Broken(
+                "the server sent another part than was asked for".into(),
+            ));
         };
         let total = range(&head.headers).and_then(|(_, total)| total);
         let total = total.or(length(&head.headers).map(|length| begins + length));
@@ -111,51 +123,51 @@ impl Client {
         match total {
             Some(total) if done > total => {
                 part.forget()?;
-                Err(Trouble::Broken(format!("{done} bytes came where {total} were promised")))
+                Err(FetchError::Broken(format!("{done} bytes came where {total} were promised")))
             }
             Some(total) if done < total => {
-                Err(Trouble::Broken(format!("only {done} of {total} bytes came")))
+                Err(FetchError::Broken(format!("only {done} of {total} bytes came")))
             }
             _ => Ok(()),
         }
     }
 }
 
-impl Trouble {
+impl FetchError {
     /// Whether asking again may help.
     fn may_pass(&self) -> bool {
         match self {
-            Trouble::Status(status) => matches!(status, 408 | 425 | 429 | 500..=599),
-            Trouble::Broken(_) => true,
-            Trouble::Unreachable(_) | Trouble::Files(_) => false,
+            FetchError::Status(status) => matches!(status, 408 | 425 | 429 | 500..=599),
+            FetchError::Broken(_) => true,
+            FetchError::Unreachable(_) | FetchError::Files(_) => false,
         }
     }
 
     /// In words.
     pub(crate) fn reason(&self) -> String {
         match self {
-            Trouble::Unreachable(why) => format!("no network, or no way to that server ({why})"),
-            Trouble::Status(401 | 403) => "the server refuses access".into(),
-            Trouble::Status(404 | 410) => "the server has no such file".into(),
-            Trouble::Status(status) => format!("the server answers with status {status}"),
-            Trouble::Broken(why) => format!("{why}, and trying again did not help"),
-            Trouble::Files(error) => error.to_string(),
+            FetchError::Unreachable(why) => format!("no network, or no way to that server ({why})"),
+            FetchError::Status(401 | 403) => "the server refuses access".into(),
+            FetchError::Status(404 | 410) => "the server has no such file".into(),
+            FetchError::Status(status) => format!("the server answers with status {status}"),
+            FetchError::Broken(why) => format!("{why}, and trying again did not help"),
+            FetchError::Files(error) => error.to_string(),
         }
     }
 }
 
 /// What an error of the client means: no server, or one that went away.
-pub(crate) fn told(error: &ureq::Error) -> Trouble {
+pub(crate) fn told(error: &ureq::Error) -> FetchError {
     use ureq::Error::{ConnectionFailed, HostNotFound, Io, Protocol, StatusCode, Timeout};
     match error {
-        StatusCode(status) => Trouble::Status(*status),
-        HostNotFound | ConnectionFailed => Trouble::Unreachable(error.to_string()),
+        StatusCode(status) => FetchError::Status(*status),
+        HostNotFound | ConnectionFailed => FetchError::Unreachable(error.to_string()),
         Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => {
-            Trouble::Unreachable(error.to_string())
+            FetchError::Unreachable(error.to_string())
         }
-        Io(source) if !is_cut(source) => Trouble::Unreachable(error.to_string()),
-        Io(_) | Timeout(_) | Protocol(_) => Trouble::Broken(error.to_string()),
-        _ => Trouble::Unreachable(error.to_string()),
+        Io(source) if !is_cut(source) => FetchError::Unreachable(error.to_string()),
+        Io(_) | Timeout(_) | Protocol(_) => FetchError::Broken(error.to_string()),
+        _ => FetchError::Unreachable(error.to_string()),
     }
 }
 
@@ -208,13 +220,13 @@ impl Part {
     }
 
     /// Adds what comes.
-    fn add(&self, body: Body, mut watch: impl FnMut(u64)) -> Result<(), Trouble> {
+    fn add(&self, body: Body, mut watch: impl FnMut(u64)) -> Result<(), FetchError> {
         let mut file = OpenOptions::new().append(true).open(&self.path).at(&self.path, "open")?;
         let mut reader = body.into_reader();
         let (mut done, mut buffer) = (self.length(), vec![0; 1 << 16]);
         loop {
             let read = reader.read(&mut buffer).map_err(|error| {
-                Trouble::Broken(format!("the connection broke after {done} bytes: {error}"))
+                FetchError::Broken(format!("the connection broke after {done} bytes: {error}"))
             })?;
             if read == 0 {
                 return Ok(());

@@ -13,10 +13,10 @@ use hf_hub::api::sync::{Api, ApiBuilder, ApiError, ApiRepo, Metadata};
 use hf_hub::{Cache, CacheRepo, Repo, RepoType};
 use serde::Serialize;
 
-use crate::Watch;
+use crate::DownloadObserver;
 use crate::digest;
 use crate::error::{Error, Result};
-use crate::http::{self, Trouble};
+use crate::http::{self, FetchError};
 
 /// Files that say what a model is and how it reads; those that are there are fetched.
 const DESCRIPTION: [&str; 9] = [
@@ -68,7 +68,7 @@ pub struct Part {
 }
 
 /// Fetches what is missing of a model.
-pub fn download(name: &str, revision: &str, watch: &mut Watch) -> Result<Downloaded> {
+pub fn download(name: &str, revision: &str, watch: &mut DownloadObserver) -> Result<Downloaded> {
     check_name(name)?;
     let hub = Hub::new(name, revision)?;
     let info = match hub.remote.info() {
@@ -200,7 +200,7 @@ impl Hub {
     }
 
     /// Fetches a file, and once more from the beginning if what came is not it.
-    fn fetch(&self, file: &str, watch: &mut Watch) -> Result<()> {
+    fn fetch(&self, file: &str, watch: &mut DownloadObserver) -> Result<()> {
         let metadata = self.api.metadata(&self.remote.url(file));
         let metadata = metadata.map_err(|error| self.complain(file, error))?;
         self.forget_overlong(&metadata)?;
@@ -237,8 +237,8 @@ impl Hub {
         };
         let trouble = meaning(error);
         let (reason, remedy) = match &trouble {
-            Trouble::Status(401 | 403) => (self.refused(), self.way_in()),
-            Trouble::Status(404) => {
+            FetchError::Status(401 | 403) => (self.refused(), self.way_in()),
+            FetchError::Status(404) => {
                 let reason = format!("there is no such model, or it has no `{}`", self.revision);
                 (reason, format!("look for its name at {}/models", self.endpoint))
             }
@@ -301,17 +301,17 @@ fn differs(path: &Path, metadata: &Metadata) -> Result<Option<String>> {
         .then(|| "its SHA-256 is not the hub's, twice".into()))
 }
 
-fn meaning(error: ApiError) -> Trouble {
+fn meaning(error: ApiError) -> FetchError {
     match error {
         ApiError::RequestError(error) => http::told(&error),
         ApiError::TooManyRetries(error) => meaning(*error),
-        error => Trouble::Broken(error.to_string()),
+        error => FetchError::Broken(error.to_string()),
     }
 }
 
 /// Passes on how far a file has come.
 struct Shown<'a, 'b> {
-    watch: &'a mut Watch<'b>,
+    watch: &'a mut DownloadObserver<'b>,
     file: String,
     done: u64,
     total: u64,

@@ -7,25 +7,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use files::At;
 use serde::{Deserialize, Serialize};
 
-use crate::entries::Entry;
+use crate::entries::DatasetEntry;
 use crate::error::{Error, Result};
 
 /// The receipt of one entry, which stands beside its files.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Receipt {
+pub struct DownloadReceipt {
     /// The entry.
     pub name: String,
     /// The terms that were shown.
     pub licence: String,
     /// Archives and files as they came, by address.
-    pub fetched: BTreeMap<String, Fetched>,
+    pub fetched: BTreeMap<String, FetchRecord>,
     /// Files that were made of them, by their place below the folder.
-    pub files: BTreeMap<String, Unpacked>,
+    pub files: BTreeMap<String, FileRecord>,
 }
 
 /// A file as it came.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Fetched {
+pub struct FetchRecord {
     /// The day, in UTC.
     pub date: String,
     /// Its size.
@@ -42,7 +42,7 @@ pub struct Fetched {
 
 /// A file that was made.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Unpacked {
+pub struct FileRecord {
     /// The address that it comes from.
     pub url: String,
     /// Its size.
@@ -53,9 +53,9 @@ pub struct Unpacked {
     pub lines: Option<[u64; 2]>,
 }
 
-impl Receipt {
+impl DownloadReceipt {
     /// The receipt of an entry in a folder, or an empty one.
-    pub(crate) fn of(entry: &Entry, folder: &Path) -> Result<Self> {
+    pub(crate) fn of(entry: &DatasetEntry, folder: &Path) -> Result<Self> {
         let path = place(folder, &entry.name);
         if !path.exists() {
             let (name, licence) = (entry.name.clone(), entry.licence.name.clone());

@@ -47,15 +47,23 @@ impl<E: Error + Send + Sync + 'static> From<E> for Failure {
 
 /// Whether an error is of what was asked for, whatever the files hold.
 fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
-    if let Some(error) = error.downcast_ref() {
-        return matches!(error, catalogue::Error::Request { .. });
+    use terms::Fault;
+    let faults = [
+        error.downcast_ref::<files::Error>().map(Fault::is_usage),
+        error.downcast_ref::<text::Error>().map(Fault::is_usage),
+        error.downcast_ref::<align::Error>().map(Fault::is_usage),
+        error.downcast_ref::<vectors::Error>().map(Fault::is_usage),
+        error.downcast_ref::<catalogue::Error>().map(Fault::is_usage),
+    ];
+    if let Some(usage) = faults.into_iter().flatten().next() {
+        return usage;
     }
-    if let Some(lab::study::Error::Unknown { .. }) = error.downcast_ref() {
-        return true;
+    if let Some(error) = error.downcast_ref::<lab::study::Error>() {
+        return terms::Fault::is_usage(error);
     }
-    let inner = match error.downcast_ref() {
-        Some(geometry::Error::Text(inner)) => Some(inner),
-        _ => error.downcast_ref(),
-    };
-    matches!(inner, Some(text::Error::Request { .. }))
+    match error.downcast_ref() {
+        Some(geometry::Error::Text(inner)) => inner.is_usage(),
+        Some(geometry::Error::Vectors(inner)) => inner.is_usage(),
+        _ => error.downcast_ref().is_some_and(models::Error::is_usage),
+    }
 }

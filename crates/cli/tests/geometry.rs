@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use arrays::npy::{self, Precision};
 use serde_json::Value;
 use tempfile::TempDir;
-use vectors::npy::{self, Precision};
 
 use crate::common::{Shared, done, isogloss};
 
@@ -38,7 +38,7 @@ static TRAINED: LazyLock<Shared> = LazyLock::new(|| {
 });
 
 fn numbers(count: usize, seed: u64) -> Vec<f32> {
-    let mut stream = text::Chance::new(seed, "test").stream(0);
+    let mut stream = text::RandomStreams::new(seed, "test").stream(0);
     (0..count).map(|_| stream.unit() as f32 - 0.5).collect()
 }
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use arrays::npy;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use vectors::npy;
 
 fn isogloss(folder: &Path, arguments: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isogloss"));
@@ -38,7 +38,7 @@ fn a_folder_of_theirs_is_a_model_like_any_other() {
     for name in ["bert", "distilbert", "roberta", "xlm-roberta", "xlm", "xlm-roberta-xl"] {
         let model = fixture(name).display().to_string();
         let imported = facts(path, &format!("hub import {model} --out {name}"));
-        assert_eq!(imported["guesses"], true);
+        assert_eq!(imported["has_mlm_head"], true);
         let encode = |model: &str, out: &str| {
             facts(path, &format!("encode --model {model} --text text --lang fr --out {out}"));
             npy::read::<f32>(&path.join(out)).unwrap().values
@@ -119,7 +119,7 @@ fn what_was_imported_is_exported_as_it_came() {
         assert!(card.contains(&format!("imported from `{name}`")), "{card}");
         assert!(!card.contains("It was trained") && !card.contains("MaskedLM"), "{card}");
         let again = facts(path, &format!("hub import {name}-hf"));
-        assert_eq!((&again["guesses"], &again["left_over"]), (&json!(false), &json!([])));
+        assert_eq!((&again["has_mlm_head"], &again["left_over"]), (&json!(false), &json!([])));
         let (before, after) =
             (encode(name, name), encode(&format!("{name}-hf"), &format!("{name}-2")));
         let far = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);

@@ -99,7 +99,7 @@ fn the_beginning_of_a_run_can_be_gone_through_again() {
     let output = isogloss(folder.path(), &flags);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let kept = Archive::open(&path.join("model.safetensors")).unwrap();
-    let step = kept.facts::<Value>().unwrap()["step"].as_u64().unwrap();
+    let step = kept.metadata::<Value>().unwrap()["step"].as_u64().unwrap();
     assert!(step >= 20, "the weights of step {step} are the best: nothing is checked");
     let device = Device::cpu(2).unwrap();
     let open = || Beginning::open(&path, &device).unwrap();

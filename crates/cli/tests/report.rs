@@ -42,8 +42,8 @@ fn laboratory() -> TempDir {
             seed,
             step: "0123".into(),
             command: "isogloss transfer --task ner".into(),
-            version: "0.1.0".into(),
-            made: 1_794_700_800,
+            build: "0.1.0".into(),
+            finished_at: 1_794_700_800,
         },
         measure: "f1".into(),
         factors: [
@@ -90,10 +90,10 @@ fn results_are_shown_chosen_and_averaged() {
 
     let (code, message) = refused(folder, "results --where lyer=2 --json");
     assert_eq!(code, 2);
-    assert!(message.contains("no number has a factor `lyer`"), "{message}");
+    assert!(message.contains("no result has a factor `lyer`"), "{message}");
     assert!(message.contains("there are condition, pair, role, task"), "{message}");
     let nothing = said(folder, "results --study nowhere");
-    assert!(nothing.contains("no numbers like that"), "{nothing}");
+    assert!(nothing.contains("no results match"), "{nothing}");
     let whole = json(folder, "results");
     assert_eq!(whole["records"][0]["signature"], "ner-f1|conventional");
 }
@@ -116,7 +116,7 @@ fn results_go_to_files_of_four_kinds() {
     let (code, message) = refused(folder, "results --format parquet");
     assert!(code == 2 && message.contains("--out"), "{message}");
     let (code, message) = refused(folder, "results --where condition");
-    assert!(code == 2 && message.contains("FACTOR=VALUE"), "{message}");
+    assert!(code == 2 && message.contains("FACTOR=LEVEL"), "{message}");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_report_is_one_page_and_its_figures() {
     let folder = lab.path();
     let done = json(folder, "report --out page.html --figures figures");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();
-    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("More anchors help"));
-    let anchors = |finding: &&Value| finding["finding"] == "More anchors help";
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("More anchors improve transfer"));
+    let anchors = |finding: &&Value| finding["finding"] == "More anchors improve transfer";
     let found = done["findings"].as_array().unwrap().iter().find(anchors).unwrap().clone();
     assert_eq!(
         (&found["verdict"], &found["setting"]),

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::study::{CPU, Plan, StepId, Study, UPDATES, sentences};
+use lab::study::{CPU, StepId, Study, StudyPlan, UPDATES, sentences};
 use serde_json::Value;
 use tempfile::TempDir;
+use terms::Scale;
 
 use crate::common::{command, done, isogloss, refused};
 
@@ -18,7 +19,7 @@ fn study(folder: &Path, more: &str) {
     let text = format!(
         r#"
 question = "Does it run?"
-evaluate = ["ner", "retrieval", "words", "similarity", "word-retrieval", "shift", "shifted-transfer"]
+evaluate = ["ner", "retrieval", "align-words", "similarity", "word-retrieval", "shift", "shifted-transfer"]
 {more}
 
 [[systems]]
@@ -63,13 +64,14 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     assert_eq!(commands[..2], ["world", "pretrain"]);
 
     let ran = done(folder, &["study", "run", "mine.toml"]);
-    assert_eq!((ran["run"].as_u64(), ran["found"].as_u64()), (Some(steps as u64), Some(0)));
+    assert_eq!((ran["run"].as_u64(), ran["cached"].as_u64()), (Some(steps as u64), Some(0)));
     let again = done(folder, &["study", "run", "mine.toml"]);
-    assert_eq!((again["run"].as_u64(), again["found"].as_u64()), (Some(0), Some(steps as u64)));
+    assert_eq!((again["run"].as_u64(), again["cached"].as_u64()), (Some(0), Some(steps as u64)));
 
     let rows = done(folder, &["results", "--study", "mine"]);
     let text = rows.to_string();
-    for measure in ["f1", "retrieval", "p@1", "cka", "mrr", "bleu1", "convert-rate", "alpha"] {
+    for measure in ["f1", "retrieval", "p_at_1", "cka", "mrr", "bleu1", "conversion_rate", "alpha"]
+    {
         assert!(text.contains(&format!("\"{measure}\"")), "no {measure} among the results");
     }
 
@@ -107,8 +109,10 @@ fn a_study_that_is_killed_goes_on() {
     let folder = place.path();
     study(folder, "");
     let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
-    let short = text
-        .replace("\"retrieval\", \"words\", \"similarity\", \"word-retrieval\", \"shift\", ", "");
+    let short = text.replace(
+        "\"retrieval\", \"align-words\", \"similarity\", \"word-retrieval\", \"shift\", ",
+        "",
+    );
     std::fs::write(folder.join("mine.toml"), short).unwrap();
     for milliseconds in [150, 900, 1700] {
         let mut child = command(folder, &["study", "run", "mine.toml", "--json"])
@@ -122,7 +126,7 @@ fn a_study_that_is_killed_goes_on() {
     }
     let ran = done(folder, &["study", "run", "mine.toml"]);
     let all = planned(folder)["steps"].as_array().unwrap().len() as u64;
-    assert_eq!(ran["run"].as_u64().unwrap() + ran["found"].as_u64().unwrap(), all);
+    assert_eq!(ran["run"].as_u64().unwrap() + ran["cached"].as_u64().unwrap(), all);
 
     // The same numbers as in a laboratory where nothing was killed.
     done(folder, &["study", "run", "mine.toml", "--lab", "other"]);
@@ -144,14 +148,14 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     let bad =
         text.replace("\"--epochs\", \"1\"]\n\n[[worlds]]", "\"--epochs\", \"none\"]\n\n[[worlds]]");
     let bad = bad.replace(
-        "\"ner\", \"retrieval\", \"words\", \"similarity\", \"word-retrieval\", \"shift\", \"shifted-transfer\"",
+        "\"ner\", \"retrieval\", \"align-words\", \"similarity\", \"word-retrieval\", \"shift\", \"shifted-transfer\"",
         "\"word-retrieval\"",
     );
     std::fs::write(folder.join("mine.toml"), bad).unwrap();
     let output = isogloss(folder, &["study", "run", "mine.toml"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("1 of 9 steps failed, and 3 that need them"), "{errors}");
+    assert!(errors.contains("1 of 9 steps failed, 3 that depend on them"), "{errors}");
     assert!(errors.contains("none") && errors.contains("its log:"), "{errors}");
     let records =
         || done(folder, &["results", "--study", "mine"])["records"].as_array().unwrap().clone();
@@ -167,8 +171,55 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     let output = isogloss(folder, &["study", "run", "mine.toml"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("2 of 9 steps failed"), "{errors}");
-    assert!(errors.contains("its result has no `candidates.mrr`"), "{errors}");
+    assert!(errors.contains("its result does not parse (candidates.mrr"), "{errors}");
     assert_eq!(records(), before);
+}
+
+/// A rebuilt program finds what it would compute again, says that builds are mixed, and runs all again on demand.
+#[test]
+fn results_of_another_build_are_said_to_be_so() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "20");
+    let steps = done(folder, &["study", "run", "mine.toml", "--threads", "1"])["run"].clone();
+    let plan = planned(folder);
+    let first = kept(folder, &plan["steps"][1]);
+    let read = |name: &str| -> Value {
+        serde_json::from_slice(&std::fs::read(first.join(name)).unwrap()).unwrap()
+    };
+    let (mut step, result) = (read("step.json"), read("result.json"));
+    assert_eq!(
+        (&step["build"], &step["revision"]),
+        (&result["build"], &plan["steps"][1]["revision"])
+    );
+    assert!(step["build"].as_str().unwrap().starts_with(env!("CARGO_PKG_VERSION")), "{step}");
+    assert!(!step["command"].as_str().unwrap().contains("--threads"), "{step}");
+
+    step["build"] = "0.0.9 (an older commit)".into();
+    std::fs::write(first.join("step.json"), step.to_string()).unwrap();
+    let errors = |arguments: &[&str]| {
+        let output = isogloss(folder, arguments);
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warned = errors(&["study", "run", "mine.toml"]);
+    assert!(warned.contains("steps of 2 builds are put together: 1 of 0.0.9"), "{warned}");
+    let fresh = done(folder, &["study", "run", "mine.toml", "--fresh"]);
+    assert_eq!((&fresh["run"], &fresh["cached"]), (&steps, &0.into()));
+    assert_eq!(fresh["builds"].as_object().unwrap().len(), 1, "{fresh}");
+    assert!(!errors(&["study", "run", "mine.toml"]).contains("builds"));
+}
+
+#[test]
+fn every_key_of_a_study_is_explained_in_one_that_can_be_planned() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let keys = isogloss(folder, &["study", "keys"]);
+    std::fs::write(folder.join("mine.toml"), keys.stdout).unwrap();
+    assert!(planned(folder)["to_run"].as_u64().unwrap() > 3);
+    std::fs::write(folder.join("mine.toml"), "question = \"?\"\nreal = 3\n").unwrap();
+    let plan = ["study", "plan", "mine.toml"];
+    refused(folder, &plan, 2, "mine.toml, line 2, `real`: ");
 }
 
 /// The folder of a step that a plan names.
@@ -274,8 +325,9 @@ fn commands_that_have_a_device_are_told_which() {
     let mut seen = BTreeSet::new();
     for name in Study::names() {
         let study = Study::find(name).unwrap();
-        let [cpu, cuda] = [CPU, "cuda"]
-            .map(|device| Plan::of(&study, "tiny", device, &mut |_, _, most| Ok(most)).unwrap());
+        let [cpu, cuda] = [CPU, "cuda"].map(|device| {
+            StudyPlan::of(&study, Scale::Tiny, device, &mut |_, _, most| Ok(most)).unwrap()
+        });
         for (number, (step, on_cpu)) in cuda.steps.iter().zip(&cpu.steps).enumerate() {
             let words = step.words(StepId(number), |_| PathBuf::from("x"));
             let verb = &words[..if two_words.contains(&&*words[0]) { 2 } else { 1 }];
@@ -297,10 +349,10 @@ fn commands_that_have_a_device_are_told_which() {
 #[test]
 fn a_plan_knows_how_many_updates_and_sentences_there_are() {
     for (scale, updates) in UPDATES {
-        let preset = train::pretrain::preset("default", scale).unwrap();
+        let preset = train::pretrain::preset("default", scale.name()).unwrap();
         assert_eq!(preset["steps"].as_integer(), Some(updates as i64), "{scale}");
         for (condition, _) in train::pretrain::CONDITIONS {
-            let preset = train::pretrain::preset(condition, scale).unwrap();
+            let preset = train::pretrain::preset(condition, scale.name()).unwrap();
             let sample = preset["text"].get("sample").and_then(|sample| sample.as_integer());
             assert_eq!(sentences(condition, scale).map(|n| n as i64), sample, "{condition}");
         }
@@ -328,5 +380,5 @@ fn what_makes_no_sense_is_refused() {
     let real = ["study", "plan", "anchors", "--data", "nowhere", "--pair", "en-fr"];
     refused(folder, &real, 1, "en.*.txt.zst");
     let listed = done(folder, &["study", "list"]);
-    assert_eq!(listed["studies"].as_array().unwrap().len(), 13);
+    assert_eq!(listed["studies"].as_array().unwrap().len(), Study::names().count());
 }

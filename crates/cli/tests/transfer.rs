@@ -19,6 +19,7 @@ static MADE: LazyLock<Shared> = LazyLock::new(|| {
     let folder = Shared::new("transfer");
     let sizes = [
         "nli={train=150,dev=60,test=60}",
+        "classify={train=600,dev=60,test=100}",
         "ner={train=2500,dev=80,test=200}",
         "treebank={train=500,dev=60,test=100}",
         "parallel.train=9",
@@ -48,19 +49,19 @@ fn transfer<'a>(task: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 const GRID: [&str; 16] = [
     "--model",
     "run",
-    "--rate",
+    "--lr",
     "1e-3,2e-3",
     "--epochs",
     "2",
     "--seeds",
     "1,2",
-    "--first",
+    "--limit",
     "600",
     "--train-layers",
     "3-4",
     "--shift-layer",
     "2",
-    "--shift-weights",
+    "--alpha",
     "0,1",
 ];
 
@@ -69,7 +70,7 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     let folder = MADE.path();
     let whole = done(folder, &transfer("ner", "whole", &GRID));
     assert_eq!(whole["settings"].as_array().unwrap().len(), 4);
-    assert!(whole["results"][1]["interval"].is_number(), "{whole}");
+    assert!(whole["results"][1]["half_width"].is_number(), "{whole}");
 
     let silent = |arguments: &[&str]| {
         let mut command = command(folder, arguments);
@@ -116,7 +117,7 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
 }
 
 #[test]
-fn a_run_goes_on_with_what_it_began_with_or_not_at_all() {
+fn a_run_is_resumed_with_the_same_inputs_or_not_at_all() {
     let folder = MADE.path();
     let read = |file: &str| fs::read(folder.join(file)).unwrap();
     let copy = |from: &str, to: &str| fs::copy(folder.join(from), folder.join(to)).unwrap();
@@ -129,7 +130,7 @@ fn a_run_goes_on_with_what_it_began_with_or_not_at_all() {
         done(folder, &[&random[..], &["--out", &out]].concat());
     }
     let sets = ["--train=qaa=own-train.tsv", "--dev=qaa=own-dev.tsv", "--test=qaa=own-test.tsv"];
-    let flags = ["--quick", "--epochs=1", "--first=100", "--seeds=1,2", "--model=own-1"];
+    let flags = ["--quick", "--epochs=1", "--limit=100", "--seeds=1,2", "--model=own-1"];
     let begin = ["transfer", "--task=ner", "--out=own"];
     let whole = done(folder, &[&begin[..], &sets, &flags].concat());
     let resume = ["transfer", "--resume", "--out", "own"];
@@ -167,7 +168,7 @@ fn predictions_score_as_the_run_said() {
         ("nli", "xnli/test-LANG.tsv", 0.2),
     ] {
         let out = format!("scored-{task}");
-        let more = ["--model", "run", "--epochs", "5", "--rate", "3e-3"];
+        let more = ["--model", "run", "--epochs", "5", "--lr", "3e-3"];
         let summary = done(folder, &transfer(task, &out, &more));
         assert_eq!(summary["padding"], 0.0);
         for (at, language) in ["qaa", "qab"].into_iter().enumerate() {
@@ -189,6 +190,69 @@ fn predictions_score_as_the_run_said() {
             assert_eq!(*headline, 1.0);
         }
     }
+}
+
+/// The tasks beyond those of the papers: trained, scored and resumed like the others.
+#[test]
+fn parts_of_speech_and_sentence_labels_transfer() {
+    let folder = MADE.path();
+    for (task, gold) in
+        [("pos", "ud/LANG_world-ud-test.conllu"), ("classify", "classify/test-LANG.tsv")]
+    {
+        let more = ["--model", "run", "--epochs", "4", "--lr", "3e-3", "--seeds", "1,2"];
+        let flags = transfer(task, task, &more);
+        let whole = done(folder, &flags);
+        assert_eq!((&whole["measure"], &whole["results"][0]["n"]), (&"accuracy".into(), &2.into()));
+        let of = |at: usize, key: &str| whole["results"][at][key].as_f64().unwrap();
+        let (mean, majority, chance) = (of(0, "mean"), of(0, "majority"), of(0, "chance"));
+        assert!(mean > majority + 0.1, "{task}: {mean}, majority {majority}");
+        assert!(majority >= 0.9 * chance && chance > 0.0 && of(1, "majority") > 0.0);
+        for language in ["qaa", "qab"] {
+            let gold = format!("world/{}", gold.replace("LANG", language));
+            let name = Path::new(&gold).file_name().unwrap().to_string_lossy().into_owned();
+            let predicted = format!("{task}/predictions/{language}.{name}");
+            let files = ["score", "--task", task, "--gold", &gold, "--predicted", &predicted];
+            assert_eq!(done(folder, &files), whole["scores"][language], "{task} {language}");
+        }
+
+        // As after a kill between the two settings, and with the same command once more.
+        let results = folder.join(task).join("results.json");
+        let text = fs::read(&results).unwrap();
+        let mut settings: Vec<Value> = serde_json::from_slice(&text).unwrap();
+        settings.pop();
+        fs::write(&results, serde_json::to_vec(&settings).unwrap()).unwrap();
+        fs::remove_file(folder.join(task).join("summary.json")).unwrap();
+        let resume = [&flags[..], &["--resume"]].concat();
+        let other = [&resume[..], &["--clip", "0.5"]].concat();
+        refused(folder, &other, 2, "was begun with other settings: clip (0.5, not 1.0)");
+        assert_eq!(done(folder, &resume)["results"], whole["results"]);
+        assert!(fs::read(&results).unwrap() == text);
+    }
+}
+
+#[test]
+fn a_sample_is_drawn_by_seed_and_the_head_of_a_file_is_not() {
+    let folder = MADE.path();
+    let begin = ["--model", "run", "--epochs", "1"];
+    let run = |out: &str, more: &[&str]| {
+        done(folder, &transfer("classify", out, &[&begin[..], more].concat()))
+    };
+    let sample = run("sample", &["--sample-size", "200"]);
+    assert_eq!(sample["sets"]["train"]["items"], 200);
+    let again = run("sample-again", &["--sample-size", "200", "--threads", "1"]);
+    assert_eq!(again["settings"], sample["settings"]);
+    let tokens = |result: &Value| result["sets"]["train"]["tokens"].as_u64().unwrap();
+    assert_ne!(
+        tokens(&run("sample-two", &["--sample-size", "200", "--seeds", "2"])),
+        tokens(&sample)
+    );
+    assert_ne!(tokens(&run("head", &["--limit", "200"])), tokens(&sample));
+    let more = ["--model", "run", "--sample-size", "601"];
+    refused(folder, &transfer("classify", "never", &more), 2, "sample_size: 601 asked for");
+    refused(folder, &transfer("classify", "head", &begin), 2, "head is not empty; resume it");
+    let replaced = run("head", &["--force"]);
+    assert_eq!(replaced["sets"]["train"]["items"], 600);
+    refused(folder, &transfer("classify", "world", &["--model", "run", "--force"]), 2, "not empty");
 }
 
 #[test]
@@ -230,6 +294,17 @@ fn what_is_wrong_is_named_by_file_and_line() {
         assert!(message.contains(&format!("{test}:")), "{message}");
         assert!(!folder.join("refused").exists(), "nothing is begun");
     }
+    let folder_as_file = [
+        "transfer",
+        "--task=ner",
+        "--quick",
+        "--model=run",
+        "--out=refused",
+        "--train=qaa=world/ner",
+        "--dev=qaa=world/ner/panx-dev-qaa.tsv",
+        "--test=qaa=world/ner/panx-test-qaa.tsv",
+    ];
+    refused(folder, &folder_as_file, 1, "world/ner: is a folder, not a labelled file");
     let arguments = [
         "--task=ner",
         "--quick",
@@ -276,12 +351,12 @@ fn compressed_files_are_read_or_named() {
     refused(
         folder,
         &[
-            &["transfer", "--task=nli", "--quick", "--model=run", "--first=1", "--out=few"],
+            &["transfer", "--task=nli", "--quick", "--model=run", "--limit=1", "--out=few"],
             &sets[..],
         ]
         .concat(),
         1,
-        "is not in what --first 1 takes of the training file",
+        "is not in the first 1 items of the training file (limit)",
     );
 }
 
@@ -291,11 +366,17 @@ fn requests_that_make_no_sense_are_usage() {
     for (more, reason) in [
         (&["--model", "run", "--train-layers", "3-9"][..], "but the encoder has 4"),
         (&["--model", "run", "--train-layers", "top"][..], "names no layers to train"),
-        (&["--model", "run", "--rate", "0"][..], "rate: give at least one rate"),
+        (
+            &["--model", "run", "--lr", "0"][..],
+            "lr: give at least one learning rate, all of them above 0 (--lr)",
+        ),
         (&["--model", "run", "--epochs", "0"][..], "epochs: must not be 0"),
         (&["--model", "run", "--seeds", "1,2,1"][..], "seeds: give each seed once"),
         (&["--model", "run", "--feature-layer", "7"][..], "layer 7 of run, which has 4"),
-        (&["--model", "run", "--full-labels"][..], "--full-labels is for --task parse, not ner"),
+        (
+            &["--model", "run", "--full-labels"][..],
+            "applies to task parse, not ner; leave it out (--full-labels)",
+        ),
         (&[][..], "--model DIR, or --vectors LANG=FILE is missing"),
     ] {
         refused(folder, &transfer("ner", "never", more), 2, reason);
@@ -309,18 +390,18 @@ fn requests_that_make_no_sense_are_usage() {
 }
 
 #[test]
-fn a_rate_that_is_too_high_is_told_and_leaves_nothing() {
+fn a_learning_rate_that_is_too_high_is_reported_and_leaves_nothing() {
     let folder = MADE.path();
-    let more = ["--model", "run", "--rate", "1e30", "--first", "200", "--epochs", "1"];
-    let said = refused(folder, &transfer("ner", "high", &more), 1, "try a lower --rate");
-    assert!(said.contains("setting 1 of 1 (seed 1, batch 32, rate 1e30)"), "{said}");
-    assert!(!folder.join("high").exists(), "the mended command needs the place");
+    let more = ["--model", "run", "--lr", "1e30", "--limit", "200", "--epochs", "1"];
+    let said = refused(folder, &transfer("ner", "high", &more), 1, "try a lower `lr`");
+    assert!(said.contains("setting 1 of 1 (seed 1, batch 32, lr 1e30)"), "{said}");
+    assert!(!folder.join("high").exists(), "the corrected command needs the folder");
 }
 
 #[test]
-fn a_run_of_another_kind_or_from_elsewhere_is_told() {
+fn a_run_of_another_kind_or_from_elsewhere_is_refused() {
     let folder = MADE.path();
-    let more = ["--model", "run", "--first", "100", "--epochs", "1"];
+    let more = ["--model", "run", "--limit", "100", "--epochs", "1"];
     done(folder, &transfer("ner", "kind", &more));
     let pretrain = ["pretrain", "--resume", "--out", "kind"];
     refused(folder, &pretrain, 2, "isogloss transfer --resume --out kind");
@@ -328,7 +409,7 @@ fn a_run_of_another_kind_or_from_elsewhere_is_told() {
     let elsewhere = folder.join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let resume = ["transfer", "--resume", "--out", "../kind"];
-    refused(&elsewhere, &resume, 2, "meant from where the run was begun");
+    refused(&elsewhere, &resume, 2, "relative to where the run was begun");
 }
 
 #[test]
@@ -366,21 +447,21 @@ fn a_frozen_layer_is_read_through_its_map() {
     npy(&folder.join("same.npy"), "(48, 48)", &matrix(1.0));
     npy(&folder.join("other.npy"), "(48, 48)", &matrix(-1.0));
     npy(&folder.join("zero.npy"), "(48,)", &[0.0; 48]);
-    let layer = ["--model", "run", "--feature-layer", "1", "--new-layers", "1", "--rate", "3e-3"];
+    let layer = ["--model", "run", "--feature-layer", "1", "--new-layers", "1", "--lr", "3e-3"];
     let summary =
         |out: &str, more: &[&str]| done(folder, &transfer("ner", out, &[&layer, more].concat()));
     let run = |out: &str, more: &[&str]| summary(out, more)["scores"].clone();
     let plain = run("layer", &[]);
     assert!(plain["qaa"]["micro"]["f1"].as_f64().unwrap() > 0.3, "{plain}");
     assert_eq!(run("same", &["--map", "qab=same.npy"]), plain);
-    let zero = ["--shift", "qab=zero.npy", "--shift-layer", "1", "--shift-weights", "1"];
+    let zero = ["--shift-vector", "qab=zero.npy", "--shift-layer", "1", "--alpha", "1"];
     let zero = summary("zero", &zero);
     assert_eq!((&zero["shift"]["sets"]["qab"]["score"], &zero["scores"]), (&plain["qab"], &plain));
     npy(&folder.join("nan.npy"), "(48, 48)", &matrix(f32::NAN));
     npy(&folder.join("far.npy"), "(48,)", &[f32::INFINITY; 48]);
     for broken in [
         &["--map", "qab=nan.npy"][..],
-        &["--shift", "qab=far.npy", "--shift-layer", "1", "--shift-weights", "1"],
+        &["--shift-vector", "qab=far.npy", "--shift-layer", "1", "--alpha", "1"],
     ] {
         let arguments = transfer("ner", "broken-numbers", &[&layer, broken].concat());
         refused(folder, &arguments, 1, "is no finite number");
@@ -414,7 +495,7 @@ fn static_vectors_that_agree_transfer() {
     fs::write(folder.join("a.txt"), first).unwrap();
     fs::write(folder.join("b.txt"), second).unwrap();
     let vectors =
-        ["--vectors", "qaa=a.txt", "--vectors", "qab=b.txt", "--rate", "3e-3", "--epochs", "5"];
+        ["--vectors", "qaa=a.txt", "--vectors", "qab=b.txt", "--lr", "3e-3", "--epochs", "5"];
     let summary = done(folder, &transfer("ner", "static", &vectors));
     let score = |at: usize| summary["results"][at]["mean"].as_f64().unwrap();
     assert!(score(0) > 0.8 && score(1) > 0.8, "{} {}", score(0), score(1));

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use crate::common::{Shared, done, refused};
 use serde_json::Value;
 
-/// A folder with a small world, an encoder that has learned for some seconds, and its means.
+/// A folder with a small world, an encoder that was trained for some seconds, and its language means.
 static MADE: LazyLock<Shared> = LazyLock::new(|| {
     let folder = Shared::new("transfer_shift");
     let sizes = [
@@ -57,9 +57,9 @@ fn predicted(folder: &Path, run: &str, how: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_weight_is_chosen_on_dev_and_reported_on_test() {
+fn alpha_is_chosen_on_dev_and_reported_on_test() {
     let folder = MADE.path();
-    let weights = ["--shift-layer", "2", "--shift-weights", "0,0.5,1,1.5", "--seeds", "1,2"];
+    let weights = ["--shift-layer", "2", "--alpha", "0,0.5,1,1.5", "--seeds", "1,2"];
     let summary = done(folder, &transfer("chosen", &weights));
     let shift = &summary["shift"];
     let signature = shift["signature"].as_str().unwrap();
@@ -101,13 +101,13 @@ fn the_weight_is_chosen_on_dev_and_reported_on_test() {
 }
 
 #[test]
-fn a_weight_of_nothing_changes_nothing_and_the_difference_is_the_means_own() {
+fn an_alpha_of_0_changes_nothing_and_the_difference_is_that_of_the_means() {
     let folder = MADE.path();
     let run = |out: &str, more: &[&str]| {
         let summary = done(folder, &transfer(out, &[&["--shift-layer", "2"], more].concat()));
         summary["shift"]["sets"]["qab"].clone()
     };
-    let nothing = run("nothing", &["--shift-weights", "0"]);
+    let nothing = run("nothing", &["--alpha", "0"]);
     assert_eq!(nothing["plain"], nothing["shifted"]);
     assert_eq!(nothing["alpha"], 0.0);
     assert!(predicted(folder, "nothing", "") == predicted(folder, "nothing", "shifted."));
@@ -118,27 +118,27 @@ fn a_weight_of_nothing_changes_nothing_and_the_difference_is_the_means_own() {
         done(folder, &[&["shift", "difference", "--model", "run"], &flags[..]].concat())
     };
     assert_eq!(difference("qab", "zero.npy")["length"], 0.0);
-    let zero = run("zero", &["--shift", "qab=zero.npy", "--shift-weights", "1"]);
+    let zero = run("zero", &["--shift-vector", "qab=zero.npy", "--alpha", "1"]);
     assert_eq!((&zero["alpha"], &zero["shifted"]), (&Value::from(1.0), &zero["plain"]));
     assert!(predicted(folder, "zero", "shifted.") == predicted(folder, "nothing", ""));
 
     // Once from the means, once from the array of their difference.
     difference("qaa", "d.npy");
-    let means = run("means", &["--means", "run/means.safetensors", "--shift-weights", "0.75"]);
-    let array = run("array", &["--shift", "qab=d.npy", "--shift-weights", "0.75"]);
+    let means = run("means", &["--means", "run/means.safetensors", "--alpha", "0.75"]);
+    let array = run("array", &["--shift-vector", "qab=d.npy", "--alpha", "0.75"]);
     assert_eq!(means["score"], array["score"]);
     assert_ne!(means["shifted"], means["plain"]);
     assert!(predicted(folder, "means", "shifted.") == predicted(folder, "array", "shifted."));
     assert!(predicted(folder, "means", "") == predicted(folder, "nothing", ""));
 
     // After the last layer, where no layer is left to run.
-    let zero = ["--shift-layer", "4", "--shift", "qab=zero.npy", "--shift-weights", "1"];
+    let zero = ["--shift-layer", "4", "--shift-vector", "qab=zero.npy", "--alpha", "1"];
     let last = done(folder, &transfer("last", &zero));
     assert_eq!(last["shift"]["sets"]["qab"]["plain"], last["shift"]["sets"]["qab"]["shifted"]);
 
-    // No piece is shared here, so a shift by sharing is the same.
-    let sharing = run("sharing", &["--shift-kind", "sharing", "--shift-weights", "0.75"]);
-    let bands = run("bands", &["--shift-kind", "bands", "--shift-weights", "0.75"]);
+    // No subword is shared here, so a shift by sharing is the same.
+    let sharing = run("sharing", &["--shift-kind", "sharing", "--alpha", "0.75"]);
+    let bands = run("bands", &["--shift-kind", "bands", "--alpha", "0.75"]);
     assert_eq!(sharing["shifted"], means["shifted"]);
     assert_ne!(bands["score"], means["score"]);
 }
@@ -148,7 +148,7 @@ fn a_frozen_layer_can_be_shifted_below() {
     let folder = MADE.path();
     let layers = ["--feature-layer", "2", "--new-layers", "1", "--shift-layer", "1"];
     let fixed = ["transfer", "--task", "ner", "--quick", "--model", "run", "--world", "world"];
-    let out = ["--out", "frozen", "--shift-weights", "0,1"];
+    let out = ["--out", "frozen", "--alpha", "0,1"];
     let summary = done(folder, &[&fixed[..], &layers, &out].concat());
     let curve = &summary["shift"]["sets"]["qab"]["curve"];
     assert_ne!(curve[0]["dev"], curve[1]["dev"], "{curve}");
@@ -167,10 +167,10 @@ fn what_would_not_be_a_shift_is_refused() {
     let fixed = ["transfer", "--task", "ner", "--quick", "--model", "run", "--out", "never"];
     let upper = ["--train-layers", "3-4"];
     for (more, reason) in [
-        (&["--shift-layer", "2", dev, test][..], "but everything learns"),
-        (&["--train-layers", "3-4", "--shift-layer", "3", dev, test], "but layer 3 learns"),
+        (&["--shift-layer", "2", dev, test][..], "but everything is trained"),
+        (&["--train-layers", "3-4", "--shift-layer", "3", dev, test], "but layer 3 is trained"),
         (
-            &[&upper[..], &["--shift-layer", "2", test, "--shift-weights", "0,1"]].concat(),
+            &[&upper[..], &["--shift-layer", "2", test, "--alpha", "0,1"]].concat(),
             "the weight of qab's shift cannot be chosen",
         ),
         (&[&upper[..], &["--shift-layer", "2"]].concat(), "there is no language to shift"),
@@ -180,11 +180,11 @@ fn what_would_not_be_a_shift_is_refused() {
             "no.file is not there; make it with `isogloss shift means",
         ),
         (
-            &["--train-layers", "4", "--shift-layer", "2", "--shift", "qaa=x.npy", test],
+            &["--train-layers", "4", "--shift-layer", "2", "--shift-vector", "qaa=x.npy", test],
             "a shift of qaa",
         ),
         (&["--feature-layer", "2", "--shift-layer", "3", test], "there is no layer 3 to shift"),
-        (&["--train-layers", "4", "--shift-weights", "1", test], "--shift-layer"),
+        (&["--train-layers", "4", "--alpha", "1", test], "--shift-layer"),
     ] {
         refused(folder, &[&fixed[..], &sets, more].concat(), 2, reason);
         assert!(!folder.join("never").exists(), "nothing is begun");

@@ -182,7 +182,7 @@ fn a_run_that_learns_its_vocabulary_prepares_text_by_its_keys() {
     assert_eq!((&found[0]["words"], &found[1]["words"]), (&"moses".into(), &"jieba".into()));
     assert_eq!((&found[0]["simplify"], &found[1]["simplify"]), (&false.into(), &true.into()));
     assert!(found.iter().all(|one| one["lowercase"] == true && one["split"] == true), "{found:?}");
-    let pieces = fs::read_to_string(run.join("vocabulary/pieces.tsv")).unwrap();
+    let pieces = fs::read_to_string(run.join("vocabulary/subwords.tsv")).unwrap();
     assert!(pieces.contains('国') && !pieces.contains(['國', 'M']), "{pieces}");
     for corpus in fs::read_dir(run.join("corpora")).unwrap() {
         let manifest = json(&corpus.unwrap().path().join("corpus.json"));

@@ -1,7 +1,7 @@
 //! Named matrices in a file: whole or not at all, and never altered unnoticed.
 //!
 //! The format is safetensors, which every tool of the field reads. The metadata carries a BLAKE3
-//! digest of all names, shapes and elements; a file is read only after its digest was found true.
+//! digest of all names, shapes and elements; a file is read only after its digest was checked.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +17,7 @@ use tensor::Tensor;
 // Elements are written as they stand in memory, and the format is little-endian.
 const _: () = assert!(cfg!(target_endian = "little"));
 
-/// The one key of a file's metadata. A map of several keys would be written in no fixed order, and
+/// The one key of a file's header. A map of several keys would be written in no fixed order, and
 /// equal content is to give equal bytes.
 const KEY: &str = "isogloss";
 
@@ -61,19 +61,21 @@ pub enum ArchiveError {
     },
 }
 
-/// What the metadata holds.
+impl terms::Fault for ArchiveError {}
+
+/// What the header's one key holds.
 #[derive(Serialize, Deserialize)]
 struct Seal {
     blake3: String,
     /// JSON within JSON, so that the digest is of the very text.
-    facts: String,
+    metadata: String,
 }
 
-/// Writes matrices and some facts about them.
+/// Writes matrices and their metadata.
 pub fn write<'a>(
     path: &Path,
     matrices: impl IntoIterator<Item = (String, &'a Tensor)>,
-    facts: &impl Serialize,
+    metadata: &impl Serialize,
 ) -> Result<(), ArchiveError> {
     let copies: Vec<(String, Vec<usize>, Cow<'_, [f32]>)> = matrices
         .into_iter()
@@ -86,12 +88,12 @@ pub fn write<'a>(
             (name.clone(), view.expect("bytes of that shape"))
         })
         .collect();
-    let facts = serde_json::to_string(facts).expect("facts of ours are valid JSON");
-    let seal = Seal { blake3: digest(&views, &facts), facts };
-    let seal = serde_json::to_string(&seal).expect("facts of ours are valid JSON");
-    let metadata = HashMap::from([(KEY.to_owned(), seal)]);
+    let metadata = serde_json::to_string(metadata).expect("metadata is plain data");
+    let seal = Seal { blake3: digest(&views, &metadata), metadata };
+    let seal = serde_json::to_string(&seal).expect("metadata is plain data");
+    let header = HashMap::from([(KEY.to_owned(), seal)]);
     files::in_place_of(path, |partial| {
-        serialize_to_file(views, Some(metadata), partial).map_err(|error| match error {
+        serialize_to_file(views, Some(header), partial).map_err(|error| match error {
             safetensors::SafeTensorError::IoError(error) => error,
             other => io::Error::other(other),
         })?;
@@ -111,10 +113,10 @@ fn readable(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A digest of all names, shapes, elements and facts.
-fn digest(views: &BTreeMap<String, TensorView<'_>>, facts: &str) -> String {
+/// A digest of all names, shapes, elements and metadata.
+fn digest(views: &BTreeMap<String, TensorView<'_>>, metadata: &str) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(facts.as_bytes());
+    hasher.update(metadata.as_bytes());
     for (name, view) in views {
         hasher.update(format!("\n{name} {:?} {:?}\n", view.dtype(), view.shape()).as_bytes());
         hasher.update(view.data());
@@ -126,7 +128,7 @@ fn digest(views: &BTreeMap<String, TensorView<'_>>, facts: &str) -> String {
 pub struct Archive {
     path: PathBuf,
     bytes: Vec<u8>,
-    facts: String,
+    metadata: String,
     digest: String,
 }
 
@@ -136,17 +138,17 @@ impl Archive {
         let owned = || path.to_owned();
         let bytes = fs::read(path).at(path, "read")?;
         let malformed = |source| ArchiveError::Malformed { path: owned(), source };
-        let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
-        let seal = metadata.metadata().as_ref().and_then(|map| map.get(KEY));
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(malformed)?;
+        let seal = header.metadata().as_ref().and_then(|map| map.get(KEY));
         let seal = seal.ok_or_else(|| ArchiveError::Foreign { path: owned() })?;
         let seal: Seal =
             serde_json::from_str(seal).map_err(|_| ArchiveError::Altered { path: owned() })?;
         let tensors = SafeTensors::deserialize(&bytes).map_err(malformed)?;
         let views = tensors.tensors().into_iter().collect();
-        if digest(&views, &seal.facts) != seal.blake3 {
+        if digest(&views, &seal.metadata) != seal.blake3 {
             return Err(ArchiveError::Altered { path: owned() });
         }
-        Ok(Self { path: owned(), bytes, facts: seal.facts, digest: seal.blake3 })
+        Ok(Self { path: owned(), bytes, metadata: seal.metadata, digest: seal.blake3 })
     }
 
     /// What tells this content from any other.
@@ -154,10 +156,10 @@ impl Archive {
         &self.digest
     }
 
-    /// The facts that were written with the matrices.
-    pub fn facts<F: DeserializeOwned>(&self) -> Result<F, ArchiveError> {
-        let facts = serde_json::from_str(&self.facts);
-        facts.map_err(|error| self.misfit(format!("its facts are of another kind ({error})")))
+    /// The metadata that was written with the matrices.
+    pub fn metadata<F: DeserializeOwned>(&self) -> Result<F, ArchiveError> {
+        let metadata = serde_json::from_str(&self.metadata);
+        metadata.map_err(|error| self.misfit(format!("its metadata is of another kind ({error})")))
     }
 
     /// Copies the matrices into those given, whose names and shapes must be exactly the file's.
@@ -208,7 +210,7 @@ mod tests {
     fn written(folder: &Path) -> (Device, PathBuf) {
         let (device, a, b) = tensors();
         let path = folder.join("weights.safetensors");
-        write(&path, [("a".to_owned(), &a), ("b".to_owned(), &b)], &("facts", 3)).unwrap();
+        write(&path, [("a".to_owned(), &a), ("b".to_owned(), &b)], &("metadata", 3)).unwrap();
         (device, path)
     }
 
@@ -217,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (device, path) = written(folder.path());
         let archive = Archive::open(&path).unwrap();
-        assert_eq!(archive.facts::<(String, u32)>().unwrap(), ("facts".to_owned(), 3));
+        assert_eq!(archive.metadata::<(String, u32)>().unwrap(), ("metadata".to_owned(), 3));
         let (mut a, mut b) = (device.zeros(2, 3), device.zeros(1, 1));
         archive.load(vec![("a".to_owned(), &mut a), ("b".to_owned(), &mut b)]).unwrap();
         assert_eq!(a.to_vec(), [1., 2., 3., 4., 5., 6.]);

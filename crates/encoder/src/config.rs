@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Plan;
+use tensor::Activation;
 
-/// A key of the configuration that makes no sense, and why.
+use crate::plan::SharingPlan;
+
+/// A key of a configuration whose value is invalid, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct ConfigError {
@@ -29,6 +31,16 @@ impl ConfigError {
     }
 }
 
+impl terms::Fault for ConfigError {
+    fn is_usage(&self) -> bool {
+        true
+    }
+
+    fn key(&self) -> Option<&str> {
+        Some(&self.key)
+    }
+}
+
 /// Where LayerNorm stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -40,7 +52,39 @@ pub enum NormPlace {
     Pre,
 }
 
-/// How position embeddings begin.
+/// The activation of the feed-forward part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HiddenActivation {
+    /// GELU by the error function, as in BERT and the papers.
+    #[default]
+    Gelu,
+    /// GELU by the hyperbolic tangent: `gelu_new` in `transformers`.
+    GeluTanh,
+    /// ReLU.
+    Relu,
+    /// SiLU, also called swish.
+    Silu,
+}
+
+impl HiddenActivation {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<HiddenActivation> for Activation {
+    fn from(activation: HiddenActivation) -> Self {
+        match activation {
+            HiddenActivation::Gelu => Self::Gelu,
+            HiddenActivation::GeluTanh => Self::GeluTanh,
+            HiddenActivation::Relu => Self::Relu,
+            HiddenActivation::Silu => Self::Silu,
+        }
+    }
+}
+
+/// How position embeddings are initialised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PositionStart {
@@ -88,10 +132,17 @@ pub struct EncoderConfig {
     pub norm: NormPlace,
     /// What LayerNorm adds to the variance.
     pub epsilon: f32,
+    /// The activation of the feed-forward part.
+    #[serde(skip_serializing_if = "HiddenActivation::is_default")]
+    pub activation: HiddenActivation,
     /// Whether each language has an embedding of its own, added to every token.
     pub language_embeddings: bool,
-    /// Whether a dense layer with GELU and LayerNorm stands before the softmax, as in BERT.
+    /// Whether a dense layer with an activation and LayerNorm stands before the softmax, as in BERT.
     pub transform: bool,
+    /// The activation of that layer, where it is not that of the feed-forward part: RoBERTa has GELU
+    /// there always.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub head_activation: Option<HiddenActivation>,
     /// Kinds of segments that have an embedding each, as the two sentences of a pair in BERT; 0 for
     /// none.
     #[serde(skip_serializing_if = "is_zero")]
@@ -100,7 +151,7 @@ pub struct EncoderConfig {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub untied: bool,
     /// What is separate for each language.
-    pub separate: Plan,
+    pub separate: SharingPlan,
     /// Standard deviation of the weights at the start.
     pub init_std: f32,
     /// Whether what feeds the residual stream starts smaller by √(2 · layers).
@@ -123,11 +174,13 @@ impl Default for EncoderConfig {
             attention_dropout: 0.1,
             norm: NormPlace::Post,
             epsilon: 1e-12,
+            activation: HiddenActivation::Gelu,
             language_embeddings: false,
             transform: false,
+            head_activation: None,
             segments: 0,
             untied: false,
-            separate: Plan::none(),
+            separate: SharingPlan::none(),
             init_std: 0.02,
             scale_outputs: false,
             start_positions: PositionStart::Normal,
@@ -143,6 +196,11 @@ impl EncoderConfig {
         })
     }
 
+    /// The activation of the dense layer before the softmax.
+    pub(crate) fn head_activation(&self) -> Activation {
+        self.head_activation.unwrap_or(self.activation).into()
+    }
+
     /// How many entries the table of a language has.
     pub fn entries(&self, language: usize) -> usize {
         match &self.vocabulary {
@@ -151,7 +209,7 @@ impl EncoderConfig {
         }
     }
 
-    /// Whether the configuration makes sense; if not, which key does not and why.
+    /// Whether the configuration is valid; if not, which key is not and why.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_languages()?;
         let sizes = [
@@ -247,7 +305,7 @@ fn is_zero(number: &usize) -> bool {
 /// The most weights that all layers together may have: a terabyte of them.
 const MOST_WEIGHTS: u128 = 1 << 38;
 
-/// The largest that any size may be: the product of two still counts without wrapping.
+/// The largest that any size may be: two multiplied still count without wrapping.
 const LARGEST: usize = 10_000_000;
 
 fn check_size(key: &'static str, size: usize) -> Result<(), ConfigError> {
@@ -316,6 +374,12 @@ mod tests {
         let text = toml::to_string(&config).unwrap();
         assert!(text.contains("separate = \"embeddings, 1-3\""), "{text}");
         assert_eq!(toml::from_str::<EncoderConfig>(&text).unwrap(), config);
+        assert!(
+            !text.contains("activation"),
+            "GELU is not written, so that files stay as they were: {text}"
+        );
+        let silu: EncoderConfig = toml::from_str("activation = \"silu\"").unwrap();
+        assert_eq!(silu.activation, HiddenActivation::Silu);
         let error = toml::from_str::<EncoderConfig>("headz = 3").unwrap_err().to_string();
         assert!(error.contains("headz"), "{error}");
     }

@@ -1,7 +1,7 @@
-//! How weights begin.
+//! Initial weights.
 //!
-//! Each matrix draws from a stream named by its own name, so that adding a part to a model leaves
-//! the start of every other part as it was.
+//! Each matrix draws from the random stream of its own name, so that adding a part to a model leaves
+//! the initial values of every other part as they were.
 
 use tensor::random::{Key, normals};
 use tensor::{Device, ParamId, Params};
@@ -12,7 +12,7 @@ use crate::config::{EncoderConfig, PositionStart};
 pub(crate) struct Builder<'a> {
     pub(crate) config: &'a EncoderConfig,
     pub(crate) params: &'a mut Params,
-    /// None where the weights are written by somebody else.
+    /// None where the caller writes the weights.
     pub(crate) seed: Option<u64>,
 }
 
@@ -30,7 +30,7 @@ impl Builder<'_> {
         shrink: f32,
     ) -> ParamId {
         let Some(seed) = self.seed else { return self.empty(name, rows, cols) };
-        let (key, std) = (key(seed, &name), self.config.init_std / shrink);
+        let (key, std) = (Key::named(seed, &name), self.config.init_std / shrink);
         let device = self.device();
         let elements = device.run(|| normals(key, std, rows * cols));
         let value = device.tensor(rows, cols, &elements);
@@ -70,12 +70,4 @@ impl Builder<'_> {
         let value = self.device().tensor(positions, dim, &elements);
         self.params.add(name, value)
     }
-}
-
-/// The stream of a name.
-fn key(seed: u64, name: &str) -> Key {
-    let hash = blake3::hash(name.as_bytes());
-    let word =
-        |at: usize| u32::from_le_bytes(hash.as_bytes()[at..at + 4].try_into().expect("four bytes"));
-    Key { seed, step: word(0), stream: word(4) }
 }

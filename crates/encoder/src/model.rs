@@ -1,14 +1,17 @@
-//! The encoder: which weights it has, and the way forward.
+//! The encoder: which weights it has, and its forward pass.
 //!
-//! A batch holds text of one language, and sequences follow one another without padding. Where only
-//! some positions are wanted (the masked ones, the first of each sequence), the last layer computes
-//! only those: everything in it but keys and values is spared for the rest.
+//! A Transformer encoder (Vaswani et al. 2017) as BERT (Devlin et al. 2019) and XLM (Conneau and Lample
+//! 2019) have it, with LayerNorm after or before. A batch holds text of one language, and sequences follow
+//! one another without padding. Where only some positions are wanted (the masked ones, the first of each
+//! sequence), the last layer computes only those: everything in it but keys and values is saved for the
+//! rest.
 
+use tensor::kernels::ExpectedShape;
 use tensor::{Activation, Affine, Indices, LayerNorm, ParamId, Params, Spans, Tape, Tensor, Var};
 
 use crate::config::{ConfigError, EncoderConfig, NormPlace};
 use crate::init::Builder;
-use crate::parts::{Part, PerLanguage, Place};
+use crate::params::{AffinePart, EncoderParam, LayerRole, NormPart, ParamRole, PerLanguage};
 
 /// Some text of one language.
 #[derive(Clone, Debug)]
@@ -23,7 +26,7 @@ pub struct Batch {
     pub segments: Option<Indices>,
 }
 
-/// Positions to be guessed.
+/// Masked positions and what is to be predicted there.
 #[derive(Clone, Debug)]
 pub struct Masked {
     /// Rows of the batch, in ascending order.
@@ -32,22 +35,11 @@ pub struct Masked {
     pub targets: Indices,
 }
 
-/// A vector added to every hidden state on the way.
-#[derive(Clone, Copy, Debug)]
-pub struct Shift<'a> {
-    /// After which layer; 0 is the embeddings.
-    pub layer: usize,
-    /// 1 x dim.
-    pub vector: &'a Tensor,
-}
-
 /// What is wanted of the encoder.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
     /// Only these rows of the last layer, in ascending order; all of them if none are named.
     pub rows: Option<&'a Indices>,
-    /// Vectors to add on the way.
-    pub shifts: &'a [Shift<'a>],
     /// The last layer to run, where those above it are not wanted; [`Encoded::output`] then is what
     /// the next layer would read.
     pub until: Option<usize>,
@@ -91,7 +83,7 @@ struct Stream {
     read: Var,
 }
 
-/// A Transformer encoder with a head that guesses masked tokens.
+/// A Transformer encoder with an MLM head.
 #[derive(Debug)]
 pub struct Encoder {
     config: EncoderConfig,
@@ -108,7 +100,7 @@ pub struct Encoder {
     /// The softmax's table, where it is not that of the tokens.
     decoder: Option<PerLanguage<ParamId>>,
     bias: PerLanguage<ParamId>,
-    parts: Vec<(ParamId, Part)>,
+    params: Vec<EncoderParam>,
 }
 
 impl Encoder {
@@ -117,7 +109,7 @@ impl Encoder {
         Self::build(config, params, Some(seed))
     }
 
-    /// An encoder whose weights are yet to be written: for whoever reads them from a file.
+    /// An encoder whose weights are yet to be written: for callers that read them from a file.
     pub fn empty(config: EncoderConfig, params: &mut Params) -> Result<Self, ConfigError> {
         Self::build(config, params, None)
     }
@@ -128,50 +120,51 @@ impl Encoder {
         seed: Option<u64>,
     ) -> Result<Self, ConfigError> {
         config.check()?;
-        params.device().kernels().expect(config.dim, config.heads, config.positions);
-        let mut maker = Maker { builder: Builder { config: &config, params, seed }, parts: vec![] };
-        let (plan, dim) = (&config.separate, config.dim);
-        let tokens = maker.each(plan.tokens, Place::Embeddings, |maker, part| {
-            let entries = config.entries(part.language.unwrap_or(0));
-            maker.normal(part, "embeddings.tokens", entries, dim, 1.0)
+        params.device().kernels().expect(ExpectedShape {
+            dim: config.dim,
+            heads: config.heads,
+            length: config.positions,
+            activation: config.activation.into(),
         });
-        let positions =
-            maker.each(plan.positions, Place::Embeddings, |maker, part| maker.positions(part));
-        let shared = Part { place: Place::Embeddings, language: None };
+        let builder = Builder { config: &config, params, seed };
+        let mut maker = Maker { builder, made: Vec::new() };
+        let (plan, dim) = (&config.separate, config.dim);
+        let entries = |language: Option<usize>| config.entries(language.unwrap_or(0));
+        let tokens = maker.each(plan.tokens, |maker, language| {
+            maker.normal(ParamRole::TokenEmbedding, language, entries(language), dim, 1.0)
+        });
+        let positions = maker.each(plan.positions, |maker, language| maker.positions(language));
         let languages = config.language_embeddings.then(|| {
-            maker.normal(shared, "embeddings.languages", config.languages.len(), dim, 1.0)
+            let count = config.languages.len();
+            maker.normal(ParamRole::LanguageEmbedding, None, count, dim, 1.0)
         });
         let segments = (config.segments > 0)
-            .then(|| maker.normal(shared, "embeddings.segments", config.segments, dim, 1.0));
+            .then(|| maker.normal(ParamRole::SegmentEmbedding, None, config.segments, dim, 1.0));
         let post = config.norm == NormPlace::Post;
         let embedding_norm = post.then(|| {
-            maker.each(plan.tokens, Place::Embeddings, |maker, part| {
-                maker.norm(part, "embeddings.norm")
-            })
+            maker
+                .each(plan.tokens, |maker, language| maker.norm(ParamRole::EmbeddingNorm, language))
         });
         let layers = (1..=config.layers)
             .map(|number| {
                 let separate = plan.layers.contains(&number);
-                maker.each(separate, Place::Layer(number), |maker, part| maker.layer(part, number))
+                maker.each(separate, |maker, language| maker.layer(number, language))
             })
             .collect();
-        let head = Part { place: Place::Head, language: None };
-        let final_norm = (!post).then(|| maker.norm(head, "head.final_norm"));
+        let final_norm = (!post).then(|| maker.norm(ParamRole::FinalNorm, None));
         let transform = config.transform.then(|| Transform {
-            dense: maker.affine(head, "head.dense", dim, dim, 1.0),
-            norm: maker.norm(head, "head.norm"),
+            dense: maker.affine(ParamRole::MlmDense, None, [dim, dim], 1.0),
+            norm: maker.norm(ParamRole::MlmNorm, None),
         });
         let decoder = config.untied.then(|| {
-            maker.each(plan.tokens, Place::Embeddings, |maker, part| {
-                let entries = config.entries(part.language.unwrap_or(0));
-                maker.normal(part, "head.decoder", entries, dim, 1.0)
+            maker.each(plan.tokens, |maker, language| {
+                maker.normal(ParamRole::MlmDecoder, language, entries(language), dim, 1.0)
             })
         });
-        let bias = maker.each(plan.tokens, Place::Embeddings, |maker, part| {
-            let entries = config.entries(part.language.unwrap_or(0));
-            maker.constant(part, "head.bias", entries, 0.0)
+        let bias = maker.each(plan.tokens, |maker, language| {
+            maker.constant(ParamRole::MlmBias, language, entries(language), 0.0)
         });
-        let parts = maker.parts;
+        let params = maker.made;
         Ok(Self {
             config,
             tokens,
@@ -184,7 +177,7 @@ impl Encoder {
             transform,
             decoder,
             bias,
-            parts,
+            params,
         })
     }
 
@@ -193,31 +186,38 @@ impl Encoder {
         &self.config
     }
 
-    /// Every weight matrix and what it belongs to.
-    pub fn parts(&self) -> &[(ParamId, Part)] {
-        &self.parts
+    /// Every weight matrix by role, in the order in which they were added.
+    pub fn params(&self) -> &[EncoderParam] {
+        &self.params
     }
 
-    /// Lets learn what `learns` says, and freezes the rest.
-    pub fn set_trainable(&self, params: &mut Params, learns: impl Fn(Part) -> bool) {
-        for &(id, part) in &self.parts {
-            params.set_trainable(id, learns(part));
+    /// The weight matrix of a role that a language uses: its own, or the shared one. None where the
+    /// encoder has none, or where each language has its own and none is named.
+    pub fn param(&self, role: ParamRole, language: Option<usize>) -> Option<ParamId> {
+        let mut of_role = self.params.iter().filter(|param| param.role == role);
+        let used = of_role.find(|param| param.language.is_none() || param.language == language);
+        used.map(|param| param.id)
+    }
+
+    /// Trains the weights that `trains` names, and freezes the rest.
+    pub fn set_trainable(&self, params: &mut Params, trains: impl Fn(&EncoderParam) -> bool) {
+        for param in &self.params {
+            params.set_trainable(param.id, trains(param));
         }
     }
 
     /// Runs the encoder.
     ///
     /// # Panics
-    /// Where a sequence is longer than the encoder's positions, a token or language is unknown to
-    /// it, or a shift is beyond its last layer: whoever asks knows the configuration.
+    /// Where a sequence is longer than the encoder's positions, or a token or language is unknown to
+    /// it: callers know the configuration.
     pub fn encode(&self, tape: &mut Tape<'_>, batch: &Batch, request: Request<'_>) -> Encoded {
         assert!(batch.spans.longest() <= self.config.positions, "a sequence is too long");
         let stream = self.embed(tape, batch);
         self.run(tape, batch, 0, stream, request)
     }
 
-    /// Runs the encoder over vectors that come from elsewhere (rows x dim), in the place of token
-    /// embeddings.
+    /// Runs the encoder over given vectors (rows x dim) in place of token embeddings.
     ///
     /// # Panics
     /// As [`Encoder::encode`] does.
@@ -243,7 +243,8 @@ impl Encoder {
     }
 
     /// Runs only the layers above `layer`, on the hidden states after it: rows x dim. The hidden
-    /// states that come out begin with those.
+    /// states that come out begin with those. States that were taken off another tape stay on the
+    /// device, and [`tensor::Device::add_rows`] shifts them there.
     ///
     /// # Panics
     /// As [`encode`](Self::encode).
@@ -273,8 +274,6 @@ impl Encoder {
         mut stream: Stream,
         request: Request<'_>,
     ) -> Encoded {
-        let inside = |shift: &Shift<'_>| shift.layer <= self.config.layers;
-        assert!(request.shifts.iter().all(inside), "a shift beyond the last layer");
         let last = request.until.unwrap_or(self.config.layers).min(self.config.layers);
         let mut hidden = Vec::with_capacity((last + 1).saturating_sub(first));
         for number in first..=last {
@@ -282,23 +281,20 @@ impl Encoder {
                 let rows = request.rows.filter(|_| number == self.config.layers);
                 stream = self.layer(tape, number, batch, stream, rows);
             }
-            for shift in request.shifts.iter().filter(|shift| shift.layer == number) {
-                stream = self.shift(tape, number, batch, stream, shift.vector);
-            }
             hidden.push(stream.hidden);
         }
         Encoded { output: stream.read, hidden }
     }
 
-    /// The scores of hidden states over the vocabulary of a language: rows x vocabulary.
+    /// The logits of hidden states over the vocabulary of a language: rows x vocabulary.
     pub fn logits(&self, tape: &mut Tape<'_>, language: usize, output: Var) -> Tensor {
         let output = self.transformed(tape, output);
         tape.logits(output, self.table(language), *self.bias.get(language))
     }
 
-    /// Guesses the masked tokens. The result is 1 x 2: the sum of the losses, and how many guesses
-    /// were right. When training, gradients of `weight` times that sum go onto the tape.
-    pub fn guess(
+    /// The MLM loss of the masked tokens. The result is 1 x 2: the sum of the losses, and how many
+    /// predictions were correct. When training, gradients of `weight` times that sum go onto the tape.
+    pub fn mlm_loss(
         &self,
         tape: &mut Tape<'_>,
         batch: &Batch,
@@ -322,7 +318,7 @@ impl Encoder {
         match self.transform {
             None => output,
             Some(Transform { dense, norm }) => {
-                let dense = tape.linear(output, dense, Activation::Gelu);
+                let dense = tape.linear(output, dense, self.config.head_activation());
                 tape.norm(dense, norm)
             }
         }
@@ -361,18 +357,6 @@ impl Encoder {
         Stream { hidden, read: norm.map_or(hidden, |norm| tape.norm(hidden, norm)) }
     }
 
-    fn shift(
-        &self,
-        tape: &mut Tape<'_>,
-        number: usize,
-        batch: &Batch,
-        stream: Stream,
-        vector: &Tensor,
-    ) -> Stream {
-        let hidden = tape.add_row(stream.hidden, vector);
-        self.read(tape, number, batch.language, hidden)
-    }
-
     /// One layer, counted from 1; of its outputs only `rows`, if they are named.
     fn layer(
         &self,
@@ -408,7 +392,7 @@ impl Encoder {
         };
         let (sum, read) = tape.residual_norm(stream.hidden, update, rate, middle);
         let stream = Stream::new(config.norm, sum, read);
-        let wide = tape.linear(stream.read, layer.up, Activation::Gelu); // rows x hidden
+        let wide = tape.linear(stream.read, layer.up, config.activation.into()); // rows x hidden
         let update = tape.linear(wide, layer.down, Activation::None); // rows x dim
         let (sum, read) = tape.residual_norm(stream.hidden, update, rate, norm);
         Stream::new(config.norm, sum, read)
@@ -436,10 +420,10 @@ impl Stream {
     }
 }
 
-/// Makes weights and notes what they belong to.
+/// Makes weights and records their roles.
 struct Maker<'a> {
     builder: Builder<'a>,
-    parts: Vec<(ParamId, Part)>,
+    made: Vec<EncoderParam>,
 }
 
 impl Maker<'_> {
@@ -447,76 +431,90 @@ impl Maker<'_> {
     fn each<T>(
         &mut self,
         separate: bool,
-        place: Place,
-        mut make: impl FnMut(&mut Self, Part) -> T,
+        mut make: impl FnMut(&mut Self, Option<usize>) -> T,
     ) -> PerLanguage<T> {
         let languages = self.builder.config.languages.len();
-        PerLanguage::make(languages, separate, |language| make(self, Part { place, language }))
+        PerLanguage::make(languages, separate, |language| make(self, language))
     }
 
-    /// The full name of a weight: what is separate begins with its language.
-    fn name(&self, part: Part, name: &str) -> String {
-        match part.language {
-            None => name.to_owned(),
-            Some(language) => format!("{}.{name}", self.builder.config.languages[language]),
+    /// The full name of a weight matrix: what is separate begins with its language.
+    fn name(&self, role: ParamRole, language: Option<usize>) -> String {
+        match language {
+            None => role.to_string(),
+            Some(language) => format!("{}.{role}", self.builder.config.languages[language]),
         }
     }
 
-    fn note(&mut self, part: Part, id: ParamId) -> ParamId {
-        self.parts.push((id, part));
+    fn record(&mut self, role: ParamRole, language: Option<usize>, id: ParamId) -> ParamId {
+        self.made.push(EncoderParam { id, role, language });
         id
     }
 
-    fn normal(&mut self, part: Part, name: &str, rows: usize, cols: usize, shrink: f32) -> ParamId {
-        let name = self.name(part, name);
+    fn normal(
+        &mut self,
+        role: ParamRole,
+        language: Option<usize>,
+        rows: usize,
+        cols: usize,
+        shrink: f32,
+    ) -> ParamId {
+        let name = self.name(role, language);
         let id = self.builder.normal(name, rows, cols, shrink);
-        self.note(part, id)
+        self.record(role, language, id)
     }
 
-    fn constant(&mut self, part: Part, name: &str, cols: usize, number: f32) -> ParamId {
-        let name = self.name(part, name);
+    fn constant(
+        &mut self,
+        role: ParamRole,
+        language: Option<usize>,
+        cols: usize,
+        number: f32,
+    ) -> ParamId {
+        let name = self.name(role, language);
         let id = self.builder.constant(name, cols, number);
-        self.note(part, id)
+        self.record(role, language, id)
     }
 
-    fn positions(&mut self, part: Part) -> ParamId {
-        let name = self.name(part, "embeddings.positions");
-        let id = self.builder.positions(name);
-        self.note(part, id)
+    fn positions(&mut self, language: Option<usize>) -> ParamId {
+        let role = ParamRole::PositionEmbedding;
+        let id = self.builder.positions(self.name(role, language));
+        self.record(role, language, id)
     }
 
-    fn norm(&mut self, part: Part, name: &str) -> LayerNorm {
+    fn norm(&mut self, role: impl Fn(NormPart) -> ParamRole, language: Option<usize>) -> LayerNorm {
         let (dim, epsilon) = (self.builder.config.dim, self.builder.config.epsilon);
-        let gamma = self.constant(part, &format!("{name}.gamma"), dim, 1.0);
-        let beta = self.constant(part, &format!("{name}.beta"), dim, 0.0);
+        let gamma = self.constant(role(NormPart::Gamma), language, dim, 1.0);
+        let beta = self.constant(role(NormPart::Beta), language, dim, 0.0);
         LayerNorm { gamma, beta, epsilon }
     }
 
     fn affine(
         &mut self,
-        part: Part,
-        name: &str,
-        inputs: usize,
-        outputs: usize,
+        role: impl Fn(AffinePart) -> ParamRole,
+        language: Option<usize>,
+        [inputs, outputs]: [usize; 2],
         shrink: f32,
     ) -> Affine {
-        let weight = self.normal(part, &format!("{name}.weight"), inputs, outputs, shrink);
-        let bias = self.constant(part, &format!("{name}.bias"), outputs, 0.0);
+        let weight = self.normal(role(AffinePart::Weight), language, inputs, outputs, shrink);
+        let bias = self.constant(role(AffinePart::Bias), language, outputs, 0.0);
         Affine { weight, bias }
     }
 
-    fn layer(&mut self, part: Part, number: usize) -> Layer {
+    fn layer(&mut self, number: usize, language: Option<usize>) -> Layer {
         let EncoderConfig { dim, hidden, layers, scale_outputs, .. } = *self.builder.config;
         let shrink = if scale_outputs { ((2 * layers) as f32).sqrt() } else { 1.0 };
-        let name = |part: &str| format!("layers.{number}.{part}");
+        let affine =
+            |role: fn(AffinePart) -> LayerRole| move |part| ParamRole::Layer(number, role(part));
+        let norm =
+            |role: fn(NormPart) -> LayerRole| move |part| ParamRole::Layer(number, role(part));
         Layer {
-            query: self.affine(part, &name("query"), dim, dim, 1.0),
-            key_value: self.affine(part, &name("key_value"), dim, 2 * dim, 1.0),
-            output: self.affine(part, &name("output"), dim, dim, shrink),
-            attention_norm: self.norm(part, &name("attention_norm")),
-            up: self.affine(part, &name("up"), dim, hidden, 1.0),
-            down: self.affine(part, &name("down"), hidden, dim, shrink),
-            hidden_norm: self.norm(part, &name("hidden_norm")),
+            query: self.affine(affine(LayerRole::Query), language, [dim, dim], 1.0),
+            key_value: self.affine(affine(LayerRole::KeyValue), language, [dim, 2 * dim], 1.0),
+            output: self.affine(affine(LayerRole::Output), language, [dim, dim], shrink),
+            attention_norm: self.norm(norm(LayerRole::AttentionNorm), language),
+            up: self.affine(affine(LayerRole::Up), language, [dim, hidden], 1.0),
+            down: self.affine(affine(LayerRole::Down), language, [hidden, dim], shrink),
+            hidden_norm: self.norm(norm(LayerRole::HiddenNorm), language),
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// The parts that each language has for itself; all else is shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Plan {
+pub struct SharingPlan {
     /// Token embeddings and, tied to them, the softmax with its bias.
     pub tokens: bool,
     /// Position embeddings.
@@ -21,14 +21,14 @@ pub struct Plan {
     pub layers: BTreeSet<usize>,
 }
 
-impl Plan {
+impl SharingPlan {
     /// Everything shared.
     pub fn none() -> Self {
         Self::default()
     }
 }
 
-impl FromStr for Plan {
+impl FromStr for SharingPlan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -68,7 +68,7 @@ fn layers(item: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
     }
 }
 
-impl fmt::Display for Plan {
+impl fmt::Display for SharingPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut items = Vec::new();
         match (self.tokens, self.positions) {
@@ -89,7 +89,7 @@ impl fmt::Display for Plan {
     }
 }
 
-impl TryFrom<String> for Plan {
+impl TryFrom<String> for SharingPlan {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -97,8 +97,8 @@ impl TryFrom<String> for Plan {
     }
 }
 
-impl From<Plan> for String {
-    fn from(plan: Plan) -> Self {
+impl From<SharingPlan> for String {
+    fn from(plan: SharingPlan) -> Self {
         plan.to_string()
     }
 }
@@ -110,9 +110,9 @@ mod tests {
     #[test]
     fn every_condition_is_one_line() {
         for line in ["none", "embeddings", "embeddings, 1-3", "embeddings, 1-6", "1-3", "1-6"] {
-            assert_eq!(line.parse::<Plan>().unwrap().to_string(), line);
+            assert_eq!(line.parse::<SharingPlan>().unwrap().to_string(), line);
         }
-        let odd: Plan = "8, 1-2,positions , 4-4".parse().unwrap();
+        let odd: SharingPlan = "8, 1-2,positions , 4-4".parse().unwrap();
         assert_eq!(odd.to_string(), "positions, 1-2, 4, 8");
         assert!(!odd.tokens && odd.positions);
     }
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn nonsense_is_named() {
         for line in ["", "0", "3-1", "embeddings,,1", "top", "1-", "-2", "1-2-3", "1-99999999999"] {
-            let error = line.parse::<Plan>().unwrap_err();
+            let error = line.parse::<SharingPlan>().unwrap_err();
             assert!(error.contains("is neither"), "{line}: {error}");
         }
     }

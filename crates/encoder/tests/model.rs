@@ -1,7 +1,8 @@
 //! What the encoder promises, whatever its weights.
 
 use encoder::{
-    Batch, Encoder, EncoderConfig, Masked, NormPlace, Place, Request, Shift, Vocabulary,
+    Batch, Encoder, EncoderConfig, EncoderParam, HiddenActivation, Masked, NormPlace, ParamGroup,
+    ParamRole, Request, Vocabulary,
 };
 use tensor::{Device, Indices, Mode, Params, Spans, Tape};
 
@@ -93,44 +94,62 @@ fn a_sequence_does_not_see_its_neighbours() {
     }
 }
 
+/// States that never leave the device are shifted by [`Device::add_rows`], and the layers above run on them.
 #[test]
-fn a_shift_moves_the_hidden_states_where_it_is_asked_to() {
+fn shifted_states_run_through_the_layers_above() {
     for norm in NORMS {
         let (model, mut params) = model(norm, "none");
         let device = params.device().clone();
-        let vector = device.tensor(1, 12, &[0.7; 12]);
-        let mut tape = Tape::new(&mut params, Mode::Evaluate);
-        let plain = model.encode(&mut tape, &batch(0), Request::default());
-        assert_eq!(plain.hidden.len(), 4, "embeddings and three layers");
+        let (rows, dim) = (batch(0).spans.rows(), 12);
+        // Not the same in all columns, which LayerNorm would take away.
+        let vector: Vec<f32> = (0..dim).map(|col| 0.1 * col as f32 - 0.3).collect();
+        let table = device.tensor(2, dim, &[&[0.0; 12], &vector[..]].concat());
+        let classes: Indices = (0..rows as u32).map(|row| row % 2).collect();
         for layer in 0..=3 {
-            let shifts = [Shift { layer, vector: &vector }];
-            let request = Request { shifts: &shifts, ..Request::default() };
-            let shifted = model.encode(&mut tape, &batch(0), request);
-            for number in 0..=3 {
-                let (a, b) = (tape.value(plain.hidden[number]), tape.value(shifted.hidden[number]));
-                let moved: f32 =
-                    a.as_slice().iter().zip(b.as_slice()).map(|(a, b)| (a - b).abs()).sum();
-                match number.cmp(&layer) {
-                    std::cmp::Ordering::Less => assert_eq!(moved, 0.0, "below layer {layer}"),
-                    std::cmp::Ordering::Equal => {
-                        let expected: Vec<f32> = a.as_slice().iter().map(|a| a + 0.7).collect();
-                        assert_close(b.as_slice(), &expected, "at the layer");
-                    }
-                    std::cmp::Ordering::Greater => assert!(moved > 0.1, "above layer {layer}"),
-                }
+            let mut tape = Tape::new(&mut params, Mode::Evaluate);
+            let plain = model.encode(&mut tape, &batch(0), Request::default());
+            let whole = tape.value(plain.output).to_vec();
+            let states = tape.take_value(plain.hidden[layer]);
+            let above = |tape: &mut Tape<'_>, scale: f32| {
+                let shifted = device.add_rows(&states, &table, &classes, scale);
+                let request = Request::default();
+                let encoded = model.encode_from(tape, &batch(0), layer, shifted, request);
+                (tape.value(encoded.hidden[0]).to_vec(), tape.value(encoded.output).to_vec())
+            };
+            let (_, unshifted) = above(&mut tape, 0.0);
+            assert_eq!(unshifted, whole, "{norm:?}, layer {layer}: a shift by nothing");
+            let (shifted, output) = above(&mut tape, 2.0);
+            for (at, (shifted, state)) in shifted.iter().zip(states.as_slice()).enumerate() {
+                let step = if at / dim % 2 == 1 { 2.0 * vector[at % dim] } else { 0.0 };
+                assert!((shifted - state - step).abs() < 1e-5, "{norm:?}, layer {layer}: [{at}]");
             }
+            let moved: f32 = output.iter().zip(&whole).map(|(a, b)| (a - b).abs()).sum();
+            assert!(moved > 0.1, "{norm:?}, layer {layer}: {moved}");
         }
-        // A shift by nothing changes nothing, on the way that computes LayerNorm apart.
-        let nothing = device.tensor(1, 12, &[0.0; 12]);
-        let shifts = [Shift { layer: 2, vector: &nothing }];
-        let still =
-            model.encode(&mut tape, &batch(0), Request { shifts: &shifts, ..Request::default() });
-        assert_close(
-            tape.value(plain.output).as_slice(),
-            tape.value(still.output).as_slice(),
-            "shift by nothing",
-        );
     }
+}
+
+/// Each activation gives other states, and the MLM head has the same unless the configuration names another.
+#[test]
+fn activations_differ() {
+    use HiddenActivation::{Gelu, GeluTanh, Relu, Silu};
+    let logits = |activation, head_activation| {
+        let mut params = Params::new(&Device::cpu(2).unwrap());
+        let config =
+            EncoderConfig { activation, head_activation, ..config(NormPlace::Post, "none") };
+        let model = Encoder::new(config, &mut params, 11).unwrap();
+        let mut tape = Tape::new(&mut params, Mode::Evaluate);
+        let encoded = model.encode(&mut tape, &batch(0), Request::default());
+        model.logits(&mut tape, 0, encoded.output).to_vec()
+    };
+    let all = [Gelu, GeluTanh, Relu, Silu].map(|activation| logits(activation, None));
+    for (at, a) in all.iter().enumerate() {
+        for b in &all[..at] {
+            assert_ne!(a, b);
+        }
+    }
+    assert_eq!(logits(Relu, Some(Relu)), all[2]);
+    assert_ne!(logits(Relu, Some(Gelu)), all[2]);
 }
 
 /// Names of the weights that a batch of the language must reach: the shared ones and its own.
@@ -153,8 +172,9 @@ fn what_should_learn_receives_a_gradient_and_nothing_else_does() {
             for (language, other) in [("en", "fr"), ("fr", "en")] {
                 let (model, mut params) = model(norm, plan);
                 let number = model.config().language(language).unwrap();
-                let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
-                model.guess(&mut tape, &batch(number), &masked(), 0.2);
+                let mut tape =
+                    Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
+                model.mlm_loss(&mut tape, &batch(number), &masked(), 0.2);
                 tape.backward();
                 for (name, expected) in reached(&params, language, other) {
                     let grad = params.grad(params.find(&name).unwrap());
@@ -172,20 +192,22 @@ fn what_is_frozen_receives_none() {
     for norm in NORMS {
         let (model, mut params) = model(norm, "embeddings, 1");
         // As in the papers' fine-tuning: what is separate is frozen, and here layer 2 as well.
-        let learns = |part: encoder::Part| part.language.is_none() && part.place != Place::Layer(2);
+        let learns = |param: &EncoderParam| {
+            param.language.is_none() && param.group() != ParamGroup::Layer(2)
+        };
         model.set_trainable(&mut params, learns);
-        let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
-        model.guess(&mut tape, &batch(0), &masked(), 0.2);
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
+        model.mlm_loss(&mut tape, &batch(0), &masked(), 0.2);
         tape.backward();
         let mut learning = 0;
-        for &(id, part) in model.parts() {
-            let expected = learns(part);
-            // Below the lowest part that learns, no gradient is even computed; shared language
-            // embeddings lie there too, but learn.
+        for param in model.params() {
+            let (id, expected) = (param.id, learns(param));
+            // Below the lowest part that is trained, no gradient is even computed; shared language
+            // embeddings lie there too, but are trained.
             assert_eq!(params.grad(id).is_some(), expected, "{norm:?}: {}", params.name(id));
             learning += usize::from(expected);
         }
-        assert!(learning > 0 && learning < model.parts().len());
+        assert!(learning > 0 && learning < model.params().len());
     }
 }
 
@@ -210,6 +232,19 @@ fn separate_parts_are_what_the_plan_says() {
 }
 
 #[test]
+fn every_weight_is_reached_by_its_role() {
+    let (model, params) = model(NormPlace::Pre, "embeddings, 1");
+    assert_eq!(model.params().len(), params.ids().count());
+    for param in model.params() {
+        assert!(params.name(param.id).ends_with(&param.role.to_string()));
+        assert_eq!(model.param(param.role, param.language), Some(param.id));
+        let unnamed = model.param(param.role, None);
+        assert_eq!(unnamed.is_some(), param.language.is_none(), "{}", params.name(param.id));
+    }
+    assert_eq!(model.param(ParamRole::SegmentEmbedding, None), None);
+}
+
+#[test]
 fn adding_a_language_leaves_the_start_of_all_else_as_it_was() {
     let (_, two) = model(NormPlace::Pre, "1");
     let mut three = config(NormPlace::Pre, "1");
@@ -223,7 +258,7 @@ fn adding_a_language_leaves_the_start_of_all_else_as_it_was() {
 }
 
 #[test]
-fn the_way_can_be_gone_in_two_halves() {
+fn the_layers_can_be_run_in_two_halves() {
     for norm in NORMS {
         let (model, mut params) = model(norm, "none");
         let device = params.device().clone();

@@ -1,9 +1,28 @@
-//! Files and folders that appear whole or not at all.
+//! Files and folders that appear whole or not at all, and the one rule for outputs that exist.
 //!
-//! Whatever is made here is made under another name, put safely on the disk, and only then given
-//! its own: a kill, a full disk or a lost machine leaves what stood there before. (A folder that takes
-//! another's place does so in one call where the file system can exchange two names. Where it cannot,
-//! a kill between two renames leaves the old one beside its place, under a name of its own.)
+//! Every output is written under a temporary name, synced to disk, and only then renamed: a kill, a
+//! full disk or a power failure leaves what stood there before. (A folder that replaces another does so
+//! in one system call where the file system can exchange two names. Where it cannot, a kill between
+//! two renames leaves the old folder beside its place, under a temporary name.)
+//!
+//! - [`write`], [`write_with`], [`in_place_of`] write a file, [`NewFolder`] a folder;
+//! - [`check_new`] refuses an output that exists unless it may be replaced; [`check_new_file`] and
+//!   [`check_new_folder`] also make sure, before any work is done, that it can be made;
+//! - `-` is standard output for the writers and standard input for [`open`], and devices such as
+//!   `/dev/stdout` are written to rather than replaced;
+//! - [`lock`] keeps other processes out of a folder; [`map`] maps a file into memory.
+//!
+//! ```
+//! let folder = tempfile::tempdir().unwrap();
+//! let path = folder.path().join("en.vec");
+//! files::check_new_file(&path, false).unwrap();
+//! files::write(&path, "1 2\na 0.5 0.5\n").unwrap();
+//! let error = files::check_new_file(&path, false).unwrap_err();
+//! assert!(error.to_string().contains("set `force`"));
+//! files::check_new_file(&path, true).unwrap();
+//! ```
+
+mod standard;
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
@@ -12,25 +31,32 @@ use std::path::{Path, PathBuf};
 pub use memmap2::Mmap;
 use tempfile::TempDir;
 
-/// Why something could not be put in its place.
+pub use standard::{STANDARD_INPUT, is_standard, open};
+
+/// Why a file or folder could not be read or made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
-    #[error("{path}: cannot {doing} (check the path, its permissions and the room on the disk)")]
+    #[error(
+        "{path}: cannot {doing} (check the path, its permissions and the free space on the disk)"
+    )]
     Io {
         /// What was attempted.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's own words, which whoever prints the chain of causes adds.
+        /// The system's message, which callers that print the chain of causes append.
         source: io::Error,
     },
-    /// Something stands there already.
+    /// The output exists already, and may not be replaced.
+    #[error("{0}: exists; name another output, or set `force` to replace it")]
+    Exists(PathBuf),
+    /// The output cannot be made where it was asked for.
     #[error("{path}: {reason}; {remedy}")]
     Occupied {
         /// The file or folder.
         path: PathBuf,
-        /// What stands there.
+        /// What is there.
         reason: &'static str,
         /// What to do about it.
         remedy: &'static str,
@@ -38,6 +64,16 @@ pub enum Error {
     /// Another process holds the folder.
     #[error("another process is working in {0}; wait for it, or name another folder")]
     Busy(PathBuf),
+}
+
+impl terms::Fault for Error {
+    fn is_usage(&self) -> bool {
+        matches!(self, Error::Exists(_) | Error::Occupied { .. })
+    }
+
+    fn key(&self) -> Option<&str> {
+        matches!(self, Error::Exists(_)).then_some("force")
+    }
 }
 
 /// Results of this crate.
@@ -55,8 +91,12 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// Lets `write` make a file beside `path`, and puts it in its place once it is safely on the disk.
+/// Lets `write` make a file beside `path`, and renames it once it is safely on the disk. What is meant
+/// for standard output or a device is made in a temporary file and copied there.
 pub fn in_place_of(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+    if is_standard(path) || is_device(path) {
+        return standard::copy_to(path, write);
+    }
     let partial = path.with_added_extension("partial");
     let replace = || {
         write(&partial)?;
@@ -64,28 +104,33 @@ pub fn in_place_of(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> 
         fs::rename(&partial, path)
     };
     replace().at(path, "write").inspect_err(|_| {
-        // What was written so far is of no use; that it cannot be removed either is no news.
+        // Half a file is of no use; that it cannot be removed either would be no news.
         let _ = fs::remove_file(&partial);
     })?;
     sync_folder(parent_of(path));
     Ok(())
 }
 
-/// Writes a file through a buffer; it appears when `fill` has come back.
+/// Writes a file through a buffer; it appears when `fill` has returned. Standard output and devices
+/// receive the bytes as they are written.
 pub fn write_with(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<()> {
-    in_place_of(path, |partial| {
-        let mut writer = BufWriter::with_capacity(1 << 18, File::create(partial)?);
+    let buffered = |file: File| {
+        let mut writer = BufWriter::with_capacity(1 << 18, file);
         fill(&mut writer)?;
         writer.flush()
-    })
+    };
+    if is_standard(path) || is_device(path) {
+        return standard::stream_to(path, buffered);
+    }
+    in_place_of(path, |partial| buffered(File::create(partial)?))
 }
 
 /// Writes a file of these bytes.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    in_place_of(path, |partial| fs::write(partial, bytes))
+    write_with(path, |writer| writer.write_all(bytes.as_ref()))
 }
 
 /// A folder in the making. Dropped before [`finish`](Self::finish), it leaves nothing behind.
@@ -98,11 +143,17 @@ pub struct NewFolder {
 impl NewFolder {
     /// Starts a folder that will stand at `path`, which must not exist yet or be empty.
     pub fn new(path: &Path) -> Result<Self> {
-        refuse_occupied(path)?;
-        Ok(Self { replaces: false, ..Self::instead_of(path)? })
+        Self::with_force(path, false)
     }
 
-    /// Starts a folder that will stand at `path`, in the place of whatever stands there.
+    /// Starts a folder that will stand at `path`; one that exists is replaced if `force` is set.
+    pub fn with_force(path: &Path, force: bool) -> Result<Self> {
+        refuse_file(path)?;
+        check_new(path, force)?;
+        Ok(Self { replaces: force, ..Self::instead_of(path)? })
+    }
+
+    /// Starts a folder that will stand at `path` and replace what stands there.
     pub fn instead_of(path: &Path) -> Result<Self> {
         let parent = parent_of(path);
         fs::create_dir_all(parent).at(parent, "make the folder")?;
@@ -186,10 +237,24 @@ pub fn close(writer: BufWriter<File>, path: &Path) -> Result<()> {
     file.sync_all().at(path, "sync")
 }
 
-/// Refuses, before any work is done, a place where a new folder could not be made afterwards.
-/// Leaves nothing behind.
-pub fn check_new_folder(path: &Path) -> Result<()> {
-    refuse_occupied(path)?;
+/// The one rule for outputs: a file or a non-empty folder that exists is refused unless `force` is set.
+/// Standard output (`-`) and devices never count as existing.
+pub fn check_new(path: &Path, force: bool) -> Result<()> {
+    let exists = match path.read_dir() {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(_) => path.exists(),
+    };
+    match exists && !force && !is_standard(path) && !is_device(path) {
+        true => Err(Error::Exists(path.to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Refuses, before any work is done, a place where a new folder could not be made afterwards, or
+/// where one exists and `force` is not set. Leaves nothing behind.
+pub fn check_new_folder(path: &Path, force: bool) -> Result<()> {
+    refuse_file(path)?;
+    check_new(path, force)?;
     let mut place = parent_of(path);
     while !place.exists() {
         place = parent_of(place);
@@ -197,18 +262,22 @@ pub fn check_new_folder(path: &Path) -> Result<()> {
     draft_in(place).map(drop)
 }
 
-/// Refuses, before any work is done, a place where a file could not be written afterwards. Leaves
-/// nothing behind.
-pub fn check_new_file(path: &Path) -> Result<()> {
+/// Refuses, before any work is done, a place where a file could not be written afterwards, or where
+/// one exists and `force` is not set. Leaves nothing behind.
+pub fn check_new_file(path: &Path, force: bool) -> Result<()> {
+    if is_standard(path) || is_device(path) {
+        return Ok(());
+    }
     if path.is_dir() {
         return occupied(path, "is a folder", "name a file");
     }
+    check_new(path, force)?;
     let parent = parent_of(path);
     tempfile::tempfile_in(parent).at(parent, "make a file in").map(drop)
 }
 
-/// Takes away all that lies in a folder, and the folder itself if it is `new`: for a start that came to
-/// nothing. What cannot be removed stays.
+/// Removes everything in a folder, and the folder itself if it is `new`: for a run that failed to
+/// start. What cannot be removed stays.
 pub fn clear(folder: &Path, new: bool) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -235,15 +304,20 @@ fn occupied<T>(path: &Path, reason: &'static str, remedy: &'static str) -> Resul
     Err(Error::Occupied { path: path.to_owned(), reason, remedy })
 }
 
-fn refuse_occupied(path: &Path) -> Result<()> {
-    if path.exists() && !path.is_dir() {
-        return occupied(path, "is a file", "name a folder");
+fn refuse_file(path: &Path) -> Result<()> {
+    if is_standard(path) {
+        return occupied(path, "a folder cannot be written to standard output", "name a folder");
     }
-    if path.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        let remedy = "name another folder, or remove this one";
-        return occupied(path, "exists and is not empty", remedy);
+    match path.exists() && !path.is_dir() {
+        true => occupied(path, "is a file", "name a folder"),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// Whether a path is a device or a pipe, which is written to and never replaced.
+fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev/")
+        || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 fn draft_in(parent: &Path) -> Result<TempDir> {
@@ -283,13 +357,13 @@ fn sync_folder(path: &Path) {
     }
 }
 
-/// A file as if it were in memory. The one place where memory is mapped.
+/// Maps a file into memory. The one place where this is done.
 #[allow(unsafe_code)]
 pub fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: a map is sound as long as nobody changes the file under it. Files of ours are written
-    // under another name, renamed when whole, and never opened for writing again, and so are those
-    // of the tools whose checkpoints are read; whoever alters one by hand while it is in use is as
-    // free to alter the program.
+    // SAFETY: a map is sound as long as nobody changes the file under it. Our own files are written
+    // under a temporary name, renamed when whole, and never opened for writing again, and so are those
+    // of the tools whose checkpoints are read. A user who alters one by hand while it is mapped could
+    // as well alter the program.
     unsafe { Mmap::map(file) }
 }
 
@@ -307,15 +381,52 @@ mod tests {
     #[test]
     fn a_place_is_checked_without_a_trace() {
         let place = tempfile::tempdir().unwrap();
-        check_new_folder(&place.path().join("deep/folder")).unwrap();
-        check_new_file(&place.path().join("file")).unwrap();
+        check_new_folder(&place.path().join("deep/folder"), false).unwrap();
+        check_new_file(&place.path().join("file"), false).unwrap();
         assert_eq!(place.path().read_dir().unwrap().count(), 0);
         fs::write(place.path().join("file"), "").unwrap();
         for path in ["file", "file/folder", "."] {
-            check_new_folder(&place.path().join(path)).unwrap_err();
+            check_new_folder(&place.path().join(path), false).unwrap_err();
         }
-        check_new_file(&place.path().join("none/file")).unwrap_err();
-        check_new_file(place.path()).unwrap_err();
+        check_new_folder(&place.path().join("file"), true).unwrap_err();
+        check_new_file(&place.path().join("none/file"), true).unwrap_err();
+        check_new_file(place.path(), true).unwrap_err();
+        check_new_folder(Path::new("-"), true).unwrap_err();
+    }
+
+    #[test]
+    fn what_exists_is_replaced_by_force_alone() {
+        use terms::Fault;
+        let place = tempfile::tempdir().unwrap();
+        let [file, empty, full] = ["file", "empty", "full"].map(|name| place.path().join(name));
+        fs::write(&file, "").unwrap();
+        fs::create_dir(&empty).unwrap();
+        fs::create_dir_all(full.join("inner")).unwrap();
+        check_new(&empty, false).unwrap();
+        for path in [&file, &full] {
+            let error = check_new(path, false).unwrap_err();
+            assert!(error.is_usage() && error.key() == Some("force"), "{error:?}");
+            check_new(path, true).unwrap();
+        }
+        for path in ["-", "/dev/null"] {
+            check_new(Path::new(path), false).unwrap();
+            check_new_file(Path::new(path), false).unwrap();
+        }
+        assert!(NewFolder::with_force(&full, false).is_err());
+        let folder = NewFolder::with_force(&full, true).unwrap();
+        folder.write("a", b"").unwrap();
+        folder.finish().unwrap();
+        assert!(full.join("a").exists() && !full.join("inner").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_written_to_and_stays() {
+        for _ in 0..2 {
+            write(Path::new("/dev/null"), "gone").unwrap();
+            in_place_of(Path::new("/dev/null"), |partial| fs::write(partial, "gone")).unwrap();
+            assert!(is_device(Path::new("/dev/null")));
+        }
     }
 
     #[test]
@@ -323,7 +434,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("file");
         write(&path, "before").unwrap();
-        let full = || io::Error::other("no room");
+        let full = || io::Error::other("disk full");
         let failed = write_with(&path, |writer| {
             writer.write_all(b"half")?;
             Err(full())
@@ -351,7 +462,7 @@ mod tests {
         assert_eq!(fs::read(path.join("inner/a.txt")).unwrap(), b"text");
         assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 1);
         let error = NewFolder::new(&path).map(drop).unwrap_err().to_string();
-        assert!(error.contains("not empty"), "{error}");
+        assert!(error.contains("exists"), "{error}");
 
         let folder = NewFolder::instead_of(&path).unwrap();
         folder.write("b.txt", b"other").unwrap();

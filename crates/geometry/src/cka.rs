@@ -9,15 +9,14 @@
 
 use std::ops::Range;
 
+use arrays::{Matrix, Stack};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use tensor::Device;
-use text::Chance;
+use text::RandomStreams;
 
-use crate::arrays::Stack;
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
 use crate::products::{Columns, Placed, Summed};
 use crate::search::Watch;
 
@@ -291,7 +290,7 @@ pub fn intervals(
     device: &Device,
     watch: Watch<'_>,
 ) -> Result<Intervals> {
-    let chance = Chance::new(seed, "half-samples for CKA");
+    let chance = RandomStreams::new(seed, "half-samples for CKA");
     let mut order: Vec<u32> = (0..x.rows() as u32).collect();
     let mut tables = Vec::with_capacity(samples);
     for sample in 0..samples {

@@ -16,9 +16,15 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// An array could not be read or written, or holds what no vector does.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// Text or vectors could not be read.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Word vectors could not be read, written or learned.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A file could not be read or written.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -31,5 +37,17 @@ impl Error {
         remedy: &'static str,
     ) -> Self {
         Error::Input { place: place.to_string(), reason: reason.into(), remedy }
+    }
+}
+
+impl terms::Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Input { .. } => false,
+            Error::Arrays(error) => error.is_usage(),
+            Error::Text(error) => error.is_usage(),
+            Error::Vectors(error) => error.is_usage(),
+            Error::Files(error) => error.is_usage(),
+        }
     }
 }

@@ -5,13 +5,14 @@
 //! similarities to its own neighbours, sorted, which need no common space; chance then keeps the
 //! rounds from settling too early. The idea is of Artetxe, Labaka and Agirre (2018).
 
+use arrays::Matrix;
 use faer::{Mat, Side};
 use serde::Serialize;
 use tensor::Device;
-use vectors::Vectors;
+use vectors::WordVectors;
 
 use crate::map::Map;
-use crate::matrix::Matrix;
+use crate::matmul::times_transposed;
 use crate::normalize::{Step, normalize};
 use crate::search::{Measure, Scores, Thinning, unwatched};
 
@@ -47,7 +48,7 @@ pub struct Round {
 }
 
 /// The words that are written alike on both sides.
-pub fn identical(source: &Vectors, target: &Vectors) -> Vec<(u32, u32)> {
+pub fn identical(source: &WordVectors, target: &WordVectors) -> Vec<(u32, u32)> {
     let alike = |(row, word): (usize, &str)| Some((row as u32, target.position(word)? as u32));
     source.words().enumerate().filter_map(alike).collect()
 }
@@ -193,7 +194,7 @@ fn habits(matrix: &Matrix) -> Matrix {
     let half = &x * &scaled;
     let half =
         Matrix::new(rows, dim, (0..rows * dim).map(|i| half[(i / dim, i % dim)] as f32).collect());
-    let mut similar = half.times_transposed(half.values());
+    let mut similar = times_transposed(&half, half.values());
     similar
         .values_mut()
         .chunks_exact_mut(rows)

@@ -7,14 +7,14 @@
 
 use std::path::Path;
 
+use arrays::Matrix;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use tensor::Device;
 use text::{Dictionary, LineRules};
-use vectors::Vectors;
+use vectors::WordVectors;
 
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
 use crate::search::{Measure, Scores, Watch, unwatched};
 
 /// A dictionary between two tables of vectors.
@@ -30,7 +30,7 @@ pub struct Lexicon {
 
 impl Lexicon {
     /// Reads a dictionary, and refuses one of which no pair can be used.
-    pub fn read(path: &Path, source: &Vectors, target: &Vectors) -> Result<Self> {
+    pub fn read(path: &Path, source: &WordVectors, target: &WordVectors) -> Result<Self> {
         let entries = Dictionary::read(path, "source", "target", LineRules::default())?.entries;
         let lexicon =
             Self::new(entries.iter().map(|(a, b, _)| (a.as_str(), b.as_str())), source, target);
@@ -51,8 +51,8 @@ impl Lexicon {
     /// The pairs among these that have vectors.
     pub fn new<'a>(
         entries: impl Iterator<Item = (&'a str, &'a str)>,
-        source: &Vectors,
-        target: &Vectors,
+        source: &WordVectors,
+        target: &WordVectors,
     ) -> Self {
         let (mut seen, mut words, mut pairs) = (FxHashSet::default(), FxHashSet::default(), vec![]);
         for (word, translation) in entries {
@@ -175,8 +175,8 @@ pub struct Candidates {
 mod tests {
     use super::*;
 
-    fn vectors(words: &[&str], values: Vec<f32>) -> Vectors {
-        Vectors::new(words.iter().map(|&word| word.to_owned()).collect(), 2, values).unwrap()
+    fn vectors(words: &[&str], values: Vec<f32>) -> WordVectors {
+        WordVectors::new(words.iter().map(|&word| word.to_owned()).collect(), 2, values).unwrap()
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(lexicon.coverage(), 0.5);
         assert_eq!(lexicon.queries(), [(0, vec![0, 1]), (1, vec![1])]);
         // `a` finds `y` first, which is right; `b` finds `x`, then `z`, and only then `y`.
-        let (source, target) = (Matrix::of(&source), Matrix::of(&target));
+        let (source, target) = (Matrix::from(&source), Matrix::from(&target));
         let cpu = Device::cpu(1).unwrap();
         let (a, b) = (source.clone(), target.clone());
         let found = lexicon.among_all(a, b, Measure::Cosine, &cpu, &unwatched);

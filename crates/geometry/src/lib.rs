@@ -7,26 +7,20 @@
 //! - [`learn`]: maps from a dictionary, from equal strings, or from nothing at all.
 //! - [`sentences`]: translations found among sentences, layer by layer.
 //! - [`cka`]: how similar two sets of vectors are up to a rotation.
-//! - [`arrays`]: stacks of layers on disk, read and written piece by piece.
-//! - [`states`], [`words`], [`links`]: the vectors that a trained encoder gives to sentences, to
-//!   words, and to pairs of words in translated sentences.
 
-pub mod arrays;
 pub mod cka;
 mod error;
 pub mod learn;
 pub mod lexicon;
-pub mod links;
 mod map;
-mod matrix;
+mod matmul;
 mod normalize;
 mod products;
 pub mod search;
 pub mod sentences;
-pub mod states;
-pub mod words;
+
+pub use arrays::{Matrix, Stack};
 
 pub use crate::error::{Error, Result};
 pub use crate::map::Map;
-pub use crate::matrix::Matrix;
 pub use crate::normalize::{Step, describe, normalize};

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use arrays::Matrix;
+use arrays::npy::{self, Precision};
 use faer::{Mat, MatRef};
-use vectors::npy::{self, Precision};
 
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
+use crate::matmul::times_transposed;
 
 /// Pairs whose products are added up at a time.
 const STRIP: usize = 4096;
@@ -77,7 +78,7 @@ impl Map {
     pub fn apply(&self, source: &Matrix) -> Matrix {
         assert_eq!(source.cols(), self.dim, "a map fits vectors of its dimension");
         let weights: Vec<f32> = self.values.iter().map(|&x| x as f32).collect();
-        source.times_transposed(&weights)
+        times_transposed(source, &weights)
     }
 
     /// The largest entry of W Wᵀ - I: 0 for a map that is orthogonal.

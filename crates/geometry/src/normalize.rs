@@ -3,10 +3,9 @@
 //! An orthogonal map keeps lengths and fixes the origin, so two spaces can only fit where lengths
 //! and means agree. Iterative normalisation brings about both at once.
 
+use arrays::Matrix;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-
-use crate::matrix::{Matrix, length};
 
 /// Rounds of iterative normalisation, as its authors have it.
 const ROUNDS: usize = 5;
@@ -101,6 +100,11 @@ fn unit(matrix: &mut Matrix, epsilon: f64) {
             row.iter_mut().for_each(|x| *x = (f64::from(*x) / length) as f32);
         }
     });
+}
+
+/// The length of a vector.
+fn length(vector: &[f32]) -> f64 {
+    vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 //! Products are in single precision within a batch, sums over batches in double, wherever they are
 //! made.
 
+use arrays::Matrix;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
-use tensor::exact::{Exact, Sum};
+use tensor::kernels::GramSum;
 use tensor::{Device, Tensor};
-
-use crate::matrix::Matrix;
 
 /// Additions and multiplications from which on a GPU is asked: fewer are done before one has been
 /// told of them (a hundredth of a second on two cores).
@@ -16,15 +15,15 @@ const WORTH_IT: f64 = 2e9;
 /// Columns of a product that one thread computes.
 const COLUMNS: usize = 64;
 
-/// The device's own large products, where it has some and there is enough to do.
-pub(crate) fn worth_a_gpu(device: &Device, operations: f64) -> Option<&dyn Exact> {
-    device.kernels().exact().filter(|_| operations >= WORTH_IT)
+/// Whether the device is a GPU and there is enough to do for it.
+pub(crate) fn worth_a_gpu(device: &Device, operations: f64) -> bool {
+    device.is_gpu() && operations >= WORTH_IT
 }
 
 /// Where products of columns are made.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<'a> {
-    gpu: Option<(&'a Device, &'a dyn Exact)>,
+    gpu: Option<&'a Device>,
 }
 
 /// A batch of rows where its products are made.
@@ -36,13 +35,13 @@ pub(crate) enum Placed {
 /// A sum of products where it is made.
 pub(crate) enum Summed {
     Here(Vec<f64>),
-    There(Sum),
+    There(GramSum),
 }
 
 impl<'a> Columns<'a> {
     /// For so many operations in all.
     pub(crate) fn on(device: &'a Device, operations: f64) -> Self {
-        Self { gpu: worth_a_gpu(device, operations).map(|exact| (device, exact)) }
+        Self { gpu: worth_a_gpu(device, operations).then_some(device) }
     }
 
     /// Whether that is a GPU.
@@ -54,7 +53,7 @@ impl<'a> Columns<'a> {
     pub(crate) fn place(self, matrix: Matrix) -> Placed {
         match self.gpu {
             None => Placed::Here(matrix),
-            Some((device, _)) => {
+            Some(device) => {
                 Placed::There(device.tensor(matrix.rows(), matrix.cols(), matrix.values()))
             }
         }
@@ -64,7 +63,7 @@ impl<'a> Columns<'a> {
     pub(crate) fn sum(self, left: usize, right: usize) -> Summed {
         match self.gpu {
             None => Summed::Here(vec![0.0; left * right]),
-            Some((_, exact)) => Summed::There(exact.sum(left, right)),
+            Some(device) => Summed::There(device.gram_sum(left, right)),
         }
     }
 
@@ -72,8 +71,8 @@ impl<'a> Columns<'a> {
     pub(crate) fn add(self, a: &Placed, b: &Placed, sum: &mut Summed) {
         match (self.gpu, a, b, sum) {
             (None, Placed::Here(a), Placed::Here(b), Summed::Here(sum)) => add_product(a, b, sum),
-            (Some((_, exact)), Placed::There(a), Placed::There(b), Summed::There(sum)) => {
-                exact.add_product(a, b, sum);
+            (Some(device), Placed::There(a), Placed::There(b), Summed::There(sum)) => {
+                device.gram(a, b, sum);
             }
             _ => unreachable!("rows and sums are in one place"),
         }

@@ -1,15 +1,14 @@
 //! Translations found among sentences: as the vectors are, after each side's mean was taken away,
 //! and after an orthogonal map that was learned from other pairs.
 
+use arrays::{Matrix, Stack};
 use serde::Serialize;
 use tensor::Device;
 
-use crate::arrays::Stack;
 use crate::error::{Error, Result};
 use crate::map::Map;
-use crate::matrix::Matrix;
 use crate::normalize::{Step, normalize};
-use crate::search::{Measure, Scores, unwatched};
+use crate::search::{Measure, Neighbours, Scores, unwatched};
 
 /// The share of sentences whose best match is their translation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -126,15 +125,38 @@ fn check_layers(a: &Stack, b: &Stack) -> Result<()> {
     Err(Error::input(b.name(), reason, "give layers that can be compared one by one"))
 }
 
-/// The share of rows whose best match, both ways, is of the same number.
-fn found(source: Matrix, target: Matrix, search: &Search) -> Found {
-    let scores = Scores::new(source, target, search.measure, &search.device, &unwatched);
-    let (forward, backward) = scores.both_ways(1, &unwatched);
-    let share = |neighbours: &crate::search::Neighbours| {
-        let right = |&row: &usize| neighbours.ids(row)[0] as usize == row;
-        (0..neighbours.rows()).filter(right).count() as f64 / neighbours.rows() as f64
+/// What a row counts as whose best score another row reaches too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// The lower row is the best match.
+    LowerRow,
+    /// It has no best match.
+    Wrong,
+}
+
+/// The retrieval accuracy (P@1) of two sides in both directions: how often the best match of row i is
+/// row i.
+pub fn accuracy(
+    source: Matrix,
+    target: Matrix,
+    measure: Measure,
+    ties: Ties,
+    device: &Device,
+) -> Found {
+    let scores = Scores::new(source, target, measure, device, &unwatched);
+    let (forward, backward) = scores.both_ways(if ties == Ties::Wrong { 2 } else { 1 }, &unwatched);
+    let share = |neighbours: &Neighbours| {
+        let right = |&row: &usize| {
+            let tied = matches!(neighbours.scores(row), [best, next] if best == next);
+            neighbours.ids(row)[0] as usize == row && !tied
+        };
+        (0..neighbours.rows()).filter(right).count() as f64 / neighbours.rows().max(1) as f64
     };
     Found { forward: share(&forward), backward: share(&backward) }
+}
+
+fn found(source: Matrix, target: Matrix, search: &Search) -> Found {
+    accuracy(source, target, search.measure, Ties::LowerRow, &search.device)
 }
 
 #[cfg(test)]
@@ -142,7 +164,7 @@ mod tests {
     use super::*;
 
     fn numbers(rows: usize, cols: usize, seed: u64) -> Matrix {
-        let mut stream = text::Chance::new(seed, "test").stream(0);
+        let mut stream = text::RandomStreams::new(seed, "test").stream(0);
         Matrix::new(rows, cols, (0..rows * cols).map(|_| stream.unit() as f32 - 0.5).collect())
     }
 

@@ -3,13 +3,13 @@
 //! Left out, loudly, where no GPU can be used. Products are f32 on both, summed up in another order: scores
 //! may differ by the rounding of that, and neighbours where their scores differ by no more.
 
-use geometry::arrays::Stack;
+use arrays::Stack;
 use geometry::cka::{Rows, intervals, table};
 use geometry::learn::{Induction, from_nothing};
 use geometry::search::{Measure, Neighbours, Scores, unwatched};
 use geometry::{Map, Matrix};
 use tensor::Device;
-use text::Chance;
+use text::RandomStreams;
 
 /// How far scores may be apart: some last digits of sums of about a hundred products below 1.
 const TOLERANCE: f32 = 3e-6;
@@ -33,7 +33,7 @@ fn devices() -> Option<[Device; 2]> {
 
 /// Random vectors of which some come again, so that scores are tied.
 fn vectors(rows: usize, cols: usize, seed: u64) -> Matrix {
-    let mut stream = Chance::new(seed, "vectors").stream(0);
+    let mut stream = RandomStreams::new(seed, "vectors").stream(0);
     let drawn = (0..rows * cols).map(|_| stream.unit() as f32 - 0.45).collect();
     let drawn = Matrix::new(rows, cols, drawn);
     drawn.select((0..rows).map(|row| if row % 10 == 7 { row / 2 } else { row }))
@@ -101,7 +101,7 @@ fn neighbours_are_those_of_the_cpu() {
 #[test]
 fn ties_are_broken_as_on_the_cpu() {
     let Some([cpu, gpu]) = devices() else { return };
-    let mut stream = Chance::new(5, "signs").stream(0);
+    let mut stream = RandomStreams::new(5, "signs").stream(0);
     // Rows of ±1 over 64 columns have the length 8, so cosines are multiples of 1/64.
     let mut signs = |rows: usize| {
         let values = (0..rows * 64).map(|_| if stream.unit() < 0.5 { -1.0 } else { 1.0 });

@@ -3,12 +3,12 @@
 use geometry::learn::{Induction, from_nothing, identical, refine};
 use geometry::{Map, Matrix, Step, normalize};
 use tensor::Device;
-use text::Chance;
-use vectors::Vectors;
+use text::RandomStreams;
+use vectors::WordVectors;
 
 /// Words in clusters of unequal shape, so that no word is like another.
 fn space(rows: usize, dim: usize) -> Matrix {
-    let mut stream = Chance::new(4, "space").stream(0);
+    let mut stream = RandomStreams::new(4, "space").stream(0);
     let mut normal = move || (0..12).map(|_| stream.unit()).sum::<f64>() as f32 - 6.0;
     let centres: Vec<f32> = (0..20 * dim).map(|_| 1.5 * normal()).collect();
     let value = |i: usize| centres[i / dim * 7 % 20 * dim + i % dim];
@@ -20,7 +20,7 @@ fn space(rows: usize, dim: usize) -> Matrix {
 fn two_views(rows: usize, dim: usize) -> (Matrix, Matrix) {
     let turn = Map::procrustes(&space(40, dim), &space(80, dim).select(40..80));
     let source = space(rows, dim);
-    let mut stream = Chance::new(9, "noise").stream(0);
+    let mut stream = RandomStreams::new(9, "noise").stream(0);
     let noisy =
         turn.apply(&source).values().iter().map(|x| x + 0.02 * stream.unit() as f32).collect();
     let mut target = Matrix::new(rows, dim, noisy);
@@ -72,7 +72,7 @@ fn a_map_is_learned_from_nothing() {
 fn equal_strings_are_pairs() {
     let of = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        Vectors::new(words.clone(), 1, vec![1.0; words.len()]).unwrap()
+        WordVectors::new(words.clone(), 1, vec![1.0; words.len()]).unwrap()
     };
     assert_eq!(identical(&of(&["a", "b", "1999"]), &of(&["1999", "c", "a"])), [(0, 2), (2, 0)]);
 }

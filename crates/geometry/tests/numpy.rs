@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use geometry::arrays::Stack;
+use arrays::Stack;
 use geometry::cka::{Rows, intervals, table};
 use geometry::lexicon::Found;
 use geometry::search::{Measure, Scores, unwatched};
@@ -159,7 +159,7 @@ fn cka_both_ways() {
 #[test]
 fn intervals_are_about_right() {
     let sample = |seed: u64, n: usize| {
-        let mut stream = text::Chance::new(seed, "intervals").stream(0);
+        let mut stream = text::RandomStreams::new(seed, "intervals").stream(0);
         let mut normal = move || (0..12).map(|_| stream.unit()).sum::<f64>() as f32 - 6.0;
         let (mut x, mut y) = (Vec::new(), Vec::new());
         for _ in 0..n {
@@ -187,7 +187,7 @@ fn intervals_are_about_right() {
 
 #[test]
 fn centring_within_groups_takes_away_what_groups_alone_explain() {
-    let mut stream = text::Chance::new(3, "groups").stream(0);
+    let mut stream = text::RandomStreams::new(3, "groups").stream(0);
     let groups: Vec<u32> = (0..600).map(|row| row % 6).collect();
     let mut draw = |scale: f32| {
         let values = groups.iter().flat_map(|&group| {

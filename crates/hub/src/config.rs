@@ -1,10 +1,10 @@
-//! `config.json`: which family a model is of, and what it looks like.
+//! `config.json`: which family a model is of, and its architecture.
 
 use std::path::Path;
 
-use encoder::{EncoderConfig, NormPlace, Vocabulary};
+use encoder::{EncoderConfig, HiddenActivation, NormPlace, Vocabulary};
 use files::At;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use text::{Error, Result};
 
@@ -14,8 +14,8 @@ pub(crate) const CONFIG: &str = "config.json";
 /// What a model without a list of languages calls its only one.
 pub(crate) const ANY: &str = "any";
 
-/// The families that an encoder of ours can stand for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// The families whose architecture an [`encoder::Encoder`] has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// BERT, multilingual or not.
@@ -26,7 +26,7 @@ pub enum Family {
     Roberta,
     /// XLM.
     Xlm,
-    /// XLM-R of the extra large kind: LayerNorm stands before.
+    /// XLM-R XL and XXL: LayerNorm stands before.
     XlmRobertaXl,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct ModelConfig {
     pub(crate) tied: bool,
 }
 
-/// Whether a folder holds a model of another's making: a `config.json` that names its type.
+/// Whether a folder holds a Hugging Face checkpoint: a `config.json` that names its type.
 pub fn is_checkpoint(folder: &Path) -> bool {
     let text = std::fs::read_to_string(folder.join(CONFIG)).unwrap_or_default();
     let config: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -70,6 +70,29 @@ impl ModelConfig {
         };
         config.encoder.check().map_err(|error| keys.refuse(error.to_string()))?;
         Ok(config)
+    }
+}
+
+/// The activation that `transformers` calls so.
+fn activation(name: &str) -> Option<HiddenActivation> {
+    match name {
+        "gelu" | "gelu_python" => Some(HiddenActivation::Gelu),
+        "gelu_new" | "gelu_fast" | "gelu_accurate" | "gelu_pytorch_tanh" | "gelu_python_tanh" => {
+            Some(HiddenActivation::GeluTanh)
+        }
+        "relu" => Some(HiddenActivation::Relu),
+        "silu" | "swish" => Some(HiddenActivation::Silu),
+        _ => None,
+    }
+}
+
+/// What `transformers` calls an activation, in every version.
+pub(crate) fn activation_name(activation: HiddenActivation) -> &'static str {
+    match activation {
+        HiddenActivation::Gelu => "gelu",
+        HiddenActivation::GeluTanh => "gelu_new",
+        HiddenActivation::Relu => "relu",
+        HiddenActivation::Silu => "silu",
     }
 }
 
@@ -130,11 +153,15 @@ impl Keys<'_> {
         self.value[key].as_bool().unwrap_or(default)
     }
 
-    fn check_activation(&self, key: &str) -> Result<()> {
-        match self.value[key].as_str().unwrap_or("gelu") {
-            "gelu" | "gelu_python" => Ok(()),
-            other => Err(self.refuse(format!("`{key}` is {other}, and only gelu is known here"))),
-        }
+    /// The activation of the feed-forward part.
+    fn activation(&self, key: &str) -> Result<HiddenActivation> {
+        let name = self.value[key].as_str().unwrap_or("gelu");
+        activation(name).ok_or_else(|| {
+            self.refuse(format!(
+                "`{key}` is {name}, which is none of gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, \
+                 silu and swish"
+            ))
+        })
     }
 
     /// Refuses a key that turns on something that no encoder here has.
@@ -146,7 +173,9 @@ impl Keys<'_> {
     }
 
     fn like_bert(&self, family: Family) -> Result<ModelConfig> {
-        self.check_activation("hidden_act")?;
+        let activation = self.activation("hidden_act")?;
+        // The head of RoBERTa and its kin has GELU, whatever the layers have.
+        let gelu_head = family != Family::Bert && activation != HiddenActivation::Gelu;
         self.check_off("is_decoder", false, "a decoder")?;
         self.check_off("add_cross_attention", false, "attention to another model")?;
         if let Some(kind) = self.value["position_embedding_type"].as_str()
@@ -175,7 +204,9 @@ impl Keys<'_> {
             attention_dropout: self.number_or("attention_probs_dropout_prob", 0.1)?,
             norm: if pre { NormPlace::Pre } else { NormPlace::Post },
             epsilon: self.number_or("layer_norm_eps", if pre { 1e-5 } else { 1e-12 })?,
+            activation,
             transform: true,
+            head_activation: gelu_head.then_some(HiddenActivation::Gelu),
             ..EncoderConfig::default()
         };
         let default = if family == Family::Bert { 2 } else { 1 };
@@ -192,7 +223,7 @@ impl Keys<'_> {
     }
 
     fn distilbert(&self) -> Result<ModelConfig> {
-        self.check_activation("activation")?;
+        let activation = self.activation("activation")?;
         let encoder = EncoderConfig {
             languages: vec![ANY.to_owned()],
             vocabulary: Vocabulary::Size(self.size("vocab_size")?),
@@ -204,6 +235,7 @@ impl Keys<'_> {
             dropout: self.number_or("dropout", 0.1)?,
             attention_dropout: self.number_or("attention_dropout", 0.1)?,
             epsilon: 1e-12,
+            activation,
             transform: true,
             ..EncoderConfig::default()
         };
@@ -219,7 +251,6 @@ impl Keys<'_> {
     }
 
     fn xlm(&self) -> Result<ModelConfig> {
-        self.check_off("gelu_activation", true, "an activation other than gelu")?;
         self.check_off("causal", false, "attention to what came before alone")?;
         self.check_off("asm", false, "an adaptive softmax")?;
         self.check_off("is_encoder", true, "a decoder")?;
@@ -240,6 +271,11 @@ impl Keys<'_> {
             dropout: self.number_or("dropout", 0.1)?,
             attention_dropout: self.number_or("attention_dropout", 0.1)?,
             epsilon: self.number_or("layer_norm_eps", 1e-12)?,
+            activation: if self.is("gelu_activation", true) {
+                HiddenActivation::Gelu
+            } else {
+                HiddenActivation::Relu
+            },
             language_embeddings: several,
             ..EncoderConfig::default()
         };

@@ -1,10 +1,10 @@
-//! From a folder of theirs to an encoder of ours.
+//! From a Hugging Face folder to an encoder.
 
 use std::path::{Path, PathBuf};
 
-use encoder::{Encoder, EncoderConfig};
+use encoder::{AffinePart, Encoder, EncoderConfig, LayerRole, NormPart, ParamRole};
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tensor::{Device, Params, Tensor};
 use text::{Error, Result, Vocabulary};
 
@@ -16,7 +16,7 @@ use crate::weights::{Element, View, Weights};
 
 const FITTING: &str = "give the configuration and the weights that belong together";
 
-/// A checkpoint of another's making, as a model of ours.
+/// A Hugging Face checkpoint as an encoder.
 pub struct Checkpoint {
     /// The encoder.
     pub model: Encoder,
@@ -26,103 +26,107 @@ pub struct Checkpoint {
     pub vocabulary: Vocabulary,
     /// What tells these weights from any other.
     pub fingerprint: String,
-    /// What was found in the folder.
-    pub found: Found,
+    /// What the folder holds.
+    pub summary: CheckpointSummary,
 }
 
-/// What was found in a folder.
-#[derive(Clone, Debug, Serialize)]
-pub struct Found {
+/// What a Hugging Face folder holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CheckpointSummary {
     /// The folder.
     pub folder: PathBuf,
     /// The family.
     pub family: Family,
-    /// The shape.
+    /// The architecture.
     pub encoder: EncoderConfig,
-    /// Numbers in all.
+    /// Parameters in all.
     pub parameters: usize,
     /// Where the weights are.
     pub files: Vec<String>,
-    /// What the numbers are there.
+    /// The precision of the numbers there.
     pub stored_as: String,
-    /// Where the pieces are.
-    pub tokenizer: &'static str,
-    /// Whether it can guess masked tokens.
-    pub guesses: bool,
+    /// The file that holds the subwords.
+    pub tokenizer: String,
+    /// Whether it has an MLM head.
+    pub has_mlm_head: bool,
     /// Tensors that the family has and the files have not.
     pub missing: Vec<String>,
     /// Tensors that are in the files and not used.
     pub left_over: Vec<String>,
 }
 
-/// Opens a folder of Hugging Face's.
+/// Opens a Hugging Face folder.
 pub fn open(folder: &Path, device: &Device) -> Result<Checkpoint> {
     let config = ModelConfig::read(folder)?;
     let weights = Weights::open(folder)?;
-    let plan = Plan::new(folder, &config, &weights)?;
+    let plan = ImportPlan::new(folder, &config, &weights)?;
     let (vocabulary, loaded) = device
         .run(|| rayon::join(|| tokenizer::read(folder, &config), || load(&plan, device, folder)));
     let (vocabulary, tokenizer) = vocabulary?;
     let (model, params, fingerprint) = loaded?;
-    let found = Found {
+    let summary = CheckpointSummary {
         folder: folder.to_owned(),
         family: config.family,
         encoder: plan.encoder.clone(),
         parameters: params.count(),
         files: weights.files.clone(),
         stored_as: plan.stored_as(),
-        tokenizer,
-        guesses: plan.guesses,
+        tokenizer: tokenizer.to_owned(),
+        has_mlm_head: plan.has_mlm_head,
         left_over: plan.left_over(&weights),
         missing: plan.missing,
     };
-    Ok(Checkpoint { model, params, vocabulary, fingerprint, found })
+    Ok(Checkpoint { model, params, vocabulary, fingerprint, summary })
 }
 
 /// Makes the model and reads every weight into its place.
-fn load(plan: &Plan<'_>, device: &Device, folder: &Path) -> Result<(Encoder, Params, String)> {
+fn load(
+    plan: &ImportPlan<'_>,
+    device: &Device,
+    folder: &Path,
+) -> Result<(Encoder, Params, String)> {
     let mut params = Params::new(device);
     let refuse =
         |error: encoder::ConfigError| Error::file(&folder.join(CONFIG), error.to_string(), FITTING);
     let model = Encoder::empty(plan.encoder.clone(), &mut params).map_err(refuse)?;
-    let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
-    let targets: Vec<(String, &mut Tensor)> =
-        names.into_iter().zip(params.iter_mut().map(|(_, value, _)| value)).collect();
-    // Gives the name of a weight that no result could be trusted with.
-    let fill = |(name, target): (String, &mut Tensor)| {
-        let reading = plan.reading(&name).expect("every weight has its reading");
+    let roles = model.params().iter().map(|param| param.role);
+    let targets: Vec<(ParamRole, &mut Tensor)> =
+        roles.zip(params.iter_mut().map(|(_, value, _)| value)).collect();
+    // Gives the name of a weight matrix that is not finite.
+    let fill = |(role, target): (ParamRole, &mut Tensor)| {
+        let reading = plan.reading(role).expect("every weight has its reading");
         let mut sound = true;
         target.write_with(|out| {
             reading.write(out);
             sound = out.iter().all(|x| x.is_finite());
         });
-        (!sound).then_some(name)
+        (!sound).then(|| role.to_string())
     };
     let (digest, broken) =
         rayon::join(|| plan.digest(), || targets.into_par_iter().filter_map(fill).min());
     if let Some(name) = broken {
-        let reason = format!("has a weight that is no finite number, where `{name}` is read from");
+        let reason = format!("has a weight that is NaN or infinite, where `{name}` is read from");
         return Err(Error::file(folder, reason, "fetch or save the model again"));
     }
     Ok((model, params, digest))
 }
 
-/// Which tensors become which weights, found and measured before anything is made.
-struct Plan<'a> {
+/// Which tensors become which weights, found and checked before anything is allocated.
+struct ImportPlan<'a> {
     encoder: EncoderConfig,
-    /// For each weight of ours, how it is read.
-    readings: Vec<(String, Reading<'a>)>,
+    /// How each weight matrix is read.
+    readings: Vec<(ParamRole, Reading<'a>)>,
     /// The tensors that are read.
     used: Vec<(String, View<'a>)>,
     missing: Vec<String>,
-    guesses: bool,
+    has_mlm_head: bool,
     weights: &'a Weights,
     /// What names of the body begin with.
     prefix: &'static str,
     folder: &'a Path,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> ImportPlan<'a> {
     fn new(folder: &'a Path, config: &ModelConfig, weights: &'a Weights) -> Result<Self> {
         let layout = Layout::of(config.family);
         let with_head = weights.get(&format!("{}{}", layout.body, layout.tokens)).is_some();
@@ -131,7 +135,7 @@ impl<'a> Plan<'a> {
             readings: Vec::new(),
             used: Vec::new(),
             missing: Vec::new(),
-            guesses: true,
+            has_mlm_head: true,
             weights,
             prefix: if with_head { layout.body } else { "" },
             folder,
@@ -141,14 +145,14 @@ impl<'a> Plan<'a> {
             plan.layer(layout, number)?;
         }
         if let Some(norm) = layout.final_norm {
-            plan.norm("head.final_norm", &plan.body(norm))?;
+            plan.norm(ParamRole::FinalNorm, &plan.body(norm))?;
         }
         plan.head(layout, config.tied)?;
         Ok(plan)
     }
 
-    fn reading(&self, name: &str) -> Option<&Reading<'a>> {
-        self.readings.iter().find(|(known, _)| known == name).map(|(_, reading)| reading)
+    fn reading(&self, role: ParamRole) -> Option<&Reading<'a>> {
+        self.readings.iter().find(|(known, _)| *known == role).map(|(_, reading)| reading)
     }
 
     fn refuse(&self, reason: String) -> Error {
@@ -176,14 +180,14 @@ impl<'a> Plan<'a> {
         Ok(view)
     }
 
-    fn add(&mut self, name: impl Into<String>, reading: Reading<'a>) {
-        self.readings.push((name.into(), reading));
+    fn add(&mut self, role: ParamRole, reading: Reading<'a>) {
+        self.readings.push((role, reading));
     }
 
     fn embeddings(&mut self, config: &ModelConfig, layout: &Layout) -> Result<()> {
         let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
         let tokens = self.tensor(&self.body(layout.tokens), &[rows, dim])?;
-        self.add("embeddings.tokens", Reading::Rows { table: tokens, skip: 0, add: None });
+        self.add(ParamRole::TokenEmbedding, Reading::Rows { table: tokens, skip: 0, add: None });
         let segments = match layout.segments.filter(|_| config.segments > 0) {
             Some(name) => Some(self.tensor(&self.body(name), &[config.segments, dim])?),
             None => None,
@@ -192,66 +196,75 @@ impl<'a> Plan<'a> {
         let single = segments.filter(|_| config.segments == 1);
         if let Some(table) = segments.filter(|_| config.segments > 1) {
             self.encoder.segments = config.segments;
-            self.add("embeddings.segments", Reading::Rows { table, skip: 0, add: None });
+            self.add(ParamRole::SegmentEmbedding, Reading::Rows { table, skip: 0, add: None });
         }
         let name = self.body(layout.positions);
         if config.sinusoids && self.weights.get(&name).is_none() {
             let values = sinusoid(self.encoder.positions, dim);
-            self.add("embeddings.positions", Reading::Given(values));
+            self.add(ParamRole::PositionEmbedding, Reading::Given(values));
         } else {
             let skip = config.unused_positions;
             let table = self.tensor(&name, &[self.encoder.positions + skip, dim])?;
-            self.add("embeddings.positions", Reading::Rows { table, skip, add: single });
+            self.add(ParamRole::PositionEmbedding, Reading::Rows { table, skip, add: single });
         }
         if let Some(name) = layout.languages.filter(|_| self.encoder.language_embeddings) {
             let languages = self.encoder.languages.len();
             let table = self.tensor(&self.body(name), &[languages, dim])?;
-            self.add("embeddings.languages", Reading::Rows { table, skip: 0, add: None });
+            self.add(ParamRole::LanguageEmbedding, Reading::Rows { table, skip: 0, add: None });
         }
         match layout.embedding_norm {
-            Some(norm) => self.norm("embeddings.norm", &self.body(norm)),
+            Some(norm) => self.norm(ParamRole::EmbeddingNorm, &self.body(norm)),
             None => Ok(()),
         }
     }
 
     fn layer(&mut self, layout: &Layout, number: usize) -> Result<()> {
         let EncoderConfig { dim, hidden, .. } = self.encoder;
+        let prefix = self.body("");
         let theirs =
-            |plan: &Self, pattern: &str| plan.body(&pattern.replace("{}", &number.to_string()));
-        let ours = |part: &str| format!("layers.{}.{part}", number + 1);
-        let (query, output) = (theirs(self, layout.query), theirs(self, layout.output));
-        let (key, value) = (theirs(self, layout.key), theirs(self, layout.value));
-        self.affine(&ours("query"), &[&query], dim, dim)?;
-        self.affine(&ours("key_value"), &[&key, &value], dim, dim)?;
-        self.affine(&ours("output"), &[&output], dim, dim)?;
-        self.norm(&ours("attention_norm"), &theirs(self, layout.attention_norm))?;
-        self.affine(&ours("up"), &[&theirs(self, layout.up)], dim, hidden)?;
-        self.affine(&ours("down"), &[&theirs(self, layout.down)], hidden, dim)?;
-        self.norm(&ours("hidden_norm"), &theirs(self, layout.hidden_norm))
+            |pattern: &str| format!("{prefix}{}", pattern.replace("{}", &number.to_string()));
+        let affine = |role: fn(AffinePart) -> LayerRole| {
+            move |part| ParamRole::Layer(number + 1, role(part))
+        };
+        let norm =
+            |role: fn(NormPart) -> LayerRole| move |part| ParamRole::Layer(number + 1, role(part));
+        let key_value = [theirs(layout.key), theirs(layout.value)];
+        self.affine(affine(LayerRole::Query), &[theirs(layout.query)], [dim, dim])?;
+        self.affine(affine(LayerRole::KeyValue), &key_value, [dim, dim])?;
+        self.affine(affine(LayerRole::Output), &[theirs(layout.output)], [dim, dim])?;
+        self.norm(norm(LayerRole::AttentionNorm), &theirs(layout.attention_norm))?;
+        self.affine(affine(LayerRole::Up), &[theirs(layout.up)], [dim, hidden])?;
+        self.affine(affine(LayerRole::Down), &[theirs(layout.down)], [hidden, dim])?;
+        self.norm(norm(LayerRole::HiddenNorm), &theirs(layout.hidden_norm))
     }
 
     /// One affine map, or several side by side.
-    fn affine(&mut self, ours: &str, theirs: &[&str], inputs: usize, outputs: usize) -> Result<()> {
+    fn affine(
+        &mut self,
+        role: impl Fn(AffinePart) -> ParamRole,
+        theirs: &[String],
+        [inputs, outputs]: [usize; 2],
+    ) -> Result<()> {
         let (mut weights, mut biases) = (Vec::new(), Vec::new());
         for name in theirs {
             weights.push(self.tensor(&format!("{name}.weight"), &[outputs, inputs])?);
             biases.push(self.tensor(&format!("{name}.bias"), &[outputs])?);
         }
-        self.add(format!("{ours}.weight"), Reading::Turned(weights));
-        self.add(format!("{ours}.bias"), Reading::Joined(biases));
+        self.add(role(AffinePart::Weight), Reading::Transposed(weights));
+        self.add(role(AffinePart::Bias), Reading::Joined(biases));
         Ok(())
     }
 
-    fn norm(&mut self, ours: &str, theirs: &str) -> Result<()> {
+    fn norm(&mut self, role: impl Fn(NormPart) -> ParamRole, theirs: &str) -> Result<()> {
         let dim = self.encoder.dim;
-        for (part, tensor) in [("gamma", "weight"), ("beta", "bias")] {
+        for (part, tensor) in [(NormPart::Gamma, "weight"), (NormPart::Beta, "bias")] {
             let view = self.tensor(&format!("{theirs}.{tensor}"), &[dim])?;
-            self.add(format!("{ours}.{part}"), Reading::Joined(vec![view]));
+            self.add(role(part), Reading::Joined(vec![view]));
         }
         Ok(())
     }
 
-    /// What guesses masked tokens. A model without it can do everything else.
+    /// The MLM head. A model without it can do everything else.
     fn head(&mut self, layout: &Layout, tied: bool) -> Result<()> {
         let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
         let needed = layout.transform.iter().flat_map(|(dense, norm)| {
@@ -265,20 +278,21 @@ impl<'a> Plan<'a> {
         let absent = needed.filter(|name| self.weights.get(name).is_none());
         self.missing = absent.chain(bias.is_none().then(|| layout.bias[0].to_owned())).collect();
         let Some(bias) = bias.filter(|_| self.missing.is_empty()) else {
-            self.guesses = false;
+            self.has_mlm_head = false;
             self.encoder.transform = false;
-            self.add("head.bias", Reading::Given(vec![0.0; rows]));
+            self.encoder.head_activation = None;
+            self.add(ParamRole::MlmBias, Reading::Given(vec![0.0; rows]));
             return Ok(());
         };
         if let Some((dense, norm)) = layout.transform {
-            self.affine("head.dense", &[dense], dim, dim)?;
-            self.norm("head.norm", norm)?;
+            self.affine(ParamRole::MlmDense, &[dense.to_owned()], [dim, dim])?;
+            self.norm(ParamRole::MlmNorm, norm)?;
         }
         let bias = self.tensor(bias, &[rows])?;
         if self.weights.get(layout.bias[0]).is_some() {
             self.tensor(layout.bias[0], &[rows])?;
         }
-        self.add("head.bias", Reading::Joined(vec![bias]));
+        self.add(ParamRole::MlmBias, Reading::Joined(vec![bias]));
         self.decoder(layout)
     }
 
@@ -296,7 +310,7 @@ impl<'a> Plan<'a> {
         });
         if !same {
             self.encoder.untied = true;
-            self.add("head.decoder", Reading::Rows { table, skip: 0, add: None });
+            self.add(ParamRole::MlmDecoder, Reading::Rows { table, skip: 0, add: None });
         }
         Ok(())
     }

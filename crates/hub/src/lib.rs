@@ -1,12 +1,24 @@
-//! Checkpoints of Hugging Face's `transformers`, read and written.
+//! Checkpoints of Hugging Face's `transformers`, imported and exported: BERT, DistilBERT, RoBERTa, XLM-R,
+//! CamemBERT, XLM and XLM-R XL, with GELU (by the error function or tanh), ReLU or SiLU.
 //!
-//! [`open`] turns a folder of theirs into an encoder, its weights and its vocabulary: `config`
-//! says which family the model is of and what it looks like, `weights` maps the files and finds
-//! the tensors, `layout` knows what each family calls its weights, `tokenizer` reads the
-//! vocabulary, and `import` puts it all together. [`export()`] goes the other way.
+//! [`open`] turns a folder into an encoder, its weights and its vocabulary: `config` reads the family and
+//! the architecture, `weights` maps the files and finds the tensors, `layout` has each family's names for
+//! weights, `tokenizer` reads the vocabulary, and `import` puts it all together. [`export()`] writes a
+//! folder that `transformers` loads.
 //!
-//! Nothing that a file contains is executed, and no memory is set aside on a file's word alone:
-//! every tensor is found in the file, with its size, before the model is made.
+//! Nothing that a file contains is executed, and no memory is allocated on a file's word alone: every
+//! tensor is found in the file, with its size, before the model is made.
+//!
+//! ```
+//! # let folder = std::path::Path::new("tests/fixtures/bert");
+//! let device = tensor::Device::cpu(1).unwrap();
+//! let checkpoint = hub::open(folder, &device)?;
+//! assert_eq!(checkpoint.summary.family, hub::Family::Bert);
+//! assert!(checkpoint.summary.has_mlm_head);
+//! let mut reader = checkpoint.vocabulary.reader("en", 12)?;
+//! assert_eq!(reader.sentence("the cat").ids.len(), 4, "two words, [CLS] and [SEP]");
+//! # Ok::<(), text::Error>(())
+//! ```
 
 mod config;
 mod export;
@@ -17,5 +29,5 @@ mod tokenizer;
 pub mod weights;
 
 pub use config::{Family, is_checkpoint};
-pub use export::{Card, Exported, Source, export};
-pub use import::{Checkpoint, Found, open};
+pub use export::{ExportResult, ExportSource, ModelCard, export};
+pub use import::{Checkpoint, CheckpointSummary, open};

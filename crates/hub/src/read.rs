@@ -1,6 +1,7 @@
 //! Numbers out of a tensor's bytes, in the order in which an encoder keeps them.
 //!
-//! Theirs are outputs x inputs, ours inputs x outputs, so that most matrices are turned on the way.
+//! Hugging Face keeps weights outputs x inputs, an encoder inputs x outputs, so most matrices are
+//! transposed.
 
 use std::borrow::Cow;
 
@@ -8,12 +9,12 @@ use half::{bf16, f16};
 
 use crate::weights::{Element, View};
 
-/// How a weight of ours is made of theirs.
+/// How a weight matrix is made of tensors of a file.
 pub(crate) enum Reading<'a> {
     /// The rows of a table from one on; where a row is to be added, to each of them.
     Rows { table: View<'a>, skip: usize, add: Option<View<'a>> },
-    /// Matrices, turned, side by side.
-    Turned(Vec<View<'a>>),
+    /// Matrices, transposed, side by side.
+    Transposed(Vec<View<'a>>),
     /// One after another.
     Joined(Vec<View<'a>>),
     /// Not from the file.
@@ -43,11 +44,11 @@ impl Reading<'_> {
                     rest = after;
                 }
             }
-            Reading::Turned(views) => {
+            Reading::Transposed(views) => {
                 let width: usize = views.iter().map(|view| view.shape[0]).sum();
                 let mut first = 0;
                 for view in views {
-                    turn(&view.numbers(), view.shape[1], out, width, first);
+                    transpose(&view.numbers(), view.shape[1], out, width, first);
                     first += view.shape[0];
                 }
             }
@@ -90,12 +91,12 @@ fn convert<const N: usize>(bytes: &[u8], out: &mut [f32], number: impl Fn([u8; N
     out.iter_mut().zip(numbers).for_each(|(out, &bytes)| *out = number(bytes));
 }
 
-/// Rows and columns that are turned at a time, so that both sides stay in the first cache.
+/// Rows and columns that are transposed at a time, so that both sides stay in the first cache.
 const TILE: usize = 16;
 
 /// Writes the columns of `from` (rows x `cols`) as rows of `out`, which are `width` wide, from column
 /// `first` on.
-fn turn(from: &[f32], cols: usize, out: &mut [f32], width: usize, first: usize) {
+fn transpose(from: &[f32], cols: usize, out: &mut [f32], width: usize, first: usize) {
     let rows = from.len() / cols;
     for row in (0..rows).step_by(TILE) {
         let row_end = (row + TILE).min(rows);
@@ -110,7 +111,7 @@ fn turn(from: &[f32], cols: usize, out: &mut [f32], width: usize, first: usize) 
     }
 }
 
-/// The sinusoids that XLM and DistilBERT may have in the place of learned positions.
+/// The sinusoids (Vaswani et al. 2017) that XLM and DistilBERT may have in place of learned positions.
 pub(crate) fn sinusoid(positions: usize, dim: usize) -> Vec<f32> {
     let element = |at: usize| {
         let (position, col) = (at / dim, at % dim);

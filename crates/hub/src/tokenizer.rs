@@ -9,7 +9,7 @@ use std::path::Path;
 
 use files::At;
 use serde_json::Value;
-use text::{Error, Foreign, Preparation, Result, Specials, Vocabulary};
+use text::{Error, ImportedTokenizer, Preparation, Result, SpecialTokens, Vocabulary};
 use tokenizers::Tokenizer;
 use tokenizers::models::bpe::{BPE, Merges, Vocab};
 use tokenizers::models::wordpiece::WordPiece;
@@ -20,7 +20,7 @@ use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 
 use crate::config::{Family, ModelConfig};
 
-/// Rows of the embedding table that may have no piece: others fill it up to a round number.
+/// Rows of the embedding table that may have no subword: some models pad it to a round number.
 const MOST_FILLED: usize = 128;
 const SAVE_ANEW: &str =
     "save the tokenizer anew with `AutoTokenizer.from_pretrained(…).save_pretrained(…)`";
@@ -53,11 +53,11 @@ pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &
     };
     let languages = config.encoder.languages.iter().map(preparation).collect();
     let frame = (specials.start, specials.end);
-    let foreign = Foreign::of(&tokenizer, frame, !config.lists_languages);
-    Ok((Vocabulary::foreign(tokenizer, languages, specials, size, foreign)?, file))
+    let foreign = ImportedTokenizer::of(&tokenizer, frame, !config.lists_languages);
+    Ok((Vocabulary::imported(tokenizer, languages, specials, size, foreign)?, file))
 }
 
-/// What is said beside the pieces: `tokenizer_config.json` and `special_tokens_map.json`.
+/// The tokenizer's settings: `tokenizer_config.json` and `special_tokens_map.json`.
 struct Settings([Value; 2]);
 
 impl Settings {
@@ -107,7 +107,7 @@ fn whole(path: &Path) -> Result<Tokenizer> {
 }
 
 fn wordpiece(path: &Path, settings: &Settings) -> Result<Tokenizer> {
-    let text = std::fs::read_to_string(path).at(path, "read the pieces")?;
+    let text = std::fs::read_to_string(path).at(path, "read the subwords")?;
     let vocab: Vocab = text.lines().map(str::to_owned).zip(0..).collect();
     let refuse = |error: tokenizers::Error| Error::file(path, error.to_string(), SAVE_ANEW);
     let unknown = settings.token("unk_token").unwrap_or("[UNK]").to_owned();
@@ -122,10 +122,10 @@ fn wordpiece(path: &Path, settings: &Settings) -> Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// Pairs of pieces that are put together: RoBERTa's of bytes, XLM's of letters.
+/// BPE merges (Sennrich et al. 2016): RoBERTa's of bytes, XLM's of letters.
 fn pairs(folder: &Path, family: Family) -> Result<Tokenizer> {
     let (path, merges) = (folder.join("vocab.json"), folder.join("merges.txt"));
-    let text = std::fs::read_to_string(&path).at(&path, "read the pieces")?;
+    let text = std::fs::read_to_string(&path).at(&path, "read the subwords")?;
     let vocab: std::collections::HashMap<String, u32> = serde_json::from_str(&text)
         .map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))?;
     let merges = read_merges(&merges, &vocab)?;
@@ -144,7 +144,7 @@ fn pairs(folder: &Path, family: Family) -> Result<Tokenizer> {
     Ok(tokenizer)
 }
 
-/// Merges, one a line; a third column counts something, and a pair whose sum is no piece is passed
+/// Merges, one a line; a third column counts something, and a pair whose concatenation is no subword is passed
 /// over, as it is there.
 fn read_merges(path: &Path, vocab: &std::collections::HashMap<String, u32>) -> Result<Merges> {
     let text = std::fs::read_to_string(path).at(path, "read the merges")?;
@@ -158,11 +158,12 @@ fn read_merges(path: &Path, vocab: &std::collections::HashMap<String, u32>) -> R
             return Err(Error::line(
                 path,
                 number,
-                "not two pieces with a space between",
+                "not two subwords with a space between",
                 SAVE_ANEW,
             ));
         };
-        let sides = [left, right, &format!("{left}{right}")].map(|piece| vocab.contains_key(piece));
+        let sides =
+            [left, right, &format!("{left}{right}")].map(|subword| vocab.contains_key(subword));
         if sides == [true; 3] {
             merges.push((left.to_owned(), right.to_owned()));
         }
@@ -170,17 +171,17 @@ fn read_merges(path: &Path, vocab: &std::collections::HashMap<String, u32>) -> R
     Ok(merges)
 }
 
-/// Every piece needs a row, and all but a few rows a piece.
+/// Every subword needs a row, and all but a few rows a subword.
 fn check_size(path: &Path, tokenizer: &Tokenizer, rows: usize) -> Result<()> {
     let largest = tokenizer.get_vocab(true).into_values().max();
-    let pieces = largest.map_or(0, |largest| largest as usize + 1);
-    if pieces > rows {
-        let reason = format!("has {pieces} pieces, but the embedding table has {rows} rows");
+    let subwords = largest.map_or(0, |largest| largest as usize + 1);
+    if subwords > rows {
+        let reason = format!("has {subwords} subwords, but the embedding table has {rows} rows");
         return Err(Error::file(path, reason, TOGETHER));
     }
-    if rows - pieces >= MOST_FILLED {
+    if rows - subwords >= MOST_FILLED {
         let reason = format!(
-            "has {pieces} pieces, and the embedding table {rows} rows: too many would have no piece"
+            "has {subwords} subwords, and the embedding table {rows} rows: too many would have no subword"
         );
         return Err(Error::file(path, reason, TOGETHER));
     }
@@ -192,7 +193,7 @@ fn specials(
     tokenizer: &Tokenizer,
     settings: &Settings,
     family: Family,
-) -> Result<Specials> {
+) -> Result<SpecialTokens> {
     let find = |keys: &[&str], names: &[&str]| {
         let said = keys.iter().filter_map(|key| settings.token(key));
         let mut names = said.chain(names.iter().copied());
@@ -213,7 +214,7 @@ fn specials(
     };
     let end = need("that ends a sentence", &last, &["[SEP]", "</s>"])?;
     let unknown = find(&["unk_token"], &["[UNK]", "<unk>"]).unwrap_or(end);
-    Ok(Specials {
+    Ok(SpecialTokens {
         start: need("that starts a text", &first, &["[CLS]", "<s>"])?,
         end,
         pad: find(&["pad_token"], &["[PAD]", "<pad>"]).unwrap_or(unknown),

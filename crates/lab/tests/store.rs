@@ -1,4 +1,4 @@
-//! The store as others find it: written to by several at once, killed, damaged, not a store at all.
+//! The store under concurrent writers, kills, damage, and files that are no store.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::slice::from_ref;
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use lab::record::{Factors, Note, Origin, Record};
-use lab::store::{Error, Filed, Filter, Store};
+use lab::record::{Factors, Origin, Record, TextRecord};
+use lab::store::{Error, RecordFilter, StepScope, Store};
 
-/// What a child of [`child_writes`] is told: the store, its seed, and how many batches.
+/// The environment variable of [`child_writes`]: the store, its seed, and how many batches.
 const JOB: &str = "ISOGLOSS_STORE_JOB";
-/// Records that are added together.
+/// Records of one transaction.
 const BATCH: usize = 40;
 
 fn origin(study: &str, seed: u64) -> Origin {
@@ -22,8 +22,8 @@ fn origin(study: &str, seed: u64) -> Origin {
         seed,
         step: "abc".into(),
         command: "isogloss pretrain --preset no-anchors".into(),
-        version: "0.1.0".into(),
-        made: 1_794_000_000,
+        build: "0.1.0".into(),
+        finished_at: 1_794_000_000,
     }
 }
 
@@ -53,7 +53,7 @@ fn what_was_added_comes_back_and_is_replaced_not_doubled() {
     let (_folder, path) = place();
     let first = record("anchors", u64::MAX, "f1", factors([("condition", "no-anchors")]), 0.5);
     let second = record("anchors", 1, "f1", factors([("condition", "no-anchors")]), 0.25);
-    let note = Note {
+    let note = TextRecord {
         origin: origin("language-shift", 1),
         name: "translation".into(),
         factors: factors([("line", "1")]),
@@ -62,14 +62,14 @@ fn what_was_added_comes_back_and_is_replaced_not_doubled() {
     Store::open(&path).unwrap().add(&[first.clone(), second.clone()], from_ref(&note)).unwrap();
 
     let store = Store::existing(&path).unwrap();
-    assert_eq!(store.records(&Filter::default()).unwrap(), [second.clone(), first.clone()]);
-    assert_eq!(store.notes(&Filter::default()).unwrap(), from_ref(&note));
+    assert_eq!(store.records(&RecordFilter::default()).unwrap(), [second.clone(), first.clone()]);
+    assert_eq!(store.texts(&RecordFilter::default()).unwrap(), from_ref(&note));
 
     let newer = Record { value: 0.75, signature: "again".into(), ..first.clone() };
-    let again = Note { text: "other".into(), ..note };
+    let again = TextRecord { text: "other".into(), ..note };
     store.add(from_ref(&newer), from_ref(&again)).unwrap();
-    assert_eq!(store.records(&Filter::default()).unwrap(), [second, newer]);
-    assert_eq!(store.notes(&Filter::default()).unwrap(), [again]);
+    assert_eq!(store.records(&RecordFilter::default()).unwrap(), [second, newer]);
+    assert_eq!(store.texts(&RecordFilter::default()).unwrap(), [again]);
 }
 
 #[test]
@@ -81,23 +81,23 @@ fn what_a_step_no_longer_gives_is_gone() {
         record.origin.step = step.into();
         record
     };
-    let said = |line, step: &str| Note {
+    let said = |line, step: &str| TextRecord {
         origin: Origin { step: step.into(), ..origin("anchors", 1) },
         name: "translation".into(),
         factors: factors([("line", line)]),
         text: String::new(),
     };
-    let filed = |step, seeds| Filed { study: "anchors", scale: "tiny", step, seeds };
+    let filed = |step, seeds| StepScope { study: "anchors", scale: "tiny", step, seeds };
     let first = [layer(1, "0", "a"), layer(1, "1", "a")];
-    store.file(&filed("a", vec![1]), &first, &[said("1", "a"), said("2", "a")]).unwrap();
+    store.replace(&filed("a", vec![1]), &first, &[said("1", "a"), said("2", "a")]).unwrap();
     // Of another step, of another seed, of another study.
     let mut others = vec![layer(1, "7", "b"), layer(2, "1", "a"), layer(1, "1", "a")];
     others[2].origin.study = "sharing".into();
     store.add(&others, &[]).unwrap();
 
     let now = [layer(1, "0", "a"), layer(1, "best", "a")];
-    store.file(&filed("a", vec![1]), &now, &[said("2", "a")]).unwrap();
-    let records = store.records(&Filter::default()).unwrap();
+    store.replace(&filed("a", vec![1]), &now, &[said("2", "a")]).unwrap();
+    let records = store.records(&RecordFilter::default()).unwrap();
     let known: Vec<(&str, u64, &str)> = records
         .iter()
         .map(|one| (&*one.origin.study, one.origin.seed, &*one.factors["layer"]))
@@ -106,12 +106,12 @@ fn what_a_step_no_longer_gives_is_gone() {
         [("anchors", 1, "0"), ("anchors", 2, "1"), ("anchors", 1, "7"), ("anchors", 1, "best")];
     assert_eq!(known[..4], expected);
     assert_eq!(known[4..], [("sharing", 1, "1")]);
-    assert_eq!(store.notes(&Filter::default()).unwrap(), [said("2", "a")]);
+    assert_eq!(store.texts(&RecordFilter::default()).unwrap(), [said("2", "a")]);
 
-    // What is refused takes nothing away.
+    // A refused write deletes nothing.
     let bad = Record { value: f64::NAN, ..layer(1, "0", "a") };
-    assert!(store.file(&filed("a", vec![1]), &[bad], &[]).is_err());
-    assert_eq!(store.records(&Filter::default()).unwrap(), records);
+    assert!(store.replace(&filed("a", vec![1]), &[bad], &[]).is_err());
+    assert_eq!(store.records(&RecordFilter::default()).unwrap(), records);
 }
 
 #[test]
@@ -125,18 +125,18 @@ fn filters_keep_what_was_asked_for_in_the_order_of_numbers() {
             records.push(record("similarity", seed, "cka", of, 0.5));
         }
     }
-    records.push(record("similarity", 1, "correlation", factors([("system", "random")]), -0.5));
+    records.push(record("similarity", 1, "correlation", factors([("system", "untrained")]), -0.5));
     store.add(&records, &[]).unwrap();
 
-    let cka = Filter { measures: vec!["cka".into()], ..Filter::study("similarity") };
+    let cka = RecordFilter { measures: vec!["cka".into()], ..RecordFilter::study("similarity") };
     let found = store.records(&cka).unwrap();
     let order: Vec<_> = found.iter().map(|r| (&*r.factors["layer"], r.origin.seed)).collect();
     assert_eq!(order, [("2", 1), ("2", 2), ("10", 1), ("10", 2), ("best", 1), ("best", 2)]);
 
     let wanted = BTreeMap::from([("layer".to_owned(), vec!["2".to_owned(), "10".to_owned()])]);
-    let some = Filter { seeds: vec![2], factors: wanted, ..cka };
+    let some = RecordFilter { seeds: vec![2], factors: wanted, ..cka };
     assert_eq!(store.records(&some).unwrap().len(), 2);
-    assert_eq!(store.records(&Filter::study("anchors")).unwrap(), []);
+    assert_eq!(store.records(&RecordFilter::study("anchors")).unwrap(), []);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_value_that_is_no_number_is_refused_and_nothing_with_it_is_kept() {
         let error = store.add(&[good.clone(), bad], &[]).unwrap_err().to_string();
         assert!(error.contains("task=ner") && error.contains("anchors"), "{error}");
     }
-    assert_eq!(store.records(&Filter::default()).unwrap(), []);
+    assert_eq!(store.records(&RecordFilter::default()).unwrap(), []);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn what_is_no_store_is_said_to_be_none() {
     assert!(matches!(Store::open(&path), Err(Error::Version { found: 99, .. })));
 }
 
-/// A colleague's laboratory, say.
+/// A colleague's laboratory, for example.
 #[test]
 #[cfg(unix)]
 fn a_store_is_read_where_nothing_may_be_written() {
@@ -189,11 +189,12 @@ fn a_store_is_read_where_nothing_may_be_written() {
     allow(&path, 0o444);
     allow(&inner, 0o555);
     let protected = fs::write(inner.join("try"), "").is_err();
-    let found = Store::existing(&path).map(|store| store.records(&Filter::default()).unwrap());
+    let found =
+        Store::existing(&path).map(|store| store.records(&RecordFilter::default()).unwrap());
     allow(&inner, 0o755);
     assert_eq!(found.unwrap().len(), batch(1, 0).len());
     if !protected {
-        println!("LEFT OUT: whoever runs this test may write everywhere");
+        println!("LEFT OUT: this user may write everywhere");
     }
 }
 
@@ -210,11 +211,11 @@ fn a_damaged_store_is_not_read() {
     let mut bytes = whole.clone();
     bytes[4096..].fill(0x5a);
     fs::write(&path, &bytes).unwrap();
-    let overwritten = Store::open(&path).and_then(|store| store.records(&Filter::default()));
+    let overwritten = Store::open(&path).and_then(|store| store.records(&RecordFilter::default()));
     assert!(matches!(overwritten, Err(Error::Damaged { .. })), "{overwritten:?}");
 
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
-    let cut = Store::open(&path).and_then(|store| store.records(&Filter::default()));
+    let cut = Store::open(&path).and_then(|store| store.records(&RecordFilter::default()));
     assert!(matches!(cut, Err(Error::Damaged { .. })), "{cut:?}");
 }
 
@@ -232,7 +233,7 @@ fn threads_and_processes_write_at_once() {
         assert!(child.wait().unwrap().success());
     }
     let store = Store::existing(&path).unwrap();
-    let records = store.records(&Filter::default()).unwrap();
+    let records = store.records(&RecordFilter::default()).unwrap();
     assert_eq!(records.len(), 4 * 20 * BATCH);
 }
 
@@ -243,7 +244,7 @@ fn a_kill_leaves_whole_batches() {
     let begun = Instant::now();
     let written = || {
         let store = Store::existing(&path).ok()?;
-        Some(store.records(&Filter::default()).ok()?.len())
+        Some(store.records(&RecordFilter::default()).ok()?.len())
     };
     while written().unwrap_or(0) < 20 * BATCH {
         assert!(begun.elapsed() < Duration::from_secs(60), "the child writes nothing");
@@ -254,7 +255,7 @@ fn a_kill_leaves_whole_batches() {
 
     let store = Store::existing(&path).unwrap();
     let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
-    for record in store.records(&Filter::default()).unwrap() {
+    for record in store.records(&RecordFilter::default()).unwrap() {
         *sizes.entry(record.factors["batch"].clone()).or_default() += 1;
     }
     assert!(sizes.len() >= 20);

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::time::Instant;
 
-use encoder::{Request, Shift};
+use encoder::Request;
+use models::PretrainedModel;
 use shift::means::Means;
 use shift::sentences;
 use shift::shifter::{Kind, Shifter};
 use shift::translate::{Direction, Grid, Truth, sweep};
 use tensor::{Device, Mode, Tape};
-use train::Pretrained;
 
 const ALPHAS: [f32; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0];
 
@@ -23,12 +23,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let ((from, source), (to, target)) = (side(from)?, side(to)?);
     let device = Device::cpu(0)?;
-    let mut model = Pretrained::open(Path::new(run), &device)?;
+    let mut model = PretrainedModel::open(Path::new(run), &device)?;
     let means = Means::open(&Path::new(run).join("means.safetensors"), &model)?;
     let direction =
         Direction { means: &means, from: means.language(&from)?, to: means.language(&to)? };
     let sides = [sentences(&model, &from, &source)?, sentences(&model, &to, &target)?];
-    let layers: Vec<usize> = (1..=model.model.config().layers).collect();
+    let layers: Vec<usize> = (1..=model.encoder.config().layers).collect();
     let grid = Grid { layers: &layers, alphas: &ALPHAS, kind: Kind::Mean };
     let truth = Truth::default();
     for turn in 1..=3 {
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// The whole model, once for every layer and weight, with every position decoded.
 fn every_setting(
-    model: &mut Pretrained,
+    model: &mut PretrainedModel,
     direction: &Direction<'_>,
     layers: &[usize],
     sentences: &shift::Sentences,
@@ -60,15 +60,18 @@ fn every_setting(
         let shifter =
             Shifter::new(direction.means, direction.from, direction.to, layer, Kind::Mean)?;
         for alpha in ALPHAS {
-            let vector: Vec<f32> = shifter.vector(0).iter().map(|x| alpha * x).collect();
-            let vector = device.tensor(1, vector.len(), &vector);
+            let vector = shifter.vector(0);
+            let table = device.tensor(1, vector.len(), vector);
             for chosen in ids.chunks(256) {
                 let batch = model.batch(sentences.language, chosen.iter().copied());
-                let Pretrained { model, params, .. } = &mut *model;
+                let PretrainedModel { encoder: model, params, .. } = &mut *model;
                 let mut tape = Tape::new(params, Mode::Evaluate);
-                let shifts = [Shift { layer, vector: &vector }];
-                let request = Request { shifts: &shifts, ..Request::default() };
-                let output = model.encode(&mut tape, &batch, request).output;
+                let below = Request { until: Some(layer), ..Request::default() };
+                let hidden = model.encode(&mut tape, &batch, below).hidden[layer];
+                let rows = std::iter::repeat_n(0, batch.tokens.len()).collect();
+                let shifted = device.add_rows(tape.value(hidden), &table, &rows, alpha);
+                let request = Request::default();
+                let output = model.encode_from(&mut tape, &batch, layer, shifted, request).output;
                 std::hint::black_box(shift::translate::decode(
                     model,
                     &mut tape,

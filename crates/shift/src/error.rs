@@ -8,7 +8,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The model could not be opened.
     #[error(transparent)]
-    Open(#[from] train::OpenError),
+    Open(#[from] models::OpenError),
     /// Text could not be read.
     #[error(transparent)]
     Text(#[from] text::Error),

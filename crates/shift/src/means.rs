@@ -4,30 +4,32 @@
 //! share which; the second time the model reads, and sums are kept for each layer and class of
 //! pieces. Neither pass keeps text in memory.
 
+use std::convert::Infallible;
 use std::path::Path;
 
+use encoder::Request;
 use encoder::archive::{self, Archive};
-use encoder::{Batch, Request};
 use faer::{Mat, Side};
+use models::states::{TokenBatch, for_each_batch};
+use models::{EncoderParts, PretrainedModel};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::kernels::Grad;
 use tensor::{Device, Indices, Mode, Tape, Tensor};
-use text::{Block, Corpus, count_pieces};
-use train::Pretrained;
+use text::{Corpus, SentenceBlock, count_subwords};
 
 use crate::classes::{CLASSES, Classes};
 use crate::error::{Error, Result};
-use crate::sentences::batches;
 
 /// Leading directions kept for each layer.
 pub const DIRECTIONS: usize = 8;
-/// Rows of a language's states that the leading directions are computed from, at most.
-const SPREAD_ROWS: usize = 50_000;
+/// Rows of a language's states from which on no more are added to the covariance, whose eigenvectors
+/// are the leading directions.
+const COVARIANCE_ROWS: usize = 50_000;
 
 /// What a file of means says of itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Facts {
+struct MeansMetadata {
     /// The weights' fingerprint.
     model: String,
     /// The vocabulary's fingerprint.
@@ -49,8 +51,8 @@ pub struct LanguageMeans {
     pub layers: Vec<Vec<f32>>,
     /// For each layer: the standard error of the mean of all, dim.
     pub errors: Vec<Vec<f32>>,
-    /// How often each piece occurred.
-    pub pieces: Vec<u64>,
+    /// How often each subword occurred.
+    pub subwords: Vec<u64>,
 }
 
 /// The means of several languages under one model.
@@ -67,115 +69,112 @@ pub struct Means {
 }
 
 /// Told what is being done, and how far through a language's text.
-pub type Watch<'a> = &'a mut dyn FnMut(&str, text::Progress);
+pub type Watch<'a> = &'a mut dyn FnMut(&str, text::ReadProgress);
 
 /// Sums over the states of one language at one layer.
-struct Sums {
+struct LayerSums {
     /// classes x dim.
     sums: Vec<f64>,
     /// dim.
     squares: Vec<f64>,
-    /// The sums over those states that the leading directions are computed from: dim.
-    begun: Vec<f64>,
+    /// The sums over those states that the covariance is computed from: dim.
+    covariance_sums: Vec<f64>,
+    /// statesᵀ · states over the same: dim x dim.
+    gram: Option<Tensor>,
 }
 
 /// The means of the languages of some corpora.
-pub fn compute(model: &mut Pretrained, corpora: &[Corpus], watch: Watch<'_>) -> Result<Means> {
+pub fn compute(model: &mut PretrainedModel, corpora: &[Corpus], watch: Watch<'_>) -> Result<Means> {
     let names: Vec<String> =
         corpora.iter().map(|corpus| corpus.source.language().to_owned()).collect();
-    let mut pieces = Vec::new();
+    let mut subwords = Vec::new();
     for (corpus, name) in corpora.iter().zip(&names) {
         let number = model.vocabulary.language(name)?;
         let doing = format!("counting {name}");
         let mut counting = |at| watch(&doing, at);
-        pieces.push(count_pieces(&model.vocabulary, number, corpus, &mut counting)?.0);
+        subwords.push(count_subwords(&model.vocabulary, number, corpus, &mut counting)?.0);
     }
-    let (layers, dim) = (model.model.config().layers, model.model.config().dim);
-    let mut spread = vec![vec![0.0; dim * dim]; layers + 1];
+    let (layers, dim) = (model.encoder.config().layers, model.encoder.config().dim);
+    let mut covariances = vec![vec![0.0; dim * dim]; layers + 1];
     let mut languages = Vec::new();
     for (index, (corpus, name)) in corpora.iter().zip(names).enumerate() {
-        let classes = Classes::new(&pieces, index);
-        let mut reader = Reader::new(model, &name, classes)?;
-        reader.read(corpus, watch)?;
-        let read = reader.finish(name, pieces[index].clone(), &mut spread)?;
-        languages.push(read);
+        let mut sums = LanguageSums::new(Classes::new(&subwords, index), layers, dim);
+        sums.read(model, corpus, watch)?;
+        languages.push(sums.finish(name, subwords[index].clone(), &mut covariances)?);
     }
-    let directions = spread.par_iter().map(|spread| leading(spread, dim)).collect::<Result<_>>()?;
+    let directions =
+        covariances.par_iter().map(|covariance| leading(covariance, dim)).collect::<Result<_>>()?;
     let (fingerprint, vocabulary) =
         (model.fingerprint.clone(), model.vocabulary.fingerprint().to_owned());
     Ok(Means { languages, directions, dim, model: fingerprint, vocabulary })
 }
 
-/// Reads one language's text through the model.
-struct Reader<'a> {
-    model: &'a mut Pretrained,
-    language: usize,
+/// Sums over the states of one language.
+struct LanguageSums {
     classes: Classes,
     counts: [u64; CLASSES.len()],
-    layers: Vec<Sums>,
-    /// For each layer, products of states with themselves: dim x dim.
-    spread: Vec<Option<Tensor>>,
-    spread_rows: usize,
+    layers: Vec<LayerSums>,
+    /// Rows that the covariance is computed from.
+    covariance_rows: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn new(model: &'a mut Pretrained, name: &str, classes: Classes) -> Result<Self> {
-        let language = model.vocabulary.language(name)?;
-        let (layers, dim) = (model.model.config().layers, model.model.config().dim);
-        let sums = || Sums {
+impl LanguageSums {
+    fn new(classes: Classes, layers: usize, dim: usize) -> Self {
+        let sums = |_| LayerSums {
             sums: vec![0.0; CLASSES.len() * dim],
             squares: vec![0.0; dim],
-            begun: vec![0.0; dim],
+            covariance_sums: vec![0.0; dim],
+            gram: None,
         };
-        Ok(Self {
-            model,
-            language,
-            classes,
-            counts: [0; CLASSES.len()],
-            layers: (0..=layers).map(|_| sums()).collect(),
-            spread: (0..=layers).map(|_| None).collect(),
-            spread_rows: 0,
-        })
+        let layers = (0..=layers).map(sums).collect();
+        Self { classes, counts: [0; CLASSES.len()], layers, covariance_rows: 0 }
     }
 
-    fn read(&mut self, corpus: &Corpus, watch: Watch<'_>) -> Result<()> {
-        let encoders = self.model.vocabulary.encoders(self.language);
-        let (before, after) = self.model.vocabulary.frame();
-        let longest = self.model.model.config().positions;
+    /// Reads a corpus through the model. What is longer than the model can read is read in segments.
+    fn read(
+        &mut self,
+        model: &mut PretrainedModel,
+        corpus: &Corpus,
+        watch: Watch<'_>,
+    ) -> Result<()> {
+        let language = model.vocabulary.language(corpus.source.language())?;
+        let encoders = model.vocabulary.encoders(language);
+        let (before, after) = model.vocabulary.bos_eos();
+        let longest = model.encoder.config().positions;
         let doing = format!("reading {}", corpus.source.language());
-        corpus.read(&mut |at| watch(&doing, at), &mut |blocks: &[Block]| {
+        corpus.read(&mut |at| watch(&doing, at), &mut |blocks: &[SentenceBlock]| {
             for block in blocks {
                 let encode = |sentence: &str| {
                     let mut ids = Vec::new();
                     encoders.with(|encoder| encoder.encode(sentence, &mut ids));
-                    // What is longer than the model can read is read in pieces.
-                    let frame = |piece: &[u32]| [&[before], piece, &[after]].concat();
-                    ids.chunks(longest - 2).map(frame).collect::<Vec<_>>()
+                    let framed = |segment: &[u32]| [&[before], segment, &[after]].concat();
+                    ids.chunks(longest - 2).map(framed).collect::<Vec<_>>()
                 };
-                let sentences: Vec<Vec<u32>> =
-                    block.sentences().flat_map(|(_, sentence)| encode(sentence)).collect();
-                let sentences: Vec<&[u32]> = sentences.iter().map(Vec::as_slice).collect();
-                for (chosen, batch) in batches(self.model, self.language, &sentences) {
-                    self.batch(&chosen, &batch);
-                }
+                let sentences = block.sentences().flat_map(|(_, sentence)| encode(sentence));
+                let sentences = sentences.map(Ok::<_, Infallible>);
+                let Ok(()) = for_each_batch(model.parts(), language, sentences, |parts, tokens| {
+                    self.add_batch(parts, &tokens);
+                    Ok(())
+                });
             }
             Ok(())
         })?;
         Ok(())
     }
 
-    /// Adds the states of a batch, the frames left out.
-    fn batch(&mut self, sentences: &[&[u32]], batch: &Batch) {
-        let Self { model, classes, counts, layers, spread, spread_rows, .. } = self;
-        let Pretrained { model, params, .. } = &mut **model;
+    /// Adds the states of a batch, special tokens left out.
+    fn add_batch(&mut self, parts: &mut EncoderParts<'_>, tokens: &TokenBatch<'_, Vec<u32>>) {
+        let Self { classes, counts, layers, covariance_rows } = self;
+        let EncoderParts { encoder, params, .. } = parts;
         let device = params.device().clone();
         let mut tape = Tape::new(params, Mode::Evaluate);
-        let encoded = model.encode(&mut tape, batch, Request::default());
-        // The row of each piece, and its classes.
-        let inner: Vec<(usize, [usize; 3])> = batch
+        let encoded = encoder.encode(&mut tape, tokens.batch, Request::default());
+        // The row of each subword, and its classes.
+        let inner: Vec<(usize, [usize; 3])> = tokens
+            .batch
             .spans
             .iter()
-            .zip(sentences)
+            .zip(tokens.sentences)
             .flat_map(|(span, ids)| {
                 let inside = 1..ids.len() - 1;
                 inside.map(move |place| (span.start + place, ids[place]))
@@ -187,41 +186,36 @@ impl<'a> Reader<'a> {
         }
         let states: Vec<Vec<f32>> =
             encoded.hidden.iter().map(|&hidden| tape.value(hidden).to_vec()).collect();
-        let dim = model.config().dim;
+        let dim = encoder.config().dim;
         layers.par_iter_mut().zip(&states).for_each(|(sums, states)| {
             for (row, classes) in &inner {
                 sums.add(&states[row * dim..][..dim], classes);
             }
         });
-        if *spread_rows < SPREAD_ROWS {
-            *spread_rows += inner.len();
-            layers.iter_mut().for_each(|sums| sums.begun.copy_from_slice(&sums.sums[..dim]));
+        if *covariance_rows < COVARIANCE_ROWS {
+            *covariance_rows += inner.len();
             let rows: Indices = inner.iter().map(|&(row, _)| row as u32).collect();
-            for (spread, &hidden) in spread.iter_mut().zip(&encoded.hidden) {
+            for (sums, &hidden) in layers.iter_mut().zip(&encoded.hidden) {
+                sums.covariance_sums.copy_from_slice(&sums.sums[..dim]);
                 let chosen = tape.select(hidden, &rows);
-                add_square(&device, tape.value(chosen), spread);
+                add_gram(&device, tape.value(chosen), &mut sums.gram);
             }
         }
     }
 
-    /// Makes means of the sums, and adds what is left of the products when the mean is taken away.
+    /// Makes means of the sums, and adds each layer's covariance.
     fn finish(
         self,
         name: String,
-        pieces: Vec<u64>,
-        spread: &mut [Vec<f64>],
+        subwords: Vec<u64>,
+        covariances: &mut [Vec<f64>],
     ) -> Result<LanguageMeans> {
         if self.counts[0] == 0 {
-            return Err(Error::request(format!("the text of `{name}` holds no piece at all")));
+            return Err(Error::request(format!("the text of `{name}` holds no subword at all")));
         }
         let dim = self.layers[0].squares.len();
-        let mut language = LanguageMeans {
-            name,
-            counts: self.counts,
-            layers: Vec::new(),
-            errors: Vec::new(),
-            pieces,
-        };
+        let (counts, layers, errors) = (self.counts, Vec::new(), Vec::new());
+        let mut language = LanguageMeans { name, counts, layers, errors, subwords };
         for sums in &self.layers {
             let mean = |place: usize| {
                 let count = self.counts[place / dim].max(1) as f64;
@@ -235,21 +229,21 @@ impl<'a> Reader<'a> {
             };
             language.errors.push(sums.squares.iter().zip(&sums.sums).map(error).collect());
         }
-        let rows = self.spread_rows.max(1) as f64;
-        for ((products, sums), total) in self.spread.iter().zip(&self.layers).zip(spread) {
-            let Some(products) = products else { continue };
-            let products = products.to_vec();
+        let rows = self.covariance_rows.max(1) as f64;
+        for (sums, covariance) in self.layers.iter().zip(covariances) {
+            let Some(gram) = &sums.gram else { continue };
+            let gram = gram.to_vec();
             // The mean of the same rows, so that it is a covariance however the text goes on.
-            let mean = |column: usize| sums.begun[column] / rows;
-            for (place, total) in total.iter_mut().enumerate() {
-                *total += f64::from(products[place]) / rows - mean(place / dim) * mean(place % dim);
+            let mean = |column: usize| sums.covariance_sums[column] / rows;
+            for (place, total) in covariance.iter_mut().enumerate() {
+                *total += f64::from(gram[place]) / rows - mean(place / dim) * mean(place % dim);
             }
         }
         Ok(language)
     }
 }
 
-impl Sums {
+impl LayerSums {
     fn add(&mut self, state: &[f32], classes: &[usize; 3]) {
         let dim = state.len();
         for &class in classes {
@@ -263,7 +257,7 @@ impl Sums {
 }
 
 /// Adds statesᵀ · states.
-fn add_square(device: &Device, states: &Tensor, sum: &mut Option<Tensor>) {
+fn add_gram(device: &Device, states: &Tensor, sum: &mut Option<Tensor>) {
     let dim = states.cols();
     let add = sum.is_some();
     let target = sum.get_or_insert_with(|| device.zeros(dim, dim));
@@ -290,7 +284,7 @@ fn leading(matrix: &[f64], dim: usize) -> Result<Vec<f32>> {
 impl Means {
     /// Writes the means; the file appears whole or not at all.
     pub fn save(&self, path: &Path, device: &Device) -> Result<()> {
-        let facts = Facts {
+        let metadata = MeansMetadata {
             model: self.model.clone(),
             vocabulary: self.vocabulary.clone(),
             languages: self.languages.iter().map(|language| language.name.clone()).collect(),
@@ -305,34 +299,34 @@ impl Means {
             let name = &language.name;
             put(format!("{name}.means"), &language.layers.concat(), self.dim);
             put(format!("{name}.errors"), &language.errors.concat(), self.dim);
-            let pieces: Vec<f32> = language.pieces.iter().map(|&count| count as f32).collect();
-            put(format!("{name}.pieces"), &pieces, pieces.len());
+            let subwords: Vec<f32> = language.subwords.iter().map(|&count| count as f32).collect();
+            put(format!("{name}.subwords"), &subwords, subwords.len());
         }
         put("directions".to_owned(), &self.directions.concat(), self.dim);
         let views = matrices.iter().map(|(name, tensor)| (name.clone(), tensor));
-        Ok(archive::write(path, views, &facts)?)
+        Ok(archive::write(path, views, &metadata)?)
     }
 
     /// Reads the means of a model, and refuses those of another.
-    pub fn open(path: &Path, model: &Pretrained) -> Result<Self> {
+    pub fn open(path: &Path, model: &PretrainedModel) -> Result<Self> {
         let archive = Archive::open(path).map_err(Error::Means)?;
-        let facts: Facts = archive.facts()?;
-        if facts.model != model.fingerprint {
+        let metadata: MeansMetadata = archive.metadata()?;
+        if metadata.model != model.fingerprint {
             let path = path.display();
             return Err(Error::request(format!(
                 "{path} holds means of another model; make them anew with `isogloss shift means`"
             )));
         }
-        model.vocabulary.check_fingerprint(&facts.vocabulary, &path.display().to_string())?;
-        let (dim, layers) = (model.model.config().dim, facts.layers + 1);
+        model.vocabulary.check_fingerprint(&metadata.vocabulary, &path.display().to_string())?;
+        let (dim, layers) = (model.encoder.config().dim, metadata.layers + 1);
         let device = model.params.device();
-        let pieces = model.vocabulary.len();
+        let subwords = model.vocabulary.len();
         let kept = DIRECTIONS.min(dim);
         let mut shapes = vec![("directions".to_owned(), layers * kept, dim)];
-        for name in &facts.languages {
+        for name in &metadata.languages {
             shapes.push((format!("{name}.means"), layers * CLASSES.len(), dim));
             shapes.push((format!("{name}.errors"), layers, dim));
-            shapes.push((format!("{name}.pieces"), 1, pieces));
+            shapes.push((format!("{name}.subwords"), 1, subwords));
         }
         let mut tensors: Vec<(String, Tensor)> =
             shapes.into_iter().map(|(name, rows, cols)| (name, device.zeros(rows, cols))).collect();
@@ -343,14 +337,14 @@ impl Means {
             elements.chunks(width).map(<[f32]>::to_vec).collect()
         };
         let directions = rows(kept * dim);
-        let languages = facts.languages.iter().zip(&facts.counts).map(|(name, &counts)| {
+        let languages = metadata.languages.iter().zip(&metadata.counts).map(|(name, &counts)| {
             let layers = rows(CLASSES.len() * dim);
             let errors = rows(dim);
-            let pieces = rows(1).concat().iter().map(|&count| count as u64).collect();
-            LanguageMeans { name: name.clone(), counts, layers, errors, pieces }
+            let subwords = rows(1).concat().iter().map(|&count| count as u64).collect();
+            LanguageMeans { name: name.clone(), counts, layers, errors, subwords }
         });
         let languages = languages.collect();
-        let (model, vocabulary) = (facts.model, facts.vocabulary);
+        let (model, vocabulary) = (metadata.model, metadata.vocabulary);
         Ok(Self { languages, directions, dim, model, vocabulary })
     }
 

@@ -94,9 +94,9 @@ impl Shifter {
         // Where a class was hardly seen, the difference of all serves it better than its own.
         let trusted = |class: usize| difference(if enough(class) { class } else { 0 });
         // Classes as the means were taken by: among all languages of the file.
-        let pieces: Vec<Vec<u64>> =
-            means.languages.iter().map(|language| language.pieces.clone()).collect();
-        let classes = || Classes::new(&pieces, from);
+        let counts: Vec<Vec<u64>> =
+            means.languages.iter().map(|language| language.subwords.clone()).collect();
+        let classes = || Classes::new(&counts, from);
         let (vectors, class) = match kind {
             Kind::Mean => (difference(0), Vec::new()),
             Kind::Without(directions) => {

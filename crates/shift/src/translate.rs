@@ -6,30 +6,32 @@
 //! A weight of 0 is the plain model, the same at every layer, and is run once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use encoder::{Batch, Request};
+use models::states::{TokenBatch, for_each_batch};
+use models::{EncoderParts, PretrainedModel};
 use rayon::prelude::*;
 use serde::Serialize;
 use tensor::{Mode, Tape, Var};
-use train::Pretrained;
 
 use crate::bleu::Bleu;
 use crate::error::{Error, Result};
 use crate::means::Means;
-use crate::sentences::{Sentences, batches, framed};
+use crate::sentences::{Sentences, framed};
 use crate::shifter::{Kind, Shifter};
 
 /// Rows decoded at once, so that the scores over a large vocabulary stay small.
 const DECODED_AT_ONCE: usize = 2048;
 
 /// Refuses a model that cannot guess, or whose softmax knows only the language that it reads.
-fn check(model: &Pretrained) -> Result<()> {
-    if !model.guesses {
+fn check(model: &PretrainedModel) -> Result<()> {
+    if !model.has_mlm_head {
         return Err(Error::request(
             "this checkpoint has no head that guesses tokens; take one saved from a model `…ForMaskedLM`",
         ));
     }
-    if model.model.config().separate.tokens {
+    if model.encoder.config().separate.tokens {
         return Err(Error::request(
             "this model has separate embeddings: the softmax of a language has no piece of another, \
              so nothing can be said in it; take a model that shares its embeddings",
@@ -90,13 +92,13 @@ struct Setting {
 
 /// Runs a batch plainly and at every setting. `ids` are the batch's tokens, as in the vocabulary.
 fn say(
-    model: &mut Pretrained,
+    parts: &mut EncoderParts<'_>,
     batch: &Batch,
     ids: &[u32],
     shifters: &BTreeMap<usize, Shifter>,
     settings: &[Setting],
 ) -> Said {
-    let Pretrained { model, params, .. } = model;
+    let EncoderParts { encoder: model, params, .. } = parts;
     let device = params.device().clone();
     let mut tape = Tape::new(params, Mode::Evaluate);
     let encoded = model.encode(&mut tape, batch, Request::default());
@@ -158,14 +160,14 @@ impl Direction<'_> {
 
     /// Whether the languages read and shifted to use a piece.
     fn users(&self, id: u32) -> (bool, bool) {
-        let uses = |side: usize| self.means.languages[side].pieces[id as usize] > 0;
+        let uses = |side: usize| self.means.languages[side].subwords[id as usize] > 0;
         (uses(self.from), uses(self.to))
     }
 }
 
 /// Reads a sentence and says it at each weight.
 pub fn translate(
-    model: &mut Pretrained,
+    model: &mut PretrainedModel,
     direction: &Direction<'_>,
     layer: usize,
     kind: Kind,
@@ -177,7 +179,7 @@ pub fn translate(
     let source = model.vocabulary.language(direction.name(direction.from))?;
     let mut reader = model.reader(direction.name(direction.from))?;
     let ids = framed(&mut reader, sentence).ok_or_else(|| {
-        let room = reader.room();
+        let room = reader.max_subwords();
         Error::Sentence(match sentence.trim().is_empty() {
             true => "is empty; leave it out".to_owned(),
             false => format!("is longer than the {room} pieces that the model reads; shorten it"),
@@ -186,7 +188,8 @@ pub fn translate(
     let shifter = Shifter::new(direction.means, direction.from, direction.to, layer, kind)?;
     let batch = model.batch(reader.language(), [ids.as_slice()]);
     let settings: Vec<Setting> = alphas.iter().map(|&alpha| Setting { layer, alpha }).collect();
-    let said = say(model, &batch, &ids, &BTreeMap::from([(layer, shifter)]), &settings);
+    let said =
+        say(&mut model.parts(), &batch, &ids, &BTreeMap::from([(layer, shifter)]), &settings);
     let line = |(&alpha, shifted): (&f32, &Vec<u32>)| {
         // With nothing added the plain model is the answer, to the bit.
         let said = if alpha == 0.0 { &said.plain } else { shifted };
@@ -195,7 +198,7 @@ pub fn translate(
         converted.add(said.iter().map(|&id| direction.users(id)));
         let piece = |&id: &u32| {
             let (source, target) = direction.users(id);
-            let text = shown(model.vocabulary.piece(id).unwrap_or_default());
+            let text = shown(model.vocabulary.subword(id).unwrap_or_default());
             Piece { text, source, target }
         };
         Line {
@@ -210,7 +213,7 @@ pub fn translate(
 
 /// What was said as text: runs of pieces in the language that uses them, the one shifted to first.
 fn in_words(
-    model: &Pretrained,
+    model: &PretrainedModel,
     direction: &Direction<'_>,
     [source, target]: [usize; 2],
     said: &[u32],
@@ -266,7 +269,7 @@ pub struct Truth(BTreeMap<u32, BTreeSet<u32>>);
 impl Truth {
     /// From pairs of words; a pair counts where both are one piece each.
     pub fn new<'a>(
-        model: &Pretrained,
+        model: &PretrainedModel,
         from: &str,
         to: &str,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -364,12 +367,12 @@ pub struct Grid<'a> {
 /// Tries every layer and weight on sentences whose translations are known. `watch` is told after
 /// each batch how many sentences are done.
 pub fn sweep(
-    model: &mut Pretrained,
+    model: &mut PretrainedModel,
     direction: &Direction<'_>,
     grid: &Grid<'_>,
     sides: [&Sentences; 2],
     truth: &Truth,
-    watch: &mut dyn FnMut(usize),
+    watch: &mut (dyn FnMut(usize) + Send),
 ) -> Result<Sweep> {
     check(model)?;
     let pairs: Vec<(&[u32], &[u32])> = sides[0]
@@ -400,22 +403,24 @@ pub fn sweep(
     let running: Vec<Setting> = run.iter().map(|&number| Setting { ..settings[number] }).collect();
     let mut tallies = vec![Tally::default(); settings.len()];
     let sources: Vec<&[u32]> = pairs.iter().map(|(source, _)| *source).collect();
-    let mut done = 0;
-    for (chosen, batch) in batches(model, sides[0].language, &sources) {
-        let references = &pairs[done..done + chosen.len()];
-        let said = say(model, &batch, &chosen.concat(), &shifters, &running);
+    let sources = sources.into_iter().map(Ok::<_, Infallible>);
+    let Ok(()) = for_each_batch(model.parts(), sides[0].language, sources, |parts, tokens| {
+        let TokenBatch { first, sentences, batch } = tokens;
+        let done = first + sentences.len();
+        let references = &pairs[first..done];
+        let said = say(parts, batch, &sentences.concat(), &shifters, &running);
         let outputs = run.iter().zip(&said.shifted).chain(still.iter().map(|n| (n, &said.plain)));
         let outputs: Vec<(usize, &Vec<u32>)> = outputs.map(|(&n, said)| (n, said)).collect();
         let added: Vec<(usize, Tally)> = outputs
             .into_par_iter()
-            .map(|(number, said)| (number, tally(direction, truth, &batch, references, said)))
+            .map(|(number, said)| (number, tally(direction, truth, batch, references, said)))
             .collect();
         for (number, tally) in added {
             tallies[number].merge(&tally);
         }
-        done += chosen.len();
         watch(done);
-    }
+        Ok(())
+    });
     let name = |side: usize| direction.name(side).to_owned();
     Ok(Sweep {
         from: name(direction.from),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use encoder::Request;
+use models::PretrainedModel;
 use shift::bleu::Bleu;
 use shift::means::{Means, compute};
 use shift::shifter::{Kind, Shifter};
@@ -10,8 +11,7 @@ use shift::translate::{Direction, Grid, Truth, sweep, translate};
 use shift::{CLASSES, sentences};
 use tempfile::TempDir;
 use tensor::{Device, Mode, Tape};
-use text::{Corpus, LineRules, Selection, Source};
-use train::Pretrained;
+use text::{Corpus, LineRules, Selection, TextSource};
 use train::pretrain::{Observer, PretrainConfig, begin, complete, overlay, preset};
 
 struct Silent;
@@ -56,10 +56,10 @@ fn run(extra: &str) -> (TempDir, Device) {
     (folder, device)
 }
 
-fn corpus(model: &Pretrained, folder: &Path, language: &str) -> Corpus {
+fn corpus(model: &PretrainedModel, folder: &Path, language: &str) -> Corpus {
     let number = model.vocabulary.language(language).unwrap();
     Corpus {
-        source: Source::new(language, &[folder.join(language).display().to_string()]).unwrap(),
+        source: TextSource::new(language, &[folder.join(language).display().to_string()]).unwrap(),
         preparer: model.vocabulary.preparer(number).clone(),
         rules: LineRules::default(),
         selection: Selection::default(),
@@ -67,8 +67,8 @@ fn corpus(model: &Pretrained, folder: &Path, language: &str) -> Corpus {
 }
 
 /// The model of the run, and the means of its languages.
-fn opened(folder: &Path, device: &Device) -> (Pretrained, Means) {
-    let mut model = Pretrained::open(&folder.join("run"), device).unwrap();
+fn opened(folder: &Path, device: &Device) -> (PretrainedModel, Means) {
+    let mut model = PretrainedModel::open(&folder.join("run"), device).unwrap();
     let corpora = ["aa", "bb"].map(|language| corpus(&model, folder, language));
     let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
     (model, means)
@@ -79,7 +79,7 @@ fn means_are_means() {
     let (folder, device) = run("");
     let (mut model, means) = opened(folder.path(), &device);
     let dim = means.dim();
-    let (before, after) = model.vocabulary.frame();
+    let (before, after) = model.vocabulary.bos_eos();
     // One sentence at a time, in another precision and order.
     let mut sums = vec![vec![0.0f64; dim]; 5];
     let mut count = 0;
@@ -89,7 +89,7 @@ fn means_are_means() {
         ids.push(after);
         let batch = model.batch(1, [ids.as_slice()]);
         let mut tape = Tape::new(&mut model.params, Mode::Evaluate);
-        let encoded = model.model.encode(&mut tape, &batch, Request::default());
+        let encoded = model.encoder.encode(&mut tape, &batch, Request::default());
         for (sum, &hidden) in sums.iter_mut().zip(&encoded.hidden) {
             let states = tape.value(hidden).to_vec();
             for row in 1..ids.len() - 1 {
@@ -148,10 +148,10 @@ fn a_file_of_means_comes_back_and_fits_its_model_alone() {
     assert_eq!(again.directions, means.directions);
     for (a, b) in again.languages.iter().zip(&means.languages) {
         assert_eq!((&a.name, a.counts, &a.layers), (&b.name, b.counts, &b.layers));
-        assert_eq!((&a.errors, &a.pieces), (&b.errors, &b.pieces));
+        assert_eq!((&a.errors, &a.subwords), (&b.errors, &b.subwords));
     }
     let (other, device) = run("[encoder]\nlayers = 2\n");
-    let other = Pretrained::open(&other.path().join("run"), &device).unwrap();
+    let other = PretrainedModel::open(&other.path().join("run"), &device).unwrap();
     let error = Means::open(&path, &other).unwrap_err().to_string();
     assert!(error.contains("means of another model"), "{error}");
 }
@@ -172,13 +172,13 @@ fn there_and_back_are_opposite_and_nothing_added_is_the_plain_model() {
     let batch = model.batch(0, [ids.as_slice()]);
     for layer in 0..=4 {
         let mut tape = Tape::new(&mut model.params, Mode::Evaluate);
-        let encoded = model.model.encode(&mut tape, &batch, Request::default());
+        let encoded = model.encoder.encode(&mut tape, &batch, Request::default());
         let states = tape.value(encoded.hidden[layer]).to_vec();
         let whole = tape.value(encoded.output).to_vec();
         let states = device.tensor(ids.len(), means.dim(), &states);
         let mut tape = Tape::new(&mut model.params, Mode::Evaluate);
         let request = Request::default();
-        let upper = model.model.encode_from(&mut tape, &batch, layer, states, request);
+        let upper = model.encoder.encode_from(&mut tape, &batch, layer, states, request);
         assert_eq!(tape.value(upper.output).to_vec(), whole, "layer {layer}");
     }
     let direction = Direction { means: &means, from: 0, to: 1 };
@@ -226,7 +226,7 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
         assert_eq!(cell.convert_rate, Some(f64::from(converted) / f64::from(counted)));
     }
     let separate = run("[encoder]\nseparate = \"embeddings\"\n").0;
-    let mut model = Pretrained::open(&separate.path().join("run"), &device).unwrap();
+    let mut model = PretrainedModel::open(&separate.path().join("run"), &device).unwrap();
     let corpora = ["aa", "bb"].map(|language| corpus(&model, separate.path(), language));
     let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
     let direction = Direction { means: &means, from: 0, to: 1 };

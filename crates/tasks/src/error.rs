@@ -1,6 +1,8 @@
-//! What can go wrong, said so that a person can mend it.
+//! What can go wrong, with its place and a remedy. Messages name configuration keys, never flags.
 
 use std::path::Path;
+
+use terms::Fault;
 
 /// Results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -14,14 +16,20 @@ pub enum Error {
     /// A file is not what it should be, or a request cannot be met.
     #[error(transparent)]
     Text(#[from] text::Error),
+    /// Word vectors could not be read.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
     /// A pretrained model could not be opened.
     #[error(transparent)]
-    Open(#[from] train::OpenError),
+    Open(#[from] models::OpenError),
+    /// An array could not be read.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] train::TrainError),
-    /// The loss or the gradient of a setting is no number any more.
-    #[error("{setting}: at step {step} the {what} is {value}; try a lower --rate, or --head-rate")]
+    /// The loss or the gradient of a setting is not finite any more.
+    #[error("{setting}: at step {step} the {what} is {value}; try a lower `lr`, or `head_lr`")]
     Diverged {
         /// The setting in words.
         setting: String,
@@ -32,10 +40,10 @@ pub enum Error {
         /// NaN or infinite.
         value: f32,
     },
-    /// Settings make no sense.
+    /// A key of the configuration makes no sense.
     #[error(transparent)]
     Config(#[from] encoder::ConfigError),
-    /// Means of languages are not there, or not of this encoder.
+    /// Language mean vectors are not there, or not of this encoder.
     #[error(transparent)]
     Shift(#[from] shift::Error),
     /// Weights could not be written or read.
@@ -43,8 +51,28 @@ pub enum Error {
     Archive(#[from] encoder::archive::ArchiveError),
 }
 
+impl Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Config(_) | Error::Shift(shift::Error::Request(_)) => true,
+            Error::Files(error) => error.is_usage(),
+            Error::Text(error) => error.is_usage(),
+            Error::Vectors(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Config(error) => Some(&error.key),
+            Error::Diverged { .. } => Some("lr"),
+            _ => None,
+        }
+    }
+}
+
 impl Error {
-    /// The same, with the setting that failed where its rate was too high.
+    /// The same, with the setting that failed where its learning rate was too high.
     pub(crate) fn of_setting(self, label: &str) -> Self {
         match self {
             Error::Train(train::TrainError::Diverged { step, what, value }) => {
@@ -69,5 +97,9 @@ impl Error {
 
     pub(crate) fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         text::Error::request(reason, remedy).into()
+    }
+
+    pub(crate) fn key(key: &'static str, reason: impl Into<String>) -> Self {
+        encoder::ConfigError::new(key, reason).into()
     }
 }

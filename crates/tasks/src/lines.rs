@@ -4,22 +4,26 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// A text file that was read whole.
-pub(crate) struct Lines {
+/// The numbered lines of a text file that was read whole.
+pub(crate) struct NumberedLines {
     path: PathBuf,
     text: String,
 }
 
-impl Lines {
+impl NumberedLines {
     /// Reads a file of UTF-8, compressed or not, that holds something.
     pub(crate) fn read(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            let remedy = "name one labelled file in it";
+            return Err(Error::file(path, "is a folder, not a labelled file", remedy));
+        }
         let bytes = text::read_whole(path)?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
             Error::line(path, line, "not UTF-8", "convert the file (`iconv -t UTF-8`)")
         })?;
-        // A mark of the byte order is no part of the first word.
+        // A byte order mark is no part of the first word.
         let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         if text.trim().is_empty() {
             return Err(Error::file(path, "holds nothing", "name the file that was meant"));
@@ -30,6 +34,11 @@ impl Lines {
     /// Every line with its number, counted from 1.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.text.lines())
+    }
+
+    /// Every line that is not blank, with its number.
+    pub(crate) fn full(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.numbered().filter(|(_, line)| !line.trim().is_empty())
     }
 
     /// Runs of lines between blank ones.
@@ -45,7 +54,7 @@ impl Lines {
         })
     }
 
-    /// A complaint about one of the lines.
+    /// The complaint about one of the lines.
     pub(crate) fn wrong(
         &self,
         line: usize,
@@ -54,4 +63,12 @@ impl Lines {
     ) -> Error {
         Error::line(&self.path, line, reason, remedy)
     }
+}
+
+/// What the column of labels may be called in the header of a file of columns.
+const HEADERS: [&str; 4] = ["label", "gold_label", "class", "category"];
+
+/// Whether the label of a file's first line is the name of the column: the line is a header then.
+pub(crate) fn is_header(label: &str) -> bool {
+    HEADERS.contains(&label.to_lowercase().as_str())
 }

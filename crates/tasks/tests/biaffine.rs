@@ -1,16 +1,22 @@
 //! The gradients of a whole parser against finite differences.
 
 use tasks::heads::{Head, Parser, ParserSizes};
-use tasks::{Answer, Example, Labels, NONE};
+use tasks::registry::HeadShape;
+use tasks::{Annotation, Example, LabelSet, NONE};
 use tensor::random::{Draws, Key};
 use tensor::{Device, Mode, Params, Tape};
 
 const DIM: usize = 6;
 
-fn example(heads: &[u32], classes: &[u32]) -> Example {
-    let targets = heads.iter().zip(classes).map(|(&head, &class)| Answer { class, head });
-    let wanted = (0..=heads.len() as u32).collect();
-    Example { tokens: vec![], wanted, targets: targets.collect(), item: 0 }
+fn parser(params: &mut Params, labels: &LabelSet, sizes: ParserSizes) -> Parser {
+    let parser = Some(sizes);
+    Parser::new(params, &HeadShape { seed: 3, dim: DIM, labels, dropout: 0.0, parser })
+}
+
+fn example(heads: &[u32], labels: &[u32]) -> Example {
+    let gold = heads.iter().zip(labels).map(|(&head, &label)| Annotation { label, head });
+    let positions = (0..=heads.len() as u32).collect();
+    Example { tokens: vec![], positions, gold: gold.collect(), item: 0 }
 }
 
 /// The mean loss of arcs and relations, with gradients where they are asked for.
@@ -21,7 +27,8 @@ fn loss(
     batch: &[&Example],
     learn: bool,
 ) -> f64 {
-    let mode = if learn { Mode::Train { seed: 1, step: 1, piece: 0 } } else { Mode::Evaluate };
+    let mode =
+        if learn { Mode::Train { seed: 1, step: 1, micro_batch: 0 } } else { Mode::Evaluate };
     let device = params.device().clone();
     let rows = vectors.len() / DIM;
     let mut tape = Tape::new(params, mode);
@@ -30,17 +37,17 @@ fn loss(
     if learn {
         tape.backward();
     }
-    let known = batch.iter().flat_map(|example| &example.targets);
-    f64::from(score[0]) / known.filter(|answer| answer.head != NONE).count() as f64
+    let known = batch.iter().flat_map(|example| &example.gold);
+    f64::from(score[0]) / known.filter(|gold| gold.head != NONE).count() as f64
 }
 
 #[test]
 fn gradients_equal_finite_differences() {
     let device = Device::cpu(2).unwrap();
     let mut params = Params::new(&device);
-    let labels = Labels::new(["det", "nsubj", "root"]);
+    let labels = LabelSet::new(["det", "nsubj", "root"]);
     let sizes = ParserSizes { arc: 5, label: 4 };
-    let parser = Parser::new(&mut params, 3, DIM, sizes, &labels, 0.0);
+    let parser = parser(&mut params, &labels, sizes);
     let mut draws = Draws::new(Key { seed: 9, step: 0, stream: 0 });
     // The forms start at zero, where half of the gradients would be zero too.
     for (_, value, _) in params.iter_mut() {
@@ -50,7 +57,7 @@ fn gradients_equal_finite_differences() {
     let second = example(&[0], &[2]);
     let third = example(&[3, 1, 0], &[0, 1, 2]);
     let batch = [&first, &second, &third];
-    let rows: usize = batch.iter().map(|example| example.wanted.len()).sum();
+    let rows: usize = batch.iter().map(|example| example.positions.len()).sum();
     let vectors: Vec<f32> = (0..rows * DIM).map(|_| draws.normal()).collect();
     loss(&mut params, &parser, &vectors, &batch, true);
     let grads: Vec<Vec<f32>> =
@@ -63,12 +70,12 @@ fn gradients_equal_finite_differences() {
                 params.value_mut(id).as_mut_slice()[at] = original + offset;
                 loss(&mut params, &parser, &vectors, &batch, false)
             };
-            let slope = (moved(5e-3) - moved(-5e-3)) / 1e-2;
+            let difference = (moved(5e-3) - moved(-5e-3)) / 1e-2;
             params.value_mut(id).as_mut_slice()[at] = original;
             let (name, grad) = (params.name(id), f64::from(grad));
             assert!(
-                (grad - slope).abs() < 2e-3 * (1.0 + slope.abs()),
-                "{name}[{at}]: {grad} {slope}"
+                (grad - difference).abs() < 2e-3 * (1.0 + difference.abs()),
+                "{name}[{at}]: {grad} {difference}"
             );
             checked += 1;
         }
@@ -77,11 +84,11 @@ fn gradients_equal_finite_differences() {
 }
 
 #[test]
-fn a_parser_learns_the_trees_it_is_shown_and_answers_with_trees() {
+fn a_parser_learns_the_trees_it_is_trained_on_and_predicts_trees() {
     let device = Device::cpu(2).unwrap();
     let mut params = Params::new(&device);
-    let labels = Labels::new(["det", "nsubj", "root"]);
-    let parser = Parser::new(&mut params, 3, DIM, ParserSizes { arc: 8, label: 8 }, &labels, 0.0);
+    let labels = LabelSet::new(["det", "nsubj", "root"]);
+    let parser = parser(&mut params, &labels, ParserSizes { arc: 8, label: 8 });
     let examples = [example(&[2, 0, 2], &[0, 2, 1]), example(&[0, 1], &[2, 0])];
     let batch: Vec<&Example> = examples.iter().collect();
     let mut draws = Draws::new(Key { seed: 2, step: 0, stream: 0 });
@@ -97,6 +104,6 @@ fn a_parser_learns_the_trees_it_is_shown_and_answers_with_trees() {
     }
     let mut tape = Tape::new(&mut params, Mode::Evaluate);
     let input = tape.input(device.tensor(7, DIM, &vectors), false);
-    let answers = parser.answer(&mut tape, input, &batch);
-    assert_eq!(answers, [examples[0].targets.clone(), examples[1].targets.clone()]);
+    let predictions = parser.predict(&mut tape, input, &batch);
+    assert_eq!(predictions, [examples[0].gold.clone(), examples[1].gold.clone()]);
 }

@@ -6,16 +6,17 @@ use std::path::Path;
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use tasks::ner::{self, Repair, Tag};
-use tasks::parse::{self, Relations, Treebank};
+use tasks::conllu::Treebank;
+use tasks::ner::{self, BioTag, Repair};
+use tasks::parse::{self, RelationLabels};
 
 fn fixture<T: for<'a> Deserialize<'a>>(name: &str) -> Vec<T> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-fn close(what: &str, found: f64, wanted: f64) {
-    assert!((found - wanted).abs() < 1e-9, "{what}: {found}, but {wanted}");
+fn close(what: &str, score: f64, expected: f64) {
+    assert!((score - expected).abs() < 1e-9, "{what}: {score}, but {expected}");
 }
 
 #[derive(Deserialize)]
@@ -32,17 +33,17 @@ struct NerScores {
     types: BTreeMap<String, f64>,
 }
 
-fn tags(letters: &str) -> Vec<Tag> {
+fn tags(letters: &str) -> Vec<BioTag> {
     let tag = |letter: char| {
         let kind = match letter.to_ascii_uppercase() {
             'P' => "PER",
             'L' => "LOC",
             'G' => "ORG",
-            _ => return Tag::Outside,
+            _ => return BioTag::Outside,
         };
         match letter.is_ascii_uppercase() {
-            true => Tag::Begin(kind.to_owned()),
-            false => Tag::Inside(kind.to_owned()),
+            true => BioTag::Begin(kind.to_owned()),
+            false => BioTag::Inside(kind.to_owned()),
         }
     };
     letters.chars().map(tag).collect()
@@ -56,17 +57,21 @@ fn entities_are_scored_as_seqeval_scores_them() {
         let read = |side: &[String]| side.iter().map(|letters| tags(letters)).collect::<Vec<_>>();
         let (gold, predicted) = (read(&case.gold), read(&case.predicted));
         sentences += gold.len();
-        for (repair, wanted) in
+        for (repair, expected) in
             [(Repair::Conventional, &case.conventional), (Repair::Paper, &case.paper)]
         {
             let both = gold.iter().map(Vec::as_slice).zip(predicted.iter().map(Vec::as_slice));
             let score = ner::score(both, repair);
             let micro = [score.micro.precision, score.micro.recall, score.micro.f1];
-            for (found, wanted) in micro.into_iter().zip(wanted.micro) {
-                close(&format!("case {number}, {repair:?}"), found, wanted);
+            for (score, expected) in micro.into_iter().zip(expected.micro) {
+                close(&format!("case {number}, {repair:?}"), score, expected);
             }
-            for (kind, &wanted) in &wanted.types {
-                close(&format!("case {number}, {repair:?}, {kind}"), score.types[kind].f1, wanted);
+            for (kind, &expected) in &expected.types {
+                close(
+                    &format!("case {number}, {repair:?}, {kind}"),
+                    score.types[kind].f1,
+                    expected,
+                );
             }
         }
     }
@@ -115,13 +120,13 @@ fn trees_are_scored_as_the_shared_task_scored_them() {
         let gold = case.treebank(folder.path(), "gold.conllu", &case.gold);
         let predicted = case.treebank(folder.path(), "predicted.conllu", &case.predicted);
         sentences += case.gold.len();
-        let score = parse::compare(&gold, &predicted, Relations::Universal).unwrap();
+        let score = parse::compare(&gold, &predicted, RelationLabels::Universal).unwrap();
         close(&format!("case {number}, UAS"), score.all.uas, case.uas);
         close(&format!("case {number}, LAS"), score.all.las, case.las);
         let without = score.without_punctuation;
         close(&format!("case {number}, UAS without"), without.uas, case.without[0]);
         close(&format!("case {number}, LAS without"), without.las, case.without[1]);
-        let full = parse::compare(&gold, &predicted, Relations::Full).unwrap();
+        let full = parse::compare(&gold, &predicted, RelationLabels::Full).unwrap();
         close(&format!("case {number}, full LAS"), full.all.las, case.full);
     }
     assert!(sentences > 500, "{sentences}");

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cuda::Block;
+use crate::kernels::Precision;
 
 /// A cache line of host memory: the unit in which it is allocated, so that rows are aligned.
 #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
@@ -25,6 +26,14 @@ pub(crate) enum Buffer {
 }
 
 impl Buffer {
+    /// How exactly the numbers are kept.
+    pub(crate) fn precision(&self) -> Precision {
+        match self {
+            Self::Host(_) => Precision::Full,
+            Self::Cuda(block) => block.precision,
+        }
+    }
+
     /// The floats, in host memory.
     pub(crate) fn as_slice(&self) -> &[f32] {
         match self {

@@ -1,4 +1,4 @@
-//! A place where numbers live and kernels run.
+//! A device: memory for matrices, and the kernels that run on them.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,28 +7,26 @@ use std::sync::Arc;
 
 use crate::cpu::Cpu;
 use crate::cuda::{Cuda, DeviceFault};
-use crate::kernels::{Kernels, Precision};
+use crate::kernels::{GramSum, Kernels, Precision, Transpose};
 use crate::value::{Indices, Tensor};
 
-/// What all errors of a GPU end in: the way out for whoever insisted on one.
-const INSTEAD: &str = "; or take --device cpu";
-
-/// Why a device could not be had.
+/// Why a device cannot be used. Messages name no flags: [`terms::Fault::key`] says which key is to blame,
+/// and the surface how to set it.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The name is of no device that this program knows.
+    /// There is no device of that name.
     #[error("unknown device '{0}'; there are: auto, cpu, cuda")]
     Unknown(String),
-    /// There is no driver of NVIDIA's.
-    #[error("no GPU can be used: the driver (libcuda) is not installed{}", INSTEAD)]
+    /// There is no NVIDIA driver.
+    #[error("no GPU can be used: the driver (libcuda) is not installed")]
     NoDriver,
     /// There is a driver, but no GPU.
-    #[error("the driver finds no GPU{}", INSTEAD)]
+    #[error("the driver finds no GPU")]
     NoGpu,
     /// The GPU lacks what the kernels need.
     #[error(
-        "{name} has compute capability {}.{}, and 8.0 is needed{}",
-        capability.0, capability.1, INSTEAD
+        "{name} has compute capability {}.{}, and 8.0 is needed",
+        capability.0, capability.1
     )]
     OldGpu {
         /// What it is called.
@@ -39,8 +37,7 @@ pub enum DeviceError {
     /// A library is missing.
     #[error(
         "{name} is not found in {searched} folders; install the CUDA toolkit, or `pip install \
-         nvidia-cublas nvidia-cuda-nvrtc`, or name its folder in LD_LIBRARY_PATH{}",
-        INSTEAD
+         nvidia-cublas nvidia-cuda-nvrtc`, or name its folder in LD_LIBRARY_PATH"
     )]
     NoLibrary {
         /// The library.
@@ -49,15 +46,15 @@ pub enum DeviceError {
         searched: usize,
     },
     /// The driver or a library refused.
-    #[error("cannot {what}: {reason}; a newer driver may help{}", INSTEAD)]
+    #[error("cannot {what}: {reason}; a newer driver may help")]
     Gpu {
         /// What was tried.
         what: &'static str,
         /// What was said.
         reason: String,
     },
-    /// The GPU failed while it was being opened: its memory may be full of another program's.
-    #[error("{reason}{}", INSTEAD)]
+    /// The GPU failed while it was being opened: another program may fill its memory.
+    #[error("{reason}")]
     Fault {
         /// How.
         reason: String,
@@ -71,7 +68,7 @@ pub enum DeviceError {
         most: usize,
     },
     /// The threads could not be started.
-    #[error("cannot start {threads} threads; ask for fewer with --threads")]
+    #[error("cannot start {threads} threads; ask for fewer")]
     Threads {
         /// How many were asked for.
         threads: usize,
@@ -81,13 +78,22 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// Why a GPU that is there cannot be used, with no word of the way out; nothing where there is
-    /// none to use.
+    /// Why a GPU that is there cannot be used; none where there is no GPU.
     fn obstacle(&self) -> Option<String> {
-        if matches!(self, Self::NoDriver | Self::NoGpu) {
-            return None;
-        }
-        self.to_string().strip_suffix(INSTEAD).map(str::to_owned)
+        (!matches!(self, Self::NoDriver | Self::NoGpu)).then(|| self.to_string())
+    }
+}
+
+impl terms::Fault for DeviceError {
+    fn is_usage(&self) -> bool {
+        true
+    }
+
+    fn key(&self) -> Option<&str> {
+        Some(match self {
+            Self::TooManyThreads { .. } | Self::Threads { .. } => "threads",
+            _ => "device",
+        })
     }
 }
 
@@ -95,7 +101,7 @@ impl DeviceError {
 #[derive(Clone)]
 pub struct Device {
     kernels: Arc<dyn Kernels>,
-    /// Why it is not the GPU that is there.
+    /// Why this is the CPU although there is a GPU.
     obstacle: Option<Arc<str>>,
 }
 
@@ -116,25 +122,30 @@ impl Device {
         Ok(Self::of(Arc::new(Cpu::new(threads)?)))
     }
 
-    /// The CPU, since the GPU could not be had.
+    /// The CPU, since the GPU cannot be used.
     fn cpu_after(error: &DeviceError, threads: usize) -> Result<Self, DeviceError> {
         Ok(Self { obstacle: error.obstacle().map(Arc::from), ..Self::cpu(threads)? })
     }
 
-    /// Why this is the CPU although there is a GPU: for whoever asked for `auto` to be told.
+    /// Why this is the CPU although there is a GPU: to be reported where `auto` was asked for.
     pub fn obstacle(&self) -> Option<&str> {
         self.obstacle.as_deref()
     }
 
-    /// The first GPU of NVIDIA's.
+    /// The first NVIDIA GPU.
     pub fn cuda() -> Result<Self, DeviceError> {
-        // What is taken of its memory on the way may be too much, which unwinds.
+        // Taking its memory may fail, which unwinds.
         let opened = panic::catch_unwind(AssertUnwindSafe(Cuda::new));
         let cuda = opened.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
             Ok(fault) => Err(DeviceError::Fault { reason: fault.to_string() }),
             Err(payload) => panic::resume_unwind(payload),
         });
         Ok(Self::of(Arc::new(cuda?)))
+    }
+
+    /// Whether this is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        self.kernels.is_gpu()
     }
 
     /// A device of these kernels.
@@ -184,13 +195,71 @@ impl Device {
         means.to_vec()
     }
 
+    /// `a · b`, of full precision. Two matrices of full precision are multiplied in `f32`.
+    ///
+    /// # Shapes
+    /// `a`: rows x inner; `b`: inner x cols; result: rows x cols.
+    pub fn matmul(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        assert_eq!(a.cols(), b.rows(), "shapes of a matmul");
+        let mut y = self.empty(a.rows(), b.cols());
+        self.kernels.matmul(a, b, Transpose::Neither, &mut y);
+        y
+    }
+
+    /// `a · bᵀ`, of full precision. Two matrices of full precision are multiplied in `f32`.
+    ///
+    /// # Shapes
+    /// `a`: rows x inner; `b`: cols x inner; result: rows x cols.
+    pub fn matmul_transposed(&self, a: &Tensor, b: &Tensor) -> Tensor {
+        assert_eq!(a.cols(), b.cols(), "shapes of a matmul");
+        let mut y = self.empty(a.rows(), b.rows());
+        self.kernels.matmul(a, b, Transpose::Right, &mut y);
+        y
+    }
+
+    /// An empty sum of `aᵀ · b` (rows x cols) for [`Device::gram`].
+    pub fn gram_sum(&self, rows: usize, cols: usize) -> GramSum {
+        GramSum { wide: self.empty(rows, 2 * cols), begun: false }
+    }
+
+    /// `sum += aᵀ · b`: a matmul in `f32`, added up in `f64`, so that a sum over many batches loses
+    /// nothing.
+    ///
+    /// # Shapes
+    /// `a`: n x rows; `b`: n x cols; sum: rows x cols.
+    pub fn gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
+        let shape = (a.cols(), 2 * b.cols());
+        assert_eq!((a.rows(), sum.wide.shape()), (b.rows(), shape), "shapes of a Gram matrix");
+        if a.rows() > 0 {
+            self.kernels.add_gram(a, b, sum);
+            sum.begun = true;
+        }
+    }
+
+    /// `x[i] + scale · table[rows[i]]`, in the precision of `x`, computed where `x` is: a shift of
+    /// hidden states.
+    ///
+    /// # Shapes
+    /// `x` and the result: n x dim; `table`: entries x dim, of full precision; `rows`: n.
+    ///
+    /// # Panics
+    /// Where a row is not in the table.
+    pub fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32) -> Tensor {
+        assert_eq!((x.rows(), x.cols()), (rows.len(), table.cols()), "a row for every row");
+        let inside = rows.iter().all(|&row| (row as usize) < table.rows());
+        assert!(inside, "rows of the table");
+        let mut y = self.kernels.empty(x.rows(), x.cols(), x.precision());
+        self.kernels.add_rows(x, table, rows, scale, &mut y);
+        y
+    }
+
     /// What the device can do.
     pub fn kernels(&self) -> &dyn Kernels {
         &*self.kernels
     }
 
-    /// Runs a whole piece of work on the device's own threads, so that the many kernels inside need
-    /// not be handed over to them one by one.
+    /// Runs work on the device's own threads, so that the many kernels inside need not be handed over
+    /// to them one by one.
     pub fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         let mut work = Some(work);
         let mut result = None;
@@ -210,24 +279,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_gpu_that_is_there_is_spoken_of() {
+    fn only_a_gpu_that_is_there_is_reported() {
         let taken = |error: DeviceError| {
-            assert!(error.to_string().ends_with("; or take --device cpu"), "{error}");
+            assert_eq!(terms::Fault::key(&error), Some("device"));
             Device::cpu_after(&error, 1).unwrap().obstacle().map(str::to_owned)
         };
         assert_eq!(taken(DeviceError::NoDriver), None);
         assert_eq!(taken(DeviceError::NoGpu), None);
         let old = DeviceError::OldGpu { name: "An old one".into(), capability: (7, 5) };
-        let told = "An old one has compute capability 7.5, and 8.0 is needed";
-        assert_eq!(taken(old).as_deref(), Some(told));
+        let expected = "An old one has compute capability 7.5, and 8.0 is needed";
+        assert_eq!(taken(old).as_deref(), Some(expected));
         let missing = taken(DeviceError::NoLibrary { name: "libnvrtc", searched: 3 }).unwrap();
         assert!(missing.starts_with("libnvrtc is not found in 3 folders; install"), "{missing}");
         assert!(missing.ends_with("LD_LIBRARY_PATH"), "{missing}");
         let refused = DeviceError::Gpu { what: "start the driver", reason: "no (NO)".into() };
-        let told = "cannot start the driver: no (NO); a newer driver may help";
-        assert_eq!(taken(refused).as_deref(), Some(told));
+        let expected = "cannot start the driver: no (NO); a newer driver may help";
+        assert_eq!(taken(refused).as_deref(), Some(expected));
         let full = DeviceError::Fault { reason: "the GPU's memory is full".into() };
         assert_eq!(taken(full).as_deref(), Some("the GPU's memory is full"));
         assert_eq!(Device::cpu(1).unwrap().obstacle(), None);
+    }
+
+    #[test]
+    fn a_gram_matrix_is_summed_over_batches() {
+        let device = Device::cpu(2).unwrap();
+        let (a, b) =
+            (device.tensor(2, 3, &[1., 2., 3., 4., 5., 6.]), device.tensor(2, 1, &[2., -1.]));
+        let mut sum = device.gram_sum(3, 1);
+        assert_eq!(sum.to_vec(), [0.0; 3]);
+        device.gram(&a, &b, &mut sum);
+        assert_eq!(sum.to_vec(), [-2.0, -1.0, 0.0]);
+        device.gram(&a, &b, &mut sum);
+        device.gram(&device.zeros(0, 3), &device.zeros(0, 1), &mut sum);
+        assert_eq!(sum.to_vec(), [-4.0, -2.0, 0.0]);
+    }
+
+    #[test]
+    fn matmuls_and_shifted_rows() {
+        let device = Device::cpu(2).unwrap();
+        let (a, b) = (device.tensor(1, 2, &[1., 2.]), device.tensor(2, 2, &[3., 4., 5., 6.]));
+        assert_eq!(device.matmul(&a, &b).to_vec(), [13., 16.]);
+        assert_eq!(device.matmul_transposed(&a, &b).to_vec(), [11., 17.]);
+        let shifted = device.add_rows(&b, &a, &vec![0, 0].into(), 2.0);
+        assert_eq!(shifted.to_vec(), [5., 8., 7., 10.]);
+        let one_of_two = device.add_rows(&a, &b, &vec![1].into(), -1.0);
+        assert_eq!(one_of_two.to_vec(), [-4., -4.]);
+        assert!(!device.is_gpu());
     }
 }

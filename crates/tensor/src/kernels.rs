@@ -1,31 +1,65 @@
-//! What a device must be able to do.
+//! The device contract: what a device must be able to do.
 //!
-//! The tape speaks to a device only through [`Kernels`]. Shapes were checked before a kernel is
-//! called; `accumulate` says whether to add to what the output holds or to overwrite it.
+//! The tape speaks to a device only through [`Kernels`]; `cpu/` and `cuda/` implement it. Shapes are
+//! checked before a kernel is called. `accumulate` says whether to add to what the output holds or to
+//! overwrite it. Arguments that belong together travel as one struct, which both devices read.
 
-use crate::exact::Exact;
 use crate::random::Dropout;
+use crate::search::{BestScores, NearestSearch};
 use crate::spans::Spans;
-use crate::value::{Indices, Later, Tensor};
+use crate::value::{DeferredRead, Indices, Tensor};
 
-/// How exactly a device keeps the numbers of a matrix. The CPU knows `f32` alone.
+/// How exactly a device keeps the numbers of a matrix. The CPU has `f32` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// `f32`: weights, their gradients, statistics, losses.
     Full,
-    /// As the device computes: what flows from one operation to the next.
+    /// What the device computes in (bf16 on a GPU): what flows from one operation to the next.
     Working,
 }
 
-/// The scale and offset of a LayerNorm, each of one row.
+/// The activation after an affine map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// The identity.
+    #[default]
+    None,
+    /// GELU by the error function, `x · Φ(x)` (Hendrycks and Gimpel 2016): `gelu` in `transformers`.
+    Gelu,
+    /// GELU by the hyperbolic tangent, `x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`: `gelu_new`,
+    /// `gelu_fast` and `gelu_pytorch_tanh` in `transformers`.
+    GeluTanh,
+    /// `max(x, 0)`.
+    Relu,
+    /// SiLU or swish, `x · σ(x)` (Elfwing et al. 2017).
+    Silu,
+    /// ELU, `x` above 0 and `eˣ - 1` below (Clevert et al. 2015).
+    Elu,
+}
+
+impl Activation {
+    /// Every activation.
+    pub const ALL: [Self; 6] =
+        [Self::None, Self::Gelu, Self::GeluTanh, Self::Relu, Self::Silu, Self::Elu];
+
+    /// Whether the backward pass needs more than the result: [`Kernels::linear`] is then given a
+    /// matrix to save it in. The derivatives of ReLU and ELU are functions of the result.
+    pub fn needs_saved(self) -> bool {
+        matches!(self, Self::Gelu | Self::GeluTanh | Self::Silu)
+    }
+}
+
+/// What the forward pass of an affine map leaves for [`Kernels::bias_grad`].
 #[derive(Clone, Copy)]
-pub struct NormWeights<'a> {
-    /// What the normalised values are multiplied by.
-    pub gamma: &'a Tensor,
-    /// What is then added.
-    pub beta: &'a Tensor,
-    /// What keeps the division finite.
-    pub epsilon: f32,
+pub struct LinearForward<'a> {
+    /// What followed the map.
+    pub activation: Activation,
+    /// The result: rows x outputs.
+    pub y: &'a Tensor,
+    /// What [`Kernels::linear`] saved, where [`Activation::needs_saved`]: rows x outputs. Which numbers
+    /// these are is the device's own affair: the CPU saves the activation's derivative, which costs
+    /// little beside the value; a GPU saves the pre-activation, of which rounding to bf16 loses less.
+    pub saved: Option<&'a Tensor>,
 }
 
 /// A gradient to write, and whether something is there to be added to.
@@ -36,12 +70,45 @@ pub struct Grad<'a> {
     pub accumulate: bool,
 }
 
-/// The gradients of a LayerNorm's weights, where they learn.
+/// The scale and offset of a LayerNorm (Ba et al. 2016), each of one row.
+#[derive(Clone, Copy)]
+pub struct NormWeights<'a> {
+    /// What the normalised values are multiplied by.
+    pub gamma: &'a Tensor,
+    /// What is then added.
+    pub beta: &'a Tensor,
+    /// Added to the variance, so that the division stays finite.
+    pub epsilon: f32,
+}
+
+/// What the forward pass of a LayerNorm leaves for the backward pass.
+#[derive(Clone, Copy)]
+pub struct NormForward<'a> {
+    /// The input: rows x dim.
+    pub x: &'a Tensor,
+    /// Mean and inverse standard deviation of each row: rows x 2.
+    pub stats: &'a Tensor,
+    /// The weights.
+    pub weights: NormWeights<'a>,
+}
+
+/// The gradients of a LayerNorm's weights, where they are trainable.
 pub struct NormGrads<'a> {
     /// Of the scale.
     pub gamma: Option<Grad<'a>>,
     /// Of the offset.
     pub beta: Option<Grad<'a>>,
+}
+
+/// A residual connection, `x + dropout(update)`.
+#[derive(Clone, Copy)]
+pub struct ResidualSum<'a> {
+    /// The residual stream: rows x dim.
+    pub x: &'a Tensor,
+    /// What is added to it: rows x dim.
+    pub update: &'a Tensor,
+    /// Dropout of the update.
+    pub dropout: Dropout,
 }
 
 /// The sizes of an attention.
@@ -57,14 +124,80 @@ pub struct AttentionShape {
     pub dropout: Dropout,
 }
 
-/// The gradients that a softmax tied to an embedding table gives.
+/// What the forward pass of attention leaves for the backward pass.
+#[derive(Clone, Copy)]
+pub struct AttentionForward<'a> {
+    /// Queries x dim.
+    pub q: &'a Tensor,
+    /// Keys, then values: keys x 2·dim.
+    pub kv: &'a Tensor,
+    /// The result: queries x dim.
+    pub y: &'a Tensor,
+    /// The saved statistics: queries x [`Kernels::attention_stats`].
+    pub stats: &'a Tensor,
+}
+
+/// The gradients of attention's inputs, both overwritten.
+pub struct AttentionGrads<'a> {
+    /// Queries x dim.
+    pub q: &'a mut Tensor,
+    /// Keys x 2·dim.
+    pub kv: &'a mut Tensor,
+}
+
+/// The softmax over a vocabulary whose output weights are an embedding table (Press and Wolf 2017).
+#[derive(Clone, Copy)]
+pub struct TiedSoftmax<'a> {
+    /// Rows x dim.
+    pub hidden: &'a Tensor,
+    /// Vocabulary x dim.
+    pub table: &'a Tensor,
+    /// 1 x vocabulary.
+    pub bias: &'a Tensor,
+    /// The token that should have been predicted in each row.
+    pub targets: &'a Indices,
+    /// What the gradients are multiplied by.
+    pub weight: f32,
+}
+
+/// The gradients of a [`TiedSoftmax`].
 pub struct TiedGrads<'a> {
     /// Of the hidden states; always overwritten.
     pub hidden: &'a mut Tensor,
-    /// Of the table, where it learns.
+    /// Of the table, where it is trainable.
     pub table: Option<Grad<'a>>,
-    /// Of the bias, where it learns.
+    /// Of the bias, where it is trainable.
     pub bias: Option<Grad<'a>>,
+}
+
+/// The softmax over a few classes, whose logits are in memory.
+#[derive(Clone, Copy)]
+pub struct ClassSoftmax<'a> {
+    /// The logits: rows x classes.
+    pub scores: &'a Tensor,
+    /// How many of a row's columns count.
+    pub widths: &'a Indices,
+    /// The class that should have been predicted in each row.
+    pub targets: &'a Indices,
+    /// What the gradient is multiplied by.
+    pub weight: f32,
+}
+
+/// Which rows of two matrices belong to which sequence.
+#[derive(Clone, Copy)]
+pub struct PairSpans<'a> {
+    /// Of the queries.
+    pub queries: &'a Spans,
+    /// Of the keys.
+    pub keys: &'a Spans,
+}
+
+/// The gradients of two inputs of one operation, both overwritten.
+pub struct PairGrads<'a> {
+    /// Of the first.
+    pub left: &'a mut Tensor,
+    /// Of the second.
+    pub right: &'a mut Tensor,
 }
 
 /// One weight matrix in an update by Adam.
@@ -77,8 +210,8 @@ pub struct AdamSlot<'a> {
     pub mean: &'a mut Tensor,
     /// The running mean of its square.
     pub square: &'a mut Tensor,
-    /// The rate of learning of this matrix at this step.
-    pub rate: f32,
+    /// The learning rate of this matrix at this step.
+    pub lr: f32,
     /// Decoupled weight decay of this matrix.
     pub decay: f32,
     /// The number of this update of this matrix, counted from 1: corrects the bias of the running
@@ -93,10 +226,51 @@ pub struct AdamStep {
     pub beta1: f32,
     /// Decay of the running square.
     pub beta2: f32,
-    /// What keeps the division finite.
+    /// Added to the root of the running square, so that the division stays finite.
     pub epsilon: f32,
     /// The largest global norm that gradients may have; infinite for no clipping.
     pub clip: f32,
+}
+
+/// Which encoder a device is to prepare for.
+#[derive(Clone, Copy, Debug)]
+pub struct ExpectedShape {
+    /// Columns of the hidden states.
+    pub dim: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Tokens of the longest sequence.
+    pub length: usize,
+    /// The activation of the feed-forward part.
+    pub activation: Activation,
+}
+
+/// A sum of `aᵀ · b` over batches, in double precision ([`Kernels::add_gram`]).
+pub struct GramSum {
+    /// Two `f32` of memory for each `f64`: rows x 2·cols.
+    pub(crate) wide: Tensor,
+    /// Whether there is something to add to.
+    pub(crate) begun: bool,
+}
+
+impl GramSum {
+    /// The sum, row after row.
+    pub fn to_vec(&self) -> Vec<f64> {
+        if self.begun {
+            bytemuck::pod_collect_to_vec(&self.wide.to_vec())
+        } else {
+            vec![0.0; self.wide.len() / 2]
+        }
+    }
+}
+
+/// Which factor of a matmul is transposed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transpose {
+    /// `a · b`.
+    Neither,
+    /// `a · bᵀ`.
+    Right,
 }
 
 /// The operations of a device, forward and backward.
@@ -104,18 +278,23 @@ pub trait Kernels: Send + Sync {
     /// The device in words.
     fn description(&self) -> String;
 
+    /// Whether this is a GPU: large batches then cost little more than small ones, and what is read
+    /// travels.
+    fn is_gpu(&self) -> bool {
+        false
+    }
+
     /// Runs work on the device's threads.
     fn run(&self, work: &mut (dyn FnMut() + Send));
 
-    /// Runs the work of a whole step, for whoever asks for steps of the same shape again and again: a
-    /// device may take all of it before it begins. Nothing in it may need a result.
+    /// Runs the work of a whole step, for callers that repeat steps of the same shape: a device may
+    /// record all of it before it begins. Nothing in it may need a result.
     fn as_one(&self, work: &mut dyn FnMut()) {
         work();
     }
 
-    /// Says that an encoder of this many columns and heads will be run, over sequences of up to so many
-    /// tokens: a device may begin to prepare for it.
-    fn expect(&self, _dim: usize, _heads: usize, _length: usize) {}
+    /// Announces an encoder that will be run: a device may begin to prepare for it.
+    fn expect(&self, _shape: ExpectedShape) {}
 
     /// Takes memory for a matrix from the device's pool; its content is yet to be written.
     fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor;
@@ -128,11 +307,11 @@ pub trait Kernels: Send + Sync {
     /// Waits until everything that was asked for is done: a device may run behind.
     fn wait(&self) {}
 
-    /// The elements of some matrices, one after the other, for whoever can wait for them: a device may
-    /// run behind, and goes on with what is asked of it meanwhile. What is written to the matrices
-    /// later is not seen.
-    fn later(&self, matrices: &[&Tensor]) -> Later {
-        Later::here(matrices)
+    /// The elements of some matrices, one after the other, for callers that can wait for them: a
+    /// device may run behind, and goes on with what is asked of it meanwhile. What is written to the
+    /// matrices later is not seen.
+    fn read_later(&self, matrices: &[&Tensor]) -> DeferredRead {
+        DeferredRead::done(matrices)
     }
 
     /// How many bytes of its own memory the device holds, where it has any.
@@ -140,16 +319,34 @@ pub trait Kernels: Send + Sync {
         None
     }
 
-    /// Large products in full precision, where the device makes them faster than the CPU.
-    fn exact(&self) -> Option<&dyn Exact> {
+    /// The best scores of each row and of each column of a search, in this order; none where the
+    /// device has no kernel for it (the CPU: callers search there by themselves, in the cache).
+    /// `watch` is called with how many strips of rows are done, and of how many.
+    fn nearest(
+        &self,
+        _search: &NearestSearch<'_>,
+        _watch: &dyn Fn(u64, u64),
+    ) -> Option<[BestScores; 2]> {
         None
     }
+
+    /// `y = a · b` or `a · bᵀ`. Two matrices of full precision are multiplied in `f32`, not TF32; where
+    /// either is of the working precision, both are rounded to it and sums are `f32`.
+    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor);
+
+    /// `sum += aᵀ · b`, both of one precision: the matmul in `f32` (of bf16 numbers where the precision
+    /// is the working one), the sum over calls in `f64`.
+    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum);
 
     /// Sets every element.
     fn fill(&self, y: &mut Tensor, value: f32);
 
     /// `y += x`.
     fn add(&self, y: &mut Tensor, x: &Tensor);
+
+    /// `y[i] = x[i] + scale · table[rows[i]]`, the multiplication and the addition each rounded to
+    /// `f32`: a shift of hidden states.
+    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32, y: &mut Tensor);
 
     /// `y = dropout(x)`: every element times its factor.
     fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor);
@@ -160,69 +357,61 @@ pub trait Kernels: Send + Sync {
     /// `table[rows[i]] += x[i]`.
     fn scatter_add(&self, x: &Tensor, rows: &Indices, table: &mut Tensor);
 
-    /// `y = x · w + bias`, and where `slope` is given, GELU after it: then `y` is the activation and
-    /// `slope` keeps what [`Kernels::bias_grad`] needs to know its derivative.
+    /// `y = activation(x · weight + bias)`. Where [`Activation::needs_saved`], `saved` (as large as `y`)
+    /// is given and keeps what [`Kernels::bias_grad`] needs ([`LinearForward::saved`]).
     fn linear(
         &self,
         x: &Tensor,
         weight: &Tensor,
         bias: &Tensor,
+        activation: Activation,
         y: &mut Tensor,
-        slope: Option<&mut Tensor>,
+        saved: Option<&mut Tensor>,
     );
 
-    /// Multiplies `dy` by the derivative of the activation that `slope` is of, and sums it up:
-    /// `db = Σ_rows dy`.
-    fn bias_grad(&self, dy: &mut Tensor, slope: Option<&Tensor>, db: Option<Grad<'_>>);
+    /// Multiplies `dy` by the derivative of the activation, and sums it up: `db = Σ_rows dy`.
+    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>);
 
-    /// `dx = dy · wᵀ`.
+    /// `dx = dy · weightᵀ`.
     fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>);
 
     /// `dw = xᵀ · dy`.
     fn linear_weight_grad(&self, x: &Tensor, dy: &Tensor, dw: Grad<'_>);
 
-    /// How many numbers for each query the way forward of attention notes for the way back.
-    fn attention_notes(&self, shape: &AttentionShape) -> usize {
+    /// How many numbers for each query the forward pass of attention saves for the backward pass.
+    fn attention_stats(&self, shape: &AttentionShape) -> usize {
         shape.heads
     }
 
-    /// Attention of `q` (queries x dim) over `kv` (keys x 2·dim: keys, then values), every
-    /// sequence on its own; `notes` keeps the logarithm of each softmax's sum, and whatever else the
-    /// device would not compute twice.
+    /// Attention of `q` (queries x dim) over `kv` (keys x 2·dim: keys, then values), every sequence by
+    /// itself. `stats` receives the statistics that the backward pass recomputes the weights from: the
+    /// logsumexp of each row, and where the device draws it only once, the dropout mask.
     fn attention(
         &self,
         q: &Tensor,
         kv: &Tensor,
         shape: &AttentionShape,
         y: &mut Tensor,
-        notes: &mut Tensor,
+        stats: &mut Tensor,
     );
 
-    /// The gradients of [`Kernels::attention`], which recomputes the weights from `notes`.
-    #[allow(clippy::too_many_arguments, reason = "what went in, what came out, what comes back")]
+    /// The gradients of [`Kernels::attention`].
     fn attention_grad(
         &self,
-        q: &Tensor,
-        kv: &Tensor,
+        forward: AttentionForward<'_>,
         shape: &AttentionShape,
-        y: &Tensor,
-        notes: &Tensor,
         dy: &Tensor,
-        dq: &mut Tensor,
-        dkv: &mut Tensor,
+        grads: AttentionGrads<'_>,
     );
 
     /// `sum = x + dropout(update)`.
-    fn residual(&self, x: &Tensor, update: &Tensor, dropout: Dropout, sum: &mut Tensor);
+    fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor);
 
     /// `sum = x + dropout(update)`, `y = LayerNorm(sum)`; `stats` (rows x 2) keeps mean and inverse
-    /// deviation.
-    #[allow(clippy::too_many_arguments, reason = "one pass instead of three")]
+    /// standard deviation.
     fn residual_norm(
         &self,
-        x: &Tensor,
-        update: &Tensor,
-        dropout: Dropout,
+        residual: ResidualSum<'_>,
         weights: NormWeights<'_>,
         sum: &mut Tensor,
         y: &mut Tensor,
@@ -234,12 +423,9 @@ pub trait Kernels: Send + Sync {
 
     /// `dx (+)= ∂LayerNorm(x) · dy`, and the gradients of the weights; where `dropped` is given, the
     /// dropout of `dx` too, which is the gradient of a residual connection's update.
-    #[allow(clippy::too_many_arguments, reason = "one pass instead of two")]
     fn norm_grad(
         &self,
-        x: &Tensor,
-        stats: &Tensor,
-        weights: NormWeights<'_>,
+        forward: NormForward<'_>,
         dy: &Tensor,
         dx: Grad<'_>,
         dropped: Option<(Dropout, &mut Tensor)>,
@@ -253,33 +439,19 @@ pub trait Kernels: Send + Sync {
     /// are none.
     fn row_means(&self, x: &Tensor, ranges: &Indices, y: &mut Tensor);
 
-    /// `y = x + row`: one row added to every row.
-    fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor);
-
-    /// `y = h · tableᵀ + bias`: the scores of every row over the vocabulary.
+    /// `y = h · tableᵀ + bias`: the logits of every row over the vocabulary.
     fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor);
 
     /// Cross-entropy of `softmax(h · tableᵀ + bias)` against `targets`, some rows at a time so that
-    /// the scores never stand in memory whole. `score` receives the sum of the losses and how many
-    /// targets had the highest score. With `grads`, their gradients times `weight` are computed in
+    /// the logits are never in memory whole. `score` receives the sum of the losses and how many
+    /// targets had the highest logit. With `grads`, their gradients times `weight` are computed in
     /// the same pass.
-    #[allow(clippy::too_many_arguments, reason = "fused so that scores are computed once")]
     fn tied_cross_entropy(
         &self,
-        hidden: &Tensor,
-        table: &Tensor,
-        bias: &Tensor,
-        targets: &Indices,
-        weight: f32,
+        softmax: TiedSoftmax<'_>,
         score: &mut Tensor,
         grads: Option<TiedGrads<'_>>,
     );
-
-    /// `y = ELU(x)`: `x` above 0, `e^x - 1` below.
-    fn elu(&self, x: &Tensor, y: &mut Tensor);
-
-    /// `dx = dy` times the derivative of ELU where it gave `y`.
-    fn elu_grad(&self, y: &Tensor, dy: &Tensor, dx: &mut Tensor);
 
     /// Cross-entropy of the softmax of each row of `scores` over its first `widths[row]` columns
     /// against `targets[row]`. `score` receives the sum of the losses and how many targets had the
@@ -287,48 +459,36 @@ pub trait Kernels: Send + Sync {
     /// computed in the same pass; it is 0 beyond a row's width.
     fn cross_entropy(
         &self,
-        scores: &Tensor,
-        widths: &Indices,
-        targets: &Indices,
-        weight: f32,
+        softmax: ClassSoftmax<'_>,
         score: &mut Tensor,
         dscores: Option<&mut Tensor>,
     );
 
     /// `y[i][j] = q[i] · k[first + j]`: each query against every key of its sequence, whose first
     /// row is `first`. `y` is queries x most keys of a sequence, and 0 beyond a sequence's keys.
-    fn pair_scores(&self, q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &mut Tensor);
+    fn pair_scores(&self, q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor);
 
-    /// The gradients of [`Kernels::pair_scores`], both overwritten.
-    #[allow(clippy::too_many_arguments, reason = "what went in, and what comes back")]
+    /// The gradients of [`Kernels::pair_scores`].
     fn pair_scores_grad(
         &self,
         q: &Tensor,
         k: &Tensor,
-        queries: &Spans,
-        keys: &Spans,
+        spans: PairSpans<'_>,
         dy: &Tensor,
-        dq: &mut Tensor,
-        dk: &mut Tensor,
+        grads: PairGrads<'_>,
     );
 
     /// `y[i][c] = x[i][c·dim..] · z[i]`: each row of `x`, cut into blocks as wide as `z`, against
     /// the same row of `z`. Rows x blocks.
     fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor);
 
-    /// The gradients of [`Kernels::block_dots`], both overwritten.
-    fn block_dots_grad(
-        &self,
-        x: &Tensor,
-        z: &Tensor,
-        dy: &Tensor,
-        dx: &mut Tensor,
-        dz: &mut Tensor,
-    );
+    /// The gradients of [`Kernels::block_dots`].
+    fn block_dots_grad(&self, x: &Tensor, z: &Tensor, dy: &Tensor, grads: PairGrads<'_>);
 
-    /// One update by Adam of all slots, clipped by the norm over all their gradients together.
-    /// Writes that norm to `norm`, and changes nothing where it is not finite. Nor does it where
-    /// `norm` held no finite number before, which it then keeps: whoever asks for several updates
-    /// before reading a norm stands where the first failure left the weights.
+    /// One update by Adam with decoupled weight decay (Kingma and Ba 2015, Loshchilov and Hutter 2019)
+    /// of all slots, clipped by the norm over all their gradients together. Writes that norm to
+    /// `norm`, and changes nothing where it is not finite. Nor does it where `norm` was not finite
+    /// before, which it then keeps: a caller that asks for several updates before reading a norm
+    /// finds the weights as the first failure left them.
     fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor);
 }

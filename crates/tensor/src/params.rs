@@ -90,12 +90,12 @@ impl Params {
         })
     }
 
-    /// Whether it learns.
+    /// Whether it is trained.
     pub fn trainable(&self, id: ParamId) -> bool {
         self.params[id.0].trainable
     }
 
-    /// Lets it learn, or freezes it: a frozen matrix receives no gradient at all.
+    /// Trains or freezes it: a frozen matrix receives no gradient at all.
     pub fn set_trainable(&mut self, id: ParamId, trainable: bool) {
         let param = &mut self.params[id.0];
         param.trainable = trainable;

@@ -1,7 +1,7 @@
 //! Random numbers without state.
 //!
 //! A number is a function of where it is used: the seed, the step, the operation, the row and the
-//! column. So a mask need not be kept for the way back, the result does not depend on the number of
+//! column. So a mask need not be kept for the backward pass, the result does not depend on the number of
 //! threads, and a resumed run draws what the uninterrupted one would have drawn. The function is
 //! Philox 4x32 (Salmon et al. 2011) with 7 rounds, the fewest its authors found to pass every test.
 
@@ -28,7 +28,19 @@ pub struct Key {
     pub stream: u32,
 }
 
-/// Dropout: which elements are zeroed is a function of the key and the element's place.
+impl Key {
+    /// The stream of a name: every weight matrix is initialised from its own, so that adding one to a
+    /// model leaves the initial values of every other as they were.
+    pub fn named(seed: u64, name: &str) -> Self {
+        let hash = blake3::hash(name.as_bytes());
+        let (words, _) = hash.as_bytes().as_chunks::<4>();
+        let [step, stream] = [words[0], words[1]].map(u32::from_le_bytes);
+        Self { seed, step, stream }
+    }
+}
+
+/// Dropout (Srivastava et al. 2014): which elements are zeroed is a function of the key and of the
+/// element's position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dropout {
     /// The share of elements that become zero; 0 switches dropout off.
@@ -173,6 +185,16 @@ mod tests {
         // The known answers that its authors publish for 7 rounds (Random123, kat_vectors).
         let words = lanes(Key { seed: 0, step: 0, stream: 0 }, 0, 0);
         assert_eq!(words.map(|lane| lane[0]), [0x5f6f_b709, 0x0d89_3f64, 0x4f12_1f81, 0x4f73_0a48]);
+    }
+
+    #[test]
+    fn a_name_has_its_own_stream() {
+        let key = Key::named(7, "layers.1.query.weight");
+        assert_eq!(key, Key::named(7, "layers.1.query.weight"));
+        assert_ne!(key.stream, Key::named(7, "layers.2.query.weight").stream);
+        let hash = blake3::hash(b"layers.1.query.weight");
+        assert_eq!(key.step.to_le_bytes(), hash.as_bytes()[..4]);
+        assert_eq!(key.stream.to_le_bytes(), hash.as_bytes()[4..8]);
     }
 
     #[test]

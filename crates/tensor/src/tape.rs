@@ -1,8 +1,9 @@
-//! Runs operations forward, remembers them, and walks them backward.
+//! Reverse-mode automatic differentiation: runs operations forward, records them, and runs their backward
+//! passes in reverse.
 //!
 //! The tape is made anew for every step: operations are methods of it (see `ops/`), each returns a
 //! [`Var`], and a loss puts its gradient on the tape by itself. [`Tape::backward`] then visits the
-//! remembered operations in reverse; what no later visit needs goes back to the pool at once.
+//! recorded operations in reverse; what no later visit needs goes back to the pool at once.
 
 use crate::device::Device;
 use crate::kernels::Grad;
@@ -17,26 +18,26 @@ pub struct Var(usize);
 /// What a tape is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// To learn: operations are remembered, and dropout is drawn from this seed and step.
+    /// Training: operations are recorded, and dropout is drawn from this seed and step.
     Train {
         /// The seed of the run.
         seed: u64,
         /// The number of the step, so that every step drops other elements.
         step: u32,
-        /// Which part of the step, where gradients of several are added up.
-        piece: u16,
+        /// Which micro-batch of the step, where gradients of several are accumulated.
+        micro_batch: u16,
     },
-    /// To evaluate: nothing is remembered, nothing is dropped.
+    /// Evaluation: nothing is recorded, nothing is dropped.
     Evaluate,
 }
 
-/// An operation that was run and can be walked back.
+/// An operation that was run, with what its backward pass needs.
 pub(crate) trait Backward {
     /// Takes the gradients of the outputs and adds those of the inputs.
     fn backward(self: Box<Self>, tape: &mut Tape<'_>);
 }
 
-/// A remembered operation, and the values that it made.
+/// A recorded operation, and the values that it made.
 struct Node {
     operation: Box<dyn Backward>,
     outputs: std::ops::Range<usize>,
@@ -52,7 +53,7 @@ pub struct Tape<'a> {
     nodes: Vec<Node>,
 }
 
-/// A value, its gradient, and whether anybody wants that gradient.
+/// A value, its gradient, and whether that gradient is wanted.
 struct Slot {
     value: Option<Tensor>,
     grad: Option<Tensor>,
@@ -72,7 +73,7 @@ impl<'a> Tape<'a> {
     }
 
     /// Puts a value on the tape from outside. With `wanted`, its gradient is computed too and can
-    /// be read with [`Tape::grad`] after the way back.
+    /// be read with [`Tape::grad`] after the backward pass.
     pub fn input(&mut self, value: Tensor, wanted: bool) -> Var {
         let value = self.device.kernels().working(value);
         self.push(value, wanted)
@@ -81,12 +82,15 @@ impl<'a> Tape<'a> {
     /// The value.
     ///
     /// # Panics
-    /// Where the way back has released it already.
+    /// Where the backward pass has released it already.
     pub fn value(&self, var: Var) -> &Tensor {
-        self.slots[var.0].value.as_ref().expect("a value is there until the way back passes it")
+        self.slots[var.0]
+            .value
+            .as_ref()
+            .expect("a value is there until the backward pass releases it")
     }
 
-    /// The gradient of an input that wanted one, after the way back.
+    /// The gradient of an input that wanted one, after the backward pass.
     pub fn grad(&self, var: Var) -> Option<&Tensor> {
         self.slots[var.0].grad.as_ref()
     }
@@ -98,7 +102,7 @@ impl<'a> Tape<'a> {
         self.give_grad(var, grad);
     }
 
-    /// Walks back from the losses to the weights, which receive their gradients.
+    /// The backward pass: from the losses to the weights, which receive their gradients.
     pub fn backward(&mut self) {
         while let Some(node) = self.nodes.pop() {
             node.operation.backward(self);
@@ -109,7 +113,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Whether operations drop and remember.
+    /// Whether operations apply dropout and are recorded.
     fn learning(&self) -> bool {
         self.mode != Mode::Evaluate
     }
@@ -119,8 +123,8 @@ impl<'a> Tape<'a> {
         let stream = self.streams;
         self.streams += 1;
         match self.mode {
-            Mode::Train { seed, step, piece } => {
-                let stream = u32::from(piece) << 16 | stream;
+            Mode::Train { seed, step, micro_batch } => {
+                let stream = u32::from(micro_batch) << 16 | stream;
                 Dropout { rate, key: Key { seed, step, stream } }
             }
             Mode::Evaluate => Dropout { rate: 0.0, key: Key { seed: 0, step: 0, stream } },
@@ -132,7 +136,7 @@ impl<'a> Tape<'a> {
         self.slots[var.0].wanted
     }
 
-    /// Whether this weight learns here.
+    /// Whether this weight is trained here.
     pub(crate) fn learns(&self, param: ParamId) -> bool {
         self.learning() && self.params.trainable(param)
     }
@@ -143,7 +147,7 @@ impl<'a> Tape<'a> {
         Var(self.slots.len() - 1)
     }
 
-    /// Remembers the operation that made the last `outputs` values, where their gradient is wanted.
+    /// Records the operation that made the last `outputs` values, where their gradient is wanted.
     pub(crate) fn remember(&mut self, outputs: usize, operation: impl Backward + 'static) {
         let outputs = self.slots.len() - outputs..self.slots.len();
         if self.slots[outputs.clone()].iter().any(|slot| slot.wanted) {
@@ -154,9 +158,12 @@ impl<'a> Tape<'a> {
     /// Takes a value off the tape: for good, or for as long as the weights are being written.
     ///
     /// # Panics
-    /// Where the way back has released it already.
+    /// Where the backward pass has released it already.
     pub fn take_value(&mut self, var: Var) -> Tensor {
-        self.slots[var.0].value.take().expect("a value is there until the way back passes it")
+        self.slots[var.0]
+            .value
+            .take()
+            .expect("a value is there until the backward pass releases it")
     }
 
     /// Puts a taken value back.
@@ -193,7 +200,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Scatters a gradient over the rows of a table of weights, where it learns.
+    /// Scatters a gradient over the rows of a table of weights, where it is trainable.
     pub(crate) fn scatter_grad(&mut self, param: ParamId, rows: &Indices, grad: &Tensor) {
         let Some(slot) = self.params.grad_slot(param) else { return };
         if !slot.accumulate {

@@ -1,12 +1,13 @@
 //! Matrices and index lists.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use crate::buffer::Buffer;
-use crate::cuda::{Coming, Resident};
+use crate::kernels::Precision;
 
 /// A matrix of `f32` on a device, rows by columns, row after row.
 pub struct Tensor {
@@ -100,6 +101,11 @@ impl Tensor {
         }
     }
 
+    /// How exactly the elements are kept.
+    pub(crate) fn precision(&self) -> Precision {
+        self.buffer.precision()
+    }
+
     pub(crate) fn buffer(&self) -> &Buffer {
         &self.buffer
     }
@@ -115,49 +121,57 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// Numbers of a device that may still be under way.
-pub struct Later(Way);
-
-enum Way {
-    /// They are here.
-    Here(Vec<f32>),
-    /// A GPU sends them when it comes to it.
-    Coming(Coming),
+/// Numbers that a device is still copying to this process.
+pub(crate) trait PendingCopy: Send {
+    /// Waits for them.
+    fn read(self: Box<Self>) -> Vec<f32>;
 }
 
-impl Later {
+/// Numbers of a device that may still be under way.
+pub struct DeferredRead(ReadState);
+
+enum ReadState {
+    Done(Vec<f32>),
+    Pending(Box<dyn PendingCopy>),
+}
+
+impl DeferredRead {
     /// The elements of these matrices, read now.
-    pub(crate) fn here(matrices: &[&Tensor]) -> Self {
-        Self(Way::Here(matrices.iter().flat_map(|x| x.to_vec()).collect()))
+    pub(crate) fn done(matrices: &[&Tensor]) -> Self {
+        Self(ReadState::Done(matrices.iter().flat_map(|x| x.to_vec()).collect()))
     }
 
-    pub(crate) fn coming(coming: Coming) -> Self {
-        Self(Way::Coming(coming))
+    pub(crate) fn pending(copy: impl PendingCopy + 'static) -> Self {
+        Self(ReadState::Pending(Box::new(copy)))
     }
 
     /// Waits for them.
     pub fn read(self) -> Vec<f32> {
         match self.0 {
-            Way::Here(numbers) => numbers,
-            Way::Coming(coming) => coming.read(),
+            ReadState::Done(numbers) => numbers,
+            ReadState::Pending(copy) => copy.read(),
         }
     }
 }
 
 /// A list of row numbers or token ids, cheap to share between a batch and the tape.
 #[derive(Clone)]
-pub struct Indices(Arc<List>);
+pub struct Indices(Arc<IndexList>);
 
-/// The numbers, and what a GPU keeps of them.
-struct List {
+struct IndexList {
     numbers: Vec<u32>,
-    resident: OnceLock<Resident>,
+    /// What a device keeps of the list, made when it first reads it: each knows its own type.
+    device_copy: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Indices {
-    /// What a GPU keeps of the list.
-    pub(crate) fn resident(&self) -> &OnceLock<Resident> {
-        &self.0.resident
+    /// What a device keeps of the list; `make` is called the first time.
+    ///
+    /// # Panics
+    /// Where another kind of device has used the list: lists are made for one.
+    pub(crate) fn device_copy<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> &T {
+        let copy = self.0.device_copy.get_or_init(|| Box::new(make()));
+        copy.downcast_ref().expect("a list is used on one device")
     }
 }
 
@@ -177,7 +191,7 @@ impl Eq for Indices {}
 
 impl From<Vec<u32>> for Indices {
     fn from(numbers: Vec<u32>) -> Self {
-        Self(Arc::new(List { numbers, resident: OnceLock::new() }))
+        Self(Arc::new(IndexList { numbers, device_copy: OnceLock::new() }))
     }
 }
 

@@ -16,7 +16,7 @@ use tensor::{
 /// How far norms of differences may be from 0, relative to the norm: results and gradients.
 const TOLERANCE: f64 = 1e-2;
 
-/// The largest case, in elements or products of them, when `ISOGLOSS_QUICK` is set.
+/// The largest case, in elements or multiplications, when `ISOGLOSS_QUICK` is set.
 const QUICK: usize = 120_000;
 
 /// Whether so much is left out, since under a checker everything is slow.
@@ -24,7 +24,7 @@ fn too_much(elements: usize) -> bool {
     std::env::var_os("ISOGLOSS_QUICK").is_some() && elements > QUICK
 }
 
-/// Both devices, or a word on why the test is left out.
+/// Both devices, or the reason why the test is left out.
 fn devices() -> Option<[Device; 2]> {
     match Device::cuda() {
         Ok(cuda) => Some([Device::cpu(0).expect("the CPU is there"), cuda]),
@@ -49,19 +49,19 @@ fn draw(draws: &mut Draws, rows: usize, cols: usize, scale: f32) -> Vec<f32> {
     (0..rows * cols).map(|_| rounded(scale * draws.normal())).collect()
 }
 
-/// What came of an operation: each matrix by name.
-type Outcome = Vec<(String, Vec<f32>)>;
+/// The results of an operation: each matrix by name.
+type Results = Vec<(String, Vec<f32>)>;
 
 /// What is checked: an operation on weights and inputs.
-type Operation<'a> = &'a dyn Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made;
+type Operation<'a> = &'a dyn Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Produced;
 
 /// Runs an operation forward and back on one device.
-fn outcome(
+fn run_on(
     device: &Device,
     weights: Sizes<'_>,
     inputs: Sizes<'_>,
     operation: Operation<'_>,
-) -> Outcome {
+) -> Results {
     let mut draws = Draws::new(Key { seed: 11, step: 0, stream: 0 });
     let mut params = Params::new(device);
     let ids: Vec<ParamId> = weights
@@ -73,30 +73,30 @@ fn outcome(
         .collect();
     let given: Vec<Vec<f32>> =
         inputs.iter().map(|&(_, rows, cols, scale)| draw(&mut draws, rows, cols, scale)).collect();
-    let mut found = Outcome::new();
+    let mut results = Results::new();
     // Twice, so that gradients are added up the second time and memory is used again.
-    for piece in 0..2 {
-        let mut tape = Tape::new(&mut params, Mode::Train { seed: 3, step: 1, piece });
+    for micro_batch in 0..2 {
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 3, step: 1, micro_batch });
         let vars: Vec<Var> = inputs
             .iter()
             .zip(&given)
             .map(|(&(_, rows, cols, _), given)| tape.input(device.tensor(rows, cols, given), true))
             .collect();
         match operation(&mut tape, &ids, &vars) {
-            Made::Values(made) => {
+            Produced::Values(made) => {
                 for (at, var) in made.into_iter().enumerate() {
-                    found.push((format!("result {at}"), tape.value(var).to_vec()));
+                    results.push((format!("result {at}"), tape.value(var).to_vec()));
                     let (rows, cols) = tape.value(var).shape();
                     let mut draws = Draws::new(Key { seed: 12, step: at as u32, stream: 0 });
                     let seed = draw(&mut draws, rows, cols, 1.0);
                     tape.seed_grad(var, device.tensor(rows, cols, &seed));
                 }
             }
-            Made::Loss(score) => found.push(("score".to_owned(), score.to_vec())),
+            Produced::Loss(score) => results.push(("score".to_owned(), score.to_vec())),
         }
         tape.backward();
         for (&(name, ..), &var) in inputs.iter().zip(&vars) {
-            found.push((
+            results.push((
                 format!("d {name}"),
                 tape.grad(var).map(Tensor::to_vec).unwrap_or_default(),
             ));
@@ -104,12 +104,12 @@ fn outcome(
     }
     for id in params.ids() {
         let grad = params.grad(id).map(Tensor::to_vec).unwrap_or_default();
-        found.push((format!("d {}", params.name(id)), grad));
+        results.push((format!("d {}", params.name(id)), grad));
     }
-    found
+    results
 }
 
-enum Made {
+enum Produced {
     Values(Vec<Var>),
     Loss(Tensor),
 }
@@ -120,7 +120,7 @@ fn check(
     devices: &[Device; 2],
     weights: Sizes<'_>,
     inputs: Sizes<'_>,
-    operation: impl Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made,
+    operation: impl Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Produced,
 ) {
     check_within(TOLERANCE, what, devices, weights, inputs, operation);
 }
@@ -132,15 +132,15 @@ fn check_within(
     [cpu, cuda]: &[Device; 2],
     weights: Sizes<'_>,
     inputs: Sizes<'_>,
-    operation: impl Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Made,
+    operation: impl Fn(&mut Tape<'_>, &[ParamId], &[Var]) -> Produced,
 ) {
     let elements: usize = weights.iter().chain(inputs).map(|&(_, rows, cols, _)| rows * cols).sum();
     if too_much(elements) {
         return;
     }
-    let ours = outcome(cuda, weights, inputs, &operation);
-    let theirs = outcome(cpu, weights, inputs, &operation);
-    let again = outcome(cuda, weights, inputs, &operation);
+    let ours = run_on(cuda, weights, inputs, &operation);
+    let theirs = run_on(cpu, weights, inputs, &operation);
+    let again = run_on(cuda, weights, inputs, &operation);
     let mut worst = (0.0, "");
     for ((name, a), (_, b)) in ours.iter().zip(&theirs) {
         let distance = distance(a, b);
@@ -173,7 +173,7 @@ fn affine_maps() {
     for (rows, inputs, outputs) in
         [(1, 8, 8), (3, 5, 7), (130, 64, 200), (257, 48, 33), (300, 768, 3072), (2048, 512, 512)]
     {
-        for activation in [Activation::None, Activation::Gelu] {
+        for activation in Activation::ALL {
             check(
                 &format!("linear {rows} x {inputs} -> {outputs}, {activation:?}"),
                 &devices,
@@ -184,7 +184,7 @@ fn affine_maps() {
                 &[("x", rows, inputs, 1.0)],
                 |tape, ids, x| {
                     let affine = Affine { weight: ids[0], bias: ids[1] };
-                    Made::Values(vec![tape.linear(x[0], affine, activation)])
+                    Produced::Values(vec![tape.linear(x[0], affine, activation)])
                 },
             );
         }
@@ -201,7 +201,7 @@ fn norms_and_residuals() {
         let layer = |ids: &[ParamId]| LayerNorm { gamma: ids[0], beta: ids[1], epsilon: 1e-5 };
         let inputs = [("x", rows, dim, 2.0), ("update", rows, dim, 1.0)];
         check(&format!("norm {rows} x {dim}"), &devices, &norm, &inputs[..1], |tape, ids, x| {
-            Made::Values(vec![tape.norm(x[0], layer(ids))])
+            Produced::Values(vec![tape.norm(x[0], layer(ids))])
         });
         for rate in [0.0, 0.1, 0.5] {
             check(
@@ -209,7 +209,7 @@ fn norms_and_residuals() {
                 &devices,
                 &[],
                 &inputs,
-                |tape, _, x| Made::Values(vec![tape.residual(x[0], x[1], rate)]),
+                |tape, _, x| Produced::Values(vec![tape.residual(x[0], x[1], rate)]),
             );
             check(
                 &format!("residual and norm {rows} x {dim}, dropout {rate}"),
@@ -218,7 +218,7 @@ fn norms_and_residuals() {
                 &inputs,
                 |tape, ids, x| {
                     let (sum, normed) = tape.residual_norm(x[0], x[1], rate, layer(ids));
-                    Made::Values(vec![sum, normed])
+                    Produced::Values(vec![sum, normed])
                 },
             );
         }
@@ -256,7 +256,7 @@ fn embeddings_and_chosen_rows() {
                     ];
                     let norm =
                         with_norm.then(|| LayerNorm { gamma: ids[3], beta: ids[4], epsilon: 1e-5 });
-                    Made::Values(vec![tape.embed(tables, norm, rate)])
+                    Produced::Values(vec![tape.embed(tables, norm, rate)])
                 },
             );
         }
@@ -265,27 +265,68 @@ fn embeddings_and_chosen_rows() {
             &devices,
             &[],
             &[("x", entries, dim, 1.0)],
-            |tape, _, x| Made::Values(vec![tape.select(x[0], &tokens)]),
+            |tape, _, x| Produced::Values(vec![tape.select(x[0], &tokens)]),
         );
     }
-    let [cpu, cuda] = &devices;
-    let row = |device: &Device| device.tensor(1, 5, &[1.0, -2.0, 3.0, 0.5, 0.25]);
-    let rows = [row(cpu), row(cuda)];
-    let added = [cpu, cuda].map(|device| {
-        let row = &rows[usize::from(std::ptr::eq(device, cuda))];
-        outcome(device, &[], &[("x", 3, 5, 1.0)], &|tape, _, x| {
-            Made::Values(vec![tape.add_row(x[0], row)])
-        })
-    });
-    for ((name, a), (_, b)) in added[1].iter().zip(&added[0]) {
-        assert!(distance(a, b) < TOLERANCE, "add_row: {name}");
+}
+
+/// Shifted states: in the working precision, as between layers, and in full precision, where the CPU and a
+/// GPU round alike.
+#[test]
+fn rows_are_shifted() {
+    let Some([cpu, cuda]) = devices() else { return };
+    for (rows, cols, entries) in [(1, 1, 1), (3, 5, 2), (300, 768, 3)] {
+        let list: Vec<u32> = some_rows(rows, entries as u32).to_vec();
+        let [(theirs, exact), (ours, unrounded)] = [&cpu, &cuda].map(|device| {
+            let mut draws = Draws::new(Key { seed: 17, step: 0, stream: 0 });
+            let x = draw(&mut draws, rows, cols, 1.0);
+            let table = draw(&mut draws, entries, cols, 0.3);
+            let table = device.tensor(entries, cols, &table);
+            let list = Indices::from(list.clone());
+            let full = device.tensor(rows, cols, &x);
+            let exact = device.add_rows(&full, &table, &list, 0.7).to_vec();
+            let mut params = Params::new(device);
+            let mut tape = Tape::new(&mut params, Mode::Evaluate);
+            let x = tape.input(full, false);
+            (device.add_rows(tape.value(x), &table, &list, 0.7).to_vec(), exact)
+        });
+        assert!(exact == unrounded, "shifted rows {rows} x {cols}: other bits");
+        let rounded: Vec<f32> = theirs.into_iter().map(rounded).collect();
+        assert!(ours == rounded, "shifted rows {rows} x {cols}: other bits when rounded");
+    }
+}
+
+/// General matmuls: in f32 where both matrices are, and summed in f64 over batches.
+#[test]
+fn matmuls_and_gram_matrices() {
+    let Some([cpu, cuda]) = devices() else { return };
+    assert!(cuda.is_gpu() && !cpu.is_gpu());
+    for (rows, inner, cols) in [(1, 1, 1), (5, 7, 3), (130, 64, 200), (300, 768, 257)] {
+        let [theirs, ours] = [&cpu, &cuda].map(|device| {
+            let mut draws = Draws::new(Key { seed: 18, step: 0, stream: 0 });
+            let mut noise = |rows: usize, cols: usize| {
+                let elements: Vec<f32> = (0..rows * cols).map(|_| draws.normal()).collect();
+                device.tensor(rows, cols, &elements)
+            };
+            let (a, b) = (noise(rows, inner), noise(inner, cols));
+            let (c, d) = (noise(cols, inner), noise(rows, cols));
+            let mut sum = device.gram_sum(inner, cols);
+            device.gram(&a, &d, &mut sum);
+            device.gram(&a, &d, &mut sum);
+            let sum: Vec<f32> = sum.to_vec().iter().map(|&x| x as f32).collect();
+            [device.matmul(&a, &b).to_vec(), device.matmul_transposed(&a, &c).to_vec(), sum]
+        });
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let far = distance(ours, theirs);
+            assert!(far < 1e-5, "matmul {rows} x {inner} x {cols}: {far:.2e}");
+        }
     }
 }
 
 #[test]
 fn attention() {
     let Some(devices) = devices() else { return };
-    // More heads of sequences than a card has processors, so that blocks go from one to the next.
+    // More heads of sequences than a card has SMs, so that blocks go from one to the next.
     let many: Vec<usize> = (0..20).map(|at| at * 103 % 257).collect();
     let short: Vec<usize> = (0..71).map(|at| if at == 9 { 130 } else { 3 }).collect();
     let cases: &[(usize, usize, &[usize], &[usize])] = &[
@@ -320,16 +361,18 @@ fn attention() {
                 &devices,
                 &[],
                 &[("q", q.rows(), dim, 1.0), ("kv", k.rows(), 2 * dim, 1.0)],
-                |tape, _, x| Made::Values(vec![tape.attention(x[0], x[1], heads, &q, &k, rate)]),
+                |tape, _, x| {
+                    Produced::Values(vec![tape.attention(x[0], x[1], heads, &q, &k, rate)])
+                },
             );
         }
     }
 }
 
-/// Whoever writes a matrix takes along the sums that a bias wants: attention for its three, the norm for
-/// that of the update before it.
+/// The kernel that writes a gradient also computes the column sums that a bias wants: attention for its three,
+/// the norm for that of the update before it.
 #[test]
-fn sums_for_biases_are_taken_along() {
+fn sums_for_biases_are_computed_with_the_gradients() {
     let Some(devices) = devices() else { return };
     for lengths in [&[0, 5, 0][..], &[33, 64, 7], &[100, 3, 0, 128], &[256, 0, 70, 129]] {
         let spans = Spans::of_lengths(lengths.iter().copied());
@@ -355,7 +398,7 @@ fn sums_for_biases_are_taken_along() {
             let update = linear(tape, y, 4);
             let norm = LayerNorm { gamma: ids[6], beta: ids[7], epsilon: 1e-5 };
             let (sum, normed) = tape.residual_norm(x[0], update, 0.1, norm);
-            Made::Values(vec![sum, normed])
+            Produced::Values(vec![sum, normed])
         });
     }
 }
@@ -393,7 +436,7 @@ fn softmax_over_the_vocabulary() {
             &[("table", entries, dim, 0.5), ("bias", 1, entries, 0.5)],
             &[("hidden", rows, dim, 0.5)],
             |tape, ids, x| {
-                Made::Loss(tape.tied_cross_entropy(
+                Produced::Loss(tape.tied_cross_entropy(
                     x[0],
                     ids[0],
                     ids[1],
@@ -409,7 +452,7 @@ fn softmax_over_the_vocabulary() {
         &devices,
         &[("table", 9, 4, 0.5), ("bias", 1, 9, 0.5)],
         &[("hidden", 0, 4, 0.5)],
-        |tape, ids, x| Made::Loss(tape.tied_cross_entropy(x[0], ids[0], ids[1], &nothing, 1.0)),
+        |tape, ids, x| Produced::Loss(tape.tied_cross_entropy(x[0], ids[0], ids[1], &nothing, 1.0)),
     );
     let [cpu, cuda] = &devices;
     for exact in [false, true] {
@@ -470,7 +513,7 @@ fn adam() {
                     grad,
                     mean,
                     square,
-                    rate: 1e-2,
+                    lr: 1e-2,
                     decay: 0.01,
                     number,
                 })
@@ -499,17 +542,17 @@ fn weights_are_rounded_again_when_they_change() {
     let mut params = Params::new(&cuda);
     let weight = params.add("weight", cuda.tensor(8, 8, &[1.0; 64]));
     let bias = params.add("bias", cuda.zeros(1, 8));
-    let product = |params: &mut Params| {
+    let multiplied = |params: &mut Params| {
         let mut tape = Tape::new(params, Mode::Evaluate);
         let x = tape.input(cuda.tensor(1, 8, &[1.0; 8]), false);
         let y = tape.linear(x, Affine { weight, bias }, Activation::None);
         tape.value(y).to_vec()
     };
-    assert_eq!(product(&mut params), [8.0; 8]);
+    assert_eq!(multiplied(&mut params), [8.0; 8]);
     params.value_mut(weight).write(&[2.0; 64]);
-    assert_eq!(product(&mut params), [16.0; 8]);
+    assert_eq!(multiplied(&mut params), [16.0; 8]);
     cuda.kernels().fill(params.value_mut(weight), 0.5);
-    assert_eq!(product(&mut params), [4.0; 8]);
+    assert_eq!(multiplied(&mut params), [4.0; 8]);
 }
 
 #[test]
@@ -518,7 +561,7 @@ fn a_nan_reaches_the_loss() {
     let mut params = Params::new(&cuda);
     let table = params.add("table", cuda.tensor(40, 8, &[0.1; 320]));
     let bias = params.add("bias", cuda.zeros(1, 40));
-    let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
+    let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
     let mut elements = vec![0.5; 24];
     elements[9] = f32::NAN;
     let x = tape.input(cuda.tensor(3, 8, &elements), true);

@@ -1,7 +1,7 @@
 //! The tasks on which zero-shot transfer is measured.
 //!
 //! A task's reader, head and score live in crate `tasks`; what other crates need to know of it (names,
-//! measure, chance level) stands in one row of [`TASKS`].
+//! measure, chance level, where its files lie) stands in one row of [`TASKS`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,6 +18,10 @@ pub enum Task {
     Ner,
     /// Dependency parsing.
     Parse,
+    /// Part-of-speech tagging.
+    Pos,
+    /// Single-sentence classification.
+    Classify,
 }
 
 /// What is known of a task.
@@ -31,16 +35,53 @@ struct Row {
     unit: &'static str,
     /// The task as a reader knows it.
     title: &'static str,
-    /// The score of a system that guesses.
+    /// In a sentence, for help.
+    summary: &'static str,
+    /// The score of a system that guesses; 0 where that depends on the labels of the data.
     chance: f64,
+    /// The kind of its labelled files in the manifest of an invented world.
+    kind: &'static str,
+    /// The names of a labelled file, by part (`train`, `dev`, `test`) and language, in a folder of real
+    /// data; the first that exists is taken.
+    files: fn(&str, &str) -> Vec<String>,
 }
 
 #[rustfmt::skip]
-const TASKS: [Row; 3] = [
-    Row { task: Task::Nli, name: "nli", measure: "accuracy", unit: "accuracy", title: "NLI", chance: 1.0 / 3.0 },
-    Row { task: Task::Ner, name: "ner", measure: "f1", unit: "F1", title: "NER", chance: 0.0 },
-    Row { task: Task::Parse, name: "parse", measure: "las", unit: "LAS", title: "Parsing", chance: 0.0 },
+const TASKS: [Row; 5] = [
+    Row { task: Task::Nli, name: "nli", measure: "accuracy", unit: "accuracy", title: "NLI", summary: "natural language inference: accuracy", chance: 1.0 / 3.0, kind: "nli", files: nli_files },
+    Row { task: Task::Ner, name: "ner", measure: "f1", unit: "F1", title: "NER", summary: "named entity recognition: F1 over spans", chance: 0.0, kind: "ner", files: ner_files },
+    Row { task: Task::Parse, name: "parse", measure: "las", unit: "LAS", title: "Parsing", summary: "dependency parsing: labelled attachment score", chance: 0.0, kind: "treebank", files: treebanks },
+    Row { task: Task::Pos, name: "pos", measure: "accuracy", unit: "accuracy", title: "POS tagging", summary: "part-of-speech tagging: accuracy by word", chance: 1.0 / 17.0, kind: "treebank", files: treebanks },
+    Row { task: Task::Classify, name: "classify", measure: "accuracy", unit: "accuracy", title: "Classification", summary: "single-sentence classification: accuracy", chance: 0.0, kind: "classify", files: classify_files },
 ];
+
+/// MultiNLI or LingNLI to train on, XNLI to evaluate on.
+fn nli_files(part: &str, language: &str) -> Vec<String> {
+    let own = format!("xnli/{part}-{language}.tsv");
+    match part {
+        "train" => ["nli/multinli.train.tsv".into(), "nli/lingnli.train.tsv".into(), own].into(),
+        _ => vec![own],
+    }
+}
+
+/// WikiAnn, in the splits of Rahimi et al. 2019 (PAN-X of XTREME) or of the original.
+fn ner_files(part: &str, language: &str) -> Vec<String> {
+    let panx = |part: &str| format!("ner/panx-{part}-{language}.tsv");
+    match part {
+        "test" => vec![panx("test"), format!("ner/wikiann-test-{language}.txt"), panx("dev")],
+        _ => vec![panx(part)],
+    }
+}
+
+/// Universal Dependencies.
+fn treebanks(part: &str, language: &str) -> Vec<String> {
+    let name = |treebank| format!("ud/{language}_{treebank}-ud-{part}.conllu");
+    ["ewt", "gsd", "gsdsimp"].map(name).to_vec()
+}
+
+fn classify_files(part: &str, language: &str) -> Vec<String> {
+    vec![format!("classify/{part}-{language}.tsv")]
+}
 
 impl Task {
     /// Every task.
@@ -72,9 +113,26 @@ impl Task {
         self.row().title
     }
 
-    /// The score of a system that guesses.
+    /// What it is and how it is scored, for help.
+    pub fn summary(self) -> &'static str {
+        self.row().summary
+    }
+
+    /// The score of a system that guesses; 0 where that depends on the labels of the data, which the
+    /// result of a transfer then states for each test set.
     pub fn chance(self) -> f64 {
         self.row().chance
+    }
+
+    /// The kind of its labelled files in the manifest of an invented world.
+    pub fn kind(self) -> &'static str {
+        self.row().kind
+    }
+
+    /// The names that its labelled file of a part (`train`, `dev` or `test`) and language may have in a
+    /// folder of real data, the preferred first.
+    pub fn files(self, part: &str, language: &str) -> Vec<String> {
+        (self.row().files)(part, language)
     }
 }
 
@@ -93,5 +151,20 @@ impl FromStr for Task {
             let names: Vec<_> = TASKS.iter().map(|row| row.name).collect();
             format!("unknown task '{name}'; there are: {}", names.join(", "))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_configurations() {
+        for task in Task::all() {
+            assert_eq!(task.name().parse(), Ok(task));
+            assert_eq!(task.name(), format!("{task:?}").to_lowercase());
+            assert!(!task.files("test", "fr").is_empty());
+        }
+        assert!("tag".parse::<Task>().unwrap_err().ends_with("nli, ner, parse, pos, classify"));
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use text::{
-    BatchSettings, Batches, CodeSwitch, Dictionary, LineRules, MaskSettings, SwitchSettings,
-    Tokenised, Vocabulary,
+    BatchSettings, CodeSwitch, Dictionary, LineRules, MaskSettings, MlmBatches, SwitchSettings,
+    TokenizedCorpus, Vocabulary,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: batch_speed VOCABULARY CORPUS... [-- FROM TO DICTIONARY]".into());
     };
     let vocabulary = Arc::new(Vocabulary::load(Path::new(vocabulary))?);
-    let open = |folder: &String| Ok(Arc::new(Tokenised::open(Path::new(folder), &vocabulary)?));
+    let open =
+        |folder: &String| Ok(Arc::new(TokenizedCorpus::open(Path::new(folder), &vocabulary)?));
     let corpora = corpora.iter().map(open).collect::<text::Result<Vec<_>>>()?;
     let switch = match parts.next() {
         Some([from, to, file]) => {
@@ -32,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mask = MaskSettings { alpha, ..MaskSettings::default() };
         let settings = BatchSettings { mask, ..BatchSettings::default() };
         let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
-        let batches = Arc::new(Batches::new(vocabulary, corpora, settings, switch.clone(), 1)?);
+        let batches = Arc::new(MlmBatches::new(vocabulary, corpora, settings, switch.clone(), 1)?);
         let start = Instant::now();
         let (mut tokens, mut masked, mut switched) = (0, 0, 0);
         for batch in batches.from(0).take(400) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use rayon::prelude::*;
-use text::{Block, Corpus, LineRules, Selection, Source, Vocabulary};
+use text::{Corpus, LineRules, Selection, SentenceBlock, TextSource, Vocabulary};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -18,14 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let vocabulary = Vocabulary::load(Path::new(vocabulary))?;
     let index = vocabulary.language(language)?;
     let corpus = Corpus {
-        source: Source::new(language, std::slice::from_ref(text))?,
+        source: TextSource::new(language, std::slice::from_ref(text))?,
         preparer: vocabulary.preparer(index).clone(),
         rules: LineRules::default(),
         selection: Selection::default(),
     };
     let mut sentences: Vec<String> = Vec::new();
     corpus.read(&mut |_| {}, &mut |blocks| {
-        let all = blocks.iter().flat_map(Block::sentences);
+        let all = blocks.iter().flat_map(SentenceBlock::sentences);
         sentences.extend(all.map(|(_, sentence)| sentence.to_owned()));
         Ok(())
     })?;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let encoders = vocabulary.encoders(index);
         let start = Instant::now();
         let encode = |chunk: &[String]| {
-            let one = |encoder: &mut text::Encoder, sentence: &String| {
+            let one = |encoder: &mut text::SubwordEncoder, sentence: &String| {
                 let mut ids = Vec::new();
                 encoder.encode(sentence, &mut ids);
                 ids

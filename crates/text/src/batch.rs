@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::Split;
 use crate::error::{Error, Result};
-use crate::mask::{Hidden, MaskSettings, Masker, Replacements, hide_for_evaluation};
-use crate::random::Chance;
+use crate::mask::{MaskSettings, MaskedPositions, Masker, Replacements, hide_for_evaluation};
+use crate::random::RandomStreams;
 use crate::switch::CodeSwitch;
-use crate::tokens::Tokenised;
+use crate::tokens::TokenizedCorpus;
 use crate::vocabulary::Vocabulary;
 
 /// Sequences of one language with some tokens hidden.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Batch {
+pub struct MlmBatch {
     /// Its number in the run.
     pub number: u64,
     /// The language's index in the vocabulary.
@@ -40,7 +40,7 @@ pub struct Batch {
     pub switched: u32,
 }
 
-impl Batch {
+impl MlmBatch {
     /// How many sequences there are.
     pub fn sequences(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -100,32 +100,32 @@ impl BatchSettings {
 
 /// Everything that decides the batches of a run.
 #[derive(Debug)]
-pub struct Batches {
+pub struct MlmBatches {
     vocabulary: Arc<Vocabulary>,
     settings: BatchSettings,
     switch: Option<CodeSwitch>,
     texts: Vec<Text>,
     /// Sums of the chances of the languages, up to 1.
     chances: Vec<f64>,
-    draws: Chance,
-    masks: Chance,
-    switches: Chance,
+    draws: RandomStreams,
+    masks: RandomStreams,
+    switches: RandomStreams,
 }
 
 /// One language's part.
 #[derive(Debug)]
 struct Text {
-    corpus: Arc<Tokenised>,
-    layout: Layout,
+    corpus: Arc<TokenizedCorpus>,
+    layout: BatchLayout,
     masker: Masker,
-    order: Chance,
+    order: RandomStreams,
 }
 
-impl Batches {
+impl MlmBatches {
     /// Takes corpora of different languages, all tokenised with the same vocabulary.
     pub fn new(
         vocabulary: Arc<Vocabulary>,
-        corpora: Vec<Arc<Tokenised>>,
+        corpora: Vec<Arc<TokenizedCorpus>>,
         settings: BatchSettings,
         switch: Option<CodeSwitch>,
         seed: u64,
@@ -134,18 +134,18 @@ impl Batches {
         check_corpora(&vocabulary, &corpora)?;
         if switch.is_some() && settings.mask.replacements == Replacements::Own {
             return Err(Error::request(
-                "code-switching puts in foreign pieces, which have no row in a language's own \
+                "code-switching puts in subwords of other languages, which have no row in a language's own \
                  embeddings",
-                "switch no words, or share the embeddings and draw replacements from all pieces",
+                "switch no words, or share the embeddings and draw replacements from all subwords",
             ));
         }
         let shares = corpora.iter().map(|corpus| corpus.sentences(Split::Train) as f64);
         let chances = cumulate(shares.collect(), settings.share_power);
-        let text = |corpus: Arc<Tokenised>| {
+        let text = |corpus: Arc<TokenizedCorpus>| {
             let language = corpus.language();
             let masker = Masker::new(settings.mask, &vocabulary, language, corpus.counts())?;
-            let layout = Layout::new(corpus.tokens(Split::Train).len(), settings);
-            let order = Chance::new(seed, &format!("order of {}", corpus.language_name()));
+            let layout = BatchLayout::new(corpus.tokens(Split::Train).len(), settings);
+            let order = RandomStreams::new(seed, &format!("order of {}", corpus.language_name()));
             Ok(Text { corpus, layout, masker, order })
         };
         let texts = corpora.into_iter().map(text).collect::<Result<_>>()?;
@@ -155,9 +155,9 @@ impl Batches {
             switch,
             texts,
             chances,
-            draws: Chance::new(seed, "languages"),
-            masks: Chance::new(seed, "masks"),
-            switches: Chance::new(seed, "switches"),
+            draws: RandomStreams::new(seed, "languages"),
+            masks: RandomStreams::new(seed, "masks"),
+            switches: RandomStreams::new(seed, "switches"),
         })
     }
 
@@ -173,7 +173,7 @@ impl Batches {
     }
 
     /// Batch number `number` by itself.
-    pub fn at(self: &Arc<Self>, number: u64) -> Batch {
+    pub fn at(self: &Arc<Self>, number: u64) -> MlmBatch {
         self.from(number).make_next()
     }
 
@@ -189,7 +189,7 @@ impl Batches {
     }
 
     /// The same, made on a thread of their own, up to `depth` ahead.
-    pub fn ahead(self: &Arc<Self>, number: u64, depth: usize) -> BatchesAhead {
+    pub fn ahead(self: &Arc<Self>, number: u64, depth: usize) -> BatchPrefetcher {
         let (sender, receiver) = sync_channel(depth.max(1));
         let reader = self.from(number);
         let maker = std::thread::spawn(move || {
@@ -199,7 +199,7 @@ impl Batches {
                 }
             }
         });
-        BatchesAhead { receiver: Some(receiver), maker: Some(maker) }
+        BatchPrefetcher { receiver: Some(receiver), maker: Some(maker) }
     }
 
     fn draw_text(&self, number: u64) -> usize {
@@ -207,7 +207,7 @@ impl Batches {
         self.chances.partition_point(|&sum| sum <= drawn).min(self.texts.len() - 1)
     }
 
-    fn make(&self, number: u64, text: &Text, column: u64) -> Batch {
+    fn make(&self, number: u64, text: &Text, column: u64) -> MlmBatch {
         let stream = text.corpus.tokens(Split::Train);
         let end = self.vocabulary.specials().end;
         let mut rows: Vec<_> = (0..self.settings.sequences as u64)
@@ -222,14 +222,14 @@ impl Batches {
             (rows, switched) = (result.sequences, result.words);
         }
         let (mut tokens, heads) = concatenate(&rows);
-        let Hidden { positions, targets } =
+        let MaskedPositions { positions, targets } =
             text.masker.hide(&mut tokens, &heads, &mut self.masks.stream(number));
         let starts = cut(&rows, self.settings.max_tokens);
-        Batch { number, language, tokens, starts, masked: positions, targets, switched }
+        MlmBatch { number, language, tokens, starts, masked: positions, targets, switched }
     }
 }
 
-fn check_corpora(vocabulary: &Vocabulary, corpora: &[Arc<Tokenised>]) -> Result<()> {
+fn check_corpora(vocabulary: &Vocabulary, corpora: &[Arc<TokenizedCorpus>]) -> Result<()> {
     if corpora.is_empty() {
         return Err(Error::request("there is no corpus to train on", "give one for each language"));
     }
@@ -272,7 +272,7 @@ fn concatenate(rows: &[Vec<u32>]) -> (Vec<u32>, Vec<u32>) {
     (tokens, heads)
 }
 
-/// Where sequences start when no row's piece may be longer than `most`, and where the last ends.
+/// Where sequences start when no segment of a row may be longer than `most`, and where the last ends.
 fn cut(rows: &[Vec<u32>], most: Option<usize>) -> Vec<u32> {
     let (mut starts, mut at) = (Vec::new(), 0);
     for row in rows {
@@ -286,7 +286,7 @@ fn cut(rows: &[Vec<u32>], most: Option<usize>) -> Vec<u32> {
 
 /// A stream of tokens laid out in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layout {
+struct BatchLayout {
     length: u64,
     batches: u64,
     /// Ends of sentences put in front to fill the last batch.
@@ -294,7 +294,7 @@ struct Layout {
     aligned: bool,
 }
 
-impl Layout {
+impl BatchLayout {
     fn new(tokens: usize, settings: BatchSettings) -> Self {
         let (length, rows) = (settings.length as u64, settings.sequences as u64);
         let batches = (tokens as u64).div_ceil(length * rows).max(1);
@@ -330,7 +330,7 @@ impl Layout {
 /// Makes batch after batch.
 #[derive(Debug)]
 pub struct BatchReader {
-    batches: Arc<Batches>,
+    batches: Arc<MlmBatches>,
     number: u64,
     /// Batches taken of each language so far.
     taken: Vec<u64>,
@@ -344,7 +344,7 @@ impl BatchReader {
         self.number
     }
 
-    fn make_next(&mut self) -> Batch {
+    fn make_next(&mut self) -> MlmBatch {
         let number = self.number;
         let index = self.batches.draw_text(number);
         let text = &self.batches.texts[index];
@@ -364,25 +364,25 @@ impl BatchReader {
 }
 
 impl Iterator for BatchReader {
-    type Item = Batch;
+    type Item = MlmBatch;
 
-    fn next(&mut self) -> Option<Batch> {
+    fn next(&mut self) -> Option<MlmBatch> {
         Some(self.make_next())
     }
 }
 
 /// Batches that another thread makes while this one trains.
 #[derive(Debug)]
-pub struct BatchesAhead {
-    receiver: Option<Receiver<Batch>>,
+pub struct BatchPrefetcher {
+    receiver: Option<Receiver<MlmBatch>>,
     maker: Option<JoinHandle<()>>,
 }
 
-impl Iterator for BatchesAhead {
-    type Item = Batch;
+impl Iterator for BatchPrefetcher {
+    type Item = MlmBatch;
 
     /// There is always a next batch; a fault in the making thread comes through here.
-    fn next(&mut self) -> Option<Batch> {
+    fn next(&mut self) -> Option<MlmBatch> {
         if let Some(batch) = self.receiver.as_ref().and_then(|receiver| receiver.recv().ok()) {
             return Some(batch);
         }
@@ -394,7 +394,7 @@ impl Iterator for BatchesAhead {
     }
 }
 
-impl Drop for BatchesAhead {
+impl Drop for BatchPrefetcher {
     fn drop(&mut self) {
         // Without a receiver the thread stops at its next batch.
         self.receiver = None;
@@ -407,22 +407,22 @@ impl Drop for BatchesAhead {
 /// Held-out text in order, with the same tokens hidden every time, whatever the size of batches.
 /// Nothing is filled up: the last sequence is as long as the text leaves it.
 #[derive(Clone, Debug)]
-pub struct Evaluation {
+pub struct MlmEvaluation {
     vocabulary: Arc<Vocabulary>,
-    corpus: Arc<Tokenised>,
+    corpus: Arc<TokenizedCorpus>,
     split: Split,
     settings: BatchSettings,
-    masks: Chance,
+    masks: RandomStreams,
 }
 
-impl Evaluation {
+impl MlmEvaluation {
     /// Tokens that a sequence needs to have one hidden, which is never its first or last.
     pub const SHORTEST: usize = 3;
 
     /// Fails where nothing was held out, or nothing in it could be hidden.
     pub fn new(
         vocabulary: Arc<Vocabulary>,
-        corpus: Arc<Tokenised>,
+        corpus: Arc<TokenizedCorpus>,
         split: Split,
         settings: BatchSettings,
     ) -> Result<Self> {
@@ -448,11 +448,11 @@ impl Evaluation {
             ));
         }
         // As in XLM, the masks of evaluation know no seed.
-        Ok(Self { vocabulary, corpus, split, settings, masks: Chance::new(0, "evaluation") })
+        Ok(Self { vocabulary, corpus, split, settings, masks: RandomStreams::new(0, "evaluation") })
     }
 
     /// All batches, each of up to `settings.sequences` rows.
-    pub fn batches(&self) -> impl Iterator<Item = Batch> + '_ {
+    pub fn batches(&self) -> impl Iterator<Item = MlmBatch> + '_ {
         // As in training, the end of a sentence stands before the first token.
         let places = self.corpus.tokens(self.split).len() + 1;
         let rows = places.div_ceil(self.settings.length) as u64;
@@ -462,9 +462,10 @@ impl Evaluation {
         })
     }
 
-    fn make(&self, number: u64, rows: std::ops::Range<u64>) -> Batch {
+    fn make(&self, number: u64, rows: std::ops::Range<u64>) -> MlmBatch {
         let specials = self.vocabulary.specials();
-        let mut batch = Batch { number, language: self.corpus.language(), ..Batch::default() };
+        let mut batch =
+            MlmBatch { number, language: self.corpus.language(), ..MlmBatch::default() };
         for row in rows {
             let mut chance = self.masks.stream(row);
             let longest = self.settings.max_tokens.unwrap_or(self.settings.length);

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::prepare::Preparer;
-use crate::random::Chance;
-use crate::reader::{LineRules, Skipped, Source};
+use crate::random::RandomStreams;
+use crate::reader::{LineRules, SkipCounts, TextSource};
 use files::At;
 
 /// Raw text per block: large enough to keep a thread busy, small enough to hold a few.
@@ -30,7 +30,7 @@ const SPOOL: &str = "temporary file of sentences";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
     /// How many, and which; counted before any are held out.
-    pub take: Take,
+    pub take: Subset,
     /// Drop sentences that came before. Exact for the last 14 million distinct sentences at
     /// least; a repeat from farther back may stay, which keeps memory bounded.
     pub distinct: bool,
@@ -45,7 +45,7 @@ pub struct Selection {
 /// How many sentences of a corpus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Take {
+pub enum Subset {
     /// Every one.
     All,
     /// So many from the start.
@@ -56,7 +56,7 @@ pub enum Take {
 
 impl Default for Selection {
     fn default() -> Self {
-        Self { take: Take::All, distinct: false, dev: 0, test: 0, seed: 0 }
+        Self { take: Subset::All, distinct: false, dev: 0, test: 0, seed: 0 }
     }
 }
 
@@ -88,12 +88,12 @@ impl Split {
 
 /// A run of prepared sentences.
 #[derive(Debug, Default)]
-pub struct Block {
+pub struct SentenceBlock {
     text: String,
     ends: Vec<(usize, Split)>,
 }
 
-impl Block {
+impl SentenceBlock {
     /// The sentences in order, each with what it is for.
     pub fn sentences(&self) -> impl Iterator<Item = (Split, &str)> {
         let mut start = 0;
@@ -112,7 +112,7 @@ impl Block {
 
 /// What reading a corpus came to, as far as it had to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct CorpusReport {
     /// Lines that held text, up to the one with the last sentence wanted.
     pub lines: u64,
     /// Sentences found in them, up to the last one wanted.
@@ -122,12 +122,12 @@ pub struct Report {
     /// Sentences kept to train on, for development, for test.
     pub kept: [u64; 3],
     /// What a tolerant reader left out.
-    pub skipped: Skipped,
+    pub skipped: SkipCounts,
 }
 
 /// How far reading has come.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct ReadProgress {
     /// Bytes on disk read so far.
     pub bytes: u64,
     /// Bytes on disk in all.
@@ -135,16 +135,16 @@ pub struct Progress {
 }
 
 /// Is told now and then how far reading has come.
-pub type Watch<'a> = &'a mut dyn FnMut(Progress);
+pub type ReadObserver<'a> = &'a mut dyn FnMut(ReadProgress);
 
 /// Takes blocks of sentences, in order.
-pub type Consume<'a> = &'a mut dyn FnMut(&[Block]) -> Result<()>;
+pub type BlockConsumer<'a> = &'a mut dyn FnMut(&[SentenceBlock]) -> Result<()>;
 
 /// One language's text with everything that decides which sentences come out of it.
 #[derive(Debug)]
 pub struct Corpus {
     /// The files.
-    pub source: Source,
+    pub source: TextSource,
     /// What is done to lines.
     pub preparer: Preparer,
     /// What a line may be.
@@ -155,7 +155,11 @@ pub struct Corpus {
 
 impl Corpus {
     /// Hands every wanted sentence to `consume`, in the order of the text.
-    pub fn read(&self, watch: Watch<'_>, consume: Consume<'_>) -> Result<Report> {
+    pub fn read(
+        &self,
+        watch: ReadObserver<'_>,
+        consume: BlockConsumer<'_>,
+    ) -> Result<CorpusReport> {
         let report = if self.selection.needs_the_whole() {
             self.read_twice(watch, consume)?
         } else {
@@ -173,14 +177,18 @@ impl Corpus {
     }
 
     /// Draws ranks while the sentences pass into a temporary file, then hands on the chosen ones.
-    fn read_twice(&self, watch: Watch<'_>, consume: Consume<'_>) -> Result<Report> {
+    fn read_twice(
+        &self,
+        watch: ReadObserver<'_>,
+        consume: BlockConsumer<'_>,
+    ) -> Result<CorpusReport> {
         let mut spool = Spool::new()?;
         let mut lottery = Lottery::new(self.selection);
         let total = self.source.size()?;
         // Each of the two readings is half of the way.
-        let mut first = |at: Progress| watch(Progress { bytes: at.bytes / 2, total });
+        let mut first = |at: ReadProgress| watch(ReadProgress { bytes: at.bytes / 2, total });
         let mut report = self.read_once(&mut first, &mut |blocks| {
-            for (_, sentence) in blocks.iter().flat_map(Block::sentences) {
+            for (_, sentence) in blocks.iter().flat_map(SentenceBlock::sentences) {
                 lottery.enter();
                 spool.push(sentence)?;
             }
@@ -193,23 +201,27 @@ impl Corpus {
             report.count_kept(blocks);
             consume(blocks)?;
             let share = bytes as f64 / written as f64;
-            watch(Progress { bytes: total / 2 + (share * total as f64 / 2.0) as u64, total });
+            watch(ReadProgress { bytes: total / 2 + (share * total as f64 / 2.0) as u64, total });
             Ok(())
         })?;
         Ok(report)
     }
 
-    fn read_once(&self, watch: Watch<'_>, consume: Consume<'_>) -> Result<Report> {
+    fn read_once(
+        &self,
+        watch: ReadObserver<'_>,
+        consume: BlockConsumer<'_>,
+    ) -> Result<CorpusReport> {
         let total = self.source.size()?;
         let at_once = 2 * rayon::current_num_threads();
-        let mut report = Report::default();
-        let mut filter = Filter::new(self.selection);
+        let mut report = CorpusReport::default();
+        let mut filter = SentenceFilter::new(self.selection);
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(at_once);
             scope.spawn(|| self.send_lines(sender));
             let mut more = true;
             while more && !filter.is_full() {
-                let Received { blocks: raw, end } = receive(&receiver, at_once);
+                let BlockQueue { blocks: raw, end } = receive(&receiver, at_once);
                 let bytes = raw.last().map(|last| last.bytes);
                 let hashes = self.selection.distinct;
                 let prepared: Vec<_> =
@@ -227,7 +239,7 @@ impl Corpus {
                 report.count_kept(&blocks);
                 consume(&blocks)?;
                 if let Some(bytes) = bytes {
-                    watch(Progress { bytes, total });
+                    watch(ReadProgress { bytes, total });
                 }
                 match end {
                     Some(Err(error)) if !filter.is_full() => return Err(error),
@@ -264,12 +276,12 @@ impl Corpus {
 }
 
 /// Blocks that were ready, and how the text ended, if it did.
-struct Received {
+struct BlockQueue {
     blocks: Vec<RawBlock>,
     end: Option<Result<()>>,
 }
 
-fn receive(receiver: &Receiver<Result<RawBlock>>, at_most: usize) -> Received {
+fn receive(receiver: &Receiver<Result<RawBlock>>, at_most: usize) -> BlockQueue {
     let mut blocks = Vec::new();
     let mut next = receiver.recv().map_err(|_| TryRecvError::Disconnected);
     let end = loop {
@@ -284,7 +296,7 @@ fn receive(receiver: &Receiver<Result<RawBlock>>, at_most: usize) -> Received {
         }
         next = receiver.try_recv();
     };
-    Received { blocks, end }
+    BlockQueue { blocks, end }
 }
 
 /// Lines as they were read.
@@ -293,12 +305,12 @@ struct RawBlock {
     text: String,
     ends: Vec<usize>,
     bytes: u64,
-    skipped: Skipped,
+    skipped: SkipCounts,
 }
 
 impl RawBlock {
     /// Reads until the block is full; false at the end of the text.
-    fn fill(&mut self, lines: &mut crate::reader::Lines<'_>) -> Result<bool> {
+    fn fill(&mut self, lines: &mut crate::reader::LineReader<'_>) -> Result<bool> {
         let mut more = Ok(true);
         while matches!(more, Ok(true)) && self.text.len() < BLOCK_BYTES {
             more = lines.next_line().map(|line| {
@@ -314,8 +326,8 @@ impl RawBlock {
         more
     }
 
-    fn prepare(self, preparer: &Preparer, with_hashes: bool) -> Hashed {
-        let mut hashed = Hashed { skipped: self.skipped, ..Hashed::default() };
+    fn prepare(self, preparer: &Preparer, with_hashes: bool) -> PreparedBlock {
+        let mut hashed = PreparedBlock { skipped: self.skipped, ..PreparedBlock::default() };
         let mut start = 0;
         for end in self.ends {
             preparer.sentences(&self.text[start..end], |sentence| {
@@ -339,31 +351,31 @@ fn hash(sentence: &str) -> u64 {
 }
 
 #[derive(Default)]
-struct Hashed {
-    block: Block,
+struct PreparedBlock {
+    block: SentenceBlock,
     hashes: Vec<u64>,
     /// For each line, how many sentences there are up to its end.
     lines: Vec<usize>,
-    skipped: Skipped,
+    skipped: SkipCounts,
 }
 
 /// Drops duplicates, and everything after the last sentence wanted.
-struct Filter {
-    seen: Option<Seen>,
+struct SentenceFilter {
+    seen: Option<RecentHashes>,
     left: u64,
 }
 
-impl Filter {
+impl SentenceFilter {
     fn new(selection: Selection) -> Self {
-        let left = if let Take::First(count) = selection.take { count } else { u64::MAX };
-        Self { seen: selection.distinct.then(Seen::default), left }
+        let left = if let Subset::First(count) = selection.take { count } else { u64::MAX };
+        Self { seen: selection.distinct.then(RecentHashes::default), left }
     }
 
     fn is_full(&self) -> bool {
         self.left == 0
     }
 
-    fn keep(&mut self, hashed: Hashed, report: &mut Report) -> Block {
+    fn keep(&mut self, hashed: PreparedBlock, report: &mut CorpusReport) -> SentenceBlock {
         let sentences = hashed.block.ends.len();
         if self.seen.is_none() && (sentences as u64) < self.left {
             self.left -= sentences as u64;
@@ -371,7 +383,7 @@ impl Filter {
             report.sentences += sentences as u64;
             return hashed.block;
         }
-        let mut kept = Block::default();
+        let mut kept = SentenceBlock::default();
         let mut used = 0;
         for (index, (split, sentence)) in hashed.block.sentences().enumerate() {
             if self.left == 0 {
@@ -395,8 +407,8 @@ impl Filter {
     }
 }
 
-impl Report {
-    fn count_kept(&mut self, blocks: &[Block]) {
+impl CorpusReport {
+    fn count_kept(&mut self, blocks: &[SentenceBlock]) {
         for &(_, split) in blocks.iter().flat_map(|block| &block.ends) {
             self.kept[split as usize] += 1;
         }
@@ -406,7 +418,7 @@ impl Report {
 /// Hashes of sentences, in two generations: when the younger is full it becomes the older, and
 /// the older is forgotten.
 #[derive(Default)]
-struct Seen {
+struct RecentHashes {
     younger: FxHashSet<u64>,
     older: FxHashSet<u64>,
 }
@@ -414,7 +426,7 @@ struct Seen {
 /// As many as a hash table of 2^24 places holds before it doubles (150 MB).
 const GENERATION: usize = (1 << 24) / 8 * 7;
 
-impl Seen {
+impl RecentHashes {
     /// Whether the sentence is new.
     fn insert(&mut self, hash: u64) -> bool {
         if self.older.contains(&hash) || !self.younger.insert(hash) {
@@ -429,14 +441,14 @@ impl Seen {
 
 impl Selection {
     fn needs_the_whole(&self) -> bool {
-        matches!(self.take, Take::Sample(_)) || self.dev > 0 || self.test > 0
+        matches!(self.take, Subset::Sample(_)) || self.dev > 0 || self.test > 0
     }
 }
 
 /// Gives every sentence a rank; the lowest ranks are taken, and of these the lowest held out.
 struct Lottery {
     selection: Selection,
-    chance: Chance,
+    chance: RandomStreams,
     entered: u64,
     /// The lowest ranks so far, as many as can matter.
     lowest: BinaryHeap<u64>,
@@ -447,10 +459,10 @@ impl Lottery {
     fn new(selection: Selection) -> Self {
         let held_out = selection.dev.saturating_add(selection.test);
         let keep = match selection.take {
-            Take::Sample(count) => count.max(held_out),
+            Subset::Sample(count) => count.max(held_out),
             _ => held_out,
         };
-        let chance = Chance::new(selection.seed, "sentences");
+        let chance = RandomStreams::new(selection.seed, "sentences");
         Self { selection, chance, entered: 0, lowest: BinaryHeap::new(), keep }
     }
 
@@ -466,9 +478,9 @@ impl Lottery {
         }
     }
 
-    fn draw(self, language: &str) -> Result<Drawn> {
+    fn draw(self, language: &str) -> Result<SplitRanks> {
         let Selection { take, dev, test, .. } = self.selection;
-        let taken = if let Take::Sample(count) = take { count } else { self.entered };
+        let taken = if let Subset::Sample(count) = take { count } else { self.entered };
         if taken > self.entered {
             let there = self.entered;
             return Err(Error::request(
@@ -486,8 +498,8 @@ impl Lottery {
         }
         let ranks = self.lowest.into_sorted_vec();
         let bound = |count: u64| count.checked_sub(1).map(|last| ranks[last as usize]);
-        let sampled = matches!(take, Take::Sample(_));
-        Ok(Drawn {
+        let sampled = matches!(take, Subset::Sample(_));
+        Ok(SplitRanks {
             chance: self.chance,
             test: bound(test),
             dev: bound(test + dev),
@@ -497,14 +509,14 @@ impl Lottery {
 }
 
 /// The highest rank of each split; no two sentences have the same rank.
-struct Drawn {
-    chance: Chance,
+struct SplitRanks {
+    chance: RandomStreams,
     test: Option<u64>,
     dev: Option<u64>,
     train: Option<u64>,
 }
 
-impl Drawn {
+impl SplitRanks {
     fn split(&self, number: u64) -> Option<Split> {
         let rank = Some(self.chance.rank(number));
         match () {
@@ -523,7 +535,7 @@ struct Spool {
 }
 
 /// Takes blocks that come back from disk, with the bytes read so far.
-type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[Block], u64) -> Result<()>;
+type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[SentenceBlock], u64) -> Result<()>;
 
 impl Spool {
     fn new() -> Result<Self> {
@@ -540,12 +552,12 @@ impl Spool {
             .at(SPOOL, "write (set TMPDIR to a folder with room)")?)
     }
 
-    fn read(self, drawn: &Drawn, consume: ConsumeSpooled<'_>) -> Result<()> {
+    fn read(self, drawn: &SplitRanks, consume: ConsumeSpooled<'_>) -> Result<()> {
         let file = self.writer.into_inner().map_err(|error| error.into_error());
         let mut file = file.at(SPOOL, "write (set TMPDIR to a folder with room)")?;
         file.rewind().at(SPOOL, "read")?;
         let mut reader = BufReader::with_capacity(1 << 18, file);
-        let (mut bytes, mut line, mut blocks) = (0, String::new(), vec![Block::default()]);
+        let (mut bytes, mut line, mut blocks) = (0, String::new(), vec![SentenceBlock::default()]);
         let at_once = 2 * rayon::current_num_threads();
         for number in 0.. {
             line.clear();
@@ -564,7 +576,7 @@ impl Spool {
                 consume(&blocks, bytes)?;
                 blocks.clear();
             }
-            blocks.push(Block::default());
+            blocks.push(SentenceBlock::default());
         }
         consume(&blocks, bytes)
     }
@@ -588,16 +600,16 @@ pub(crate) mod tests {
     ) -> (NamedTempFile, Corpus) {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let source = Source::new(language, &[file.path().display().to_string()]).unwrap();
+        let source = TextSource::new(language, &[file.path().display().to_string()]).unwrap();
         let preparer = Preparer::new(language, Preparation::none(), None).unwrap();
         (file, Corpus { source, preparer, rules: LineRules::default(), selection })
     }
 
-    fn read(text: &str, selection: Selection) -> Result<(Vec<(Split, String)>, Report)> {
+    fn read(text: &str, selection: Selection) -> Result<(Vec<(Split, String)>, CorpusReport)> {
         let (_file, corpus) = corpus("en", text, selection);
         let mut sentences = Vec::new();
         let report = corpus.read(&mut |_| {}, &mut |blocks| {
-            let all = blocks.iter().flat_map(Block::sentences);
+            let all = blocks.iter().flat_map(SentenceBlock::sentences);
             sentences.extend(all.map(|(split, sentence)| (split, sentence.to_owned())));
             Ok(())
         })?;
@@ -629,17 +641,17 @@ pub(crate) mod tests {
 
     #[test]
     fn the_first_are_the_first() {
-        let selection = Selection { take: Take::First(3), ..Selection::default() };
+        let selection = Selection { take: Subset::First(3), ..Selection::default() };
         let (sentences, _) = read(&numbered(100), selection).unwrap();
         assert_eq!(sentences.len(), 3);
         assert_eq!(sentences[2].1, "sentence 2");
-        let selection = Selection { take: Take::First(300), ..selection };
+        let selection = Selection { take: Subset::First(300), ..selection };
         assert_eq!(read(&numbered(100), selection).unwrap().0.len(), 100);
     }
 
     #[test]
     fn what_lies_beyond_the_first_sentences_has_no_part_in_the_result() {
-        let first = Selection { take: Take::First(3), ..Selection::default() };
+        let first = Selection { take: Subset::First(3), ..Selection::default() };
         // A bad line right after, some blocks after, and far beyond what is read ahead.
         for between in [0, 40_000, 400_000] {
             let (file, corpus) = corpus("en", "", first);
@@ -658,7 +670,7 @@ pub(crate) mod tests {
 
     #[test]
     fn an_error_before_the_last_sentence_wanted_is_an_error() {
-        let selection = Selection { take: Take::First(4), ..Selection::default() };
+        let selection = Selection { take: Subset::First(4), ..Selection::default() };
         let (file, corpus) = corpus("en", "", selection);
         std::fs::write(file.path(), b"one\ntwo\n\xff\nthree\nfour\n").unwrap();
         let error = corpus.read(&mut |_| {}, &mut |_| Ok(())).unwrap_err().to_string();
@@ -675,7 +687,7 @@ pub(crate) mod tests {
     #[test]
     fn a_sample_is_exact_seeded_spread_and_in_order() {
         let sample = |seed| {
-            let selection = Selection { take: Take::Sample(200), seed, ..Selection::default() };
+            let selection = Selection { take: Subset::Sample(200), seed, ..Selection::default() };
             let (sentences, report) = read(&numbered(10_000), selection).unwrap();
             assert_eq!(report.kept, [200, 0, 0]);
             let number = |text: &str| text[9..].parse::<u64>().unwrap();
@@ -692,7 +704,7 @@ pub(crate) mod tests {
     #[test]
     fn held_out_sentences_are_nowhere_else() {
         let selection =
-            Selection { take: Take::Sample(500), dev: 50, test: 70, seed: 3, distinct: true };
+            Selection { take: Subset::Sample(500), dev: 50, test: 70, seed: 3, distinct: true };
         let text = numbered(1_000) + &numbered(1_000);
         let (sentences, report) = read(&text, selection).unwrap();
         assert_eq!(report.kept, [380, 50, 70]);
@@ -703,14 +715,14 @@ pub(crate) mod tests {
             error.contains("a sample of 500 sentences is asked for, and `en` has 499"),
             "{error}"
         );
-        let all = Selection { take: Take::All, ..selection };
+        let all = Selection { take: Subset::All, ..selection };
         let error = read(&numbered(100), all).unwrap_err().to_string();
         assert!(error.contains("of 100 sentences"), "{error}");
     }
 
     #[test]
     fn nothing_is_found_twice_within_a_generation() {
-        let mut seen = Seen::default();
+        let mut seen = RecentHashes::default();
         assert!(seen.insert(1) && !seen.insert(1));
         seen.older = std::mem::take(&mut seen.younger);
         assert!(!seen.insert(1) && seen.insert(2));

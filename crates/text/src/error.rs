@@ -1,4 +1,4 @@
-//! What can go wrong with text, said so that a person can mend it: where, what, and what to do.
+//! What can go wrong with text. Each message says where, what, and what to do about it.
 
 use std::io;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub enum Error {
     Damaged {
         /// The file's name, or `standard input`.
         file: String,
-        /// The decompressor's own words.
+        /// The decompressor's message.
         source: io::Error,
     },
 
@@ -56,7 +56,27 @@ pub enum Error {
         reason: String,
         /// What to ask for instead.
         remedy: String,
+        /// The configuration key to change, where it is one.
+        key: Option<&'static str>,
     },
+}
+
+impl terms::Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Request { .. } => true,
+            Error::Files(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Request { key, .. } => *key,
+            Error::Files(error) => error.key(),
+            _ => None,
+        }
+    }
 }
 
 impl Error {
@@ -72,6 +92,15 @@ impl Error {
 
     /// A complaint about what was asked for.
     pub fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Error::Request { reason: reason.into(), remedy: remedy.into() }
+        Error::Request { reason: reason.into(), remedy: remedy.into(), key: None }
+    }
+
+    /// A complaint about the value of a configuration key.
+    pub fn setting(
+        key: &'static str,
+        reason: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Error::Request { reason: reason.into(), remedy: remedy.into(), key: Some(key) }
     }
 }

@@ -1,14 +1,14 @@
 //! Which tokens are hidden, and what stands in their place, as XLM does it.
 //!
 //! Training: 15 % of positions, each by itself or (with a power) exactly so many with rare tokens
-//! likelier; of these 80 % become the mask, 10 % stay, 10 % become a random piece. The first
+//! likelier; of these 80 % become the mask, 10 % stay, 10 % become a random subword. The first
 //! position of a stream is never chosen. Evaluation: always the mask, never the first or last
 //! position, one at least, and the same positions every time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::vocabulary::Vocabulary;
 
 /// How tokens are hidden in training.
@@ -25,17 +25,17 @@ pub struct MaskSettings {
     pub hide: f64,
     /// Of the chosen positions, the share that stays as it is; the rest becomes random.
     pub keep: f64,
-    /// Where random pieces come from.
+    /// Where random subwords come from.
     pub replacements: Replacements,
 }
 
-/// Where random pieces come from.
+/// Where random subwords come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replacements {
-    /// The whole vocabulary, foreign pieces and special ones included.
+    /// The whole vocabulary, foreign subwords and special ones included.
     All,
-    /// The language's own pieces, as separate embeddings demand.
+    /// The language's own subwords, as separate embeddings demand.
     Own,
 }
 
@@ -63,7 +63,7 @@ impl MaskSettings {
 
 /// What is to be predicted: positions in a batch, and what stood there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Hidden {
+pub(crate) struct MaskedPositions {
     pub(crate) positions: Vec<u32>,
     pub(crate) targets: Vec<u32>,
 }
@@ -73,9 +73,9 @@ pub(crate) struct Hidden {
 pub(crate) struct Masker {
     settings: MaskSettings,
     mask: u32,
-    /// For each piece, how readily it is chosen; none where all are alike.
+    /// For each subword, how readily it is chosen; none where all are alike.
     weights: Option<Vec<f64>>,
-    /// The pieces to draw random ones from; none for all ids below `size`.
+    /// The subwords to draw random ones from; none for all ids below `size`.
     pool: Option<Vec<u32>>,
     size: u64,
 }
@@ -97,13 +97,18 @@ impl Masker {
             settings,
             mask: vocabulary.specials().mask,
             weights: (settings.alpha > 0.0).then(|| (0..counts.len()).map(weigh).collect()),
-            pool: own.then(|| vocabulary.own(language).to_vec()),
+            pool: own.then(|| vocabulary.language_ids(language).to_vec()),
             size: vocabulary.len() as u64,
         })
     }
 
     /// Hides tokens in place. `heads` are the first positions of the streams, in order.
-    pub(crate) fn hide(&self, tokens: &mut [u32], heads: &[u32], chance: &mut Stream) -> Hidden {
+    pub(crate) fn hide(
+        &self,
+        tokens: &mut [u32],
+        heads: &[u32],
+        chance: &mut RandomStream,
+    ) -> MaskedPositions {
         let mut positions = match &self.weights {
             None => self.choose_evenly(tokens.len(), chance),
             Some(weights) => self.choose_by_weight(tokens, weights, chance),
@@ -121,16 +126,21 @@ impl Masker {
         for &position in &positions {
             self.replace(&mut tokens[position as usize], chance);
         }
-        Hidden { positions, targets }
+        MaskedPositions { positions, targets }
     }
 
-    fn choose_evenly(&self, length: usize, chance: &mut Stream) -> Vec<u32> {
+    fn choose_evenly(&self, length: usize, chance: &mut RandomStream) -> Vec<u32> {
         (0..length as u32).filter(|_| chance.unit() < self.settings.rate).collect()
     }
 
     /// Exactly so many without repetition: each position waits for a time that is exponential
     /// with its weight as rate, and the first to come are taken.
-    fn choose_by_weight(&self, tokens: &[u32], weights: &[f64], chance: &mut Stream) -> Vec<u32> {
+    fn choose_by_weight(
+        &self,
+        tokens: &[u32],
+        weights: &[f64],
+        chance: &mut RandomStream,
+    ) -> Vec<u32> {
         let wanted = (self.settings.rate * tokens.len() as f64).ceil() as usize;
         let mut times = Vec::with_capacity(tokens.len());
         for (position, &token) in (0u32..).zip(tokens) {
@@ -151,7 +161,7 @@ impl Masker {
         positions
     }
 
-    fn replace(&self, token: &mut u32, chance: &mut Stream) {
+    fn replace(&self, token: &mut u32, chance: &mut RandomStream) {
         let draw = chance.unit();
         if draw < self.settings.hide {
             *token = self.mask;
@@ -170,9 +180,9 @@ pub(crate) fn hide_for_evaluation(
     offset: u32,
     rate: f64,
     mask: u32,
-    chance: &mut Stream,
-) -> Hidden {
-    let mut hidden = Hidden::default();
+    chance: &mut RandomStream,
+) -> MaskedPositions {
+    let mut hidden = MaskedPositions::default();
     let inner = 1..sequence.len().saturating_sub(1);
     let mut chosen: Vec<usize> = inner.clone().filter(|_| chance.unit() < rate).collect();
     if chosen.is_empty() && !inner.is_empty() {

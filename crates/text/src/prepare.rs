@@ -30,9 +30,9 @@ const LONGEST_PART: usize = 1 << 15;
 /// How words are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Words {
+pub enum WordTokenizer {
     /// Where the text has spaces: it is cut already, or the vocabulary cuts for itself.
-    Spaces,
+    Whitespace,
     /// By rules like those of the Moses tokeniser.
     Moses,
     /// By dictionary, for Chinese.
@@ -41,10 +41,10 @@ pub enum Words {
     Raw,
 }
 
-impl Words {
+impl WordTokenizer {
     /// What suits a language: `jieba` for Chinese, `Moses` for all others.
     pub fn for_language(language: &str) -> Self {
-        if is_chinese(language) { Words::Jieba } else { Words::Moses }
+        if is_chinese(language) { WordTokenizer::Jieba } else { WordTokenizer::Moses }
     }
 }
 
@@ -63,7 +63,7 @@ pub struct Preparation {
     /// Split lines into sentences; otherwise a line is a sentence.
     pub split: bool,
     /// How words are told apart.
-    pub words: Words,
+    pub words: WordTokenizer,
     /// Make all letters small.
     pub lowercase: bool,
     /// Take accents off.
@@ -77,7 +77,7 @@ impl Preparation {
     pub fn for_language(language: &str) -> Self {
         Self {
             split: true,
-            words: Words::for_language(language),
+            words: WordTokenizer::for_language(language),
             lowercase: false,
             strip_accents: false,
             simplify: false,
@@ -86,14 +86,14 @@ impl Preparation {
 
     /// Sentences as they stand, for a tokenizer that does everything else for itself.
     pub fn raw() -> Self {
-        Self { split: true, words: Words::Raw, ..Self::none() }
+        Self { split: true, words: WordTokenizer::Raw, ..Self::none() }
     }
 
     /// Text that is already one prepared sentence a line.
     pub fn none() -> Self {
         Self {
             split: false,
-            words: Words::Spaces,
+            words: WordTokenizer::Whitespace,
             lowercase: false,
             strip_accents: false,
             simplify: false,
@@ -103,11 +103,11 @@ impl Preparation {
 
 /// Traditional characters and the simplified ones that stand for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Simplified {
+pub struct SimplificationTable {
     table: HashMap<char, char>,
 }
 
-impl Simplified {
+impl SimplificationTable {
     /// Reads a table of two columns, one character each, with a tab between.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).at(path, "read")?;
@@ -155,7 +155,7 @@ pub struct Preparer {
     language: String,
     preparation: Preparation,
     moses: Moses,
-    simplified: Option<Arc<Simplified>>,
+    simplified: Option<Arc<SimplificationTable>>,
 }
 
 impl Preparer {
@@ -163,7 +163,7 @@ impl Preparer {
     pub fn new(
         language: &str,
         preparation: Preparation,
-        simplified: Option<Arc<Simplified>>,
+        simplified: Option<Arc<SimplificationTable>>,
     ) -> Result<Self> {
         if preparation.simplify && simplified.is_none() {
             return Err(Error::request(
@@ -193,7 +193,7 @@ impl Preparer {
     }
 
     /// The table by which characters are simplified, where they are.
-    pub fn simplified(&self) -> Option<&Simplified> {
+    pub fn simplified(&self) -> Option<&SimplificationTable> {
         self.simplified.as_deref()
     }
 
@@ -218,7 +218,7 @@ impl Preparer {
 
     /// Appends the words of one sentence to `out`, which must be empty, a space between any two.
     pub fn prepare(&self, sentence: &str, out: &mut String) {
-        if self.preparation.words == Words::Raw {
+        if self.preparation.words == WordTokenizer::Raw {
             return out.push_str(sentence);
         }
         let mut text = self.clean(sentence);
@@ -229,9 +229,11 @@ impl Preparer {
             text = text.to_lowercase();
         }
         match self.preparation.words {
-            Words::Moses => self.moses.cut(&text, out),
-            Words::Jieba => join(JIEBA.cut(&text, true).iter().map(|token| token.word), out),
-            Words::Spaces | Words::Raw => join(text.split_whitespace(), out),
+            WordTokenizer::Moses => self.moses.cut(&text, out),
+            WordTokenizer::Jieba => {
+                join(JIEBA.cut(&text, true).iter().map(|token| token.word), out)
+            }
+            WordTokenizer::Whitespace | WordTokenizer::Raw => join(text.split_whitespace(), out),
         }
     }
 
@@ -240,7 +242,7 @@ impl Preparer {
     /// same comma would be a different token in every script.
     fn clean(&self, sentence: &str) -> String {
         let mut text = String::with_capacity(sentence.len());
-        let uniform = self.preparation.words != Words::Spaces;
+        let uniform = self.preparation.words != WordTokenizer::Whitespace;
         let mut push = |c: char| {
             let c = match &self.simplified {
                 Some(simplified) => simplified.table.get(&c).copied().unwrap_or(c),
@@ -326,7 +328,7 @@ mod tests {
     fn prepare(language: &str, change: impl Fn(&mut Preparation), line: &str) -> Vec<String> {
         let mut preparation = Preparation::for_language(language);
         change(&mut preparation);
-        let table = Simplified::parse("國\t国\n", "table").unwrap();
+        let table = SimplificationTable::parse("國\t国\n", "table").unwrap();
         let preparer = Preparer::new(language, preparation, Some(Arc::new(table))).unwrap();
         let mut sentences = Vec::new();
         preparer.sentences(line, |sentence| sentences.push(sentence.to_owned()));
@@ -388,7 +390,7 @@ mod tests {
 
     #[test]
     fn a_bad_table_is_an_error_with_its_line() {
-        let error = Simplified::parse("國\t国\n國国\n", "t.tsv").unwrap_err().to_string();
+        let error = SimplificationTable::parse("國\t国\n國国\n", "t.tsv").unwrap_err().to_string();
         assert!(error.starts_with("t.tsv:2: not two single characters"), "{error}");
         let mut preparation = Preparation::for_language("zh");
         preparation.simplify = true;

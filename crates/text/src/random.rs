@@ -10,11 +10,11 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// A family of random streams, one for each number.
 #[derive(Clone, Debug)]
-pub struct Chance {
+pub struct RandomStreams {
     key: [u8; 32],
 }
 
-impl Chance {
+impl RandomStreams {
     /// The family that belongs to a seed and a purpose; different purposes share nothing.
     pub fn new(seed: u64, purpose: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -23,10 +23,10 @@ impl Chance {
     }
 
     /// The stream of this number.
-    pub fn stream(&self, number: u64) -> Stream {
+    pub fn stream(&self, number: u64) -> RandomStream {
         let mut generator = ChaCha8Rng::from_seed(self.key);
         generator.set_stream(number);
-        Stream(generator)
+        RandomStream(generator)
     }
 
     /// A scrambled rank for an item: no two items of a family have the same one.
@@ -52,9 +52,9 @@ impl Chance {
 
 /// One stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Stream(ChaCha8Rng);
+pub struct RandomStream(ChaCha8Rng);
 
-impl Stream {
+impl RandomStream {
     /// Uniform in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         to_unit(self.0.next_u64())
@@ -91,20 +91,20 @@ mod tests {
 
     #[test]
     fn a_stream_is_known_by_its_number_alone() {
-        let chance = Chance::new(7, "test");
+        let chance = RandomStreams::new(7, "test");
         let draw = |number| chance.stream(number).below(1 << 40);
         let forwards: Vec<_> = (0..50).map(draw).collect();
         let mut backwards: Vec<_> = (0..50).rev().map(draw).collect();
         backwards.reverse();
         assert_eq!(forwards, backwards);
         assert_ne!(forwards[0], forwards[1]);
-        assert_ne!(draw(0), Chance::new(8, "test").stream(0).below(1 << 40));
-        assert_ne!(draw(0), Chance::new(7, "other").stream(0).below(1 << 40));
+        assert_ne!(draw(0), RandomStreams::new(8, "test").stream(0).below(1 << 40));
+        assert_ne!(draw(0), RandomStreams::new(7, "other").stream(0).below(1 << 40));
     }
 
     #[test]
     fn numbers_below_a_bound_are_uniform() {
-        let mut stream = Chance::new(1, "uniform").stream(0);
+        let mut stream = RandomStreams::new(1, "uniform").stream(0);
         let mut seen = [0u32; 7];
         for _ in 0..70_000 {
             seen[stream.below(7) as usize] += 1;
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn ranks_are_a_permutation_and_fill_the_range() {
-        let chance = Chance::new(3, "rank");
+        let chance = RandomStreams::new(3, "rank");
         let mut ranks: Vec<_> = (0..100_000).map(|item| chance.rank(item)).collect();
         ranks.sort_unstable();
         ranks.dedup();
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_shuffle_keeps_every_item() {
         let mut items: Vec<u32> = (0..100).collect();
-        Chance::new(5, "shuffle").stream(1).shuffle(&mut items);
+        RandomStreams::new(5, "shuffle").stream(1).shuffle(&mut items);
         assert_ne!(items, (0..100).collect::<Vec<_>>());
         items.sort_unstable();
         assert_eq!(items, (0..100).collect::<Vec<_>>());

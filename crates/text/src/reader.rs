@@ -1,8 +1,8 @@
-//! Lines of UTF-8 text from plain, gzip or zstd files, one or many, or standard input, holding
-//! never more than one line and one buffer in memory.
+//! Lines of UTF-8 text from plain, gzip or zstd files, one or many, or standard input, with at most
+//! one line and one buffer in memory.
 //!
-//! Compression is told by a file's first bytes, not by its name, so that standard input and
-//! oddly named files work too.
+//! Compression is recognised by a file's first bytes, not by its name, so that standard input and
+//! files of any name work.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,14 +15,11 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
-use files::At;
-
-/// How a file or standard input is called in messages.
-const STANDARD_INPUT: &str = "standard input";
+use files::{At, STANDARD_INPUT};
 
 /// One language's text: the files that hold it, in the order in which they are read.
 #[derive(Debug)]
-pub struct Source {
+pub struct TextSource {
     language: String,
     files: Vec<NamedFile>,
 }
@@ -31,12 +28,13 @@ pub struct Source {
 struct NamedFile {
     path: PathBuf,
     name: String,
-    /// Standard input can be read once only, so it lies in a file that goes when this does.
+    /// Standard input and pipes can be read once only, so they are copied to a temporary file.
     _spooled: Option<NamedTempFile>,
 }
 
-impl Source {
-    /// Finds the files behind paths and globs; `-` stands for standard input.
+impl TextSource {
+    /// Finds the files behind paths and globs; `-` is standard input, and a pipe such as `/dev/stdin`
+    /// is read to its end.
     pub fn new(language: &str, patterns: &[String]) -> Result<Self> {
         let mut files = Vec::new();
         for pattern in patterns {
@@ -68,7 +66,7 @@ impl Source {
         self.files.iter().map(size).sum()
     }
 
-    /// A hash of every byte of every file. Names and dates do not count: the same text copied
+    /// A BLAKE3 hash of every byte of every file. Names and dates do not count: the same text copied
     /// elsewhere is the same text.
     pub fn fingerprint(&self) -> Result<blake3::Hash> {
         let mut whole = blake3::Hasher::new();
@@ -82,24 +80,24 @@ impl Source {
     }
 
     /// Starts reading from the first line of the first file.
-    pub fn lines(&self, rules: LineRules) -> Lines<'_> {
+    pub fn lines(&self, rules: LineRules) -> LineReader<'_> {
         self.read(rules, false)
     }
 
-    /// Starts reading likewise, but blank lines count and white space stays: for files whose lines
-    /// belong to those of others.
-    pub fn raw_lines(&self, rules: LineRules) -> Lines<'_> {
+    /// Starts reading likewise, but keeps blank lines and white space: for files that are parallel line
+    /// by line.
+    pub fn raw_lines(&self, rules: LineRules) -> LineReader<'_> {
         self.read(rules, true)
     }
 
-    fn read(&self, rules: LineRules, raw: bool) -> Lines<'_> {
-        Lines {
+    fn read(&self, rules: LineRules, raw: bool) -> LineReader<'_> {
+        LineReader {
             files: self.files.iter(),
             current: None,
             rules,
             raw,
             line: Vec::new(),
-            skipped: Skipped::default(),
+            skipped: SkipCounts::default(),
             bytes: Arc::default(),
         }
     }
@@ -121,7 +119,7 @@ pub fn plain_name(file: &str) -> &str {
 
 /// All that a file holds, unpacked: for files that are small enough.
 pub fn read_whole(path: &Path) -> Result<Vec<u8>> {
-    let name = path.display().to_string();
+    let name = display_name(path);
     let mut bytes = Vec::new();
     let mut reader = open_file(path)?;
     reader.read_to_end(&mut bytes).map_err(|error| unreadable(&name, error))?;
@@ -134,12 +132,16 @@ fn find(pattern: &str) -> Result<Vec<NamedFile>> {
         NamedFile { path, name, _spooled: None }
     };
     // A name that exists is that file, even if it holds a character that a glob would interpret.
-    if Path::new(pattern).is_file() {
+    let path = Path::new(pattern);
+    if path.is_file() {
         return Ok(vec![named(pattern.into())]);
     }
-    if Path::new(pattern).is_dir() {
+    if path.is_dir() {
         let remedy = "name a file in it, or all of them by a glob in quotes, as in 'FOLDER/*.txt'";
-        return Err(Error::file(Path::new(pattern), "is a folder, not a file", remedy));
+        return Err(Error::file(path, "is a folder, not a file", remedy));
+    }
+    if path.exists() {
+        return Ok(vec![spool(pattern, File::open(path).at(path, "open")?)?]);
     }
     let matches = glob::glob(pattern).map_err(|error| {
         Error::request(
@@ -169,36 +171,38 @@ fn spool_standard_input() -> Result<NamedFile> {
         let reason = "standard input can be one text only, and is read once";
         return Err(Error::request(reason, "give a file in place of `-`"));
     }
-    let mut file = NamedTempFile::new().at(STANDARD_INPUT, "make a temporary file for")?;
-    io::copy(&mut io::stdin().lock(), &mut file).at(STANDARD_INPUT, "copy to a temporary file")?;
-    Ok(NamedFile {
-        path: file.path().to_owned(),
-        name: STANDARD_INPUT.to_owned(),
-        _spooled: Some(file),
-    })
+    spool(STANDARD_INPUT, io::stdin().lock())
 }
 
-/// What a line may be, and what becomes of one that is not.
+/// Copies what can be read once only to a temporary file.
+fn spool(name: &str, mut reader: impl Read) -> Result<NamedFile> {
+    let mut file = NamedTempFile::new().at(name, "make a temporary file for")?;
+    io::copy(&mut reader, &mut file).at(name, "copy to a temporary file")?;
+    Ok(NamedFile { path: file.path().to_owned(), name: name.to_owned(), _spooled: Some(file) })
+}
+
+/// Which lines are accepted, and what becomes of those that are not.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct LineRules {
     /// The longest line that is read, in bytes.
     pub longest: usize,
     /// Count and skip bad lines and empty files rather than stop.
     pub tolerant: bool,
-    /// Whether the command has `--tolerant` and `--longest-line`, which messages may then name.
+    /// Whether the caller lets its user set `tolerant` and `longest_line`, which messages may then
+    /// name.
     #[serde(skip)]
-    pub flags: bool,
+    pub adjustable: bool,
 }
 
 impl Default for LineRules {
     fn default() -> Self {
-        Self { longest: 1 << 20, tolerant: false, flags: false }
+        Self { longest: 1 << 20, tolerant: false, adjustable: false }
     }
 }
 
 /// What a tolerant reader left out.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkipCounts {
     /// Lines that are not UTF-8.
     pub invalid: u64,
     /// Lines longer than allowed.
@@ -207,41 +211,41 @@ pub struct Skipped {
     pub empty_files: u64,
 }
 
-impl Skipped {
+impl SkipCounts {
     /// How many things were left out in all.
     pub fn total(&self) -> u64 {
         self.invalid + self.too_long + self.empty_files
     }
 }
 
-/// Reads line after line. Blank lines are passed over, as they only separate paragraphs, unless
-/// lines are read raw.
-pub struct Lines<'a> {
+/// Reads line after line. Blank lines only separate paragraphs and are skipped, unless lines are read
+/// raw.
+pub struct LineReader<'a> {
     files: std::slice::Iter<'a, NamedFile>,
-    current: Option<Open<'a>>,
+    current: Option<OpenFile<'a>>,
     rules: LineRules,
     /// Whether blank lines count and white space stays.
     raw: bool,
     line: Vec<u8>,
-    skipped: Skipped,
+    skipped: SkipCounts,
     bytes: Arc<AtomicU64>,
 }
 
-struct Open<'a> {
+struct OpenFile<'a> {
     name: &'a str,
     reader: Box<dyn BufRead + Send>,
     number: u64,
     holds_text: bool,
 }
 
-/// What was found where a line should be.
-enum Taken {
+/// The outcome of reading up to the next line feed.
+enum LineStatus {
     Line,
     TooLong,
     End,
 }
 
-impl Lines<'_> {
+impl LineReader<'_> {
     /// The next line that holds text, without its end.
     pub fn next_line(&mut self) -> Result<Option<&str>> {
         loop {
@@ -253,10 +257,10 @@ impl Lines<'_> {
             let taken = take_line(&mut *open.reader, &mut self.line, self.rules.longest)
                 .map_err(|error| unreadable(open.name, error))?;
             match taken {
-                Taken::End => self.close()?,
-                Taken::TooLong => self.refuse_long()?,
-                Taken::Line if self.judge_line()? => break,
-                Taken::Line => {}
+                LineStatus::End => self.close()?,
+                LineStatus::TooLong => self.refuse_long()?,
+                LineStatus::Line if self.judge_line()? => break,
+                LineStatus::Line => {}
             }
         }
         let text = std::str::from_utf8(&self.line).expect("just judged to be UTF-8");
@@ -275,7 +279,7 @@ impl Lines<'_> {
     }
 
     /// What was left out so far.
-    pub fn skipped(&self) -> Skipped {
+    pub fn skipped(&self) -> SkipCounts {
         self.skipped
     }
 
@@ -287,9 +291,9 @@ impl Lines<'_> {
     fn open_next(&mut self) -> Result<bool> {
         let Some(file) = self.files.next() else { return Ok(false) };
         let opened = File::open(&file.path).at(&file.name, "open")?;
-        let counted = Counted { inner: opened, bytes: Arc::clone(&self.bytes) };
+        let counted = ByteCounter { inner: opened, bytes: Arc::clone(&self.bytes) };
         let reader = decompress(&file.name, BufReader::with_capacity(1 << 16, counted))?;
-        self.current = Some(Open { name: &file.name, reader, number: 0, holds_text: false });
+        self.current = Some(OpenFile { name: &file.name, reader, number: 0, holds_text: false });
         Ok(true)
     }
 
@@ -299,8 +303,8 @@ impl Lines<'_> {
             return Ok(());
         }
         if !self.rules.tolerant {
-            let remedy = match self.rules.flags {
-                true => "leave the file out, or skip it with --tolerant",
+            let remedy = match self.rules.adjustable {
+                true => "leave the file out, or set `tolerant` to skip it",
                 false => "give a file that holds some",
             };
             return Err(Error::file(Path::new(open.name), "holds no text", remedy));
@@ -320,9 +324,9 @@ impl Lines<'_> {
             }
             Err(error) => {
                 let reason = format!("not UTF-8 at byte {}", error.valid_up_to() + 1);
-                let remedy = match self.rules.flags {
+                let remedy = match self.rules.adjustable {
                     true => {
-                        "convert the file (`iconv -t UTF-8`), or skip such lines with --tolerant"
+                        "convert the file (`iconv -t UTF-8`), or set `tolerant` to skip such lines"
                     }
                     false => "convert the file (`iconv -t UTF-8`)",
                 };
@@ -335,8 +339,8 @@ impl Lines<'_> {
 
     fn refuse_long(&mut self) -> Result<()> {
         let reason = format!("a line longer than {} bytes", self.rules.longest);
-        let remedy = match self.rules.flags {
-            true => "break the line up, raise --longest-line, or skip it with --tolerant",
+        let remedy = match self.rules.adjustable {
+            true => "break the line up, raise `longest_line`, or set `tolerant` to skip it",
             false => "break the line up",
         };
         self.refuse(reason, remedy)?;
@@ -354,14 +358,21 @@ impl Lines<'_> {
     }
 }
 
-/// Opens one file, plain, gzip or zstd, for its bytes.
+/// Opens one file, plain, gzip or zstd, for its bytes; `-` is standard input.
 pub fn open_file(path: &Path) -> Result<Box<dyn BufRead + Send>> {
-    let file = File::open(path).at(path, "open")?;
-    let name = path.display().to_string();
-    decompress(&name, BufReader::with_capacity(1 << 18, file))
+    let reader = files::open(path)?;
+    decompress(&display_name(path), BufReader::with_capacity(1 << 18, reader))
 }
 
-/// The system's errors have a number; one without comes from a decompressor.
+/// What a file is called in messages.
+pub fn display_name(path: &Path) -> String {
+    match files::is_standard(path) {
+        true => STANDARD_INPUT.to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
+/// An error while reading: the system's, which has a number, or a decompressor's, which has none.
 pub fn unreadable(name: &str, source: io::Error) -> Error {
     match source.raw_os_error() {
         Some(_) => files::Error::Io { doing: "read", path: name.into(), source }.into(),
@@ -369,14 +380,18 @@ pub fn unreadable(name: &str, source: io::Error) -> Error {
     }
 }
 
-/// Takes the byte-order mark and white space off, as neither is text.
+/// Removes the byte-order mark and white space around a line, as neither is text.
 fn trim_line(text: &str) -> &str {
     text.trim_start_matches('\u{feff}').trim()
 }
 
-/// Reads up to the next line feed. Of a line that is too long, the rest is passed over without
-/// being kept.
-fn take_line(reader: &mut dyn BufRead, line: &mut Vec<u8>, longest: usize) -> io::Result<Taken> {
+/// Reads up to the next line feed. The rest of a line that is too long is skipped without being kept
+/// in memory.
+fn take_line(
+    reader: &mut dyn BufRead,
+    line: &mut Vec<u8>,
+    longest: usize,
+) -> io::Result<LineStatus> {
     line.clear();
     let (mut started, mut too_long) = (false, false);
     loop {
@@ -389,31 +404,32 @@ fn take_line(reader: &mut dyn BufRead, line: &mut Vec<u8>, longest: usize) -> io
         }
         started = true;
         let feed = memchr::memchr(b'\n', buffer);
-        let piece = &buffer[..feed.unwrap_or(buffer.len())];
-        too_long |= line.len() + piece.len() > longest;
+        let chunk = &buffer[..feed.unwrap_or(buffer.len())];
+        too_long |= line.len() + chunk.len() > longest;
         if !too_long {
-            line.extend_from_slice(piece);
+            line.extend_from_slice(chunk);
         }
-        let used = piece.len() + usize::from(feed.is_some());
+        let used = chunk.len() + usize::from(feed.is_some());
         reader.consume(used);
         if feed.is_some() {
             break;
         }
     }
     Ok(match (started, too_long) {
-        (false, _) => Taken::End,
-        (true, true) => Taken::TooLong,
-        (true, false) => Taken::Line,
+        (false, _) => LineStatus::End,
+        (true, true) => LineStatus::TooLong,
+        (true, false) => LineStatus::Line,
     })
 }
 
-/// What a reader gives, decompressed where its first bytes are those of gzip or zstd.
+/// Decompresses a reader whose first bytes are those of gzip or zstd.
 fn decompress<R>(name: &str, mut reader: R) -> Result<Box<dyn BufRead + Send>>
 where
     R: BufRead + Send + 'static,
 {
     let start = reader.fill_buf().map_err(|error| unreadable(name, error))?;
     refuse_unknown_compression(name, start)?;
+    refuse_utf16(name, start)?;
     let decoder: Box<dyn Read + Send> = if start.starts_with(&[0x1f, 0x8b]) {
         Box::new(MultiGzDecoder::new(reader))
     } else if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
@@ -442,13 +458,22 @@ fn refuse_unknown_compression(name: &str, start: &[u8]) -> Result<()> {
     Err(Error::file(Path::new(name), reason, remedy))
 }
 
-/// Counts what passes, so that progress is known even through a decompressor.
-struct Counted<R> {
+/// Names UTF-16, which Windows programs write, instead of complaining about its first byte.
+fn refuse_utf16(name: &str, start: &[u8]) -> Result<()> {
+    if start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]) {
+        let remedy = "convert it with `iconv -f UTF-16 -t UTF-8`";
+        return Err(Error::file(Path::new(name), "is UTF-16 text, not UTF-8", remedy));
+    }
+    Ok(())
+}
+
+/// Counts the bytes that pass, so that progress is known even through a decompressor.
+struct ByteCounter<R> {
     inner: R,
     bytes: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for ByteCounter<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.bytes.fetch_add(read as u64, Ordering::Relaxed);
@@ -470,9 +495,9 @@ mod tests {
         file
     }
 
-    fn read(bytes: &[u8], rules: LineRules) -> Result<(Vec<String>, Skipped)> {
+    fn read(bytes: &[u8], rules: LineRules) -> Result<(Vec<String>, SkipCounts)> {
         let file = file(bytes);
-        let source = Source::new("en", &[file.path().display().to_string()])?;
+        let source = TextSource::new("en", &[file.path().display().to_string()])?;
         let mut lines = source.lines(rules);
         let mut read = Vec::new();
         while let Some(line) = lines.next_line()? {
@@ -487,7 +512,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    const TOLERANT: LineRules = LineRules { longest: 64, tolerant: true, flags: true };
+    const TOLERANT: LineRules = LineRules { longest: 64, tolerant: true, adjustable: true };
 
     #[test]
     fn every_compression_reads_the_same() {
@@ -505,7 +530,7 @@ mod tests {
     #[test]
     fn raw_lines_keep_their_places() {
         let file = file("\u{feff}one \r\n\n\ttwo\n".as_bytes());
-        let source = Source::new("en", &[file.path().display().to_string()]).unwrap();
+        let source = TextSource::new("en", &[file.path().display().to_string()]).unwrap();
         let mut lines = source.raw_lines(LineRules::default());
         for (number, expected) in [(1, "one "), (2, ""), (3, "\ttwo")] {
             assert_eq!(lines.next_line().unwrap(), Some(expected));
@@ -519,12 +544,12 @@ mod tests {
         let text = b"good\nbad \xff\nfine\n";
         let error = read(text, LineRules::default()).unwrap_err().to_string();
         assert!(error.contains(":2: not UTF-8 at byte 5"), "{error}");
-        assert!(!error.contains("--tolerant"), "a flag that not every command has: {error}");
-        let flags = LineRules { flags: true, ..LineRules::default() };
-        assert!(read(text, flags).unwrap_err().to_string().contains("--tolerant"));
+        assert!(!error.contains("`tolerant`"), "a key that not every caller has: {error}");
+        let adjustable = LineRules { adjustable: true, ..LineRules::default() };
+        assert!(read(text, adjustable).unwrap_err().to_string().contains("set `tolerant`"));
         let (lines, skipped) = read(text, TOLERANT).unwrap();
         assert_eq!(lines, ["good", "fine"]);
-        assert_eq!(skipped, Skipped { invalid: 1, ..Skipped::default() });
+        assert_eq!(skipped, SkipCounts { invalid: 1, ..SkipCounts::default() });
     }
 
     #[test]
@@ -535,7 +560,7 @@ mod tests {
         assert!(error.contains(":1: a line longer than 1048576 bytes"), "{error}");
 
         let file = file(&text);
-        let source = Source::new("en", &[file.path().display().to_string()]).unwrap();
+        let source = TextSource::new("en", &[file.path().display().to_string()]).unwrap();
         let mut lines = source.lines(LineRules { tolerant: true, ..LineRules::default() });
         assert_eq!(lines.next_line().unwrap(), Some("short"));
         assert_eq!(lines.skipped().too_long, 1);
@@ -547,9 +572,9 @@ mod tests {
         let error = read(b"\n \n", LineRules::default()).unwrap_err().to_string();
         assert!(error.contains("holds no text"), "{error}");
         assert_eq!(read(b"", TOLERANT).unwrap().1.empty_files, 1);
-        let error = Source::new("en", &["no/such*file".into()]).unwrap_err().to_string();
+        let error = TextSource::new("en", &["no/such*file".into()]).unwrap_err().to_string();
         assert!(error.contains("no/such*file"), "{error}");
-        assert!(Source::new("en", &[]).unwrap_err().to_string().contains("`en`"));
+        assert!(TextSource::new("en", &[]).unwrap_err().to_string().contains("`en`"));
     }
 
     #[test]
@@ -582,10 +607,16 @@ mod tests {
     }
 
     #[test]
+    fn utf16_is_named() {
+        let error = read(b"\xff\xfec\0a\0t\0", TOLERANT).unwrap_err().to_string();
+        assert!(error.contains("is UTF-16 text") && error.contains("iconv -f UTF-16"), "{error}");
+    }
+
+    #[test]
     fn a_folder_is_called_a_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().display().to_string();
-        let error = Source::new("en", &[path]).unwrap_err().to_string();
+        let error = TextSource::new("en", &[path]).unwrap_err().to_string();
         assert!(error.contains("is a folder"), "{error}");
     }
 
@@ -605,7 +636,7 @@ mod tests {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let glob = folder.path().join("*.txt").display().to_string();
-        let source = Source::new("en", &[glob]).unwrap();
+        let source = TextSource::new("en", &[glob]).unwrap();
         let mut lines = source.lines(LineRules::default());
         assert_eq!(lines.next_line().unwrap(), Some("first"));
         assert_eq!(lines.next_line().unwrap(), Some("second"));

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::random::Stream;
-use crate::reader::{LineRules, Skipped, Source};
+use crate::random::RandomStream;
+use crate::reader::{LineRules, SkipCounts, TextSource};
 use crate::vocabulary::Vocabulary;
 
 /// A bilingual dictionary as it was read.
@@ -28,7 +28,7 @@ pub struct Dictionary {
     /// Lines that a tolerant reader passed over for want of two columns or a weight.
     pub malformed: u64,
     /// Lines that a tolerant reader could not read at all.
-    pub skipped: Skipped,
+    pub skipped: SkipCounts,
 }
 
 impl Dictionary {
@@ -36,7 +36,7 @@ impl Dictionary {
     /// them, or columns with tabs between, where words may hold spaces and a third column is the
     /// translation's weight, as PanLex gives it. Without a weight, translations are alike.
     pub fn read(path: &Path, from: &str, to: &str, rules: LineRules) -> Result<Self> {
-        let source = Source::new(from, &[path.display().to_string()])?;
+        let source = TextSource::new(from, &[path.display().to_string()])?;
         let mut lines = source.lines(rules);
         let (mut entries, mut malformed) = (Vec::new(), 0);
         while let Some(line) = lines.next_line()? {
@@ -107,20 +107,20 @@ impl Default for SwitchSettings {
 }
 
 /// A translation's tokens, and the sum of weights up to it.
-type Choice = (Box<[u32]>, f64);
+type TranslationChoice = (Box<[u32]>, f64);
 
 /// Dictionaries made ready for batches of tokens.
 #[derive(Clone, Debug)]
 pub struct CodeSwitch {
     settings: SwitchSettings,
     /// For each language of the vocabulary, words by their tokens.
-    words: Vec<FxHashMap<Box<[u32]>, Vec<Choice>>>,
+    words: Vec<FxHashMap<Box<[u32]>, Vec<TranslationChoice>>>,
     unusable: u64,
 }
 
 /// A batch's sequences with words replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Switched {
+pub(crate) struct SwitchedBatch {
     pub(crate) sequences: Vec<Vec<u32>>,
     pub(crate) words: u32,
 }
@@ -172,8 +172,8 @@ impl CodeSwitch {
         language: usize,
         sequences: Vec<Vec<u32>>,
         length: usize,
-        chance: &mut Stream,
-    ) -> Switched {
+        chance: &mut RandomStream,
+    ) -> SwitchedBatch {
         let known = &self.words[language];
         let (mut total, mut chosen) = (0u64, Vec::new());
         for (row, tokens) in sequences.iter().enumerate() {
@@ -209,11 +209,11 @@ impl CodeSwitch {
             out.truncate(length);
             rebuilt.push(out);
         }
-        Switched { sequences: rebuilt, words }
+        SwitchedBatch { sequences: rebuilt, words }
     }
 }
 
-fn draw<'a>(choices: &'a [Choice], chance: &mut Stream) -> &'a [u32] {
+fn draw<'a>(choices: &'a [TranslationChoice], chance: &mut RandomStream) -> &'a [u32] {
     let total = choices.last().map_or(0.0, |(_, sum)| *sum);
     let drawn = chance.unit() * total;
     let at = choices.partition_point(|(_, sum)| *sum <= drawn);
@@ -221,15 +221,15 @@ fn draw<'a>(choices: &'a [Choice], chance: &mut Stream) -> &'a [u32] {
 }
 
 /// A language's index and a word as prepared.
-type Word = (usize, String);
+type DictionaryWord = (usize, String);
 
 /// All entries by word, with weights that sum to one for each word and language of translation.
 /// In order, so that a draw depends on what the dictionaries say and not on hash tables.
 fn gather(
     vocabulary: &Vocabulary,
     dictionaries: &[Dictionary],
-) -> Result<BTreeMap<Word, Vec<(Word, f64)>>> {
-    let mut gathered: BTreeMap<Word, Vec<(Word, f64)>> = BTreeMap::new();
+) -> Result<BTreeMap<DictionaryWord, Vec<(DictionaryWord, f64)>>> {
+    let mut gathered: BTreeMap<DictionaryWord, Vec<(DictionaryWord, f64)>> = BTreeMap::new();
     for dictionary in dictionaries {
         let from = vocabulary.language(&dictionary.from)?;
         let to = vocabulary.language(&dictionary.to)?;
@@ -279,7 +279,10 @@ fn encode_one(vocabulary: &Vocabulary, language: usize, word: &str) -> Option<Bo
     (one && !unknown).then(|| ids.into())
 }
 
-fn encode_choices(vocabulary: &Vocabulary, entries: &[(Word, f64)]) -> Vec<Choice> {
+fn encode_choices(
+    vocabulary: &Vocabulary,
+    entries: &[(DictionaryWord, f64)],
+) -> Vec<TranslationChoice> {
     let mut sum = 0.0;
     let mut choices = Vec::with_capacity(entries.len());
     for ((language, translation), weight) in entries {

@@ -14,11 +14,11 @@ use files::{At, NewFolder};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::{Block, Corpus, Report, Selection, Split, Watch};
+use crate::corpus::{Corpus, CorpusReport, ReadObserver, Selection, SentenceBlock, Split};
 use crate::error::{Error, Result};
 use crate::prepare::Preparation;
 use crate::reader::LineRules;
-use crate::vocabulary::{Encoder, Vocabulary};
+use crate::vocabulary::{SubwordEncoder, Vocabulary};
 
 const MANIFEST: &str = "corpus.json";
 const COUNTS: &str = "counts.bin";
@@ -44,7 +44,7 @@ struct Origin {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Manifest {
     origin: Origin,
-    report: Report,
+    report: CorpusReport,
     /// Tokens to train on, for development, for test.
     tokens: [u64; 3],
     /// Hashes of the three files.
@@ -67,21 +67,21 @@ impl Manifest {
 
 /// A corpus as token ids, mapped from disk.
 #[derive(Debug)]
-pub struct Tokenised {
+pub struct TokenizedCorpus {
     folder: PathBuf,
     manifest: Manifest,
     language: usize,
-    splits: [Mapped; 3],
+    splits: [TokenFile; 3],
     counts: Vec<u64>,
 }
 
-impl Tokenised {
+impl TokenizedCorpus {
     /// Finds the corpus under `shelf`, or tokenises it there. The flag says whether it was found.
     pub fn prepare(
         corpus: &Corpus,
         vocabulary: &Vocabulary,
         shelf: &Path,
-        watch: Watch<'_>,
+        watch: ReadObserver<'_>,
     ) -> Result<(Self, bool)> {
         let language = vocabulary.language(corpus.source.language())?;
         check_preparation(corpus, vocabulary.preparer(language).preparation())?;
@@ -121,7 +121,7 @@ impl Tokenised {
         let language = vocabulary.language(&manifest.origin.language)?;
         let map = |split: Split| {
             let path = folder.join(file_name(split));
-            Mapped::open(&path, manifest.tokens[split as usize])
+            TokenFile::open(&path, manifest.tokens[split as usize])
         };
         let splits = [map(Split::Train)?, map(Split::Dev)?, map(Split::Test)?];
         let counts = read_counts(&folder.join(COUNTS), vocabulary.len(), &manifest.counts)?;
@@ -181,7 +181,7 @@ impl Tokenised {
     }
 
     /// What reading the text came to.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &CorpusReport {
         &self.manifest.report
     }
 }
@@ -220,10 +220,10 @@ fn write(
     language: usize,
     origin: Origin,
     folder: &Path,
-    watch: Watch<'_>,
+    watch: ReadObserver<'_>,
 ) -> Result<()> {
     let draft = NewFolder::new(folder)?;
-    let mut writer = Writer::new(&draft, vocabulary.len())?;
+    let mut writer = TokenWriter::new(&draft, vocabulary.len())?;
     let encoders = vocabulary.encoders(language);
     let end = vocabulary.specials().end;
     let report = corpus.read(watch, &mut |blocks| {
@@ -248,7 +248,7 @@ fn write(
     }
 }
 
-fn encode_block(block: &Block, encoder: &mut Encoder, end: u32) -> [Vec<u32>; 3] {
+fn encode_block(block: &SentenceBlock, encoder: &mut SubwordEncoder, end: u32) -> [Vec<u32>; 3] {
     let mut tokens: [Vec<u32>; 3] = Default::default();
     for (split, sentence) in block.sentences() {
         let out = &mut tokens[split as usize];
@@ -259,12 +259,12 @@ fn encode_block(block: &Block, encoder: &mut Encoder, end: u32) -> [Vec<u32>; 3]
 }
 
 /// The three files under way.
-struct Writer {
+struct TokenWriter {
     files: [(std::io::BufWriter<File>, blake3::Hasher, u64); 3],
     counts: Vec<u64>,
 }
 
-impl Writer {
+impl TokenWriter {
     fn new(draft: &NewFolder, size: usize) -> Result<Self> {
         let open = |split| -> Result<_> {
             Ok((draft.create(&file_name(split))?, blake3::Hasher::new(), 0))
@@ -311,12 +311,12 @@ fn read_counts(path: &Path, size: usize, hash: &str) -> Result<Vec<u64>> {
 
 /// Token ids in a file, as if in memory.
 #[derive(Debug)]
-struct Mapped {
+struct TokenFile {
     /// None for an empty file, which cannot be mapped.
     map: Option<files::Mmap>,
 }
 
-impl Mapped {
+impl TokenFile {
     fn open(path: &Path, tokens: u64) -> Result<Self> {
         let file = File::open(path).at(path, "open")?;
         let length = file.metadata().at(path, "look at")?.len();

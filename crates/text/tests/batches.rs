@@ -8,8 +8,9 @@ use std::sync::Arc;
 use common::{bilingual, corpus, learn, long_text, tokenise};
 use proptest::prelude::*;
 use text::{
-    Batch, BatchSettings, Batches, CodeSwitch, Dictionary, Evaluation, Kind, LineRules,
-    MaskSettings, Replacements, Selection, Split, SwitchSettings, Tokenised, Vocabulary,
+    BatchSettings, CodeSwitch, Dictionary, LineRules, MaskSettings, MlmBatch, MlmBatches,
+    MlmEvaluation, Replacements, Selection, Split, SwitchSettings, TokenizedCorpus, Vocabulary,
+    VocabularyKind,
 };
 
 const EN: [&str; 12] =
@@ -18,16 +19,16 @@ const FR: [&str; 10] =
     ["le", "chat", "dort", "sur", "tapis", "Paris", "un", "chien", "parc", "ville"];
 
 const HELD_OUT: Selection =
-    Selection { take: text::Take::All, distinct: false, dev: 60, test: 40, seed: 5 };
+    Selection { take: text::Subset::All, distinct: false, dev: 60, test: 40, seed: 5 };
 
 struct Lab {
     folder: tempfile::TempDir,
     vocabulary: Arc<Vocabulary>,
-    corpora: Vec<Arc<Tokenised>>,
+    corpora: Vec<Arc<TokenizedCorpus>>,
 }
 
 /// English with four times as many sentences as French.
-fn lab(kind: Kind) -> Lab {
+fn lab(kind: VocabularyKind) -> Lab {
     let folder = tempfile::tempdir().unwrap();
     let (en, fr) = (long_text(2_100, &EN), long_text(600, &FR));
     let vocabulary = learn(kind, 60, &[("en", &en), ("fr", &fr)]);
@@ -39,9 +40,9 @@ fn lab(kind: Kind) -> Lab {
 }
 
 impl Lab {
-    fn batches(&self, settings: BatchSettings, seed: u64) -> Arc<Batches> {
+    fn batches(&self, settings: BatchSettings, seed: u64) -> Arc<MlmBatches> {
         let vocabulary = Arc::clone(&self.vocabulary);
-        Arc::new(Batches::new(vocabulary, self.corpora.clone(), settings, None, seed).unwrap())
+        Arc::new(MlmBatches::new(vocabulary, self.corpora.clone(), settings, None, seed).unwrap())
     }
 }
 
@@ -61,7 +62,7 @@ const SMALL: BatchSettings = BatchSettings {
 };
 
 /// The batch as it was before tokens were hidden.
-fn unmasked(batch: &Batch) -> Vec<u32> {
+fn unmasked(batch: &MlmBatch) -> Vec<u32> {
     let mut tokens = batch.tokens.clone();
     for (&position, &target) in batch.masked.iter().zip(&batch.targets) {
         tokens[position as usize] = target;
@@ -71,12 +72,12 @@ fn unmasked(batch: &Batch) -> Vec<u32> {
 
 #[test]
 fn a_corpus_is_built_once_and_found_again() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let text = long_text(2_100, &EN);
     let shelf = lab.folder.path().join("shelf");
     let again = corpus(lab.folder.path(), "en", &text, HELD_OUT);
     let prepare =
-        |corpus| Tokenised::prepare(corpus, &lab.vocabulary, &shelf, &mut |_| {}).unwrap();
+        |corpus| TokenizedCorpus::prepare(corpus, &lab.vocabulary, &shelf, &mut |_| {}).unwrap();
     let (found, reused) = prepare(&again);
     assert!(reused);
     assert_eq!(found.fingerprint(), lab.corpora[0].fingerprint());
@@ -100,7 +101,7 @@ fn a_corpus_is_built_once_and_found_again() {
 
 #[test]
 fn aligned_rows_begin_with_a_sentence_and_cover_the_text() {
-    let lab = lab(Kind::Joint);
+    let lab = lab(VocabularyKind::Joint);
     let end = lab.vocabulary.specials().end;
     let batches = lab.batches(BatchSettings { aligned: true, ..SMALL }, 1);
     let per_pass: u64 = batches.per_pass().iter().sum();
@@ -126,7 +127,7 @@ fn aligned_rows_begin_with_a_sentence_and_cover_the_text() {
 
 #[test]
 fn held_out_text_is_the_text_that_was_held_out() {
-    let lab = lab(Kind::Joint);
+    let lab = lab(VocabularyKind::Joint);
     let english = &lab.corpora[0];
     let mut sentences = Vec::new();
     for split in Split::ALL {
@@ -142,9 +143,10 @@ fn held_out_text_is_the_text_that_was_held_out() {
 
 #[test]
 fn a_corpus_that_does_not_fit_is_refused() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let folder = lab.corpora[0].folder();
-    let error = Tokenised::open(folder, &bilingual(Kind::Union)).unwrap_err().to_string();
+    let error =
+        TokenizedCorpus::open(folder, &bilingual(VocabularyKind::Union)).unwrap_err().to_string();
     assert!(error.contains("was made with vocabulary"), "{error}");
 
     let path = folder.join("dev.bin");
@@ -153,24 +155,24 @@ fn a_corpus_that_does_not_fit_is_refused() {
     // A new file in the old one's place, as a careless copy would be: the map of the old stays.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, &bytes).unwrap();
-    let damaged = Tokenised::open(folder, &lab.vocabulary).unwrap();
+    let damaged = TokenizedCorpus::open(folder, &lab.vocabulary).unwrap();
     let error = damaged.verify().unwrap_err().to_string();
     assert!(error.contains("dev.bin: was changed"), "{error}");
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, &bytes[..8]).unwrap();
-    let error = Tokenised::open(folder, &lab.vocabulary).unwrap_err().to_string();
+    let error = TokenizedCorpus::open(folder, &lab.vocabulary).unwrap_err().to_string();
     assert!(error.contains("has 8 bytes"), "{error}");
 }
 
 #[test]
 fn changed_counts_and_reports_are_refused() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let folder = lab.corpora[0].folder();
     let refused = |name: &str, change: &dyn Fn(Vec<u8>) -> Vec<u8>| {
         let path = folder.join(name);
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, change(whole.clone())).unwrap();
-        let error = Tokenised::open(folder, &lab.vocabulary).unwrap_err().to_string();
+        let error = TokenizedCorpus::open(folder, &lab.vocabulary).unwrap_err().to_string();
         assert!(error.contains(&format!("{name}: was changed")), "{error}");
         std::fs::write(&path, whole).unwrap();
     };
@@ -183,7 +185,7 @@ fn changed_counts_and_reports_are_refused() {
         manifest["report"]["kept"][0] = 7.into();
         serde_json::to_vec(&manifest).unwrap()
     });
-    Tokenised::open(folder, &lab.vocabulary).unwrap().verify().unwrap();
+    TokenizedCorpus::open(folder, &lab.vocabulary).unwrap().verify().unwrap();
 }
 
 /// XLM's arrangement, written out as plainly as possible.
@@ -205,7 +207,7 @@ fn expected_pass(stream: &[u32], end: u32, settings: BatchSettings) -> Vec<Vec<u
 
 #[test]
 fn one_pass_is_every_batch_of_the_stream_once() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let batches = lab.batches(SMALL, 1);
     let per_pass = batches.per_pass();
     for (index, corpus) in lab.corpora.iter().enumerate() {
@@ -225,7 +227,7 @@ fn one_pass_is_every_batch_of_the_stream_once() {
 
 #[test]
 fn a_batch_is_known_by_its_number() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let batches = lab.batches(SMALL, 3);
     let all: Vec<_> = batches.from(0).take(300).collect();
     for number in [0, 1, 57, 299] {
@@ -243,7 +245,7 @@ fn a_batch_is_known_by_its_number() {
 
 #[test]
 fn languages_come_by_their_share_to_the_power() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let shares =
         |power: f64| lab.batches(BatchSettings { share_power: power, ..SMALL }, 1).chances();
     // 2,000 and 500 sentences.
@@ -290,30 +292,30 @@ fn tally(lab: &Lab, settings: BatchSettings, count: usize) -> Tally {
 
 #[test]
 fn fifteen_in_a_hundred_are_chosen_and_go_80_10_10() {
-    let lab = lab(Kind::Disjoint);
+    let lab = lab(VocabularyKind::Disjoint);
     let tally = tally(&lab, SMALL, 1_500);
     let of = |part: usize, whole: usize| part as f64 / whole as f64;
     let rate = of(tally.chosen, tally.positions) * 16.0 / 15.0;
     assert!((rate - 0.15).abs() < 0.003, "{rate}");
     assert!((of(tally.hidden, tally.chosen) - 0.8).abs() < 0.015);
-    // A random piece is now and then the very one that stood there, or the mask.
+    // A random subword is now and then the very one that stood there, or the mask.
     assert!((of(tally.kept, tally.chosen) - 0.1).abs() < 0.012);
     assert!((of(tally.random.len(), tally.chosen) - 0.1).abs() < 0.012);
     let foreign = tally
         .random
         .iter()
-        .filter(|(language, id)| lab.vocabulary.own(*language).binary_search(id).is_err());
+        .filter(|(language, id)| lab.vocabulary.language_ids(*language).binary_search(id).is_err());
     assert!(foreign.count() > 100, "random words could be foreign words");
 }
 
 #[test]
 fn replacements_can_stay_within_the_language() {
-    let lab = lab(Kind::Disjoint);
+    let lab = lab(VocabularyKind::Disjoint);
     let mask = MaskSettings { replacements: Replacements::Own, ..SMALL.mask };
     let tally = tally(&lab, BatchSettings { mask, ..SMALL }, 500);
     assert!(tally.random.len() > 100);
     for (language, id) in tally.random {
-        assert!(lab.vocabulary.own(language).binary_search(&id).is_ok());
+        assert!(lab.vocabulary.language_ids(language).binary_search(&id).is_ok());
     }
 }
 
@@ -322,7 +324,7 @@ fn with_a_power_rare_tokens_are_likelier_and_special_ones_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let words: Vec<&str> = std::iter::repeat_n("common", 19).chain(["rare"]).collect();
     let text = long_text(2_000, &words);
-    let vocabulary = learn(Kind::Joint, 60, &[("en", &text)]);
+    let vocabulary = learn(VocabularyKind::Joint, 60, &[("en", &text)]);
     let corpora = vec![tokenise(folder.path(), &vocabulary, "en", &text, Selection::default())];
     let lab = Lab { folder, vocabulary: Arc::new(vocabulary), corpora };
     let mask = MaskSettings { alpha: 0.5, ..SMALL.mask };
@@ -348,14 +350,14 @@ fn with_a_power_rare_tokens_are_likelier_and_special_ones_left_alone() {
 
 #[test]
 fn a_tiny_batch_still_hides_something() {
-    let lab = lab(Kind::Joint);
+    let lab = lab(VocabularyKind::Joint);
     let settings = BatchSettings { length: 2, sequences: 1, ..SMALL };
     assert!(lab.batches(settings, 1).from(0).take(200).all(|batch| batch.masked == [1]));
 }
 
 #[test]
 fn a_window_cuts_the_same_text_shorter() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let whole = lab.batches(SMALL, 1);
     let cut = lab.batches(BatchSettings { max_tokens: Some(5), ..SMALL }, 1);
     for (whole, cut) in whole.from(0).zip(cut.from(0)).take(20) {
@@ -369,15 +371,15 @@ fn a_window_cuts_the_same_text_shorter() {
 
 #[test]
 fn evaluation_hides_the_same_whatever_the_batch() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let read = |sequences: usize| {
         let settings = BatchSettings { sequences, ..SMALL };
         let (vocabulary, corpus) = (Arc::clone(&lab.vocabulary), Arc::clone(&lab.corpora[0]));
-        let evaluation = Evaluation::new(vocabulary, corpus, Split::Dev, settings).unwrap();
+        let evaluation = MlmEvaluation::new(vocabulary, corpus, Split::Dev, settings).unwrap();
         evaluation.batches().collect::<Vec<_>>()
     };
     let (small, large) = (read(3), read(64));
-    let tokens = |batches: &[Batch]| {
+    let tokens = |batches: &[MlmBatch]| {
         batches.iter().flat_map(|batch| batch.tokens.clone()).collect::<Vec<_>>()
     };
     assert_eq!(tokens(&small), tokens(&large));
@@ -404,7 +406,7 @@ fn evaluation_hides_the_same_whatever_the_batch() {
     assert!((0.13..0.19).contains(&rate), "{rate}");
 
     let (vocabulary, corpus) = (Arc::clone(&lab.vocabulary), Arc::clone(&lab.corpora[0]));
-    assert!(Evaluation::new(vocabulary, corpus, Split::Test, SMALL).is_ok());
+    assert!(MlmEvaluation::new(vocabulary, corpus, Split::Test, SMALL).is_ok());
 }
 
 fn dictionary(from: &str, to: &str, entries: &[(&str, &str, f64)]) -> Dictionary {
@@ -416,7 +418,7 @@ fn dictionary(from: &str, to: &str, entries: &[(&str, &str, f64)]) -> Dictionary
         to: to.into(),
         entries: entries.iter().map(own).collect(),
         malformed: 0,
-        skipped: text::Skipped::default(),
+        skipped: text::SkipCounts::default(),
     }
 }
 
@@ -425,33 +427,33 @@ fn switching(
     dictionaries: &[Dictionary],
     settings: SwitchSettings,
     seed: u64,
-) -> Vec<Batch> {
+) -> Vec<MlmBatch> {
     let switch = CodeSwitch::new(&lab.vocabulary, dictionaries, settings).unwrap();
     let corpora = vec![Arc::clone(&lab.corpora[0])];
     // Masking next to nothing keeps the words in sight.
     let mask = MaskSettings { rate: 1e-9, ..SMALL.mask };
     let settings = BatchSettings { mask, length: 64, ..SMALL };
     let vocabulary = Arc::clone(&lab.vocabulary);
-    let batches = Batches::new(vocabulary, corpora, settings, Some(switch), seed).unwrap();
+    let batches = MlmBatches::new(vocabulary, corpora, settings, Some(switch), seed).unwrap();
     Arc::new(batches).from(0).take(60).collect()
 }
 
 #[test]
 fn switching_is_refused_where_each_language_has_its_own_embeddings() {
-    let lab = lab(Kind::Disjoint);
+    let lab = lab(VocabularyKind::Disjoint);
     let dictionaries = [dictionary("en", "fr", &[("cat", "chat", 1.0)])];
     let switch = CodeSwitch::new(&lab.vocabulary, &dictionaries, SwitchSettings::default());
     let mask = MaskSettings { replacements: Replacements::Own, ..SMALL.mask };
     let settings = BatchSettings { mask, ..SMALL };
     let corpora = vec![Arc::clone(&lab.corpora[0])];
     let vocabulary = Arc::clone(&lab.vocabulary);
-    let made = Batches::new(vocabulary, corpora, settings, Some(switch.unwrap()), 1);
+    let made = MlmBatches::new(vocabulary, corpora, settings, Some(switch.unwrap()), 1);
     let error = made.unwrap_err().to_string();
     assert!(error.contains("no row"), "{error}");
 }
 
 /// All words of the batches by count, as text.
-fn words(lab: &Lab, batches: &[Batch]) -> HashMap<String, usize> {
+fn words(lab: &Lab, batches: &[MlmBatch]) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     for batch in batches {
         let tokens = unmasked(batch);
@@ -466,7 +468,7 @@ fn words(lab: &Lab, batches: &[Batch]) -> HashMap<String, usize> {
 
 #[test]
 fn words_of_the_dictionary_are_switched_three_times_in_ten() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let entries = [("cat", "chat", 3.0), ("cat", "matou", 1.0), ("Paris", "Lutèce", 1.0)];
     let dictionary = dictionary("en", "fr", &entries);
     let batches = switching(&lab, &[dictionary], SwitchSettings::default(), 1);
@@ -475,7 +477,7 @@ fn words_of_the_dictionary_are_switched_three_times_in_ten() {
     let (cat, chat) = (count("cat"), count("chat"));
     let all: usize = batches.iter().map(|batch| batch.switched as usize).sum();
     assert!(all > 200, "{all}");
-    // What the French pieces cannot spell is unknown, but switched all the same.
+    // What the French subwords cannot spell is unknown, but switched all the same.
     let switched = all as f64 / (all as f64 + cat + count("Paris"));
     assert!((switched - 0.3).abs() < 0.04, "{switched}");
     let from_cat = all as f64 * cat / (cat + count("Paris"));
@@ -487,7 +489,7 @@ fn words_of_the_dictionary_are_switched_three_times_in_ten() {
 
 #[test]
 fn at_most_so_many_words_of_a_batch_are_switched() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let entries: Vec<_> = EN.iter().map(|&word| (word, "chat", 1.0)).collect();
     let dictionaries = [dictionary("en", "fr", &entries)];
     let run = |seed| switching(&lab, &dictionaries, SwitchSettings::default(), seed);
@@ -510,8 +512,11 @@ fn at_most_so_many_words_of_a_batch_are_switched() {
 fn three_languages_take_part_alike() {
     let folder = tempfile::tempdir().unwrap();
     let en = long_text(2_100, &["cat", "dog", "the", "runs", "far", "away", "now", "and"]);
-    let vocabulary =
-        learn(Kind::Union, 60, &[("en", &en), ("fr", "chat chien\n"), ("de", "Katze Hund\n")]);
+    let vocabulary = learn(
+        VocabularyKind::Union,
+        60,
+        &[("en", &en), ("fr", "chat chien\n"), ("de", "Katze Hund\n")],
+    );
     let corpora = vec![tokenise(folder.path(), &vocabulary, "en", &en, Selection::default())];
     let lab = Lab { folder, vocabulary: Arc::new(vocabulary), corpora };
     // French has more entries for the word, and no more of the replacements.
@@ -535,7 +540,7 @@ fn three_languages_take_part_alike() {
 
 #[test]
 fn capitals_are_switched_for_capitals() {
-    let lab = lab(Kind::Union);
+    let lab = lab(VocabularyKind::Union);
     let all = SwitchSettings { probability: 1.0, most: 1.0 };
     let switch = |entries| {
         CodeSwitch::new(&lab.vocabulary, &[dictionary("en", "fr", entries)], all).unwrap()
@@ -596,7 +601,7 @@ proptest! {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    let lab = lab(Kind::Joint);
+    let lab = lab(VocabularyKind::Joint);
     let mask = SMALL.mask;
     let bad = [
         BatchSettings { length: 1, ..SMALL },
@@ -609,10 +614,10 @@ fn settings_that_make_no_sense_are_refused() {
     ];
     for settings in bad {
         let made =
-            Batches::new(Arc::clone(&lab.vocabulary), lab.corpora.clone(), settings, None, 1);
+            MlmBatches::new(Arc::clone(&lab.vocabulary), lab.corpora.clone(), settings, None, 1);
         assert!(made.is_err(), "{settings:?}");
     }
     let twice = vec![Arc::clone(&lab.corpora[0]), Arc::clone(&lab.corpora[0])];
-    let error = Batches::new(Arc::clone(&lab.vocabulary), twice, SMALL, None, 1).unwrap_err();
+    let error = MlmBatches::new(Arc::clone(&lab.vocabulary), twice, SMALL, None, 1).unwrap_err();
     assert!(error.to_string().contains("two corpora"), "{error}");
 }

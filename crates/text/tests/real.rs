@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use text::{
-    Corpus, Dictionary, LineRules, Preparation, Preparer, Selection, Simplified, Source,
-    Vocabulary, count_pieces, sharing,
+    Corpus, Dictionary, LineRules, Preparation, Preparer, Selection, SimplificationTable,
+    TextSource, Vocabulary, count_subwords, vocabulary_sharing,
 };
 
 fn data() -> Option<PathBuf> {
@@ -27,8 +27,8 @@ fn token_sets_of_multilingual_bert_are_those_of_the_paper() {
     let expected = [("en", 9140, 9140), ("de", 9212, 3230), ("fr", 8552, 3911), ("zh", 3866, 1325)];
     let preparer = |name: &str| Preparer::new(name, Preparation::none(), None).unwrap();
     let languages = expected.iter().map(|(name, ..)| ((*name).to_owned(), preparer(name)));
-    let pieces = data.join("vocab/mbert_cased_vocab.txt");
-    let vocabulary = Vocabulary::wordpiece(&pieces, languages.collect(), false).unwrap();
+    let subwords = data.join("vocab/mbert_cased_vocab.txt");
+    let vocabulary = Vocabulary::wordpiece(&subwords, languages.collect(), false).unwrap();
     assert_eq!(vocabulary.len(), 119_547);
 
     let folder = tempfile::tempdir().unwrap();
@@ -39,15 +39,15 @@ fn token_sets_of_multilingual_bert_are_those_of_the_paper() {
         let path = folder.path().join(name);
         std::fs::write(&path, table.lines().map(columns).collect::<String>()).unwrap();
         let corpus = Corpus {
-            source: Source::new(name, &[path.display().to_string()]).unwrap(),
+            source: TextSource::new(name, &[path.display().to_string()]).unwrap(),
             preparer: preparer(name),
             rules: LineRules::default(),
             selection: Selection::default(),
         };
-        (index, count_pieces(&vocabulary, index, &corpus, &mut |_| {}).unwrap().0)
+        (index, count_subwords(&vocabulary, index, &corpus, &mut |_| {}).unwrap().0)
     };
     let counts: Vec<_> = expected.iter().enumerate().map(count).collect();
-    let sharing = sharing(&vocabulary, &counts, 1, 0);
+    let sharing = vocabulary_sharing(&vocabulary, &counts, 1, 0);
     for (index, (name, size, shared)) in expected.into_iter().enumerate() {
         assert_eq!(sharing.languages[index].types, size, "|V_{name}|");
         if index > 0 {
@@ -65,7 +65,7 @@ fn dictionaries_and_tables_are_read_whole() {
         let lines = std::fs::read_to_string(&path).unwrap().lines().count();
         assert_eq!(dictionary.entries.len(), lines, "{language}");
     }
-    let table = Simplified::read(&data.join("vocab/trad2simp.tsv")).unwrap();
+    let table = SimplificationTable::read(&data.join("vocab/trad2simp.tsv")).unwrap();
     let preparation = Preparation { simplify: true, ..Preparation::for_language("zh") };
     let preparer = Preparer::new("zh", preparation, Some(Arc::new(table))).unwrap();
     let mut words = String::new();

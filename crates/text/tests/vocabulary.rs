@@ -6,7 +6,10 @@ use std::collections::HashSet;
 
 use common::{ENGLISH, bilingual, corpus, learn};
 use proptest::prelude::*;
-use text::{Kind, Preparation, Preparer, Selection, Vocabulary, count_pieces, sharing};
+use text::{
+    Preparation, Preparer, Selection, Vocabulary, VocabularyKind, count_subwords,
+    vocabulary_sharing,
+};
 use tokenizers::Tokenizer;
 
 fn encode(vocabulary: &Vocabulary, language: &str, text: &str) -> Vec<u32> {
@@ -18,32 +21,32 @@ fn encode(vocabulary: &Vocabulary, language: &str, text: &str) -> Vec<u32> {
 #[test]
 fn kinds_share_what_they_say() {
     let own = |vocabulary: &Vocabulary, language| -> HashSet<u32> {
-        vocabulary.own(language).iter().copied().collect()
+        vocabulary.language_ids(language).iter().copied().collect()
     };
     let special: HashSet<u32> = (0..6).collect();
 
-    let joint = bilingual(Kind::Joint);
+    let joint = bilingual(VocabularyKind::Joint);
     assert_eq!(encode(&joint, "en", "Paris"), encode(&joint, "fr", "Paris"));
 
-    let union = bilingual(Kind::Union);
+    let union = bilingual(VocabularyKind::Union);
     assert_eq!(encode(&union, "en", "Paris"), encode(&union, "fr", "Paris"));
     assert_ne!(encode(&union, "en", "dort"), encode(&union, "fr", "dort"));
     let shared: HashSet<_> = own(&union, 0).intersection(&own(&union, 1)).copied().collect();
     assert!(shared.len() > special.len());
 
-    let disjoint = bilingual(Kind::Disjoint);
+    let disjoint = bilingual(VocabularyKind::Disjoint);
     let shared: HashSet<_> = own(&disjoint, 0).intersection(&own(&disjoint, 1)).copied().collect();
     assert_eq!(shared, special);
     let (english, french) = (encode(&disjoint, "en", "Paris"), encode(&disjoint, "fr", "Paris"));
     assert!(english.iter().all(|id| !french.contains(id)), "{english:?} {french:?}");
-    assert!(disjoint.piece(french[0]).unwrap().starts_with("fr:"));
-    assert_eq!(disjoint.len(), disjoint.own(0).len() + disjoint.own(1).len() - 6);
+    assert!(disjoint.subword(french[0]).unwrap().starts_with("fr:"));
+    assert_eq!(disjoint.len(), disjoint.language_ids(0).len() + disjoint.language_ids(1).len() - 6);
 }
 
 #[test]
 fn merges_are_as_many_as_asked() {
     let count = |merges: usize| {
-        let vocabulary = learn(Kind::Joint, merges, &[("en", ENGLISH)]);
+        let vocabulary = learn(VocabularyKind::Joint, merges, &[("en", ENGLISH)]);
         let folder = tempfile::tempdir().unwrap();
         vocabulary.save(&folder.path().join("v")).unwrap();
         let json = std::fs::read(folder.path().join("v/tokenizer.json")).unwrap();
@@ -52,22 +55,25 @@ fn merges_are_as_many_as_asked() {
     };
     assert_eq!(count(10), 10);
     assert_eq!(count(25), 25);
-    // With 26 merges every word of the text is one piece, and there is nothing left to merge.
+    // With 26 merges every word of the text is one subword, and there is nothing left to merge.
     assert_eq!(count(1_000), 26);
 }
 
 #[test]
 fn learning_twice_gives_the_same_vocabulary() {
-    for kind in [Kind::Joint, Kind::Union, Kind::Disjoint] {
+    for kind in [VocabularyKind::Joint, VocabularyKind::Union, VocabularyKind::Disjoint] {
         let prints: HashSet<_> = (0..5).map(|_| bilingual(kind).fingerprint().to_owned()).collect();
         assert_eq!(prints.len(), 1, "{kind:?}");
     }
-    assert_ne!(bilingual(Kind::Joint).fingerprint(), bilingual(Kind::Union).fingerprint());
+    assert_ne!(
+        bilingual(VocabularyKind::Joint).fingerprint(),
+        bilingual(VocabularyKind::Union).fingerprint()
+    );
 }
 
 #[test]
 fn a_folder_comes_back_the_same_and_a_changed_one_is_refused() {
-    for kind in [Kind::Joint, Kind::Union, Kind::Disjoint] {
+    for kind in [VocabularyKind::Joint, VocabularyKind::Union, VocabularyKind::Disjoint] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vocabulary");
         let saved = bilingual(kind);
@@ -78,16 +84,16 @@ fn a_folder_comes_back_the_same_and_a_changed_one_is_refused() {
             let text = "le chat in the park <unk> ☃";
             assert_eq!(encode(&loaded, language, text), encode(&saved, language, text));
         }
-        assert_eq!(loaded.own(1), saved.own(1));
+        assert_eq!(loaded.language_ids(1), saved.language_ids(1));
         assert_eq!(loaded.counts(0), saved.counts(0));
 
-        let pieces = std::fs::read_to_string(path.join("pieces.tsv")).unwrap();
-        std::fs::write(path.join("pieces.tsv"), pieces.replacen("\t3\n", "\t4\n", 1)).unwrap();
+        let subwords = std::fs::read_to_string(path.join("subwords.tsv")).unwrap();
+        std::fs::write(path.join("subwords.tsv"), subwords.replacen("\t3\n", "\t4\n", 1)).unwrap();
         let error = Vocabulary::load(&path).unwrap_err().to_string();
         assert!(error.contains("changed since"), "{error}");
-        std::fs::write(path.join("pieces.tsv"), "id\tpiece\ten\tfr\n0\tx\tone\t2\n").unwrap();
+        std::fs::write(path.join("subwords.tsv"), "id\tsubword\ten\tfr\n0\tx\tone\t2\n").unwrap();
         let error = Vocabulary::load(&path).unwrap_err().to_string();
-        assert!(error.contains("pieces.tsv:2: "), "{error}");
+        assert!(error.contains("subwords.tsv:2: "), "{error}");
     }
     let error = Vocabulary::load(std::path::Path::new("no/such/folder")).unwrap_err().to_string();
     assert!(error.contains("no/such/folder/vocabulary.json"), "{error}");
@@ -95,7 +101,7 @@ fn a_folder_comes_back_the_same_and_a_changed_one_is_refused() {
 
 #[test]
 fn text_that_looks_special_is_text() {
-    let vocabulary = bilingual(Kind::Joint);
+    let vocabulary = bilingual(VocabularyKind::Joint);
     let specials = vocabulary.specials();
     let ids = encode(&vocabulary, "en", "</s> <mask> <pad>");
     let special = [specials.end, specials.mask, specials.pad, specials.start];
@@ -104,7 +110,7 @@ fn text_that_looks_special_is_text() {
 
 #[test]
 fn words_are_found_in_tokens_and_decoded() {
-    for kind in [Kind::Joint, Kind::Union, Kind::Disjoint] {
+    for kind in [VocabularyKind::Joint, VocabularyKind::Union, VocabularyKind::Disjoint] {
         let vocabulary = bilingual(kind);
         let text = "the dog sat in Paris , qqcat";
         let mut ids = encode(&vocabulary, "en", text);
@@ -118,8 +124,8 @@ fn words_are_found_in_tokens_and_decoded() {
 }
 
 #[test]
-fn words_given_one_by_one_know_their_first_piece() {
-    let vocabulary = bilingual(Kind::Union);
+fn words_given_one_by_one_know_their_first_subword() {
+    let vocabulary = bilingual(VocabularyKind::Union);
     let mut encoder = vocabulary.encoder(0);
     let encoded = encoder.encode_words(["the", "unheard", "", "cat"]);
     assert_eq!(encoded.firsts.len(), 4);
@@ -130,25 +136,26 @@ fn words_given_one_by_one_know_their_first_piece() {
 
 #[test]
 fn a_language_that_is_not_there_is_named_with_those_that_are() {
-    let error = bilingual(Kind::Joint).language("de").unwrap_err().to_string();
+    let error = bilingual(VocabularyKind::Joint).language("de").unwrap_err().to_string();
     assert!(error.contains("`de`") && error.contains("en, fr"), "{error}");
 }
 
-const PIECES: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\nchat\n中\n国\n.\nE\n##é\n";
+const SUBWORDS: &str =
+    "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\nchat\n中\n国\n.\nE\n##é\n";
 
 fn wordpiece(uncased: bool) -> Vocabulary {
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), PIECES).unwrap();
+    std::fs::write(file.path(), SUBWORDS).unwrap();
     let language =
         |name: &str| (name.to_owned(), Preparer::new(name, Preparation::none(), None).unwrap());
     Vocabulary::wordpiece(file.path(), vec![language("en"), language("fr")], uncased).unwrap()
 }
 
 #[test]
-fn word_pieces_are_taken_over_as_they_are() {
+fn word_subwords_are_taken_over_as_they_are() {
     let vocabulary = wordpiece(false);
     assert_eq!(vocabulary.len(), 14);
-    assert_eq!(vocabulary.frame(), (2, 3));
+    assert_eq!(vocabulary.bos_eos(), (2, 3));
     assert_eq!(encode(&vocabulary, "en", "the cats."), [5, 6, 7, 11]);
     assert_eq!(encode(&vocabulary, "fr", "中国 chats ☃"), [9, 10, 8, 7, 1]);
     assert_eq!(encode(&vocabulary, "fr", "The"), [1]);
@@ -172,11 +179,11 @@ fn what_is_shared_is_counted() {
         .map(|(name, text)| {
             let corpus = corpus(folder.path(), name, text, Selection::default());
             let language = vocabulary.language(name).unwrap();
-            let (counts, _) = count_pieces(&vocabulary, language, &corpus, &mut |_| {}).unwrap();
+            let (counts, _) = count_subwords(&vocabulary, language, &corpus, &mut |_| {}).unwrap();
             (language, counts)
         })
         .collect();
-    let sharing = sharing(&vocabulary, &counts, 1, 2);
+    let sharing = vocabulary_sharing(&vocabulary, &counts, 1, 2);
     // en: the 3, cat 2, ##s 1, . 2; fr: chat 2, ##s 1, . 1, cat 1, and one unknown.
     let (english, french) = (&sharing.languages[0], &sharing.languages[1]);
     assert_eq!((english.types, english.tokens), (4, 8));
@@ -187,26 +194,26 @@ fn what_is_shared_is_counted() {
     assert!((pair.of_types - 3.0 / 6.0).abs() < 1e-12);
     assert!((pair.of_first_tokens - 5.0 / 8.0).abs() < 1e-12);
     assert!((pair.of_second_tokens - 3.0 / 6.0).abs() < 1e-12);
-    let anchors: Vec<_> = pair.anchors.iter().map(|anchor| anchor.piece.as_str()).collect();
+    let anchors: Vec<_> = pair.anchors.iter().map(|anchor| anchor.subword.as_str()).collect();
     assert_eq!(anchors, ["cat", "."]);
 }
 
 #[test]
 fn a_disjoint_vocabulary_has_no_anchors() {
-    let vocabulary = bilingual(Kind::Disjoint);
+    let vocabulary = bilingual(VocabularyKind::Disjoint);
     let counts: Vec<_> =
         (0..2).map(|language| (language, vocabulary.counts(language).to_vec())).collect();
-    let sharing = sharing(&vocabulary, &counts, 1, 10);
+    let sharing = vocabulary_sharing(&vocabulary, &counts, 1, 10);
     assert_eq!(sharing.pairs[0].shared_types, 0);
     assert!(sharing.languages[0].tokens > 0);
-    let union = bilingual(Kind::Union);
+    let union = bilingual(VocabularyKind::Union);
     let counts: Vec<_> =
         (0..2).map(|language| (language, union.counts(language).to_vec())).collect();
     assert!(
-        text::sharing(&union, &counts, 1, 10).pairs[0]
+        text::vocabulary_sharing(&union, &counts, 1, 10).pairs[0]
             .anchors
             .iter()
-            .any(|anchor| anchor.piece == "Paris</w>")
+            .any(|anchor| anchor.subword == "Paris</w>")
     );
 }
 
@@ -228,11 +235,11 @@ proptest! {
     ) {
         thread_local! {
             static CASES: [(Vocabulary, Tokenizer, usize); 3] = {
-                let union = bilingual(Kind::Union);
+                let union = bilingual(VocabularyKind::Union);
                 let (english, french) = (library(&union, "tokenizer.en.json"), library(&union, "tokenizer.fr.json"));
-                let pieces = wordpiece(false);
-                let tokenizer = library(&pieces, "tokenizer.json");
-                [(union.clone(), english, 0), (union, french, 1), (pieces, tokenizer, 0)]
+                let subwords = wordpiece(false);
+                let tokenizer = library(&subwords, "tokenizer.json");
+                [(union.clone(), english, 0), (union, french, 1), (subwords, tokenizer, 0)]
             };
         }
         CASES.with(|cases| {

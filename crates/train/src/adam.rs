@@ -146,10 +146,10 @@ impl Adam {
                 let grad = grad?;
                 let moments = moments.as_mut().expect("what learns was not frozen at the start");
                 let Moments { mean, square, updates, group } = moments;
-                let rate = (rate * group.rate) as f32;
+                let lr = (rate * group.rate) as f32;
                 let decay = self.config.weight_decay * group.decay;
                 let number = *updates + 1;
-                Some(AdamSlot { value, grad, mean, square, rate, decay, number })
+                Some(AdamSlot { value, grad, mean, square, lr, decay, number })
             })
             .collect();
         let step = AdamStep {

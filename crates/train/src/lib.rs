@@ -11,11 +11,9 @@
 mod adam;
 mod events;
 pub mod pretrain;
-mod pretrained;
 mod schedule;
 mod trainer;
 
 pub use crate::adam::{Adam, AdamConfig, Group, Updated};
-pub use crate::pretrained::{OpenError, Pretrained};
 pub use crate::schedule::Schedule;
 pub use crate::trainer::{Pending, Report, TrainError, Trainer};

@@ -6,7 +6,7 @@ use std::path::Path;
 use encoder::ConfigError;
 use encoder::archive::{self, Archive, ArchiveError};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use tensor::{Later, Mode, ParamId, Params, Tape, Tensor};
+use tensor::{DeferredRead, Mode, ParamId, Params, Tape, Tensor};
 
 use crate::adam::{Adam, AdamConfig, Group, Moments, Updated};
 
@@ -69,7 +69,7 @@ pub struct Pending {
     targets: usize,
     updated: Updated,
     /// The score of each piece, and the norm of the gradients.
-    told: Later,
+    told: DeferredRead,
 }
 
 /// What a checkpoint says besides weights and running means.
@@ -176,7 +176,7 @@ impl Trainer {
         }
         let (scores, updated) = done.expect("the device does the work once");
         let told: Vec<&Tensor> = scores.iter().chain([self.adam.norm()]).collect();
-        let told = device.kernels().later(&told);
+        let told = device.kernels().read_later(&told);
         Pending { step: self.step, targets, updated, told }
     }
 
@@ -190,7 +190,8 @@ impl Trainer {
         let mut scores = Vec::with_capacity(pieces.len());
         for (number, piece) in pieces.iter().enumerate() {
             let piece_number = u16::try_from(number).expect("fewer than 65,536 pieces a step");
-            let mode = Mode::Train { seed: self.seed, step: self.step as u32, piece: piece_number };
+            let mode =
+                Mode::Train { seed: self.seed, step: self.step as u32, micro_batch: piece_number };
             let mut tape = Tape::new(&mut self.params, mode);
             scores.push(loss(&mut tape, piece));
             tape.backward();
@@ -248,7 +249,7 @@ impl Trainer {
     /// changed where the checkpoint is unsound or of another run.
     pub fn resume<T: DeserializeOwned>(&mut self, path: &Path) -> Result<T, TrainError> {
         let archive = Archive::open(path)?;
-        let facts: Facts<T> = archive.facts()?;
+        let facts: Facts<T> = archive.metadata()?;
         let (adam, config) = (&facts.adam, self.adam.config());
         if facts.seed != self.seed {
             return Err(other("seed", facts.seed, self.seed));

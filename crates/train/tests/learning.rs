@@ -1,7 +1,8 @@
 //! What training promises: it learns, resumes exactly, stops when lost, and repeats itself.
 
 use encoder::{
-    Batch, Encoder, EncoderConfig, Masked, NormPlace, Place, Plan, PositionStart, Vocabulary,
+    Batch, Encoder, EncoderConfig, Masked, NormPlace, ParamGroup, PositionStart, SharingPlan,
+    Vocabulary,
 };
 use tensor::random::{Draws, Key};
 use tensor::{Device, Params, Spans};
@@ -68,7 +69,7 @@ fn step_on(
 ) -> Result<Report, TrainError> {
     let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
     trainer.step(&pieces, targets, |tape, (batch, masked)| {
-        model.guess(tape, batch, masked, 1.0 / targets as f32)
+        model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
     })
 }
 
@@ -84,7 +85,7 @@ fn it_learns() {
         dropout: 0.0,
         attention_dropout: 0.0,
         start_positions: PositionStart::Sinusoid,
-        separate: Plan::none(),
+        separate: SharingPlan::none(),
         ..config(NormPlace::Pre)
     };
     let mut params = Params::new(&Device::cpu(2).unwrap());
@@ -215,7 +216,7 @@ fn two_halves_make_the_gradient_of_the_whole() {
         let mut trainer =
             Trainer::new(model.config(), params, adam(), 9, |_| Group::default()).unwrap();
         let report = trainer.step(pieces, targets, |tape, (batch, masked)| {
-            model.guess(tape, batch, masked, 1.0 / targets as f32)
+            model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
         });
         report.unwrap()
     };
@@ -228,19 +229,19 @@ fn two_halves_make_the_gradient_of_the_whole() {
 fn groups_have_rates_of_their_own() {
     let mut params = Params::new(&Device::cpu(1).unwrap());
     let model = Encoder::new(config(NormPlace::Post), &mut params, 3).unwrap();
-    let still = |place| matches!(place, Place::Layer(_));
-    let parts = model.parts().to_vec();
+    let still = |place| matches!(place, ParamGroup::Layer(_));
+    let of_model = model.params();
     let group = |id| {
-        let (_, part) = parts.iter().find(|(part, _)| *part == id).unwrap();
-        Group { rate: if still(part.place) { 0.0 } else { 1.0 }, decay: 1.0 }
+        let param = of_model.iter().find(|param| param.id == id).unwrap();
+        Group { rate: if still(param.group()) { 0.0 } else { 1.0 }, decay: 1.0 }
     };
     let mut trainer = Trainer::new(model.config(), params, adam(), 9, group).unwrap();
     let before = weights(&trainer);
     step(&model, &mut trainer).unwrap();
-    for (&(id, part), (before, after)) in model.parts().iter().zip(parts.iter().map(|(id, _)| {
-        let at = trainer.params().ids().position(|other| other == *id).unwrap();
-        (before[at].clone(), weights(&trainer)[at].clone())
-    })) {
-        assert_eq!(before == after, still(part.place), "{}", trainer.params().name(id));
+    let after = weights(&trainer);
+    for param in of_model {
+        let at = trainer.params().ids().position(|other| other == param.id).unwrap();
+        let name = trainer.params().name(param.id);
+        assert_eq!(before[at] == after[at], still(param.group()), "{name}");
     }
 }

@@ -37,7 +37,7 @@ fn a_steady_step_allocates_next_to_nothing() {
     let piece = [(batch, Masked { rows: rows.into(), targets })];
     let mut step = || {
         let loss = |tape: &mut tensor::Tape<'_>, (batch, masked): &(Batch, Masked)| {
-            model.guess(tape, batch, masked, 1.0 / 147.0)
+            model.mlm_loss(tape, batch, masked, 1.0 / 147.0)
         };
         trainer.step(&piece, 147, loss).unwrap();
     };

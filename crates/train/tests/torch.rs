@@ -115,8 +115,8 @@ fn every_gradient_is_pytorchs() {
         for (number, batch) in fixture.facts.checks.iter().enumerate() {
             let (batch, masked) = batch.ours(model.config());
             params.clear_grads();
-            let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
-            model.guess(&mut tape, &batch, &masked, 1.0 / masked.rows.len() as f32);
+            let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
+            model.mlm_loss(&mut tape, &batch, &masked, 1.0 / masked.rows.len() as f32);
             tape.backward();
             for id in params.ids() {
                 let theirs = fixture.tensor(&format!("grads/{number}/{}", params.name(id)));
@@ -153,7 +153,7 @@ fn ten_steps_of_adam_are_pytorchs() {
             let (batch, masked) = batch.ours(model.config());
             let targets = masked.rows.len();
             let report = trainer.step(&[(batch, masked)], targets, |tape, (batch, masked)| {
-                model.guess(tape, batch, masked, 1.0 / targets as f32)
+                model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
             });
             let report = report.unwrap();
             let error = (report.loss - theirs).abs();

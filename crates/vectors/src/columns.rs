@@ -26,26 +26,26 @@ const UNIT_LINES: usize = 4;
 /// A cache line of values, so that rows begin on one.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
-struct Line([f32; LINE]);
+struct CacheLine([f32; LINE]);
 
 /// Rows of some columns, padded with zeros to whole lines.
-pub(crate) struct Matrix {
+pub(crate) struct ColumnMatrix {
     /// Values in a row, padding included.
     pub(crate) width: usize,
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
 }
 
-impl Matrix {
+impl ColumnMatrix {
     pub(crate) fn new(rows: usize, width: usize) -> Self {
         debug_assert_eq!(width % LINE, 0);
-        Self { width, lines: vec![Line::zeroed(); rows * width / LINE] }
+        Self { width, lines: vec![CacheLine::zeroed(); rows * width / LINE] }
     }
 
     /// Lets there be so many rows at least.
     pub(crate) fn make_room(&mut self, rows: usize) {
         let lines = rows * self.width / LINE;
         if self.lines.len() < lines {
-            self.lines.resize(lines, Line::zeroed());
+            self.lines.resize(lines, CacheLine::zeroed());
         }
     }
 
@@ -60,7 +60,7 @@ impl Matrix {
 
 /// The columns of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Share {
+pub(crate) struct ColumnShare {
     /// Which columns of the whole.
     pub(crate) columns: Range<usize>,
     /// Which units of the whole.
@@ -81,7 +81,7 @@ pub(crate) fn units(dim: usize) -> usize {
 }
 
 /// Cuts a dimension among threads, fewer where there are fewer units.
-pub(crate) fn shares(dim: usize, threads: usize) -> Vec<Share> {
+pub(crate) fn shares(dim: usize, threads: usize) -> Vec<ColumnShare> {
     let (lines, units) = (dim.div_ceil(LINE), units(dim));
     let threads = threads.clamp(1, units);
     let line_of = |unit: usize| unit * lines / units;
@@ -91,13 +91,18 @@ pub(crate) fn shares(dim: usize, threads: usize) -> Vec<Share> {
         let end = line_of(units.end) * LINE;
         let within =
             units.clone().map(|u| line_of(u) * LINE - first..line_of(u + 1) * LINE - first);
-        Share { columns: first..end.min(dim), within: within.collect(), width: end - first, units }
+        ColumnShare {
+            columns: first..end.min(dim),
+            within: within.collect(),
+            width: end - first,
+            units,
+        }
     };
     (0..threads).map(share).collect()
 }
 
 /// Copies a share's columns of a whole table (rows x dim) into its matrix, or back.
-pub(crate) fn scatter(whole: &[f32], dim: usize, share: &Share, matrix: &mut Matrix) {
+pub(crate) fn scatter(whole: &[f32], dim: usize, share: &ColumnShare, matrix: &mut ColumnMatrix) {
     let width = matrix.width;
     for (from, to) in whole.chunks_exact(dim).zip(matrix.values_mut().chunks_exact_mut(width)) {
         to[..share.columns.len()].copy_from_slice(&from[share.columns.clone()]);
@@ -105,7 +110,7 @@ pub(crate) fn scatter(whole: &[f32], dim: usize, share: &Share, matrix: &mut Mat
 }
 
 /// The other way of [`scatter`].
-pub(crate) fn gather(matrix: &Matrix, share: &Share, dim: usize, whole: &mut [f32]) {
+pub(crate) fn gather(matrix: &ColumnMatrix, share: &ColumnShare, dim: usize, whole: &mut [f32]) {
     let rows = matrix.values().chunks_exact(matrix.width);
     for (from, to) in rows.zip(whole.chunks_exact_mut(dim)) {
         to[share.columns.clone()].copy_from_slice(&from[..share.columns.len()]);
@@ -187,7 +192,7 @@ impl Exchange {
     }
 
     /// Adds up all threads' parts. `own` holds this thread's, its units x `sums.len()`.
-    pub(crate) fn add_up(&self, share: &Share, turn: usize, own: &[f32], sums: &mut [f32]) {
+    pub(crate) fn add_up(&self, share: &ColumnShare, turn: usize, own: &[f32], sums: &mut [f32]) {
         let items = sums.len();
         if self.barrier.threads == 1 {
             sums.copy_from_slice(&own[..items]);
@@ -249,7 +254,7 @@ mod tests {
         let whole: Vec<f32> = (0..3 * 100).map(|i| i as f32).collect();
         let mut back = vec![0.0; 300];
         for share in shares(100, 2) {
-            let mut matrix = Matrix::new(3, share.width);
+            let mut matrix = ColumnMatrix::new(3, share.width);
             scatter(&whole, 100, &share, &mut matrix);
             gather(&matrix, &share, 100, &mut back);
         }

@@ -1,13 +1,12 @@
 //! Static word vectors: a table of them, the files they come in, and how they are learned.
 //!
-//! [`Vectors`] is the table. [`files`] reads and writes it in the formats of the field; [`npy`] does
-//! the same for plain arrays. [`word2vec`] and [`glove`] learn vectors from
-//! [`Sentences`].
+//! [`WordVectors`] is the table. [`formats`] reads and writes it in the formats of the field. [`word2vec`] and [`glove`] learn vectors from
+//! [`IndexedSentences`].
 
 mod columns;
-pub mod files;
+mod error;
+pub mod formats;
 pub mod glove;
-pub mod npy;
 mod random;
 mod sentences;
 mod state;
@@ -15,11 +14,11 @@ mod table;
 mod watch;
 pub mod word2vec;
 
-pub use crate::sentences::{Sentences, Tokens};
-pub use crate::state::Keep;
-pub use crate::table::Vectors;
-pub use crate::watch::{Epoch, Observer, Progress};
-pub use text::{Error, Result};
+pub use crate::error::{Error, Result};
+pub use crate::sentences::{IndexedSentences, TokenUnit};
+pub use crate::state::StateFile;
+pub use crate::table::WordVectors;
+pub use crate::watch::{EpochLoss, TrainingObserver, TrainingProgress};
 
 /// More threads than this would only wait for each other.
 const MOST_THREADS: usize = 256;

@@ -4,15 +4,15 @@
 //! What is drawn is known by the seed, a purpose and a number alone, as everywhere in this
 //! laboratory; only the generator within such a number is a faster one than ChaCha.
 
-use text::Chance;
+use text::RandomStreams;
 
 /// SplitMix64 (Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
-pub(crate) struct Fast(u64);
+pub(crate) struct SplitMix64(u64);
 
-impl Fast {
+impl SplitMix64 {
     /// The stream of this number.
-    pub(crate) fn new(chance: &Chance, number: u64) -> Self {
+    pub(crate) fn new(chance: &RandomStreams, number: u64) -> Self {
         Self(chance.rank(number))
     }
 
@@ -68,7 +68,7 @@ impl Alias {
     }
 
     #[inline(always)]
-    pub(crate) fn draw(&self, random: &mut Fast) -> u32 {
+    pub(crate) fn draw(&self, random: &mut SplitMix64) -> u32 {
         let bits = random.next();
         let place = (((bits >> 32) * self.places.len() as u64) >> 32) as usize;
         let (keep, other) = self.places[place];
@@ -84,7 +84,7 @@ mod tests {
     fn numbers_come_by_their_weights() {
         let weights = [5.0, 1.0, 0.5, 3.0, 0.5];
         let alias = Alias::new(&weights);
-        let mut random = Fast::new(&Chance::new(1, "test"), 0);
+        let mut random = SplitMix64::new(&RandomStreams::new(1, "test"), 0);
         let mut seen = [0u32; 5];
         for _ in 0..1_000_000 {
             seen[alias.draw(&mut random) as usize] += 1;
@@ -99,6 +99,6 @@ mod tests {
     #[test]
     fn the_generator_is_splitmix() {
         // The first output for seed 1234567, as the authors' own program gives it.
-        assert_eq!(Fast(1_234_567).next(), 6_457_827_717_110_365_317);
+        assert_eq!(SplitMix64(1_234_567).next(), 6_457_827_717_110_365_317);
     }
 }

@@ -6,7 +6,7 @@
 //! comes last, when learning is slowest.
 
 use rustc_hash::FxHashMap;
-use text::{Block, Corpus, Report, Split, Tokenised, Vocabulary, Watch};
+use text::{Corpus, CorpusReport, ReadObserver, SentenceBlock, Split, TokenizedCorpus, Vocabulary};
 
 use crate::{Error, Result};
 
@@ -15,7 +15,7 @@ pub(crate) const END: u32 = u32::MAX;
 
 /// Sentences of words that occur often enough.
 #[derive(Debug)]
-pub struct Sentences {
+pub struct IndexedSentences {
     words: Vec<String>,
     counts: Vec<u64>,
     /// The row of each word, and [`END`] after each sentence.
@@ -25,35 +25,35 @@ pub struct Sentences {
 
 /// What counts as a word.
 #[derive(Clone, Copy, Debug)]
-pub enum Tokens<'a> {
+pub enum TokenUnit<'a> {
     /// What stands between two spaces of the prepared text.
     Words,
-    /// The pieces of a vocabulary, so that the words are an encoder's own.
-    Pieces(&'a Vocabulary),
+    /// The subwords of a vocabulary, so that the words are an encoder's own.
+    Subwords(&'a Vocabulary),
 }
 
-impl Sentences {
+impl IndexedSentences {
     /// Reads the training part of each corpus and keeps the words that occur `least` times over all.
     pub fn read(
         corpora: &[Corpus],
-        tokens: Tokens<'_>,
+        tokens: TokenUnit<'_>,
         least: u64,
-        watch: &mut dyn FnMut(&str, text::Progress),
-    ) -> Result<(Self, Vec<Report>)> {
-        let mut collected = Collected::default();
+        watch: &mut dyn FnMut(&str, text::ReadProgress),
+    ) -> Result<(Self, Vec<CorpusReport>)> {
+        let mut collected = SentenceCollector::default();
         let mut reports = Vec::new();
         for corpus in corpora {
             let language = corpus.source.language();
-            let mut watch = |at: text::Progress| watch(language, at);
+            let mut watch = |at: text::ReadProgress| watch(language, at);
             reports.push(match tokens {
-                Tokens::Words => collected.read_words(corpus, &mut watch)?,
-                Tokens::Pieces(vocabulary) => {
-                    collected.read_pieces(corpus, vocabulary, &mut watch)?
+                TokenUnit::Words => collected.read_words(corpus, &mut watch)?,
+                TokenUnit::Subwords(vocabulary) => {
+                    collected.read_subwords(corpus, vocabulary, &mut watch)?
                 }
             });
             collected.end_language();
         }
-        if let Tokens::Pieces(vocabulary) = tokens {
+        if let TokenUnit::Subwords(vocabulary) = tokens {
             collected.name(vocabulary);
         }
         Ok((collected.finish(least)?, reports))
@@ -61,12 +61,12 @@ impl Sentences {
 
     /// Takes over the training part of corpora that were tokenised already, such as a pretrained
     /// encoder's own.
-    pub fn of_tokenised(
-        corpora: &[Tokenised],
+    pub fn of_tokenized(
+        corpora: &[TokenizedCorpus],
         vocabulary: &Vocabulary,
         least: u64,
     ) -> Result<Self> {
-        let mut collected = Collected::default();
+        let mut collected = SentenceCollector::default();
         let end = vocabulary.specials().end;
         for corpus in corpora {
             for &token in corpus.tokens(Split::Train) {
@@ -83,7 +83,7 @@ impl Sentences {
     where
         S: IntoIterator<Item = &'a str>,
     {
-        let mut collected = Collected::default();
+        let mut collected = SentenceCollector::default();
         for sentence in sentences {
             sentence.into_iter().for_each(|word| collected.add_word(word));
             collected.end();
@@ -123,7 +123,7 @@ impl Sentences {
 
 /// Sentences while they are read, words numbered as they come.
 #[derive(Default)]
-struct Collected {
+struct SentenceCollector {
     known: FxHashMap<Box<str>, u32>,
     names: Vec<String>,
     counts: Vec<u64>,
@@ -132,39 +132,39 @@ struct Collected {
     languages: Vec<usize>,
 }
 
-impl Collected {
-    fn read_words(&mut self, corpus: &Corpus, watch: Watch<'_>) -> Result<Report> {
-        corpus.read(watch, &mut |blocks| {
-            for (split, sentence) in blocks.iter().flat_map(Block::sentences) {
+impl SentenceCollector {
+    fn read_words(&mut self, corpus: &Corpus, watch: ReadObserver<'_>) -> Result<CorpusReport> {
+        Ok(corpus.read(watch, &mut |blocks| {
+            for (split, sentence) in blocks.iter().flat_map(SentenceBlock::sentences) {
                 if split == Split::Train {
                     sentence.split(' ').for_each(|word| self.add_word(word));
                     self.end();
                 }
             }
             Ok(())
-        })
+        })?)
     }
 
-    fn read_pieces(
+    fn read_subwords(
         &mut self,
         corpus: &Corpus,
         vocabulary: &Vocabulary,
-        watch: Watch<'_>,
-    ) -> Result<Report> {
+        watch: ReadObserver<'_>,
+    ) -> Result<CorpusReport> {
         let language = vocabulary.language(corpus.source.language())?;
         let mut encoder = vocabulary.encoder(language);
-        let mut pieces = Vec::new();
-        corpus.read(watch, &mut |blocks| {
-            for (split, sentence) in blocks.iter().flat_map(Block::sentences) {
+        let mut subwords = Vec::new();
+        Ok(corpus.read(watch, &mut |blocks| {
+            for (split, sentence) in blocks.iter().flat_map(SentenceBlock::sentences) {
                 if split == Split::Train {
-                    pieces.clear();
-                    encoder.encode(sentence, &mut pieces);
-                    pieces.iter().for_each(|&piece| self.add(piece));
+                    subwords.clear();
+                    encoder.encode(sentence, &mut subwords);
+                    subwords.iter().for_each(|&subword| self.add(subword));
                     self.end();
                 }
             }
             Ok(())
-        })
+        })?)
     }
 
     fn add_word(&mut self, word: &str) {
@@ -196,14 +196,14 @@ impl Collected {
         self.languages.push(self.tokens.len());
     }
 
-    /// Gives pieces their names.
+    /// Gives subwords their names.
     fn name(&mut self, vocabulary: &Vocabulary) {
-        let name = |id: usize| vocabulary.piece(id as u32).unwrap_or_default().to_owned();
+        let name = |id: usize| vocabulary.subword(id as u32).unwrap_or_default().to_owned();
         self.names = (0..self.counts.len()).map(name).collect();
     }
 
     /// Numbers words by falling count (of equals, the one that came first) and drops the rare.
-    fn finish(self, least: u64) -> Result<Sentences> {
+    fn finish(self, least: u64) -> Result<IndexedSentences> {
         let Self { mut names, counts, tokens, languages, .. } = self;
         let mut tokens = if languages.len() > 1 { by_turns(&tokens, &languages) } else { tokens };
         let mut kept: Vec<u32> = (0..counts.len() as u32)
@@ -226,7 +226,7 @@ impl Collected {
         let words = words.collect();
         let counts: Vec<u64> = kept.iter().map(|&number| counts[number as usize]).collect();
         let total = counts.iter().sum();
-        Ok(Sentences { words, counts, tokens, total })
+        Ok(IndexedSentences { words, counts, tokens, total })
     }
 }
 
@@ -273,8 +273,8 @@ fn check_size(kept: &[u32], counts: &[u64], least: u64) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn of(text: &str, least: u64) -> Result<Sentences> {
-        Sentences::of_words(text.lines().map(|line| line.split(' ')), least)
+    fn of(text: &str, least: u64) -> Result<IndexedSentences> {
+        IndexedSentences::of_words(text.lines().map(|line| line.split(' ')), least)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ::files::At;
+use files::At;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -17,22 +17,22 @@ const REMEDY: &str = "remove the file and begin anew";
 
 /// Where the state of a run is kept.
 #[derive(Clone, Debug)]
-pub struct Keep {
+pub struct StateFile {
     /// The file.
     pub path: PathBuf,
 }
 
 #[derive(Serialize, Deserialize)]
-struct First<H> {
+struct StateHead<H> {
     state: H,
     lengths: Vec<usize>,
 }
 
 pub(crate) fn save(path: &Path, state: &impl Serialize, arrays: &[&[f32]]) -> Result<()> {
-    let first = First { state, lengths: arrays.iter().map(|array| array.len()).collect() };
+    let first = StateHead { state, lengths: arrays.iter().map(|array| array.len()).collect() };
     let mut first = serde_json::to_vec(&first).expect("plain data");
     first.push(b'\n');
-    Ok(::files::write_with(path, |writer| {
+    Ok(files::write_with(path, |writer| {
         let mut hasher = blake3::Hasher::new();
         for bytes in
             std::iter::once(&first[..]).chain(arrays.iter().map(|a| bytemuck::cast_slice(a)))
@@ -45,10 +45,10 @@ pub(crate) fn save(path: &Path, state: &impl Serialize, arrays: &[&[f32]]) -> Re
 }
 
 /// A state's header and its arrays.
-pub(crate) type Loaded<H> = (H, Vec<Vec<f32>>);
+pub(crate) type LoadedState<H> = (H, Vec<Vec<f32>>);
 
 /// Reads a state, if one is there; refuses one that was changed.
-pub(crate) fn load<H: DeserializeOwned>(keep: &Keep) -> Result<Option<Loaded<H>>> {
+pub(crate) fn load<H: DeserializeOwned>(keep: &StateFile) -> Result<Option<LoadedState<H>>> {
     let path = &keep.path;
     if !path.exists() {
         return Ok(None);
@@ -60,8 +60,8 @@ pub(crate) fn load<H: DeserializeOwned>(keep: &Keep) -> Result<Option<Loaded<H>>
     let mut first = Vec::new();
     reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).at(path, "read")?;
     hasher.update(&first);
-    let First { state, lengths } =
-        serde_json::from_slice::<First<H>>(&first).map_err(|_| not_a_state(path))?;
+    let StateHead { state, lengths } =
+        serde_json::from_slice::<StateHead<H>>(&first).map_err(|_| not_a_state(path))?;
     let values: usize = lengths.iter().fold(0, |sum: usize, &n| sum.saturating_add(n));
     if size != (first.len() as u64).saturating_add(4 * values as u64).saturating_add(32) {
         return Err(not_a_state(path));
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_state_comes_back_and_a_changed_one_is_refused() {
         let place = tempfile::tempdir().unwrap();
-        let keep = Keep { path: place.path().join("state") };
+        let keep = StateFile { path: place.path().join("state") };
         assert!(load::<String>(&keep).unwrap().is_none());
         save(&keep.path, &"header", &[&[1.0, 2.0], &[3.0]]).unwrap();
         let (header, arrays) = load::<String>(&keep).unwrap().unwrap();

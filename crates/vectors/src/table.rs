@@ -7,14 +7,14 @@ use crate::{Error, Result};
 
 /// A vector for each of a list of words, no word twice, every value finite.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Vectors {
+pub struct WordVectors {
     words: IndexSet<String, FxBuildHasher>,
     dim: usize,
     /// Words x dim.
     values: Vec<f32>,
 }
 
-impl Vectors {
+impl WordVectors {
     /// Puts words and the rows of their vectors together. Refuses what no table may be: without
     /// words or columns, of another size than it says, with a word twice, with a value that is not
     /// finite.
@@ -110,6 +110,12 @@ impl Vectors {
     }
 }
 
+impl From<&WordVectors> for arrays::Matrix {
+    fn from(vectors: &WordVectors) -> Self {
+        Self::new(vectors.len(), vectors.dim(), vectors.values().to_vec())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_word_finds_its_row() {
-        let vectors = Vectors::new(words(&["a", "b"]), 2, vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+        let vectors = WordVectors::new(words(&["a", "b"]), 2, vec![1.0, 2.0, 3.0, 4.0]).unwrap();
         assert_eq!(vectors.get("b"), Some(&[3.0, 4.0][..]));
         assert_eq!((vectors.position("a"), vectors.get("c")), (Some(0), None));
         assert_eq!((vectors.word(1), vectors.len(), vectors.dim()), ("b", 2, 2));
@@ -129,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_no_table_is_refused_with_a_reason() {
         let refused = |names: &[&str], dim, values: Vec<f32>| {
-            Vectors::new(words(names), dim, values).unwrap_err().to_string()
+            WordVectors::new(words(names), dim, values).unwrap_err().to_string()
         };
         assert!(refused(&[], 2, vec![]).contains("no vectors"));
         assert!(refused(&["a"], 2, vec![1.0]).contains("1 words of 2 columns"));

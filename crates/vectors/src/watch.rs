@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// How far training is.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct TrainingProgress {
     /// The epoch under way, from 0.
     pub epoch: usize,
     /// Epochs in all.
@@ -19,7 +19,7 @@ pub struct Progress {
 
 /// What an epoch came to.
 #[derive(Clone, Copy, Debug)]
-pub struct Epoch {
+pub struct EpochLoss {
     /// Its number, from 1.
     pub number: usize,
     /// The mean loss of its examples, each as it was met.
@@ -29,13 +29,13 @@ pub struct Epoch {
 }
 
 /// Is told how training goes.
-pub trait Observer {
+pub trait TrainingObserver {
     /// Several times a second.
-    fn progress(&mut self, _progress: &Progress) {}
+    fn progress(&mut self, _progress: &TrainingProgress) {}
     /// Before the first epoch, where pairs of words are counted: words gone through, and of how many.
     fn counting(&mut self, _done: u64, _total: u64) {}
     /// After each epoch.
-    fn epoch(&mut self, _epoch: &Epoch) {}
+    fn epoch(&mut self, _epoch: &EpochLoss) {}
     /// Whether to stop soon; asked before every epoch and within it. What was kept after the last one
     /// stays.
     fn stop(&self) -> bool {
@@ -44,7 +44,7 @@ pub trait Observer {
 }
 
 /// Wants to know nothing.
-impl Observer for () {}
+impl TrainingObserver for () {}
 
 /// Between the threads that work and the one that watches.
 #[derive(Default)]
@@ -65,11 +65,11 @@ impl Meter {
 
 /// Runs an epoch on another thread, and tells the observer how far it is until it is done.
 pub(crate) fn watch<T: Send>(
-    observer: &mut dyn Observer,
-    mut progress: Progress,
+    observer: &mut dyn TrainingObserver,
+    mut progress: TrainingProgress,
     work: impl FnOnce(&Meter) -> T + Send,
 ) -> T {
-    let tell = |observer: &mut dyn Observer, done| {
+    let tell = |observer: &mut dyn TrainingObserver, done| {
         progress.done = done;
         observer.progress(&progress);
     };
@@ -78,7 +78,7 @@ pub(crate) fn watch<T: Send>(
 
 /// The same for counting.
 pub(crate) fn watch_counting<T: Send>(
-    observer: &mut dyn Observer,
+    observer: &mut dyn TrainingObserver,
     total: u64,
     work: impl FnOnce(&Meter) -> T + Send,
 ) -> T {
@@ -86,8 +86,8 @@ pub(crate) fn watch_counting<T: Send>(
 }
 
 fn watch_with<T: Send>(
-    observer: &mut dyn Observer,
-    mut tell: impl FnMut(&mut dyn Observer, u64),
+    observer: &mut dyn TrainingObserver,
+    mut tell: impl FnMut(&mut dyn TrainingObserver, u64),
     work: impl FnOnce(&Meter) -> T + Send,
 ) -> T {
     // Asked before anything begins, so that a wish is heard however short the work is.
@@ -115,9 +115,9 @@ fn watch_with<T: Send>(
 mod tests {
     use super::*;
 
-    struct Leaving;
+    struct StopObserver;
 
-    impl Observer for Leaving {
+    impl TrainingObserver for StopObserver {
         fn stop(&self) -> bool {
             true
         }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_wish_to_stop_is_heard_before_the_work_begins() {
-        assert!(watch_counting(&mut Leaving, 1, |meter| meter.stopped()));
+        assert!(watch_counting(&mut StopObserver, 1, |meter| meter.stopped()));
         assert!(!watch_counting(&mut (), 1, |meter| meter.stopped()));
     }
 }

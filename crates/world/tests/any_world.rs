@@ -115,6 +115,7 @@ fn config() -> impl Strategy<Value = WorldConfig> {
                 treebank: TreebankSizes { train: 40, dev: 0, test: 3, parallel: 5 },
                 ner: Splits { train: 40, dev: 0, test: 3 },
                 nli: Splits { train: 12, dev: 0, test: 3 },
+                classify: Splits { train: 12, dev: 0, test: 3 },
                 ..small()
             }
         },
@@ -146,6 +147,9 @@ proptest! {
             prop_assert_eq!(world.lines(format!("text/{code}.base.txt")).len(), 100);
             let pairs = world.lines(format!("xnli/train-{code}.tsv"));
             prop_assert!(pairs.len() == 12 && pairs.iter().all(|line| line.split('\t').count() == 3));
+            for path in world.paths("classify").iter().filter(|path| path.contains("train")) {
+                prop_assert_eq!(world.lines(path).len(), 12);
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ use files::At;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 
-use crate::Watch;
+use crate::DownloadObserver;
 use crate::error::{Error, Result};
 
 use dump::{Article, Dump};
@@ -49,7 +49,7 @@ pub(crate) fn extract(
     from: &Path,
     to: &Path,
     writer: &mut dyn Write,
-    watch: &mut Watch,
+    watch: &mut DownloadObserver,
 ) -> Result<Extracted> {
     let mut reader = BufReader::with_capacity(1 << 18, reader);
     let start = io::BufRead::fill_buf(&mut reader).at(from, "read")?.to_vec();
@@ -69,7 +69,7 @@ pub fn plain(
     reader: &mut dyn Read,
     from: &Path,
     write: &mut dyn FnMut(&[u8]) -> files::Result<()>,
-    watch: &mut Watch,
+    watch: &mut DownloadObserver,
 ) -> Result<Extracted> {
     let mut dump = Dump::new(reader, from);
     let (batches, incoming) = mpsc::sync_channel::<(Names, Vec<Article>)>(2);

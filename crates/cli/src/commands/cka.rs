@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use arrays::Stack;
 use clap::Args;
-use geometry::arrays::Stack;
 use geometry::cka::{ENOUGH, Interval, Intervals, Rows, Table, intervals, pearson, table};
-use lab::draw::{Figure, Heat};
+use lab::draw::{Figure, Heatmap};
 use serde::Serialize;
 use serde_json::Value;
 use tensor::Device;
@@ -95,7 +95,7 @@ const FEW: usize = 20;
 impl Cka {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if let Some(path) = &self.svg {
-            files::check_new_file(path)?;
+            files::check_new_file(path, true)?;
         }
         self.place.run(|device| self.compare(device))?
     }
@@ -157,7 +157,7 @@ impl Cka {
         };
         let of = |stack: &Stack| (format!("layers of {}", file_name(stack)), names(stack));
         let within = self.within.is_some();
-        let map = Heat {
+        let map = Heatmap {
             title: format!("n = {}, d = {} and {}", table.n, x.dim(0), y.dim(0)),
             down: of(x),
             across: of(y),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use text::{Report, Split, Tokenised, Vocabulary};
+use text::{CorpusReport, Split, TokenizedCorpus, Vocabulary};
 
 use super::texts::{TextFlags, describe_skipped, watch};
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ pub(crate) struct Prepare {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
-    /// Show the first N sentences to train on, as pieces.
+    /// Show the first N sentences to train on, as subwords.
     #[arg(long, value_name = "N", default_value_t = 1)]
     show: usize,
 
@@ -63,7 +63,7 @@ struct Prepared {
     found: bool,
     fingerprint: String,
     vocabulary: String,
-    report: Report,
+    report: CorpusReport,
     sentences: [u64; 3],
     tokens: [usize; 3],
     unknown: f64,
@@ -86,7 +86,8 @@ impl Prepare {
             let preparer = self.text.adapt(vocabulary.preparer(language));
             let mut watch = watch(format!("tokenising {}", source.language()));
             let corpus = self.text.corpus(source, preparer);
-            let (corpus, found) = Tokenised::prepare(&corpus, &vocabulary, &self.out, &mut watch)?;
+            let (corpus, found) =
+                TokenizedCorpus::prepare(&corpus, &vocabulary, &self.out, &mut watch)?;
             if found {
                 corpus.verify()?;
             }
@@ -96,14 +97,14 @@ impl Prepare {
         Ok(Outcome::new(text, &serde_json::json!({ "corpora": prepared })))
     }
 
-    fn describe(&self, vocabulary: &Vocabulary, corpus: &Tokenised, found: bool) -> Prepared {
+    fn describe(&self, vocabulary: &Vocabulary, corpus: &TokenizedCorpus, found: bool) -> Prepared {
         let specials = vocabulary.specials();
         let counts = corpus.counts();
         let words: u64 = counts.iter().sum();
         let sentences = corpus.tokens(Split::Train).split(|&id| id == specials.end);
-        let pieces = |ids: &[u32]| {
-            let pieces = ids.iter().map(|&id| vocabulary.piece(id).unwrap_or_default());
-            pieces.collect::<Vec<_>>().join(" ")
+        let subwords = |ids: &[u32]| {
+            let subwords = ids.iter().map(|&id| vocabulary.subword(id).unwrap_or_default());
+            subwords.collect::<Vec<_>>().join(" ")
         };
         Prepared {
             language: corpus.language_name().to_owned(),
@@ -115,7 +116,7 @@ impl Prepare {
             sentences: Split::ALL.map(|split| corpus.sentences(split)),
             tokens: Split::ALL.map(|split| corpus.tokens(split).len()),
             unknown: counts[specials.unknown as usize] as f64 / words.max(1) as f64,
-            first: sentences.take(self.show).map(pieces).collect(),
+            first: sentences.take(self.show).map(subwords).collect(),
         }
     }
 }

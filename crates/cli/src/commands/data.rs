@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use catalogue::{Catalogue, Entry, Got, Origin, Request};
+use catalogue::{Catalogue, DatasetEntry, DownloadOrigin, DownloadRequest, DownloadResult};
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
@@ -98,7 +98,7 @@ impl List {
     }
 }
 
-fn describe(entry: &Entry, whole: bool) -> String {
+fn describe(entry: &DatasetEntry, whole: bool) -> String {
     let languages: Vec<&str> = entry.languages.keys().map(String::as_str).collect();
     let others = if entry.others { ", and others" } else { "" };
     let mut text = format!("{}\n  {}\n  for {}\n", entry.name, entry.what, entry.used_by);
@@ -117,7 +117,7 @@ fn describe(entry: &Entry, whole: bool) -> String {
     text
 }
 
-fn terms(entry: &Entry) -> String {
+fn terms(entry: &DatasetEntry) -> String {
     let asks = entry.licence.asks.as_ref().map_or(String::new(), |asks| format!(" ({asks})"));
     format!("{}{asks}", entry.licence.name)
 }
@@ -137,10 +137,10 @@ impl Get {
             return Err(Failure::Usage(message));
         }
         let origin = match self.from.is_empty() {
-            true => Origin::Network { mirror: self.mirror },
-            false => Origin::Hand(self.from),
+            true => DownloadOrigin::Network { mirror: self.mirror },
+            false => DownloadOrigin::Hand(self.from),
         };
-        let request = Request { entry, languages: &languages, out: &self.out, origin };
+        let request = DownloadRequest { entry, languages: &languages, out: &self.out, origin };
         let mut coming = Coming::default();
         let mut watch = |name: &str, done, total| coming.show(name, done, total);
         let got = catalogue::get(&request, &mut watch)?;
@@ -149,7 +149,7 @@ impl Get {
     }
 }
 
-fn in_words(got: &Got) -> String {
+fn in_words(got: &DownloadResult) -> String {
     let mut text: String = got.notes.iter().map(|note| format!("note: {note}\n")).collect();
     for file in &got.files {
         let found = if file.found { " (found)" } else { "" };

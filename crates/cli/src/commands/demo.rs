@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use lab::record::{Note, Record};
-use lab::store::Filter;
-use lab::study::{Done, Lab, Step, Study, Watch, run};
+use lab::record::{Record, TextRecord};
+use lab::store::RecordFilter;
+use lab::study::{Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tasks::finetune::TransferResult;
+use terms::Scale;
 
-use super::studied::{Live, duration, planned};
+use super::studied::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -77,19 +79,26 @@ const STORY: [(&str, &str); 11] = [
 impl Demo {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let began = Instant::now();
-        let plan = planned(&Study::find("demo")?, "tiny", "auto")?;
-        let lab = Lab::open(&self.out)?;
-        let mut told = Told { live: Live::new(&plan), lab: &lab, told: HashSet::new() };
-        told.live.line(
+        let plan = planned(&Study::find("demo")?, Scale::Tiny, "auto")?;
+        let lab = Laboratory::open(&self.out)?;
+        let mut told = Told { live: LiveView::new(&plan), lab: &lab, told: HashSet::new() };
+        told.live.print(
             "Isogloss, in miniature. Chance and an untrained encoder stand beside every figure.",
         );
-        run(&lab, &plan, &std::env::current_exe()?, &mut told, stop::listen())?;
+        let options = RunOptions {
+            program: &std::env::current_exe()?,
+            build: &this_build(),
+            threads: None,
+            fresh: false,
+            stop: stop::listen(),
+        };
+        run(&lab, &plan, &options, &mut told)?;
         drop(told);
         let store = lab.store()?;
-        let filter = Filter::study("demo");
-        let figures = Figures { records: store.records(&filter)?, notes: store.notes(&filter)? };
+        let filter = RecordFilter::study("demo");
+        let figures = Figures { records: store.records(&filter)?, notes: store.texts(&filter)? };
         let report = self.out.join("report.html");
-        files::write(&report, lab::report::Report::of(&figures.records, &figures.notes).html)?;
+        files::write(&report, lab::report::ReportPage::of(&figures.records, &figures.notes).html)?;
         let mut text = figures.in_words();
         let _ = write!(
             text,
@@ -105,31 +114,32 @@ impl Demo {
 
 /// Tells the story while the steps run.
 struct Told<'a> {
-    live: Live,
-    lab: &'a Lab,
+    live: LiveView,
+    lab: &'a Laboratory,
     told: HashSet<&'static str>,
 }
 
-impl Watch for Told<'_> {
-    fn begin(&mut self, number: usize, step: &Step, left: f64) {
+impl StudyObserver for Told<'_> {
+    fn begin(&mut self, number: usize, step: &StudyStep, left: f64) {
         let chapter = STORY.iter().find(|(kind, _)| step.kind.starts_with(kind));
         if let Some((kind, text)) = chapter
             && self.told.insert(kind)
         {
-            self.live.line(&format!("\n{text}\n"));
+            self.live.print(&format!("\n{text}\n"));
         }
         self.live.begin(number, step, left);
     }
 
-    fn says(&mut self, line: &str) {
-        self.live.says(line);
+    fn line(&mut self, line: &str) {
+        self.live.line(line);
     }
 
-    fn end(&mut self, number: usize, step: &Step, how: &Done) {
+    fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome) {
         self.live.end(number, step, how);
-        let result = self.lab.result(&step.key).filter(|_| matches!(how, Done::Now(_)));
+        let result =
+            self.lab.result(&step.key).filter(|_| matches!(how, StepOutcome::Completed(_)));
         if let Some(text) = result.and_then(|result| said(&step.kind, &result)) {
-            self.live.line(&text);
+            self.live.print(&text);
         }
     }
 }
@@ -139,16 +149,14 @@ fn said(kind: &str, result: &Value) -> Option<String> {
     let number = |value: &Value| value.as_f64();
     if kind.starts_with("pretrain") {
         // An encoder that was not trained has read nothing.
-        let read = number(&result["tokens"]).filter(|&tokens| tokens > 0.0)?;
+        let read = number(&result["subwords"]).filter(|&tokens| tokens > 0.0)?;
         return Some(format!("    {:.1} million words read", read / 1e6));
     }
     if kind.starts_with("transfer") {
-        let scores = result["results"].as_array()?.iter();
-        let scores = scores.filter_map(|one| {
-            Some(format!("{} {:.3}", one["name"].as_str()?, number(&one["mean"])?))
-        });
-        let headline = result["headline"].as_str()?;
-        return Some(format!("    {headline}: {}", scores.collect::<Vec<_>>().join(", ")));
+        let result: TransferResult = serde_json::from_value(result.clone()).ok()?;
+        let scores = result.results.iter().map(|one| format!("{} {:.3}", one.name, one.score.mean));
+        let scores = scores.collect::<Vec<_>>().join(", ");
+        return Some(format!("    {}: {scores}", result.task.unit()));
     }
     if kind.starts_with("retrieve") {
         let best = |how: &str| {
@@ -189,7 +197,7 @@ struct Row {
 /// The numbers of the demo.
 struct Figures {
     records: Vec<Record>,
-    notes: Vec<Note>,
+    notes: Vec<TextRecord>,
 }
 
 impl Figures {
@@ -212,7 +220,7 @@ impl Figures {
                 let all = [factors, &[("system", system)]].concat();
                 self.best(measure, &all)
             };
-            (of("random"), of("trained"))
+            (of("untrained"), of("bilingual"))
         };
         let row = |name, chance, measure: &str, factors: &[(&str, &str)]| {
             let (untrained, trained) = both(measure, factors);
@@ -226,20 +234,20 @@ impl Figures {
                 "retrieval",
                 &[("kind", "raw")],
             ),
-            row("  with each mean taken away", Some(0.001), "retrieval", &[("kind", "shifted")]),
+            row("  with each mean taken away", Some(0.001), "retrieval", &[("kind", "centered")]),
             row("  after a rotation", Some(0.001), "retrieval", &[("kind", "aligned")]),
-            row("words found after a rotation", None, "p@1", &[]),
+            row("words found after a rotation", None, "p_at_1", &[]),
             row("inference in the other language", Some(1.0 / 3.0), "accuracy", &target("nli")),
             row("names in the other language (F1)", None, "f1", &target("ner")),
             row("dependencies in the other language", None, "las", &target("parse")),
-            row("similarity of layers (CKA), within lengths", None, "cka-within", &[]),
+            row("similarity of layers (CKA), within lengths", None, "cka_within", &[]),
             row(
                 "words said in the other language, shifted",
                 Some(0.0),
-                "convert-rate",
+                "conversion_rate",
                 &[("alpha", "1")],
             ),
-            row("  and the right ones", None, "exact", &[("alpha", "1")]),
+            row("  and the right ones", None, "dictionary_accuracy", &[("alpha", "1")]),
         ]
     }
 
@@ -265,13 +273,13 @@ impl Figures {
     }
 
     /// The first sentences that the trained encoder moved, line by line.
-    fn translations(&self) -> Vec<&Note> {
+    fn translations(&self) -> Vec<&TextRecord> {
         let wanted = ["input", "0", "1", "reference"];
         let mut notes = Vec::new();
         for line in ["1", "2", "3"] {
             for alpha in wanted {
                 notes.extend(self.notes.iter().filter(|note| {
-                    note.factors["system"] == "trained"
+                    note.factors["system"] == "bilingual"
                         && note.factors["line"] == line
                         && note.factors["alpha"] == alpha
                 }));

@@ -4,12 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use arrays::StackWriter;
 use clap::{Args, ValueEnum};
 use files::At;
-use geometry::arrays::StackWriter;
-use geometry::states::{Pool, for_each, lines, open};
+use models::PretrainedModel;
+use models::sentences::{lines, open};
+use models::states::{Pooling, for_each};
 use serde::Serialize;
-use train::Pretrained;
 
 use super::models::{Layers, Place};
 use crate::failure::Failure;
@@ -74,12 +75,12 @@ enum PoolFlag {
     None,
 }
 
-impl From<PoolFlag> for Pool {
+impl From<PoolFlag> for Pooling {
     fn from(flag: PoolFlag) -> Self {
         match flag {
-            PoolFlag::Mean => Pool::Mean,
-            PoolFlag::First => Pool::First,
-            PoolFlag::None => Pool::None,
+            PoolFlag::Mean => Pooling::Mean,
+            PoolFlag::First => Pooling::First,
+            PoolFlag::None => Pooling::None,
         }
     }
 }
@@ -101,7 +102,7 @@ struct Encoded {
 impl Encode {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         for path in [Some(&self.out), self.lengths.as_ref()].into_iter().flatten() {
-            files::check_new_file(path)?;
+            files::check_new_file(path, true)?;
         }
         if matches!(self.pool, PoolFlag::None) && self.lengths.is_none() {
             let message = "--pool none gives a sentence as many rows as it has tokens; say with \
@@ -109,10 +110,11 @@ impl Encode {
             return Err(Failure::Usage(message.into()));
         }
         let mut model = self.place.open(&self.model)?;
-        let layers = self.layers.of(model.model.config().layers)?;
+        let layers = self.layers.of(model.encoder.config().layers)?;
         let (lengths, cut) = measure(&model, &self.lang, &self.text)?;
         let start = Instant::now();
-        let rows = lengths.iter().map(|&length| Pool::from(self.pool).rows(length as usize)).sum();
+        let rows =
+            lengths.iter().map(|&length| Pooling::from(self.pool).rows(length as usize)).sum();
         self.write(&mut model, &layers, rows, lengths.len())?;
         if let Some(path) = &self.lengths {
             let text: String = lengths.iter().map(|length| format!("{}\n", length - 2)).collect();
@@ -120,7 +122,7 @@ impl Encode {
         }
         let (tokens, seconds) =
             (lengths.iter().map(|&length| u64::from(length)).sum(), start.elapsed().as_secs_f64());
-        let mut shape = vec![layers.len(), rows, model.model.config().dim];
+        let mut shape = vec![layers.len(), rows, model.encoder.config().dim];
         if layers.len() == 1 {
             shape.remove(0);
         }
@@ -140,7 +142,7 @@ impl Encode {
     /// Streams all sentences through the model into the file, which appears when it is whole.
     fn write(
         &self,
-        model: &mut Pretrained,
+        model: &mut PretrainedModel,
         layers: &[usize],
         rows: usize,
         sentences: usize,
@@ -162,21 +164,21 @@ impl Encode {
     fn write_to(
         &self,
         partial: &Path,
-        model: &mut Pretrained,
+        model: &mut PretrainedModel,
         layers: &[usize],
         rows: usize,
         sentences: usize,
     ) -> Result<(), Failure> {
-        let dim = model.model.config().dim;
+        let dim = model.encoder.config().dim;
         let mut writer =
             StackWriter::create(partial, layers.len(), rows, dim).at(&self.out, "write")?;
         let mut reader = model.reader(&self.lang)?;
-        let (language, pool) = (reader.language(), Pool::from(self.pool));
+        let (language, pool) = (reader.language(), Pooling::from(self.pool));
         let source = open(&self.text)?;
         let ids = lines(&source).map(|line| Ok::<_, Failure>(reader.sentence(&line?).ids));
         let mut progress = Progress::new("sentences", sentences as u64);
         let mut values = vec![Vec::new(); layers.len()];
-        for_each(model, language, ids, |states| {
+        for_each(model.parts(), language, ids, |states| {
             for (values, &layer) in values.iter_mut().zip(layers) {
                 values.clear();
                 pool.push(states, layer, values);
@@ -190,14 +192,18 @@ impl Encode {
 }
 
 /// The ids of each sentence, frame included, and how many sentences are cut.
-fn measure(model: &Pretrained, language: &str, text: &Path) -> Result<(Vec<u32>, usize), Failure> {
+fn measure(
+    model: &PretrainedModel,
+    language: &str,
+    text: &Path,
+) -> Result<(Vec<u32>, usize), Failure> {
     let mut reader = model.reader(language)?;
     let source = open(text)?;
     let (mut lengths, mut cut) = (Vec::new(), 0);
     for line in lines(&source) {
         let sentence = reader.sentence(&line?);
         lengths.push(sentence.ids.len() as u32);
-        cut += usize::from(sentence.cut);
+        cut += usize::from(sentence.truncated);
     }
     Ok((lengths, cut))
 }

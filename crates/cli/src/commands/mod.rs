@@ -86,7 +86,7 @@ pub(crate) enum Command {
 
     /// Learn static word vectors, and convert files of them.
     #[command(subcommand)]
-    Vectors(vectors::Vectors),
+    Vectors(vectors::VectorsCommand),
 
     /// Ask the papers' questions again: plan a study, run it, and go on where it was stopped.
     #[command(subcommand)]

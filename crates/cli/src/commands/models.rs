@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use clap::{Args, ValueEnum};
 use geometry::Step;
-use tensor::Device;
-use train::Pretrained;
+use models::PretrainedModel;
+use tensor::{Device, DeviceError};
 
 use crate::failure::Failure;
 
@@ -44,28 +44,36 @@ impl Place {
         work: impl FnOnce(&Device) -> R + Send,
     ) -> Result<R, Failure> {
         let device = self.device()?;
-        let threads = match device.kernels().exact() {
-            None => device.clone(),
-            Some(_) => {
-                Device::cpu(self.threads).map_err(|error| Failure::Usage(error.to_string()))?
-            }
+        let threads = match device.is_gpu() {
+            false => device.clone(),
+            true => Device::cpu(self.threads).map_err(|error| device_failure(&error))?,
         };
         Ok(threads.run(|| work(&device)))
     }
 
     /// Opens a model there.
-    pub(crate) fn open(&self, folder: &Path) -> Result<Pretrained, Failure> {
-        Ok(Pretrained::open(folder, &self.device()?)?)
+    pub(crate) fn open(&self, folder: &Path) -> Result<PretrainedModel, Failure> {
+        Ok(PretrainedModel::open(folder, &self.device()?)?)
     }
 }
 
 /// Opens the device of a name. Where `auto` could not take the GPU that is there, one line says why.
 pub(crate) fn open_device(name: &str, threads: usize) -> Result<Device, Failure> {
-    let device = Device::named(name, threads).map_err(|error| Failure::Usage(error.to_string()))?;
+    let device = Device::named(name, threads).map_err(|error| device_failure(&error))?;
     if let Some(obstacle) = device.obstacle() {
         say!("the GPU is not used: {obstacle}");
     }
     Ok(device)
+}
+
+/// Why a device cannot be used, and the flag that helps.
+fn device_failure(error: &DeviceError) -> Failure {
+    let remedy = match error {
+        DeviceError::Unknown(_) | DeviceError::TooManyThreads { .. } => "",
+        DeviceError::Threads { .. } => " (--threads)",
+        _ => "; or take --device cpu",
+    };
+    Failure::Usage(format!("{error}{remedy}"))
 }
 
 /// Which layers: `all`, or numbers and ranges; 0 is the embeddings.

@@ -1,19 +1,21 @@
-//! `isogloss report`: the papers' tables and figures from our own numbers, on one page.
+//! `isogloss report`: the papers' findings, tables and figures from our own results, on one page.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use files::At;
-use lab::report::Report as Page;
-use lab::store::{FILE, Filter, Store};
+use lab::build::BuildCounts;
+use lab::report::ReportPage;
+use lab::store::{FILE, RecordFilter, Store};
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Examples:
-  The page of all studies that have been run, in report.html:
+  The page of all completed studies, report.html:
     isogloss report
   Of another laboratory, with every figure as a file of its own:
     isogloss report --lab lab-en-fr --out en-fr.html --figures figures";
@@ -26,65 +28,82 @@ pub(crate) struct Report {
     #[arg(long, value_name = "DIR", default_value = "lab")]
     lab: PathBuf,
 
-    /// The page to write; it opens anywhere, with no network.
-    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    /// The page to write; - for standard output. It needs no network.
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
 
-    /// Write each figure here as well, as an SVG of its own.
+    /// Write each figure here as well, as an SVG file.
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
+
+    /// Overwrite an existing page and existing figures.
+    #[arg(long, short)]
+    force: bool,
 }
 
-/// What `report` says when done.
+/// What `report` prints.
 #[derive(Serialize)]
-struct Reported {
+struct ReportSummary {
     page: PathBuf,
     figures: Vec<PathBuf>,
-    findings: Vec<lab::report::Finding>,
-    /// Studies that have no numbers yet.
+    findings: Vec<lab::report::FindingVerdict>,
+    /// Studies without results.
     missing: Vec<&'static str>,
+    /// How many results each build of the program gave.
+    builds: BTreeMap<String, usize>,
 }
 
 impl Report {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_file(&self.out)?;
+        files::check_new_file(&self.out, self.force)?;
+        let printed = self.out == Path::new("-");
         let store = Store::existing(&self.lab.join(FILE))?;
-        let page = Page::of(&store.records(&Filter::default())?, &store.notes(&Filter::default())?);
-        files::write(&self.out, &page.html)?;
+        let all = RecordFilter::default();
+        let records = store.records(&all)?;
+        let builds = BuildCounts::of(records.iter().map(|record| &*record.origin.build));
+        if let Some(warning) = builds.warning("results") {
+            say!("{warning}");
+        }
+        let page = ReportPage::of(&records, &store.texts(&all)?);
+        if !printed {
+            files::write(&self.out, &page.html)?;
+        }
         let mut written = Vec::new();
         if let Some(folder) = &self.figures {
             fs::create_dir_all(folder).at(folder, "make the folder")?;
             for (name, svg) in &page.figures {
                 let path = folder.join(name).with_added_extension("svg");
+                files::check_new_file(&path, self.force)?;
                 files::write(&path, svg)?;
                 written.push(path);
             }
         }
-        let reported = Reported {
+        let summary = ReportSummary {
             page: self.out,
             figures: written,
             findings: page.findings,
             missing: page.missing,
+            builds: builds.0,
         };
-        Ok(Outcome::new(in_words(&reported), &reported))
+        let text = if printed { page.html } else { summary.describe() };
+        Ok(Outcome::new(text, &summary))
     }
 }
 
-fn in_words(reported: &Reported) -> String {
-    let count =
-        |verdict: &str| reported.findings.iter().filter(|one| one.verdict == verdict).count();
-    let mut lines = vec![
-        format!("findings that hold          {}", count("holds")),
-        format!("that do not hold            {}", count("does not hold")),
-        format!("too noisy to say            {}", count("too noisy")),
-        format!("not measured                {}", count("not measured")),
-    ];
-    if !reported.missing.is_empty() {
-        lines.push(format!("studies that were not run   {}", reported.missing.join(", ")));
+impl ReportSummary {
+    fn describe(&self) -> String {
+        let count =
+            |verdict: &str| self.findings.iter().filter(|one| one.verdict == verdict).count();
+        let verdicts = ["holds", "fails", "inconclusive", "not tested"];
+        let mut lines: Vec<String> =
+            verdicts.iter().map(|verdict| format!("{verdict:<16}{}", count(verdict))).collect();
+        if !self.missing.is_empty() {
+            lines.push(format!("{:<16}{}", "not run", self.missing.join(", ")));
+        }
+        if !self.figures.is_empty() {
+            lines.push(format!("{:<16}{}", "figures", self.figures.len()));
+        }
+        lines.push(format!("{:<16}{}", "page", self.page.display()));
+        lines.join("\n")
     }
-    if !reported.figures.is_empty() {
-        lines.push(format!("figures                     {}", reported.figures.len()));
-    }
-    lines.push(format!("the page                    {}", reported.page.display()));
-    lines.join("\n")
 }

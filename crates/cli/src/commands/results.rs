@@ -1,12 +1,14 @@
-//! `isogloss results`: the numbers of a laboratory, chosen, averaged, and handed to other programs.
+//! `isogloss results`: the records of a laboratory, selected, averaged over seeds, and exported.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use lab::export::{Format, Sheet};
-use lab::store::{FILE, Filter, Store};
+use lab::build::BuildCounts;
+use lab::export::{ExportFormat, ResultsSheet};
+use lab::store::{FILE, RecordFilter, Store};
 use serde_json::json;
+use terms::Scale;
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -14,7 +16,7 @@ use crate::outcome::Outcome;
 const EXAMPLES: &str = "Examples:
   Everything, as a table:
     isogloss results
-  Means over seeds of one study's transfer, with intervals of 95 %:
+  Means over seeds of one study's transfer, with 95 % intervals:
     isogloss results --study anchors --measure f1 --where role=target --mean
   Two conditions, for a notebook:
     isogloss results --where condition=default --where condition=no-anchors \\
@@ -29,41 +31,45 @@ pub(crate) struct Results {
     lab: PathBuf,
 
     /// Only of this study; repeat for several.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
     study: Vec<String>,
 
     /// Only this measure, such as f1 or retrieval; repeat for several.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Selection")]
     measure: Vec<String>,
 
     /// Only of this seed; repeat for several.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Selection")]
     seed: Vec<u64>,
 
     /// Only at this scale; repeat for several.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = Scale::ALL.map(Scale::name), help_heading = "Selection")]
     scale: Vec<String>,
 
-    /// Only where a factor has this value; repeated for one factor, any of the values will do.
-    #[arg(long = "where", value_name = "FACTOR=VALUE", value_parser = factor)]
-    wanted: Vec<(String, String)>,
+    /// Only where a factor has this level; repeated for one factor, any of its levels matches.
+    #[arg(long = "where", value_name = "FACTOR=LEVEL", value_parser = factor, help_heading = "Selection")]
+    levels: Vec<(String, String)>,
 
-    /// Means over seeds, with their intervals of 95 % (Student's t) and the number of seeds.
+    /// Means over seeds, with 95 % intervals (Student's t) and the number of seeds.
     #[arg(long)]
     mean: bool,
 
-    /// How to write them.
-    #[arg(long, value_enum, default_value = "table")]
-    format: Written,
+    /// The format.
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    format: FormatName,
 
-    /// A file to write to, rather than standard output.
-    #[arg(long, value_name = "FILE")]
+    /// A file to write to [default: -, standard output].
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
+
+    /// Overwrite an existing file.
+    #[arg(long, short, help_heading = "Output")]
+    force: bool,
 }
 
-/// What a sheet can be written as.
+/// The formats of results.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Written {
+enum FormatName {
     Table,
     Csv,
     Json,
@@ -73,61 +79,67 @@ enum Written {
 
 impl Results {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        if self.format == Written::Parquet && self.out.is_none() {
+        let out = self.out.as_ref().filter(|path| *path != Path::new("-"));
+        if self.format == FormatName::Parquet && out.is_none() {
             return Err(Failure::Usage("Parquet is binary; name a file with --out".into()));
         }
-        if let Some(path) = &self.out {
-            files::check_new_file(path)?;
+        if let Some(path) = out {
+            files::check_new_file(path, self.force)?;
         }
         let store = Store::existing(&self.lab.join(FILE))?;
         let records = store.records(&self.filter())?;
         if records.is_empty() {
             self.check_factors(&store)?;
         }
-        // A table for people leaves out where numbers come from; what programs read has it all.
-        let for_people = matches!(self.format, Written::Table | Written::Markdown);
-        let sheet =
-            if self.mean { Sheet::means(&records) } else { Sheet::of(&records, !for_people) };
-        let facts = if self.mean {
-            json!({ "means": sheet.json() })
-        } else {
-            json!({ "records": records })
+        let builds = BuildCounts::of(records.iter().map(|record| &*record.origin.build));
+        if let Some(warning) = builds.warning("results") {
+            say!("{warning}");
+        }
+        // A table for people leaves out the origin of numbers; what programs read has all of it.
+        let for_people = matches!(self.format, FormatName::Table | FormatName::Markdown);
+        let sheet = match self.mean {
+            true => ResultsSheet::means(&records),
+            false => ResultsSheet::of(&records, !for_people),
         };
-        let Some(path) = &self.out else {
+        let json = match self.mean {
+            true => json!({ "means": sheet.json(), "builds": builds.0 }),
+            false => json!({ "records": records, "builds": builds.0 }),
+        };
+        let Some(path) = out else {
             let mut bytes = Vec::new();
             sheet.write(self.format.into(), &mut bytes)?;
             let text = if records.is_empty() && for_people {
-                "no numbers like that; `isogloss results` shows all".to_owned()
+                "no results match; `isogloss results` shows all".to_owned()
             } else {
                 String::from_utf8_lossy(&bytes).into_owned()
             };
-            return Ok(Outcome::new(text, &facts));
+            return Ok(Outcome::new(text, &json));
         };
         files::write_with(path, |out| sheet.write(self.format.into(), out))?;
         let text = format!("{} rows in {}", sheet.rows(), path.display());
         Ok(Outcome::new(text, &json!({ "rows": sheet.rows(), "file": path })))
     }
 
-    /// Refuses a factor that no number has.
+    /// Refuses a factor that no record has.
     fn check_factors(&self, store: &Store) -> Result<(), Failure> {
-        let records = store.records(&Filter::default())?;
+        let records = store.records(&RecordFilter::default())?;
         let names = records.into_iter().flat_map(|record| record.factors.into_keys());
         let known: BTreeSet<String> = names.collect();
-        let unknown = self.wanted.iter().find(|(name, _)| !known.contains(name));
+        let unknown = self.levels.iter().find(|(name, _)| !known.contains(name));
         let Some((name, _)) = unknown.filter(|_| !known.is_empty()) else { return Ok(()) };
         let known: Vec<String> = known.into_iter().collect();
         Err(Failure::Usage(format!(
-            "--where: no number has a factor `{name}`; there are {}",
+            "--where: no result has a factor `{name}`; there are {}",
             known.join(", ")
         )))
     }
 
-    fn filter(&self) -> Filter {
+    fn filter(&self) -> RecordFilter {
         let mut factors: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (name, value) in &self.wanted {
+        for (name, value) in &self.levels {
             factors.entry(name.clone()).or_default().push(value.clone());
         }
-        Filter {
+        RecordFilter {
             studies: self.study.clone(),
             scales: self.scale.clone(),
             seeds: self.seed.clone(),
@@ -137,20 +149,20 @@ impl Results {
     }
 }
 
-impl From<Written> for Format {
-    fn from(written: Written) -> Self {
-        match written {
-            Written::Table => Format::Table,
-            Written::Csv => Format::Csv,
-            Written::Json => Format::Json,
-            Written::Parquet => Format::Parquet,
-            Written::Markdown => Format::Markdown,
+impl From<FormatName> for ExportFormat {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Table => ExportFormat::Table,
+            FormatName::Csv => ExportFormat::Csv,
+            FormatName::Json => ExportFormat::Json,
+            FormatName::Parquet => ExportFormat::Parquet,
+            FormatName::Markdown => ExportFormat::Markdown,
         }
     }
 }
 
 fn factor(text: &str) -> Result<(String, String), String> {
     let (name, value) =
-        text.split_once('=').ok_or("write FACTOR=VALUE, such as condition=no-anchors")?;
+        text.split_once('=').ok_or("write FACTOR=LEVEL, such as condition=no-anchors")?;
     Ok((name.to_owned(), value.to_owned()))
 }

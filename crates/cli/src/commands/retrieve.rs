@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use arrays::Stack;
 use clap::{Args, ValueEnum};
-use geometry::arrays::Stack;
 use geometry::search::Measure;
 use geometry::sentences::{Found, Layer, Search, retrieve};
-use geometry::states::pooled;
 use geometry::{Map, describe};
+use models::sentences::pooled;
 use serde::Serialize;
 
 use super::models::{Layers, Normalize, Place, save_maps, steps, two_models, two_sides};
@@ -123,7 +123,7 @@ struct Sides {
 impl Retrieve {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if let Some(folder) = &self.save_maps {
-            files::check_new_folder(folder)?;
+            files::check_new_folder(folder, false)?;
             if self.train.is_empty() && self.train_source.is_none() {
                 let message =
                     "--save-maps: no map is learned without other translations; give --train";
@@ -213,7 +213,7 @@ impl Retrieve {
         let (mut numbers, mut cut) = (Vec::new(), 0);
         let mut encode = |side: usize| -> Result<(Stack, Option<Stack>), Failure> {
             let mut model = self.place.open(models[side])?;
-            let layers = self.layers.of(model.model.config().layers)?;
+            let layers = self.layers.of(model.encoder.config().layers)?;
             let mut encode = |language: &str, file: &Path| -> Result<Stack, Failure> {
                 let _waiting = Waiting::new(&format!("encoding {}", file.display()));
                 let (matrices, long) = pooled(&mut model, language, file, &layers, |_| {})?;

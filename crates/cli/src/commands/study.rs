@@ -1,100 +1,184 @@
-//! `isogloss study`: the papers' questions, asked again.
+//! `isogloss study`: plan and run the experiments of the papers, or one's own.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use lab::study::{Done, Lab, Plan, Real, StepId, Study as StudyFile, run};
+use lab::study::{
+    Laboratory, RealLanguages, RunOptions, StepId, StepOutcome, Study as StudyFile,
+    StudyEvaluation, run,
+};
+use serde::Serialize;
 use serde_json::json;
+use terms::{Scale, Task};
 
-use super::studied::{Live, duration, planned};
+use super::score::task_values;
+use super::studied::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
 
 const EXAMPLES: &str = "Examples:
-  What there is, and what one of them would do:
+  The built-in studies, and the steps of one of them:
     isogloss study list
     isogloss study plan anchors
-  Run it on invented languages, then look:
+  Run it on invented languages, then look at the results:
     isogloss study run anchors
     isogloss report
-  The same question asked of real languages (see `isogloss data list`):
+  The same on real languages (see `isogloss data list`):
     isogloss study run anchors --data data --pair en-fr --pair en-ru
   A quick look, with shorter training and fewer examples:
     isogloss study run anchors --seeds 1 --pretrain '--steps 2000' \\
-      --transfer '--quick --first 3000'
-  A study of one's own, begun from one that is built in:
-    isogloss study show sharing > mine.toml
+      --transfer '--quick --limit 3000'
+  A study of one's own:
+    isogloss study keys > mine.toml
     isogloss study run mine.toml --seeds 1,2
 
-A study comes to steps, each a command that could be typed. What any study has done before in the
-same laboratory (--lab) is found again; after a stop or a kill, the same command goes on.";
+A study is a list of steps, each a command that could be typed. Steps that any study has completed in
+the same laboratory (--lab) are not run again; after an interruption, the same command continues.";
+
+const SHOW_EXAMPLES: &str = "Example:
+  isogloss study show sharing > mine.toml
+
+`isogloss study keys` explains every key of such a file.";
 
 /// The commands of `study`.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Study {
-    /// Name the studies that are built in, and what they ask.
+    /// List the built-in studies and their questions.
     #[command(after_help = "Example:\n  isogloss study list")]
     List,
-    /// Print a study's file, to read or to begin one's own from.
-    #[command(after_help = "Example:\n  isogloss study show sharing > mine.toml")]
+    /// Print a study's file, to read or to edit.
+    #[command(after_help = SHOW_EXAMPLES)]
     Show(Show),
-    /// Say what would run, what is done already, and how long the rest may take.
+    /// Print a study's file in which every key is explained.
+    #[command(after_help = "Example:\n  isogloss study keys > mine.toml")]
+    Keys,
+    /// List the steps of a study, which of them are complete, and how long the others may take.
     #[command(after_help = EXAMPLES)]
-    Plan(Chosen),
-    /// Run what is missing of a study, and file its numbers.
+    Plan(StudyChoice),
+    /// Run the missing steps of a study and store their results.
     #[command(after_help = EXAMPLES)]
-    Run(Chosen),
+    Run(RunFlags),
 }
 
 /// Flags of `study show`.
 #[derive(Args)]
 pub(crate) struct Show {
     /// The study.
+    #[arg(value_name = "NAME|FILE.toml")]
     name: String,
 }
 
-/// Which study, and how.
+/// Which study, and at which settings.
 #[derive(Args)]
-pub(crate) struct Chosen {
-    /// A study that is built in, or a file that ends in .toml.
+pub(crate) struct StudyChoice {
+    /// A built-in study, or a file that ends in .toml.
     #[arg(value_name = "NAME|FILE.toml")]
     name: String,
 
-    /// How large everything is: tiny, small or paper.
-    #[arg(long, default_value = "tiny", value_parser = ["tiny", "small", "paper"])]
-    scale: String,
+    /// The sizes of models and data.
+    #[arg(long, default_value = "tiny", value_parser = scales(), help_heading = "Input")]
+    scale: Scale,
 
-    /// Do everything once for each of these, rather than for the study's own.
-    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    /// Run everything once for each of these seeds, in place of the study's own.
+    #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Training")]
     seeds: Vec<u64>,
 
     /// A folder of real data, laid out as `isogloss data get` does.
-    #[arg(long, value_name = "DIR", requires = "pairs")]
+    #[arg(long, value_name = "DIR", requires = "pairs", help_heading = "Input")]
     data: Option<PathBuf>,
 
-    /// A pair of real languages, the one to learn from first, such as en-fr; repeat for more.
-    #[arg(long = "pair", value_name = "A-B", requires = "data")]
+    /// A pair of real languages, the source first, such as en-fr; repeat for more.
+    #[arg(long = "pair", value_name = "A-B", requires = "data", help_heading = "Input")]
     pairs: Vec<String>,
 
+    /// Transfer these tasks in place of the study's own: nli, ner, parse, pos, classify.
+    #[arg(long, value_name = "TASK,TASK", value_delimiter = ',', value_parser = task_values(),
+        help_heading = "Training")]
+    tasks: Vec<Task>,
+
     /// Flags for every pretraining, in quotes, such as '--steps 2000'.
-    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "Training")]
     pretrain: Option<String>,
 
-    /// Flags for every transfer, in quotes, such as '--quick --first 3000'.
-    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    /// Flags for every transfer, in quotes, such as '--quick --limit 3000'.
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true, help_heading = "Training")]
     transfer: Option<String>,
 
-    /// Where steps compute: cpu, cuda, or auto: a GPU where one can be used. What one has made is not
-    /// taken for the other's.
-    #[arg(long, default_value = "auto")]
+    /// Where steps compute; `auto` takes a GPU where one can be used. Results of one are not taken for
+    /// the other's.
+    #[arg(long, default_value = "auto", value_parser = ["auto", "cpu", "cuda"], help_heading = "Compute")]
     device: String,
 
     /// The laboratory's folder.
-    #[arg(long, value_name = "DIR", default_value = "lab")]
+    #[arg(long, value_name = "DIR", default_value = "lab", help_heading = "Output")]
     lab: PathBuf,
+}
+
+/// Flags of `study run`.
+#[derive(Args)]
+pub(crate) struct RunFlags {
+    #[command(flatten)]
+    choice: StudyChoice,
+
+    /// Threads of each step; 0 takes every core. It changes no result.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
+    threads: usize,
+
+    /// Run steps again that are complete.
+    #[arg(long, help_heading = "Output")]
+    fresh: bool,
+}
+
+/// A parser of scales that lists them.
+fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
+    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+    let named = |scale: Scale| PossibleValue::new(scale.name()).help(scale.summary());
+    PossibleValuesParser::new(Scale::ALL.map(named))
+        .map(|name| name.parse().expect("one of the listed values"))
+}
+
+/// The steps of a study, as `study plan --json` prints them.
+#[derive(Serialize)]
+struct PlanListing {
+    study: String,
+    scale: Scale,
+    steps: Vec<StepListing>,
+    /// How many steps are open.
+    to_run: usize,
+    /// Expected seconds of the open steps whose cost is known.
+    seconds: f64,
+    /// A line for each system that an evaluation does not apply to.
+    skipped: Vec<String>,
+}
+
+/// A step of a plan.
+#[derive(Serialize)]
+struct StepListing {
+    name: String,
+    key: String,
+    revision: u32,
+    done: bool,
+    seconds: Option<f64>,
+    command: String,
+}
+
+/// What `study run` did.
+#[derive(Serialize)]
+struct RunSummary {
+    study: String,
+    scale: Scale,
+    /// Steps that were run.
+    run: usize,
+    /// Steps that were complete before.
+    cached: usize,
+    lab: PathBuf,
+    skipped: Vec<String>,
+    /// How many steps each build of the program ran.
+    builds: BTreeMap<String, usize>,
 }
 
 impl Study {
@@ -102,20 +186,21 @@ impl Study {
         match self {
             Study::List => list(),
             Study::Show(show) => show.run(),
-            Study::Plan(chosen) => chosen.plan(),
-            Study::Run(chosen) => chosen.run(),
+            Study::Keys => Ok(Outcome::new(StudyFile::KEYS, &json!({ "keys": StudyFile::KEYS }))),
+            Study::Plan(choice) => choice.plan(),
+            Study::Run(flags) => flags.run(),
         }
     }
 }
 
 fn list() -> Result<Outcome, Failure> {
-    let (mut text, mut facts) = (String::new(), Vec::new());
+    let (mut text, mut studies) = (String::new(), Vec::new());
     for name in StudyFile::names() {
         let study = StudyFile::find(name)?;
-        let _ = writeln!(text, "{name:<22}{}\n{:<22}({})", study.question, "", study.place);
-        facts.push(json!({ "name": name, "question": study.question, "place": study.place }));
+        let _ = writeln!(text, "{name:<18}{}\n{:<18}({})", study.question, "", study.place);
+        studies.push(json!({ "name": name, "question": study.question, "place": study.place }));
     }
-    Ok(Outcome::new(text, &json!({ "studies": facts })))
+    Ok(Outcome::new(text, &json!({ "studies": studies })))
 }
 
 impl Show {
@@ -129,19 +214,23 @@ impl Show {
     }
 }
 
-impl Chosen {
-    /// The study as it is asked for.
+impl StudyChoice {
+    /// The study with the settings of the command line.
     fn study(&self) -> Result<StudyFile, Failure> {
         let mut study = StudyFile::find(&self.name)?;
         if let Some(data) = &self.data {
             study.worlds.clear();
-            study.real = Some(Real { data: data.clone(), pairs: self.pairs.clone() });
+            study.real = Some(RealLanguages { data: data.clone(), pairs: self.pairs.clone() });
         }
         if !self.seeds.is_empty() {
             study.seeds.clone_from(&self.seeds);
             study.scales.values_mut().for_each(|scale| scale.seeds = None);
         }
-        let scale = study.scales.entry(self.scale.clone()).or_default();
+        if !self.tasks.is_empty() {
+            study.evaluate.retain(|evaluation| !matches!(evaluation, StudyEvaluation::Transfer(_)));
+            study.evaluate.extend(self.tasks.iter().map(|&task| StudyEvaluation::Transfer(task)));
+        }
+        let scale = study.scales.entry(self.scale).or_default();
         let words = |flags: &str| flags.split_whitespace().map(str::to_owned).collect();
         if let Some(flags) = &self.pretrain {
             scale.pretrain = words(flags);
@@ -153,69 +242,97 @@ impl Chosen {
     }
 
     fn plan(self) -> Result<Outcome, Failure> {
-        let plan = planned(&self.study()?, &self.scale, &self.device)?;
-        let lab = Lab::open(&self.lab)?;
-        let outlook = lab.outlook(&plan);
-        let (mut text, mut facts) = (String::new(), Vec::new());
-        for (number, (step, &(done, seconds))) in plan.steps.iter().zip(&outlook.steps).enumerate()
-        {
-            let cost = seconds.map_or_else(|| "?".to_owned(), duration);
-            let state = if done { "done" } else { cost.as_str() };
-            let _ = writeln!(text, "{state:>8}  {}", step.name);
-            facts.push(json!({
-                "name": step.name, "key": step.key, "done": done, "seconds": seconds,
-                "command": lab.command(&plan, StepId(number)),
-            }));
-        }
-        for line in &plan.passed_over {
-            let _ = writeln!(text, "\npassed over: {line}");
-        }
-        let (open, unknown, left) = (outlook.open(), outlook.unknown(), outlook.left(0));
-        let _ = write!(text, "\n{} steps, {open} to run", plan.steps.len());
-        if open > unknown {
-            let _ = write!(text, ": about {}", duration(left));
-        }
-        if unknown > 0 {
-            let known =
-                if open > unknown { format!(" for {}", open - unknown) } else { String::new() };
-            let _ = write!(text, "{known}; how long {unknown} take is not known yet");
-        }
-        let facts = json!({
-            "study": plan.study, "scale": plan.scale, "steps": facts, "to_run": open,
-            "seconds": left, "passed_over": plan.passed_over,
-        });
-        Ok(Outcome::new(text, &facts))
-    }
-
-    fn run(self) -> Result<Outcome, Failure> {
-        let study = self.study()?;
-        let plan = planned(&study, &self.scale, &self.device)?;
-        plan.passed_over.iter().for_each(|line| say!("passed over: {line}"));
-        let lab = Lab::open(&self.lab)?;
-        let done = run_plan(&lab, &plan)?;
-        let count = |wanted: fn(&Done) -> bool| done.iter().filter(|how| wanted(how)).count();
-        let now = count(|how| matches!(how, Done::Now(_)));
-        let before = count(|how| *how == Done::Before);
-        let place = match self.lab == *"lab" {
-            true => String::new(),
-            false => format!(" --lab {}", self.lab.display()),
+        let plan = planned(&self.study()?, self.scale, &self.device)?;
+        let lab = Laboratory::open(&self.lab)?;
+        let status = lab.status(&plan);
+        let step = |(number, (step, &(done, seconds))): (usize, (&lab::study::StudyStep, &_))| {
+            let (name, key) = (step.name.clone(), step.key.clone());
+            let command = lab.command(&plan, StepId(number));
+            StepListing { name, key, revision: step.command.revision, done, seconds, command }
         };
-        let text = format!(
-            "{}: {now} steps run, {before} found done; its numbers: isogloss results --study {}{place}\n\
-             the report: isogloss report{place}",
-            plan.study, plan.study,
-        );
-        let facts = json!({
-            "study": plan.study, "scale": plan.scale, "run": now, "found": before,
-            "lab": self.lab, "passed_over": plan.passed_over,
-        });
-        Ok(Outcome::new(text, &facts))
+        let listing = PlanListing {
+            steps: plan.steps.iter().zip(&status.steps).enumerate().map(step).collect(),
+            study: plan.study,
+            scale: plan.scale,
+            to_run: status.open(),
+            seconds: status.left(0),
+            skipped: plan.skipped,
+        };
+        Ok(Outcome::new(listing.describe(status.unknown()), &listing))
     }
 }
 
-/// Runs a plan with this very program, showing how far it is.
-fn run_plan(lab: &Lab, plan: &Plan) -> Result<Vec<Done>, Failure> {
-    let program = std::env::current_exe()?;
-    let mut live = Live::new(plan);
-    Ok(run(lab, plan, &program, &mut live, stop::listen())?)
+impl PlanListing {
+    /// The plan for people; of `unknown` open steps the cost is not known.
+    fn describe(&self, unknown: usize) -> String {
+        let mut text = String::new();
+        for step in &self.steps {
+            let cost = step.seconds.map_or_else(|| "?".to_owned(), duration);
+            let state = if step.done { "done" } else { cost.as_str() };
+            let _ = writeln!(text, "{state:>8}  {}", step.name);
+        }
+        for line in &self.skipped {
+            let _ = writeln!(text, "\nskipped: {line}");
+        }
+        let known = self.to_run - unknown;
+        let _ = write!(text, "\n{} steps, {} to run", self.steps.len(), self.to_run);
+        if known > 0 {
+            let _ = write!(text, ": about {}", duration(self.seconds));
+        }
+        if unknown > 0 {
+            let of = if known > 0 { format!(" for {known}") } else { String::new() };
+            let _ = write!(text, "{of}; the cost of {unknown} is not known yet");
+        }
+        text
+    }
+}
+
+impl RunFlags {
+    fn run(self) -> Result<Outcome, Failure> {
+        let choice = self.choice;
+        let plan = planned(&choice.study()?, choice.scale, &choice.device)?;
+        plan.skipped.iter().for_each(|line| say!("skipped: {line}"));
+        let lab = Laboratory::open(&choice.lab)?;
+        let options = RunOptions {
+            program: &std::env::current_exe()?,
+            build: &this_build(),
+            threads: Some(self.threads).filter(|threads| *threads > 0),
+            fresh: self.fresh,
+            stop: stop::listen(),
+        };
+        let outcomes = run(&lab, &plan, &options, &mut LiveView::new(&plan))?;
+        let count =
+            |wanted: fn(&StepOutcome) -> bool| outcomes.iter().filter(|how| wanted(how)).count();
+        let builds = lab.builds(&plan);
+        if let Some(warning) = builds.warning("steps") {
+            say!(
+                "{warning}; their commands have the same revisions (--fresh runs all of them again)"
+            );
+        }
+        let summary = RunSummary {
+            study: plan.study,
+            scale: plan.scale,
+            run: count(|how| matches!(how, StepOutcome::Completed(_))),
+            cached: count(|how| *how == StepOutcome::Cached),
+            lab: choice.lab,
+            skipped: plan.skipped,
+            builds: builds.0,
+        };
+        Ok(Outcome::new(summary.describe(), &summary))
+    }
+}
+
+impl RunSummary {
+    fn describe(&self) -> String {
+        let lab = match self.lab == *"lab" {
+            true => String::new(),
+            false => format!(" --lab {}", self.lab.display()),
+        };
+        let Self { study, run, cached, .. } = self;
+        format!(
+            "{study}: {run} steps run, {cached} complete before\n\
+             results: isogloss results --study {study}{lab}\n\
+             report:  isogloss report{lab}"
+        )
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use text::{
-    Corpus, LineRules, Preparation, Preparer, Selection, Simplified, Source, Take, Vocabulary,
-    Words,
+    Corpus, LineRules, Preparation, Preparer, Selection, SimplificationTable, Subset, TextSource,
+    Vocabulary, WordTokenizer,
 };
 
 use crate::failure::Failure;
@@ -98,7 +98,7 @@ impl TextFlags {
     }
 
     /// The languages in the order in which they were first named, each with its files.
-    pub(crate) fn sources(&self) -> Result<Vec<Source>, Failure> {
+    pub(crate) fn sources(&self) -> Result<Vec<TextSource>, Failure> {
         let mut languages: Vec<(&str, Vec<String>)> = Vec::new();
         for (language, file) in &self.texts {
             match languages.iter_mut().find(|(known, _)| known == language) {
@@ -106,11 +106,11 @@ impl TextFlags {
                 None => languages.push((language, vec![file.clone()])),
             }
         }
-        languages.iter().map(|(language, files)| Ok(Source::new(language, files)?)).collect()
+        languages.iter().map(|(language, files)| Ok(TextSource::new(language, files)?)).collect()
     }
 
     /// Puts a source together with how it is prepared and what is wanted of it.
-    pub(crate) fn corpus(&self, source: Source, preparer: Preparer) -> Corpus {
+    pub(crate) fn corpus(&self, source: TextSource, preparer: Preparer) -> Corpus {
         Corpus { source, preparer, rules: self.rules(), selection: self.selection() }
     }
 
@@ -134,14 +134,14 @@ impl TextFlags {
     }
 
     fn rules(&self) -> LineRules {
-        LineRules { longest: self.longest_line, tolerant: self.tolerant, flags: true }
+        LineRules { longest: self.longest_line, tolerant: self.tolerant, adjustable: true }
     }
 
     fn selection(&self) -> Selection {
         let take = match (self.first, self.sample) {
-            (Some(count), _) => Take::First(count),
-            (_, Some(count)) => Take::Sample(count),
-            _ => Take::All,
+            (Some(count), _) => Subset::First(count),
+            (_, Some(count)) => Subset::Sample(count),
+            _ => Subset::All,
         };
         let &Self { distinct, dev, test, seed, .. } = self;
         Selection { take, distinct, dev, test, seed }
@@ -190,19 +190,21 @@ impl PreparationFlags {
         languages: &[String],
         cuts_itself: bool,
     ) -> Result<Vec<Preparer>, Failure> {
-        let chinese = |language: &String| Words::for_language(language) == Words::Jieba;
+        let chinese =
+            |language: &String| WordTokenizer::for_language(language) == WordTokenizer::Jieba;
         if self.simplify.is_some() && !languages.iter().any(chinese) {
             let message = "--simplify is for Chinese, and no --text is `zh`; leave it out";
             return Err(Failure::Usage(message.into()));
         }
-        let table = self.simplify.as_deref().map(Simplified::read).transpose()?.map(Arc::new);
+        let table =
+            self.simplify.as_deref().map(SimplificationTable::read).transpose()?.map(Arc::new);
         let prepare = |language: &String| {
             let words = match self.words {
-                WordsFlag::Auto if cuts_itself => Words::Spaces,
-                WordsFlag::Auto => Words::for_language(language),
-                WordsFlag::Spaces => Words::Spaces,
-                WordsFlag::Moses => Words::Moses,
-                WordsFlag::Jieba => Words::Jieba,
+                WordsFlag::Auto if cuts_itself => WordTokenizer::Whitespace,
+                WordsFlag::Auto => WordTokenizer::for_language(language),
+                WordsFlag::Spaces => WordTokenizer::Whitespace,
+                WordsFlag::Moses => WordTokenizer::Moses,
+                WordsFlag::Jieba => WordTokenizer::Jieba,
             };
             let preparation = Preparation {
                 split: !flags.lines,
@@ -218,10 +220,10 @@ impl PreparationFlags {
 }
 
 /// Draws progress through a corpus, a step for each mebibyte read from disk.
-pub(crate) fn watch(label: String) -> impl FnMut(text::Progress) {
+pub(crate) fn watch(label: String) -> impl FnMut(text::ReadProgress) {
     let mut shown: Option<Progress> = None;
     let mut steps = 0;
-    move |at: text::Progress| {
+    move |at: text::ReadProgress| {
         let bar = shown.get_or_insert_with(|| Progress::new(&label, at.total >> 20));
         while steps < at.bytes >> 20 {
             steps += 1;
@@ -231,11 +233,11 @@ pub(crate) fn watch(label: String) -> impl FnMut(text::Progress) {
 }
 
 /// What was left out, in words; nothing if nothing was.
-pub(crate) fn describe_skipped(skipped: text::Skipped) -> String {
+pub(crate) fn describe_skipped(skipped: text::SkipCounts) -> String {
     if skipped.total() == 0 {
         return String::new();
     }
-    let text::Skipped { invalid, too_long, empty_files } = skipped;
+    let text::SkipCounts { invalid, too_long, empty_files } = skipped;
     format!(
         ", skipped {invalid} lines that are not UTF-8, {too_long} too long, {empty_files} empty files"
     )

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use text::{
-    BpeSettings, Kind, LanguageText, Report, Sharing, Vocabulary, WordCounts, count_pieces, sharing,
+    BpeSettings, CorpusReport, LanguageText, Vocabulary, VocabularyKind, VocabularySharing,
+    WordCounts, count_subwords, vocabulary_sharing,
 };
 
 use super::texts::{PreparationFlags, TextFlags, describe_skipped, watch};
@@ -35,15 +36,15 @@ const TRAIN_EXAMPLES: &str = "Examples:
   One vocabulary learned from both languages together:
     isogloss vocab train --out joint \\
       --text en=en.txt.zst --text fr='fr.*.txt.gz'
-  One each, equal pieces shared (default anchors):
+  One each, equal subwords shared (default anchors):
     isogloss vocab train --kind union --out union \\
       --merges 40000 --text en=en.txt --text fr=fr.txt
   One each, nothing shared (no anchors):
     isogloss vocab train --kind disjoint --out disjoint \\
       --merges 40000 --text en=en.txt --text fr=fr.txt
-  Multilingual BERT's pieces:
+  Multilingual BERT's subwords:
     isogloss vocab train --kind wordpiece --out mbert \\
-      --pieces vocab.txt --text en=en.txt --text zh=zh.txt";
+      --subwords vocab.txt --text en=en.txt --text zh=zh.txt";
 
 const STATS_EXAMPLES: &str = "Examples:
   What the languages shared in the text that the vocabulary was made from:
@@ -83,12 +84,12 @@ pub(crate) struct Train {
     #[arg(long, value_name = "POWER", default_value_t = 1.0)]
     balance: f64,
 
-    /// The word pieces to take over, one a line, such as BERT's `vocab.txt`.
+    /// The subwords to take over, one a line, such as BERT's `vocab.txt`.
     #[arg(long, value_name = "FILE", required_if_eq("kind", "wordpiece"))]
-    pieces: Option<PathBuf>,
+    subwords: Option<PathBuf>,
 
-    /// The word pieces are of small letters without accents.
-    #[arg(long, requires = "pieces")]
+    /// The subwords are of small letters without accents.
+    #[arg(long, requires = "subwords")]
     uncased: bool,
 
     /// The folder to make.
@@ -107,21 +108,21 @@ pub(crate) struct Train {
 enum KindFlag {
     /// One BPE learned from all languages together.
     Joint,
-    /// One BPE per language; equal pieces are shared.
+    /// One BPE per language; equal subwords are shared.
     Union,
     /// One BPE per language; only special tokens are shared.
     Disjoint,
-    /// WordPiece over given pieces.
+    /// WordPiece over given subwords.
     Wordpiece,
 }
 
 impl KindFlag {
-    fn kind(self) -> Kind {
+    fn kind(self) -> VocabularyKind {
         match self {
-            KindFlag::Joint => Kind::Joint,
-            KindFlag::Union => Kind::Union,
-            KindFlag::Disjoint => Kind::Disjoint,
-            KindFlag::Wordpiece => Kind::WordPiece,
+            KindFlag::Joint => VocabularyKind::Joint,
+            KindFlag::Union => VocabularyKind::Union,
+            KindFlag::Disjoint => VocabularyKind::Disjoint,
+            KindFlag::Wordpiece => VocabularyKind::WordPiece,
         }
     }
 }
@@ -130,8 +131,8 @@ impl KindFlag {
 #[derive(Serialize)]
 struct Trained {
     folder: PathBuf,
-    kind: Kind,
-    pieces: usize,
+    kind: VocabularyKind,
+    subwords: usize,
     fingerprint: String,
     languages: Vec<TrainedLanguage>,
 }
@@ -139,8 +140,8 @@ struct Trained {
 #[derive(Serialize)]
 struct TrainedLanguage {
     language: String,
-    own_pieces: usize,
-    report: Report,
+    own_subwords: usize,
+    report: CorpusReport,
 }
 
 impl Train {
@@ -155,8 +156,8 @@ impl Train {
             .zip(preparers)
             .map(|(source, preparer)| self.text.corpus(source, preparer))
             .collect();
-        let (vocabulary, reports) = match &self.pieces {
-            Some(pieces) if cuts_itself => take_over(pieces, self.uncased, &corpora)?,
+        let (vocabulary, reports) = match &self.subwords {
+            Some(subwords) if cuts_itself => take_over(subwords, self.uncased, &corpora)?,
             _ => self.learn(corpora)?,
         };
         vocabulary.save(&self.out)?;
@@ -170,11 +171,11 @@ impl Train {
             return usage("no text; give some for each language, as --text LANG=FILE".into());
         }
         self.text.languages().try_for_each(text::check_language)?;
-        if self.pieces.is_some() && self.kind != KindFlag::Wordpiece {
-            return usage("--pieces are for --kind wordpiece; leave one of them out".into());
+        if self.subwords.is_some() && self.kind != KindFlag::Wordpiece {
+            return usage("--subwords are for --kind wordpiece; leave one of them out".into());
         }
         if self.merges.is_some() && self.kind == KindFlag::Wordpiece {
-            return usage("--merges are learned, and --kind wordpiece takes pieces over; leave one of them out".into());
+            return usage("--merges are learned, and --kind wordpiece takes subwords over; leave one of them out".into());
         }
         if !(self.balance.is_finite() && self.balance >= 0.0) {
             return usage("--balance is a number from 0 up".into());
@@ -183,10 +184,13 @@ impl Train {
             let out = self.out.display();
             return usage(format!("{out} exists and is not empty; name another folder with --out"));
         }
-        Ok(files::check_new_folder(&self.out)?)
+        Ok(files::check_new_folder(&self.out, false)?)
     }
 
-    fn learn(&self, corpora: Vec<text::Corpus>) -> Result<(Vocabulary, Vec<Report>), Failure> {
+    fn learn(
+        &self,
+        corpora: Vec<text::Corpus>,
+    ) -> Result<(Vocabulary, Vec<CorpusReport>), Failure> {
         let (mut texts, mut reports) = (Vec::new(), Vec::new());
         for corpus in corpora {
             let name = corpus.source.language().to_owned();
@@ -207,30 +211,30 @@ impl Train {
         Ok((Vocabulary::learn(texts, settings)?, reports))
     }
 
-    fn outcome(&self, vocabulary: &Vocabulary, reports: Vec<Report>) -> Outcome {
+    fn outcome(&self, vocabulary: &Vocabulary, reports: Vec<CorpusReport>) -> Outcome {
         let languages = vocabulary.languages().zip(reports).enumerate();
         let languages = languages.map(|(index, (language, report))| TrainedLanguage {
             language: language.to_owned(),
-            own_pieces: vocabulary.own(index).len(),
+            own_subwords: vocabulary.language_ids(index).len(),
             report,
         });
         let trained = Trained {
             folder: self.out.clone(),
             kind: vocabulary.kind(),
-            pieces: vocabulary.len(),
+            subwords: vocabulary.len(),
             fingerprint: vocabulary.fingerprint().to_owned(),
             languages: languages.collect(),
         };
         let mut text = format!(
-            "{}: {} pieces, fingerprint {}\n",
+            "{}: {} subwords, fingerprint {}\n",
             trained.folder.display(),
-            trained.pieces,
+            trained.subwords,
             &trained.fingerprint[..12]
         );
-        for TrainedLanguage { language, own_pieces, report } in &trained.languages {
+        for TrainedLanguage { language, own_subwords, report } in &trained.languages {
             let _ = writeln!(
                 text,
-                "  {language}: {own_pieces} pieces of its own, from {} sentences{}",
+                "  {language}: {own_subwords} subwords of its own, from {} sentences{}",
                 report.kept[0],
                 describe_skipped(report.skipped)
             );
@@ -240,17 +244,17 @@ impl Train {
 }
 
 fn take_over(
-    pieces: &std::path::Path,
+    subwords: &std::path::Path,
     uncased: bool,
     corpora: &[text::Corpus],
-) -> Result<(Vocabulary, Vec<Report>), Failure> {
+) -> Result<(Vocabulary, Vec<CorpusReport>), Failure> {
     let languages =
         corpora.iter().map(|corpus| (corpus.source.language().to_owned(), corpus.preparer.clone()));
-    let vocabulary = Vocabulary::wordpiece(pieces, languages.collect(), uncased)?;
+    let vocabulary = Vocabulary::wordpiece(subwords, languages.collect(), uncased)?;
     let (mut counts, mut reports) = (Vec::new(), Vec::new());
     for (index, corpus) in corpora.iter().enumerate() {
         let mut watch = watch(format!("counting {}", corpus.source.language()));
-        let (counted, report) = count_pieces(&vocabulary, index, corpus, &mut watch)?;
+        let (counted, report) = count_subwords(&vocabulary, index, corpus, &mut watch)?;
         counts.push(counted);
         reports.push(report);
     }
@@ -264,7 +268,7 @@ pub(crate) struct Stats {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
-    /// Count a piece as a language's if it occurs N times or more.
+    /// Count a subword as a language's if it occurs N times or more.
     #[arg(long, value_name = "N", default_value_t = 1)]
     least: u64,
 
@@ -280,13 +284,13 @@ pub(crate) struct Stats {
 #[derive(Serialize)]
 struct Counted {
     folder: PathBuf,
-    kind: Kind,
-    pieces: usize,
+    kind: VocabularyKind,
+    subwords: usize,
     fingerprint: String,
     counted: &'static str,
     least: u64,
     #[serde(flatten)]
-    sharing: Sharing,
+    sharing: VocabularySharing,
 }
 
 impl Stats {
@@ -296,16 +300,16 @@ impl Stats {
         let counted = Counted {
             folder: self.folder,
             kind: vocabulary.kind(),
-            pieces: vocabulary.len(),
+            subwords: vocabulary.len(),
             fingerprint: vocabulary.fingerprint().to_owned(),
             counted: if self.text.texts.is_empty() { "training text" } else { "given text" },
             least: self.least,
-            sharing: sharing(&vocabulary, &counts, self.least, self.anchors),
+            sharing: vocabulary_sharing(&vocabulary, &counts, self.least, self.anchors),
         };
         Ok(Outcome::new(counted.describe(), &counted))
     }
 
-    /// Counts of pieces in the text given, or else in that which the vocabulary was made from.
+    /// Counts of subwords in the text given, or else in that which the vocabulary was made from.
     fn counts(&self, vocabulary: &Vocabulary) -> Result<Vec<(usize, Vec<u64>)>, Failure> {
         if self.text.texts.is_empty() {
             self.text.refuse_selection("the vocabulary's own counts are shown")?;
@@ -321,7 +325,7 @@ impl Stats {
             let preparer = self.text.adapt(vocabulary.preparer(language));
             let mut watch = watch(format!("counting {}", source.language()));
             let corpus = self.text.corpus(source, preparer);
-            counts.push((language, count_pieces(vocabulary, language, &corpus, &mut watch)?.0));
+            counts.push((language, count_subwords(vocabulary, language, &corpus, &mut watch)?.0));
         }
         Ok(counts)
     }
@@ -330,10 +334,10 @@ impl Stats {
 impl Counted {
     fn describe(&self) -> String {
         let mut text = format!(
-            "{}: {:?}, {} pieces; counted in the {}\n\n{:<12}{:>12}{:>14}{:>10}\n",
+            "{}: {:?}, {} subwords; counted in the {}\n\n{:<12}{:>12}{:>14}{:>10}\n",
             self.folder.display(),
             self.kind,
-            self.pieces,
+            self.subwords,
             self.counted,
             "language",
             "|V_lang|",
@@ -380,7 +384,7 @@ impl Counted {
                 let _ = writeln!(
                     text,
                     "  {:<20}{:>12}{:>12}",
-                    anchor.piece, anchor.first, anchor.second
+                    anchor.subword, anchor.first, anchor.second
                 );
             }
         }

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use geometry::words::{Means, embeddings, frequent, of_pieces};
+use models::PretrainedModel;
+use models::words::{ContextMeans, embeddings, frequent, from_subwords};
 use serde::Serialize;
-use text::{Corpus, LineRules, Preparation, Preparer, Selection, Source, Take, Words as Cut};
-use train::Pretrained;
-use vectors::Vectors;
-use vectors::files::{Format, Options, read, write};
+use text::{
+    Corpus, LineRules, Preparation, Preparer, Selection, Subset, TextSource, WordTokenizer as Cut,
+};
+use vectors::WordVectors;
+use vectors::formats::{ReadOptions, VectorFormat, read, write};
 
 use super::models::{Layers, Place};
 use super::texts::watch;
@@ -100,12 +102,12 @@ enum FormatFlag {
 }
 
 impl FormatFlag {
-    fn format(self) -> (Format, &'static str) {
+    fn format(self) -> (VectorFormat, &'static str) {
         match self {
-            FormatFlag::Vec => (Format::Text, "vec"),
-            FormatFlag::Bin => (Format::Binary, "bin"),
-            FormatFlag::Glove => (Format::Glove, "glove"),
-            FormatFlag::Npy => (Format::Npy, "npy"),
+            FormatFlag::Vec => (VectorFormat::Text, "vec"),
+            FormatFlag::Bin => (VectorFormat::Binary, "bin"),
+            FormatFlag::Glove => (VectorFormat::Glove, "glove"),
+            FormatFlag::Npy => (VectorFormat::Npy, "npy"),
         }
     }
 }
@@ -126,9 +128,9 @@ struct Written {
 impl Words {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if self.embeddings || self.pieces.is_some() {
-            files::check_new_file(&self.out)?;
+            files::check_new_file(&self.out, true)?;
         } else {
-            files::check_new_folder(&self.out)?;
+            files::check_new_folder(&self.out, false)?;
         }
         let mut model = self.place.open(&self.model)?;
         let written = match &self.pieces {
@@ -153,16 +155,16 @@ impl Words {
         Ok(Outcome::new(text, &written))
     }
 
-    fn of_table(&self, model: &Pretrained) -> Result<Written, Failure> {
+    fn of_table(&self, model: &PretrainedModel) -> Result<Written, Failure> {
         let vectors = embeddings(model, &self.lang, self.top)?;
         write(&self.out, &vectors, Some(self.format.format().0))?;
         Ok(self.written(vec![self.out.clone()], &vectors, model))
     }
 
-    fn of_pieces(&self, model: &Pretrained, pieces: &Path) -> Result<Written, Failure> {
-        let pieces = read(pieces, Options::default())?;
+    fn of_pieces(&self, model: &PretrainedModel, pieces: &Path) -> Result<Written, Failure> {
+        let pieces = read(pieces, ReadOptions::default())?;
         let words = self.chosen(&self.corpus(model)?)?;
-        let (vectors, missing) = of_pieces(&model.vocabulary, &self.lang, &words, &pieces)?;
+        let (vectors, missing) = from_subwords(&model.vocabulary, &self.lang, &words, &pieces)?;
         write(&self.out, &vectors, Some(self.format.format().0))?;
         let written = self.written(vec![self.out.clone()], &vectors, model);
         Ok(Written { missing, ..written })
@@ -176,17 +178,17 @@ impl Words {
         }
     }
 
-    fn in_context(&self, model: &mut Pretrained) -> Result<Written, Failure> {
-        let layers = self.layers.of(model.model.config().layers)?;
+    fn in_context(&self, model: &mut PretrainedModel) -> Result<Written, Failure> {
+        let layers = self.layers.of(model.encoder.config().layers)?;
         let corpus = self.corpus(model)?;
         let words = self.chosen(&corpus)?;
-        let mut means = Means::new(model, &self.lang, &words, &layers)?;
-        let bytes = Means::bytes(words.len(), layers.len(), model.model.config().dim);
+        let mut means = ContextMeans::new(model, &self.lang, &words, &layers)?;
+        let bytes = ContextMeans::bytes(words.len(), layers.len(), model.encoder.config().dim);
         let megabytes = bytes as f64 / f64::from(1 << 20);
         say!("{} words at {} layers: sums of {megabytes:.1} MB", words.len(), layers.len());
         means.add(model, &corpus, &mut watch("encoding, MiB".to_owned()))?;
         let sentences = means.sentences;
-        let (means, missing) = means.finish_means()?;
+        let (means, missing) = means.finish()?;
         let folder = files::NewFolder::new(&self.out)?;
         let (format, extension) = self.format.format();
         let name = |layer: &usize| format!("layer-{layer}.{extension}");
@@ -199,12 +201,17 @@ impl Words {
         Ok(Written { sentences: Some(sentences), missing, ..written })
     }
 
-    fn written(&self, files: Vec<PathBuf>, vectors: &Vectors, model: &Pretrained) -> Written {
+    fn written(
+        &self,
+        files: Vec<PathBuf>,
+        vectors: &WordVectors,
+        model: &PretrainedModel,
+    ) -> Written {
         let (words, dim) = (vectors.len(), vectors.dim());
         Written { files, words, dim, sentences: None, missing: 0, model: model.fingerprint.clone() }
     }
 
-    fn corpus(&self, model: &Pretrained) -> Result<Corpus, Failure> {
+    fn corpus(&self, model: &PretrainedModel) -> Result<Corpus, Failure> {
         let preparer = model.vocabulary.preparer(model.vocabulary.language(&self.lang)?);
         // Text that a tokenizer takes as it stands has no words until it is cut.
         let preparation = match preparer.preparation() {
@@ -213,9 +220,9 @@ impl Words {
         };
         let preparation = Preparation { split: preparation.split && !self.lines, ..preparation };
         let simplified = preparer.simplified().cloned().map(std::sync::Arc::new);
-        let take = self.first.map_or(Take::All, Take::First);
+        let take = self.first.map_or(Subset::All, Subset::First);
         Ok(Corpus {
-            source: Source::new(&self.lang, &self.texts)?,
+            source: TextSource::new(&self.lang, &self.texts)?,
             preparer: Preparer::new(&self.lang, preparation, simplified)?,
             rules: LineRules::default(),
             selection: Selection { take, distinct: false, dev: 0, test: 0, seed: 0 },
@@ -225,7 +232,7 @@ impl Words {
 
 /// Reads a list of words, one a line, each once.
 fn read_words(path: &Path) -> Result<Vec<String>, Failure> {
-    let source = Source::new("words", &[path.display().to_string()])?;
+    let source = TextSource::new("words", &[path.display().to_string()])?;
     let mut lines = source.lines(LineRules::default());
     let mut words: Vec<String> = Vec::new();
     let mut seen = std::collections::HashSet::new();

@@ -15,11 +15,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use arrays::Matrix;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 
-use crate::matrix::{Matrix, rows_by_rows};
+use crate::matmul::rows_by_rows;
 use crate::normalize::{Step, normalize};
 use resident::Resident;
 use sift::Sieve;

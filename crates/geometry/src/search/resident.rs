@@ -1,11 +1,11 @@
 //! The same search on a GPU: both sides lie there, tiles of scores are sifted there, and only the best
 //! come back.
 
-use tensor::exact::{self, MOST_BEST, Own, Rule};
+use arrays::Matrix;
+use tensor::search::{MOST_BEST, NearestSearch, NeighbourMeans, ScoreRule};
 use tensor::{Device, Tensor};
 
 use super::{LEAST, Measure, Neighbours, Scores, Thinning, Watch};
-use crate::matrix::Matrix;
 use crate::products::worth_a_gpu;
 
 /// Two sets of vectors in the memory of a GPU.
@@ -19,7 +19,9 @@ impl Resident {
     /// Both sides, where the device is a GPU and the search large enough for it.
     pub(super) fn new(device: &Device, source: &Matrix, target: &Matrix) -> Option<Self> {
         let operations = 2.0 * source.rows() as f64 * target.values().len() as f64;
-        worth_a_gpu(device, operations)?;
+        if !worth_a_gpu(device, operations) {
+            return None;
+        }
         let put = |matrix: &Matrix| device.tensor(matrix.rows(), matrix.cols(), matrix.values());
         let (source, target) = (put(source), put(target));
         Some(Self { device: device.clone(), source, target })
@@ -38,23 +40,23 @@ impl Resident {
         }
         let means = [&scores.of_source, &scores.of_target];
         let [source, target] = &means.map(|means| self.device.tensor(1, means.len(), means));
-        let own = Own { source, target };
+        let means = NeighbourMeans { source, target };
         let rule = match scores.measure {
-            Measure::Cosine => Rule::Product,
-            Measure::Csls { .. } => Rule::Csls(own),
-            Measure::Distance { .. } => Rule::Distance(own),
-            Measure::Ratio { .. } => Rule::Ratio(own, LEAST),
+            Measure::Cosine => ScoreRule::Dot,
+            Measure::Csls { .. } => ScoreRule::Csls(means),
+            Measure::Distance { .. } => ScoreRule::MarginDistance(means),
+            Measure::Ratio { .. } => ScoreRule::MarginRatio(means, LEAST),
         };
-        let search = exact::Search {
+        let search = NearestSearch {
             source: &self.source,
             target: &self.target,
             rule,
-            thinning: scores.thinning.and_then(Thinning::as_bits),
+            dropout: scores.thinning.and_then(Thinning::as_bits),
             of_source: wide,
             of_target: deep,
         };
-        let exact = self.device.kernels().exact().expect("a GPU that was worth it");
-        let [rows, columns] = exact.best(&search, &|done, all| watch(done, all));
+        let [rows, columns] =
+            self.device.kernels().nearest(&search, &|done, all| watch(done, all))?;
         Some([(rows, wide), (columns, deep)].map(|(best, k)| Neighbours::of(best, k)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tensor::exact;
+use tensor::search::ScoreDropout;
 
 /// A random share of all scores is looked at, the others count as lowest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,16 +15,16 @@ pub struct Thinning {
 
 impl Thinning {
     /// As it is decided; nothing where all scores are kept.
-    pub(super) fn as_bits(self) -> Option<exact::Thinning> {
+    pub(super) fn as_bits(self) -> Option<ScoreDropout> {
         let bound = (self.share * f64::from(u32::MAX)) as u32;
         let seed = mix(self.seed as u32 ^ mix((self.seed >> 32) as u32));
-        (self.share < 1.0).then_some(exact::Thinning { seed, bound })
+        (self.share < 1.0).then_some(ScoreDropout { seed, bound })
     }
 
     /// Lowers the scores of a tile that are left out: rows x cols. A score is known by its row and
     /// its column alone, so tiles may be cut in any way.
     pub(super) fn apply(self, first_row: usize, cols: Range<usize>, tile: &mut [f32]) {
-        let Some(exact::Thinning { seed, bound }) = self.as_bits() else { return };
+        let Some(ScoreDropout { seed, bound }) = self.as_bits() else { return };
         for (row, scores) in (first_row..).zip(tile.chunks_exact_mut(cols.len())) {
             let key = mix(row as u32 ^ seed);
             for (col, score) in (cols.start as u32..).zip(scores) {

@@ -1,6 +1,6 @@
 //! The best few of many, for each of some rows.
 
-use tensor::exact::Best;
+use tensor::search::BestScores;
 
 /// The best scores of each row so far, best first, and whose they are.
 pub(super) struct Top {
@@ -54,7 +54,7 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// What a device found.
-    pub(super) fn of(best: Best, k: usize) -> Self {
+    pub(super) fn of(best: BestScores, k: usize) -> Self {
         Self { k, scores: best.scores, ids: best.ids }
     }
 

@@ -4,31 +4,31 @@ use std::fmt::Write as _;
 
 use encoder::EncoderConfig;
 use serde_json::Value;
-use text::{Preparation, Words};
+use text::{Preparation, WordTokenizer};
 
 /// What a model card is written from, beside the model.
 #[derive(Clone, Debug, Default)]
-pub struct Card {
+pub struct ModelCard {
     /// What the model is called.
     pub name: String,
     /// What it was imported from, where it was not trained here.
     pub imported: Option<String>,
     /// The configuration of the run, as it stands in its folder.
     pub config: Option<String>,
-    /// What the run came to.
+    /// The summary of the run.
     pub summary: Option<Value>,
 }
 
-impl Card {
+impl ModelCard {
     pub(super) fn text(
         &self,
         class: &str,
         config: &EncoderConfig,
         languages: &[String],
         prepared: Preparation,
-        guesses: bool,
+        has_mlm_head: bool,
     ) -> String {
-        let task = if guesses { "fill-mask" } else { "feature-extraction" };
+        let task = if has_mlm_head { "fill-mask" } else { "feature-extraction" };
         let mut text = format!("---\nlibrary_name: transformers\npipeline_tag: {task}\n");
         let named = |name: &&String| *name != crate::config::ANY;
         if languages.iter().any(|name| named(&name)) {
@@ -37,8 +37,8 @@ impl Card {
         }
         text += "tags:\n- isogloss\n---\n\n";
         let _ = writeln!(text, "# {}\n", self.name);
-        let (what, same) = match guesses {
-            true => ("A masked language model", "scores"),
+        let (what, same) = match has_mlm_head {
+            true => ("A masked language model", "logits"),
             false => ("An encoder", "hidden states"),
         };
         let _ = writeln!(
@@ -52,11 +52,11 @@ impl Card {
             config.positions,
             self.origin(),
         );
-        if !guesses {
-            text += "It has no head for masked tokens, since the model that was imported had none. Nor has \
+        if !has_mlm_head {
+            text += "It has no MLM head, since the model that was imported had none. Nor has \
                      it a pooler: use its hidden states, and not `pooler_output`.\n\n";
         }
-        let auto = if guesses { "AutoModelForMaskedLM" } else { "AutoModel" };
+        let auto = if has_mlm_head { "AutoModelForMaskedLM" } else { "AutoModel" };
         let _ = writeln!(
             text,
             "```python\nfrom transformers import {auto}, AutoTokenizer\n\n\
@@ -81,7 +81,7 @@ impl Card {
 
     fn scores(&self) -> String {
         let Some(summary) = &self.summary else { return String::new() };
-        let mut text = String::from("## What it scored\n\n");
+        let mut text = String::from("## Evaluation\n\n");
         for (language, perplexity) in summary["perplexity"].as_object().into_iter().flatten() {
             let perplexity = perplexity.as_f64().unwrap_or(f64::NAN);
             let _ = writeln!(text, "- perplexity on held-out text of {language}: {perplexity:.2}");
@@ -96,23 +96,20 @@ impl Card {
 
     fn training(&self) -> String {
         let Some(config) = &self.config else { return String::new() };
-        format!(
-            "## How it was trained\n\n`isogloss pretrain` with\n\n```toml\n{}\n```\n",
-            config.trim()
-        )
+        format!("## Training\n\n`isogloss pretrain` with\n\n```toml\n{}\n```\n", config.trim())
     }
 }
 
-/// What has to be done to text before the tokenizer takes it.
+/// What has to be done to text before it is tokenized.
 fn preparation(prepared: Preparation) -> String {
     let words = match prepared.words {
-        Words::Raw => return String::new(),
-        Words::Spaces => "The tokenizer cuts words at spaces",
-        Words::Moses => {
+        WordTokenizer::Raw => return String::new(),
+        WordTokenizer::Whitespace => "The tokenizer cuts words at spaces",
+        WordTokenizer::Moses => {
             "The tokenizer expects words that were cut by rules like those of Moses, with a space between \
              any two (`Hello , world .`)"
         }
-        Words::Jieba => {
+        WordTokenizer::Jieba => {
             "The tokenizer expects words that were cut by `jieba`, with a space between any two"
         }
     };

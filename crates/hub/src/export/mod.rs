@@ -1,10 +1,10 @@
-//! From an encoder of ours to a folder that `transformers` loads.
+//! From an encoder to a folder that `transformers` loads.
 //!
-//! The family is the one that holds the encoder's architecture: XLM where LayerNorm stands after and
-//! nothing before the softmax, BERT where a dense layer stands there, XLM-R of the extra large kind
-//! where LayerNorm stands before. An encoder that lost its head for masked tokens on the way here is
-//! exported without one. What only some languages have is exported for one of them. The
-//! finished folder is opened again and must say what the encoder says, before it is given its name.
+//! The family is the one that has the encoder's architecture: XLM where LayerNorm stands after and
+//! nothing before the softmax, BERT where a dense layer stands there, XLM-R XL where LayerNorm stands
+//! before. An encoder without an MLM head is exported without one. Where parts are separate for each
+//! language, one language is exported. The finished folder is opened again and must give the encoder's
+//! logits, before it is given its name.
 
 mod card;
 mod tensors;
@@ -12,45 +12,45 @@ mod tokenizer;
 
 use std::path::{Path, PathBuf};
 
-use encoder::{Batch, Encoder, EncoderConfig, NormPlace, Request};
+use encoder::{Batch, Encoder, EncoderConfig, HiddenActivation, NormPlace, Request};
 use files::NewFolder;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{Mode, Params, Spans, Tape};
-use text::{Error, Kind, Result, Vocabulary};
+use text::{Error, Result, Vocabulary, VocabularyKind};
 
-pub use self::card::Card;
-use self::tensors::Builder;
-use self::tokenizer::Numbers;
-use crate::config::Family;
+pub use self::card::ModelCard;
+use self::tensors::TensorBuilder;
+use self::tokenizer::ExportIds;
+use crate::config::{Family, activation_name};
 use crate::layout::Layout;
 
 /// What is exported.
-pub struct Source<'a> {
+pub struct ExportSource<'a> {
     /// The encoder.
     pub model: &'a Encoder,
     /// Its weights.
     pub params: &'a mut Params,
     /// Its vocabulary.
     pub vocabulary: &'a Vocabulary,
-    /// Whether it was trained to guess masked tokens.
-    pub guesses: bool,
+    /// Whether it has an MLM head.
+    pub has_mlm_head: bool,
 }
 
 /// What was written.
-#[derive(Clone, Debug, Serialize)]
-pub struct Exported {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExportResult {
     /// The folder.
     pub out: PathBuf,
     /// The family.
     pub family: Family,
     /// The class of `transformers` that it is a model of.
-    pub architecture: &'static str,
+    pub architecture: String,
     /// The languages that the folder is for.
     pub languages: Vec<String>,
     /// Rows of its embedding table.
     pub entries: usize,
-    /// The largest difference of a score, read back and computed again.
+    /// The largest difference of a logit, read back and computed again.
     pub largest_difference: f32,
 }
 
@@ -59,27 +59,28 @@ const ROUNDING: f32 = 1e-3;
 
 /// Writes a folder, which must not exist yet. A language is needed where something is separate.
 pub fn export(
-    source: Source<'_>,
+    source: ExportSource<'_>,
     language: Option<&str>,
-    card: &Card,
+    card: &ModelCard,
     out: &Path,
-) -> Result<Exported> {
+) -> Result<ExportResult> {
     let draft = NewFolder::new(out)?;
     let config = source.model.config().clone();
     let language = language.map(|name| source.vocabulary.language(name)).transpose()?;
     check_language(&source, language)?;
     let family = family(&config);
-    let numbers = Numbers::new(source.vocabulary, language, &config);
-    let pad = numbers.of(source.vocabulary.specials().pad);
-    let (guesses, architecture) = (source.guesses, class(family, source.guesses));
-    let builder = Builder::new(source.params, &config, language, &numbers, pad, guesses);
+    check_head(&config, family, source.has_mlm_head)?;
+    let ids = ExportIds::new(source.vocabulary, language, &config);
+    let pad = ids.of(source.vocabulary.specials().pad);
+    let (head, architecture) = (source.has_mlm_head, class(family, source.has_mlm_head));
+    let builder = TensorBuilder::new(source.model, source.params, language, &ids, pad, head);
     let bytes = builder.build(Layout::of(family), family)?;
     draft.write("model.safetensors", &bytes)?;
     drop(bytes);
-    let mut described = describe(&config, family, language, &numbers, source.vocabulary);
+    let mut described = describe(&config, family, language, &ids, source.vocabulary);
     described["architectures"] = json!([architecture]);
     draft.write("config.json", pretty(&described).as_bytes())?;
-    for (name, text) in tokenizer::files(source.vocabulary, language, &numbers, config.positions)? {
+    for (name, text) in tokenizer::files(source.vocabulary, language, &ids, config.positions)? {
         draft.write(name, text.as_bytes())?;
     }
     let languages: Vec<String> = match language {
@@ -87,18 +88,19 @@ pub fn export(
         None => config.languages.clone(),
     };
     let prepared = source.vocabulary.preparer(language.unwrap_or(0)).preparation();
-    let text = card.text(architecture, &config, &languages, prepared, guesses);
+    let text = card.text(architecture, &config, &languages, prepared, head);
     draft.write("README.md", text.as_bytes())?;
-    let largest_difference = compare(source, language, &numbers, draft.path())?;
+    let largest_difference = compare(source, language, &ids, draft.path())?;
     draft.finish()?;
-    let entries = numbers.len();
+    let entries = ids.len();
     let out = out.to_owned();
-    Ok(Exported { out, family, architecture, languages, entries, largest_difference })
+    let architecture = architecture.to_owned();
+    Ok(ExportResult { out, family, architecture, languages, entries, largest_difference })
 }
 
-/// What `transformers` calls a model of the family, with a head for masked tokens or without.
-fn class(family: Family, guesses: bool) -> &'static str {
-    match (family, guesses) {
+/// What `transformers` calls a model of the family, with an MLM head or without.
+fn class(family: Family, has_mlm_head: bool) -> &'static str {
+    match (family, has_mlm_head) {
         (Family::Xlm, true) => "XLMWithLMHeadModel",
         (Family::Xlm, false) => "XLMModel",
         (Family::XlmRobertaXl, true) => "XLMRobertaXLForMaskedLM",
@@ -112,10 +114,12 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("plain data")
 }
 
-/// The family that holds an architecture. XLM's feed-forward part is four times as wide as its
-/// hidden states, and it has no segments.
+/// The family that has an architecture. XLM's feed-forward part is four times as wide as its hidden
+/// states, with GELU or ReLU, and it has no segments.
 fn family(config: &EncoderConfig) -> Family {
-    let xlm = !config.transform && config.hidden == 4 * config.dim && config.segments == 0;
+    let activation = matches!(config.activation, HiddenActivation::Gelu | HiddenActivation::Relu);
+    let wide = config.hidden == 4 * config.dim;
+    let xlm = !config.transform && wide && activation && config.segments == 0;
     match config.norm {
         NormPlace::Pre => Family::XlmRobertaXl,
         NormPlace::Post if xlm => Family::Xlm,
@@ -123,14 +127,37 @@ fn family(config: &EncoderConfig) -> Family {
     }
 }
 
-/// A folder of theirs has one table, one tokenizer, one of everything.
-fn check_language(source: &Source<'_>, language: Option<usize>) -> Result<()> {
+/// The activation of the dense layer before the softmax in a family: RoBERTa and its kin have GELU there,
+/// whatever the layers have.
+fn head_activation(config: &EncoderConfig, family: Family) -> HiddenActivation {
+    match family {
+        Family::XlmRobertaXl => HiddenActivation::Gelu,
+        _ => config.activation,
+    }
+}
+
+/// Refuses a head whose activation the family does not have.
+fn check_head(config: &EncoderConfig, family: Family, has_mlm_head: bool) -> Result<()> {
+    let own = config.head_activation.unwrap_or(config.activation);
+    let theirs = head_activation(config, family);
+    if !has_mlm_head || !config.transform || own == theirs {
+        return Ok(());
+    }
+    let (own, theirs) = (activation_name(own), activation_name(theirs));
+    Err(Error::request(
+        format!("the MLM head has the activation {own}, and that of this family {theirs}"),
+        format!("train with encoder.head_activation = {theirs} to export it"),
+    ))
+}
+
+/// A Hugging Face folder has one table, one tokenizer, one of everything.
+fn check_language(source: &ExportSource<'_>, language: Option<usize>) -> Result<()> {
     let (config, vocabulary) = (source.model.config(), source.vocabulary);
     if language.is_some() || config.languages.len() == 1 {
         return Ok(());
     }
-    let separate = !source.model.parts().iter().all(|(_, part)| part.language.is_none());
-    let tokenizers = matches!(vocabulary.kind(), Kind::Union | Kind::Disjoint);
+    let separate = source.model.params().iter().any(|param| param.language.is_some());
+    let tokenizers = matches!(vocabulary.kind(), VocabularyKind::Union | VocabularyKind::Disjoint);
     let embeddings = config.language_embeddings && family(config) != Family::Xlm;
     let reason = match (separate, tokenizers, embeddings) {
         (true, ..) => "parts of the encoder are separate",
@@ -138,8 +165,7 @@ fn check_language(source: &Source<'_>, language: Option<usize>) -> Result<()> {
         (.., true) => "each language has an embedding, which this family has no place for",
         _ => return Ok(()),
     };
-    let remedy =
-        format!("export one at a time: --lang with one of {}", config.languages.join(", "));
+    let remedy = format!("export one language at a time: {}", config.languages.join(", "));
     Err(Error::request(reason, remedy))
 }
 
@@ -148,21 +174,21 @@ fn describe(
     config: &EncoderConfig,
     family: Family,
     language: Option<usize>,
-    numbers: &Numbers,
+    ids: &ExportIds,
     vocabulary: &Vocabulary,
 ) -> Value {
     let specials = vocabulary.specials();
-    let (start, end) = vocabulary.frame();
+    let (start, end) = vocabulary.bos_eos();
     let mut described = match family {
         Family::Xlm => describe_xlm(config, language),
-        _ => describe_like_bert(config, family, numbers.of(specials.pad)),
+        _ => describe_like_bert(config, family, ids.of(specials.pad)),
     };
     let keys = described.as_object_mut().expect("an object");
     let more = json!({
-        "vocab_size": numbers.len(),
-        "pad_token_id": numbers.of(specials.pad),
-        "bos_token_id": numbers.of(start),
-        "eos_token_id": numbers.of(end),
+        "vocab_size": ids.len(),
+        "pad_token_id": ids.of(specials.pad),
+        "bos_token_id": ids.of(start),
+        "eos_token_id": ids.of(end),
         "layer_norm_eps": config.epsilon,
         "tie_word_embeddings": !config.untied,
         "dtype": "float32",
@@ -181,7 +207,7 @@ fn describe_xlm(config: &EncoderConfig, language: Option<usize>) -> Value {
         "max_position_embeddings": config.positions,
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
-        "gelu_activation": true,
+        "gelu_activation": config.activation == HiddenActivation::Gelu,
         "sinusoidal_embeddings": false,
         "causal": false,
         "asm": false,
@@ -213,30 +239,30 @@ fn describe_like_bert(config: &EncoderConfig, family: Family, pad: u32) -> Value
         "intermediate_size": config.hidden,
         "max_position_embeddings": config.positions + unused,
         "type_vocab_size": config.segments.max(1),
-        "hidden_act": "gelu",
+        "hidden_act": activation_name(config.activation),
         "hidden_dropout_prob": config.dropout,
         "attention_probs_dropout_prob": config.attention_dropout,
     })
 }
 
-/// Opens what was written, and compares its scores with the encoder's on some tokens.
+/// Opens what was written, and compares its logits with the encoder's on some tokens.
 fn compare(
-    source: Source<'_>,
+    source: ExportSource<'_>,
     language: Option<usize>,
-    numbers: &Numbers,
+    ids: &ExportIds,
     folder: &Path,
 ) -> Result<f32> {
     let mut written = crate::open(folder, source.params.device())?;
     let language = language.unwrap_or(0);
-    let ids = some_ids(&source, language);
-    let ours = ids.iter().map(|&id| numbers.encoder(id)).collect();
-    let theirs = ids.iter().map(|&id| numbers.of(id)).collect();
-    let a = scores(source.model, source.params, language, ours);
+    let tokens = some_ids(&source, language);
+    let ours = tokens.iter().map(|&id| ids.encoder(id)).collect();
+    let theirs = tokens.iter().map(|&id| ids.of(id)).collect();
+    let a = logits(source.model, source.params, language, ours);
     let number = if written.model.config().languages.len() > 1 { language } else { 0 };
-    let b = scores(&written.model, &mut written.params, number, theirs);
+    let b = logits(&written.model, &mut written.params, number, theirs);
     let mut largest = 0f32;
-    for (a, b) in a.chunks(a.len() / ids.len()).zip(b.chunks(b.len() / ids.len())) {
-        let both = b.iter().enumerate().filter_map(|(row, b)| Some((a[numbers.row(row)?], *b)));
+    for (a, b) in a.chunks(a.len() / tokens.len()).zip(b.chunks(b.len() / tokens.len())) {
+        let both = b.iter().enumerate().filter_map(|(row, b)| Some((a[ids.row(row)?], *b)));
         for difference in both.map(|(a, b)| (a - b).abs()) {
             // Written so that a NaN stays.
             largest = if difference <= largest { largest } else { difference };
@@ -247,22 +273,22 @@ fn compare(
         return Ok(largest);
     }
     Err(Error::request(
-        format!("what was written differs from the encoder by {largest} in a score"),
-        "the encoder has numbers that this family cannot hold; report this with its config.toml",
+        format!("what was written differs from the encoder by {largest} in a logit"),
+        "the encoder has numbers that this family cannot represent; report this with its config.toml",
     ))
 }
 
-/// Ids of a language from all over its vocabulary, without the one that fills up.
-fn some_ids(source: &Source<'_>, language: usize) -> Vec<u32> {
-    let (own, pad) = (source.vocabulary.own(language), source.vocabulary.specials().pad);
+/// Ids of a language from all over its vocabulary, without the padding token.
+fn some_ids(source: &ExportSource<'_>, language: usize) -> Vec<u32> {
+    let (own, pad) = (source.vocabulary.language_ids(language), source.vocabulary.specials().pad);
     let length = source.model.config().positions.min(48);
     // A stride that is prime reaches every part.
     let ids = (0..length).map(|at| own[(at * 7919 + 11) % own.len()]);
-    ids.map(|id| if id == pad { source.vocabulary.frame().1 } else { id }).collect()
+    ids.map(|id| if id == pad { source.vocabulary.bos_eos().1 } else { id }).collect()
 }
 
-/// The scores of every token over the vocabulary.
-fn scores(model: &Encoder, params: &mut Params, language: usize, ids: Vec<u32>) -> Vec<f32> {
+/// The logits of every token over the vocabulary.
+fn logits(model: &Encoder, params: &mut Params, language: usize, ids: Vec<u32>) -> Vec<f32> {
     let spans = Spans::of_lengths([ids.len()]);
     let batch = Batch { language, tokens: ids.into(), spans, segments: None };
     let mut tape = Tape::new(params, Mode::Evaluate);

@@ -1,36 +1,36 @@
-//! The tokenizer's files, and how the pieces of an exported model are numbered.
+//! The tokenizer's files, and the ids of an exported model's subwords.
 
 use encoder::EncoderConfig;
 use serde_json::{Value, json};
-use text::{Kind, Result, Vocabulary};
+use text::{Result, Vocabulary, VocabularyKind};
 
 /// From ids of the vocabulary to rows of the exported table, and from these to the encoder's.
-pub(super) struct Numbers {
+pub(super) struct ExportIds {
     /// For each id, its row; those of other languages have that of the unknown.
     rows: Vec<u32>,
     /// For each id, the encoder's row.
     encoder: Vec<u32>,
-    /// For each row, the encoder's; none where the language has no such piece.
+    /// For each row, the encoder's; none where the language has no such subword.
     sources: Vec<Option<usize>>,
     /// The encoder's row of the unknown.
     pub(super) unknown: usize,
     renumbered: bool,
 }
 
-impl Numbers {
-    /// Where a language has a tokenizer of its own, its pieces alone are exported, under new numbers.
-    /// Where it has only embeddings of its own, the numbers stay: a common tokenizer cannot leave a
-    /// piece out.
+impl ExportIds {
+    /// Where a language has a tokenizer of its own, its subwords alone are exported, under new ids.
+    /// Where it has only embeddings of its own, the ids stay: a common tokenizer cannot leave a
+    /// subword out.
     pub(super) fn new(
         vocabulary: &Vocabulary,
         language: Option<usize>,
         config: &EncoderConfig,
     ) -> Self {
         let all: Vec<u32> = (0..vocabulary.len() as u32).collect();
-        let own = vocabulary.own(language.unwrap_or(0));
+        let own = vocabulary.language_ids(language.unwrap_or(0));
         let separate = language.is_some() && config.separate.tokens;
-        let renumbered =
-            language.is_some() && matches!(vocabulary.kind(), Kind::Union | Kind::Disjoint);
+        let renumbered = language.is_some()
+            && matches!(vocabulary.kind(), VocabularyKind::Union | VocabularyKind::Disjoint);
         let unknown = vocabulary.specials().unknown;
         // The place of an id among the language's own, and its row of the encoder's table.
         let place = |id: u32| own.binary_search(&id).ok();
@@ -91,20 +91,20 @@ impl Numbers {
 pub(super) fn files(
     vocabulary: &Vocabulary,
     language: Option<usize>,
-    numbers: &Numbers,
+    ids: &ExportIds,
     longest: usize,
 ) -> Result<Vec<(&'static str, String)>> {
     let text = vocabulary.tokenizer_json(language.unwrap_or(0))?;
-    let text = if numbers.renumbered {
+    let text = if ids.renumbered {
         let mut tokenizer: Value = serde_json::from_str(&text).expect("a tokenizer is valid JSON");
-        numbers.renumber(&mut tokenizer);
+        ids.renumber(&mut tokenizer);
         tokenizer.to_string()
     } else {
         text
     };
     let specials = vocabulary.specials();
-    let name = |id: u32| vocabulary.piece(id).unwrap_or_default();
-    let (start, end) = vocabulary.frame();
+    let name = |id: u32| vocabulary.subword(id).unwrap_or_default();
+    let (start, end) = vocabulary.bos_eos();
     let tokens = json!({
         "bos_token": name(specials.start),
         "eos_token": name(specials.end),

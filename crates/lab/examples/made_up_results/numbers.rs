@@ -1,17 +1,17 @@
-//! Made-up numbers of every study, shaped as studies record them. They are test data and no results.
+//! Made-up records of every study, with the measures and factors of real ones: test data, not results.
 
-use lab::record::{Factors, Note, Origin, Record};
+use lab::record::{Factors, Origin, Record, TextRecord};
 
-/// Numbers under way.
+/// Records under construction.
 struct MadeUp {
     records: Vec<Record>,
-    notes: Vec<Note>,
+    notes: Vec<TextRecord>,
     scale: &'static str,
     seed: u64,
 }
 
 /// Everything: invented languages at `tiny` with four seeds, real ones at `small` with three.
-pub(crate) fn all() -> (Vec<Record>, Vec<Note>) {
+pub(crate) fn all() -> (Vec<Record>, Vec<TextRecord>) {
     let mut made = MadeUp { records: vec![], notes: vec![], scale: "tiny", seed: 0 };
     for seed in 1..=4 {
         made.seed = seed;
@@ -45,12 +45,12 @@ impl MadeUp {
                 "isogloss study run {study} --scale {} --seed {}",
                 self.scale, self.seed
             ),
-            version: "made up".into(),
-            made: 1_794_700_000 + self.seed,
+            build: "made up".into(),
+            finished_at: 1_794_700_000 + self.seed,
         }
     }
 
-    /// Adds a value with a little noise that depends on nothing but what the value is of.
+    /// Adds a value with noise that is a function of its key.
     fn put(&mut self, study: &str, measure: &str, factors: &str, value: f64) {
         let hash = format!("{study}{measure}{factors}{}{}", self.seed, self.scale)
             .bytes()
@@ -117,7 +117,7 @@ impl MadeUp {
                             0.92,
                         );
                     }
-                    for (kind, more) in [("raw", 0.8), ("shifted", 1.05), ("aligned", 1.15)] {
+                    for (kind, more) in [("raw", 0.8), ("centered", 1.05), ("aligned", 1.15)] {
                         for layer in ["0", "1", "2", "3", "4", "best"] {
                             let bend =
                                 layer.parse().map_or(1.0, |l: f64| 1.0 - 0.15 * (l - 3.0).abs());
@@ -148,7 +148,7 @@ impl MadeUp {
                     level,
                 );
             }
-            for kind in ["raw", "shifted"] {
+            for kind in ["raw", "centered"] {
                 self.put("distance", "retrieval", &format!("{of} kind={kind} layer=best"), level);
             }
         }
@@ -157,38 +157,40 @@ impl MadeUp {
     fn alignment(&mut self, pair: &str, layers: usize) {
         for (system, level) in [("fasttext", 0.62), ("embeddings", 0.66)] {
             self.put(
-                "word-alignment",
-                "p@1",
+                "align-words",
+                "p_at_1",
                 &format!("system={system} pair={pair} retrieval=csls"),
                 level,
             );
         }
         for layer in 0..=layers {
             let depth = layer as f64 / layers as f64;
-            for (system, level) in [("monolingual", 0.4), ("bilingual", 0.55), ("random", 0.06)] {
+            for (system, level) in [("monolingual", 0.4), ("bilingual", 0.55), ("untrained", 0.06)]
+            {
                 let of = format!("system={system} layer={layer} pair={pair} retrieval=csls");
-                self.put("word-alignment", "p@1", &of, level * (0.8 + 0.4 * depth));
+                self.put("align-words", "p_at_1", &of, level * (0.8 + 0.4 * depth));
             }
             let bend = 1.0 - 1.6 * (depth - 0.5).powi(2);
             let systems = [
-                ("monolingual-mapped", 0.6),
+                ("monolingual-aligned", 0.6),
                 ("bilingual", 0.78),
-                ("bilingual-mapped", 0.8),
-                ("monolingual-unmapped", 0.1),
+                ("bilingual-aligned", 0.8),
+                ("monolingual-raw", 0.1),
             ];
             for (system, level) in systems {
                 for (task, measure) in [("ner", "f1"), ("parse", "las")] {
                     let of = format!(
                         "system={system} task={task} layer={layer} pair={pair} language=qab role=target"
                     );
-                    self.put("contextual-alignment", measure, &of, level * bend);
+                    self.put("align-contexts", measure, &of, level * bend);
                 }
             }
-            for (system, level) in [("monolingual", 0.7), ("bilingual", 0.95), ("random", 0.15)] {
-                for (kind, more) in [("raw", 0.5), ("shifted", 0.85), ("aligned", 1.0)] {
+            for (system, level) in [("monolingual", 0.7), ("bilingual", 0.95), ("untrained", 0.15)]
+            {
+                for (kind, more) in [("raw", 0.5), ("centered", 0.85), ("aligned", 1.0)] {
                     let of = format!("system={system} kind={kind} layer={layer} pair={pair}");
                     self.put(
-                        "sentence-alignment",
+                        "align-sentences",
                         "retrieval",
                         &of,
                         level * more * (1.0 - 0.4 * (depth - 0.3).abs()),
@@ -204,12 +206,12 @@ impl MadeUp {
             for (system, level) in [
                 ("bilingual", 0.8),
                 ("monolingual", 0.7),
-                ("random", 0.45),
+                ("untrained", 0.45),
                 ("same-language", 0.85),
             ] {
                 let of = format!("system={system} layer={layer} pair={pair}");
                 self.put("similarity", "cka", &of, level - 0.3 * depth);
-                self.put("similarity", "cka-debiased", &of, level - 0.35 * depth - 0.05);
+                self.put("similarity", "cka_debiased", &of, level - 0.35 * depth - 0.05);
             }
         }
         for system in ["bilingual", "monolingual"] {
@@ -222,7 +224,7 @@ impl MadeUp {
             ("encoder", [0.25, 0.7], [0.42, 0.6]),
             ("word2vec", [0.35, 0.38], [0.40, 0.41]),
             ("glove", [0.32, 0.36], [0.39, 0.40]),
-            ("random", [0.12, 0.12], [0.34, 0.34]),
+            ("untrained", [0.12, 0.12], [0.34, 0.34]),
         ];
         for (language, hard) in [("qab", 0.0), ("qac", 0.04), ("qad", 0.1)] {
             for (system, mrr, accuracy) in systems {
@@ -261,12 +263,12 @@ impl MadeUp {
                 );
                 let rate =
                     if weight <= 0.0 { -0.2 } else { (weight * (0.4 + 0.3 * depth)).min(0.98) };
-                self.put("language-shift", "convert-rate", &of, rate.max(0.0));
+                self.put("language-shift", "conversion_rate", &of, rate.max(0.0));
                 let hit = (-(weight - 1.2_f64).powi(2)).exp() * (0.3 + 0.4 * depth);
                 self.put("language-shift", "bleu1", &of, if weight <= 0.0 { 0.02 } else { hit });
                 self.put(
                     "language-shift",
-                    "exact",
+                    "dictionary_accuracy",
                     &of,
                     if weight <= 0.0 { 0.0 } else { hit * 0.9 },
                 );
@@ -275,9 +277,9 @@ impl MadeUp {
         }
         for (language, size) in [("qaa", 812.0), ("qab", 833.0)] {
             let of = format!("condition=default language={language}");
-            self.put("language-shift", "tokens", &of, size);
+            self.put("language-shift", "subwords", &of, size);
         }
-        self.put("language-shift", "tokens-shared", "condition=default pair=qaa-qab", 9.0);
+        self.put("language-shift", "subwords_shared", "condition=default pair=qaa-qab", 9.0);
         let lines = [
             ("input", "la zizop sagowi joso ."),
             ("reference", "ru nokemof reneze deve ."),
@@ -286,7 +288,7 @@ impl MadeUp {
             ("3", ". . <strange & \"odd\"> reneze deve"),
         ];
         for (alpha, text) in lines {
-            self.notes.push(Note {
+            self.notes.push(TextRecord {
                 origin: self.origin("language-shift"),
                 name: "translation".into(),
                 factors: parsed(&format!(

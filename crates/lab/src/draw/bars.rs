@@ -1,8 +1,8 @@
-//! Bars that lie, so that long names can be read: groups below one another, intervals across their ends.
+//! Horizontal bar charts, on which long names can be read: groups below one another, intervals as whiskers.
 
 use std::fmt::Write as _;
 
-use super::scale::{Scale, of_shares, range, shown};
+use super::scale::{AxisScale, of_shares, range, shown};
 use super::svg::{diamond, escaped, fitting, line, text, width};
 use super::{COLOURS, Panel};
 
@@ -10,22 +10,22 @@ const WIDTH: f64 = 360.0;
 const TOP: f64 = 28.0;
 const BOTTOM: f64 = 40.0;
 
-/// Bars in groups.
+/// A bar chart of groups.
 #[derive(Clone, Debug, Default)]
-pub struct Bars {
+pub struct BarChart {
     /// Above the panel.
     pub title: String,
     /// What the values are.
     pub unit: String,
     /// From top to bottom.
-    pub groups: Vec<Group>,
-    /// Where the axis ends at least, such as 1 for shares.
+    pub groups: Vec<BarGroup>,
+    /// The least end of the axis, such as 1 for shares.
     pub reach: Option<f64>,
 }
 
-/// Bars beside one name.
+/// The bars of one name.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub struct BarGroup {
     /// The name.
     pub name: String,
     /// From top to bottom.
@@ -45,7 +45,7 @@ pub struct Bar {
     pub paper: Option<f64>,
 }
 
-impl Bars {
+impl BarChart {
     /// Draws them.
     pub fn panel(&self) -> Panel {
         let most = self.groups.iter().map(|group| group.bars.len()).max().unwrap_or(1);
@@ -56,7 +56,7 @@ impl Bars {
                 + 12.0;
         let bars: usize = self.groups.iter().map(|group| group.bars.len()).sum();
         let height = TOP + bars as f64 * thick + self.groups.len() as f64 * pitch + BOTTOM;
-        let scale = Scale::new(self.range(), left, WIDTH - 34.0);
+        let scale = AxisScale::new(self.range(), left, WIDTH - 34.0);
         let mut body = String::new();
         text(&mut body, (left, 14.0), "name", &self.title);
         self.axis(&mut body, &scale, left, height - BOTTOM);
@@ -81,7 +81,7 @@ impl Bars {
             [bar.value, bar.paper].into_iter().chain(ends).flatten()
         });
         let (low, high) = range(values.chain(self.reach), true);
-        // What cannot be negative is not drawn so: a whisker that reaches below 0 ends there.
+        // A whisker of a quantity that cannot be negative ends at 0.
         let mut bars = self.groups.iter().flat_map(|group| &group.bars);
         let negative = bars.any(|bar| bar.value.is_some_and(|value| value < 0.0));
         let range = (if negative { low } else { 0.0 }, high);
@@ -92,7 +92,7 @@ impl Bars {
         }
     }
 
-    fn axis(&self, body: &mut String, scale: &Scale, left: f64, bottom: f64) {
+    fn axis(&self, body: &mut String, scale: &AxisScale, left: f64, bottom: f64) {
         for (value, label) in scale.ticks() {
             let x = scale.at(value);
             line(body, "grid", (x, TOP), (x, bottom));
@@ -120,12 +120,12 @@ impl Bars {
     }
 }
 
-/// Half the width of the paper's mark.
+/// Half the width of the paper's marker.
 const DIAMOND: f64 = 4.5;
-/// The room that a label takes after its bar.
+/// The width of a label after its bar.
 const LABEL: f64 = 34.0;
 
-fn draw(body: &mut String, scale: &Scale, bar: &Bar, (y, thick): (f64, f64), labelled: bool) {
+fn draw(body: &mut String, scale: &AxisScale, bar: &Bar, (y, thick): (f64, f64), labelled: bool) {
     let (zero, middle) = (scale.at(0.0), y + thick / 2.0);
     let mut end = zero;
     if let Some(value) = bar.value {
@@ -156,7 +156,7 @@ fn draw(body: &mut String, scale: &Scale, bar: &Bar, (y, thick): (f64, f64), lab
     if let Some(paper) = bar.paper {
         let x = scale.at(paper);
         body.push_str(&diamond(x, middle));
-        // The label stands beside its bar, and only gives way to a mark that it would cover.
+        // The label is beside its bar, unless it would cover a marker.
         if (end..end + LABEL).contains(&(x - DIAMOND))
             || (end..end + LABEL).contains(&(x + DIAMOND))
         {

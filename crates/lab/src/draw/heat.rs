@@ -1,4 +1,4 @@
-//! A table of values as colours, with the values in it.
+//! Heatmaps with their values printed in the cells.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use super::svg::{escaped, text, width};
 
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 60.0;
-/// Viridis at even steps: rising in lightness, and clear to the colour-blind.
+/// Viridis (van der Walt and Smith 2015) at even steps: lightness increases, also for the colour-blind.
 const COLOURS: [[u8; 3]; 9] = [
     [68, 1, 84],
     [71, 44, 122],
@@ -21,22 +21,22 @@ const COLOURS: [[u8; 3]; 9] = [
     [253, 231, 37],
 ];
 
-/// A table.
+/// A heatmap.
 #[derive(Clone, Debug, Default)]
-pub struct Heat {
+pub struct Heatmap {
     /// Above the panel.
     pub title: String,
     /// What the rows are, and the name of each.
     pub down: (String, Vec<String>),
     /// What the columns are, and the name of each.
     pub across: (String, Vec<String>),
-    /// Row by row; none is left blank.
+    /// Row by row; a cell without a value is blank.
     pub values: Vec<Vec<Option<f64>>>,
-    /// The values that the ends of the colours stand for.
+    /// The values of the first and the last colour.
     pub range: (f64, f64),
 }
 
-impl Heat {
+impl Heatmap {
     /// Draws it.
     pub fn panel(&self) -> Panel {
         let (rows, cols) = (self.down.1.len().max(1) as f64, self.across.1.len().max(1) as f64);
@@ -80,8 +80,8 @@ impl Heat {
         value: Option<f64>,
         (x, y, w, h): (f64, f64, f64, f64),
     ) {
-        let said = value.map_or("none".to_owned(), shown);
-        let about = escaped(&format!("{}, {}: {said}", self.down.1[i], self.across.1[j]));
+        let printed = value.map_or("none".to_owned(), shown);
+        let about = escaped(&format!("{}, {}: {printed}", self.down.1[i], self.across.1[j]));
         let place = format!(
             "x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"",
             w - 1.5,
@@ -116,12 +116,12 @@ impl Heat {
     }
 }
 
-/// Two digits, without the zero before the point.
+/// Two digits, without the leading zero.
 fn short(value: f64) -> String {
     shown(value).replacen("0.", ".", usize::from(value.abs() < 0.995))
 }
 
-/// The colour of a share; what lies outside of 0 to 1 has that of the nearer end.
+/// The colour of a share, clamped to 0 to 1.
 fn colour(share: f64) -> [u8; 3] {
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 };
     let place = share * (COLOURS.len() - 1) as f64;
@@ -133,7 +133,7 @@ fn colour(share: f64) -> [u8; 3] {
     })
 }
 
-/// Whether black is easier to read on a colour than white.
+/// Whether black text is easier to read on a colour than white.
 fn light([r, g, b]: [u8; 3]) -> bool {
     0.299 * f64::from(r) + 0.587 * f64::from(g) + 0.114 * f64::from(b) > 128.0
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::scale::{Scale, of_shares, range, shown};
+use super::scale::{AxisScale, of_shares, range, shown};
 use super::svg::{line, marker, text, width};
 use super::{COLOURS, Panel};
 
@@ -15,7 +15,7 @@ const RIGHT: f64 = 14.0;
 
 /// Lines over one axis.
 #[derive(Clone, Debug, Default)]
-pub struct Lines {
+pub struct LineChart {
     /// Above the panel.
     pub title: String,
     /// What runs across.
@@ -23,25 +23,25 @@ pub struct Lines {
     /// What the values are.
     pub unit: String,
     /// The lines, in the order of the legend.
-    pub lines: Vec<Line>,
+    pub lines: Vec<LineSeries>,
     /// Whether the axis begins at 0.
     pub from_zero: bool,
 }
 
 /// One line.
 #[derive(Clone, Debug, Default)]
-pub struct Line {
+pub struct LineSeries {
     /// Its name.
     pub name: String,
     /// Its colour, and the shape of its points.
     pub colour: usize,
     /// From left to right.
-    pub points: Vec<Point>,
+    pub points: Vec<ChartPoint>,
 }
 
 /// One point of a line.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Point {
+pub struct ChartPoint {
     /// Place across.
     pub x: f64,
     /// Value.
@@ -50,7 +50,7 @@ pub struct Point {
     pub interval: Option<(f64, f64)>,
 }
 
-impl Lines {
+impl LineChart {
     /// Draws them. A line of one point, such as a model without layers, runs across as a level.
     pub fn panel(&self) -> Panel {
         let points = || self.lines.iter().flat_map(|line| &line.points);
@@ -59,13 +59,13 @@ impl Lines {
             [point.y, low, high]
         });
         let whole = of_shares(range(values, self.from_zero), points().map(|point| point.y));
-        let y = Scale::new(whole, HEIGHT - BOTTOM, TOP);
+        let y = AxisScale::new(whole, HEIGHT - BOTTOM, TOP);
         let longer = || self.lines.iter().filter(|line| line.points.len() > 1);
         let xs = || longer().flat_map(|line| &line.points).map(|point| point.x);
         let (low, high) =
             xs().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
         let (low, high) = if low < high { (low, high) } else { (0.0, 1.0) };
-        let x = Scale::new((low, high), LEFT + 8.0, WIDTH - RIGHT);
+        let x = AxisScale::new((low, high), LEFT + 8.0, WIDTH - RIGHT);
         let mut body = String::new();
         text(&mut body, (LEFT, 14.0), "name", &self.title);
         self.axes(&mut body, &x, &y, xs().collect());
@@ -75,7 +75,7 @@ impl Lines {
         Panel { width: WIDTH, height: HEIGHT, description: self.description(), body }
     }
 
-    fn axes(&self, body: &mut String, x: &Scale, y: &Scale, mut places: Vec<f64>) {
+    fn axes(&self, body: &mut String, x: &AxisScale, y: &AxisScale, mut places: Vec<f64>) {
         for (value, label) in y.ticks() {
             let at = y.at(value);
             line(body, "grid", (LEFT, at), (WIDTH - RIGHT, at));
@@ -114,10 +114,16 @@ impl Lines {
     }
 }
 
-fn draw(body: &mut String, line: &Line, x: &Scale, y: &Scale, (low, high): (f64, f64)) {
+fn draw(
+    body: &mut String,
+    line: &LineSeries,
+    x: &AxisScale,
+    y: &AxisScale,
+    (low, high): (f64, f64),
+) {
     let _ = write!(body, "<g class=\"c{}\">", line.colour % COLOURS);
     if let [only] = line.points[..] {
-        let ends = [low, high].map(|place| Point { x: place, ..only });
+        let ends = [low, high].map(|place| ChartPoint { x: place, ..only });
         path(body, &ends, x, y);
     } else {
         path(body, &line.points, x, y);
@@ -129,7 +135,7 @@ fn draw(body: &mut String, line: &Line, x: &Scale, y: &Scale, (low, high): (f64,
 }
 
 /// The line, and below it the band, where every point has an interval.
-fn path(body: &mut String, points: &[Point], x: &Scale, y: &Scale) {
+fn path(body: &mut String, points: &[ChartPoint], x: &AxisScale, y: &AxisScale) {
     let join = |places: Vec<(f64, f64)>| {
         let steps = places.iter().map(|(a, b)| format!("{:.1} {:.1}", x.at(*a), y.at(*b)));
         steps.collect::<Vec<_>>().join("L")

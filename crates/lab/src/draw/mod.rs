@@ -1,4 +1,4 @@
-//! Figures as SVG, in one style: text stays text, colours everybody tells apart, light and dark.
+//! Figures as SVG in one style: text stays text, colour-blind-safe colours, light and dark.
 //!
 //! A [`Figure`] is a row of panels under one legend. A panel is about as wide as a phone, so that a page
 //! sets panels beside one another or below one another and nothing is scaled until it cannot be read.
@@ -11,9 +11,9 @@ mod lines;
 mod scale;
 mod svg;
 
-pub use bars::{Bar, Bars, Group};
-pub use heat::Heat;
-pub use lines::{Line, Lines, Point};
+pub use bars::{Bar, BarChart, BarGroup};
+pub use heat::Heatmap;
+pub use lines::{ChartPoint, LineChart, LineSeries};
 pub use svg::escaped;
 
 use std::fmt::Write as _;
@@ -21,29 +21,29 @@ use std::fmt::Write as _;
 /// The style sheet of all figures, to stand once in a page.
 pub const STYLE: &str = include_str!("style.css");
 
-/// How many colours there are for series; further series begin again, with another marker.
+/// The number of colours; further series begin again with another marker.
 pub const COLOURS: usize = 7;
 
-/// Room between panels, and between panels and the edge, in a file of its own.
+/// The space between panels, and between panels and the edge, in a file.
 const GAP: f64 = 20.0;
 
-/// What a reader finds a series by.
+/// An entry of a legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct LegendEntry {
     /// The series' name.
     pub name: String,
     /// How it is drawn.
-    pub mark: Mark,
+    pub mark: SeriesMark,
 }
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum SeriesMark {
     /// A bar of this colour.
     Bar(usize),
     /// A line and its points in this colour.
     Line(usize),
-    /// The hollow diamond of numbers that are not ours.
+    /// The hollow diamond of a paper's numbers.
     Paper,
 }
 
@@ -54,7 +54,7 @@ pub struct Panel {
     pub width: f64,
     /// Height in the same.
     pub height: f64,
-    /// What is in it, for those who do not see it.
+    /// A text alternative.
     pub description: String,
     body: String,
 }
@@ -67,7 +67,7 @@ pub struct Figure {
     /// What is shown, in one line.
     pub title: String,
     /// The series, in the order in which they are drawn.
-    pub legend: Vec<Key>,
+    pub legend: Vec<LegendEntry>,
     /// The drawings.
     pub panels: Vec<Panel>,
 }
@@ -98,7 +98,7 @@ impl Figure {
         html
     }
 
-    /// The whole figure as a file of its own.
+    /// The whole figure as an SVG file.
     pub fn svg(&self) -> String {
         let rows: Vec<&[Panel]> = self.panels.chunks(3).collect();
         let row_width =
@@ -136,7 +136,7 @@ impl Figure {
         out
     }
 
-    /// The legend in lines that fit, and where what follows begins.
+    /// The legend in lines of a width, and the height below it.
     fn legend_svg(&self, width: f64, top: f64) -> (String, f64) {
         let (mut out, mut x, mut y) = (String::new(), GAP, top);
         for key in &self.legend {
@@ -169,21 +169,21 @@ impl Panel {
     }
 }
 
-/// A small picture of how a series is drawn, 22 x 12.
-fn swatch_of(mark: Mark) -> String {
+/// The swatch of a series in a legend, 22 x 12.
+fn swatch_of(mark: SeriesMark) -> String {
     match mark {
-        Mark::Bar(colour) => {
+        SeriesMark::Bar(colour) => {
             format!(
                 "<rect class=\"bar c{}\" x=\"3\" width=\"14\" height=\"12\" rx=\"2\"/>",
                 colour % COLOURS
             )
         }
-        Mark::Line(colour) => format!(
+        SeriesMark::Line(colour) => format!(
             "<g class=\"c{}\"><line class=\"line\" x1=\"0\" x2=\"22\" y1=\"6\" y2=\"6\"/>{}</g>",
             colour % COLOURS,
             svg::marker(colour, 11.0, 6.0)
         ),
-        Mark::Paper => svg::diamond(11.0, 6.0),
+        SeriesMark::Paper => svg::diamond(11.0, 6.0),
     }
 }
 

@@ -1,15 +1,15 @@
-//! From values to places: round steps, and the axes that show them.
+//! Axis scales: round ends and ticks.
 
-/// A range of values laid out on a range of places.
+/// A range of values mapped to a range of coordinates.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(super) struct AxisScale {
     low: f64,
     high: f64,
     from: f64,
     to: f64,
 }
 
-impl Scale {
+impl AxisScale {
     /// A scale whose ends are round.
     pub(super) fn new((low, high): (f64, f64), from: f64, to: f64) -> Self {
         Self { low, high, from, to }
@@ -24,7 +24,7 @@ impl Scale {
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let step = step(self.high - self.low, 6);
         let digits = (-step.log10().floor()).max(0.0) as usize;
-        // A step such as 0.25 needs one digit more than its size says.
+        // A step such as 0.25 needs one digit more than its order of magnitude.
         let odd = (step * 10_f64.powi(digits as i32)).fract().abs() > 1e-6;
         let digits = digits + usize::from(odd);
         let first = (self.low / step - 1e-9).ceil() as i64;
@@ -36,8 +36,8 @@ impl Scale {
     }
 }
 
-/// A range without what shares cannot be: where all values lie from 0 to 1, intervals that reach
-/// beyond (those of few seeds do) end there and do not press the values together.
+/// A range limited to 0 to 1 where all values are shares: intervals of few seeds reach beyond, and would compress the
+/// axis.
 pub(super) fn of_shares(
     (low, high): (f64, f64),
     mut values: impl Iterator<Item = f64>,
@@ -79,7 +79,7 @@ fn label(value: f64, digits: usize) -> String {
     }
 }
 
-/// A value beside a mark: two digits, and a true minus.
+/// A value as a label: two digits, and a minus sign (U+2212).
 pub(super) fn shown(value: f64) -> String {
     label(value, 2)
 }
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn ticks_are_round_and_cover_the_values() {
         let labels = |low, high| {
-            let scale = Scale::new(range([low, high].into_iter(), false), 0.0, 100.0);
+            let scale = AxisScale::new(range([low, high].into_iter(), false), 0.0, 100.0);
             scale.ticks().into_iter().map(|(_, label)| label).collect::<Vec<_>>()
         };
         assert_eq!(labels(0.0, 1.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);

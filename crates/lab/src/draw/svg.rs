@@ -1,8 +1,8 @@
-//! The few shapes that all drawings are made of.
+//! SVG shapes that all charts share.
 
 use std::fmt::Write as _;
 
-/// Text in which nothing is taken for markup, and nothing is that XML cannot hold.
+/// Text with markup escaped and without characters that XML does not allow.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -37,12 +37,12 @@ pub(super) fn line(out: &mut String, class: &str, (x1, y1): (f64, f64), (x2, y2)
     );
 }
 
-/// The hollow diamond of numbers that are not ours.
+/// The hollow diamond of a paper's numbers.
 pub(super) fn diamond(x: f64, y: f64) -> String {
     format!("<path class=\"paper\" d=\"M{x:.1} {:.1}l4.5 4.5l-4.5 4.5l-4.5 -4.5z\"/>", y - 4.5)
 }
 
-/// A point of a series, of another shape for each colour, so that colour is not all there is.
+/// A point of a series; its shape differs by colour, so that series can be told apart without colour.
 pub(super) fn marker(series: usize, x: f64, y: f64) -> String {
     let path = |d: &str| format!("<path class=\"marker\" d=\"M{x:.1} {y:.1}{d}\"/>");
     match series % 5 {
@@ -54,20 +54,20 @@ pub(super) fn marker(series: usize, x: f64, y: f64) -> String {
     }
 }
 
-/// About how wide a label is at 12 pixels.
+/// The approximate width of a label at 12 pixels.
 pub(super) fn width(text: &str) -> f64 {
     let wide = |c: char| if c as u32 > 0x2e80 { 12.0 } else { 6.5 };
     text.chars().map(wide).sum()
 }
 
-/// A name cut to the room that there is; the whole one stays in what a pointer shows.
-pub(super) fn fitting(name: &str, room: f64) -> String {
-    if width(name) <= room {
+/// A name truncated to a width; the tooltip has all of it.
+pub(super) fn fitting(name: &str, available: f64) -> String {
+    if width(name) <= available {
         return name.to_owned();
     }
     let mut short = String::new();
     for c in name.chars() {
-        if width(&short) + 20.0 > room {
+        if width(&short) + 20.0 > available {
             break;
         }
         short.push(c);

@@ -1,4 +1,4 @@
-//! What every figure owes: well-formed, every name escaped, every value there for those who do not see.
+//! Figures are well-formed, escape every name, and have every value in their text alternative.
 
 use roxmltree::Document;
 
@@ -11,35 +11,38 @@ fn figure() -> Figure {
         interval: value.map(|v: f64| (v - 0.1, v + 0.1)),
         colour: 9,
     };
-    let bars = Bars {
+    let bars = BarChart {
         title: "a <b> & \"c\"".into(),
         unit: "F1\u{0}".into(),
         groups: vec![
-            Group { name: "no-anchors".into(), bars: vec![bar(Some(0.5), Some(0.7))] },
-            Group {
-                name: "a name that is far too long for the room".into(),
+            BarGroup { name: "no-anchors".into(), bars: vec![bar(Some(0.5), Some(0.7))] },
+            BarGroup {
+                name: "a name that is far too long for the width".into(),
                 bars: vec![bar(None, None)],
             },
         ],
         reach: Some(1.0),
     };
     let points = |values: &[f64]| {
-        let point =
-            |(x, &y): (usize, &f64)| Point { x: x as f64, y, interval: Some((y - 0.05, y + 0.05)) };
+        let point = |(x, &y): (usize, &f64)| ChartPoint {
+            x: x as f64,
+            y,
+            interval: Some((y - 0.05, y + 0.05)),
+        };
         values.iter().enumerate().map(point).collect()
     };
-    let lines = Lines {
+    let lines = LineChart {
         title: "layers".into(),
         across: "layer".into(),
         unit: "P@1".into(),
         lines: vec![
-            Line { name: "bilingual".into(), colour: 0, points: points(&[0.1, 0.4, 0.2]) },
-            Line { name: "fasttext".into(), colour: 1, points: points(&[0.3]) },
-            Line { name: "nothing".into(), colour: 2, points: vec![] },
+            LineSeries { name: "bilingual".into(), colour: 0, points: points(&[0.1, 0.4, 0.2]) },
+            LineSeries { name: "fasttext".into(), colour: 1, points: points(&[0.3]) },
+            LineSeries { name: "nothing".into(), colour: 2, points: vec![] },
         ],
         from_zero: true,
     };
-    let heat = Heat {
+    let heat = Heatmap {
         title: "map".into(),
         down: ("layer".into(), vec!["0".into(), "<1>".into()]),
         across: ("weight".into(), vec!["1".into(), "2".into()]),
@@ -50,11 +53,11 @@ fn figure() -> Figure {
         id: "test".into(),
         title: "One & all".into(),
         legend: vec![
-            Key { name: "ours".into(), mark: Mark::Bar(0) },
-            Key { name: "line".into(), mark: Mark::Line(8) },
-            Key { name: "paper".into(), mark: Mark::Paper },
+            LegendEntry { name: "ours".into(), mark: SeriesMark::Bar(0) },
+            LegendEntry { name: "line".into(), mark: SeriesMark::Line(8) },
+            LegendEntry { name: "paper".into(), mark: SeriesMark::Paper },
         ],
-        panels: vec![bars.panel(), lines.panel(), heat.panel(), Bars::default().panel()],
+        panels: vec![bars.panel(), lines.panel(), heat.panel(), BarChart::default().panel()],
     }
 }
 
@@ -87,9 +90,10 @@ fn a_page_gets_panels_that_are_named() {
 #[test]
 fn bars_end_where_their_values_are() {
     let bar = |value| Bar { value: Some(value), ..Bar::default() };
-    let group = |value| Group { name: "x".into(), bars: vec![bar(value)] };
+    let group = |value| BarGroup { name: "x".into(), bars: vec![bar(value)] };
     let panel =
-        Bars { groups: vec![group(1.0), group(0.5), group(-0.5)], ..Bars::default() }.panel();
+        BarChart { groups: vec![group(1.0), group(0.5), group(-0.5)], ..BarChart::default() }
+            .panel();
     let svg = format!("<svg>{}</svg>", panel.body);
     let document = Document::parse(&svg).unwrap();
     let rects = document.descendants().filter(|node| node.has_tag_name("rect"));

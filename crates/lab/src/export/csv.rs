@@ -1,12 +1,12 @@
-//! Comma-separated values, as RFC 4180 has them.
+//! Comma-separated values (RFC 4180).
 
-use super::Sheet;
+use super::ResultsSheet;
 
-pub(super) fn csv(sheet: &Sheet) -> String {
+pub(super) fn csv(sheet: &ResultsSheet) -> String {
     let mut out = line(sheet.columns.iter().map(|column| column.name.clone()));
     for row in 0..sheet.rows() {
         out +=
-            &line(sheet.columns.iter().map(|column| column.cells.exact(row).unwrap_or_default()));
+            &line(sheet.columns.iter().map(|column| column.values.exact(row).unwrap_or_default()));
     }
     out
 }

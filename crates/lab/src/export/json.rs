@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::{Cells, Sheet};
+use super::{ColumnValues, ResultsSheet};
 
-pub(super) fn rows(sheet: &Sheet) -> Value {
+pub(super) fn rows(sheet: &ResultsSheet) -> Value {
     let row = |row: usize| {
-        let cell = |cells: &Cells| match cells {
-            Cells::Text(cells) => cells[row].clone().map(Value::from),
-            Cells::Number(cells) => cells[row].map(Value::from),
-            Cells::Whole(cells) => cells[row].map(Value::from),
+        let cell = |cells: &ColumnValues| match cells {
+            ColumnValues::Text(cells) => cells[row].clone().map(Value::from),
+            ColumnValues::Number(cells) | ColumnValues::Level(cells) => cells[row].map(Value::from),
+            ColumnValues::Whole(cells) => cells[row].map(Value::from),
         };
         let cells = sheet
             .columns
             .iter()
-            .filter_map(|column| Some((column.name.clone(), cell(&column.cells)?)));
+            .filter_map(|column| Some((column.name.clone(), cell(&column.values)?)));
         Value::Object(cells.collect::<Map<_, _>>())
     };
     Value::Array((0..sheet.rows()).map(row).collect())

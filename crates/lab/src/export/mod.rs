@@ -1,28 +1,30 @@
-//! Numbers as a sheet for other programs and for people: CSV, JSON, Parquet, Markdown, or lined up.
+//! Records as a table of columns: CSV, JSON, Parquet, Markdown, or aligned text.
 //!
-//! A [`Sheet`] has a column for each factor that occurs; a format only has to write columns.
+//! A [`ResultsSheet`] has a column for each factor that occurs; a format only has to write columns. A factor whose levels are
+//! all numbers, such as `layer`, is a column of numbers.
 
+mod aligned;
 mod csv;
 mod json;
-mod lined;
 mod parquet;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::str::FromStr;
 
 use crate::record::{Factors, Record};
-use crate::statistics::Mean;
+use terms::Estimate;
 
-/// How a sheet is written.
+/// The formats of a sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Columns lined up by spaces.
+pub enum ExportFormat {
+    /// Columns aligned by spaces.
     Table,
-    /// Comma-separated values with a head, as RFC 4180 has them.
+    /// Comma-separated values with a header (RFC 4180).
     Csv,
     /// A list of objects.
     Json,
-    /// Parquet, a binary format of columns.
+    /// Parquet, a binary columnar format.
     Parquet,
     /// A table of Markdown.
     Markdown,
@@ -30,36 +32,38 @@ pub enum Format {
 
 /// Columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sheet {
+pub struct ResultsSheet {
     /// From left to right.
-    pub columns: Vec<Column>,
+    pub columns: Vec<SheetColumn>,
 }
 
 /// A column with its name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Column {
-    /// What stands above it.
+pub struct SheetColumn {
+    /// Its name.
     pub name: String,
-    /// What is in it.
-    pub cells: Cells,
+    /// Its values.
+    pub values: ColumnValues,
 }
 
-/// What is in a column; a row may have nothing there.
+/// The values of a column; a row may have none.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cells {
-    /// Words.
+pub enum ColumnValues {
+    /// Text.
     Text(Vec<Option<String>>),
-    /// Numbers.
+    /// Measured numbers, rounded where people read them.
     Number(Vec<Option<f64>>),
-    /// Counts and seeds.
+    /// Levels of a factor that are numbers, such as weights and distances.
+    Level(Vec<Option<f64>>),
+    /// Counts, seeds and layers.
     Whole(Vec<Option<u64>>),
 }
 
-impl Sheet {
-    /// A row for each record; with everything that tells where it comes from, where that is asked for.
+impl ResultsSheet {
+    /// A row for each record; with its origin, where that is asked for.
     pub fn of(records: &[Record], with_origin: bool) -> Self {
         let all: Vec<&Record> = records.iter().collect();
-        let mut columns = beginning(&all);
+        let mut columns = key_columns(&all);
         columns.push(whole("seed", records.iter().map(|record| record.origin.seed)));
         columns.push(number("value", records.iter().map(|record| Some(record.value))));
         if with_origin {
@@ -67,15 +71,15 @@ impl Sheet {
             columns.push(text("step", records.iter().map(|record| record.origin.step.clone())));
             columns
                 .push(text("command", records.iter().map(|record| record.origin.command.clone())));
-            columns
-                .push(text("version", records.iter().map(|record| record.origin.version.clone())));
-            columns.push(whole("made", records.iter().map(|record| record.origin.made)));
+            columns.push(text("build", records.iter().map(|record| record.origin.build.clone())));
+            let times = records.iter().map(|record| record.origin.finished_at);
+            columns.push(whole("finished_at", times));
             columns.push(text("files", records.iter().map(|record| record.files.join(" "))));
         }
         Self { columns }
     }
 
-    /// A row for each mean over seeds, with its interval of 95 % (none of one seed) and their count.
+    /// A row for each mean over seeds, with its 95 % interval (none of one seed) and the number of seeds.
     pub fn means(records: &[Record]) -> Self {
         let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         let mut firsts: BTreeMap<(&str, &str, &str, &Factors), usize> = BTreeMap::new();
@@ -87,9 +91,10 @@ impl Sheet {
             groups.entry(first).or_default().push(record.value);
         }
         let chosen: Vec<&Record> = groups.keys().map(|first| &records[*first]).collect();
-        let means: Vec<Mean> = groups.values().filter_map(|values| Mean::of(values)).collect();
-        let mut columns = beginning(&chosen);
-        columns.push(number("mean", means.iter().map(|mean| Some(mean.value))));
+        let means: Vec<Estimate> =
+            groups.values().filter_map(|values| Estimate::of(values)).collect();
+        let mut columns = key_columns(&chosen);
+        columns.push(number("mean", means.iter().map(|mean| Some(mean.mean))));
         columns.push(number("low", means.iter().map(|mean| Some(mean.interval()?.0))));
         columns.push(number("high", means.iter().map(|mean| Some(mean.interval()?.1))));
         columns.push(whole("n", means.iter().map(|mean| mean.n as u64)));
@@ -98,17 +103,19 @@ impl Sheet {
 
     /// How many rows there are.
     pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, |column| column.cells.len())
+        self.columns.first().map_or(0, |column| column.values.len())
     }
 
     /// The sheet in a format.
-    pub fn write(&self, format: Format, out: &mut (impl io::Write + Send)) -> io::Result<()> {
+    pub fn write(&self, format: ExportFormat, out: &mut (impl io::Write + Send)) -> io::Result<()> {
         match format {
-            Format::Table => out.write_all(lined::table(self).as_bytes()),
-            Format::Markdown => out.write_all(lined::markdown(self).as_bytes()),
-            Format::Csv => out.write_all(csv::csv(self).as_bytes()),
-            Format::Json => serde_json::to_writer(out, &json::rows(self)).map_err(io::Error::from),
-            Format::Parquet => parquet::write(self, out),
+            ExportFormat::Table => out.write_all(aligned::table(self).as_bytes()),
+            ExportFormat::Markdown => out.write_all(aligned::markdown(self).as_bytes()),
+            ExportFormat::Csv => out.write_all(csv::csv(self).as_bytes()),
+            ExportFormat::Json => {
+                serde_json::to_writer(out, &json::rows(self)).map_err(io::Error::from)
+            }
+            ExportFormat::Parquet => parquet::write(self, out),
         }
     }
 
@@ -118,35 +125,39 @@ impl Sheet {
     }
 }
 
-impl Cells {
+impl ColumnValues {
     fn len(&self) -> usize {
         match self {
-            Cells::Text(cells) => cells.len(),
-            Cells::Number(cells) => cells.len(),
-            Cells::Whole(cells) => cells.len(),
+            ColumnValues::Text(cells) => cells.len(),
+            ColumnValues::Number(cells) | ColumnValues::Level(cells) => cells.len(),
+            ColumnValues::Whole(cells) => cells.len(),
         }
     }
 
-    /// A cell as text, numbers as short as they can be without loss.
+    /// A value as text, numbers in the shortest form that loses nothing.
     fn exact(&self, row: usize) -> Option<String> {
         match self {
-            Cells::Text(cells) => cells[row].clone(),
-            Cells::Number(cells) => cells[row].map(|value| value.to_string()),
-            Cells::Whole(cells) => cells[row].map(|value| value.to_string()),
+            ColumnValues::Text(cells) => cells[row].clone(),
+            ColumnValues::Number(cells) | ColumnValues::Level(cells) => {
+                cells[row].map(|value| value.to_string())
+            }
+            ColumnValues::Whole(cells) => cells[row].map(|value| value.to_string()),
         }
     }
 
-    /// A cell for people: four digits after the point.
+    /// A value for people: measured numbers with four digits after the point.
     fn rounded(&self, row: usize) -> String {
         match self {
-            Cells::Number(cells) => cells[row].map_or(String::new(), |value| format!("{value:.4}")),
+            ColumnValues::Number(cells) => {
+                cells[row].map_or(String::new(), |value| format!("{value:.4}"))
+            }
             _ => self.exact(row).unwrap_or_default(),
         }
     }
 }
 
 /// Study, scale, measure, and a column for each factor that occurs.
-fn beginning(records: &[&Record]) -> Vec<Column> {
+fn key_columns(records: &[&Record]) -> Vec<SheetColumn> {
     let mut columns = vec![
         text("study", records.iter().map(|record| record.origin.study.clone())),
         text("scale", records.iter().map(|record| record.origin.scale.clone())),
@@ -154,7 +165,7 @@ fn beginning(records: &[&Record]) -> Vec<Column> {
     ];
     let names: BTreeSet<&String> =
         records.iter().flat_map(|record| record.factors.keys()).collect();
-    let ours = [
+    let reserved = [
         "study",
         "scale",
         "measure",
@@ -163,8 +174,8 @@ fn beginning(records: &[&Record]) -> Vec<Column> {
         "signature",
         "step",
         "command",
-        "version",
-        "made",
+        "build",
+        "finished_at",
         "files",
         "mean",
         "low",
@@ -172,24 +183,41 @@ fn beginning(records: &[&Record]) -> Vec<Column> {
         "n",
     ];
     for name in names {
-        // A factor that has the name of a column of ours is told apart.
-        let shown = if ours.contains(&&**name) { format!("factor.{name}") } else { name.clone() };
-        let cells = records.iter().map(|record| record.factors.get(name).cloned());
-        columns.push(Column { name: shown, cells: Cells::Text(cells.collect()) });
+        // A factor with the name of another column gets a prefix.
+        let shown =
+            if reserved.contains(&&**name) { format!("factor.{name}") } else { name.clone() };
+        let levels = records.iter().map(|record| record.factors.get(name).cloned()).collect();
+        columns.push(SheetColumn { name: shown, values: of_levels(levels) });
     }
     columns
 }
 
-fn text(name: &str, cells: impl Iterator<Item = String>) -> Column {
-    Column { name: name.to_owned(), cells: Cells::Text(cells.map(Some).collect()) }
+/// The levels of a factor: whole numbers or numbers where all of them are, else text.
+fn of_levels(levels: Vec<Option<String>>) -> ColumnValues {
+    fn all<T: FromStr + ToString>(levels: &[Option<String>]) -> Option<Vec<Option<T>>> {
+        let number =
+            |level: &String| level.parse::<T>().ok().filter(|one| one.to_string() == *level);
+        let each = |level: &Option<String>| match level {
+            None => Some(None),
+            Some(level) => number(level).map(Some),
+        };
+        levels.iter().map(each).collect()
+    }
+    let whole = || all::<u64>(&levels).map(ColumnValues::Whole);
+    let number = || all::<f64>(&levels).map(ColumnValues::Level);
+    whole().or_else(number).unwrap_or(ColumnValues::Text(levels))
 }
 
-fn number(name: &str, cells: impl Iterator<Item = Option<f64>>) -> Column {
-    Column { name: name.to_owned(), cells: Cells::Number(cells.collect()) }
+fn text(name: &str, cells: impl Iterator<Item = String>) -> SheetColumn {
+    SheetColumn { name: name.to_owned(), values: ColumnValues::Text(cells.map(Some).collect()) }
 }
 
-fn whole(name: &str, cells: impl Iterator<Item = u64>) -> Column {
-    Column { name: name.to_owned(), cells: Cells::Whole(cells.map(Some).collect()) }
+fn number(name: &str, cells: impl Iterator<Item = Option<f64>>) -> SheetColumn {
+    SheetColumn { name: name.to_owned(), values: ColumnValues::Number(cells.collect()) }
+}
+
+fn whole(name: &str, cells: impl Iterator<Item = u64>) -> SheetColumn {
+    SheetColumn { name: name.to_owned(), values: ColumnValues::Whole(cells.map(Some).collect()) }
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::{Cells, Column, Sheet};
+use super::{ColumnValues, ResultsSheet, SheetColumn};
 
-pub(super) fn write(sheet: &Sheet, out: &mut (impl io::Write + Send)) -> io::Result<()> {
+pub(super) fn write(sheet: &ResultsSheet, out: &mut (impl io::Write + Send)) -> io::Result<()> {
     let inner = || -> parquet::errors::Result<()> {
         let fields = sheet
             .columns
@@ -24,7 +24,7 @@ pub(super) fn write(sheet: &Sheet, out: &mut (impl io::Write + Send)) -> io::Res
         let mut group = file.next_row_group()?;
         for column in &sheet.columns {
             let mut writer = group.next_column()?.expect("the schema has a place for every column");
-            fill(&mut writer, &column.cells)?;
+            fill(&mut writer, &column.values)?;
             writer.close()?;
         }
         group.close()?;
@@ -33,11 +33,11 @@ pub(super) fn write(sheet: &Sheet, out: &mut (impl io::Write + Send)) -> io::Res
     inner().map_err(io::Error::other)
 }
 
-fn field(column: &Column) -> parquet::errors::Result<Type> {
-    let (physical, logical) = match column.cells {
-        Cells::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Cells::Number(_) => (Physical::DOUBLE, None),
-        Cells::Whole(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
+fn field(column: &SheetColumn) -> parquet::errors::Result<Type> {
+    let (physical, logical) = match column.values {
+        ColumnValues::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnValues::Number(_) | ColumnValues::Level(_) => (Physical::DOUBLE, None),
+        ColumnValues::Whole(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
     };
     Type::primitive_type_builder(&column.name, physical)
         .with_repetition(Repetition::OPTIONAL)
@@ -45,21 +45,24 @@ fn field(column: &Column) -> parquet::errors::Result<Type> {
         .build()
 }
 
-fn fill(writer: &mut SerializedColumnWriter<'_>, cells: &Cells) -> parquet::errors::Result<()> {
+fn fill(
+    writer: &mut SerializedColumnWriter<'_>,
+    cells: &ColumnValues,
+) -> parquet::errors::Result<()> {
     fn present<T>(cells: &[Option<T>]) -> Vec<i16> {
         cells.iter().map(|cell| i16::from(cell.is_some())).collect()
     }
     match cells {
-        Cells::Text(cells) => {
+        ColumnValues::Text(cells) => {
             let values: Vec<ByteArray> =
                 cells.iter().flatten().map(|text| ByteArray::from(text.as_str())).collect();
             writer.typed::<ByteArrayType>().write_batch(&values, Some(&present(cells)), None)?;
         }
-        Cells::Number(cells) => {
+        ColumnValues::Number(cells) | ColumnValues::Level(cells) => {
             let values: Vec<f64> = cells.iter().flatten().copied().collect();
             writer.typed::<DoubleType>().write_batch(&values, Some(&present(cells)), None)?;
         }
-        Cells::Whole(cells) => {
+        ColumnValues::Whole(cells) => {
             let values: Vec<i64> =
                 cells.iter().flatten().map(|value| value.cast_signed()).collect();
             writer.typed::<Int64Type>().write_batch(&values, Some(&present(cells)), None)?;

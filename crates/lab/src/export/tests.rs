@@ -16,8 +16,8 @@ fn record(seed: u64, factors: &[(&str, &str)], value: f64) -> Record {
         seed,
         step: "abc".into(),
         command: "isogloss pretrain, \"quoted\"".into(),
-        version: "0.1.0".into(),
-        made: 5,
+        build: "0.1.0".into(),
+        finished_at: 5,
     };
     let factors =
         factors.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -39,19 +39,19 @@ fn records() -> Vec<Record> {
     ]
 }
 
-fn written(sheet: &Sheet, format: Format) -> Vec<u8> {
+fn written(sheet: &ResultsSheet, format: ExportFormat) -> Vec<u8> {
     let mut out = Vec::new();
     sheet.write(format, &mut out).unwrap();
     out
 }
 
-fn words(sheet: &Sheet, format: Format) -> String {
+fn words(sheet: &ResultsSheet, format: ExportFormat) -> String {
     String::from_utf8(written(sheet, format)).unwrap()
 }
 
 #[test]
 fn csv_keeps_every_digit_and_quotes() {
-    let csv = words(&Sheet::of(&records(), true), Format::Csv);
+    let csv = words(&ResultsSheet::of(&records(), true), ExportFormat::Csv);
     let lines: Vec<&str> = csv.split("\r\n").collect();
     assert!(
         lines[0].starts_with("study,scale,measure,condition,factor.n,seed,value,signature"),
@@ -69,7 +69,7 @@ fn csv_keeps_every_digit_and_quotes() {
 
 #[test]
 fn means_have_intervals_where_there_are_seeds() {
-    let sheet = Sheet::means(&records());
+    let sheet = ResultsSheet::means(&records());
     assert_eq!(sheet.rows(), 2);
     let json = sheet.json();
     assert!((json[0]["mean"].as_f64().unwrap() - 0.4).abs() < 1e-12 && json[0]["n"] == 2, "{json}");
@@ -79,11 +79,11 @@ fn means_have_intervals_where_there_are_seeds() {
 
 #[test]
 fn people_get_columns() {
-    let sheet = Sheet::of(&records(), false);
-    let table = words(&sheet, Format::Table);
+    let sheet = ResultsSheet::of(&records(), false);
+    let table = words(&sheet, ExportFormat::Table);
     assert_eq!(table.lines().count(), 4, "{table}");
     assert!(table.contains("0.3000") && !table.contains("isogloss pretrain"), "{table}");
-    let markdown = words(&sheet, Format::Markdown);
+    let markdown = words(&sheet, ExportFormat::Markdown);
     assert!(
         markdown.lines().nth(1).unwrap().contains("---") && markdown.contains("a\\|b c"),
         "{markdown}"
@@ -93,9 +93,32 @@ fn people_get_columns() {
 }
 
 #[test]
+fn levels_that_are_numbers_make_columns_of_numbers() {
+    let layers = |levels: &[&str]| {
+        let records: Vec<Record> =
+            levels.iter().map(|level| record(1, &[("layer", level)], 0.5)).collect();
+        ResultsSheet::of(&records, false).columns.remove(3).values
+    };
+    assert_eq!(layers(&["0", "12"]), ColumnValues::Whole(vec![Some(0), Some(12)]));
+    assert_eq!(layers(&["0.5", "-1"]), ColumnValues::Level(vec![Some(0.5), Some(-1.0)]));
+    assert!(matches!(layers(&["0", "best"]), ColumnValues::Text(_)));
+    let sheet = ResultsSheet::of(&[record(1, &[("layer", "3"), ("alpha", "0.5")], 0.25)], false);
+    assert_eq!(sheet.json()[0]["layer"], 3);
+    assert!(words(&sheet, ExportFormat::Table).contains(" 0.5 "), "{sheet:?}");
+}
+
+#[test]
+fn long_cells_and_control_characters_are_printed() {
+    let long = "x".repeat(70_000);
+    let sheet = ResultsSheet::of(&[record(1, &[("a", &long), ("b", "\u{1b}[31m")], 0.5)], false);
+    let table = words(&sheet, ExportFormat::Table);
+    assert!(table.contains(&long) && !table.contains('\u{1b}'));
+}
+
+#[test]
 fn parquet_reads_back() {
-    let sheet = Sheet::of(&records(), true);
-    let file = SerializedFileReader::new(file_of(&written(&sheet, Format::Parquet))).unwrap();
+    let sheet = ResultsSheet::of(&records(), true);
+    let file = SerializedFileReader::new(file_of(&written(&sheet, ExportFormat::Parquet))).unwrap();
     let rows: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 3);
     assert_eq!(rows[0].get_string(0).unwrap(), "anchors");
@@ -105,8 +128,9 @@ fn parquet_reads_back() {
     assert_eq!(rows[1].get_column_iter().nth(5).unwrap().1, &Field::ULong(u64::MAX));
     assert_eq!(rows[2].get_column_iter().nth(3).unwrap().1, &Field::Null);
 
-    let nothing = Sheet::of(&[], true);
-    let file = SerializedFileReader::new(file_of(&written(&nothing, Format::Parquet))).unwrap();
+    let nothing = ResultsSheet::of(&[], true);
+    let file =
+        SerializedFileReader::new(file_of(&written(&nothing, ExportFormat::Parquet))).unwrap();
     assert_eq!(file.get_row_iter(None).unwrap().count(), 0);
 }
 

@@ -1,6 +1,7 @@
-//! The papers' own numbers, each with its place, to stand beside ours.
+//! The numbers that the two papers print, each with its table or figure, to compare with ours.
 //!
-//! They are facts of a data file, `numbers.toml`, and are read as records are: by measure and factors.
+//! They are read from `numbers.toml` and selected as records are: by measure and factors. Paper 1 is Conneau et al.
+//! 2020, paper 2 Liu et al. 2020.
 
 use std::sync::LazyLock;
 
@@ -8,9 +9,33 @@ use serde::Deserialize;
 
 use crate::record::Factors;
 
-/// A number of a paper.
+/// A paper whose findings are tested.
+pub struct Paper {
+    /// Author and year.
+    pub citation: &'static str,
+    /// The title.
+    pub title: &'static str,
+    /// Where it can be read.
+    pub url: &'static str,
+}
+
+/// Paper 1 and paper 2.
+pub const PAPERS: [Paper; 2] = [
+    Paper {
+        citation: "Conneau et al. 2020",
+        title: "Emerging Cross-lingual Structure in Pretrained Language Models (ACL)",
+        url: "https://aclanthology.org/2020.acl-main.536/",
+    },
+    Paper {
+        citation: "Liu et al. 2020",
+        title: "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual BERT",
+        url: "https://arxiv.org/abs/2004.09205",
+    },
+];
+
+/// A number that a paper prints.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fact {
+pub struct PublishedValue {
     /// 1 or 2.
     pub paper: u8,
     /// The table, figure or section.
@@ -25,12 +50,12 @@ pub struct Fact {
 
 #[derive(Deserialize)]
 struct File {
-    table: Vec<Table>,
+    table: Vec<PublishedTable>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct PublishedTable {
     paper: u8,
     place: String,
     unit: f64,
@@ -38,37 +63,37 @@ struct Table {
     down: String,
     /// Measure and factors of each column.
     across: Vec<Factors>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<PublishedCell>>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Cell {
+enum PublishedCell {
     Number(f64),
     Word(String),
 }
 
-static FACTS: LazyLock<Vec<Fact>> = LazyLock::new(|| {
+static VALUES: LazyLock<Vec<PublishedValue>> = LazyLock::new(|| {
     let file: File = toml::from_str(include_str!("numbers.toml")).expect("our own file is right");
-    file.table.iter().flat_map(Table::facts).collect()
+    file.table.iter().flat_map(PublishedTable::values).collect()
 });
 
-impl Table {
-    fn facts(&self) -> Vec<Fact> {
-        let mut facts = Vec::new();
+impl PublishedTable {
+    fn values(&self) -> Vec<PublishedValue> {
+        let mut values = Vec::new();
         for row in &self.rows {
-            let Some((Cell::Word(name), cells)) = row.split_first() else {
+            let Some((PublishedCell::Word(name), cells)) = row.split_first() else {
                 panic!("{}: a row has no name", self.place)
             };
             assert_eq!(cells.len(), self.across.len(), "{}, row {name}", self.place);
             for (cell, column) in cells.iter().zip(&self.across) {
-                let Cell::Number(number) = cell else { continue };
+                let PublishedCell::Number(number) = cell else { continue };
                 let mut factors = column.clone();
                 let measure = factors.remove("measure").expect("a column has a measure");
                 factors.insert(self.down.clone(), name.clone());
-                // A product such as 73.6 x 0.01 is rounded to what the paper printed.
+                // Rounded, since 73.6 × 0.01 is not exactly what the paper printed.
                 let value = (number * self.unit * 1e6).round() / 1e6;
-                facts.push(Fact {
+                values.push(PublishedValue {
                     paper: self.paper,
                     place: self.place.clone(),
                     measure,
@@ -77,37 +102,39 @@ impl Table {
                 });
             }
         }
-        facts
+        values
     }
 }
 
-/// All facts of one place, such as `Table 1` of paper 1.
-pub fn at(paper: u8, place: &str) -> impl Iterator<Item = &'static Fact> {
-    FACTS.iter().filter(move |fact| fact.paper == paper && fact.place == place)
+/// All values of one place, such as Table 1 of paper 1.
+pub fn at(paper: u8, place: &str) -> impl Iterator<Item = &'static PublishedValue> {
+    VALUES.iter().filter(move |published| published.paper == paper && published.place == place)
 }
 
 /// The one number of a place with this measure and exactly these factors.
 pub fn number(paper: u8, place: &str, measure: &str, factors: &[(&str, &str)]) -> Option<f64> {
-    let same = |fact: &&Fact| {
-        fact.measure == measure
-            && fact.factors.len() == factors.len()
+    let same = |published: &&PublishedValue| {
+        published.measure == measure
+            && published.factors.len() == factors.len()
             && factors
                 .iter()
-                .all(|(name, value)| fact.factors.get(*name).is_some_and(|own| own == value))
+                .all(|(name, value)| published.factors.get(*name).is_some_and(|own| own == value))
     };
-    at(paper, place).find(same).map(|fact| fact.value)
+    at(paper, place).find(same).map(|published| published.value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The papers' printed means are those of their printed columns, so a slip of the pen would show.
+    /// The papers' printed means are those of their printed columns: a typing error would show.
     #[test]
     fn columns_give_the_printed_means() {
         for (measure, task) in [("accuracy", "nli"), ("f1", "ner"), ("las", "parse")] {
-            for fact in at(1, "Table 1, means").filter(|fact| fact.measure == measure) {
-                let condition = &fact.factors["condition"];
+            for published in
+                at(1, "Table 1, means").filter(|published| published.measure == measure)
+            {
+                let condition = &published.factors["condition"];
                 let of = |language| {
                     let factors =
                         [("condition", &**condition), ("task", task), ("language", language)];
@@ -115,14 +142,14 @@ mod tests {
                 };
                 let mean = (of("fr") + of("ru") + of("zh")) / 3.0;
                 assert!(
-                    (mean - fact.value).abs() < 0.001,
+                    (mean - published.value).abs() < 0.001,
                     "{condition} {task}: {mean} and {}",
-                    fact.value
+                    published.value
                 );
             }
         }
         for pair in ["en-en'", "en-fr", "en-de", "en-ru", "en-zh"] {
-            for system in ["bilingual", "monolingual", "random"] {
+            for system in ["bilingual", "monolingual", "untrained"] {
                 let of = |layer: &str| {
                     number(
                         1,
@@ -141,10 +168,10 @@ mod tests {
             }
         }
         for row in ["all-layers", "last-n", "last-n-shift"] {
-            let all = at(2, "Table 4").filter(|fact| fact.factors["row"] == row);
+            let all = at(2, "Table 4").filter(|published| published.factors["row"] == row);
             let others: Vec<f64> = all
-                .filter(|fact| !["en", "mean"].contains(&&*fact.factors["language"]))
-                .map(|fact| fact.value)
+                .filter(|published| !["en", "mean"].contains(&&*published.factors["language"]))
+                .map(|published| published.value)
                 .collect();
             assert_eq!(others.len(), 11);
             let mean = others.iter().sum::<f64>() / 11.0;

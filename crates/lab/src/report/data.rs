@@ -1,28 +1,29 @@
-//! Records as a section asks for them: a setting, a study, cells that are compared like with like.
+//! Records as sections select them: by setting, study, measure and factors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::record::{Factors, Note, Record};
-use crate::statistics::Mean;
+use crate::record::{Factors, Record, TextRecord};
 use crate::store::natural;
+use terms::{Estimate, Scale};
 
-/// Numbers of different settings are never averaged.
+use super::observations::Observations;
+
+/// A scale and a kind of languages; different settings are never averaged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Setting {
+pub(super) struct ReportSetting {
     pub(super) scale: String,
     pub(super) invented: bool,
 }
 
-impl Setting {
-    /// The smaller scales first, those that are not ours last.
+impl ReportSetting {
+    /// Smaller scales first, unknown ones last.
     fn order(&self) -> (usize, &str, bool) {
-        let known = ["tiny", "small", "paper"];
-        let place = known.iter().position(|scale| *scale == self.scale);
-        (place.unwrap_or(known.len()), &self.scale, !self.invented)
+        let place = Scale::ALL.iter().position(|scale| scale.name() == self.scale);
+        (place.unwrap_or(Scale::ALL.len()), &self.scale, !self.invented)
     }
 
-    /// For names of files and of parts of a page: letters, digits and hyphens.
+    /// For file names and identifiers: letters, digits and hyphens.
     pub(super) fn slug(&self) -> String {
         let scale: String =
             self.scale.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -30,55 +31,55 @@ impl Setting {
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for ReportSetting {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}, {} languages", self.scale, if self.invented { "invented" } else { "real" })
     }
 }
 
-/// Everything of one setting.
-pub(super) struct View<'a> {
-    pub(super) setting: Setting,
+/// The records of one setting.
+pub(super) struct SettingView<'a> {
+    pub(super) setting: ReportSetting,
     records: Vec<&'a Record>,
-    notes: Vec<&'a Note>,
+    texts: Vec<&'a TextRecord>,
 }
 
-/// Sorts records and notes by setting. What names no language goes with everything of its scale.
-pub(super) fn views<'a>(records: &'a [Record], notes: &'a [Note]) -> Vec<View<'a>> {
+/// Divides records and texts by setting. Those that name no language belong to all settings of their scale.
+pub(super) fn views<'a>(records: &'a [Record], texts: &'a [TextRecord]) -> Vec<SettingView<'a>> {
     let named = records.iter().map(|record| (&record.origin.scale, &record.factors));
-    let noted = notes.iter().map(|note| (&note.origin.scale, &note.factors));
-    let mut settings: BTreeSet<Setting> = named
-        .chain(noted)
+    let of_texts = texts.iter().map(|text| (&text.origin.scale, &text.factors));
+    let mut settings: BTreeSet<ReportSetting> = named
+        .chain(of_texts)
         .filter_map(|(scale, factors)| {
-            Some(Setting { scale: scale.clone(), invented: invented(factors)? })
+            Some(ReportSetting { scale: scale.clone(), invented: invented(factors)? })
         })
         .collect();
     for record in records {
         let scale = &record.origin.scale;
         if !settings.iter().any(|setting| setting.scale == *scale) {
-            settings.insert(Setting { scale: scale.clone(), invented: true });
+            settings.insert(ReportSetting { scale: scale.clone(), invented: true });
         }
     }
-    let within = |setting: &Setting, scale: &str, factors: &Factors| {
+    let within = |setting: &ReportSetting, scale: &str, factors: &Factors| {
         setting.scale == scale && invented(factors).is_none_or(|kind| kind == setting.invented)
     };
-    let view = |setting: Setting| View {
+    let view = |setting: ReportSetting| SettingView {
         records: records
             .iter()
             .filter(|one| within(&setting, &one.origin.scale, &one.factors))
             .collect(),
-        notes: notes
+        texts: texts
             .iter()
             .filter(|one| within(&setting, &one.origin.scale, &one.factors))
             .collect(),
         setting,
     };
-    let mut settings: Vec<Setting> = settings.into_iter().collect();
+    let mut settings: Vec<ReportSetting> = settings.into_iter().collect();
     settings.sort_by(|a, b| a.order().cmp(&b.order()));
     settings.into_iter().map(view).collect()
 }
 
-/// Whether the languages that factors name are invented: ISO keeps `qaa` to `qtz` for private use.
+/// Whether the languages that factors name are invented: ISO 639 reserves `qaa` to `qtz` for local use.
 fn invented(factors: &Factors) -> Option<bool> {
     let names = ["pair", "language", "direction"];
     let mut codes =
@@ -87,53 +88,53 @@ fn invented(factors: &Factors) -> Option<bool> {
     Some(matches!(first, [b'q', b'a'..=b't', b'a'..=b'z']))
 }
 
-impl<'a> View<'a> {
-    /// What these studies have; a number that several of them record counts once.
-    pub(super) fn studies(&self, names: &[&str]) -> Data<'a> {
+impl<'a> SettingView<'a> {
+    /// The records of these studies; one that several of them have counts once.
+    pub(super) fn studies(&self, names: &[&str]) -> StudyData<'a> {
         let mut seen = BTreeSet::new();
         let records = self.records.iter().copied().filter(|record| {
             names.contains(&&*record.origin.study)
                 && seen.insert((&record.measure, &record.factors, record.origin.seed))
         });
         let records = records.collect();
-        let notes = self.notes.iter().copied().filter(|note| names.contains(&&*note.origin.study));
-        Data { records, notes: notes.collect() }
+        let texts = self.texts.iter().copied().filter(|text| names.contains(&&*text.origin.study));
+        StudyData { records, texts: texts.collect() }
     }
 
-    /// What one study has.
-    pub(super) fn study(&self, name: &str) -> Data<'a> {
+    /// The records of one study.
+    pub(super) fn study(&self, name: &str) -> StudyData<'a> {
         self.studies(&[name])
     }
 }
 
-/// What some studies have in one setting.
+/// The records of some studies in one setting.
 #[derive(Clone)]
-pub(super) struct Data<'a> {
+pub(super) struct StudyData<'a> {
     pub(super) records: Vec<&'a Record>,
-    pub(super) notes: Vec<&'a Note>,
+    pub(super) texts: Vec<&'a TextRecord>,
 }
 
-/// A choice of factors.
-pub(super) type Where<'a> = [(&'a str, &'a str)];
+/// Levels of factors to select.
+pub(super) type FactorFilter<'a> = [(&'a str, &'a str)];
 
-impl<'a> Data<'a> {
-    /// What has this level of a factor.
-    pub(super) fn only(&self, factor: &str, level: &str) -> Data<'a> {
+impl<'a> StudyData<'a> {
+    /// The records with a level of a factor.
+    pub(super) fn only(&self, factor: &str, level: &str) -> StudyData<'a> {
         let has = |factors: &Factors| factors.get(factor).is_some_and(|own| own == level);
-        Data {
+        StudyData {
             records: self.records.iter().copied().filter(|one| has(&one.factors)).collect(),
-            notes: self.notes.iter().copied().filter(|one| has(&one.factors)).collect(),
+            texts: self.texts.iter().copied().filter(|one| has(&one.factors)).collect(),
         }
     }
 }
 
-impl Data<'_> {
+impl StudyData<'_> {
     pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.notes.is_empty()
+        self.records.is_empty() && self.texts.is_empty()
     }
 
-    /// The numbers of a measure with these factors, by seed and by all other factors.
-    pub(super) fn cells(&self, measure: &str, factors: &Where<'_>) -> Cells {
+    /// The observations of a measure at these levels, by seed and by all other factors.
+    pub(super) fn observations(&self, measure: &str, factors: &FactorFilter<'_>) -> Observations {
         let chosen = self.records.iter().filter(|record| {
             record.measure == measure
                 && factors
@@ -145,16 +146,17 @@ impl Data<'_> {
             rest.retain(|name, _| !factors.iter().any(|(chosen, _)| chosen == name));
             rest
         };
-        Cells(chosen.map(|record| ((record.origin.seed, rest(record)), record.value)).collect())
+        Observations(
+            chosen.map(|record| ((record.origin.seed, rest(record)), record.value)).collect(),
+        )
     }
 
-    /// The mean over seeds of the numbers of a measure with these factors.
-    pub(super) fn mean(&self, measure: &str, factors: &Where<'_>) -> Option<Mean> {
-        self.cells(measure, factors).sample().mean()
+    /// The mean over seeds of a measure at these levels.
+    pub(super) fn mean(&self, measure: &str, factors: &FactorFilter<'_>) -> Option<Estimate> {
+        self.observations(measure, factors).sample().mean()
     }
 
-    /// The values that a factor takes among the numbers of these measures; `first` come first, in
-    /// their order.
+    /// The levels of a factor among the records of these measures; `first` come first, in their order.
     pub(super) fn levels(&self, measures: &[&str], factor: &str, first: &[&str]) -> Vec<String> {
         let of = self.records.iter().filter(|record| measures.contains(&&*record.measure));
         let found: BTreeSet<&String> = of.filter_map(|record| record.factors.get(factor)).collect();
@@ -164,8 +166,8 @@ impl Data<'_> {
         levels
     }
 
-    /// The levels of a factor among numbers of some factors.
-    pub(super) fn levels_among(&self, factor: &str, among: &Where<'_>) -> Vec<String> {
+    /// The levels of a factor among records at some levels of others.
+    pub(super) fn levels_among(&self, factor: &str, among: &FactorFilter<'_>) -> Vec<String> {
         let meant = |record: &&&Record| {
             among
                 .iter()
@@ -187,16 +189,17 @@ impl Data<'_> {
         layers
     }
 
-    /// The numbers of each layer, to choose among.
-    pub(super) fn by_layer(&self, measure: &str, factors: &Where<'_>) -> Vec<Cells> {
-        let of = |layer: String| self.cells(measure, &[factors, &[("layer", &layer)]].concat());
+    /// The observations of each layer, as candidates.
+    pub(super) fn by_layer(&self, measure: &str, factors: &FactorFilter<'_>) -> Vec<Observations> {
+        let of =
+            |layer: String| self.observations(measure, &[factors, &[("layer", &layer)]].concat());
         self.layers(measure).into_iter().map(of).collect()
     }
 
-    /// The best layer's numbers: as recorded, or the highest of all layers. For showing only: being
-    /// the highest, they flatter, and a finding is judged by [`chosen_by_others`].
-    pub(super) fn best(&self, measure: &str, factors: &Where<'_>) -> Cells {
-        let recorded = self.cells(measure, &[factors, &[("layer", "best")]].concat());
+    /// The best layer's observations: as recorded, or the maximum over layers. For display only: a maximum is biased
+    /// upwards, and verdicts rest on [`chosen_by_others`](super::observations::chosen_by_others).
+    pub(super) fn best(&self, measure: &str, factors: &FactorFilter<'_>) -> Observations {
+        let recorded = self.observations(measure, &[factors, &[("layer", "best")]].concat());
         if !recorded.0.is_empty() {
             return recorded;
         }
@@ -207,123 +210,7 @@ impl Data<'_> {
                 *most = f64::max(*most, value);
             }
         }
-        Cells(best)
-    }
-}
-
-/// Numbers by seed and by what they depend on besides.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Cells(BTreeMap<(u64, Factors), f64>);
-
-impl Cells {
-    /// Combines like with like; what has no partner is left out.
-    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
-        let both = |(key, a): (&(u64, Factors), &f64)| {
-            Some((key.clone(), combine(*a, *other.0.get(key)?)))
-        };
-        Self(self.0.iter().filter_map(both).collect())
-    }
-
-    pub(super) fn minus(&self, other: &Self) -> Self {
-        self.with(other, |a, b| a - b)
-    }
-
-    pub(super) fn map(&self, change: impl Fn(&Factors, f64) -> f64) -> Self {
-        Self(self.0.iter().map(|(key, value)| (key.clone(), change(&key.1, *value))).collect())
-    }
-
-    /// With a factor put back, so that cells of different choices can stand together.
-    pub(super) fn tagged(self, factor: &str, value: &str) -> Self {
-        let tag = |((seed, mut factors), number): ((u64, Factors), f64)| {
-            factors.insert(factor.to_owned(), value.to_owned());
-            ((seed, factors), number)
-        };
-        Self(self.0.into_iter().map(tag).collect())
-    }
-
-    /// Without a factor that only repeats what another says.
-    pub(super) fn dropped(self, factor: &str) -> Self {
-        let drop = |((seed, mut factors), number): ((u64, Factors), f64)| {
-            factors.remove(factor);
-            ((seed, factors), number)
-        };
-        Self(self.0.into_iter().map(drop).collect())
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
-        self.0.values().copied()
-    }
-
-    /// Those that do not depend on a factor.
-    pub(super) fn without(mut self, factor: &str) -> Self {
-        self.0.retain(|(_, factors), _| !factors.contains_key(factor));
-        self
-    }
-
-    pub(super) fn join(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
-
-    /// One number for each seed. A seed that lacks what others have is left out, since its mean would
-    /// be of something else.
-    pub(super) fn sample(&self) -> Sample {
-        let all: BTreeSet<&Factors> = self.0.keys().map(|(_, factors)| factors).collect();
-        let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-        for ((seed, _), value) in &self.0 {
-            seeds.entry(*seed).or_default().push(*value);
-        }
-        // A seed has a cell of each kind once: as many as there are kinds are all of them.
-        seeds.retain(|_, values| values.len() == all.len());
-        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-        Sample(seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
-    }
-}
-
-/// Of several choices (layers, weights, systems) the one that the *other* seeds find best, seed by seed
-/// and cell by cell. The highest of several numbers is high by chance already; a choice that was made
-/// without the number it is judged by is not. One seed alone has nobody to choose for it.
-pub(super) fn chosen_by_others(choices: &[Cells]) -> Cells {
-    let keys: BTreeSet<&(u64, Factors)> = choices.iter().flat_map(|cells| cells.0.keys()).collect();
-    let seeds: BTreeSet<u64> = keys.iter().map(|(seed, _)| *seed).collect();
-    let choose = |key: &(u64, Factors)| {
-        let (own, factors) = key;
-        let open: Vec<&Cells> = choices.iter().filter(|cells| cells.0.contains_key(key)).collect();
-        let at = |cells: &Cells, seed: u64| cells.0.get(&(seed, factors.clone())).copied();
-        // Like with like: by the seeds that have all of these choices.
-        let has_all = |seed: &u64| open.iter().all(|cells| at(cells, *seed).is_some());
-        let others: Vec<u64> =
-            seeds.iter().copied().filter(|seed| seed != own).filter(has_all).collect();
-        let sum = |cells: &Cells| others.iter().filter_map(|seed| at(cells, *seed)).sum::<f64>();
-        // Of equals the first.
-        let best = open.into_iter().rev().max_by(|a, b| sum(a).total_cmp(&sum(b)))?;
-        (!others.is_empty()).then(|| at(best, *own)).flatten()
-    };
-    let chosen = |key: &(u64, Factors)| Some((key.clone(), choose(key)?));
-    Cells(keys.into_iter().filter_map(chosen).collect())
-}
-
-/// One number for each seed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Sample(pub(super) BTreeMap<u64, f64>);
-
-impl Sample {
-    pub(super) fn mean(&self) -> Option<Mean> {
-        Mean::of(&self.0.values().copied().collect::<Vec<_>>())
-    }
-
-    /// Combines seed with seed.
-    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
-        let both = |(seed, a): (&u64, &f64)| Some((*seed, combine(*a, *other.0.get(seed)?)));
-        Self(self.0.iter().filter_map(both).collect())
-    }
-
-    pub(super) fn minus(&self, other: &Self) -> Self {
-        self.with(other, |a, b| a - b)
+        Observations(best)
     }
 }
 
@@ -346,8 +233,8 @@ pub(super) mod tests {
             seed,
             step: format!("{study}-{seed}"),
             command: "isogloss pretrain".into(),
-            version: "0.1.0".into(),
-            made: 1_794_000_000,
+            build: "0.1.0".into(),
+            finished_at: 1_794_000_000,
         };
         let pair =
             |text: &str| text.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
@@ -360,72 +247,6 @@ pub(super) mod tests {
             signature: String::new(),
             files: vec![],
         }
-    }
-
-    #[test]
-    fn like_is_compared_with_like() {
-        let records = [
-            record("sharing", 1, "f1", "condition=a pair=qaa-qab", 0.9),
-            record("sharing", 1, "f1", "condition=a pair=qaa-qac", 0.5),
-            record("sharing", 1, "f1", "condition=b pair=qaa-qab", 0.6),
-            record("sharing", 2, "f1", "condition=a pair=qaa-qab", 0.8),
-            record("sharing", 2, "f1", "condition=b pair=qaa-qab", 0.6),
-        ];
-        let views = views(&records, &[]);
-        assert_eq!(views.len(), 1);
-        let data = views[0].study("sharing");
-        let (a, b) =
-            (data.cells("f1", &[("condition", "a")]), data.cells("f1", &[("condition", "b")]));
-        let difference = a.minus(&b).sample();
-        let near = |value: f64, other: f64| (value - other).abs() < 1e-12;
-        assert!(near(difference.0[&1], 0.3) && near(difference.0[&2], 0.2), "{difference:?}");
-        // Seed 2 lacks a pair that seed 1 has.
-        assert_eq!(a.sample().0.keys().collect::<Vec<_>>(), [&1]);
-    }
-
-    #[test]
-    fn seeds_that_lack_different_things_are_not_averaged_together() {
-        let records = [
-            record("sharing", 1, "f1", "pair=qaa-qab", 0.9),
-            record("sharing", 1, "f1", "pair=qaa-qac", 0.5),
-            record("sharing", 2, "f1", "pair=qaa-qab", 0.8),
-            record("sharing", 2, "f1", "pair=qaa-qad", 0.1),
-            record("sharing", 3, "f1", "pair=qaa-qab", 0.7),
-            record("sharing", 3, "f1", "pair=qaa-qac", 0.6),
-        ];
-        let views = views(&records, &[]);
-        let sample = |records: &[&Record]| {
-            let data = Data { records: records.to_vec(), notes: vec![] };
-            data.cells("f1", &[]).sample().0.into_keys().collect::<Vec<_>>()
-        };
-        let data = views[0].study("sharing");
-        // Each seed has two cells; none has all three.
-        assert_eq!(sample(&data.records), [0_u64; 0]);
-        let [a, b, _, d, e, f] = data.records[..] else { panic!("six records") };
-        assert_eq!(sample(&[a, b, e, f]), [1, 3]);
-        assert_eq!(sample(&[a, b, d]), [0_u64; 0]);
-        assert_eq!(sample(&[a, e]), [1, 3]);
-    }
-
-    #[test]
-    fn a_choice_is_made_by_the_other_seeds() {
-        let cells = |values: &[(u64, f64)]| {
-            let cell = |&(seed, value): &(u64, f64)| ((seed, Factors::new()), value);
-            Cells(values.iter().map(cell).collect())
-        };
-        let low = cells(&[(1, 0.9), (2, 0.1), (3, 0.1)]);
-        let high = cells(&[(1, 0.2), (2, 0.5), (3, 0.6)]);
-        // Seed 1 would take the first; the others send it to the second, and it sends them to the first.
-        let chosen = chosen_by_others(&[low.clone(), high.clone()]).sample().0;
-        assert_eq!(chosen, BTreeMap::from([(1, 0.2), (2, 0.1), (3, 0.1)]));
-        // What is no choice stays as it is, but one seed has nobody to choose for it.
-        assert_eq!(chosen_by_others(std::slice::from_ref(&low)), low);
-        assert_eq!(chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]), Cells::default());
-        // A seed chooses among what it has, by seeds that have the same.
-        let more = cells(&[(2, 0.9), (3, 0.0)]);
-        let chosen = chosen_by_others(&[low, high, more]).sample().0;
-        assert_eq!(chosen[&1], 0.2);
-        assert_eq!((chosen[&2], chosen[&3]), (0.5, 0.0));
     }
 
     #[test]

@@ -1,92 +1,92 @@
-//! What a section shows: figures and tables, each with the place that it answers.
+//! Figures and tables with captions.
 
 use crate::draw::Figure;
-use crate::statistics::Mean;
+use terms::Estimate;
 
 /// A figure or a table with its caption.
-pub(super) struct Exhibit {
-    /// Which table or figure of a paper it is, such as `Paper 1, Figure 4`.
+pub(super) struct CaptionedItem {
+    /// The table or figure of a paper that it replicates, such as `Conneau et al. 2020, Figure 4`.
     pub(super) place: String,
-    /// What is seen, and how to read it.
+    /// What it shows.
     pub(super) caption: String,
-    pub(super) content: Content,
-    /// The same in every setting, and so shown in the first alone.
+    pub(super) content: ItemContent,
+    /// It is the same in every setting, and shown in the first alone.
     pub(super) once: bool,
 }
 
-/// The thing itself.
-pub(super) enum Content {
+/// A figure or a table.
+pub(super) enum ItemContent {
     Figure(Figure),
-    Table(Table),
+    Table(ReportTable),
 }
 
 /// A table.
 #[derive(Default)]
-pub(super) struct Table {
-    /// Heads that span several columns; empty where there are none.
+pub(super) struct ReportTable {
+    /// Headers that span several columns; may be empty.
     pub(super) groups: Vec<(String, usize)>,
-    /// A head for each column.
+    /// A header for each column.
     pub(super) heads: Vec<String>,
-    pub(super) rows: Vec<Vec<Cell>>,
+    pub(super) rows: Vec<Vec<TableCell>>,
 }
 
-/// What stands in a table.
+/// A cell of a table.
 #[derive(Clone)]
-pub(super) enum Cell {
+pub(super) enum TableCell {
     /// The name of a row.
     Name(String),
-    /// Words.
+    /// Text.
     Text(String),
-    /// Our mean, its interval and its n.
-    Ours(Option<Mean>),
-    /// Ours, of things that are counted.
-    Count(Option<Mean>),
-    /// Ours, as a percentage.
-    Percent(Option<Mean>),
+    /// Our mean with its interval and n.
+    Ours(Option<Estimate>),
+    /// The same of counts.
+    Count(Option<Estimate>),
+    /// The same in per cent.
+    Percent(Option<Estimate>),
     /// A number of a paper, with this many digits.
     Paper(Option<f64>, usize),
 }
 
-impl Table {
+impl ReportTable {
     pub(super) fn new(heads: &[&str]) -> Self {
         Self { heads: heads.iter().map(|&head| head.to_owned()).collect(), ..Self::default() }
     }
 
-    /// Whether there is any number or text besides names.
+    /// Whether it has no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 }
 
-impl Exhibit {
+impl CaptionedItem {
     pub(super) fn figure(place: &str, caption: impl Into<String>, figure: Figure) -> Self {
         Self {
             place: place.to_owned(),
             caption: caption.into(),
-            content: Content::Figure(figure),
+            content: ItemContent::Figure(figure),
             once: false,
         }
     }
 
-    pub(super) fn table(place: &str, caption: impl Into<String>, table: Table) -> Self {
+    pub(super) fn table(place: &str, caption: impl Into<String>, table: ReportTable) -> Self {
         Self {
             place: place.to_owned(),
             caption: caption.into(),
-            content: Content::Table(table),
+            content: ItemContent::Table(table),
             once: false,
         }
     }
 
-    /// For what does not depend on our numbers.
+    /// For what does not depend on our results.
     pub(super) fn once(self) -> Self {
         Self { once: true, ..self }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it has nothing to show.
     pub(super) fn is_empty(&self) -> bool {
         match &self.content {
-            Content::Figure(figure) => figure.panels.is_empty(),
-            Content::Table(table) => table.is_empty(),
+            ItemContent::Figure(figure) => figure.panels.is_empty(),
+            ItemContent::Table(table) => table.is_empty(),
         }
     }
 }

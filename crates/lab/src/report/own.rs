@@ -1,37 +1,37 @@
-//! Studies that are no paper's: no finding is asked of them, and their numbers stand as they are.
+//! Studies of one's own: no finding is tested, and their results are tabulated.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::exhibit::{Cell, Table};
+use super::exhibit::{ReportTable, TableCell};
 use super::sections;
 use crate::record::{Factors, Record};
-use crate::statistics::Mean;
 use crate::store::natural;
+use terms::Estimate;
 
-/// Rows that are shown of a study.
+/// The most rows that are shown of a study.
 const MOST: usize = 60;
 
-/// A study of somebody's own.
-pub(super) struct Own<'a> {
+/// A study that no section is about.
+pub(super) struct UserStudy<'a> {
     pub(super) name: &'a str,
-    /// The means of its numbers over seeds.
-    pub(super) table: Table,
-    /// How many means the table has no room for.
+    /// Means over seeds.
+    pub(super) table: ReportTable,
+    /// How many means the table leaves out.
     pub(super) left_out: usize,
 }
 
-/// Those among the records that no section is about.
-pub(super) fn studies(records: &[Record]) -> Vec<Own<'_>> {
+/// The studies among the records that no section is about.
+pub(super) fn studies(records: &[Record]) -> Vec<UserStudy<'_>> {
     let known = |study: &str| sections::ALL.iter().any(|section| section.studies.contains(&study));
     let mut studies: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
     for record in records.iter().filter(|record| !known(&record.origin.study)) {
         studies.entry(&record.origin.study).or_default().push(record);
     }
-    studies.into_iter().map(|(name, records)| Own::of(name, &records)).collect()
+    studies.into_iter().map(|(name, records)| UserStudy::of(name, &records)).collect()
 }
 
-impl<'a> Own<'a> {
+impl<'a> UserStudy<'a> {
     fn of(name: &'a str, records: &[&Record]) -> Self {
         let mut seeds: BTreeMap<(&str, &str, &Factors), Vec<f64>> = BTreeMap::new();
         for record in records {
@@ -43,25 +43,25 @@ impl<'a> Own<'a> {
             a.cmp(x).then_with(|| b.cmp(y)).then_with(|| in_order(c, z))
         });
         let left_out = means.len().saturating_sub(MOST);
-        let mut table = Table::new(&["measure", "scale", "of", "mean"]);
+        let mut table = ReportTable::new(&["measure", "scale", "factors", "mean"]);
         for ((scale, measure, factors), values) in means.into_iter().take(MOST) {
             table.rows.push(vec![
-                Cell::Name(measure.to_owned()),
-                Cell::Text(scale.to_owned()),
-                Cell::Text(in_words(factors)),
-                Cell::Ours(Mean::of(&values)),
+                TableCell::Name(measure.to_owned()),
+                TableCell::Text(scale.to_owned()),
+                TableCell::Text(described(factors)),
+                TableCell::Ours(Estimate::of(&values)),
             ]);
         }
         Self { name, table, left_out }
     }
 }
 
-fn in_words(factors: &Factors) -> String {
+fn described(factors: &Factors) -> String {
     let each = factors.iter().map(|(name, level)| format!("{name} {level}"));
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Level by level, layer 2 before layer 10.
+/// By levels in natural order: layer 2 before layer 10.
 fn in_order(a: &Factors, b: &Factors) -> Ordering {
     let pairs = a.iter().zip(b);
     let each = |((a, x), (b, y)): ((&String, &String), (&String, &String))| {

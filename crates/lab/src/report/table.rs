@@ -1,14 +1,14 @@
-//! A table as HTML: our means with their errors, the papers' numbers, names said once.
+//! A table as HTML: our means with their intervals, the papers' numbers, repeated row names left out.
 
 use std::fmt::Write as _;
 
-use super::exhibit::{Cell, Table};
+use super::exhibit::{ReportTable, TableCell};
 use super::finding::signed;
 use crate::draw::escaped;
-use crate::statistics::Mean;
+use terms::Estimate;
 
 /// A table in HTML.
-pub(super) fn rows(table: &Table) -> String {
+pub(super) fn rows(table: &ReportTable) -> String {
     let mut html = String::from("<table>\n<thead>");
     if !table.groups.is_empty() {
         html.push_str("<tr class=\"groups\">");
@@ -19,9 +19,9 @@ pub(super) fn rows(table: &Table) -> String {
     }
     html.push_str("<tr>");
     for (column, head) in table.heads.iter().enumerate() {
-        // A head stands where its column stands: words to the left, numbers to the right.
+        // A header is aligned as its column: text to the left, numbers to the right.
         let first = table.rows.first().and_then(|row| row.get(column));
-        let class = if matches!(first, Some(Cell::Text(_))) { " class=\"text\"" } else { "" };
+        let class = if matches!(first, Some(TableCell::Text(_))) { " class=\"text\"" } else { "" };
         let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escaped(head));
     }
     html.push_str("</tr></thead>\n<tbody>\n");
@@ -29,12 +29,12 @@ pub(super) fn rows(table: &Table) -> String {
     for row in &table.rows {
         html.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            // A name that stands above already is not said again.
+            // The name of the row above is not repeated.
             let again =
-                column == 0 && matches!((cell, &before), (Cell::Name(a), Some(b)) if a == b);
+                column == 0 && matches!((cell, &before), (TableCell::Name(a), Some(b)) if a == b);
             html.push_str(&in_html(cell, again));
         }
-        if let Some(Cell::Name(name)) = row.first() {
+        if let Some(TableCell::Name(name)) = row.first() {
             before = Some(name.clone());
         }
         html.push_str("</tr>\n");
@@ -42,33 +42,37 @@ pub(super) fn rows(table: &Table) -> String {
     html + "</tbody>\n</table>"
 }
 
-fn in_html(cell: &Cell, again: bool) -> String {
+fn in_html(cell: &TableCell, again: bool) -> String {
     match cell {
-        Cell::Name(name) if again => {
+        TableCell::Name(name) if again => {
             format!("<th scope=\"row\"><span class=\"again\">{}</span></th>", escaped(name))
         }
-        Cell::Name(name) => format!("<th scope=\"row\">{}</th>", escaped(name)),
-        Cell::Text(text) => format!("<td class=\"text\">{}</td>", escaped(text)),
-        Cell::Ours(Some(mean)) => number(*mean, 3, ""),
-        Cell::Count(Some(mean)) => number(*mean, 0, ""),
-        Cell::Percent(Some(mean)) => number(*mean, 1, " %"),
-        Cell::Paper(Some(value), 0) => format!("<td class=\"theirs\">{}</td>", grouped(*value)),
-        Cell::Paper(Some(value), digits) => {
+        TableCell::Name(name) => format!("<th scope=\"row\">{}</th>", escaped(name)),
+        TableCell::Text(text) => format!("<td class=\"text\">{}</td>", escaped(text)),
+        TableCell::Ours(Some(mean)) => number(*mean, 3, ""),
+        TableCell::Count(Some(mean)) => number(*mean, 0, ""),
+        TableCell::Percent(Some(mean)) => number(*mean, 1, " %"),
+        TableCell::Paper(Some(value), 0) => {
+            format!("<td class=\"theirs\">{}</td>", grouped(*value))
+        }
+        TableCell::Paper(Some(value), digits) => {
             format!("<td class=\"theirs\">{}</td>", signed(*value, *digits))
         }
-        Cell::Ours(None) | Cell::Count(None) | Cell::Percent(None) | Cell::Paper(None, _) => {
-            "<td class=\"none\">–</td>".to_owned()
-        }
+        TableCell::Ours(None)
+        | TableCell::Count(None)
+        | TableCell::Percent(None)
+        | TableCell::Paper(None, _) => "<td class=\"none\">–</td>".to_owned(),
     }
 }
 
-fn number(mean: Mean, digits: usize, unit: &str) -> String {
+fn number(mean: Estimate, digits: usize, unit: &str) -> String {
     let shown = |value: f64| if digits == 0 { grouped(value) } else { signed(value, digits) };
-    let half = mean.half.map_or(String::new(), |half| format!(" <span>±{}</span>", shown(half)));
-    format!("<td><b>{}{unit}</b>{half} <small>{}</small></td>", shown(mean.value), mean.n)
+    let half =
+        mean.half_width.map_or(String::new(), |half| format!(" <span>±{}</span>", shown(half)));
+    format!("<td><b>{}{unit}</b>{half} <small>{}</small></td>", shown(mean.mean), mean.n)
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with thousands separators.
 pub(super) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();

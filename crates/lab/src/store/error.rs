@@ -1,4 +1,4 @@
-//! What can go wrong with the store, said so that a person can mend it.
+//! What can go wrong with the store, with reason and remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -14,17 +14,17 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// There is no store yet.
     #[error(
-        "{0}: there are no results yet; run a study (`isogloss study list` names them), or name the \
-         laboratory's folder with --lab"
+        "{0}: there are no results yet; run a study (`isogloss study list` names them), or name another \
+         laboratory's folder"
     )]
     Missing(PathBuf),
     /// The file is something else.
     #[error("{0}: this is not a store of results; name another folder, or move the file away")]
     Foreign(PathBuf),
-    /// The file is of a later program.
+    /// The file has another schema.
     #[error(
-        "{path}: the store is of version {found}, this program knows {known}; use the newer \
-         program, or another folder"
+        "{path}: the store has version {found} of the schema, this program writes {known}; use the program \
+         that wrote it, or another laboratory's folder"
     )]
     Version {
         /// The store.
@@ -34,20 +34,20 @@ pub enum Error {
         /// The version that this program writes.
         known: i64,
     },
-    /// The file was a store, and something else wrote into it or cut it short.
+    /// The file was a store and was overwritten or truncated.
     #[error(
         "{path}: the store is damaged ({reason}); move it away and run the studies again: steps \
-         that are done are found again"
+         that are complete are not run again"
     )]
     Damaged {
         /// The store.
         path: PathBuf,
-        /// What SQLite says of it.
+        /// SQLite's message.
         reason: String,
     },
-    /// A number that is none.
+    /// A value that is NaN or infinite.
     #[error(
-        "study {study}, {measure}, {factors}: the value is {value}, which is no result; the step \
+        "study {study}, {measure}, {factors}: the value is {value}, not a finite number; the step \
          that gave it is {step}"
     )]
     NotFinite {
@@ -57,28 +57,32 @@ pub enum Error {
         measure: String,
         /// What it depends on.
         factors: String,
-        /// What came instead of a number.
+        /// NaN or an infinity.
         value: f64,
         /// The step's key.
         step: String,
     },
-    /// A file or folder could not be made.
+    /// A file or folder could not be created.
     #[error(transparent)]
     Files(#[from] files::Error),
     /// The database refused.
-    #[error("{path}: cannot {doing} the store (check its permissions and the room on the disk)")]
+    #[error(
+        "{path}: cannot {doing} the store (check its permissions and the free space of the disk)"
+    )]
     Sqlite {
         /// The store.
         path: PathBuf,
         /// What was attempted.
         doing: &'static str,
-        /// SQLite's own words, which whoever prints the chain of causes adds.
+        /// SQLite's own words; printed with the chain of causes.
         source: rusqlite::Error,
     },
 }
 
+impl terms::Fault for Error {}
+
 impl Error {
-    /// Whether the place allows no writing.
+    /// Whether the place is read-only.
     pub(super) fn unwritable(&self) -> bool {
         let Error::Sqlite { source, .. } = self else { return false };
         matches!(source.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))

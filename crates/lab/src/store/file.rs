@@ -1,4 +1,4 @@
-//! The file itself: made once, known again, and shared between processes.
+//! The SQLite file: created once, recognised by its application id, and shared between processes.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::{Error, Result};
 
-/// What tells our file from any other of SQLite's: "Isog".
+/// SQLite's application id of a results store: "Isog".
 const APPLICATION: i64 = 0x4973_6f67;
-/// The version of the tables below.
-const VERSION: i64 = 1;
+/// The version of the schema below.
+const VERSION: i64 = 2;
 /// How long a writer waits for another.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -21,17 +21,17 @@ CREATE TABLE records (
     study TEXT NOT NULL, scale TEXT NOT NULL, seed INTEGER NOT NULL,
     measure TEXT NOT NULL, factors TEXT NOT NULL, value REAL NOT NULL,
     signature TEXT NOT NULL, files TEXT NOT NULL,
-    step TEXT NOT NULL, command TEXT NOT NULL, version TEXT NOT NULL, made INTEGER NOT NULL,
+    step TEXT NOT NULL, command TEXT NOT NULL, build TEXT NOT NULL, finished_at INTEGER NOT NULL,
     PRIMARY KEY (study, scale, seed, measure, factors)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE notes (
+CREATE TABLE texts (
     study TEXT NOT NULL, scale TEXT NOT NULL, seed INTEGER NOT NULL,
     name TEXT NOT NULL, factors TEXT NOT NULL, text TEXT NOT NULL,
-    step TEXT NOT NULL, command TEXT NOT NULL, version TEXT NOT NULL, made INTEGER NOT NULL,
+    step TEXT NOT NULL, command TEXT NOT NULL, build TEXT NOT NULL, finished_at INTEGER NOT NULL,
     PRIMARY KEY (study, scale, seed, name, factors)
 ) STRICT, WITHOUT ROWID;";
 
-/// Opens the file, making it where there is none, and looks whether it is whole and ours.
+/// Opens the file, creating it where there is none, and checks that it is a store and undamaged.
 pub(super) fn open(path: &Path) -> Result<Connection> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).at(folder, "make the folder")?;
@@ -40,14 +40,14 @@ pub(super) fn open(path: &Path) -> Result<Connection> {
     let mut connection = Connection::open(path).map_err(refused)?;
     connection.busy_timeout(PATIENCE).map_err(refused)?;
     prepare(&mut connection, path)?;
-    // A log beside the file lets others read while one writes, and holds what a killed one had done.
+    // A write-ahead log lets others read while one process writes, and survives a kill.
     patiently(|| connection.pragma_update(None, "journal_mode", "wal")).map_err(refused)?;
     whole(&connection, path)?;
     Ok(connection)
 }
 
-/// Opens a file that lies where nothing may be written, to read from: nobody can be writing it. None where a
-/// log lies beside it, without which it is not whole.
+/// Opens a file in a read-only place, which no process can be writing. None where a write-ahead log lies beside it:
+/// the file alone is then incomplete.
 pub(super) fn open_unwritable(path: &Path) -> Result<Option<Connection>> {
     let log = path.with_extension("sqlite-wal");
     if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
@@ -77,7 +77,7 @@ pub(super) fn open_unwritable(path: &Path) -> Result<Option<Connection>> {
     Ok(Some(connection))
 }
 
-/// Looks whether anything was damaged.
+/// Runs SQLite's quick integrity check.
 fn whole(connection: &Connection, path: &Path) -> Result<()> {
     let state = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match state.map_err(|source| Error::sqlite(path, "open", source))? {
@@ -86,13 +86,13 @@ fn whole(connection: &Connection, path: &Path) -> Result<()> {
     }
 }
 
-/// Whose file this is, and of which version.
+/// The application id and the version of the schema.
 fn known(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get(0));
     Ok((number("application_id")?, number("user_version")?))
 }
 
-/// Makes the tables in a file that is empty; refuses one that is not ours.
+/// Creates the tables in an empty file; refuses one that is no store.
 fn prepare(connection: &mut Connection, path: &Path) -> Result<()> {
     let refused = |source| Error::sqlite(path, "open", source);
     if known(connection).map_err(refused)? == (APPLICATION, VERSION) {
@@ -100,7 +100,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<()> {
     }
     let making =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(refused)?;
-    // Another process may have made the tables while this one waited.
+    // Another process may have created the tables while this one waited.
     let (application, version) = known(&making).map_err(refused)?;
     let empty = making.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0));
     match (application, version) {
@@ -118,8 +118,7 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<()> {
     }
 }
 
-/// Tries again while another process is in the way: SQLite itself does not wait where the kind of
-/// log changes.
+/// Retries while another process holds the lock: SQLite's busy timeout does not cover a change of journal mode.
 fn patiently<T>(attempt: impl Fn() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let end = Instant::now() + PATIENCE;
     loop {

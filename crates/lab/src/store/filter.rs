@@ -1,26 +1,26 @@
-//! Which numbers are wanted, and the order in which they come.
+//! Which records are selected, and the order in which they come.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::record::{Factors, Origin};
 
-/// Which numbers are wanted. An empty list keeps everything; of several in a list, any will do.
+/// Which records are selected. An empty list selects everything; of several values in a list, any matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct RecordFilter {
     /// Names of studies.
     pub studies: Vec<String>,
     /// Scales.
     pub scales: Vec<String>,
     /// Seeds.
     pub seeds: Vec<u64>,
-    /// Measures, or names of notes.
+    /// Measures, or names of texts.
     pub measures: Vec<String>,
-    /// For each of these factors, its values. Without the factor, a number is not kept.
+    /// For each of these factors, its levels. A record without the factor is not selected.
     pub factors: BTreeMap<String, Vec<String>>,
 }
 
-impl Filter {
+impl RecordFilter {
     /// Everything of one study.
     pub fn study(name: &str) -> Self {
         Self { studies: vec![name.to_owned()], ..Self::default() }
@@ -40,7 +40,7 @@ impl Filter {
     }
 }
 
-/// What a record or a note is ordered by: origin, measure or name, and factors.
+/// What records and texts are ordered by: origin, measure or name, and factors.
 type Key<'a> = (&'a Origin, &'a String, &'a Factors);
 
 /// By study, scale, measure, factors and seed.
@@ -55,7 +55,7 @@ pub(super) fn order((a, what_a, of_a): Key<'_>, (b, what_b, of_b): Key<'_>) -> O
         .then_with(|| a.seed.cmp(&b.seed))
 }
 
-/// Numbers by size and before words, so that layer 10 comes after layer 2.
+/// Natural order: numbers by size and before words, so that layer 10 comes after layer 2.
 pub fn natural(a: &str, b: &str) -> Ordering {
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(x), Ok(y)) => x.total_cmp(&y).then_with(|| a.cmp(b)),

@@ -1,41 +1,41 @@
-//! Where numbers are kept: one SQLite file that several studies may write to at once.
+//! The store of results: one SQLite file that several studies may write to at once.
 //!
-//! A number is known by study, scale, seed, measure and factors; adding it again replaces it, so that
-//! a study that is run twice does not count twice. What a step gives is filed as a whole: whatever it
-//! gave before and gives no longer is gone. What is added together appears together or not at all,
-//! whenever the process is killed.
+//! A record's primary key is study, scale, seed, measure and factors; adding it again replaces it, so that a study
+//! that is run twice does not count twice. The records of a step are written as a whole: whatever the step gave
+//! before and gives no longer is deleted. Every write is one transaction, so that a killed process leaves all of it or
+//! nothing.
 
 mod error;
 mod file;
 mod filter;
 
 pub use error::{Error, Result};
-pub use filter::{Filter, natural};
+pub use filter::{RecordFilter, natural};
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use rusqlite::{Connection, Row, TransactionBehavior, params};
 
-use crate::record::{Note, Origin, Record};
+use crate::record::{Origin, Record, TextRecord};
 
-/// Name of the store's file in a laboratory's folder.
+/// The store's file name in a laboratory's folder.
 pub const FILE: &str = "results.sqlite";
 
-/// A step whose numbers are filed as a whole.
+/// Which records belong to one run of a step, and are replaced together.
 #[derive(Clone, Debug)]
-pub struct Filed<'a> {
-    /// The study that it is filed for.
+pub struct StepScope<'a> {
+    /// The study that it was run for.
     pub study: &'a str,
     /// At which scale.
     pub scale: &'a str,
     /// Its key.
     pub step: &'a str,
-    /// The seeds that its numbers belong to.
+    /// The seeds that its records belong to.
     pub seeds: Vec<u64>,
 }
 
-/// The numbers of a laboratory. Threads may share one; processes open one each.
+/// The records of a laboratory. Threads may share one; processes open one each.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -43,12 +43,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store at `path`, and makes it, with the folder it lies in, where there is none.
+    /// Opens the store at `path`; creates it, with its folder, where there is none.
     pub fn open(path: &Path) -> Result<Self> {
         Ok(Self { connection: Mutex::new(file::open(path)?), path: path.to_owned() })
     }
 
-    /// Opens a store that must be there already, also where nothing may be written.
+    /// Opens a store that must exist already, also in a read-only place.
     pub fn existing(path: &Path) -> Result<Self> {
         if !path.exists() {
             return Err(Error::Missing(path.to_owned()));
@@ -61,34 +61,44 @@ impl Store {
     }
 
     /// Adds all of these or, where one is refused, none.
-    pub fn add(&self, records: &[Record], notes: &[Note]) -> Result<()> {
-        self.write(None, records, notes)
+    pub fn add(&self, records: &[Record], texts: &[TextRecord]) -> Result<()> {
+        self.write(None, records, texts)
     }
 
-    /// Files all that a step gives a study for some seeds, in place of what it gave them before.
-    pub fn file(&self, step: &Filed<'_>, records: &[Record], notes: &[Note]) -> Result<()> {
-        self.write(Some(step), records, notes)
+    /// Writes all records of a step, in place of those that it gave before.
+    pub fn replace(
+        &self,
+        step: &StepScope<'_>,
+        records: &[Record],
+        texts: &[TextRecord],
+    ) -> Result<()> {
+        self.write(Some(step), records, texts)
     }
 
-    fn write(&self, step: Option<&Filed<'_>>, records: &[Record], notes: &[Note]) -> Result<()> {
+    fn write(
+        &self,
+        step: Option<&StepScope<'_>>,
+        records: &[Record],
+        texts: &[TextRecord],
+    ) -> Result<()> {
         if let Some(record) = records.iter().find(|record| !record.value.is_finite()) {
             return Err(Error::not_finite(record));
         }
         let mut connection = self.connection();
         let mut write = || -> rusqlite::Result<()> {
-            // Taking the write lock at once means waiting for it at once, rather than failing halfway.
+            // Immediate: waits for the write lock here rather than failing halfway.
             let writing = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            step.map_or(Ok(()), |step| forget(&writing, step))?;
+            step.map_or(Ok(()), |step| delete(&writing, step))?;
             add_records(&writing, records)?;
-            add_notes(&writing, notes)?;
+            add_texts(&writing, texts)?;
             writing.commit()
         };
         write().map_err(|source| Error::sqlite(&self.path, "write to", source))
     }
 
-    /// The numbers that a filter keeps, in the order of study, scale, measure, factors and seed.
-    pub fn records(&self, filter: &Filter) -> Result<Vec<Record>> {
-        let sql = "SELECT study, scale, seed, step, command, version, made, factors, \
+    /// The records that a filter selects, in the order of study, scale, measure, factors and seed.
+    pub fn records(&self, filter: &RecordFilter) -> Result<Vec<Record>> {
+        let sql = "SELECT study, scale, seed, step, command, build, finished_at, factors, \
                    measure, value, signature, files FROM records";
         let mut records = self.read(sql, |row| {
             Ok(Record {
@@ -107,22 +117,22 @@ impl Store {
         Ok(records)
     }
 
-    /// The notes that a filter keeps (its measures are their names), in the same order.
-    pub fn notes(&self, filter: &Filter) -> Result<Vec<Note>> {
-        let sql = "SELECT study, scale, seed, step, command, version, made, factors, name, text FROM notes";
-        let mut notes = self.read(sql, |row| {
-            Ok(Note {
+    /// The texts that a filter selects (its measures are their names), in the same order.
+    pub fn texts(&self, filter: &RecordFilter) -> Result<Vec<TextRecord>> {
+        let sql = "SELECT study, scale, seed, step, command, build, finished_at, factors, name, text FROM texts";
+        let mut texts = self.read(sql, |row| {
+            Ok(TextRecord {
                 origin: origin(row)?,
                 factors: json(row, 7)?,
                 name: row.get(8)?,
                 text: row.get(9)?,
             })
         })?;
-        notes.retain(|note| filter.keeps(&note.origin, &note.name, &note.factors));
-        notes.sort_by(|a, b| {
+        texts.retain(|text| filter.keeps(&text.origin, &text.name, &text.factors));
+        texts.sort_by(|a, b| {
             filter::order((&a.origin, &a.name, &a.factors), (&b.origin, &b.name, &b.factors))
         });
-        Ok(notes)
+        Ok(texts)
     }
 
     fn read<T>(
@@ -143,14 +153,14 @@ impl Store {
     }
 }
 
-/// Takes away what a step has filed.
-fn forget(connection: &Connection, filed: &Filed<'_>) -> rusqlite::Result<()> {
-    for table in ["records", "notes"] {
+/// Deletes the records of a step.
+fn delete(connection: &Connection, scope: &StepScope<'_>) -> rusqlite::Result<()> {
+    for table in ["records", "texts"] {
         let mut delete = connection.prepare(&format!(
             "DELETE FROM {table} WHERE study = ?1 AND scale = ?2 AND seed = ?3 AND step = ?4"
         ))?;
-        for seed in &filed.seeds {
-            delete.execute(params![filed.study, filed.scale, seed.cast_signed(), filed.step])?;
+        for seed in &scope.seeds {
+            delete.execute(params![scope.study, scope.scale, seed.cast_signed(), scope.step])?;
         }
     }
     Ok(())
@@ -158,7 +168,7 @@ fn forget(connection: &Connection, filed: &Filed<'_>) -> rusqlite::Result<()> {
 
 fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<()> {
     let mut insert = connection.prepare(
-        "INSERT OR REPLACE INTO records (study, scale, seed, step, command, version, made, \
+        "INSERT OR REPLACE INTO records (study, scale, seed, step, command, build, finished_at, \
          factors, measure, value, signature, files) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
@@ -169,8 +179,8 @@ fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<
             origin.seed.cast_signed(),
             origin.step,
             origin.command,
-            origin.version,
-            origin.made.cast_signed(),
+            origin.build,
+            origin.finished_at.cast_signed(),
             in_json(factors),
             measure,
             value,
@@ -181,20 +191,20 @@ fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<
     Ok(())
 }
 
-fn add_notes(connection: &Connection, notes: &[Note]) -> rusqlite::Result<()> {
+fn add_texts(connection: &Connection, texts: &[TextRecord]) -> rusqlite::Result<()> {
     let mut insert = connection.prepare(
-        "INSERT OR REPLACE INTO notes (study, scale, seed, step, command, version, made, \
+        "INSERT OR REPLACE INTO texts (study, scale, seed, step, command, build, finished_at, \
          factors, name, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?;
-    for Note { origin, name, factors, text } in notes {
+    for TextRecord { origin, name, factors, text } in texts {
         insert.execute(params![
             origin.study,
             origin.scale,
             origin.seed.cast_signed(),
             origin.step,
             origin.command,
-            origin.version,
-            origin.made.cast_signed(),
+            origin.build,
+            origin.finished_at.cast_signed(),
             in_json(factors),
             name,
             text,
@@ -203,7 +213,7 @@ fn add_notes(connection: &Connection, notes: &[Note]) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Factors are part of the key; a sorted map gives the same text for the same factors.
+/// Factors are part of the primary key: a sorted map gives the same text for the same factors.
 fn in_json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("text and lists of text are always valid JSON")
 }
@@ -215,7 +225,7 @@ fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, index: usize) -> rusqlite
     })
 }
 
-/// SQLite's numbers are signed; seeds and times keep their bits.
+/// SQLite's integers are signed; seeds and times keep their bits.
 fn origin(row: &Row<'_>) -> rusqlite::Result<Origin> {
     Ok(Origin {
         study: row.get(0)?,
@@ -223,7 +233,7 @@ fn origin(row: &Row<'_>) -> rusqlite::Result<Origin> {
         seed: row.get::<_, i64>(2)?.cast_unsigned(),
         step: row.get(3)?,
         command: row.get(4)?,
-        version: row.get(5)?,
-        made: row.get::<_, i64>(6)?.cast_unsigned(),
+        build: row.get(5)?,
+        finished_at: row.get::<_, i64>(6)?.cast_unsigned(),
     })
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a study, said so that a person can mend it.
+//! What can go wrong with a study: where, why, and what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -13,51 +13,64 @@ pub enum Error {
     Unknown {
         /// What was asked for.
         name: String,
-        /// The names that there are.
+        /// The names of the built-in studies.
         known: String,
     },
-    /// A study's file makes no sense.
+    /// A study's definition is wrong.
+    #[error("{place}, `{key}`: {reason}; {remedy}")]
+    Definition {
+        /// The study or its file, with the line where it is known.
+        place: String,
+        /// The key.
+        key: String,
+        /// What is wrong.
+        reason: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Data that a study needs is missing or too little.
     #[error("{place}: {reason}; {remedy}")]
-    File {
-        /// The file, and the key where it is known.
+    Data {
+        /// The file or folder.
         place: String,
         /// What is wrong.
         reason: String,
         /// What to do.
         remedy: String,
     },
-    /// A file that a step reads is not there.
+    /// A file that a step reads cannot be read.
     #[error("{path}: cannot read it ({reason}); {remedy}")]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         reason: String,
         /// What to do.
         remedy: &'static str,
     },
-    /// Text cannot be counted.
+    /// The sentences of a text could not be counted.
     #[error("{0}")]
     Text(String),
-    /// Steps failed; the others were done.
+    /// Some steps failed; the others are complete.
     #[error("{0}")]
     Failed(String),
-    /// A step printed something that is not its result.
+    /// A step's result is not what its command prints.
     #[error(
-        "{step}: its result has no `{key}`; remove the folder {folder} and run the study again"
+        "{step}: its result does not parse ({reason}); run the step again: remove the folder {folder} or \
+         run the study with fresh steps"
     )]
     Result {
         /// The step.
         step: String,
-        /// What was looked for.
-        key: String,
+        /// Which field is missing or wrong.
+        reason: String,
         /// The step's folder.
         folder: PathBuf,
     },
-    /// Somebody asked to stop.
-    #[error("stopped; what is done is kept, and the same command goes on from here")]
+    /// The run was interrupted.
+    #[error("stopped; completed steps are kept, and the same command continues from here")]
     Stopped,
-    /// A file or folder could not be made.
+    /// A file or folder could not be created.
     #[error(transparent)]
     Files(#[from] files::Error),
     /// The store refused.
@@ -65,13 +78,40 @@ pub enum Error {
     Store(#[from] crate::store::Error),
 }
 
+impl terms::Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Unknown { .. } | Error::Definition { .. } => true,
+            Error::Files(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Definition { key, .. } => Some(key),
+            _ => None,
+        }
+    }
+}
+
 impl Error {
-    pub(super) fn file(
+    pub(super) fn definition(
+        place: impl Into<String>,
+        key: impl Into<String>,
+        reason: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let (place, key) = (place.into(), key.into());
+        Error::Definition { place, key, reason: reason.into(), remedy: remedy.into() }
+    }
+
+    pub(super) fn data(
         place: impl Into<String>,
         reason: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
-        Error::File { place: place.into(), reason: reason.into(), remedy: remedy.into() }
+        Error::Data { place: place.into(), reason: reason.into(), remedy: remedy.into() }
     }
 
     pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Self {
@@ -79,7 +119,7 @@ impl Error {
             path: path.to_owned(),
             reason: error.to_string(),
             remedy: "put it there (`isogloss data list` says where data sets come from), or name \
-                     another folder with --data",
+                     another folder of data (`real.data`)",
         }
     }
 }

@@ -1,98 +1,134 @@
-//! A study as it is written down: what it asks, of which languages, under which conditions.
+//! The definition of a study: what it asks, of which languages, under which conditions.
+//!
+//! It is a TOML file; `keys.toml` documents every key, and `isogloss study keys` prints it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use terms::{Scale, Task};
 
 use super::error::{Error, Result};
 use crate::record::Factors;
 
+/// Where every key is explained.
+const REMEDY: &str = "`isogloss study keys` explains every key";
+
 /// A study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the keys of a study")]
 pub struct Study {
     /// Its name.
     #[serde(skip)]
     pub name: String,
     /// What it asks, in a sentence.
     pub question: String,
-    /// Where the papers ask it.
+    /// Where a paper asks it.
     #[serde(default)]
     pub place: String,
-    /// Everything is done once for each of these.
+    /// Everything is run once for each of these.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
     /// What is measured.
-    pub evaluate: Vec<Evaluation>,
-    /// Conditions of pretraining, each a system whose factor `condition` is its name.
+    pub evaluate: Vec<StudyEvaluation>,
+    /// Presets of pretraining, each a system whose factor `condition` is its name.
     #[serde(default)]
     pub conditions: Vec<String>,
-    /// What is compared, beyond conditions.
+    /// What is compared besides conditions.
     #[serde(default)]
     pub systems: Vec<System>,
-    /// The invented languages; one world as it comes if none is named.
+    /// The invented languages; one world of two languages if none is named.
     #[serde(default)]
-    pub worlds: Vec<World>,
-    /// Real languages in the place of invented ones.
+    pub worlds: Vec<InventedLanguages>,
+    /// Real languages in place of invented ones.
     #[serde(default)]
-    pub real: Option<Real>,
+    pub real: Option<RealLanguages>,
     /// What differs at a scale.
     #[serde(default)]
-    pub scales: BTreeMap<String, Scale>,
+    pub scales: BTreeMap<Scale, ScaleSettings>,
 }
 
 fn one_seed() -> Vec<u64> {
     vec![1]
 }
 
-/// What is measured on every system that it can be measured on.
+/// What is measured, on every system that it can be measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Evaluation {
-    /// Zero-shot inference.
-    Nli,
-    /// Zero-shot recognition of named entities.
-    Ner,
-    /// Zero-shot parsing.
-    Parse,
-    /// Translations found among sentences.
+#[serde(try_from = "String", into = "String")]
+pub enum StudyEvaluation {
+    /// Zero-shot transfer of a task, which names it.
+    Transfer(Task),
+    /// Sentence retrieval, by layer.
     Retrieval,
-    /// Translations of words found after a map (paper 1, 5.1.1).
-    Words,
-    /// Tasks learned over one language's layer and applied to the other's, mapped (5.1.2).
-    Contexts,
-    /// CKA, layer by layer (5.2).
+    /// Word translation after Procrustes alignment (Conneau et al. 2020, §5.1.1).
+    AlignWords,
+    /// Tasks trained over one language's layer and tested on the other's, mapped (Conneau et al. 2020, §5.1.2).
+    AlignContexts,
+    /// CKA, layer by layer (Conneau et al. 2020, §5.2).
     Similarity,
-    /// Translations of words found without a map (paper 2, 3).
+    /// Word translation without a map (Liu et al. 2020, §3).
     WordRetrieval,
-    /// Token translation by the difference of means (paper 2, 4.2).
+    /// Token translation by the difference of language mean vectors (Liu et al. 2020, §4.2).
     Shift,
-    /// Tasks transferred with a shift (paper 2, 4.3).
+    /// Zero-shot transfer with a shift (Liu et al. 2020, §4.3).
     ShiftedTransfer,
 }
 
-impl Evaluation {
-    /// Its name, as it is written down.
-    pub(super) fn name(self) -> String {
-        let name = serde_json::to_value(self).expect("plain data");
-        name.as_str().unwrap_or_default().to_owned()
+/// The evaluations that are no tasks, by name.
+const EVALUATIONS: [(&str, StudyEvaluation); 7] = [
+    ("retrieval", StudyEvaluation::Retrieval),
+    ("align-words", StudyEvaluation::AlignWords),
+    ("align-contexts", StudyEvaluation::AlignContexts),
+    ("similarity", StudyEvaluation::Similarity),
+    ("word-retrieval", StudyEvaluation::WordRetrieval),
+    ("shift", StudyEvaluation::Shift),
+    ("shifted-transfer", StudyEvaluation::ShiftedTransfer),
+];
+
+impl StudyEvaluation {
+    /// Its name in a study's file.
+    pub(super) fn name(self) -> &'static str {
+        let named = |evaluation| EVALUATIONS.iter().find(|(_, one)| *one == evaluation);
+        match self {
+            StudyEvaluation::Transfer(task) => task.name(),
+            other => named(other).map_or("", |(name, _)| name),
+        }
     }
 }
 
-/// Something that has vectors.
+impl TryFrom<String> for StudyEvaluation {
+    type Error = String;
+
+    fn try_from(name: String) -> std::result::Result<Self, String> {
+        let named = EVALUATIONS.iter().find(|(known, _)| *known == name);
+        let task = || name.parse().map(StudyEvaluation::Transfer);
+        named.map(|(_, evaluation)| *evaluation).map_or_else(task, Ok).map_err(|_: String| {
+            let tasks = Task::all().map(Task::name);
+            let known: Vec<_> = tasks.chain(EVALUATIONS.map(|(name, _)| name)).collect();
+            format!("there is no evaluation `{name}`; there are: {}", known.join(", "))
+        })
+    }
+}
+
+impl From<StudyEvaluation> for String {
+    fn from(evaluation: StudyEvaluation) -> Self {
+        evaluation.name().to_owned()
+    }
+}
+
+/// A system under comparison: encoders or static vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table of `factors`, `model`, `preset`, `flags`")]
 pub struct System {
-    /// What its numbers are filed under.
+    /// What its records are labelled with.
     pub factors: Factors,
     /// What it is.
     #[serde(default)]
-    pub model: Model,
-    /// The condition of the encoder, or of the encoder whose sentences are used.
+    pub model: SystemKind,
+    /// The preset of the encoder, or of the encoder whose sentences are used.
     #[serde(default = "no_anchors")]
     pub preset: String,
-    /// Flags more for the command that makes it.
+    /// More flags for the command that trains it.
     #[serde(default)]
     pub flags: Vec<String>,
 }
@@ -103,30 +139,30 @@ fn no_anchors() -> String {
 
 /// The kinds of systems.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Model {
+#[serde(rename_all = "kebab-case", expecting = "the name of a kind of system")]
+pub enum SystemKind {
     /// One encoder of all languages.
     #[default]
     Encoder,
-    /// An encoder for each language, which know nothing of one another.
+    /// An encoder for each language, trained separately.
     Monolingual,
     /// A trained encoder of the first language beside an untrained one for the others.
-    Random,
+    Untrained,
     /// Two encoders of the first language, from two seeds.
-    Twice,
+    SameLanguage,
     /// Word2Vec on an encoder's sentences.
     Word2vec,
     /// GloVe on an encoder's sentences.
     Glove,
-    /// Word2Vec with character n-grams on each language's text.
+    /// Skip-gram with character n-grams on each language's text.
     Fasttext,
 }
 
 /// Invented languages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct World {
-    /// What its numbers are filed under.
+#[serde(deny_unknown_fields, default, expecting = "a table of `factors`, `flags`, `languages`")]
+pub struct InventedLanguages {
+    /// What its records are labelled with.
     pub factors: Factors,
     /// Flags of `world generate`.
     pub flags: Vec<String>,
@@ -136,52 +172,66 @@ pub struct World {
 
 /// Real languages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Real {
+#[serde(deny_unknown_fields, expecting = "a table of `data` and `pairs`, headed [real]")]
+pub struct RealLanguages {
     /// The folder of the data, laid out as `isogloss data get` does.
     pub data: PathBuf,
-    /// Pairs such as `en-fr`, the language to learn from first.
+    /// Pairs such as `en-fr`, the source first.
     pub pairs: Vec<String>,
 }
 
 /// What differs at a scale.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Scale {
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table of `seeds`, `pretrain`, `transfer`, `layers`"
+)]
+pub struct ScaleSettings {
     /// Other seeds.
     pub seeds: Option<Vec<u64>>,
     /// Flags for every pretraining.
     pub pretrain: Vec<String>,
     /// Flags for every transfer.
     pub transfer: Vec<String>,
-    /// The layers that are looked at one by one where each costs much; all if none is named.
+    /// The layers that costly evaluations look at; all if none is named.
     pub layers: Vec<usize>,
 }
 
-/// The studies that are built in, each in a file of its own.
-const BUILT_IN: [(&str, &str); 13] = [
-    ("demo", include_str!("studies/demo.toml")),
-    ("domain", include_str!("studies/domain.toml")),
-    ("anchors", include_str!("studies/anchors.toml")),
-    ("sharing", include_str!("studies/sharing.toml")),
-    ("distance", include_str!("studies/distance.toml")),
-    ("word-alignment", include_str!("studies/word-alignment.toml")),
-    ("contextual-alignment", include_str!("studies/contextual-alignment.toml")),
-    ("sentence-alignment", include_str!("studies/sentence-alignment.toml")),
-    ("similarity", include_str!("studies/similarity.toml")),
-    ("data-size", include_str!("studies/data-size.toml")),
-    ("window", include_str!("studies/window.toml")),
-    ("language-shift", include_str!("studies/language-shift.toml")),
-    ("shifted-transfer", include_str!("studies/shifted-transfer.toml")),
+macro_rules! built_in {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("studies/", $name, ".toml")))),*]
+    };
+}
+
+/// The built-in studies, in the order of the papers. To add one, put its file beside the others and its name here;
+/// a finding to be judged is a section of the report.
+const BUILT_IN: &[(&str, &str)] = built_in![
+    "demo",
+    "domain",
+    "anchors",
+    "sharing",
+    "distance",
+    "align-words",
+    "align-contexts",
+    "align-sentences",
+    "similarity",
+    "data-size",
+    "window",
+    "language-shift",
+    "shifted-transfer",
 ];
 
 impl Study {
-    /// The names of the studies that are built in.
+    /// A study's file with every key explained.
+    pub const KEYS: &str = include_str!("keys.toml");
+
+    /// The names of the built-in studies.
     pub fn names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// A study's file as it is built in, to read or to begin one's own from.
+    /// The file of a built-in study.
     pub fn source(name: &str) -> Option<&'static str> {
         BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
@@ -190,8 +240,9 @@ impl Study {
     pub fn find(name: &str) -> Result<Self> {
         if name.ends_with(".toml") {
             let path = Path::new(name);
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| Error::file(name, error.to_string(), "name a study's file"))?;
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Error::data(name, format!("cannot read it ({error})"), "name a study's file")
+            })?;
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             return Self::parse(&stem, name, &text);
         }
@@ -202,10 +253,8 @@ impl Study {
     }
 
     fn parse(name: &str, place: &str, text: &str) -> Result<Self> {
-        let remedy = "`isogloss study show demo` prints one that is right";
         let parsed: std::result::Result<Self, _> = toml::from_str(text);
-        let study =
-            parsed.map_err(|error| Error::file(place, error.to_string().trim_end(), remedy))?;
+        let study = parsed.map_err(|error| located(place, text, &error))?;
         let study = Self { name: name.to_owned(), ..study };
         study.check(place)?;
         Ok(study)
@@ -213,27 +262,28 @@ impl Study {
 
     fn check(&self, place: &str) -> Result<()> {
         let refuse = |key: &str, reason: &str, remedy: &str| {
-            Err(Error::file(format!("{place}, `{key}`"), reason, remedy))
+            Err(Error::definition(place, key, reason, remedy))
         };
         if self.seeds.is_empty() || self.scales.values().any(|s| s.seeds.as_deref() == Some(&[])) {
-            return refuse("seeds", "there is none", "name one at least");
+            return refuse("seeds", "the list is empty", "name at least one seed, as [1, 2, 3]");
         }
         if self.evaluate.is_empty() {
-            return refuse(
-                "evaluate",
-                "nothing is measured",
-                "name what to measure, such as \"ner\"",
-            );
+            return refuse("evaluate", "the list is empty", "name what to measure, as [\"ner\"]");
         }
         if self.conditions.is_empty() && self.systems.is_empty() {
-            return refuse("conditions", "nothing is compared", "name conditions or [[systems]]");
+            return refuse(
+                "conditions",
+                "there is nothing to compare",
+                "name `conditions` or add a table [[systems]]",
+            );
         }
         if self.real.is_some() && !self.worlds.is_empty() {
-            return refuse("real", "the languages are invented as well", "keep one of the two");
+            return refuse("real", "there are [[worlds]] as well", "keep one of the two");
         }
         for pair in self.real.iter().flat_map(|real| &real.pairs) {
             if pair.split_once('-').is_none_or(|(a, b)| a.is_empty() || b.is_empty() || a == b) {
-                return refuse("real.pairs", "a pair is no pair", "write two languages, as en-fr");
+                let reason = format!("`{pair}` is no pair of languages");
+                return refuse("real.pairs", &reason, "write two language codes, as en-fr");
             }
         }
         Ok(())
@@ -243,7 +293,7 @@ impl Study {
     pub fn compared(&self) -> Vec<System> {
         let system = |condition: &String| System {
             factors: Factors::from([("condition".to_owned(), condition.clone())]),
-            model: Model::Encoder,
+            model: SystemKind::Encoder,
             preset: condition.clone(),
             flags: Vec::new(),
         };
@@ -251,8 +301,45 @@ impl Study {
     }
 
     /// What differs at a scale.
-    pub fn at(&self, scale: &str) -> Scale {
-        self.scales.get(scale).cloned().unwrap_or_default()
+    pub fn at(&self, scale: Scale) -> ScaleSettings {
+        self.scales.get(&scale).cloned().unwrap_or_default()
+    }
+}
+
+/// A TOML error with the line and the key that it is about.
+fn located(place: &str, text: &str, error: &toml::de::Error) -> Error {
+    let message = error.message().trim_end().replace('\n', " ");
+    let named = || message.split('`').nth(1).map(str::to_owned);
+    // A missing key has no line of its own; an unknown one is named by the message.
+    let of_key = message.starts_with("missing field") || message.starts_with("unknown field");
+    let start = error.span().map(|span| span.start);
+    let key = if of_key { named() } else { None };
+    let key = key.or_else(|| start.and_then(|start| key_at(text, start)));
+    let place = match start.filter(|_| !message.starts_with("missing field")) {
+        Some(start) => format!("{place}, line {}", text[..start].matches('\n').count() + 1),
+        None => place.to_owned(),
+    };
+    Error::definition(place, key.unwrap_or_else(|| "?".to_owned()), message, REMEDY)
+}
+
+/// The key whose value stands at an offset, after the name of its table.
+fn key_at(text: &str, offset: usize) -> Option<String> {
+    let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[offset..].find('\n').map_or(text.len(), |newline| offset + newline);
+    let name = |line: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        let name = line.trim();
+        (!name.is_empty() && name.chars().all(plain)).then(|| name.to_owned())
+    };
+    let mut lines = text[..end].lines().rev();
+    let table = |line: &str| name(line.trim().strip_prefix('[')?.trim_matches(['[', ']']));
+    let own = text[start..end].split_once('=').and_then(|(key, _)| name(key));
+    // A value may go over several lines: its key is on an earlier one.
+    let key = own.or_else(|| lines.clone().find_map(|line| name(line.split_once('=')?.0)));
+    let table = lines.find_map(table);
+    match (table, key) {
+        (Some(table), Some(key)) => Some(format!("{table}.{key}")),
+        (table, key) => key.or(table),
     }
 }
 
@@ -261,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_study_that_is_built_in_can_be_read() {
+    fn every_built_in_study_can_be_read() {
         for name in Study::names() {
             let study = Study::find(name).unwrap();
             assert!(study.question.ends_with('?'), "{name}: {}", study.question);
@@ -269,23 +356,75 @@ mod tests {
         }
     }
 
+    /// Every key of the types above stands in the file that explains them, and every evaluation.
+    #[test]
+    fn every_key_is_explained() {
+        let study = Study::parse("keys", "keys.toml", Study::KEYS).unwrap();
+        let real = RealLanguages { data: "data".into(), pairs: vec!["en-fr".to_owned()] };
+        let study = Study { real: Some(real), ..study };
+        let Ok(toml::Value::Table(all)) = toml::Value::try_from(&study) else { panic!() };
+        let mut keys: Vec<String> = all.keys().cloned().collect();
+        let first = |value: &toml::Value| match value {
+            toml::Value::Array(tables) => tables[0].clone(),
+            other => other.clone(),
+        };
+        for name in ["systems", "worlds", "real", "scales"] {
+            let table = first(&all[name]);
+            let table = if name == "scales" { table["tiny"].clone() } else { table };
+            keys.extend(table.as_table().unwrap().keys().cloned());
+        }
+        for key in keys {
+            let set = |line: &str| {
+                let line = line.trim_start_matches("# ").trim_start_matches('[');
+                line.strip_prefix(&*key).is_some_and(|rest| rest.starts_with([' ', ']', '.']))
+            };
+            assert!(Study::KEYS.lines().any(set), "{key}");
+        }
+        let names = Task::all().map(Task::name).chain(EVALUATIONS.map(|(name, _)| name));
+        for name in names.chain(Scale::ALL.map(Scale::name)) {
+            assert!(Study::KEYS.contains(name), "{name}");
+        }
+    }
+
     #[test]
     fn nonsense_is_refused_with_its_place() {
         let refused = |text: &str| Study::parse("mine", "mine.toml", text).unwrap_err().to_string();
         let base = "question = \"?\"\n";
-        assert!(refused("question = 3").starts_with("mine.toml: "));
-        assert!(refused(&format!("{base}evaluate = [\"gold\"]")).contains("gold"));
+        assert!(refused("question = 3").starts_with("mine.toml, line 1, `question`: "));
+        let gold = refused(&format!("{base}evaluate = [\"gold\"]"));
+        assert!(
+            gold.starts_with("mine.toml, line 2, `evaluate`: there is no evaluation `gold`"),
+            "{gold}"
+        );
         let none = refused(&format!("{base}evaluate = [\"ner\"]"));
         assert_eq!(
             none,
-            "mine.toml, `conditions`: nothing is compared; name conditions or [[systems]]"
+            "mine.toml, `conditions`: there is nothing to compare; name `conditions` or add a table [[systems]]"
         );
-        let seeds = format!("{base}evaluate = [\"ner\"]\nconditions = [\"default\"]\nseeds = []");
-        assert!(refused(&seeds).contains("`seeds`"));
-        let pair = format!(
-            "{base}evaluate = [\"ner\"]\nconditions = [\"default\"]\n[real]\ndata = \"d\"\npairs = [\"en\"]"
+        let base = format!("{base}evaluate = [\"ner\"]\nconditions = [\"default\"]\n");
+        assert!(refused(&format!("{base}seeds = []")).contains("`seeds`"));
+        let real = refused(&format!("{base}real = 3"));
+        assert!(
+            real.starts_with("mine.toml, line 4, `real`: ") && real.contains("`data` and `pairs`"),
+            "{real}"
         );
-        assert!(refused(&pair).contains("write two languages"));
+        let unknown = refused(&format!("{base}[[systems]]\nfactor = {{ a = \"b\" }}"));
+        assert!(unknown.contains("line 5, `factor`: unknown field"), "{unknown}");
+        let model =
+            refused(&format!("{base}[[systems]]\nfactors = {{ a = \"b\" }}\nmodel = \"big\""));
+        assert!(
+            model.contains("line 6, `systems.model`: ") && model.contains("fasttext"),
+            "{model}"
+        );
+        let scale = refused(&format!("{base}[scales.huge]\nseeds = [1]"));
+        assert!(scale.contains("huge") && scale.contains("tiny"), "{scale}");
+        let missing = refused("evaluate = [\"ner\"]");
+        assert!(missing.starts_with("mine.toml, `question`: missing field"), "{missing}");
+        let pair = format!("{base}[real]\ndata = \"d\"\npairs = [\"en\"]");
+        assert!(refused(&pair).contains("write two language codes"));
+        for text in [&*pair, "question = 3", "evaluate = [\"ner\"]"] {
+            assert!(!refused(text).contains("struct"), "{}", refused(text));
+        }
         let unknown = Study::find("anchor").unwrap_err().to_string();
         assert!(unknown.contains("anchors") && unknown.contains("`anchor`"), "{unknown}");
     }

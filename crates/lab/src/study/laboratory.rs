@@ -1,4 +1,4 @@
-//! The folder of a laboratory: what is done in it, and how long the rest may take.
+//! The folder of a laboratory: which steps are complete in it, and how long the others may take.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,46 +7,50 @@ use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::cost::{Costs, Work};
+use super::cost::{CostHistory, Workload};
 use super::error::Result;
-use super::plan::Plan;
-use super::step::{CPU, Step, StepId};
+use super::plan::StudyPlan;
+use super::step::{CPU, StepId, StudyStep};
+use crate::build::BuildCounts;
 use crate::store::{self, Store};
 
 pub(super) const RESULT: &str = "result.json";
 pub(super) const STEP: &str = "step.json";
 pub(super) const LOG: &str = "log";
 
-/// What is kept of a step that is done.
+/// What is recorded of a completed step, in `step.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StepMetadata {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) command: String,
+    /// The revision of the command.
+    pub(super) revision: u32,
     pub(super) seconds: f64,
-    pub(super) made: u64,
-    pub(super) version: String,
-    /// Where it computed; none where there is no choice, or where that was not yet noted.
-    #[serde(default)]
+    /// When it ended, in seconds since 1970.
+    pub(super) finished_at: u64,
+    /// The build of the program that ran it.
+    pub(super) build: String,
+    /// Where it computed; none where the command has no such choice.
     pub(super) device: Option<String>,
 }
 
-/// The folder of a laboratory: steps, and the store of their numbers.
-pub struct Lab {
-    /// Where it is, wherever commands are run.
+/// The folder of a laboratory: steps, and the store of their records.
+pub struct Laboratory {
+    /// Its absolute path, since commands are run from anywhere.
     pub(super) root: PathBuf,
-    /// What its user calls it: so commands and files are shown.
-    called: PathBuf,
+    /// Its path as the user typed it, which commands and files are shown with.
+    shown: PathBuf,
 }
 
-impl Lab {
-    /// Opens a laboratory; where there is no folder, it is made by what is first kept in it.
+impl Laboratory {
+    /// Opens a laboratory; a folder that does not exist is created with the first step.
     pub fn open(root: &Path) -> Result<Self> {
-        let called = root.to_owned();
-        Ok(Self { root: std::path::absolute(root).at(root, "find")?, called })
+        let shown = root.to_owned();
+        Ok(Self { root: std::path::absolute(root).at(root, "find")?, shown })
     }
 
-    /// The store of its numbers.
+    /// The store of its records.
     pub fn store(&self) -> Result<Store> {
         Ok(Store::open(&self.root.join(store::FILE))?)
     }
@@ -56,86 +60,94 @@ impl Lab {
         self.root.join("steps").join(key)
     }
 
-    /// What a step's command printed, if it is done.
+    /// The result of a step, if it is complete.
     pub fn result(&self, key: &str) -> Option<Value> {
         serde_json::from_slice(&fs::read(self.folder(key).join(RESULT)).ok()?).ok()
     }
 
-    pub(super) fn kept(&self, key: &str) -> Option<Kept> {
+    pub(super) fn metadata(&self, key: &str) -> Option<StepMetadata> {
         serde_json::from_slice(&fs::read(self.folder(key).join(STEP)).ok()?).ok()
     }
 
-    /// How long steps have taken here, the last ones first.
-    fn history(&self) -> Costs {
+    /// The builds that ran the completed steps of a plan.
+    pub fn builds(&self, plan: &StudyPlan) -> BuildCounts {
+        let metadata: Vec<StepMetadata> =
+            plan.steps.iter().filter_map(|step| self.metadata(&step.key)).collect();
+        BuildCounts::of(metadata.iter().map(|step| &*step.build))
+    }
+
+    /// How long steps have taken here, the latest first.
+    fn history(&self) -> CostHistory {
         let entries = fs::read_dir(self.root.join("steps")).into_iter().flatten().flatten();
-        let mut kept: Vec<Kept> =
-            entries.filter_map(|entry| self.kept(&entry.file_name().to_string_lossy())).collect();
-        kept.sort_by_key(|kept| std::cmp::Reverse(kept.made));
-        let mut costs = Costs::default();
-        for kept in kept {
-            let device = kept.device.as_deref().unwrap_or(CPU);
-            costs.add(&kept.kind, device, Work::of(&kept.command), kept.seconds);
-        }
-        costs
-    }
-
-    /// What of a plan is done, and how long the rest may take.
-    pub fn outlook(&self, plan: &Plan) -> Outlook {
-        let history = self.history();
-        let seconds = |number: usize, step: &Step| {
+        let mut steps: Vec<StepMetadata> = entries
+            .filter_map(|entry| self.metadata(&entry.file_name().to_string_lossy()))
+            .collect();
+        steps.sort_by_key(|step| std::cmp::Reverse(step.finished_at));
+        let mut history = CostHistory::default();
+        for step in steps {
             let device = step.device.as_deref().unwrap_or(CPU);
-            history.expect(&step.kind, device, Work::of(&self.command(plan, StepId(number))))
+            history.add(&step.kind, device, Workload::of(&step.command), step.seconds);
+        }
+        history
+    }
+
+    /// Which steps of a plan are complete, and how long the others may take.
+    pub fn status(&self, plan: &StudyPlan) -> PlanStatus {
+        let history = self.history();
+        let seconds = |number: usize, step: &StudyStep| {
+            let device = step.device.as_deref().unwrap_or(CPU);
+            history.expect(&step.kind, device, Workload::of(&self.command(plan, StepId(number))))
         };
-        let done = |step: &Step| self.folder(&step.key).join(RESULT).is_file();
+        let complete = |step: &StudyStep| self.folder(&step.key).join(RESULT).is_file();
         let steps = plan.steps.iter().enumerate();
-        let steps = steps.map(|(number, step)| (done(step), seconds(number, step))).collect();
-        Outlook { steps }
+        let steps = steps.map(|(number, step)| (complete(step), seconds(number, step))).collect();
+        PlanStatus { steps }
     }
 
-    /// A step's command as its user could type it.
-    pub fn command(&self, plan: &Plan, step: StepId) -> String {
-        typed(&words(&self.called, plan, step))
+    /// A step's command as it could be typed.
+    pub fn command(&self, plan: &StudyPlan, step: StepId) -> String {
+        shell_line(&words(&self.shown, plan, step))
     }
 
-    /// The folder of a step as its user calls it.
-    pub(super) fn called(&self, key: &str) -> String {
-        self.called.join("steps").join(key).display().to_string()
+    /// The folder of a step as the user would type it.
+    pub(super) fn shown_folder(&self, key: &str) -> String {
+        self.shown.join("steps").join(key).display().to_string()
     }
 }
 
 /// The words of a step's command after the program's name, for a laboratory at `root`.
-pub(super) fn words(root: &Path, plan: &Plan, step: StepId) -> Vec<String> {
+pub(super) fn words(root: &Path, plan: &StudyPlan, step: StepId) -> Vec<String> {
     let folder = |StepId(number): StepId| root.join("steps").join(&plan.steps[number].key);
     plan.steps[step.0].words(step, folder)
 }
 
-/// What of a plan is done, and how long the rest may take.
-pub struct Outlook {
-    /// For each step: whether it is done, and how many seconds one like it takes, if that is known.
+/// Which steps of a plan are complete, and how long the others may take.
+pub struct PlanStatus {
+    /// For each step: whether it is complete, and the seconds that a step like it takes, if known.
     pub steps: Vec<(bool, Option<f64>)>,
 }
 
-impl Outlook {
-    /// Seconds for what is not done from a step on; of steps that nothing is known about, none.
+impl PlanStatus {
+    /// Expected seconds of the open steps from a step on; those of unknown cost count nothing.
     pub fn left(&self, from: usize) -> f64 {
-        let open = self.steps[from..].iter().filter(|(done, _)| !done);
-        // The sum of nothing would be minus zero.
+        let open = self.steps[from..].iter().filter(|(complete, _)| !complete);
+        // `sum` of an empty iterator of floats would be -0.
         open.filter_map(|(_, seconds)| *seconds).fold(0.0, |sum, seconds| sum + seconds)
     }
 
-    /// Steps that are not done and of which nothing is known.
+    /// How many open steps are of unknown cost.
     pub fn unknown(&self) -> usize {
-        self.steps.iter().filter(|(done, seconds)| !done && seconds.is_none()).count()
+        self.steps.iter().filter(|(complete, seconds)| !complete && seconds.is_none()).count()
     }
 
-    /// Steps that are not done.
+    /// How many steps are open.
     pub fn open(&self) -> usize {
-        self.steps.iter().filter(|(done, _)| !done).count()
+        self.steps.iter().filter(|(complete, _)| !complete).count()
     }
 }
 
-/// A command as it could be typed.
-fn typed(words: &[String]) -> String {
+/// A command line, quoted for a POSIX shell.
+fn shell_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
     let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
         true => word.clone(),
@@ -152,6 +164,6 @@ mod tests {
     #[test]
     fn a_command_can_be_typed_as_it_is_shown() {
         let words = ["world", "--set", "a b", "it's", ""].map(str::to_owned);
-        assert_eq!(typed(&words), r"isogloss world --set 'a b' 'it'\''s' ''");
+        assert_eq!(shell_line(&words), r"isogloss world --set 'a b' 'it'\''s' ''");
     }
 }

@@ -1,8 +1,8 @@
-//! Studies: what they ask, the steps they come to, and how these are run.
+//! Studies: definitions, plans and runs.
 //!
-//! One way: a [`Study`] (what was written down) → its [`Plan`] (steps, each a command that could be
-//! typed, and readings of their results) → [`run()`] (what is missing is run, what any study has done
-//! before is found again) → records in the store.
+//! A [`Study`] (its definition) → its [`StudyPlan`] (steps, each a command that could be typed, and what is extracted
+//! from their results) → [`run()`] (missing steps are run, completed ones are found by their keys, whichever study ran
+//! them) → records in the store.
 
 mod cost;
 mod error;
@@ -12,6 +12,7 @@ mod materials;
 mod plan;
 mod readings;
 mod recipes;
+mod revision;
 mod run;
 mod sizes;
 mod step;
@@ -19,11 +20,13 @@ mod systems;
 
 pub use cost::UPDATES;
 pub use error::{Error, Result};
-pub use file::{Evaluation, Model, Real, Scale, Study, System, World};
-pub use laboratory::{Lab, Outlook};
-pub use materials::Task;
-pub use plan::Plan;
-pub use readings::{Found, Number, Reader, Reading, Said};
-pub use run::{Done, Watch, run};
-pub use sizes::{Count, sentences};
-pub use step::{Arg, CPU, Draft, Resume, Step, StepId, Steps};
+pub use file::{
+    InventedLanguages, RealLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind,
+};
+pub use laboratory::{Laboratory, PlanStatus};
+pub use plan::StudyPlan;
+pub use readings::{Extraction, Extractor, Measurement, StepResults, TextSample};
+pub use revision::{COMMANDS, StepCommand};
+pub use run::{RunOptions, StepOutcome, StudyObserver, run};
+pub use sizes::{SentenceCounter, sentences};
+pub use step::{CPU, CommandArg, StepDraft, StepId, StepList, StepResume, StudyStep};

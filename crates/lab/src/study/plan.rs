@@ -1,83 +1,82 @@
-//! From a study to its steps: what would run, and which number of which result is filed where.
+//! From a study to its steps, and which numbers of their results become which records.
+
+use terms::Scale;
 
 use super::error::{Error, Result};
-use super::file::{Evaluation, Scale, Study, System, World};
-use super::materials::{Materials, Task};
-use super::readings::{Reader, Reading};
+use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, System};
+use super::materials::LanguageData;
+use super::readings::{Extraction, Extractor};
 use super::recipes;
-use super::sizes::{Count, Sizes};
-use super::step::{Draft, Step, StepId, Steps};
-use super::systems::Made;
+use super::sizes::{CorpusSizes, SentenceCounter};
+use super::step::{StepDraft, StepId, StepList, StudyStep};
+use super::systems::PlannedSystem;
 use crate::record::Factors;
 
-/// What a study comes to.
-pub struct Plan {
+/// The steps of a study and what is extracted from them.
+pub struct StudyPlan {
     /// The study's name.
     pub study: String,
     /// The scale.
-    pub scale: String,
-    /// The steps; what a step needs comes before it.
-    pub steps: Vec<Step>,
-    /// What is read from their results.
-    pub readings: Vec<Reading>,
-    /// What is not measured, in words: a line for each system that an evaluation cannot be made on.
-    pub passed_over: Vec<String>,
+    pub scale: Scale,
+    /// The steps in topological order.
+    pub steps: Vec<StudyStep>,
+    /// What is extracted from their results.
+    pub extractions: Vec<Extraction>,
+    /// A line for each system that an evaluation does not apply to.
+    pub skipped: Vec<String>,
 }
 
-impl Plan {
-    /// Works out the steps of a study, to be computed on a device (as `--device` names it). Where the
-    /// papers take more sentences than real languages may have, these are counted.
+impl StudyPlan {
+    /// Plans the steps of a study on a device (as `--device` names it). Where a preset takes more sentences than
+    /// real languages may have, these are counted.
     pub fn of<'a>(
         study: &Study,
-        scale: &str,
+        scale: Scale,
         device: &str,
-        count: &'a mut Count<'a>,
+        count: &'a mut SentenceCounter<'a>,
     ) -> Result<Self> {
-        let known = ["tiny", "small", "paper"];
-        if !known.contains(&scale) {
-            let reason = format!("there is no scale `{scale}`");
-            return Err(Error::file("--scale", reason, format!("take {}", known.join(", "))));
-        }
-        let (steps, sizes) = (Steps::on(device), Sizes::new(count));
-        let mut planner = Planner { steps, sizes, readings: Vec::new(), passed_over: Vec::new() };
+        let (steps, sizes) = (StepList::on(device), CorpusSizes::new(count));
+        let mut planner =
+            StudyPlanner { steps, sizes, extractions: Vec::new(), skipped: Vec::new() };
         let settings = study.at(scale);
         for &seed in settings.seeds.as_ref().unwrap_or(&study.seeds) {
             for system in study.compared() {
                 for materials in choices(study, &mut planner.steps, seed, &system)? {
-                    let scene =
-                        Scene { study, scale, settings: &settings, seed, materials: &materials };
+                    let scene = EvaluationContext {
+                        study,
+                        scale,
+                        settings: &settings,
+                        seed,
+                        materials: &materials,
+                    };
                     let system = scene.sized(&mut planner.sizes, system.clone())?;
                     scene.plan(&mut planner, &system)?;
                 }
             }
         }
-        let Planner { steps, mut readings, passed_over, .. } = planner;
-        if readings.is_empty() {
-            let reason = format!("nothing of it can be measured: {}", passed_over.join("; "));
-            return Err(Error::file(
-                &study.name,
-                reason,
-                "name other systems, or other evaluations",
-            ));
+        let StudyPlanner { steps, mut extractions, skipped, .. } = planner;
+        if extractions.is_empty() {
+            let reason = format!("nothing can be measured: {}", skipped.join("; "));
+            let remedy = "name other systems, or other evaluations";
+            return Err(Error::definition(&study.name, "evaluate", reason, remedy));
         }
-        let steps = wanted(steps.into_steps(), &mut readings);
-        let (study, scale) = (study.name.clone(), scale.to_owned());
-        Ok(Self { study, scale, steps, readings, passed_over })
+        let steps = needed(steps.into_steps(), &mut extractions);
+        Ok(Self { study: study.name.clone(), scale, steps, extractions, skipped })
     }
 }
 
-/// The steps that some number comes from: what nothing is read from is not run.
-fn wanted(steps: Vec<Step>, readings: &mut [Reading]) -> Vec<Step> {
-    let mut asked = vec![false; steps.len()];
-    readings.iter().for_each(|reading| asked[reading.step.0] = true);
+/// The steps that some record depends on; the others are not run.
+fn needed(steps: Vec<StudyStep>, extractions: &mut [Extraction]) -> Vec<StudyStep> {
+    let mut needed = vec![false; steps.len()];
+    extractions.iter().for_each(|extraction| needed[extraction.step.0] = true);
     for (number, step) in steps.iter().enumerate().rev() {
-        if asked[number] {
-            step.needs.iter().for_each(|need| asked[need.0] = true);
+        if needed[number] {
+            step.needs.iter().for_each(|need| needed[need.0] = true);
         }
     }
-    let new = |step: StepId| StepId(asked[..step.0].iter().filter(|asked| **asked).count());
-    readings.iter_mut().for_each(|reading| reading.step = new(reading.step));
-    let kept = steps.into_iter().zip(&asked).filter(|(_, asked)| **asked);
+    let new = |step: StepId| StepId(needed[..step.0].iter().filter(|needed| **needed).count());
+    extractions.iter_mut().for_each(|extraction| extraction.step = new(extraction.step));
+    let kept = steps.into_iter().zip(&needed).filter(|(_, needed)| **needed);
     kept.map(|(mut step, _)| {
         step.renumber(new);
         step
@@ -85,63 +84,68 @@ fn wanted(steps: Vec<Step>, readings: &mut [Reading]) -> Vec<Step> {
     .collect()
 }
 
-/// The condition under which the other languages' text is of another domain than the first's.
+/// The preset whose target languages' text is of another domain than the source's.
 pub(super) const OTHER_DOMAIN: &str = "wiki-cc";
 
-/// The languages that a study is of, each choice with its files.
-fn choices(study: &Study, steps: &mut Steps, seed: u64, system: &System) -> Result<Vec<Materials>> {
+/// The choices of languages of a study, each with its files.
+fn choices(
+    study: &Study,
+    steps: &mut StepList,
+    seed: u64,
+    system: &System,
+) -> Result<Vec<LanguageData>> {
     if let Some(real) = &study.real {
-        let pair = |pair: &String| Materials::real(&real.data, pair);
+        let pair = |pair: &String| LanguageData::real(&real.data, pair);
         return Ok(real.pairs.iter().map(pair).collect());
     }
-    let one = [World::default()];
+    let one = [InventedLanguages::default()];
     let worlds = if study.worlds.is_empty() { &one } else { study.worlds.as_slice() };
     let other_domain = system.preset == OTHER_DOMAIN;
-    worlds.iter().map(|world| Materials::invent(steps, world, seed, other_domain)).collect()
+    worlds.iter().map(|world| LanguageData::invent(steps, world, seed, other_domain)).collect()
 }
 
-/// A plan in the making.
-pub(super) struct Planner<'a> {
-    pub(super) steps: Steps,
-    pub(super) sizes: Sizes<'a>,
-    readings: Vec<Reading>,
-    passed_over: Vec<String>,
+/// A plan under construction.
+pub(super) struct StudyPlanner<'a> {
+    pub(super) steps: StepList,
+    pub(super) sizes: CorpusSizes<'a>,
+    extractions: Vec<Extraction>,
+    skipped: Vec<String>,
 }
 
-impl Planner<'_> {
-    /// Adds a command, or finds the step that is the same.
-    pub(super) fn add(&mut self, draft: Draft) -> Result<StepId> {
+impl StudyPlanner<'_> {
+    /// Adds a command, or finds the step with the same key.
+    pub(super) fn add(&mut self, draft: StepDraft) -> Result<StepId> {
         self.steps.add(draft)
     }
 
-    /// Files what a step's result says under some factors.
-    pub(super) fn read(&mut self, step: StepId, reader: Reader, seed: u64, factors: Factors) {
-        self.readings.push(Reading { step, reader, seed, factors });
+    /// Records what a step's result holds under some factors.
+    pub(super) fn read(&mut self, step: StepId, extractor: Extractor, seed: u64, factors: Factors) {
+        self.extractions.push(Extraction { step, extractor, seed, factors });
     }
 }
 
-/// Where a system is looked at: which study, languages, scale and seed.
+/// What a system is evaluated on: study, languages, scale and seed.
 #[derive(Clone, Copy)]
-pub(super) struct Scene<'a> {
+pub(super) struct EvaluationContext<'a> {
     pub(super) study: &'a Study,
-    pub(super) scale: &'a str,
-    pub(super) settings: &'a Scale,
+    pub(super) scale: Scale,
+    pub(super) settings: &'a ScaleSettings,
     pub(super) seed: u64,
-    pub(super) materials: &'a Materials,
+    pub(super) materials: &'a LanguageData,
 }
 
-impl Scene<'_> {
+impl EvaluationContext<'_> {
     /// How many layers encoders have at this scale.
     pub(super) fn layers(&self) -> usize {
-        if self.scale == "tiny" { 4 } else { 8 }
+        if self.scale == Scale::Tiny { 4 } else { 8 }
     }
 
-    /// How many sentences of each language words and means are taken from; paper 1 took 500,000.
+    /// How many sentences of each language word vectors and mean vectors are taken from; Conneau et al. 2020 take 500,000.
     pub(super) fn sentences(&self) -> &'static str {
-        if self.scale == "tiny" { "20000" } else { "500000" }
+        if self.scale == Scale::Tiny { "20000" } else { "500000" }
     }
 
-    /// The layers to look at one by one.
+    /// The layers that costly evaluations look at.
     pub(super) fn chosen_layers(&self) -> Vec<usize> {
         match self.settings.layers.as_slice() {
             [] => (0..=self.layers()).collect(),
@@ -167,43 +171,47 @@ impl Scene<'_> {
         format!("{name}, seed {}", self.seed)
     }
 
-    /// A system that takes so many sentences of real text says how many these are.
-    fn sized(&self, sizes: &mut Sizes<'_>, mut system: System) -> Result<System> {
+    /// Labels a system whose preset takes a number of sentences of real text with that number.
+    fn sized(&self, sizes: &mut CorpusSizes<'_>, mut system: System) -> Result<System> {
         if let Some(there) = sizes.of(self.materials, &system.preset, self.scale)? {
             system.factors.insert("sentences".to_owned(), there.to_string());
         }
         Ok(system)
     }
 
-    fn plan(&self, planner: &mut Planner<'_>, system: &System) -> Result<()> {
-        let made = Made::plan(planner, self, system)?;
-        let mut passed_over = Vec::new();
+    fn plan(&self, planner: &mut StudyPlanner<'_>, system: &System) -> Result<()> {
+        let made = PlannedSystem::plan(planner, self, system)?;
+        let mut skipped = Vec::new();
         for evaluation in &self.study.evaluate {
             let (scene, made) = (self, &made);
-            let before = planner.readings.len();
+            let before = planner.extractions.len();
             match evaluation {
-                Evaluation::Nli => recipes::transfer(planner, scene, system, made, Task::Nli)?,
-                Evaluation::Ner => recipes::transfer(planner, scene, system, made, Task::Ner)?,
-                Evaluation::Parse => recipes::transfer(planner, scene, system, made, Task::Parse)?,
-                Evaluation::Retrieval => recipes::retrieval(planner, scene, system, made)?,
-                Evaluation::Words => recipes::words(planner, scene, system, made)?,
-                Evaluation::Contexts => recipes::contexts(planner, scene, system, made)?,
-                Evaluation::Similarity => recipes::similarity(planner, scene, system, made)?,
-                Evaluation::WordRetrieval => recipes::word_retrieval(planner, scene, system, made)?,
-                Evaluation::Shift => recipes::shift(planner, scene, system, made)?,
-                Evaluation::ShiftedTransfer => {
+                StudyEvaluation::Transfer(task) => {
+                    recipes::transfer(planner, scene, system, made, *task)?;
+                }
+                StudyEvaluation::Retrieval => recipes::retrieval(planner, scene, system, made)?,
+                StudyEvaluation::AlignWords => recipes::align_words(planner, scene, system, made)?,
+                StudyEvaluation::AlignContexts => {
+                    recipes::align_contexts(planner, scene, system, made)?
+                }
+                StudyEvaluation::Similarity => recipes::similarity(planner, scene, system, made)?,
+                StudyEvaluation::WordRetrieval => {
+                    recipes::word_retrieval(planner, scene, system, made)?
+                }
+                StudyEvaluation::Shift => recipes::shift(planner, scene, system, made)?,
+                StudyEvaluation::ShiftedTransfer => {
                     recipes::shifted_transfer(planner, scene, system, made)?;
                 }
             }
-            if planner.readings.len() == before {
-                passed_over.push(evaluation.name());
+            if planner.extractions.len() == before {
+                skipped.push(evaluation.name());
             }
         }
-        if !passed_over.is_empty() {
+        if !skipped.is_empty() {
             let name = system.factors.values().cloned().collect::<Vec<_>>().join(", ");
-            let line = format!("{name} is no system to measure {} on", passed_over.join(", "));
-            if !planner.passed_over.contains(&line) {
-                planner.passed_over.push(line);
+            let line = format!("{} cannot be measured on {name}", skipped.join(", "));
+            if !planner.skipped.contains(&line) {
+                planner.skipped.push(line);
             }
         }
         Ok(())
@@ -215,20 +223,20 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::study::file::Real;
+    use crate::study::file::RealLanguages;
     use crate::study::step::CPU;
 
-    /// The plan of a study whose languages have as much text as could be wished.
-    fn planned(study: &Study, scale: &str) -> Result<Plan> {
-        Plan::of(study, scale, CPU, &mut |_, _, most| Ok(most))
+    /// The plan of a study whose languages have enough text.
+    fn planned(study: &Study, scale: Scale) -> Result<StudyPlan> {
+        StudyPlan::of(study, scale, CPU, &mut |_, _, most| Ok(most))
     }
 
     #[test]
     fn every_study_comes_to_steps_at_every_scale() {
         for name in Study::names() {
-            for scale in ["tiny", "small", "paper"] {
+            for scale in Scale::ALL {
                 let plan = planned(&Study::find(name).unwrap(), scale).unwrap();
-                assert!(plan.readings.len() >= plan.steps.len() / 4, "{name} at {scale}");
+                assert!(plan.extractions.len() >= plan.steps.len() / 4, "{name} at {scale}");
                 for (number, step) in plan.steps.iter().enumerate() {
                     assert!(step.needs.iter().all(|need| need.0 < number), "{}", step.name);
                 }
@@ -239,7 +247,7 @@ mod tests {
     #[test]
     fn studies_share_what_is_the_same() {
         let keys = |name: &str| -> Vec<String> {
-            let plan = planned(&Study::find(name).unwrap(), "tiny").unwrap();
+            let plan = planned(&Study::find(name).unwrap(), Scale::Tiny).unwrap();
             plan.steps
                 .iter()
                 .filter(|step| step.kind == "pretrain tiny")
@@ -286,29 +294,32 @@ mod tests {
         for name in Study::names() {
             let mut study = Study::find(name).unwrap();
             study.worlds.clear();
-            study.real =
-                Some(Real { data: folder.path().to_owned(), pairs: vec!["en-fr".to_owned()] });
-            let plan = planned(&study, "small").unwrap();
+            study.real = Some(RealLanguages {
+                data: folder.path().to_owned(),
+                pairs: vec!["en-fr".to_owned()],
+            });
+            let plan = planned(&study, Scale::Small).unwrap();
             assert!(plan.steps.iter().all(|step| step.kind != "world generate"), "{name}");
-            assert!(plan.passed_over.is_empty(), "{name}: {:?}", plan.passed_over);
+            assert!(plan.skipped.is_empty(), "{name}: {:?}", plan.skipped);
             for (number, step) in plan.steps.iter().enumerate() {
-                let read = plan.readings.iter().any(|reading| reading.step.0 == number);
+                let read = plan.extractions.iter().any(|extraction| extraction.step.0 == number);
                 let needed = plan.steps.iter().any(|other| other.needs.contains(&StepId(number)));
                 assert!(read || needed, "{name}: nothing comes of {}", step.name);
             }
         }
-        let missing = Real { data: folder.path().join("none"), pairs: vec!["en-fr".to_owned()] };
+        let missing =
+            RealLanguages { data: folder.path().join("none"), pairs: vec!["en-fr".to_owned()] };
         let study = Study { real: Some(missing), ..Study::find("anchors").unwrap() };
-        let refused = planned(&study, "small").err().unwrap().to_string();
+        let refused = planned(&study, Scale::Small).err().unwrap().to_string();
         assert!(refused.contains("text/en.*.txt.zst"), "{refused}");
     }
     fn real(folder: &Path, name: &str) -> Study {
-        let real = Real { data: folder.to_owned(), pairs: vec!["en-fr".to_owned()] };
+        let real = RealLanguages { data: folder.to_owned(), pairs: vec!["en-fr".to_owned()] };
         Study { worlds: Vec::new(), real: Some(real), ..Study::find(name).unwrap() }
     }
 
-    fn commands(plan: &Plan) -> Vec<String> {
-        let words = |(number, step): (usize, &Step)| {
+    fn commands(plan: &StudyPlan) -> Vec<String> {
+        let words = |(number, step): (usize, &StudyStep)| {
             step.words(StepId(number), |StepId(n)| format!("step-{n}").into()).join(" ")
         };
         plan.steps.iter().enumerate().map(words).collect()
@@ -318,36 +329,40 @@ mod tests {
     fn the_larger_size_is_what_the_smaller_language_has() {
         let folder = tempfile::tempdir().unwrap();
         data(folder.path(), ["en", "fr"]);
-        let plan = |name: &str, scale: &str, french: u64| {
+        let plan = |name: &str, scale: Scale, french: u64| {
             let mut counted = 0;
-            let plan =
-                Plan::of(&real(folder.path(), name), scale, CPU, &mut |language, files, most| {
+            let plan = StudyPlan::of(
+                &real(folder.path(), name),
+                scale,
+                CPU,
+                &mut |language, files, most| {
                     assert!(files[0].ends_with(format!("text/{language}.wiki.txt.zst")));
                     counted += 1;
                     Ok(most.min(if language == "fr" { french } else { 938_160 }))
-                });
+                },
+            );
             assert!(counted <= 4, "each language once for each size");
             plan.map_err(|error| error.to_string())
         };
         for name in ["data-size", "window"] {
-            let sizes: std::collections::BTreeSet<_> = plan(name, "small", 741_170)
+            let sizes: std::collections::BTreeSet<_> = plan(name, Scale::Small, 741_170)
                 .unwrap()
-                .readings
+                .extractions
                 .iter()
-                .filter_map(|reading| {
+                .filter_map(|extraction| {
                     Some((
-                        reading.factors.get("size")?.clone(),
-                        reading.factors.get("sentences")?.clone(),
+                        extraction.factors.get("size")?.clone(),
+                        extraction.factors.get("sentences")?.clone(),
                     ))
                 })
                 .collect();
             assert!(sizes.contains(&("large".to_owned(), "741170".to_owned())), "{sizes:?}");
             assert!(!sizes.contains(&("small".to_owned(), "741170".to_owned())), "{sizes:?}");
         }
-        let small = commands(&plan("data-size", "small", 741_170).unwrap());
+        let small = commands(&plan("data-size", Scale::Small, 741_170).unwrap());
         let capped = small.iter().filter(|command| command.contains("--set text.sample=741170"));
         assert_eq!(capped.count(), 3, "the larger encoder of each of three seeds");
-        let tiny = commands(&plan("data-size", "tiny", 741_170).unwrap());
+        let tiny = commands(&plan("data-size", Scale::Tiny, 741_170).unwrap());
         assert!(tiny.iter().all(|command| !command.contains("text.sample")));
     }
 
@@ -357,7 +372,8 @@ mod tests {
         data(folder.path(), ["en", "fr"]);
         for there in [150_000, 200_000] {
             let study = real(folder.path(), "data-size");
-            let refused = Plan::of(&study, "small", CPU, &mut |_, _, most| Ok(most.min(there)));
+            let refused =
+                StudyPlan::of(&study, Scale::Small, CPU, &mut |_, _, most| Ok(most.min(there)));
             let refused = refused.err().unwrap().to_string();
             assert!(refused.contains(&format!("holds {there} sentences")), "{refused}");
         }
@@ -368,51 +384,52 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         data(folder.path(), ["en", "fr"]);
         std::fs::remove_file(folder.path().join("text/fr.docs.txt.zst")).unwrap();
-        let refused = planned(&real(folder.path(), "domain"), "tiny").err().unwrap().to_string();
+        let refused =
+            planned(&real(folder.path(), "domain"), Scale::Tiny).err().unwrap().to_string();
         for word in ["text/fr.docs.txt.zst", "another domain", "of your own", "wiki-cc"] {
             assert!(refused.contains(word), "{word}: {refused}");
         }
         // English text of another domain is not asked for.
         std::fs::write(folder.path().join("text/fr.docs.txt.zst"), "").unwrap();
         std::fs::remove_file(folder.path().join("text/en.docs.txt.zst")).unwrap();
-        planned(&real(folder.path(), "domain"), "tiny").unwrap();
+        planned(&real(folder.path(), "domain"), Scale::Tiny).unwrap();
     }
 
     #[test]
     fn words_of_real_languages_are_linked_in_their_parallel_text() {
         let folder = tempfile::tempdir().unwrap();
         data(folder.path(), ["en", "fr"]);
-        let study = real(folder.path(), "contextual-alignment");
-        let find = |plan: &Plan, verb: &str| {
+        let study = real(folder.path(), "align-contexts");
+        let find = |plan: &StudyPlan, verb: &str| {
             let commands = commands(plan);
             commands.into_iter().find(|command| command.starts_with(verb)).unwrap()
         };
-        let linking = find(&planned(&study, "tiny").unwrap(), "word-align");
+        let linking = find(&planned(&study, Scale::Tiny).unwrap(), "word-align");
         assert!(linking.contains("xnli/test-en.tsv") && linking.contains("xnli/dev-fr.tsv"));
         let pairs = folder.path().join("bitext/bitext.en-fr.tsv");
         std::fs::create_dir_all(pairs.parent().unwrap()).unwrap();
         std::fs::write(&pairs, "a\tb\n").unwrap();
-        let plan = planned(&study, "tiny").unwrap();
+        let plan = planned(&study, Scale::Tiny).unwrap();
         let linking = find(&plan, "word-align");
         assert!(linking.contains("bitext.en-fr.tsv --lang en --lang fr"), "{linking}");
         let maps = find(&plan, "align contexts");
         assert!(maps.contains("--pairs en-fr=") && maps.contains("--onto en"), "{maps}");
-        let mapped = |reading: &&Reading| reading.factors["system"].ends_with("-mapped");
+        let mapped = |extraction: &&Extraction| extraction.factors["system"].ends_with("-aligned");
         // Two systems, two tasks, three layers.
-        assert_eq!(plan.readings.iter().filter(mapped).count(), 12);
+        assert_eq!(plan.extractions.iter().filter(mapped).count(), 12);
     }
 
     #[test]
-    fn what_cannot_be_measured_is_said_and_not_made() {
-        let mut study = Study::find("contextual-alignment").unwrap();
-        study.evaluate = vec![Evaluation::Ner];
-        let plan = planned(&study, "tiny").unwrap();
-        assert_eq!(plan.passed_over, ["monolingual is no system to measure ner on"]);
+    fn what_cannot_be_measured_is_said_and_not_run() {
+        let mut study = Study::find("align-contexts").unwrap();
+        study.evaluate = vec![StudyEvaluation::Transfer(terms::Task::Ner)];
+        let plan = planned(&study, Scale::Tiny).unwrap();
+        assert_eq!(plan.skipped, ["ner cannot be measured on monolingual"]);
         assert_eq!(plan.steps.len(), 3, "a world, the bilingual encoder and its transfer");
         assert_eq!(plan.steps[2].needs, [StepId(0), StepId(1)]);
         assert!(commands(&plan)[2].contains("step-1/run"));
         study.systems.truncate(1);
-        let refused = planned(&study, "tiny").err().unwrap().to_string();
-        assert!(refused.contains("nothing of it can be measured: monolingual"), "{refused}");
+        let refused = planned(&study, Scale::Tiny).err().unwrap().to_string();
+        assert!(refused.contains("nothing can be measured: ner"), "{refused}");
     }
 }

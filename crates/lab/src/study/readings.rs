@@ -1,62 +1,62 @@
-//! From what a command printed to the numbers that are filed.
+//! From the result of a command to records.
 
 use serde_json::Value;
+use terms::Task;
 
-use super::materials::Task;
 use super::step::StepId;
 use crate::record::Factors;
 
-/// What is read from a step's result, and under which factors it is filed.
-pub struct Reading {
+/// What is extracted from a step's result, and the factors of its records.
+pub struct Extraction {
     /// The step.
     pub step: StepId,
     /// How its result is read.
-    pub reader: Reader,
-    /// The seed that the numbers belong to.
+    pub extractor: Extractor,
+    /// The seed that the records belong to.
     pub seed: u64,
-    /// What the numbers depend on; the reader adds more.
+    /// What the records depend on; the extractor adds more.
     pub factors: Factors,
 }
 
-/// How a result is read: one for each kind of command.
+/// How a result is read: one variant for each kind of command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reader {
+pub enum Extractor {
     /// `transfer`: the headline score of each language.
     Transfer {
         /// The task.
         task: Task,
-        /// The language that was learned in.
+        /// The language that was trained in.
         source: String,
     },
-    /// `transfer` with a shift: the scores as trained and shifted.
+    /// `transfer` with a shift: the scores without and with it.
     ShiftedTransfer {
         /// The task.
         task: Task,
-        /// The language that was learned in.
+        /// The language that was trained in.
         source: String,
     },
-    /// `retrieve`: translations found, by layer and treatment.
+    /// `retrieve`: P@1 by layer: raw, centred and aligned; the mean of both directions.
     Retrieval,
     /// `align words` with a map.
-    AlignedWords,
+    AlignWords,
     /// `align words` without one.
     WordRetrieval,
     /// `cka` of two stacks: the same layer of both.
     Similarity {
-        /// Whether what sentences of a length have in common was taken away.
+        /// Whether vectors were centred within groups of sentences of the same length.
         within: bool,
     },
     /// `shift sweep`: every cell.
     Sweep,
-    /// `shift translate`: what was said.
+    /// `shift translate`: the predicted tokens.
     Translation,
-    /// `vocab stats`: how many pieces each language has, and how many are shared.
+    /// `vocab stats`: the subwords of each language, and those that two share.
     Vocabulary,
 }
 
-/// A number as it stands in a result.
+/// A number of a result.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Number {
+pub struct Measurement {
     /// What was measured.
     pub measure: String,
     /// What it depends on.
@@ -65,9 +65,9 @@ pub struct Number {
     pub value: f64,
 }
 
-/// A text as it stands in a result.
+/// A text of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct TextSample {
     /// What it is.
     pub name: String,
     /// What it depends on.
@@ -76,42 +76,42 @@ pub struct Said {
     pub text: String,
 }
 
-/// All that a reading finds.
+/// All that is extracted from a result.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct StepResults {
     /// Numbers.
-    pub numbers: Vec<Number>,
+    pub measurements: Vec<Measurement>,
     /// Texts.
-    pub texts: Vec<Said>,
+    pub texts: Vec<TextSample>,
     /// What exactly was computed.
     pub signature: String,
 }
 
-/// A key that a result should have and has not.
-pub(super) type Missing = String;
+/// What a result lacks.
+pub(super) type Mismatch = String;
 
-impl Reading {
-    /// Finds the numbers in a result.
-    pub fn read(&self, result: &Value) -> Result<Found, Missing> {
-        let mut found = Found { signature: signature(result), ..Found::default() };
-        let mut reader = Collector { found: &mut found, factors: &self.factors };
-        match &self.reader {
-            Reader::Transfer { task, source } => reader.transfer(result, *task, source)?,
-            Reader::ShiftedTransfer { task, source } => reader.shifted(result, *task, source)?,
-            Reader::Retrieval => reader.retrieval(result)?,
-            Reader::AlignedWords => {
-                for key in ["p@1", "p@5", "mrr"] {
-                    reader.number(key, &[], result, &[key])?;
+impl Extraction {
+    /// Extracts records from a result; the error names the field that is missing or wrong.
+    pub fn read(&self, result: &Value) -> Result<StepResults, Mismatch> {
+        let mut found = StepResults { signature: signature(result), ..StepResults::default() };
+        let mut reader = ResultCollector { found: &mut found, factors: &self.factors };
+        match &self.extractor {
+            Extractor::Transfer { task, source } => reader.transfer(result, *task, source)?,
+            Extractor::ShiftedTransfer { task, source } => reader.shifted(result, *task, source)?,
+            Extractor::Retrieval => reader.retrieval(result)?,
+            Extractor::AlignWords => {
+                for (measure, key) in [("p_at_1", "p@1"), ("p_at_5", "p@5"), ("mrr", "mrr")] {
+                    reader.number(measure, &[], result, &[key])?;
                 }
             }
-            Reader::WordRetrieval => {
+            Extractor::WordRetrieval => {
                 reader.number("mrr", &[], result, &["candidates", "mrr"])?;
-                reader.number("p@1", &[], result, &["candidates", "p@1"])?;
+                reader.number("p_at_1", &[], result, &["candidates", "p@1"])?;
             }
-            Reader::Similarity { within } => reader.similarity(result, *within)?,
-            Reader::Sweep => reader.sweep(result)?,
-            Reader::Translation => reader.translation(result)?,
-            Reader::Vocabulary => reader.vocabulary(result)?,
+            Extractor::Similarity { within } => reader.similarity(result, *within)?,
+            Extractor::Sweep => reader.sweep(result)?,
+            Extractor::Translation => reader.translation(result)?,
+            Extractor::Vocabulary => reader.vocabulary(result)?,
         }
         Ok(found)
     }
@@ -124,25 +124,25 @@ fn signature(result: &Value) -> String {
     own.or_else(first).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn at<'a>(value: &'a Value, path: &[&str]) -> Result<&'a Value, Missing> {
+fn at<'a>(value: &'a Value, path: &[&str]) -> Result<&'a Value, Mismatch> {
     path.iter().try_fold(value, |value, key| value.get(key)).ok_or_else(|| path.join("."))
 }
 
-fn list<'a>(value: &'a Value, path: &[&str]) -> Result<&'a [Value], Missing> {
+fn list<'a>(value: &'a Value, path: &[&str]) -> Result<&'a [Value], Mismatch> {
     at(value, path)?.as_array().map(Vec::as_slice).ok_or_else(|| path.join("."))
 }
 
-fn text<'a>(value: &'a Value, path: &[&str]) -> Result<&'a str, Missing> {
+fn text<'a>(value: &'a Value, path: &[&str]) -> Result<&'a str, Mismatch> {
     at(value, path)?.as_str().ok_or_else(|| path.join("."))
 }
 
 /// Adds to what is found.
-struct Collector<'a> {
-    found: &'a mut Found,
+struct ResultCollector<'a> {
+    found: &'a mut StepResults,
     factors: &'a Factors,
 }
 
-impl Collector<'_> {
+impl ResultCollector<'_> {
     fn factors(&self, more: &[(&str, &str)]) -> Factors {
         let mut factors = self.factors.clone();
         factors.extend(more.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())));
@@ -156,10 +156,10 @@ impl Collector<'_> {
         more: &[(&str, &str)],
         value: &Value,
         path: &[&str],
-    ) -> Result<(), Missing> {
+    ) -> Result<(), Mismatch> {
         let value = at(value, path)?.as_f64().ok_or_else(|| path.join("."))?;
         let factors = self.factors(more);
-        self.found.numbers.push(Number { measure: measure.to_owned(), factors, value });
+        self.found.measurements.push(Measurement { measure: measure.to_owned(), factors, value });
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl Collector<'_> {
         name: &str,
         row: &[(&str, &str)],
         (value, path): (&Value, &[&str]),
-    ) -> Result<(), Missing> {
+    ) -> Result<(), Mismatch> {
         let pair = format!("{source}-{name}");
         let mut more = vec![("language", name)];
         match name == source {
@@ -182,7 +182,7 @@ impl Collector<'_> {
         self.number(measure, &more, value, path)
     }
 
-    fn transfer(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Missing> {
+    fn transfer(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Mismatch> {
         for language in list(result, &["results"])? {
             let name = text(language, &["name"])?;
             self.score(task.measure(), source, name, &[], (language, &["mean"]))?;
@@ -190,7 +190,7 @@ impl Collector<'_> {
         Ok(())
     }
 
-    fn shifted(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Missing> {
+    fn shifted(&mut self, result: &Value, task: Task, source: &str) -> Result<(), Mismatch> {
         for language in list(result, &["results"])? {
             let name = text(language, &["name"])?;
             let row = [("row", "last-n")];
@@ -206,27 +206,27 @@ impl Collector<'_> {
         Ok(())
     }
 
-    fn retrieval(&mut self, result: &Value) -> Result<(), Missing> {
+    fn retrieval(&mut self, result: &Value) -> Result<(), Mismatch> {
         for layer in list(result, &["layers"])? {
             let number = text(layer, &["layer"])?;
-            for kind in ["raw", "shifted", "aligned"] {
-                let Some(found) = layer.get(kind).filter(|found| !found.is_null()) else {
+            for (key, kind) in [("raw", "raw"), ("shifted", "centered"), ("aligned", "aligned")] {
+                let Some(found) = layer.get(key).filter(|found| !found.is_null()) else {
                     continue;
                 };
                 let side = |side: &str| at(found, &[side])?.as_f64().ok_or_else(|| kind.to_owned());
                 let value = (side("forward")? + side("backward")?) / 2.0;
                 let factors = self.factors(&[("layer", number), ("kind", kind)]);
                 let measure = "retrieval".to_owned();
-                self.found.numbers.push(Number { measure, factors, value });
+                self.found.measurements.push(Measurement { measure, factors, value });
             }
         }
         Ok(())
     }
 
-    fn similarity(&mut self, result: &Value, within: bool) -> Result<(), Missing> {
+    fn similarity(&mut self, result: &Value, within: bool) -> Result<(), Mismatch> {
         let names: &[(&str, &str)] = match within {
-            true => &[("cka-within", "cka")],
-            false => &[("cka", "cka"), ("cka-debiased", "debiased")],
+            true => &[("cka_within", "cka")],
+            false => &[("cka", "cka"), ("cka_debiased", "debiased")],
         };
         for (measure, key) in names {
             for (layer, row) in list(result, &[key])?.iter().enumerate() {
@@ -237,18 +237,22 @@ impl Collector<'_> {
                 }
                 let value = value.as_f64().ok_or_else(|| (*key).to_owned())?;
                 let factors = self.factors(&[("layer", &layer.to_string())]);
-                self.found.numbers.push(Number { measure: (*measure).to_owned(), factors, value });
+                self.found.measurements.push(Measurement {
+                    measure: (*measure).to_owned(),
+                    factors,
+                    value,
+                });
             }
         }
         let correlation = result.get("pearson").and_then(|pearson| pearson.get("aligned"));
         if let Some(value) = correlation.and_then(Value::as_f64).filter(|_| !within) {
             let (measure, factors) = ("correlation".to_owned(), self.factors(&[]));
-            self.found.numbers.push(Number { measure, factors, value });
+            self.found.measurements.push(Measurement { measure, factors, value });
         }
         Ok(())
     }
 
-    fn sweep(&mut self, result: &Value) -> Result<(), Missing> {
+    fn sweep(&mut self, result: &Value) -> Result<(), Mismatch> {
         for sweep in list(result, &["sweeps"])? {
             let direction = format!("{}-{}", text(sweep, &["from"])?, text(sweep, &["to"])?);
             let kind = text(sweep, &["kind"])?;
@@ -263,10 +267,12 @@ impl Collector<'_> {
                 // The papers give BLEU as a share, sacreBLEU in hundredths.
                 let bleu = at(cell, &["bleu"])?.as_f64().ok_or("bleu")?;
                 let (measure, factors) = ("bleu1".to_owned(), self.factors(&more));
-                self.found.numbers.push(Number { measure, factors, value: bleu / 100.0 });
+                self.found.measurements.push(Measurement { measure, factors, value: bleu / 100.0 });
                 self.number("repeated", &more, cell, &["repeated"])?;
                 // Where nothing could be converted or looked up there is no share.
-                for (measure, key) in [("convert-rate", "convert_rate"), ("exact", "translated")] {
+                for (measure, key) in
+                    [("conversion_rate", "convert_rate"), ("dictionary_accuracy", "translated")]
+                {
                     if cell.get(key).is_some_and(Value::is_number) {
                         self.number(measure, &more, cell, &[key])?;
                     }
@@ -276,7 +282,7 @@ impl Collector<'_> {
         Ok(())
     }
 
-    fn translation(&mut self, result: &Value) -> Result<(), Missing> {
+    fn translation(&mut self, result: &Value) -> Result<(), Mismatch> {
         for (line, sentence) in list(result, &["sentences"])?.iter().enumerate() {
             let line = (line + 1).to_string();
             self.say(&[("line", &line), ("alpha", "input")], text(sentence, &["sentence"])?);
@@ -296,17 +302,17 @@ impl Collector<'_> {
 
     fn say(&mut self, more: &[(&str, &str)], text: &str) {
         let (name, factors) = ("translation".to_owned(), self.factors(more));
-        self.found.texts.push(Said { name, factors, text: text.to_owned() });
+        self.found.texts.push(TextSample { name, factors, text: text.to_owned() });
     }
 
-    fn vocabulary(&mut self, result: &Value) -> Result<(), Missing> {
+    fn vocabulary(&mut self, result: &Value) -> Result<(), Mismatch> {
         for language in list(result, &["languages"])? {
             let name = text(language, &["language"])?;
-            self.number("tokens", &[("language", name)], language, &["types"])?;
+            self.number("subwords", &[("language", name)], language, &["types"])?;
         }
         for pair in list(result, &["pairs"])? {
             let name = format!("{}-{}", text(pair, &["first"])?, text(pair, &["second"])?);
-            self.number("tokens-shared", &[("pair", &name)], pair, &["shared_types"])?;
+            self.number("subwords_shared", &[("pair", &name)], pair, &["shared_types"])?;
         }
         Ok(())
     }
@@ -323,9 +329,9 @@ mod tests {
 
     use super::*;
 
-    fn read(reader: Reader, result: &Value) -> Result<Found, Missing> {
+    fn read(reader: Extractor, result: &Value) -> Result<StepResults, Mismatch> {
         let factors = Factors::from([("condition".to_owned(), "default".to_owned())]);
-        Reading { step: StepId(0), reader, seed: 1, factors }.read(result)
+        Extraction { step: StepId(0), extractor: reader, seed: 1, factors }.read(result)
     }
 
     #[test]
@@ -334,10 +340,10 @@ mod tests {
             "results": [{ "name": "qaa", "mean": 0.9 }, { "name": "qab", "mean": 0.5 }],
             "scores": { "qaa": { "signature": "ner|f1" } },
         });
-        let reader = Reader::Transfer { task: Task::Ner, source: "qaa".to_owned() };
+        let reader = Extractor::Transfer { task: Task::Ner, source: "qaa".to_owned() };
         let found = read(reader, &result).unwrap();
         assert_eq!(found.signature, "ner|f1");
-        let second = &found.numbers[1];
+        let second = &found.measurements[1];
         assert_eq!((second.measure.as_str(), second.value), ("f1", 0.5));
         assert_eq!(second.factors["role"], "target");
         assert_eq!(second.factors["condition"], "default");
@@ -349,10 +355,10 @@ mod tests {
             "layer": "2", "raw": { "forward": 0.2, "backward": 0.4 },
             "shifted": { "forward": 0.5, "backward": 0.5 }, "aligned": null,
         });
-        let found = read(Reader::Retrieval, &json!({ "layers": [layer] })).unwrap();
-        assert_eq!(found.numbers.len(), 2);
-        assert!((found.numbers[0].value - 0.3).abs() < 1e-12);
-        assert_eq!(found.numbers[0].factors["kind"], "raw");
+        let found = read(Extractor::Retrieval, &json!({ "layers": [layer] })).unwrap();
+        assert_eq!(found.measurements.len(), 2);
+        assert!((found.measurements[0].value - 0.3).abs() < 1e-12);
+        assert_eq!(found.measurements[0].factors["kind"], "raw");
     }
 
     #[test]
@@ -363,17 +369,18 @@ mod tests {
                 "results": [{ "name": "qaa", "mean": 0.9 }, { "name": "qab", "mean": 0.5 }],
                 "shift": { "sets": { "qab": set } },
             });
-            let reader = Reader::ShiftedTransfer { task: Task::Ner, source: "qaa".to_owned() };
-            read(reader, &result).unwrap().numbers
+            let reader = Extractor::ShiftedTransfer { task: Task::Ner, source: "qaa".to_owned() };
+            read(reader, &result).unwrap().measurements
         };
         let (one, other) = (shifted(0.5, 0.6), shifted(1.0, 0.7));
         // Whatever was chosen, the same numbers are known by the same factors.
-        let known = |numbers: &[Number]| -> Vec<(String, Factors)> {
+        let known = |numbers: &[Measurement]| -> Vec<(String, Factors)> {
             numbers.iter().map(|n| (n.measure.clone(), n.factors.clone())).collect()
         };
         assert_eq!(known(&one), known(&other));
         let of = |measure: &str| {
-            let wanted = |n: &&Number| n.measure == measure && n.factors["row"] == "last-n-shift";
+            let wanted =
+                |n: &&Measurement| n.measure == measure && n.factors["row"] == "last-n-shift";
             other.iter().find(wanted).unwrap().value
         };
         assert_eq!((of("f1"), of("alpha")), (0.7, 1.0));
@@ -384,19 +391,19 @@ mod tests {
         let result = json!({
             "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": [[null, 0.5], [0.5, 0.7]],
         });
-        let found = read(Reader::Similarity { within: false }, &result).unwrap().numbers;
-        let debiased: Vec<_> = found.iter().filter(|n| n.measure == "cka-debiased").collect();
+        let found = read(Extractor::Similarity { within: false }, &result).unwrap().measurements;
+        let debiased: Vec<_> = found.iter().filter(|n| n.measure == "cka_debiased").collect();
         assert_eq!((found.len(), debiased.len()), (3, 1));
         assert_eq!((debiased[0].factors["layer"].as_str(), debiased[0].value), ("1", 0.7));
         let short = json!({ "cka": [[1.0], []], "debiased": [] });
-        assert_eq!(read(Reader::Similarity { within: false }, &short).unwrap_err(), "cka");
+        assert_eq!(read(Extractor::Similarity { within: false }, &short).unwrap_err(), "cka");
     }
 
     #[test]
     fn what_is_missing_is_named() {
-        let missing = read(Reader::WordRetrieval, &json!({ "candidates": {} })).unwrap_err();
+        let missing = read(Extractor::WordRetrieval, &json!({ "candidates": {} })).unwrap_err();
         assert_eq!(missing, "candidates.mrr");
-        assert_eq!(read(Reader::Sweep, &json!({})).unwrap_err(), "sweeps");
+        assert_eq!(read(Extractor::Sweep, &json!({})).unwrap_err(), "sweeps");
     }
 
     #[test]
@@ -406,10 +413,11 @@ mod tests {
             "translated": null,
         });
         let sweep = json!({ "from": "a", "to": "b", "kind": "mean", "cells": [cell] });
-        let found = read(Reader::Sweep, &json!({ "sweeps": [sweep] })).unwrap();
-        let measures: Vec<_> = found.numbers.iter().map(|number| number.measure.as_str()).collect();
-        assert_eq!(measures, ["bleu1", "repeated", "convert-rate"]);
-        assert_eq!(found.numbers[0].factors["alpha"], "1");
-        assert!((found.numbers[0].value - 0.3).abs() < 1e-12);
+        let found = read(Extractor::Sweep, &json!({ "sweeps": [sweep] })).unwrap();
+        let measures: Vec<_> =
+            found.measurements.iter().map(|number| number.measure.as_str()).collect();
+        assert_eq!(measures, ["bleu1", "repeated", "conversion_rate"]);
+        assert_eq!(found.measurements[0].factors["alpha"], "1");
+        assert!((found.measurements[0].value - 0.3).abs() < 1e-12);
     }
 }

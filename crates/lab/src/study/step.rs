@@ -1,70 +1,55 @@
-//! A step of a study: one command of the program, known by what it is made from.
+//! A step of a study: one command of the program, identified by its inputs.
 //!
-//! A step is a command that could be typed. Its key is a digest of its words, of the content of the
-//! files that it reads and of the keys of the steps whose results it takes; so two studies that ask
-//! for the same thing share it, and a changed factor changes the keys of what depends on it, and of
-//! nothing else.
+//! A step is a command that could be typed. Its key is a digest of the command's words and [revision](StepCommand), of the
+//! content of the files that it reads and of the keys of the steps whose results it takes. So two studies that need the
+//! same result share it, a changed factor changes the keys of what depends on it and of nothing else, and a rebuilt
+//! program finds what it would compute again.
 //!
-//! Where a step computes is part of that: a GPU rounds otherwise than the CPU, and what one made is not
-//! taken for the other's. The CPU's name stands in no key, so that what was made before there was a
-//! choice is found again.
+//! The device is part of the key: a GPU rounds otherwise than a CPU, and the result of one is not taken for the
+//! other's. The number of threads is not: it changes no result.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::error::{Error, Result};
+use super::revision::StepCommand;
 
 /// The device that every machine has, as `--device` names it.
 pub const CPU: &str = "cpu";
-
-/// The commands that compute on a device: those that have `--device`.
-const COMPUTING: [&str; 11] = [
-    "align contexts",
-    "align words",
-    "cka",
-    "encode",
-    "pretrain",
-    "retrieve",
-    "shift means",
-    "shift sweep",
-    "shift translate",
-    "transfer",
-    "words",
-];
 
 /// The number of a step in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub usize);
 
-/// Where a word of a command line leads.
+/// The path in a word of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
-    /// Nowhere: it is only a word.
-    Nowhere,
-    /// To a file that was there before.
+enum ArgPath {
+    /// The word holds no path.
+    None,
+    /// A file that exists before the study runs.
     File(PathBuf),
-    /// Into the step's own folder.
-    Here(String),
-    /// Into the folder of another step.
-    Made(StepId, String),
+    /// A path in the step's own folder.
+    OwnFolder(String),
+    /// A path in the folder of another step.
+    OfStep(StepId, String),
 }
 
-/// A word of a command line: text, and perhaps a path after it.
+/// A word of a command line: text, and perhaps a path after it, as in `fr=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arg {
+pub struct CommandArg {
     text: String,
-    place: Place,
+    path: ArgPath,
 }
 
-impl Arg {
+impl CommandArg {
     /// A path within the step's own folder.
     pub fn here(path: &str) -> Self {
-        Self { text: String::new(), place: Place::Here(path.to_owned()) }
+        Self { text: String::new(), path: ArgPath::OwnFolder(path.to_owned()) }
     }
 
-    /// A file that is there already.
+    /// A file that exists already.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self { text: String::new(), place: Place::File(path.into()) }
+        Self { text: String::new(), path: ArgPath::File(path.into()) }
     }
 
     /// The same path after some text, such as `fr=`.
@@ -81,80 +66,82 @@ impl Arg {
             "" => below.to_owned(),
             path => format!("{path}/{below}"),
         };
-        let place = match &self.place {
-            Place::Nowhere => Place::Nowhere,
-            Place::File(path) => Place::File(path.join(below)),
-            Place::Here(path) => Place::Here(under(path)),
-            Place::Made(step, path) => Place::Made(*step, under(path)),
+        let path = match &self.path {
+            ArgPath::None => ArgPath::None,
+            ArgPath::File(path) => ArgPath::File(path.join(below)),
+            ArgPath::OwnFolder(path) => ArgPath::OwnFolder(under(path)),
+            ArgPath::OfStep(step, path) => ArgPath::OfStep(*step, under(path)),
         };
-        Self { text: self.text.clone(), place }
+        Self { text: self.text.clone(), path }
     }
 
-    /// The step that it waits for.
+    /// The step that it depends on.
     fn needs(&self) -> Option<StepId> {
-        match self.place {
-            Place::Made(step, _) => Some(step),
+        match self.path {
+            ArgPath::OfStep(step, _) => Some(step),
             _ => None,
         }
     }
 
     /// The word as it is typed, where steps have these folders.
-    fn typed(&self, own: StepId, folder: impl Fn(StepId) -> PathBuf) -> String {
-        let path = match &self.place {
-            Place::Nowhere => return self.text.clone(),
-            Place::File(path) => path.clone(),
-            Place::Here(path) => folder(own).join(path),
-            Place::Made(step, path) => folder(*step).join(path),
+    fn word(&self, own: StepId, folder: impl Fn(StepId) -> PathBuf) -> String {
+        let path = match &self.path {
+            ArgPath::None => return self.text.clone(),
+            ArgPath::File(path) => path.clone(),
+            ArgPath::OwnFolder(path) => folder(own).join(path),
+            ArgPath::OfStep(step, path) => folder(*step).join(path),
         };
         format!("{}{}", self.text, path.display())
     }
 }
 
-impl<T: Into<String>> From<T> for Arg {
+impl<T: Into<String>> From<T> for CommandArg {
     fn from(text: T) -> Self {
-        Self { text: text.into(), place: Place::Nowhere }
+        Self { text: text.into(), path: ArgPath::None }
     }
 }
 
-/// How a step goes on that was stopped in the middle.
+/// How an interrupted step is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resume {
-    /// It begins again.
+pub enum StepResume {
+    /// It starts again.
     Never,
-    /// `--resume --out FOLDER` is all it needs: the folder, within the step's own, knows the rest.
+    /// By `--resume --out FOLDER`: the folder, within the step's own, holds the rest of its configuration.
     Folder(&'static str),
 }
 
-/// One command.
+/// One command with its inputs.
 #[derive(Clone, Debug)]
-pub struct Step {
-    /// What a person calls it.
+pub struct StudyStep {
+    /// A description for people.
     pub name: String,
-    /// What it does, without its particulars: steps of a kind take about the same time.
+    /// The kind of work: steps of a kind take about the same time.
     pub kind: String,
-    /// How it goes on after a stop.
-    pub resume: Resume,
-    /// Names it and its folder.
+    /// The command, with its revision.
+    pub command: StepCommand,
+    /// How it is continued after an interruption.
+    pub resume: StepResume,
+    /// Identifies it, and names its folder.
     pub key: String,
-    /// The steps that must be done before.
+    /// The steps that must be complete before.
     pub needs: Vec<StepId>,
-    /// Where it computes, as `--device` names it; none where the command has no such choice, or its
-    /// words have made it already.
+    /// Where it computes, as `--device` names it; none where the command has no such flag, or its
+    /// words give it already.
     pub device: Option<String>,
-    args: Vec<Arg>,
+    args: Vec<CommandArg>,
 }
 
-impl Step {
+impl StudyStep {
     /// The words after the program's name, where steps have these folders; this one is `own`.
     pub fn words(&self, own: StepId, folder: impl Fn(StepId) -> PathBuf) -> Vec<String> {
-        self.args.iter().map(|arg| arg.typed(own, &folder)).chain(self.device_words()).collect()
+        self.args.iter().map(|arg| arg.word(own, &folder)).chain(self.device_words()).collect()
     }
 
-    /// Calls the steps that it waits for by other numbers.
+    /// Renumbers the steps that it depends on.
     pub(super) fn renumber(&mut self, new: impl Fn(StepId) -> StepId) {
         self.needs.iter_mut().for_each(|need| *need = new(*need));
         for arg in &mut self.args {
-            if let Place::Made(step, _) = &mut arg.place {
+            if let ArgPath::OfStep(step, _) = &mut arg.path {
                 *step = new(*step);
             }
         }
@@ -164,9 +151,16 @@ impl Step {
         self.device.iter().flat_map(|device| ["--device".to_owned(), device.clone()])
     }
 
-    /// The words that let it go on after a stop, where that is possible.
+    /// The words that set its number of threads, where the command has that flag and the study does not set it.
+    pub(super) fn thread_words(&self, threads: Option<usize>) -> Vec<String> {
+        let given = has_flag(&self.args, "--threads");
+        let threads = threads.filter(|_| self.command.threads && !given);
+        threads.map_or(Vec::new(), |threads| vec!["--threads".to_owned(), threads.to_string()])
+    }
+
+    /// The words that continue it after an interruption, where that is possible.
     pub fn words_to_resume(&self, own: &Path) -> Option<Vec<String>> {
-        let Resume::Folder(out) = self.resume else { return None };
+        let StepResume::Folder(out) = self.resume else { return None };
         let out = own.join(out);
         let verb = self.args.first().filter(|_| out.is_dir())?;
         let words =
@@ -175,137 +169,145 @@ impl Step {
     }
 }
 
-/// A command that is not yet a step of a plan.
-pub struct Draft {
-    verb: String,
-    name: String,
-    kind: String,
-    resume: Resume,
-    args: Vec<Arg>,
+/// Whether a flag is among the words of a command.
+fn has_flag(args: &[CommandArg], flag: &str) -> bool {
+    let is = |arg: &CommandArg| {
+        arg.text.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    args.iter().any(is)
 }
 
-impl Draft {
-    /// Begins a command by its verb, such as `align words`.
+/// A command that is not yet a step of a plan.
+pub struct StepDraft {
+    command: StepCommand,
+    name: String,
+    kind: String,
+    resume: StepResume,
+    args: Vec<CommandArg>,
+}
+
+impl StepDraft {
+    /// Begins a command by its verb, such as `align words`. Panics for one that has no [revision](StepCommand).
     pub fn new(verb: &str, name: impl Into<String>) -> Self {
         Self {
-            verb: verb.to_owned(),
+            command: StepCommand::of(verb),
             name: name.into(),
             kind: verb.to_owned(),
-            resume: Resume::Never,
-            args: verb.split(' ').map(Arg::from).collect(),
+            resume: StepResume::Never,
+            args: verb.split(' ').map(CommandArg::from).collect(),
         }
     }
 
     /// Adds one word.
     #[must_use]
-    pub fn arg(mut self, arg: impl Into<Arg>) -> Self {
+    pub fn arg(mut self, arg: impl Into<CommandArg>) -> Self {
         self.args.push(arg.into());
         self
     }
 
     /// Adds words.
     #[must_use]
-    pub fn args<T: Into<Arg>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
+    pub fn args<T: Into<CommandArg>>(mut self, args: impl IntoIterator<Item = T>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
     /// Adds a flag and its value.
     #[must_use]
-    pub fn flag(self, name: &str, value: impl Into<Arg>) -> Self {
+    pub fn flag(self, name: &str, value: impl Into<CommandArg>) -> Self {
         self.arg(name).arg(value)
     }
 
-    /// Says what distinguishes its cost from that of other commands of its verb.
+    /// Adds what distinguishes its cost from that of other commands of its verb.
     #[must_use]
     pub fn kind(mut self, more: &str) -> Self {
         self.kind = format!("{} {more}", self.kind);
         self
     }
 
-    /// Says that it can go on from the folder that `--out` names.
+    /// It can be continued from the folder that `--out` names.
     #[must_use]
     pub fn resumes(mut self, folder: &'static str) -> Self {
-        self.resume = Resume::Folder(folder);
+        self.resume = StepResume::Folder(folder);
         self
     }
 
-    /// Whether it has yet to be told where to compute.
-    fn wants_device(&self) -> bool {
-        let told = |arg: &Arg| arg.text == "--device" || arg.text.starts_with("--device=");
-        COMPUTING.contains(&&*self.verb) && !self.args.iter().any(told)
+    /// Whether the plan chooses its device.
+    fn takes_device(&self) -> bool {
+        self.command.device && !has_flag(&self.args, "--device")
     }
 }
 
 /// The steps of a plan, each once.
-pub struct Steps {
+pub struct StepList {
     device: String,
-    steps: Vec<Step>,
+    steps: Vec<StudyStep>,
     by_key: HashMap<String, StepId>,
     digests: HashMap<PathBuf, String>,
 }
 
-impl Steps {
-    /// No steps yet; those to come compute on this device.
+impl StepList {
+    /// An empty list, whose steps will compute on this device.
     pub fn on(device: &str) -> Self {
         let (steps, by_key, digests) = (Vec::new(), HashMap::new(), HashMap::new());
         Self { device: device.to_owned(), steps, by_key, digests }
     }
 
-    /// Adds a command, or finds the step that is the same.
-    pub fn add(&mut self, draft: Draft) -> Result<StepId> {
-        let device = draft.wants_device().then(|| self.device.clone());
+    /// Adds a command, or finds the step with the same key.
+    pub fn add(&mut self, draft: StepDraft) -> Result<StepId> {
+        let device = draft.takes_device().then(|| self.device.clone());
         let key = self.key(&draft, device.as_deref())?;
         if let Some(&step) = self.by_key.get(&key) {
             return Ok(step);
         }
-        let mut needs: Vec<StepId> = draft.args.iter().filter_map(Arg::needs).collect();
+        let mut needs: Vec<StepId> = draft.args.iter().filter_map(CommandArg::needs).collect();
         needs.sort_unstable();
         needs.dedup();
-        let Draft { name, kind, resume, args, .. } = draft;
+        let StepDraft { command, name, kind, resume, args } = draft;
         let step = StepId(self.steps.len());
         self.by_key.insert(key.clone(), step);
-        self.steps.push(Step { name, kind, resume, key, needs, device, args });
+        self.steps.push(StudyStep { name, kind, command, resume, key, needs, device, args });
         Ok(step)
     }
 
     /// A path within a step's folder.
-    pub fn made(step: StepId, path: &str) -> Arg {
-        Arg { text: String::new(), place: Place::Made(step, path.to_owned()) }
+    pub fn made(step: StepId, path: &str) -> CommandArg {
+        CommandArg { text: String::new(), path: ArgPath::OfStep(step, path.to_owned()) }
     }
 
-    /// All steps; what a step needs comes before it.
-    pub fn into_steps(self) -> Vec<Step> {
+    /// All steps in topological order.
+    pub fn into_steps(self) -> Vec<StudyStep> {
         self.steps
     }
 
-    fn key(&mut self, draft: &Draft, device: Option<&str>) -> Result<String> {
+    fn key(&mut self, draft: &StepDraft, device: Option<&str>) -> Result<String> {
         let mut hasher = blake3::Hasher::new();
+        // Each part with its length, so that no two lists of parts run together to the same bytes.
         let mut note = |text: &str| {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         };
-        note(concat!("isogloss ", env!("CARGO_PKG_VERSION")));
+        note(&format!("revision {}", draft.command.revision));
         for arg in &draft.args {
             note(&arg.text);
-            match &arg.place {
-                Place::Nowhere => note(""),
-                Place::File(path) => note(&self.digest(path)?),
-                Place::Here(path) => note(path),
-                Place::Made(step, path) => {
+            match &arg.path {
+                ArgPath::None => note(""),
+                ArgPath::File(path) => note(&self.digest(path)?),
+                ArgPath::OwnFolder(path) => note(path),
+                ArgPath::OfStep(step, path) => {
                     note(&self.steps[step.0].key);
                     note(path);
                 }
             }
         }
-        if let Some(device) = device.filter(|device| *device != CPU) {
+        if let Some(device) = device {
             note("--device");
             note(device);
         }
         Ok(hasher.finalize().to_hex()[..20].to_owned())
     }
 
-    /// What a file holds, as a digest.
+    /// The digest of a file's content.
     fn digest(&mut self, path: &Path) -> Result<String> {
         if let Some(digest) = self.digests.get(path) {
             return Ok(digest.clone());
@@ -325,12 +327,13 @@ mod tests {
 
     #[test]
     fn equal_commands_are_one_step_and_a_change_reaches_what_depends_on_it() {
-        let mut steps = Steps::on(CPU);
+        let mut steps = StepList::on(CPU);
         let mut chain = |seed: &str, name: &str| {
-            let world = Draft::new("world generate", name).flag("--seed", seed);
-            let world = steps.add(world.flag("--out", Arg::here("world"))).unwrap();
-            let run = Draft::new("pretrain", name).flag("--world", Steps::made(world, "world"));
-            (world, steps.add(run.flag("--out", Arg::here("run"))).unwrap())
+            let world = StepDraft::new("world generate", name).flag("--seed", seed);
+            let world = steps.add(world.flag("--out", CommandArg::here("world"))).unwrap();
+            let run =
+                StepDraft::new("pretrain", name).flag("--world", StepList::made(world, "world"));
+            (world, steps.add(run.flag("--out", CommandArg::here("run"))).unwrap())
         };
         let first = chain("1", "one");
         assert_eq!(chain("1", "the same by another name"), first);
@@ -342,14 +345,50 @@ mod tests {
         assert_eq!(steps[first.1.0].needs, [first.0]);
     }
 
+    /// The key is a digest of revision, words and inputs, and of nothing that a rebuild changes.
+    #[test]
+    fn a_key_holds_the_revision_and_not_the_build() {
+        let key = |revision: u32| {
+            let mut draft = StepDraft::new("pretrain", "p").flag("--out", CommandArg::here("run"));
+            draft.command.revision = revision;
+            let mut steps = StepList::on(CPU);
+            steps.add(draft).unwrap();
+            steps.into_steps().remove(0).key
+        };
+        let mut hasher = blake3::Hasher::new();
+        let words = ["revision 7", "pretrain", "", "--out", "", "", "run", "--device", "cpu"];
+        for word in words {
+            hasher.update(&(word.len() as u64).to_le_bytes()).update(word.as_bytes());
+        }
+        assert_eq!(key(7), hasher.finalize().to_hex()[..20]);
+        assert_ne!(key(7), key(8));
+    }
+
+    #[test]
+    fn threads_are_given_where_a_command_takes_them_and_change_no_key() {
+        let mut steps = StepList::on(CPU);
+        for draft in [
+            StepDraft::new("pretrain", "p"),
+            StepDraft::new("pretrain", "given").args(["--threads=2"]),
+            StepDraft::new("vocab stats", "v"),
+        ] {
+            steps.add(draft).unwrap();
+        }
+        let words: Vec<Vec<String>> =
+            steps.into_steps().iter().map(|step| step.thread_words(Some(3))).collect();
+        assert_eq!(words, [vec!["--threads".to_owned(), "3".to_owned()], vec![], vec![]]);
+    }
+
     #[test]
     fn a_step_is_known_by_what_its_files_hold() {
         let folder = tempfile::tempdir().unwrap();
         let key = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::write(&path, text).unwrap();
-            let mut steps = Steps::on(CPU);
-            let step = steps.add(Draft::new("x", "x").arg(Arg::file(path).after("fr="))).unwrap();
+            let mut steps = StepList::on(CPU);
+            let step = steps
+                .add(StepDraft::new("words", "x").arg(CommandArg::file(path).after("fr=")))
+                .unwrap();
             steps.into_steps()[step.0].key.clone()
         };
         assert_eq!(key("a", "text"), key("b", "text"));
@@ -358,10 +397,12 @@ mod tests {
 
     #[test]
     fn paths_are_typed_where_folders_are() {
-        let mut steps = Steps::on(CPU);
-        let world = steps.add(Draft::new("world generate", "w")).unwrap();
-        let text = Steps::made(world, "world").join("text/a.txt").after("qaa=");
-        let run = Draft::new("pretrain", "p").flag("--text", text).flag("--out", Arg::here("run"));
+        let mut steps = StepList::on(CPU);
+        let world = steps.add(StepDraft::new("world generate", "w")).unwrap();
+        let text = StepList::made(world, "world").join("text/a.txt").after("qaa=");
+        let run = StepDraft::new("pretrain", "p")
+            .flag("--text", text)
+            .flag("--out", CommandArg::here("run"));
         steps.add(run).unwrap();
         let step = steps.into_steps().pop().unwrap();
         let words = step.words(StepId(1), |StepId(n)| PathBuf::from(format!("lab/{n}")));
@@ -372,33 +413,27 @@ mod tests {
     #[test]
     fn what_a_gpu_makes_is_not_taken_for_the_cpus() {
         let made = |device: &str| {
-            let mut steps = Steps::on(device);
-            let world = Draft::new("world generate", "w").flag("--out", Arg::here("world"));
+            let mut steps = StepList::on(device);
+            let world =
+                StepDraft::new("world generate", "w").flag("--out", CommandArg::here("world"));
             let world = steps.add(world).unwrap();
-            let run = Draft::new("pretrain", "p").flag("--world", Steps::made(world, "world"));
-            let run = steps.add(run.flag("--out", Arg::here("run")).resumes("run")).unwrap();
-            let stats =
-                Draft::new("vocab stats", "v").arg(Steps::made(run, "run").join("vocabulary"));
+            let run =
+                StepDraft::new("pretrain", "p").flag("--world", StepList::made(world, "world"));
+            let run = steps.add(run.flag("--out", CommandArg::here("run")).resumes("run")).unwrap();
+            let stats = StepDraft::new("vocab stats", "v")
+                .arg(StepList::made(run, "run").join("vocabulary"));
             steps.add(stats).unwrap();
-            let told = Draft::new("pretrain", "t").args(["--device", "cpu"]);
-            steps.add(told).unwrap();
+            let given = StepDraft::new("pretrain", "t").args(["--device", "cpu"]);
+            steps.add(given).unwrap();
             steps.into_steps()
         };
         let (cpu, cuda) = (made(CPU), made("cuda"));
         let same: Vec<bool> = cpu.iter().zip(&cuda).map(|(a, b)| a.key == b.key).collect();
-        // A world computes nowhere; what reads from a run is of that run; who chooses has chosen.
+        // A world is generated on no device; what reads a run depends on that run; a given device stays.
         assert_eq!(same, [true, false, false, true]);
-        // The CPU's keys are those from before there was a choice.
-        let mut hasher = blake3::Hasher::new();
-        let program = concat!("isogloss ", env!("CARGO_PKG_VERSION"));
-        let words = [program, "pretrain", "", "--world", "", "", &cpu[0].key, "world", "--out", ""];
-        for word in words.into_iter().chain(["", "run"]) {
-            hasher.update(&(word.len() as u64).to_le_bytes()).update(word.as_bytes());
-        }
-        assert_eq!(cpu[1].key, hasher.finalize().to_hex()[..20]);
         let devices: Vec<Option<&str>> = cuda.iter().map(|step| step.device.as_deref()).collect();
         assert_eq!(devices, [None, Some("cuda"), None, None]);
-        let words = |step: &Step| step.words(StepId(1), |_| PathBuf::from("x")).join(" ");
+        let words = |step: &StudyStep| step.words(StepId(1), |_| PathBuf::from("x")).join(" ");
         assert!(words(&cuda[1]).ends_with("--device cuda"), "{}", words(&cuda[1]));
         assert!(words(&cpu[1]).ends_with("--device cpu"), "{}", words(&cpu[1]));
         let folder = tempfile::tempdir().unwrap();

@@ -1,91 +1,99 @@
-//! What is compared: encoders and static vectors, and the steps that make them.
+//! The systems under comparison, encoders and static vectors, and the steps that train them.
 
 use std::collections::BTreeMap;
 
-use super::error::Result;
-use super::file::{Model, System};
-use super::plan::{OTHER_DOMAIN, Planner, Scene};
-use super::sizes::sentences;
-use super::step::{Arg, Draft, Steps};
+use terms::Scale;
 
-/// An encoder that speaks for a language.
+use super::error::Result;
+use super::file::{System, SystemKind};
+use super::plan::{EvaluationContext, OTHER_DOMAIN, StudyPlanner};
+use super::sizes::sentences;
+use super::step::{CommandArg, StepDraft, StepList};
+
+/// The encoder that is used for a language.
 #[derive(Clone)]
-pub(super) struct Run {
+pub(super) struct PlannedEncoder {
     /// The run's folder.
-    pub(super) folder: Arg,
-    /// The language that it is asked in: another one, where two encoders of one language are compared.
+    pub(super) folder: CommandArg,
+    /// The language of its input: another one, where two encoders of one language are compared.
     pub(super) language: String,
 }
 
-/// A system whose making is planned.
-pub(super) enum Made {
-    /// Encoders: which run speaks for each language, and whether all are one.
-    Encoders { runs: BTreeMap<String, Run>, one: bool },
+/// A system whose training is planned.
+pub(super) enum PlannedSystem {
+    /// Encoders: the run of each language, and whether all are the same encoder.
+    Encoders { runs: BTreeMap<String, PlannedEncoder>, one: bool },
     /// Static vectors: a file for each language.
-    Vectors(BTreeMap<String, Arg>),
+    Vectors(BTreeMap<String, CommandArg>),
 }
 
-impl Made {
-    /// Plans what makes a system.
+impl PlannedSystem {
+    /// Plans the training of a system.
     pub(super) fn plan(
-        planner: &mut Planner<'_>,
-        scene: &Scene<'_>,
+        planner: &mut StudyPlanner<'_>,
+        scene: &EvaluationContext<'_>,
         system: &System,
     ) -> Result<Self> {
         let languages: Vec<&str> = scene.materials.languages().collect();
-        let encoders = |runs: Vec<Arg>, one: bool| {
-            let run = |(&language, folder): (&&str, Arg)| {
-                (language.to_owned(), Run { folder, language: language.to_owned() })
+        let encoders = |runs: Vec<CommandArg>, one: bool| {
+            let run = |(&language, folder): (&&str, CommandArg)| {
+                (language.to_owned(), PlannedEncoder { folder, language: language.to_owned() })
             };
-            Made::Encoders { runs: languages.iter().zip(runs).map(run).collect(), one }
+            PlannedSystem::Encoders { runs: languages.iter().zip(runs).map(run).collect(), one }
         };
         let source = &languages[..1];
         Ok(match system.model {
-            Model::Encoder => {
+            SystemKind::Encoder => {
                 let run = pretrain(planner, scene, system, &languages, 0)?;
                 encoders(vec![run; languages.len()], true)
             }
-            Model::Monolingual => {
+            SystemKind::Monolingual => {
                 let one = |language: &&str| alone(planner, scene, system, language, 0);
                 encoders(languages.iter().map(one).collect::<Result<_>>()?, false)
             }
-            Model::Random => {
+            SystemKind::Untrained => {
                 let trained = alone(planner, scene, system, source[0], 0)?;
-                let random = System { preset: "random".to_owned(), ..system.clone() };
-                let random = pretrain(planner, scene, &random, &languages, 0)?;
-                let others = vec![random; languages.len() - 1];
+                let untrained = System { preset: "random".to_owned(), ..system.clone() };
+                let untrained = pretrain(planner, scene, &untrained, &languages, 0)?;
+                let others = vec![untrained; languages.len() - 1];
                 encoders(std::iter::once(trained).chain(others).collect(), false)
             }
-            Model::Twice => {
+            SystemKind::SameLanguage => {
                 let first = alone(planner, scene, system, source[0], 0)?;
                 let second = alone(planner, scene, system, source[0], 1)?;
-                let run = |folder: Arg| Run { folder, language: source[0].to_owned() };
+                let run =
+                    |folder: CommandArg| PlannedEncoder { folder, language: source[0].to_owned() };
                 let names = languages[..2].iter().map(|&language| language.to_owned());
-                Made::Encoders { runs: names.zip([run(first), run(second)]).collect(), one: false }
+                PlannedSystem::Encoders {
+                    runs: names.zip([run(first), run(second)]).collect(),
+                    one: false,
+                }
             }
-            Model::Word2vec | Model::Glove => {
-                Made::Vectors(statics(planner, scene, system, &languages)?)
+            SystemKind::Word2vec | SystemKind::Glove => {
+                PlannedSystem::Vectors(statics(planner, scene, system, &languages)?)
             }
-            Model::Fasttext => Made::Vectors(fasttext(planner, scene, system, &languages)?),
+            SystemKind::Fasttext => {
+                PlannedSystem::Vectors(fasttext(planner, scene, system, &languages)?)
+            }
         })
     }
 }
 
-/// Plans the pretraining of an encoder; `another` tells seeds apart where one is not enough.
+/// Plans the pretraining of an encoder; `another` tells its seed apart where a system has two.
 fn pretrain(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
     languages: &[&str],
     another: u64,
-) -> Result<Arg> {
+) -> Result<CommandArg> {
     let materials = scene.materials;
     let all = languages.len() == materials.languages().count();
     let kind = if materials.prepared() { "" } else { " real" };
-    let mut draft = Draft::new("pretrain", scene.name("pretrain", system))
+    let mut draft = StepDraft::new("pretrain", scene.name("pretrain", system))
         .kind(&format!("{}{kind}", scene.scale))
         .flag("--preset", system.preset.as_str())
-        .flag("--scale", scene.scale);
+        .flag("--scale", scene.scale.name());
     draft = match materials.world().filter(|_| all) {
         Some(world) => draft.flag("--world", world),
         None => draft.args(materials.text_flags(languages, system.preset == OTHER_DOMAIN)?),
@@ -109,61 +117,61 @@ fn pretrain(
     }
     let seed = (scene.seed + 1000 * another).to_string();
     let draft = draft.args(system.flags.clone()).flag("--seed", seed);
-    let run = planner.add(draft.flag("--out", Arg::here("run")).resumes("run"))?;
-    Ok(Steps::made(run, "run"))
+    let run = planner.add(draft.flag("--out", CommandArg::here("run")).resumes("run"))?;
+    Ok(StepList::made(run, "run"))
 }
 
 /// Plans an encoder of one language.
 fn alone(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
     language: &str,
     another: u64,
-) -> Result<Arg> {
+) -> Result<CommandArg> {
     let mut factors = system.factors.clone();
     factors.insert("language".to_owned(), language.to_owned());
     let system = System { preset: "monolingual".to_owned(), factors, ..system.clone() };
     pretrain(planner, scene, &system, &[language], another)
 }
 
-/// Plans static vectors on the sentences and pieces of an encoder, put together to words.
+/// Plans static vectors of the subwords of an encoder, trained on its sentences, and composes them to words.
 fn statics(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
     languages: &[&str],
-) -> Result<BTreeMap<String, Arg>> {
-    let encoder = System { model: Model::Encoder, flags: Vec::new(), ..system.clone() };
+) -> Result<BTreeMap<String, CommandArg>> {
+    let encoder = System { model: SystemKind::Encoder, flags: Vec::new(), ..system.clone() };
     let run = pretrain(planner, scene, &encoder, languages, 0)?;
-    let kind = if system.model == Model::Glove { "glove" } else { "word2vec" };
+    let kind = if system.model == SystemKind::Glove { "glove" } else { "word2vec" };
     let dim = match scene.scale {
-        "tiny" => "48",
-        "small" => "512",
-        _ => "768",
+        Scale::Tiny => "48",
+        Scale::Small => "512",
+        Scale::Paper => "768",
     };
-    let draft = Draft::new(&format!("vectors {kind}"), scene.name(kind, system))
+    let draft = StepDraft::new(&format!("vectors {kind}"), scene.name(kind, system))
         .flag("--run", run.clone())
         .flag("--dim", dim)
         .args(system.flags.clone())
         .flag("--seed", scene.seed.to_string())
-        .flag("--out", Arg::here("pieces.vec"));
-    let pieces = Steps::made(planner.add(draft)?, "pieces.vec");
+        .flag("--out", CommandArg::here("subwords.vec"));
+    let subwords = StepList::made(planner.add(draft)?, "subwords.vec");
     let of_language = |language: &&str| {
         let name = scene.name(&format!("words of {language}"), system);
-        let draft = Draft::new("words", name)
+        let draft = StepDraft::new("words", name)
             .kind("static")
             .flag("--model", run.clone())
-            .flag("--static", pieces.clone())
+            .flag("--static", subwords.clone())
             .args(words_of(scene, language))
-            .flag("--out", Arg::here("words.vec"));
-        Ok(((*language).to_owned(), Steps::made(planner.add(draft)?, "words.vec")))
+            .flag("--out", CommandArg::here("words.vec"));
+        Ok(((*language).to_owned(), StepList::made(planner.add(draft)?, "words.vec")))
     };
     languages.iter().map(of_language).collect()
 }
 
-/// The flags of `words` that say whose words, and from which text.
-pub(super) fn words_of(scene: &Scene<'_>, language: &str) -> Vec<Arg> {
+/// The flags of `words` for a language and its text.
+pub(super) fn words_of(scene: &EvaluationContext<'_>, language: &str) -> Vec<CommandArg> {
     let mut flags = vec!["--lang".into(), language.into()];
     for file in scene.materials.text(language, false) {
         flags.extend(["--text".into(), file]);
@@ -175,16 +183,16 @@ pub(super) fn words_of(scene: &Scene<'_>, language: &str) -> Vec<Arg> {
     flags
 }
 
-/// Plans vectors with character n-grams on each language's text.
+/// Plans skip-gram vectors with character n-grams (Bojanowski et al. 2017) on each language's text.
 fn fasttext(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
     languages: &[&str],
-) -> Result<BTreeMap<String, Arg>> {
+) -> Result<BTreeMap<String, CommandArg>> {
     let of_language = |language: &&str| {
         let name = scene.name(&format!("n-gram vectors of {language}"), system);
-        let mut draft = Draft::new("vectors word2vec", name)
+        let mut draft = StepDraft::new("vectors word2vec", name)
             .kind("n-grams")
             .flag("--ngrams", "3-6")
             .args(scene.materials.text_flags(&[*language], false)?);
@@ -194,8 +202,8 @@ fn fasttext(
         let draft = draft
             .args(system.flags.clone())
             .flag("--seed", scene.seed.to_string())
-            .flag("--out", Arg::here("words.vec"));
-        Ok(((*language).to_owned(), Steps::made(planner.add(draft)?, "words.vec")))
+            .flag("--out", CommandArg::here("words.vec"));
+        Ok(((*language).to_owned(), StepList::made(planner.add(draft)?, "words.vec")))
     };
     languages.iter().map(of_language).collect()
 }

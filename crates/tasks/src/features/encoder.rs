@@ -1,35 +1,40 @@
-//! Features of a pretrained encoder that is fine-tuned.
+//! Features of a pretrained encoder that is fine-tuned with the head (Devlin et al. 2019).
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ::encoder::{Part, Place, Request};
+use ::encoder::{EncoderParam, ParamGroup, Request};
+use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Params, Tape, Var};
-use text::{Encoded, Encoders};
-use train::Pretrained;
+use text::{EncodedWords, SubwordEncoders};
 
-use super::{Features, Input, Midway};
+use super::{FeatureInput, Features, StartStates, TokenSource};
 use crate::error::{Error, Result};
 
-/// A pretrained encoder, whose weights are where every run starts.
+/// A pretrained encoder, with whose weights every setting starts.
 pub struct EncoderFeatures {
-    pretrained: Pretrained,
-    words: Words,
+    pretrained: PretrainedModel,
+    tokenizers: WordTokenizers,
 }
 
-/// Words as ids of a vocabulary.
-pub(super) struct Words(Vec<Encoders>);
+/// The tokenizer of each language of a vocabulary.
+pub(super) struct WordTokenizers(Vec<SubwordEncoders>);
 
-impl Words {
-    pub(super) fn of(pretrained: &Pretrained) -> Self {
+impl WordTokenizers {
+    pub(super) fn of(pretrained: &PretrainedModel) -> Self {
         let languages = 0..pretrained.vocabulary.languages().len();
         Self(languages.map(|language| pretrained.vocabulary.encoders(language)).collect())
     }
 
     /// The ids of words. Each is prepared as running text was when the vocabulary was made.
-    pub(super) fn encode(&self, from: &Pretrained, language: usize, words: &[&str]) -> Encoded {
+    pub(super) fn encode(
+        &self,
+        from: &PretrainedModel,
+        language: usize,
+        words: &[&str],
+    ) -> EncodedWords {
         let preparer = from.vocabulary.preparer(language);
         let prepare = |word: &&str| {
             let mut prepared = String::new();
@@ -40,7 +45,12 @@ impl Words {
         self.0[language].with(|encoder| encoder.encode_words(prepared.iter().map(String::as_str)))
     }
 
-    pub(super) fn encode_text(&self, from: &Pretrained, language: usize, text: &str) -> Vec<u32> {
+    pub(super) fn encode_text(
+        &self,
+        from: &PretrainedModel,
+        language: usize,
+        text: &str,
+    ) -> Vec<u32> {
         let (mut prepared, mut ids) = (String::new(), Vec::new());
         from.vocabulary.preparer(language).prepare(text, &mut prepared);
         self.0[language].with(|encoder| encoder.encode(&prepared, &mut ids));
@@ -51,25 +61,25 @@ impl Words {
 impl EncoderFeatures {
     /// Opens the model of a run's folder.
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
-        let pretrained = Pretrained::open(folder, device)?;
-        let words = Words::of(&pretrained);
-        Ok(Self { pretrained, words })
+        let pretrained = PretrainedModel::open(folder, device)?;
+        let tokenizers = WordTokenizers::of(&pretrained);
+        Ok(Self { pretrained, tokenizers })
     }
 
     /// Refuses layers that the encoder does not have.
     pub fn check_layers(&self, layers: &BTreeSet<usize>) -> Result<()> {
-        let deepest = self.pretrained.model.config().layers;
+        let deepest = self.pretrained.encoder.config().layers;
         match layers.iter().find(|&&layer| layer > deepest) {
             None => Ok(()),
             Some(layer) => Err(Error::request(
-                format!("layer {layer} is to learn, but the encoder has {deepest}"),
+                format!("layer {layer} is to be trained, but the encoder has {deepest}"),
                 format!("name layers from 1 to {deepest}"),
             )),
         }
     }
 }
 
-/// A copy of weights, under the same names and numbers.
+/// A copy of weights, under the same names and ids.
 fn copy(params: &Params) -> Params {
     let device = params.device();
     let mut copy = Params::new(device);
@@ -81,59 +91,71 @@ fn copy(params: &Params) -> Params {
     copy
 }
 
-impl Features for EncoderFeatures {
+impl TokenSource for EncoderFeatures {
     fn dim(&self) -> usize {
-        self.pretrained.model.config().dim
+        self.pretrained.encoder.config().dim
     }
 
     fn longest(&self) -> usize {
-        self.pretrained.model.config().positions
+        self.pretrained.encoder.config().positions
     }
 
     fn layers(&self) -> Option<usize> {
-        Some(self.pretrained.model.config().layers)
+        Some(self.pretrained.encoder.config().layers)
     }
 
     fn means(&self, file: &Path) -> Result<Means> {
         Ok(Means::open(file, &self.pretrained)?)
     }
 
-    fn frame(&self) -> (u32, u32) {
-        self.pretrained.vocabulary.frame()
+    fn special_tokens(&self) -> (u32, u32) {
+        self.pretrained.vocabulary.bos_eos()
     }
 
     fn language(&self, name: &str) -> Result<usize> {
         Ok(self.pretrained.vocabulary.language(name)?)
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
-        self.words.encode(&self.pretrained, language, words)
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
+        self.tokenizers.encode(&self.pretrained, language, words)
     }
 
     fn encode_text(&self, language: usize, text: &str) -> Vec<u32> {
-        self.words.encode_text(&self.pretrained, language, text)
+        self.tokenizers.encode_text(&self.pretrained, language, text)
     }
 
-    /// What a language has for itself never learns: it would leave the others behind.
+    fn metadata(&self) -> Value {
+        json!({ "encoder": self.pretrained.fingerprint })
+    }
+}
+
+impl Features for EncoderFeatures {
+    fn source(&self) -> &dyn TokenSource {
+        self
+    }
+
+    /// What is separate for a language is never trained: the other languages' parts would stay behind.
     fn start(&self, _seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params> {
         let mut params = copy(&self.pretrained.params);
-        let learns = |part: Part| match (part.language, part.place) {
+        let trainable = |param: &EncoderParam| match (param.language, param.group()) {
             (Some(_), _) => false,
-            (None, Place::Embeddings) => layers.is_none(),
-            (None, Place::Layer(number)) => layers.is_none_or(|layers| layers.contains(&number)),
-            (None, Place::Head) => true,
+            (None, ParamGroup::Embeddings) => layers.is_none(),
+            (None, ParamGroup::Layer(number)) => {
+                layers.is_none_or(|layers| layers.contains(&number))
+            }
+            (None, ParamGroup::Head) => true,
         };
-        self.pretrained.model.set_trainable(&mut params, learns);
+        self.pretrained.encoder.set_trainable(&mut params, trainable);
         Ok(params)
     }
 
-    fn vectors(&self, tape: &mut Tape<'_>, input: &Input<'_>) -> Var {
+    fn vectors(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>) -> Var {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { rows: Some(&input.rows), ..Request::default() };
-        let model = &self.pretrained.model;
-        let encoded = match input.midway {
+        let model = &self.pretrained.encoder;
+        let encoded = match input.start {
             None => model.encode(tape, &batch, request),
-            Some(Midway { layer, states }) => {
+            Some(StartStates { layer, states }) => {
                 let device = self.pretrained.params.device();
                 let states = device.tensor(batch.tokens.len(), self.dim(), states);
                 model.encode_from(tape, &batch, layer, states, request)
@@ -142,14 +164,14 @@ impl Features for EncoderFeatures {
         encoded.output
     }
 
-    fn states(&self, tape: &mut Tape<'_>, input: &Input<'_>, layer: usize) -> Vec<f32> {
+    fn states(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Vec<f32> {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { until: Some(layer), ..Request::default() };
-        let encoded = self.pretrained.model.encode(tape, &batch, request);
+        let encoded = self.pretrained.encoder.encode(tape, &batch, request);
         tape.value(encoded.hidden[layer]).to_vec()
     }
 
-    fn facts(&self) -> Value {
-        json!({ "encoder": self.pretrained.fingerprint })
+    fn metadata(&self) -> Value {
+        TokenSource::metadata(self)
     }
 }

@@ -5,37 +5,37 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ::encoder::Request;
+use arrays::npy;
+use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::{Device, Mode, Tape, Tensor};
-use text::Encoded;
-use train::Pretrained;
-use vectors::npy;
+use text::EncodedWords;
 
-use super::encoder::Words;
-use super::given::Given;
-use super::{Input, Midway};
+use super::encoder::WordTokenizers;
+use super::frozen::FrozenVectors;
+use super::{FeatureInput, StartStates, TokenSource};
 use crate::error::{Error, Result};
 
 /// A layer of an encoder for each language.
 pub struct LayerVectors {
-    models: Vec<Model>,
-    languages: Vec<Speaker>,
+    models: Vec<FrozenEncoder>,
+    languages: Vec<LanguageEncoder>,
     layer: usize,
     dim: usize,
     device: Device,
 }
 
 /// A frozen encoder.
-struct Model {
+struct FrozenEncoder {
     /// A tape borrows the weights even where it changes none.
-    pretrained: Mutex<Pretrained>,
-    words: Words,
+    pretrained: Mutex<PretrainedModel>,
+    tokenizers: WordTokenizers,
     fingerprint: String,
 }
 
 /// A language, and the encoder that reads it.
-struct Speaker {
+struct LanguageEncoder {
     name: String,
     model: usize,
     /// Its number in that encoder.
@@ -46,7 +46,7 @@ struct Speaker {
 
 impl LayerVectors {
     /// Opens the encoder of each language; languages may share one. A map W, where a language has
-    /// one, turns each of its vectors x into W x.
+    /// one, takes each of its vectors x to W x.
     pub fn open(
         folders: &BTreeMap<String, PathBuf>,
         layer: usize,
@@ -60,16 +60,16 @@ impl LayerVectors {
                 Some(known) => known,
                 None => {
                     opened.push(folder);
-                    models.push(Model::open(folder, layer, device)?);
+                    models.push(FrozenEncoder::open(folder, layer, device)?);
                     models.len() - 1
                 }
             };
             let pretrained = models[model].pretrained.get_mut();
             let pretrained = pretrained.unwrap_or_else(PoisonError::into_inner);
             let number = pretrained.vocabulary.language(name)?;
-            let dim = pretrained.model.config().dim;
+            let dim = pretrained.encoder.config().dim;
             let map = maps.get(name).map(|path| read_map(path, dim, device)).transpose()?;
-            languages.push(Speaker { name: name.clone(), model, number, map });
+            languages.push(LanguageEncoder { name: name.clone(), model, number, map });
         }
         if let Some(name) = maps.keys().find(|name| !folders.contains_key(*name)) {
             let remedy = "map a language that has a model";
@@ -81,8 +81,8 @@ impl LayerVectors {
 }
 
 /// The width of all encoders, which must be the same, since one head reads them all.
-fn width(models: &[Model]) -> Result<usize> {
-    let mut widths = models.iter().map(|model| model.with(|opened| opened.model.config().dim));
+fn width(models: &[FrozenEncoder]) -> Result<usize> {
+    let mut widths = models.iter().map(|model| model.with(|opened| opened.encoder.config().dim));
     let first = widths.next().unwrap_or(0);
     match widths.all(|width| width == first) {
         true => Ok(first),
@@ -93,44 +93,45 @@ fn width(models: &[Model]) -> Result<usize> {
     }
 }
 
-impl Model {
+impl FrozenEncoder {
     fn open(folder: &Path, layer: usize, device: &Device) -> Result<Self> {
-        let pretrained = Pretrained::open(folder, device)?;
-        let deepest = pretrained.model.config().layers;
+        let pretrained = PretrainedModel::open(folder, device)?;
+        let deepest = pretrained.encoder.config().layers;
         if layer > deepest {
             let reason = format!("layer {layer} of {}, which has {deepest}", folder.display());
             let remedy = format!("name a layer from 0, the embeddings, to {deepest}");
             return Err(Error::request(reason, remedy));
         }
-        let words = Words::of(&pretrained);
+        let tokenizers = WordTokenizers::of(&pretrained);
         let fingerprint = pretrained.fingerprint.clone();
-        Ok(Self { pretrained: Mutex::new(pretrained), words, fingerprint })
+        Ok(Self { pretrained: Mutex::new(pretrained), tokenizers, fingerprint })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Pretrained) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut PretrainedModel) -> T) -> T {
         work(&mut self.pretrained.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Reads W and turns it, since vectors are rows.
+/// Reads W and transposes it, since vectors are rows.
 fn read_map(path: &Path, dim: usize, device: &Device) -> Result<Tensor> {
     let array: npy::Array<f32> = npy::read(path)?.finite(path)?;
     if array.shape != [dim, dim] {
         let reason = format!("a map of shape {:?}, but vectors of {dim} columns", array.shape);
         return Err(Error::file(path, reason, "learn the map on the same encoders"));
     }
-    let turned: Vec<f32> =
+    let transposed: Vec<f32> =
         (0..dim * dim).map(|at| array.values[at % dim * dim + at / dim]).collect();
-    Ok(device.tensor(dim, dim, &turned))
+    Ok(device.tensor(dim, dim, &transposed))
 }
 
-impl Given for LayerVectors {
+impl TokenSource for LayerVectors {
     fn dim(&self) -> usize {
         self.dim
     }
 
     fn longest(&self) -> usize {
-        let longest = |model: &Model| model.with(|pretrained| pretrained.model.config().positions);
+        let longest =
+            |model: &FrozenEncoder| model.with(|pretrained| pretrained.encoder.config().positions);
         self.models.iter().map(longest).min().unwrap_or(0)
     }
 
@@ -144,69 +145,68 @@ impl Given for LayerVectors {
         match self.models.as_slice() {
             [model] => Ok(model.with(|pretrained| Means::open(file, pretrained))?),
             _ => Err(Error::request(
-                "the languages are read by different encoders, which have no means in common",
-                "shift within one encoder: give one --model",
+                "the languages are read by different encoders, which share no mean vectors",
+                "shift within one encoder: give one model for all languages",
             )),
         }
     }
 
-    /// All vocabularies that we learn are framed alike.
-    fn frame(&self) -> (u32, u32) {
-        self.models[0].with(|pretrained| pretrained.vocabulary.frame())
+    /// The vocabularies of all encoders have the same special tokens.
+    fn special_tokens(&self) -> (u32, u32) {
+        self.models[0].with(|pretrained| pretrained.vocabulary.bos_eos())
     }
 
     fn language(&self, name: &str) -> Result<usize> {
-        self.languages.iter().position(|speaker| speaker.name == name).ok_or_else(|| {
-            let names: Vec<&str> = self.languages.iter().map(|s| s.name.as_str()).collect();
-            let remedy = format!("give --model {name}=DIR; there are {}", names.join(", "));
+        self.languages.iter().position(|own| own.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.languages.iter().map(|own| own.name.as_str()).collect();
+            let remedy = format!("add one to `models`; there are {}", names.join(", "));
             Error::request(format!("no encoder for {name}"), remedy)
         })
     }
 
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
-        let speaker = &self.languages[language];
-        let model = &self.models[speaker.model];
-        model.with(|pretrained| model.words.encode(pretrained, speaker.number, words))
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
+        let own = &self.languages[language];
+        let model = &self.models[own.model];
+        model.with(|pretrained| model.tokenizers.encode(pretrained, own.number, words))
     }
 
     fn encode_text(&self, language: usize, text: &str) -> Vec<u32> {
-        let speaker = &self.languages[language];
-        let model = &self.models[speaker.model];
-        model.with(|pretrained| model.words.encode_text(pretrained, speaker.number, text))
+        let own = &self.languages[language];
+        let model = &self.models[own.model];
+        model.with(|pretrained| model.tokenizers.encode_text(pretrained, own.number, text))
     }
 
-    fn vectors(&self, input: &Input<'_>) -> Tensor {
-        let speaker = &self.languages[input.language];
+    fn metadata(&self) -> Value {
+        let models: Vec<&str> =
+            self.models.iter().map(|model| model.fingerprint.as_str()).collect();
+        json!({ "layer": self.layer, "encoders": models })
+    }
+}
+
+impl FrozenVectors for LayerVectors {
+    fn vectors(&self, input: &FeatureInput<'_>) -> Tensor {
+        let own = &self.languages[input.language];
         let hidden = self.states(input, self.layer);
-        let Some(map) = &speaker.map else { return hidden };
-        let mut mapped = self.device.empty(hidden.rows(), hidden.cols());
-        let bias = self.device.zeros(1, hidden.cols());
-        self.device.kernels().linear(&hidden, map, &bias, &mut mapped, None);
-        mapped
+        let Some(map) = &own.map else { return hidden };
+        self.device.matmul(&hidden, map)
     }
 
-    fn states(&self, input: &Input<'_>, layer: usize) -> Tensor {
-        let speaker = &self.languages[input.language];
-        self.models[speaker.model].with(|pretrained| {
-            let batch = pretrained.batch(speaker.number, input.sequences.iter().copied());
-            let Pretrained { model, params, .. } = pretrained;
+    fn states(&self, input: &FeatureInput<'_>, layer: usize) -> Tensor {
+        let own = &self.languages[input.language];
+        self.models[own.model].with(|pretrained| {
+            let batch = pretrained.batch(own.number, input.sequences.iter().copied());
+            let PretrainedModel { encoder: model, params, .. } = pretrained;
             let mut tape = Tape::new(params, Mode::Evaluate);
             let request = Request { until: Some(layer), ..Request::default() };
-            let encoded = match input.midway {
+            let encoded = match input.start {
                 None => model.encode(&mut tape, &batch, request),
-                Some(Midway { layer, states }) => {
+                Some(StartStates { layer, states }) => {
                     let states = self.device.tensor(batch.tokens.len(), self.dim, states);
                     model.encode_from(&mut tape, &batch, layer, states, request)
                 }
             };
-            let last = *encoded.hidden.last().expect("the states that were begun from, at least");
+            let last = *encoded.hidden.last().expect("at least the states that were started from");
             tape.take_value(last)
         })
-    }
-
-    fn facts(&self) -> Value {
-        let models: Vec<&str> =
-            self.models.iter().map(|model| model.fingerprint.as_str()).collect();
-        json!({ "layer": self.layer, "encoders": models })
     }
 }

@@ -1,4 +1,4 @@
-//! Static vectors: a word has one, wherever it stands.
+//! Static vectors: a word has one, whatever its context.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use shift::means::Means;
 use tensor::random::{Draws, Key};
 use tensor::{Device, Tensor};
-use text::{Encoded, Preparation, Preparer};
-use vectors::Vectors;
-use vectors::files::{Options, read};
+use text::{EncodedWords, Preparation, Preparer};
+use vectors::WordVectors;
+use vectors::formats::{ReadOptions, read};
 
-use super::Input;
-use super::given::Given;
+use super::frozen::FrozenVectors;
+use super::{FeatureInput, TokenSource};
 use crate::error::{Error, Result};
 
 /// Tokens that are no words: what begins a text, what ends one, and every word without a vector.
@@ -26,7 +26,7 @@ const LONGEST: usize = 256;
 
 /// A table of vectors for each language, all of one space.
 pub struct StaticVectors {
-    languages: Vec<Table>,
+    languages: Vec<LanguageVectors>,
     dim: usize,
     /// The vectors of the tokens that are no words: 3 x dim, the same in all languages.
     specials: Vec<f32>,
@@ -34,22 +34,23 @@ pub struct StaticVectors {
     fingerprint: String,
 }
 
-struct Table {
+struct LanguageVectors {
     name: String,
-    vectors: Vectors,
+    vectors: WordVectors,
     preparer: Preparer,
 }
 
 impl StaticVectors {
     /// Reads the vectors of each language, in any format of the field.
     pub fn open(files: &BTreeMap<String, PathBuf>, device: &Device) -> Result<Self> {
-        let table =
-            |(name, path): (&String, &PathBuf)| Ok((name.clone(), read(path, Options::default())?));
+        let table = |(name, path): (&String, &PathBuf)| {
+            Ok((name.clone(), read(path, ReadOptions::default())?))
+        };
         Self::new(files.iter().map(table).collect::<Result<_>>()?, device)
     }
 
     /// Of these tables, which must be of one dimension.
-    pub fn new(tables: Vec<(String, Vectors)>, device: &Device) -> Result<Self> {
+    pub fn new(tables: Vec<(String, WordVectors)>, device: &Device) -> Result<Self> {
         let dim = tables.first().map_or(0, |(_, vectors)| vectors.dim());
         if tables.iter().any(|(_, vectors)| vectors.dim() != dim) || dim == 0 {
             let remedy = "give tables of one space, with the same number of columns";
@@ -64,7 +65,7 @@ impl StaticVectors {
             }
             let preparation = Preparation { split: false, ..Preparation::for_language(&name) };
             let preparer = Preparer::new(&name, preparation, None)?;
-            languages.push(Table { name, vectors, preparer });
+            languages.push(LanguageVectors { name, vectors, preparer });
         }
         let specials = specials(&languages[0].vectors);
         let fingerprint = hasher.finalize().to_hex().to_string();
@@ -73,8 +74,8 @@ impl StaticVectors {
 
     fn token(&self, language: usize, word: &str) -> u32 {
         let vectors = &self.languages[language].vectors;
-        let found = vectors.position(word).or_else(|| vectors.position(&word.to_lowercase()));
-        found.map_or(UNKNOWN, |row| row as u32 + FIRST)
+        let row = vectors.position(word).or_else(|| vectors.position(&word.to_lowercase()));
+        row.map_or(UNKNOWN, |row| row as u32 + FIRST)
     }
 
     fn vector(&self, language: usize, token: u32) -> &[f32] {
@@ -86,7 +87,7 @@ impl StaticVectors {
 }
 
 /// Random directions as long as vectors are on average, and nothing at all for the unknown.
-fn specials(vectors: &Vectors) -> Vec<f32> {
+fn specials(vectors: &WordVectors) -> Vec<f32> {
     let squares: f64 = vectors.values().iter().map(|&x| f64::from(x) * f64::from(x)).sum();
     let deviation = (squares / vectors.values().len() as f64).sqrt() as f32;
     let mut draws = Draws::new(Key { seed: 0, step: 0, stream: 0 });
@@ -96,7 +97,7 @@ fn specials(vectors: &Vectors) -> Vec<f32> {
     specials
 }
 
-impl Given for StaticVectors {
+impl TokenSource for StaticVectors {
     fn dim(&self) -> usize {
         self.dim
     }
@@ -111,25 +112,25 @@ impl Given for StaticVectors {
 
     fn means(&self, _file: &Path) -> Result<Means> {
         let remedy = "shift a layer of an encoder";
-        Err(Error::request("static vectors have no layers, and no means of them", remedy))
+        Err(Error::request("static vectors have no layers, and no mean vectors of them", remedy))
     }
 
-    fn frame(&self) -> (u32, u32) {
+    fn special_tokens(&self) -> (u32, u32) {
         (START, END)
     }
 
     fn language(&self, name: &str) -> Result<usize> {
         self.languages.iter().position(|table| table.name == name).ok_or_else(|| {
-            let remedy = format!("give --vectors {name}=FILE");
+            let remedy = "add a file for the language to `files`";
             Error::request(format!("no vectors for {name}"), remedy)
         })
     }
 
     /// A word as it stands has one token.
-    fn encode(&self, language: usize, words: &[&str]) -> Encoded {
+    fn encode(&self, language: usize, words: &[&str]) -> EncodedWords {
         let ids: Vec<u32> = words.iter().map(|word| self.token(language, word)).collect();
         let firsts = (0..ids.len() as u32).collect();
-        Encoded { ids, firsts }
+        EncodedWords { ids, firsts }
     }
 
     fn encode_text(&self, language: usize, text: &str) -> Vec<u32> {
@@ -138,7 +139,13 @@ impl Given for StaticVectors {
         words.split(' ').map(|word| self.token(language, word)).collect()
     }
 
-    fn vectors(&self, input: &Input<'_>) -> Tensor {
+    fn metadata(&self) -> Value {
+        json!({ "vectors": self.fingerprint })
+    }
+}
+
+impl FrozenVectors for StaticVectors {
+    fn vectors(&self, input: &FeatureInput<'_>) -> Tensor {
         let tokens = input.sequences.iter().copied().flatten();
         let rows = tokens.clone().count();
         let elements: Vec<f32> =
@@ -146,11 +153,7 @@ impl Given for StaticVectors {
         self.device.tensor(rows, self.dim, &elements)
     }
 
-    fn states(&self, _input: &Input<'_>, _layer: usize) -> Tensor {
+    fn states(&self, _input: &FeatureInput<'_>, _layer: usize) -> Tensor {
         unreachable!("there are no layers, and `layers` says so")
-    }
-
-    fn facts(&self) -> Value {
-        json!({ "vectors": self.fingerprint })
     }
 }

@@ -1,18 +1,20 @@
-//! What a run of transfer is told.
+//! The configuration of a transfer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use encoder::{ConfigError, Plan};
+use encoder::SharingPlan;
 use serde::{Deserialize, Serialize};
 use shift::shifter::Kind;
+use terms::Task;
 
+use super::recipe::LrSchedule;
 use crate::error::{Error, Result};
-use crate::features::Above;
+use crate::features::NewLayers;
 use crate::heads::ParserSizes;
-use crate::labelled::Task;
 use crate::ner::Repair;
-use crate::parse::Relations;
+use crate::parse::RelationLabels;
+use crate::registry::ScoringRules;
 
 /// A labelled file and its language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +34,7 @@ pub enum FeaturesConfig {
     Encoder {
         /// The folder of its run.
         model: PathBuf,
-        /// The layers that learn, such as `7-12`; all where there is none.
+        /// The layers that are trained, such as `7-12`; all where there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         train_layers: Option<String>,
     },
@@ -42,31 +44,32 @@ pub enum FeaturesConfig {
         models: BTreeMap<String, PathBuf>,
         /// Which layer; 0 is the embeddings.
         layer: usize,
-        /// For a language, the map of its vectors into the space that is learned in.
+        /// For a language, the map of its vectors into the space of the source language.
         #[serde(default)]
         maps: BTreeMap<String, PathBuf>,
         /// The new layers.
-        above: Above,
+        above: NewLayers,
     },
     /// Static vectors, with new layers above them.
     Vectors {
         /// The vectors of each language.
         files: BTreeMap<String, PathBuf>,
         /// The new layers.
-        above: Above,
+        above: NewLayers,
     },
 }
 
-/// Other languages are moved towards the one that was learned in, when they are scored.
+/// The hidden states of target languages are shifted towards the source language when they are scored (Liu et
+/// al. 2020).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShiftConfig {
     /// After which layer; 0 is the embeddings.
     pub layer: usize,
     /// What is added to the hidden states.
-    pub by: Difference,
-    /// How often. Of several weights, each language takes the best on its own development set.
-    pub weights: Vec<f64>,
+    pub by: ShiftSource,
+    /// Its weights. Of several, each language takes the best on its own development set.
+    pub alpha: Vec<f64>,
     /// Those sets.
     #[serde(default)]
     pub devs: Vec<SetConfig>,
@@ -75,26 +78,16 @@ pub struct ShiftConfig {
 /// What is added to the hidden states of a language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Difference {
-    /// The difference between the means of the source language and its own.
+pub enum ShiftSource {
+    /// The difference between the mean vectors of the source language and its own.
     Means {
-        /// The file of means, of the encoder as it was pretrained.
+        /// The file of mean vectors, of the encoder as it was pretrained.
         file: PathBuf,
         /// How the difference is made.
         kind: Kind,
     },
-    /// An array of as many numbers as a hidden state has, for each language.
+    /// A vector of the hidden states' width for each language, an array of NumPy.
     Vectors(BTreeMap<String, PathBuf>),
-}
-
-/// How the rate of learning goes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Pace {
-    /// Up over the first tenth of the steps, then down to nothing.
-    Linear,
-    /// Always the same.
-    Fixed,
 }
 
 /// Everything that decides the outcome of a run.
@@ -103,18 +96,19 @@ pub enum Pace {
 pub struct TransferConfig {
     /// The task.
     pub task: Task,
-    /// Sequences a batch, each to be tried.
+    /// Batch sizes in sequences, each to be tried.
     pub batch: Vec<usize>,
-    /// Rates of learning, each to be tried.
-    pub rate: Vec<f64>,
-    /// Rates of the head, each to be tried; the encoder's where there are none.
+    /// Learning rates, each to be tried.
+    pub lr: Vec<f64>,
+    /// Learning rates of the head, each to be tried; the encoder's where there are none.
     #[serde(default)]
-    pub head_rate: Vec<f64>,
-    /// Passes over the training set.
+    pub head_lr: Vec<f64>,
+    /// Epochs over the training set.
     pub epochs: u32,
-    /// How the rate goes.
-    pub pace: Pace,
-    /// Each decides a head's first weights, the order of batches, and dropout.
+    /// The schedule of the learning rate.
+    pub schedule: LrSchedule,
+    /// Each decides a head's first weights, the order of batches, and dropout; the first decides a sample
+    /// of the training file.
     pub seeds: Vec<u64>,
     /// Dropout within the head.
     pub dropout: f32,
@@ -122,19 +116,22 @@ pub struct TransferConfig {
     pub weight_decay: f32,
     /// The largest norm of all gradients together.
     pub clip: f32,
-    /// What becomes of tags that mean no span.
+    /// NER: what becomes of tag sequences that are no valid spans.
     #[serde(default)]
     pub repair: Repair,
-    /// Which relations are learned and scored.
+    /// Parsing: which part of a relation's name is learned and scored.
     #[serde(default)]
-    pub relations: Relations,
+    pub relations: RelationLabels,
     /// Whether labels that training never saw may stand in the other files; they count as mistakes.
     #[serde(default)]
     pub allow_unseen: bool,
-    /// How many items of the training file to take; all where there is none.
+    /// Train on the first items of the training file only, so many; on all where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first: Option<usize>,
-    /// How wide the parser is; by the encoder's width where nothing is said.
+    pub limit: Option<usize>,
+    /// Train on a random sample of the training file, of so many items; on all where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_size: Option<usize>,
+    /// How wide the parser is; by the encoder's width where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parser: Option<ParserSizes>,
     /// Where the vectors come from.
@@ -142,92 +139,56 @@ pub struct TransferConfig {
     /// A shift of target languages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<ShiftConfig>,
-    /// What is learned from.
+    /// What is trained on.
     pub train: SetConfig,
-    /// What settings and epochs are chosen by.
+    /// What settings and epochs are chosen on.
     pub dev: SetConfig,
     /// What is scored.
     pub tests: Vec<SetConfig>,
 }
 
-/// The numbers that a task's recipe decides.
-pub struct Recipe {
-    /// Sequences a batch.
-    pub batch: Vec<usize>,
-    /// Rates.
-    pub rate: Vec<f64>,
-    /// Rates of the head.
-    pub head_rate: Vec<f64>,
-    /// Passes.
-    pub epochs: u32,
-    /// How the rate goes.
-    pub pace: Pace,
-    /// Dropout within the head.
-    pub dropout: f32,
-}
-
-impl Recipe {
-    /// The grid of paper 1.
-    pub fn paper(task: Task) -> Self {
-        match task {
-            Task::Nli => Self {
-                batch: vec![4, 8],
-                rate: vec![1.25e-6, 2.5e-6, 5e-6],
-                head_rate: vec![5e-6, 2.5e-5, 1.25e-4],
-                epochs: 200,
-                pace: Pace::Fixed,
-                dropout: 0.1,
-            },
-            Task::Ner | Task::Parse => Self {
-                batch: vec![16, 32],
-                rate: vec![2e-5, 3e-5, 5e-5],
-                head_rate: vec![],
-                epochs: 10,
-                pace: Pace::Linear,
-                dropout: if task == Task::Ner { 0.1 } else { 0.33 },
-            },
-        }
-    }
-
-    /// One setting that suits small encoders: a minute or two on two cores.
-    pub fn quick(task: Task) -> Self {
-        let (rate, epochs, dropout) = match task {
-            Task::Nli => (1e-3, 10, 0.1),
-            Task::Ner => (1e-3, 3, 0.1),
-            Task::Parse => (1e-3, 5, 0.1),
-        };
-        let (batch, rate, pace) = (vec![32], vec![rate], Pace::Linear);
-        Self { batch, rate, head_rate: vec![], epochs, pace, dropout }
-    }
-}
-
 /// One point of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct GridSetting {
     /// The seed.
     pub seed: u64,
-    /// Sequences a batch.
+    /// Sequences in a batch.
     pub batch: usize,
-    /// The rate of the encoder.
-    pub rate: f64,
-    /// The rate of the head.
-    pub head_rate: f64,
+    /// The learning rate of the encoder.
+    pub lr: f64,
+    /// The learning rate of the head.
+    pub head_lr: f64,
 }
 
 impl TransferConfig {
+    /// How tags and relations are compared.
+    pub fn rules(&self) -> ScoringRules {
+        ScoringRules { repair: self.repair, relations: self.relations }
+    }
+
     /// Whether it makes sense; if not, which key does not and why.
     pub fn check(&self) -> Result<()> {
-        let refuse =
-            |key: &'static str, reason: &str| Err(Error::Config(ConfigError::new(key, reason)));
+        self.rules().check(self.task)?;
+        self.check_grid()?;
+        self.check_sets()?;
+        let layers = self.train_layers()?;
+        self.shift.as_ref().map_or(Ok(()), |shift| {
+            shift.check(&self.shifted_languages())?;
+            shift.check_frozen(&self.features, layers.as_ref())
+        })
+    }
+
+    fn check_grid(&self) -> Result<()> {
+        let refuse = |key: &'static str, reason: &str| Err(Error::key(key, reason));
         if self.batch.is_empty() || self.batch.contains(&0) {
             return refuse("batch", "give at least one number of sequences, none of them 0");
         }
-        let positive = |rate: &f64| *rate > 0.0 && rate.is_finite();
-        if self.rate.is_empty() || !self.rate.iter().all(positive) {
-            return refuse("rate", "give at least one rate, all of them above 0");
+        let positive = |lr: &f64| *lr > 0.0 && lr.is_finite();
+        if self.lr.is_empty() || !self.lr.iter().all(positive) {
+            return refuse("lr", "give at least one learning rate, all of them above 0");
         }
-        if !self.head_rate.iter().all(positive) {
-            return refuse("head_rate", "give rates above 0");
+        if !self.head_lr.iter().all(positive) {
+            return refuse("head_lr", "give learning rates above 0");
         }
         if self.epochs == 0 {
             return refuse("epochs", "must not be 0");
@@ -241,11 +202,22 @@ impl TransferConfig {
         if !(0.0..1.0).contains(&self.dropout) {
             return refuse("dropout", "give a share from 0 to below 1");
         }
-        if self.first == Some(0) {
-            return refuse("first", "must not be 0");
-        }
         if self.parser.is_some_and(|sizes| sizes.arc == 0 || sizes.label == 0) {
             return refuse("parser", "sizes must not be 0");
+        }
+        Ok(())
+    }
+
+    fn check_sets(&self) -> Result<()> {
+        let refuse = |key: &'static str, reason: &str| Err(Error::key(key, reason));
+        if self.limit == Some(0) {
+            return refuse("limit", "must not be 0");
+        }
+        if self.sample_size == Some(0) {
+            return refuse("sample_size", "must not be 0");
+        }
+        if self.limit.is_some() && self.sample_size.is_some() {
+            return refuse("sample_size", "give either this or limit");
         }
         if self.tests.is_empty() {
             return refuse("tests", "name at least one file to score");
@@ -256,11 +228,7 @@ impl TransferConfig {
                 "is not of the language that is trained on, and no other may be looked at",
             );
         }
-        let layers = self.train_layers()?;
-        self.shift.as_ref().map_or(Ok(()), |shift| {
-            shift.check(&self.shifted_languages())?;
-            shift.check_frozen(&self.features, layers.as_ref())
-        })
+        Ok(())
     }
 
     /// The languages that are shifted: all that are scored but the source, or those with a vector.
@@ -269,19 +237,19 @@ impl TransferConfig {
         let others = scored.filter(|&language| language != self.train.language);
         match self.shift.as_ref().map(|shift| &shift.by) {
             None => BTreeSet::new(),
-            Some(Difference::Means { .. }) => others.collect(),
-            Some(Difference::Vectors(files)) => {
+            Some(ShiftSource::Means { .. }) => others.collect(),
+            Some(ShiftSource::Vectors(files)) => {
                 others.filter(|&language| files.contains_key(language)).collect()
             }
         }
     }
 
-    /// The layers that learn, where not all do.
+    /// The layers that are trained, where not all are.
     pub fn train_layers(&self) -> Result<Option<BTreeSet<usize>>> {
         let FeaturesConfig::Encoder { train_layers: Some(text), .. } = &self.features else {
             return Ok(None);
         };
-        let plan: std::result::Result<Plan, String> = text.parse();
+        let plan: std::result::Result<SharingPlan, String> = text.parse();
         let layers = plan.ok().filter(|plan| !plan.tokens && !plan.positions);
         let layers = layers.map(|plan| plan.layers).ok_or_else(|| {
             let remedy = "write layers counted from 1, such as 7-12 or 10,12";
@@ -290,15 +258,34 @@ impl TransferConfig {
         Ok(Some(layers))
     }
 
+    /// The keys in which another configuration differs, each with both values.
+    pub(super) fn differences(&self, other: &Self) -> Vec<String> {
+        let flat = |config: &Self| {
+            let table = toml::Table::try_from(config).expect("a configuration is valid TOML");
+            let mut keys = BTreeMap::new();
+            flatten("", &toml::Value::Table(table), &mut keys);
+            keys
+        };
+        let (own, others) = (flat(self), flat(other));
+        let keys: BTreeSet<&String> = own.keys().chain(others.keys()).collect();
+        let value = |of: &BTreeMap<String, String>, key: &str| {
+            of.get(key).cloned().unwrap_or_else(|| "nothing".to_owned())
+        };
+        let differs = |key: &&String| own.get(*key) != others.get(*key);
+        let say =
+            |key: &String| format!("{key} ({}, not {})", value(&own, key), value(&others, key));
+        keys.into_iter().filter(differs).map(say).collect()
+    }
+
     /// Every point of the grid, for each seed in turn.
-    pub fn settings(&self) -> Vec<Setting> {
+    pub fn settings(&self) -> Vec<GridSetting> {
         let mut settings = Vec::new();
         for &seed in &self.seeds {
             for &batch in &self.batch {
-                for &rate in &self.rate {
-                    let own = [rate];
-                    let heads = if self.head_rate.is_empty() { &own[..] } else { &self.head_rate };
-                    let each = |&head_rate: &f64| Setting { seed, batch, rate, head_rate };
+                for &lr in &self.lr {
+                    let own = [lr];
+                    let heads = if self.head_lr.is_empty() { &own[..] } else { &self.head_lr };
+                    let each = |&head_lr: &f64| GridSetting { seed, batch, lr, head_lr };
                     settings.extend(heads.iter().map(each));
                 }
             }
@@ -307,23 +294,45 @@ impl TransferConfig {
     }
 }
 
+/// The keys of a table, those within others after a dot.
+fn flatten(key: &str, value: &toml::Value, keys: &mut BTreeMap<String, String>) {
+    match value {
+        toml::Value::Table(table) => {
+            for (name, value) in table {
+                let name = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                flatten(&name, value, keys);
+            }
+        }
+        other => drop(keys.insert(key.to_owned(), other.to_string())),
+    }
+}
+
 impl ShiftConfig {
+    /// The weights to try where none are given: Liu et al. 2020 found .2 to 2 best, by tenths (their Table
+    /// 4); 1 where there is no development set to choose on.
+    pub fn default_alpha(has_devs: bool) -> Vec<f64> {
+        match has_devs {
+            true => (0..=20).map(|tenths| f64::from(tenths) / 10.0).collect(),
+            false => vec![1.0],
+        }
+    }
+
     /// Whether it suits the languages that are to be shifted.
     fn check(&self, languages: &BTreeSet<&str>) -> Result<()> {
-        let Self { weights, devs, by, .. } = self;
+        let Self { alpha, devs, by, .. } = self;
         let refuse = |reason: String, remedy: &str| Err(Error::request(reason, remedy));
-        if let Difference::Vectors(files) = by
+        if let ShiftSource::Vectors(files) = by
             && let Some(language) = files.keys().find(|name| !languages.contains(name.as_str()))
         {
             let reason = format!("a shift of {language}");
-            return refuse(reason, "shift a language that is scored and was not learned in");
+            return refuse(reason, "shift a language that is scored and not trained on");
         }
         if languages.is_empty() {
-            let remedy = "add a test file of another language than was learned in";
+            let remedy = "add a test file of another language than the source";
             return refuse("there is no language to shift".to_owned(), remedy);
         }
-        if weights.is_empty() || weights.iter().any(|weight| !weight.is_finite()) {
-            return refuse("there is no weight of the shift".to_owned(), "give finite numbers");
+        if alpha.is_empty() || alpha.iter().any(|weight| !weight.is_finite()) {
+            return Err(Error::key("alpha", "give at least one weight of the shift, all finite"));
         }
         if let Some(dev) = devs.iter().find(|dev| !languages.contains(dev.language.as_str())) {
             let reason =
@@ -335,21 +344,21 @@ impl ShiftConfig {
             if count > 1 {
                 return refuse(format!("{count} development files of {language}"), "give one");
             }
-            if count == 0 && weights.len() > 1 {
+            if count == 0 && alpha.len() > 1 {
                 let reason = format!("the weight of {language}'s shift cannot be chosen");
-                return refuse(reason, "give its development file (--dev), or one weight alone");
+                return refuse(reason, "give its development file (dev), or one alpha alone");
             }
         }
         Ok(())
     }
 
-    /// Means are of the encoder as it was pretrained, so what lies below them must not learn.
+    /// Mean vectors are of the encoder as it was pretrained, so what lies below them must not be trained.
     fn check_frozen(
         &self,
         features: &FeaturesConfig,
         layers: Option<&BTreeSet<usize>>,
     ) -> Result<()> {
-        let Self { layer, by: Difference::Means { .. }, .. } = self else { return Ok(()) };
+        let Self { layer, by: ShiftSource::Means { .. }, .. } = self else { return Ok(()) };
         let first = match (features, layers) {
             (FeaturesConfig::Encoder { .. }, layers) => {
                 layers.map_or(0, |layers| layers.first().copied().unwrap_or(usize::MAX))
@@ -359,28 +368,14 @@ impl ShiftConfig {
         if *layer < first {
             return Ok(());
         }
-        let learns =
+        let trained =
             if layers.is_none() { "everything".to_owned() } else { format!("layer {first}") };
         Err(Error::request(
             format!(
-                "the means after layer {layer} are of the encoder as it was pretrained, but {learns} \
-                 learns, and its states would have other means"
+                "the mean vectors after layer {layer} are of the encoder as it was pretrained, but \
+                 {trained} is trained, and its states would have other means"
             ),
-            format!("let only layers above it learn: --train-layers {}-LAST", layer + 1),
+            format!("train only layers above it: train_layers from {}", layer + 1),
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_paper_s_grids() {
-        let settings = |task| {
-            let Recipe { batch, rate, head_rate, .. } = Recipe::paper(task);
-            batch.len() * rate.len() * head_rate.len().max(1)
-        };
-        assert_eq!((settings(Task::Nli), settings(Task::Ner), settings(Task::Parse)), (18, 6, 6));
     }
 }

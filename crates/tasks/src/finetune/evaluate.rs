@@ -1,126 +1,133 @@
-//! Answers for a whole set, and their score.
+//! Predictions for a whole set, and their score.
 
 use tensor::{Indices, Mode, Params, Tape, Var};
 
-use super::sets::Set;
-use super::shifted::Shift;
-use crate::features::{Features, Input, Midway};
+use super::sets::LabelledSet;
+use super::shift::LayerShift;
+use crate::features::{FeatureInput, Features, StartStates};
 use crate::heads::Head;
-use crate::labelled::{Answer, Example, Labels, Score};
+use crate::labelled::{Annotation, Example, LabelSet};
+use crate::registry::ScoreResult;
 
-/// Tokens that are evaluated at once: enough for large products, few enough for the caches.
+/// Tokens that are evaluated at once: enough for large matmuls, few enough for the caches.
 const TOKENS: usize = 2048;
 
-/// What reads words, and what answers.
+/// Features and a head over them.
 #[derive(Clone, Copy)]
-pub struct Model<'a> {
+pub(super) struct TaskModel<'a> {
     /// Where vectors come from.
-    pub features: &'a dyn Features,
+    pub(super) features: &'a dyn Features,
     /// What reads them.
-    pub head: &'a dyn Head,
+    pub(super) head: &'a dyn Head,
 }
 
-impl Model<'_> {
+impl TaskModel<'_> {
     /// The vectors that the head reads of a batch.
-    pub(crate) fn vectors(
+    pub(super) fn vectors(
         &self,
         tape: &mut Tape<'_>,
         language: usize,
         examples: &[&Example],
     ) -> Var {
-        self.features.vectors(tape, &Laid::new(language, examples).input(None))
+        self.features.vectors(tape, &ExampleBatch::new(language, examples).input(None))
     }
 
-    /// The answers for every item of a set. Inputs of like length are read together.
-    pub fn answers(&self, params: &mut Params, set: &Set, labels: &Labels) -> Vec<Vec<Answer>> {
-        let mut answers: Vec<Vec<Answer>> = vec![Vec::new(); set.examples.len()];
-        for batch in batches(&set.examples) {
-            let chosen: Vec<&Example> = batch.iter().map(|&at| &set.examples[at]).collect();
-            let input = Laid::new(set.language, &chosen);
-            let found = self.answer(params, &input.input(None), &chosen);
-            batch.iter().zip(found).for_each(|(&at, answer)| answers[at] = answer);
-        }
-        join(set, labels, &answers)
-    }
-
-    /// The answers for every item of a set at each weight of a shift. What lies below the shifted
-    /// layer is computed once; a weight of 0 is the model as it is.
-    pub fn shifted(
+    /// The predictions for every item of a set. Inputs of like length are read together.
+    fn predictions(
         &self,
         params: &mut Params,
-        set: &Set,
-        labels: &Labels,
-        shift: &Shift,
-        weights: &[f64],
-    ) -> Vec<Vec<Vec<Answer>>> {
-        let Shift { layer, shifter } = shift;
-        let mut answers = vec![vec![Vec::new(); set.examples.len()]; weights.len()];
+        set: &LabelledSet,
+        labels: &LabelSet,
+    ) -> Vec<Vec<Annotation>> {
+        let mut predictions: Vec<Vec<Annotation>> = vec![Vec::new(); set.examples.len()];
         for batch in batches(&set.examples) {
-            let chosen: Vec<&Example> = batch.iter().map(|&at| &set.examples[at]).collect();
-            let input = Laid::new(set.language, &chosen);
+            let examples: Vec<&Example> = batch.iter().map(|&at| &set.examples[at]).collect();
+            let input = ExampleBatch::new(set.language, &examples);
+            let predicted = self.predict(params, &input.input(None), &examples);
+            batch.iter().zip(predicted).for_each(|(&at, one)| predictions[at] = one);
+        }
+        set.join(labels, &predictions)
+    }
+
+    /// The predictions for every item of a set at each weight of a shift. What lies below the shifted
+    /// layer is computed once; a weight of 0 is the model without a shift.
+    pub(super) fn shifted_predictions(
+        &self,
+        params: &mut Params,
+        set: &LabelledSet,
+        labels: &LabelSet,
+        shift: &LayerShift,
+        alphas: &[f64],
+    ) -> Vec<Vec<Vec<Annotation>>> {
+        let LayerShift { layer, shifter } = shift;
+        let mut predictions = vec![vec![Vec::new(); set.examples.len()]; alphas.len()];
+        for batch in batches(&set.examples) {
+            let examples: Vec<&Example> = batch.iter().map(|&at| &set.examples[at]).collect();
+            let input = ExampleBatch::new(set.language, &examples);
             let ids = input.sequences.concat();
             let mut tape = Tape::new(params, Mode::Evaluate);
             let below = self.features.states(&mut tape, &input.input(None), *layer);
             drop(tape);
-            for (&weight, answers) in weights.iter().zip(&mut answers) {
+            for (&alpha, predictions) in alphas.iter().zip(&mut predictions) {
                 let mut states = below.clone(); // tokens x dim
-                shifter.apply(&ids, weight as f32, &mut states);
-                let midway = (weight != 0.0).then_some(Midway { layer: *layer, states: &states });
-                let found = self.answer(params, &input.input(midway), &chosen);
-                batch.iter().zip(found).for_each(|(&at, answer)| answers[at] = answer);
+                shifter.apply(&ids, alpha as f32, &mut states);
+                let start =
+                    (alpha != 0.0).then_some(StartStates { layer: *layer, states: &states });
+                let predicted = self.predict(params, &input.input(start), &examples);
+                batch.iter().zip(predicted).for_each(|(&at, one)| predictions[at] = one);
             }
         }
-        answers.iter().map(|answers| join(set, labels, answers)).collect()
+        predictions.iter().map(|predictions| set.join(labels, predictions)).collect()
     }
 
-    fn answer(
+    fn predict(
         &self,
         params: &mut Params,
-        input: &Input<'_>,
+        input: &FeatureInput<'_>,
         examples: &[&Example],
-    ) -> Vec<Vec<Answer>> {
+    ) -> Vec<Vec<Annotation>> {
         let mut tape = Tape::new(params, Mode::Evaluate);
         let vectors = self.features.vectors(&mut tape, input);
-        self.head.answer(&mut tape, vectors, examples)
+        self.head.predict(&mut tape, vectors, examples)
     }
 
-    /// The answers for a set, and their score.
-    pub fn evaluate(
+    /// The predictions for a set, and their score.
+    pub(super) fn evaluate(
         &self,
         params: &mut Params,
-        set: &Set,
-        labels: &Labels,
-    ) -> (Vec<Vec<Answer>>, Score) {
+        set: &LabelledSet,
+        labels: &LabelSet,
+    ) -> (Vec<Vec<Annotation>>, ScoreResult) {
         let device = params.device().clone();
-        let answers = device.run(|| self.answers(params, set, labels));
-        let score = set.labelled.score(labels, &answers);
-        (answers, score)
+        let predictions = device.run(|| self.predictions(params, set, labels));
+        let score = set.labelled.score(labels, &predictions);
+        (predictions, score)
     }
 }
 
-/// Examples laid together as the features read them.
-struct Laid<'a> {
+/// Examples laid one after another, as the features read them.
+struct ExampleBatch<'a> {
     language: usize,
     sequences: Vec<&'a [u32]>,
-    /// Wanted rows, counted over all sequences.
+    /// The rows that are read, counted over all sequences.
     rows: Indices,
 }
 
-impl<'a> Laid<'a> {
+impl<'a> ExampleBatch<'a> {
     fn new(language: usize, examples: &[&'a Example]) -> Self {
         let sequences = examples.iter().map(|example| example.tokens.as_slice()).collect();
         let mut start = 0;
         let mut rows = Vec::new();
         for example in examples {
-            rows.extend(example.wanted.iter().map(|position| start + position));
+            rows.extend(example.positions.iter().map(|position| start + position));
             start += example.tokens.len() as u32;
         }
         Self { language, sequences, rows: rows.into() }
     }
 
-    fn input<'b>(&'b self, midway: Option<Midway<'b>>) -> Input<'b> {
+    fn input<'b>(&'b self, start: Option<StartStates<'b>>) -> FeatureInput<'b> {
         let Self { language, sequences, rows } = self;
-        Input { language: *language, sequences, rows: rows.clone(), midway }
+        FeatureInput { language: *language, sequences, rows: rows.clone(), start }
     }
 }
 
@@ -145,13 +152,4 @@ fn fitting(examples: &[Example], order: &[usize]) -> usize {
         tokens <= TOKENS
     });
     fits.count().max(1)
-}
-
-/// The answers of items, from those of their inputs.
-fn join(set: &Set, labels: &Labels, answers: &[Vec<Answer>]) -> Vec<Vec<Answer>> {
-    let mut items: Vec<Vec<&[Answer]>> = vec![Vec::new(); set.labelled.items()];
-    for (example, answers) in set.examples.iter().zip(answers) {
-        items[example.item].push(answers);
-    }
-    items.iter().map(|parts| set.labelled.join(labels, parts)).collect()
 }

@@ -10,19 +10,24 @@ use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{ParamId, Params};
-use text::Chance;
+use text::RandomStreams;
 use train::pretrain::Observer;
 use train::{AdamConfig, Group, Pending, Schedule, Trainer};
 
-use super::config::{Pace, Setting, TransferConfig};
-use super::evaluate::Model;
-use super::sets::{Set, Sets};
-use super::shifted::{self, Predicted, ShiftSummary};
-use super::summary::{Outcome, Record, Speed, Summary, mean_of_best, read_records, write_records};
-use crate::error::{Error, Result};
+use super::config::{GridSetting, TransferConfig};
+use super::evaluate::TaskModel;
+use super::recipe::LrSchedule;
+use super::result::{
+    EpochMetrics, SettingResult, TestResult, TransferResult, TransferSpeed, mean_of_best,
+    read_settings, write_settings,
+};
+use super::sets::{LabelledSet, LabelledSets};
+use super::shift::{self, PredictedFiles, ShiftResult};
+use crate::error::Result;
 use crate::features::Features;
-use crate::heads::{Classifier, Head, Parser, ParserSizes};
-use crate::labelled::{Answer, Example, Score, Task};
+use crate::heads::Head;
+use crate::labelled::{Annotation, Example};
+use crate::registry::{HeadShape, ScoreResult, definition};
 
 const METRICS: &str = "metrics.jsonl";
 const MODEL: &str = "model.safetensors";
@@ -30,135 +35,166 @@ const PREDICTIONS: &str = "predictions";
 pub(super) const STATE: &str = "state.safetensors";
 const EPOCH: &str = "epoch.safetensors";
 
-/// Fine-tunes over any features and sets, in a folder that is there already; what it holds of this
-/// run is gone on from.
-pub fn transfer(
+/// Fine-tunes over features and sets, in a folder that exists already; what it holds of this run is
+/// continued.
+pub(super) fn run(
     config: &TransferConfig,
     features: &dyn Features,
-    sets: &Sets,
+    sets: &LabelledSets,
     folder: &Path,
     observer: &mut dyn Observer,
-) -> Result<Summary> {
+) -> Result<TransferResult> {
     let _lock = files::lock(folder)?;
     for set in sets.all() {
         set.note().iter().for_each(|note| observer.note(note));
     }
-    let records = read_records(folder, sets)?;
+    let done = read_settings(folder, sets)?;
     let settings = config.settings();
-    let mut run = Run { config, features, sets, folder, records, speed: Speed::default() };
+    let mut run =
+        TransferRun { config, features, sets, folder, done, speed: TransferSpeed::default() };
     let mut finished = true;
-    for (number, setting) in settings.iter().enumerate().skip(run.records.len()) {
-        let label = run.label(number, settings.len(), setting);
+    for (number, setting) in settings.iter().enumerate().skip(run.done.len()) {
+        let label = label(number, settings.len(), setting);
         finished =
             run.setting(setting, &label, observer).map_err(|error| error.of_setting(&label))?;
         if !finished {
             break;
         }
     }
-    let summary = run.summary(finished)?;
-    summary.write(folder)?;
-    Ok(summary)
+    let result = run.result(finished)?;
+    result.write(folder)?;
+    Ok(result)
+}
+
+/// A setting in words.
+fn label(number: usize, of: usize, setting: &GridSetting) -> String {
+    let GridSetting { seed, batch, lr, head_lr } = setting;
+    let head = if head_lr == lr { String::new() } else { format!(", head {head_lr:e}") };
+    format!("setting {} of {of} (seed {seed}, batch {batch}, lr {lr:e}{head})", number + 1)
 }
 
 /// What a checkpoint carries besides weights.
 #[derive(Clone, Default, Serialize, Deserialize)]
-struct Position {
+struct SettingProgress {
     /// Epochs done.
     epoch: u32,
     /// The best epoch so far, and its score.
     best: Option<(u32, f64)>,
-    history: Vec<Value>,
+    history: Vec<EpochMetrics>,
 }
 
 /// A run under way.
-struct Run<'a> {
+struct TransferRun<'a> {
     config: &'a TransferConfig,
     features: &'a dyn Features,
-    sets: &'a Sets,
+    sets: &'a LabelledSets,
     folder: &'a Path,
-    records: Vec<Record>,
-    speed: Speed,
+    /// The settings that are done.
+    done: Vec<SettingResult>,
+    speed: TransferSpeed,
 }
 
 /// A setting under way.
-struct Attempt {
+struct SettingRun {
     trainer: Trainer,
     head: Box<dyn Head>,
-    position: Position,
+    progress: SettingProgress,
 }
 
 /// An update that was begun.
-struct Begun {
+struct PendingUpdate {
     pending: Pending,
     targets: usize,
     tokens: u64,
 }
 
-/// Weights of features and head before any learning.
-struct Fresh {
+/// Weights of features and head before any training.
+struct InitialWeights {
     params: Params,
     head: Box<dyn Head>,
     /// How many of the matrices are the features'.
     below: usize,
 }
 
-impl Run<'_> {
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+/// The mean loss of an epoch under way, and the time it takes.
+struct EpochLoss {
+    /// The sum over targets.
+    sum: f64,
+    targets: f64,
+    /// When the last update was finished.
+    last: Instant,
+}
+
+impl EpochLoss {
+    fn mean(&self) -> f64 {
+        self.sum / self.targets.max(1.0)
     }
 
-    /// A setting in words.
-    fn label(&self, number: usize, of: usize, setting: &Setting) -> String {
-        let Setting { seed, batch, rate, head_rate } = setting;
-        let head = if head_rate == rate { String::new() } else { format!(", head {head_rate:e}") };
-        format!("setting {} of {of} (seed {seed}, batch {batch}, rate {rate:e}{head})", number + 1)
+    /// Waits for an update, adds its loss, and shows it.
+    fn finish(
+        &mut self,
+        trainer: &mut Trainer,
+        update: PendingUpdate,
+        speed: &mut TransferSpeed,
+        (total, observer): (u64, &mut dyn Observer),
+    ) -> Result<()> {
+        let report = trainer.finish(update.pending)?;
+        self.sum += report.loss * update.targets as f64;
+        self.targets += update.targets as f64;
+        speed.trained += update.tokens;
+        speed.train_seconds +=
+            std::mem::replace(&mut self.last, Instant::now()).elapsed().as_secs_f64();
+        let text = format!("loss {:.3}, {:.0} tokens/s", self.sum / self.targets, speed.train());
+        observer.step(report.step, total, &text);
+        Ok(())
+    }
+}
+
+impl TransferRun<'_> {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 
     /// Trains one setting to its end and scores it. False where it was asked to stop before.
     fn setting(
         &mut self,
-        setting: &Setting,
+        setting: &GridSetting,
         label: &str,
         observer: &mut dyn Observer,
     ) -> Result<bool> {
-        let mut attempt = self.open(setting)?;
-        let total = u64::from(self.config.epochs) * self.steps(setting);
-        while attempt.position.epoch < self.config.epochs {
-            if !self.epoch(&mut attempt, setting, total, observer)? {
+        let mut under_way = self.open(setting)?;
+        while under_way.progress.epoch < self.config.epochs {
+            if !self.epoch(&mut under_way, setting, observer)? {
                 return Ok(false);
             }
-            let Position { epoch, best, history } = &attempt.position;
-            let line = history.last().expect("an epoch leaves a line");
-            let (loss, dev) = (&line["loss"], &line["dev"]);
-            let numbers = (loss.as_f64().unwrap_or(0.0), dev.as_f64().unwrap_or(0.0));
+            let SettingProgress { epoch, best, history } = &under_way.progress;
+            let EpochMetrics { loss, dev, .. } = history.last().expect("an epoch leaves a line");
             let star = if best.is_some_and(|(at, _)| at == *epoch) { " *" } else { "" };
+            let (epochs, unit) = (self.config.epochs, self.config.task.unit());
             observer.note(&format!(
-                "{label}: epoch {epoch} of {}: loss {:.3}, dev {} {:.4}{star}",
-                self.config.epochs,
-                numbers.0,
-                self.config.task.headline(),
-                numbers.1,
+                "{label}: epoch {epoch} of {epochs}: loss {loss:.3}, dev {unit} {dev:.4}{star}"
             ));
         }
-        self.finish(attempt, setting)?;
+        self.finish(under_way, setting)?;
         Ok(true)
     }
 
-    /// Batches in an epoch.
-    fn steps(&self, setting: &Setting) -> u64 {
-        self.sets.train.examples.len().div_ceil(setting.batch) as u64
+    /// The updates of a setting, over all epochs.
+    fn steps(&self, setting: &GridSetting) -> u64 {
+        let batches = self.sets.train.examples.len().div_ceil(setting.batch) as u64;
+        u64::from(self.config.epochs) * batches
     }
 
     /// Puts a setting at its start, or where its checkpoint left it.
-    fn open(&self, setting: &Setting) -> Result<Attempt> {
-        let Fresh { params, head, below } = self.fresh(setting.seed)?;
-        let total = u64::from(self.config.epochs) * self.steps(setting);
-        let schedule = match self.config.pace {
-            Pace::Linear => Schedule::Linear { warmup: total / 10, total },
-            Pace::Fixed => Schedule::Constant,
+    fn open(&self, setting: &GridSetting) -> Result<SettingRun> {
+        let InitialWeights { params, head, below } = self.initial(setting.seed)?;
+        let total = self.steps(setting);
+        let schedule = match self.config.schedule {
+            LrSchedule::Linear => Schedule::Linear { warmup: total / 10, total },
+            LrSchedule::Constant => Schedule::Constant,
         };
         let adam = AdamConfig {
-            rate: setting.rate,
+            rate: setting.lr,
             schedule,
             beta1: 0.9,
             beta2: 0.999,
@@ -168,158 +204,152 @@ impl Run<'_> {
         };
         let of_head: Vec<ParamId> = params.ids().skip(below).collect();
         let group = |id: ParamId| match of_head.contains(&id) {
-            true => Group { rate: setting.head_rate / setting.rate, ..Group::default() },
+            true => Group { rate: setting.head_lr / setting.lr, ..Group::default() },
             false => Group::default(),
         };
-        let mut trainer = Trainer::new(&self.facts(setting), params, adam, setting.seed, group)?;
+        let mut trainer = Trainer::new(&self.metadata(setting), params, adam, setting.seed, group)?;
         let state = self.path(STATE);
         let resumed = state.is_file() && of_setting(&state, setting);
-        let position = if resumed { trainer.resume(&state)? } else { Position::default() };
-        Ok(Attempt { trainer, head, position })
+        let progress = if resumed { trainer.resume(&state)? } else { SettingProgress::default() };
+        Ok(SettingRun { trainer, head, progress })
     }
 
     /// Weights as they are before the first step.
-    fn fresh(&self, seed: u64) -> Result<Fresh> {
+    fn initial(&self, seed: u64) -> Result<InitialWeights> {
         let layers = self.config.train_layers()?;
         let mut params = self.features.start(seed, layers.as_ref())?;
         let below = params.ids().count();
-        let head = self.head(&mut params, seed);
-        Ok(Fresh { params, head, below })
-    }
-
-    fn head(&self, params: &mut Params, seed: u64) -> Box<dyn Head> {
-        let (dim, labels, dropout) = (self.features.dim(), &self.sets.labels, self.config.dropout);
-        match self.config.task {
-            Task::Nli | Task::Ner => {
-                Box::new(Classifier::new(params, seed, dim, labels.len(), dropout))
-            }
-            Task::Parse => {
-                let sizes = self.config.parser.unwrap_or(ParserSizes::for_dim(dim));
-                Box::new(Parser::new(params, seed, dim, sizes, labels, dropout))
-            }
-        }
+        let shape = HeadShape {
+            seed,
+            dim: self.features.source().dim(),
+            labels: &self.sets.labels,
+            dropout: self.config.dropout,
+            parser: self.config.parser,
+        };
+        let head = definition(self.config.task).head(&mut params, &shape);
+        Ok(InitialWeights { params, head, below })
     }
 
     /// What a checkpoint says it is of.
-    fn facts(&self, setting: &Setting) -> Value {
+    fn metadata(&self, setting: &GridSetting) -> Value {
         json!({
-            "task": self.config.task, "features": self.features.facts(),
+            "task": self.config.task, "features": self.features.metadata(),
             "labels": self.sets.labels, "setting": setting,
             "examples": self.sets.train.examples.len(),
         })
     }
 
-    /// One epoch: training, the score on the development set, and a checkpoint.
+    /// One epoch: training, the score on the development set, and a checkpoint. False where it was asked to
+    /// stop before.
     fn epoch(
         &mut self,
-        attempt: &mut Attempt,
-        setting: &Setting,
-        total: u64,
+        under_way: &mut SettingRun,
+        setting: &GridSetting,
         observer: &mut dyn Observer,
     ) -> Result<bool> {
-        let Attempt { trainer, head, position } = attempt;
-        let model = Model { features: self.features, head: &**head };
+        let Some(loss) = self.train_epoch(under_way, setting, observer)? else { return Ok(false) };
+        let SettingRun { trainer, head, progress } = under_way;
+        let model = TaskModel { features: self.features, head: &**head };
+        let (_, score) =
+            evaluate(&mut self.speed, model, trainer.params_mut(), &self.sets.dev, self.sets);
+        let dev = score.value();
+        progress.epoch += 1;
+        let epoch = progress.epoch;
+        if progress.best.is_none_or(|(_, best)| dev > best) {
+            progress.best = Some((epoch, dev));
+            self.save_weights(EPOCH, trainer.params(), setting, (epoch, dev))?;
+        }
+        let (setting, step) = (*setting, trainer.steps());
+        progress.history.push(EpochMetrics { setting, epoch, step, loss, dev, score });
+        // The state last: after a kill between the two, the epoch is repeated with the same result.
+        self.write_metrics(&progress.history)?;
+        trainer.save(&self.path(STATE), progress)?;
+        Ok(true)
+    }
+
+    /// Trains for one epoch and gives its mean loss; none where it was asked to stop before.
+    fn train_epoch(
+        &mut self,
+        under_way: &mut SettingRun,
+        setting: &GridSetting,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<f64>> {
+        let SettingRun { trainer, head, progress } = under_way;
+        let model = TaskModel { features: self.features, head: &**head };
         let train = &self.sets.train;
-        let epoch = position.epoch + 1;
+        let total = self.steps(setting);
         let mut order: Vec<usize> = (0..train.examples.len()).collect();
-        Chance::new(setting.seed, "order of batches").stream(epoch.into()).shuffle(&mut order);
-        let (mut losses, mut targets) = (0.0, 0.0);
-        let mut start = Instant::now();
-        let mut finish = |speed: &mut Speed, trainer: &mut Trainer, begun: Begun| {
-            let report = trainer.finish(begun.pending)?;
-            losses += report.loss * begun.targets as f64;
-            targets += begun.targets as f64;
-            speed.trained += begun.tokens;
-            speed.train_seconds +=
-                std::mem::replace(&mut start, Instant::now()).elapsed().as_secs_f64();
-            let text = format!("loss {:.3}, {:.0} tokens/s", losses / targets, speed.train());
-            Ok::<_, Error>((report.step, text))
-        };
+        let epoch = u64::from(progress.epoch + 1);
+        RandomStreams::new(setting.seed, "order of batches").stream(epoch).shuffle(&mut order);
+        let mut loss = EpochLoss { sum: 0.0, targets: 0.0, last: Instant::now() };
         // The update that the device is working on while the next one is prepared.
-        let mut begun: Option<Begun> = None;
+        let mut begun: Option<PendingUpdate> = None;
         for batch in order.chunks(setting.batch) {
             if observer.stop() {
-                return Ok(false);
+                return Ok(None);
             }
             let batch: Vec<&Example> = batch.iter().map(|&at| &train.examples[at]).collect();
-            let targets: usize = batch.iter().map(|example| example.targets.len()).sum();
+            let targets: usize = batch.iter().map(|example| example.gold.len()).sum();
             let pending = trainer.begin(&[batch.as_slice()], targets, |tape, batch| {
                 let vectors = model.vectors(tape, train.language, batch);
                 model.head.loss(tape, vectors, batch)
             });
-            let next = Begun { pending, targets, tokens: tokens(batch.iter().copied()) };
-            if let Some(begun) = begun.replace(next) {
-                let (step, text) = finish(&mut self.speed, trainer, begun)?;
-                observer.step(step, total, &text);
+            let next = PendingUpdate { pending, targets, tokens: tokens(batch.iter().copied()) };
+            if let Some(update) = begun.replace(next) {
+                loss.finish(trainer, update, &mut self.speed, (total, observer))?;
             }
         }
-        if let Some(begun) = begun {
-            let (step, text) = finish(&mut self.speed, trainer, begun)?;
-            observer.step(step, total, &text);
+        if let Some(update) = begun {
+            loss.finish(trainer, update, &mut self.speed, (total, observer))?;
         }
-        let score =
-            evaluate(&mut self.speed, model, trainer.params_mut(), &self.sets.dev, self.sets);
-        let dev = score.1.headline();
-        position.epoch = epoch;
-        if position.best.is_none_or(|(_, best)| dev > best) {
-            position.best = Some((epoch, dev));
-            self.keep(EPOCH, trainer.params(), setting, epoch, dev)?;
-        }
-        position.history.push(json!({
-            "seed": setting.seed, "batch": setting.batch, "rate": setting.rate,
-            "head_rate": setting.head_rate, "epoch": epoch, "step": trainer.steps(),
-            "loss": losses / targets.max(1.0), "dev": dev, "score": score.1,
-        }));
-        // The state last: after a kill between the two, the epoch is gone through again and says the same.
-        self.write_metrics(&position.history)?;
-        trainer.save(&self.path(STATE), position)?;
-        Ok(true)
+        Ok(Some(loss.mean()))
     }
 
     /// Writes all weights, and what they are of.
-    fn keep(
+    fn save_weights(
         &self,
         name: &str,
         params: &Params,
-        setting: &Setting,
-        epoch: u32,
-        dev: f64,
+        setting: &GridSetting,
+        (epoch, dev): (u32, f64),
     ) -> Result<()> {
         let weights = params.ids().map(|id| (params.name(id).to_owned(), params.value(id)));
-        let facts = json!({ "run": self.facts(setting), "epoch": epoch, "dev": dev });
-        Ok(archive::write(&self.path(name), weights, &facts)?)
+        let metadata = json!({ "run": self.metadata(setting), "epoch": epoch, "dev": dev });
+        Ok(archive::write(&self.path(name), weights, &metadata)?)
     }
 
     /// Writes the lines of all settings that are done and of the one under way.
-    fn write_metrics(&self, history: &[Value]) -> Result<()> {
-        let done = self.records.iter().flat_map(|record| &record.history);
-        let lines: String = done.chain(history).map(|line| format!("{line}\n")).collect();
+    fn write_metrics(&self, history: &[EpochMetrics]) -> Result<()> {
+        let done = self.done.iter().flat_map(|setting| &setting.history);
+        let line = |metrics: &EpochMetrics| {
+            serde_json::to_string(metrics).expect("metrics are valid JSON") + "\n"
+        };
+        let lines: String = done.chain(history).map(line).collect();
         Ok(files::write(&self.path(METRICS), lines)?)
     }
 
-    /// Scores the best epoch of a setting, and notes it down as done.
-    fn finish(&mut self, attempt: Attempt, setting: &Setting) -> Result<()> {
-        let Attempt { mut trainer, head, position } = attempt;
-        let (epoch, dev) = position.best.expect("an epoch was scored");
+    /// Scores the best epoch of a setting, and records it as done.
+    fn finish(&mut self, under_way: SettingRun, setting: &GridSetting) -> Result<()> {
+        let SettingRun { mut trainer, head, progress } = under_way;
+        let (epoch, dev) = progress.best.expect("an epoch was scored");
         let params = trainer.params_mut();
         load(&self.path(EPOCH), params)?;
-        let model = Model { features: self.features, head: &*head };
+        let model = TaskModel { features: self.features, head: &*head };
         let mut tests = BTreeMap::new();
-        let mut predictions = Vec::new();
+        let mut files = Vec::new();
         for set in &self.sets.tests {
-            let (answers, score) = evaluate(&mut self.speed, model, params, set, self.sets);
-            predictions.push((set, set.labelled.render(&self.sets.labels, &answers)));
+            let (predictions, score) = evaluate(&mut self.speed, model, params, set, self.sets);
+            files.push((set, set.labelled.render(&self.sets.labels, &predictions)));
             tests.insert(set.name.clone(), score);
         }
-        let (shifted, moved) = shifted::score(self.sets, model, params);
-        let best_yet = self.records.iter().all(|record| record.dev < dev);
-        if best_yet {
-            self.write_predictions(&predictions, &moved)?;
-            self.keep(MODEL, params, setting, epoch, dev)?;
+        let (shifted, shifted_files) = shift::score(self.sets, model, params);
+        if self.done.iter().all(|other| other.dev < dev) {
+            self.write_predictions(&files, &shifted_files)?;
+            self.save_weights(MODEL, params, setting, (epoch, dev))?;
         }
-        let history = position.history;
-        self.records.push(Record { setting: *setting, epoch, dev, tests, shifted, history });
-        write_records(self.folder, &self.records)?;
+        let history = progress.history;
+        self.done.push(SettingResult { setting: *setting, epoch, dev, tests, shifted, history });
+        write_settings(self.folder, &self.done)?;
         for name in [STATE, EPOCH] {
             let path = self.path(name);
             fs::remove_file(&path).at(&path, "remove")?;
@@ -327,9 +357,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn write_predictions(&self, plain: &Predicted<'_>, moved: &Predicted<'_>) -> Result<()> {
+    fn write_predictions(
+        &self,
+        plain: &PredictedFiles<'_>,
+        shifted: &PredictedFiles<'_>,
+    ) -> Result<()> {
         let folder = files::NewFolder::instead_of(&self.path(PREDICTIONS))?;
-        let each = |predicted: &Predicted<'_>, how: &str| {
+        let each = |predicted: &PredictedFiles<'_>, how: &str| {
             predicted.iter().try_for_each(|(set, text)| {
                 let file = set.labelled.path().file_name().unwrap_or_default().to_string_lossy();
                 // What is written is not compressed, whatever was read.
@@ -339,54 +373,69 @@ impl Run<'_> {
             })
         };
         each(plain, "")?;
-        each(moved, "shifted.")?;
+        each(shifted, "shifted.")?;
         Ok(folder.finish()?)
     }
 
-    fn summary(&self, finished: bool) -> Result<Summary> {
-        let records = &self.records;
-        let params = self.fresh(0)?.params;
-        let learns = params.ids().filter(|&id| params.trainable(id));
-        let best = records.iter().fold(None, |best: Option<&Record>, record| match best {
-            Some(best) if best.dev >= record.dev => Some(best),
-            _ => Some(record),
+    fn result(&self, finished: bool) -> Result<TransferResult> {
+        let (done, task) = (&self.done, self.config.task);
+        let params = self.initial(0)?.params;
+        let trained = params.ids().filter(|&id| params.trainable(id));
+        let best = done.iter().fold(None, |best: Option<&SettingResult>, setting| match best {
+            Some(best) if best.dev >= setting.dev => Some(best),
+            _ => Some(setting),
         });
-        let result = |set: &Set| {
-            let score = mean_of_best(records, |record| record.tests[&set.name].headline())?;
-            Some(Outcome { name: set.name.clone(), score })
-        };
-        let without_history = |record: &Record| {
-            let mut value = serde_json::to_value(record).expect("a record is valid JSON");
-            value.as_object_mut().expect("an object").remove("history");
-            value
-        };
-        Ok(Summary {
-            task: self.config.task,
-            headline: self.config.task.headline().to_owned(),
+        let scores = best.map(|setting| setting.tests.clone()).unwrap_or_default();
+        let without_history =
+            |setting: &SettingResult| SettingResult { history: Vec::new(), ..setting.clone() };
+        Ok(TransferResult {
+            signature: scores
+                .values()
+                .next()
+                .map_or_else(String::new, |s| s.signature().to_owned()),
+            task,
+            measure: task.measure().to_owned(),
             finished,
-            best: best.map(|record| record.setting),
-            dev: mean_of_best(records, |record| record.dev),
-            results: self.sets.tests.iter().filter_map(result).collect(),
-            scores: best.map(|record| record.tests.clone()).unwrap_or_default(),
-            shift: best.and_then(|best| ShiftSummary::new(self.config, records, best)),
-            settings: records.iter().map(without_history).collect(),
-            sets: self.sets.all().map(|set| (set.name.clone(), set.facts.clone())).collect(),
-            parameters: learns.map(|id| params.value(id).len()).sum(),
+            best: best.map(|setting| setting.setting),
+            dev: mean_of_best(done, |setting| setting.dev),
+            results: self.test_results(),
+            scores,
+            shift: best.and_then(|best| ShiftResult::new(self.config, done, best)),
+            settings: done.iter().map(without_history).collect(),
+            sets: self.sets.all().map(|set| (set.name.clone(), set.metadata.clone())).collect(),
+            parameters: trained.map(|id| params.value(id).len()).sum(),
             speed: self.speed,
             padding: 0.0,
         })
     }
+
+    /// The result on every test set, with the baselines that it is to be compared with.
+    fn test_results(&self) -> Vec<TestResult> {
+        let (task, labels) = (definition(self.config.task), &self.sets.labels);
+        let majority = task.is_labelling().then(|| self.sets.majority());
+        let result = |set: &LabelledSet| {
+            let score = mean_of_best(&self.done, |setting| setting.tests[&set.name].value())?;
+            let majority = majority.map(|label| set.score_of_label(labels, label));
+            Some(TestResult {
+                name: set.name.clone(),
+                score,
+                chance: task.chance(labels),
+                majority,
+            })
+        };
+        self.sets.tests.iter().filter_map(result).collect()
+    }
 }
 
-/// Whether a checkpoint is of this setting: one left by the setting before is not gone on from.
-fn of_setting(state: &Path, setting: &Setting) -> bool {
-    let facts = Archive::open(state).and_then(|archive| archive.facts::<Value>());
-    let wanted = serde_json::to_value(setting).expect("a setting is valid JSON");
+/// Whether a checkpoint is of this setting: one left by the setting before is not continued.
+fn of_setting(state: &Path, setting: &GridSetting) -> bool {
+    let metadata = Archive::open(state).and_then(|archive| archive.metadata::<Value>());
+    let own = serde_json::to_value(setting).expect("a setting is valid JSON");
     // What cannot be read is left to the trainer, which says why.
-    facts.map_or(true, |facts| facts["model"]["setting"] == wanted)
+    metadata.map_or(true, |metadata| metadata["model"]["setting"] == own)
 }
 
-/// Puts weights where a file has them.
+/// Loads weights from a file.
 fn load(path: &Path, params: &mut Params) -> Result<()> {
     let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
     let values = params.iter_mut().map(|(_, value, _)| value);
@@ -399,12 +448,12 @@ fn tokens<'a>(examples: impl Iterator<Item = &'a Example>) -> u64 {
 
 /// Evaluates, and takes the time.
 fn evaluate(
-    speed: &mut Speed,
-    model: Model<'_>,
+    speed: &mut TransferSpeed,
+    model: TaskModel<'_>,
     params: &mut Params,
-    set: &Set,
-    sets: &Sets,
-) -> (Vec<Vec<Answer>>, Score) {
+    set: &LabelledSet,
+    sets: &LabelledSets,
+) -> (Vec<Vec<Annotation>>, ScoreResult) {
     let start = Instant::now();
     let result = model.evaluate(params, set, &sets.labels);
     speed.evaluated += tokens(set.examples.iter());

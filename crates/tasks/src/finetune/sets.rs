@@ -1,122 +1,134 @@
-//! The files of a run, read once and encoded once for all settings.
+//! The labelled files of a run, read once and encoded once for all settings.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use text::RandomStreams;
 
 use super::config::{SetConfig, TransferConfig};
-use super::shifted::Target;
+use super::shift::ShiftTarget;
 use crate::error::{Error, Result};
-use crate::features::Features;
-use crate::labelled::{Example, Labelled, Labels, Prepared, Task};
-use crate::ner::Entities;
-use crate::nli::Pairs;
-use crate::parse::Trees;
+use crate::features::TokenSource;
+use crate::labelled::{Annotation, Example, LabelSet, LabelledFile, PreparedInputs};
+use crate::registry::definition;
 
 /// A labelled file, encoded.
-pub struct Set {
-    /// How it is called in results: its language, and more where that is not enough.
+pub(super) struct LabelledSet {
+    /// Its name in results: its language, and more where that is not enough.
     pub name: String,
     /// The number of its language.
     pub language: usize,
     /// Its items.
-    pub labelled: Box<dyn Labelled>,
+    pub labelled: Box<dyn LabelledFile>,
     /// Its inputs.
     pub examples: Vec<Example>,
-    /// What was done to long inputs, and what labels were not known.
-    pub facts: SetFacts,
+    /// Its sizes, and what was done to long inputs.
+    pub metadata: SetMetadata,
 }
 
-/// What is worth telling of a set.
+/// The sizes of a labelled set, and what was done to fit it to the model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SetFacts {
+pub struct SetMetadata {
     /// Items.
     pub items: usize,
-    /// Tokens of all inputs, frames included.
+    /// Tokens of all inputs, special tokens included.
     pub tokens: usize,
     /// Items that were too long and became several inputs.
     pub split: usize,
     /// Items that were too long and lost their end.
-    pub cut: usize,
-    /// Words or pairs whose label training never saw.
+    pub truncated: usize,
+    /// Words, sentences or pairs whose label training never saw.
     pub unseen: usize,
-    /// Words that were made of characters, where the file has these.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub realigned: Option<usize>,
+    /// Words that were segmented from characters, where the file has these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segmented_words: Option<usize>,
 }
 
-/// All sets of a run, and the labels that training has.
-pub struct Sets {
-    /// What is learned from.
-    pub train: Set,
-    /// What is chosen by.
-    pub dev: Set,
+/// All sets of a run, and the labels of the training file.
+pub(super) struct LabelledSets {
+    /// What is trained on.
+    pub train: LabelledSet,
+    /// What settings and epochs are chosen on.
+    pub dev: LabelledSet,
     /// What is scored.
-    pub tests: Vec<Set>,
+    pub tests: Vec<LabelledSet>,
     /// The languages that are shifted when they are scored.
-    pub targets: Vec<Target>,
+    pub targets: Vec<ShiftTarget>,
     /// The labels.
-    pub labels: Labels,
+    pub labels: LabelSet,
 }
 
-/// A file that was read and not yet encoded.
-struct Read {
-    labelled: Box<dyn Labelled>,
-    realigned: Option<usize>,
+fn read(config: &TransferConfig, set: &SetConfig) -> Result<Box<dyn LabelledFile>> {
+    definition(config.task).read(&set.file, &set.language, config.rules())
 }
 
-fn read(config: &TransferConfig, set: &SetConfig) -> Result<Read> {
-    let mut realigned = None;
-    let labelled: Box<dyn Labelled> = match config.task {
-        Task::Nli => Box::new(Pairs::read(&set.file)?),
-        Task::Ner => {
-            let entities = Entities::read(&set.file, &set.language, config.repair)?;
-            realigned = entities.realigned();
-            Box::new(entities)
+/// Reads the training file, and of it what the configuration takes.
+fn read_train(config: &TransferConfig) -> Result<Box<dyn LabelledFile>> {
+    let mut train = read(config, &config.train)?;
+    let mut items: Vec<usize> = (0..train.items()).collect();
+    if let Some(size) = config.sample_size {
+        if size > items.len() {
+            let there = format!("{} has {} {}", train.path().display(), items.len(), train.unit());
+            return Err(Error::key("sample_size", format!("{size} asked for, but {there}")));
         }
-        Task::Parse => Box::new(Trees::read(&set.file, config.relations)?),
-    };
-    Ok(Read { labelled, realigned })
+        RandomStreams::new(config.seeds[0], "sample of the training file")
+            .stream(0)
+            .shuffle(&mut items);
+        items.truncate(size);
+        items.sort_unstable();
+    }
+    items.truncate(config.limit.unwrap_or(usize::MAX));
+    train.select(&items);
+    Ok(train)
 }
 
-impl Sets {
-    /// Reads and encodes all files. Whatever is wrong with any of them is said before training.
-    pub fn read(config: &TransferConfig, features: &dyn Features) -> Result<Self> {
-        let mut train = read(config, &config.train)?;
-        if let Some(first) = config.first {
-            train.labelled.truncate(first);
-        }
-        let seen = train.labelled.labels();
-        let labels = Labels::new(seen.iter().map(|(label, _)| label.as_str()));
-        let set = |name: String, config: &TransferConfig, of: &SetConfig, file: Read| {
-            Set::new(name, of, file, features, &labels, config)
+impl LabelledSets {
+    /// Reads and encodes all files. What is wrong with any of them is reported before training.
+    pub(super) fn read(config: &TransferConfig, source: &dyn TokenSource) -> Result<Self> {
+        let train = read_train(config)?;
+        let seen = train.labels();
+        let labels = LabelSet::new(seen.iter().map(|(label, _)| label.as_str()));
+        let set = |name: String, of: &SetConfig, file: Box<dyn LabelledFile>| {
+            LabelledSet::new(name, of, file, source, &labels, config)
         };
         let dev = read(config, &config.dev)?;
-        let mut targets = Target::all(config, features)?;
+        let mut targets = ShiftTarget::all(config, source)?;
         let tests = config.tests.iter().map(|test| read(config, test));
-        let tests: Vec<Read> = tests.collect::<Result<_>>()?;
-        let train = set("train".to_owned(), config, &config.train, train)?;
-        let of_dev =
-            |dev: &SetConfig, file: Read| set(format!("{} (dev)", dev.language), config, dev, file);
+        let tests: Vec<_> = tests.collect::<Result<_>>()?;
+        let train = set("train".to_owned(), &config.train, train)?;
+        let of_dev = |dev: &SetConfig, file| set(format!("{} (dev)", dev.language), dev, file);
         let dev = of_dev(&config.dev, dev)?;
         for of in config.shift.iter().flat_map(|shift| &shift.devs) {
-            let found = targets.iter_mut().find(|target| target.name == of.language);
-            let target = found.expect("the configuration was checked");
+            let target = targets.iter_mut().find(|target| target.name == of.language);
+            let target = target.expect("the configuration was checked");
             target.dev = Some(of_dev(of, read(config, of)?)?);
         }
         let names = names(&config.tests);
         refuse_twice(&names)?;
         let each = names.into_iter().zip(&config.tests).zip(tests);
-        let tests = each.map(|((name, of), file)| set(name, config, of, file));
-        let tests: Vec<Set> = tests.collect::<Result<_>>()?;
+        let tests = each.map(|((name, of), file)| set(name, of, file));
+        let tests: Vec<LabelledSet> = tests.collect::<Result<_>>()?;
         Ok(Self { train, dev, tests, targets, labels })
     }
 
     /// Every set, the development sets of targets last.
-    pub fn all(&self) -> impl Iterator<Item = &Set> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &LabelledSet> {
         let devs = self.targets.iter().filter_map(|target| target.dev.as_ref());
         [&self.train, &self.dev].into_iter().chain(&self.tests).chain(devs)
+    }
+}
+
+impl LabelledSets {
+    /// The label that is most frequent in training; the first of several.
+    pub(super) fn majority(&self) -> u32 {
+        let mut counts = vec![0_usize; self.labels.len()];
+        let gold = self.train.examples.iter().flat_map(|example| &example.gold);
+        gold.for_each(|annotation| counts[annotation.label as usize] += 1);
+        let better = |best: usize, label: usize| {
+            if counts[label] > counts[best] { label } else { best }
+        };
+        (0..counts.len()).reduce(better).unwrap_or(0) as u32
     }
 }
 
@@ -150,36 +162,38 @@ fn refuse_twice(names: &[String]) -> Result<()> {
 /// A label that training does not have, perhaps only because it does not take the whole file.
 fn refuse_unseen(
     label: &str,
-    labels: &Labels,
-    first: Option<usize>,
+    labels: &LabelSet,
+    config: &TransferConfig,
     path: &Path,
     line: usize,
 ) -> Error {
-    let (seen, remedy) = match first {
-        None => (
+    let (seen, remedy) = match (config.limit, config.sample_size) {
+        (None, None) => (
             "the training file".to_owned(),
-            "mend it, or give --allow-unseen to count such labels as mistakes",
+            "correct it, or set allow_unseen to count such labels as mistakes",
         ),
-        Some(first) => (
-            format!("what --first {first} takes of the training file"),
-            "take more, or give --allow-unseen to count such labels as mistakes",
+        (limit, sample) => (
+            match limit {
+                Some(limit) => format!("the first {limit} items of the training file (limit)"),
+                None => format!("the sample of {} (sample_size)", sample.unwrap_or_default()),
+            },
+            "take more, or set allow_unseen to count such labels as mistakes",
         ),
     };
     let known = labels.names().join(", ");
     Error::line(path, line, format!("the label `{label}` is not in {seen} ({known})"), remedy)
 }
 
-impl Set {
+impl LabelledSet {
     fn new(
         name: String,
         of: &SetConfig,
-        read: Read,
-        features: &dyn Features,
-        labels: &Labels,
+        labelled: Box<dyn LabelledFile>,
+        source: &dyn TokenSource,
+        labels: &LabelSet,
         config: &TransferConfig,
     ) -> Result<Self> {
-        let Read { labelled, realigned } = read;
-        let language = features.language(&of.language)?;
+        let language = source.language(&of.language)?;
         let mut unseen = 0;
         for (label, line) in labelled.labels() {
             if labels.id(&label) != crate::NONE {
@@ -187,32 +201,51 @@ impl Set {
             }
             unseen += 1;
             if !config.allow_unseen {
-                return Err(refuse_unseen(&label, labels, config.first, labelled.path(), line));
+                return Err(refuse_unseen(&label, labels, config, labelled.path(), line));
             }
         }
-        let Prepared { examples, split, cut } = labelled.prepare(features, language, labels);
+        let PreparedInputs { examples, split, truncated } =
+            labelled.prepare(source, language, labels);
         let tokens = examples.iter().map(|example| example.tokens.len()).sum();
-        let facts = SetFacts { items: labelled.items(), tokens, split, cut, unseen, realigned };
-        Ok(Self { name, language, labelled, examples, facts })
+        let segmented_words = labelled.segmented_words();
+        let items = labelled.items();
+        let metadata = SetMetadata { items, tokens, split, truncated, unseen, segmented_words };
+        Ok(Self { name, language, labelled, examples, metadata })
+    }
+
+    /// The annotations of every item, given those of its inputs.
+    pub(super) fn join(
+        &self,
+        labels: &LabelSet,
+        annotations: &[Vec<Annotation>],
+    ) -> Vec<Vec<Annotation>> {
+        let mut items: Vec<Vec<&[Annotation]>> = vec![Vec::new(); self.labelled.items()];
+        for (example, annotations) in self.examples.iter().zip(annotations) {
+            items[example.item].push(annotations);
+        }
+        items.iter().map(|segments| self.labelled.join(labels, segments)).collect()
+    }
+
+    /// The score of predicting one label everywhere.
+    pub(super) fn score_of_label(&self, labels: &LabelSet, label: u32) -> f64 {
+        let constant = |example: &Example| vec![Annotation::of_label(label); example.gold.len()];
+        let constant: Vec<_> = self.examples.iter().map(constant).collect();
+        self.labelled.score(labels, &self.join(labels, &constant)).value()
     }
 
     /// What a person should know of it, if anything.
-    pub fn note(&self) -> Option<String> {
-        let SetFacts { items, split, cut, unseen, realigned, .. } = self.facts;
+    pub(super) fn note(&self) -> Option<String> {
+        let SetMetadata { items, split, truncated, unseen, segmented_words, .. } = self.metadata;
         let mut notes = Vec::new();
-        if let Some(words) = realigned {
-            notes.push(format!("a character a line, joined to {words} words"));
+        if let Some(words) = segmented_words {
+            notes.push(format!("one character on each line, joined into {words} words"));
         }
-        let called = self.labelled.called();
+        let unit = self.labelled.unit();
         if split > 0 {
-            notes.push(format!("{split} of {items} {called} too long, read in parts"));
+            notes.push(format!("{split} of {items} {unit} too long, read in segments"));
         }
-        if cut > 0 {
-            let what = match called {
-                "pairs" => "too long, the end of the longer sentence cut",
-                _ => "with a word too long for any input, its end cut",
-            };
-            notes.push(format!("{cut} of {items} {called} {what}"));
+        if truncated > 0 {
+            notes.push(format!("{truncated} of {items} {unit} {}", self.labelled.truncation()));
         }
         if unseen > 0 {
             notes.push(format!("{unseen} labels that training never saw count as mistakes"));

@@ -1,4 +1,4 @@
-//! How a run begins, and begins again.
+//! How a run begins, and how it is resumed.
 
 use std::fs;
 use std::path::Path;
@@ -8,36 +8,39 @@ use tensor::Device;
 use train::pretrain::Observer;
 
 use super::config::{FeaturesConfig, TransferConfig};
-use super::inputs::{Inputs, missing};
-use super::run::{STATE, transfer};
-use super::sets::Sets;
-use super::summary::{RESULTS, Summary};
+use super::digests::{InputDigests, missing};
+use super::result::{RESULTS, TransferResult};
+use super::run::{STATE, run};
+use super::sets::LabelledSets;
 use crate::error::{Error, Result};
-use crate::features::{EncoderFeatures, Features, GivenFeatures, LayerVectors, StaticVectors};
+use crate::features::{EncoderFeatures, Features, FrozenFeatures, LayerVectors, StaticVectors};
 
 const CONFIG: &str = "config.toml";
 
-/// Begins a run in `folder`.
+/// Begins a run in `folder`. A folder that is not empty is refused or, with `force`, cleared if it holds a
+/// run of transfer.
 pub fn begin(
     config: &TransferConfig,
     folder: &Path,
+    force: bool,
     device: &Device,
     observer: &mut dyn Observer,
-) -> Result<Summary> {
+) -> Result<TransferResult> {
     config.check()?;
-    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        let remedy = "go on with --resume, or name another folder";
-        return Err(Error::request(format!("{} is not empty", folder.display()), remedy));
-    }
+    check_folder(folder, force)?;
     let features = open_features(config, device)?;
-    let sets = Sets::read(config, &*features)?;
+    let sets = LabelledSets::read(config, features.source())?;
     let new = !folder.exists();
     fs::create_dir_all(folder).at(folder, "make the folder")?;
-    Inputs::of(config, &*features)?.write(folder)?;
+    if force {
+        drop(files::lock(folder)?);
+        files::clear(folder, false);
+    }
+    InputDigests::of(config, &*features)?.write(folder)?;
     let text = toml::to_string(config).expect("a configuration is valid TOML");
     files::write(&folder.join(CONFIG), text)?;
-    transfer(config, &*features, &sets, folder, observer).inspect_err(|error| {
-        // Where nothing was learned yet, what lies there only stands in the way of the mended command.
+    run(config, &*features, &sets, folder, observer).inspect_err(|error| {
+        // Where nothing was trained yet, what lies there only stands in the way of the corrected command.
         let busy = matches!(error, Error::Files(files::Error::Busy(_)));
         if !busy && ![STATE, RESULTS].iter().any(|name| folder.join(name).exists()) {
             files::clear(folder, new);
@@ -45,11 +48,23 @@ pub fn begin(
     })
 }
 
-/// Goes on with the run in `folder`. One that is done stays as it is.
-pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Result<Summary> {
+fn check_folder(folder: &Path, force: bool) -> Result<()> {
+    let is_empty = !fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    if is_empty || (force && saved_config(folder).is_ok()) {
+        return Ok(());
+    }
+    let remedy = match force {
+        true => "only a run of transfer is replaced: name another folder",
+        false => "resume it, replace it by force, or name another folder",
+    };
+    Err(Error::request(format!("{} is not empty", folder.display()), remedy))
+}
+
+/// The configuration of the run in `folder`.
+pub fn saved_config(folder: &Path) -> Result<TransferConfig> {
     let path = folder.join(CONFIG);
     if !path.is_file() {
-        let remedy = "leave out --resume to begin one";
+        let remedy = "leave out resume to begin one";
         return Err(Error::request(format!("{} holds no run", folder.display()), remedy));
     }
     let text = fs::read_to_string(&path).at(&path, "read")?;
@@ -59,24 +74,43 @@ pub fn resume(folder: &Path, device: &Device, observer: &mut dyn Observer) -> Re
     let table: toml::Table = toml::from_str(&text).map_err(unreadable)?;
     if table.contains_key("preset") {
         let folder = folder.display();
-        let remedy = format!("go on with: isogloss pretrain --resume --out {folder}");
+        let remedy = format!("resume it with: isogloss pretrain --resume --out {folder}");
         return Err(Error::request(format!("{folder} is a run of pretrain"), remedy));
     }
-    let config: TransferConfig = toml::from_str(&text).map_err(unreadable)?;
-    config.check()?;
-    if let Some(summary) = Summary::read(folder)?.filter(|summary| summary.finished) {
-        observer.note(&format!("{} is done; nothing was changed", folder.display()));
-        return Ok(summary);
+    toml::from_str(&text).map_err(unreadable)
+}
+
+/// Resumes the run in `folder`, whose configuration must be `config`. A run that is done stays as it is.
+pub fn resume(
+    config: &TransferConfig,
+    folder: &Path,
+    device: &Device,
+    observer: &mut dyn Observer,
+) -> Result<TransferResult> {
+    let saved = saved_config(folder)?;
+    let differences = config.differences(&saved);
+    if !differences.is_empty() {
+        let reason = format!(
+            "{} was begun with other settings: {}",
+            folder.display(),
+            differences.join(", ")
+        );
+        return Err(Error::request(reason, "leave them out, or begin a new run in another folder"));
     }
-    if let Some(path) = missing(&config) {
+    config.check()?;
+    if let Some(result) = TransferResult::read(folder)?.filter(|result| result.finished) {
+        observer.note(&format!("{} is done; nothing was changed", folder.display()));
+        return Ok(result);
+    }
+    if let Some(path) = missing(config) {
         let remedy =
-            "paths in config.toml are meant from where the run was begun: resume it from there";
+            "paths in config.toml are relative to where the run was begun: resume it from there";
         return Err(Error::request(format!("{} is not there", path.display()), remedy));
     }
-    let features = open_features(&config, device)?;
-    Inputs::of(&config, &*features)?.check(folder)?;
-    let sets = Sets::read(&config, &*features)?;
-    transfer(&config, &*features, &sets, folder, observer)
+    let features = open_features(config, device)?;
+    InputDigests::of(config, &*features)?.check(folder)?;
+    let sets = LabelledSets::read(config, features.source())?;
+    run(config, &*features, &sets, folder, observer)
 }
 
 fn open_features(config: &TransferConfig, device: &Device) -> Result<Box<dyn Features>> {
@@ -89,12 +123,12 @@ fn open_features(config: &TransferConfig, device: &Device) -> Result<Box<dyn Fea
             Box::new(features)
         }
         FeaturesConfig::Layer { models, layer, maps, above } => {
-            let given = LayerVectors::open(models, *layer, maps, device)?;
-            Box::new(GivenFeatures::new(given, *above, device)?)
+            let frozen = LayerVectors::open(models, *layer, maps, device)?;
+            Box::new(FrozenFeatures::new(frozen, *above, device)?)
         }
         FeaturesConfig::Vectors { files, above } => {
-            let given = StaticVectors::open(files, device)?;
-            Box::new(GivenFeatures::new(given, *above, device)?)
+            let frozen = StaticVectors::open(files, device)?;
+            Box::new(FrozenFeatures::new(frozen, *above, device)?)
         }
     })
 }

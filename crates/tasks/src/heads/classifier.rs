@@ -1,50 +1,57 @@
-//! A label for each vector: one linear map, for tags of words and for pairs of sentences.
+//! A label for each vector: dropout and one linear map, BERT's head for tagging and classification (Devlin et
+//! al. 2019) without its pooler.
 
 use tensor::{Activation, Affine, Indices, Params, Tape, Tensor, Var};
 
-use super::{Head, Maker, highest};
-use crate::labelled::{Answer, Example};
+use super::{Head, HeadWeights, argmax};
+use crate::labelled::{Annotation, Example};
+use crate::registry::HeadShape;
 
-/// A linear classifier over dropped-out vectors.
+/// A linear classifier.
 #[derive(Clone, Copy, Debug)]
 pub struct Classifier {
+    /// dim x labels.
     output: Affine,
-    classes: usize,
+    labels: usize,
     dropout: f32,
 }
 
 impl Classifier {
-    /// Adds the weights of a classifier of vectors of this width into so many classes.
-    pub fn new(params: &mut Params, seed: u64, dim: usize, classes: usize, dropout: f32) -> Self {
-        let mut maker = Maker { params, seed };
-        Self { output: maker.affine("classifier", dim, classes, 0.02), classes, dropout }
+    /// Adds the weights of a classifier.
+    pub fn new(params: &mut Params, shape: &HeadShape<'_>) -> Self {
+        let mut weights = HeadWeights { params, seed: shape.seed };
+        let labels = shape.labels.len();
+        let output = weights.affine("classifier", shape.dim, labels, 0.02);
+        Self { output, labels, dropout: shape.dropout }
     }
 
-    fn scores(&self, tape: &mut Tape<'_>, vectors: Var) -> Var {
+    fn logits(&self, tape: &mut Tape<'_>, vectors: Var) -> Var {
         let vectors = tape.drop(vectors, self.dropout);
-        tape.linear(vectors, self.output, Activation::None) // rows x classes
+        tape.linear(vectors, self.output, Activation::None) // rows x labels
     }
 }
 
 impl Head for Classifier {
     fn loss(&self, tape: &mut Tape<'_>, vectors: Var, examples: &[&Example]) -> Tensor {
-        let scores = self.scores(tape, vectors);
-        let targets: Indices = targets(examples).map(|answer| answer.class).collect();
-        let widths = std::iter::repeat_n(self.classes as u32, targets.len()).collect();
-        let weight = 1.0 / targets.len().max(1) as f32;
-        tape.cross_entropy(scores, &widths, &targets, weight)
+        let logits = self.logits(tape, vectors);
+        let gold = examples.iter().flat_map(|example| &example.gold);
+        let gold: Indices = gold.map(|annotation| annotation.label).collect();
+        let widths = std::iter::repeat_n(self.labels as u32, gold.len()).collect();
+        let weight = 1.0 / gold.len().max(1) as f32;
+        tape.cross_entropy(logits, &widths, &gold, weight)
     }
 
-    fn answer(&self, tape: &mut Tape<'_>, vectors: Var, examples: &[&Example]) -> Vec<Vec<Answer>> {
-        let scores = self.scores(tape, vectors);
-        let scores = tape.value(scores).to_vec();
-        let mut rows = scores.chunks(self.classes);
-        let mut next = || Answer { class: rows.next().map_or(0, highest), head: 0 };
-        let each = |example: &&Example| example.wanted.iter().map(|_| next()).collect();
+    fn predict(
+        &self,
+        tape: &mut Tape<'_>,
+        vectors: Var,
+        examples: &[&Example],
+    ) -> Vec<Vec<Annotation>> {
+        let logits = self.logits(tape, vectors);
+        let logits = tape.value(logits).to_vec();
+        let mut rows = logits.chunks(self.labels);
+        let mut next = || Annotation::of_label(rows.next().map_or(0, argmax));
+        let each = |example: &&Example| example.positions.iter().map(|_| next()).collect();
         examples.iter().map(each).collect()
     }
-}
-
-fn targets<'a>(examples: &'a [&Example]) -> impl Iterator<Item = &'a Answer> {
-    examples.iter().flat_map(|example| &example.targets)
 }

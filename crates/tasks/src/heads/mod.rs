@@ -1,4 +1,4 @@
-//! What turns vectors into answers.
+//! What predicts from vectors.
 
 mod classifier;
 mod parser;
@@ -9,38 +9,39 @@ use tensor::{Affine, ParamId, Params, Spans, Tape, Tensor, Var};
 pub use self::classifier::Classifier;
 pub use self::parser::{Parser, ParserSizes};
 
-use crate::labelled::{Answer, Example};
+use crate::labelled::{Annotation, Example};
 
-/// A head: trained by the loss of its answers, asked for answers.
+/// A task's own layers above the features.
 pub trait Head: Sync {
-    /// The loss of a batch, whose wanted vectors are given. The result is 1 x 2: the sum of the
-    /// losses, and how many answers were right. When training, gradients of the mean loss go onto
-    /// the tape.
+    /// The loss of a batch, given the vectors at the examples' positions: rows x dim. The result is 1 x 2:
+    /// the sum of the losses, and how many predictions were correct. When training, gradients of the mean
+    /// loss go onto the tape.
     fn loss(&self, tape: &mut Tape<'_>, vectors: Var, examples: &[&Example]) -> Tensor;
 
-    /// The answers for each example of a batch.
-    fn answer(&self, tape: &mut Tape<'_>, vectors: Var, examples: &[&Example]) -> Vec<Vec<Answer>>;
+    /// The predictions for each example of a batch.
+    fn predict(
+        &self,
+        tape: &mut Tape<'_>,
+        vectors: Var,
+        examples: &[&Example],
+    ) -> Vec<Vec<Annotation>>;
 }
 
-/// Where each example's wanted rows lie.
+/// Which rows of the vectors belong to each example.
 fn spans(examples: &[&Example]) -> Spans {
-    Spans::of_lengths(examples.iter().map(|example| example.wanted.len()))
+    Spans::of_lengths(examples.iter().map(|example| example.positions.len()))
 }
 
-/// Adds the weights of a head: each draws from a stream of its own name.
-struct Maker<'a> {
+/// Adds the weights of a head, each drawn from the stream of its own name.
+struct HeadWeights<'a> {
     params: &'a mut Params,
     seed: u64,
 }
 
-impl Maker<'_> {
+impl HeadWeights<'_> {
     fn weight(&mut self, name: &str, rows: usize, cols: usize, deviation: f32) -> ParamId {
         let name = format!("task.{name}");
-        let hash = blake3::hash(name.as_bytes());
-        let word = |at: usize| {
-            u32::from_le_bytes(hash.as_bytes()[at..at + 4].try_into().expect("four bytes"))
-        };
-        let mut draws = Draws::new(Key { seed: self.seed, step: word(0), stream: word(4) });
+        let mut draws = Draws::new(Key::named(self.seed, &name));
         let elements: Vec<f32> = (0..rows * cols).map(|_| deviation * draws.normal()).collect();
         let value = self.params.device().tensor(rows, cols, &elements);
         self.params.add(name, value)
@@ -54,8 +55,8 @@ impl Maker<'_> {
     }
 }
 
-/// The number of the highest score; the first of several.
-fn highest(scores: &[f32]) -> u32 {
+/// The index of the highest score; the first of several.
+fn argmax(scores: &[f32]) -> u32 {
     let better = |best: usize, at: usize| if scores[at] > scores[best] { at } else { best };
     (0..scores.len()).reduce(better).unwrap_or(0) as u32
 }

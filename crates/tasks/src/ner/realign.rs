@@ -1,20 +1,21 @@
-//! Chinese entities, a character a line, brought onto words: models of words want words.
+//! Chinese entities with one character on each line, as WikiAnn has them, brought onto the words of a
+//! segmenter, and predictions spread over the characters again.
 
-use super::read::Sentence;
-use super::spans::Tag;
+use super::spans::BioTag;
+use crate::tagged::TaggedSentence;
 
-/// The words of a sentence of characters, and what each is made of.
+/// The words of a sentence of characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Realigned {
+pub(super) struct SegmentedSentence {
     /// The words with their tags.
-    pub sentence: Sentence,
+    pub(super) sentence: TaggedSentence<BioTag>,
     /// How many characters each word has.
-    pub lengths: Vec<usize>,
+    pub(super) lengths: Vec<usize>,
 }
 
-/// Joins characters to words as the segmenter cuts them. A word has the tag of its first character
-/// that is of an entity.
-pub fn realign(characters: &Sentence) -> Realigned {
+/// Joins characters into words as the segmenter cuts them. A word has the tag of its first character
+/// that is in an entity.
+pub(super) fn realign(characters: &TaggedSentence<BioTag>) -> SegmentedSentence {
     let text = characters.words.concat();
     let cuts: Vec<usize> = text::chinese_words(&text)
         .into_iter()
@@ -23,7 +24,7 @@ pub fn realign(characters: &Sentence) -> Realigned {
             Some(*end)
         })
         .collect();
-    let mut words = Sentence { words: vec![], tags: vec![], lines: vec![] };
+    let mut words = TaggedSentence::new();
     let mut lengths = Vec::new();
     let (mut start, mut end) = (0, 0);
     for (at, character) in characters.words.iter().enumerate() {
@@ -39,19 +40,19 @@ pub fn realign(characters: &Sentence) -> Realigned {
         lengths.push(range.len());
         start = at + 1;
     }
-    Realigned { sentence: words, lengths }
+    SegmentedSentence { sentence: words, lengths }
 }
 
-fn tag(characters: &[Tag]) -> Tag {
-    characters.iter().find(|tag| **tag != Tag::Outside).cloned().unwrap_or(Tag::Outside)
+fn tag(characters: &[BioTag]) -> BioTag {
+    characters.iter().find(|tag| **tag != BioTag::Outside).cloned().unwrap_or(BioTag::Outside)
 }
 
 /// The tags of the characters, given those of the words.
-pub fn spread(tags: &[Tag], lengths: &[usize]) -> Vec<Tag> {
+pub(super) fn spread(tags: &[BioTag], lengths: &[usize]) -> Vec<BioTag> {
     let mut spread = Vec::new();
     for (tag, &length) in tags.iter().zip(lengths) {
         let further = match tag {
-            Tag::Begin(kind) => Tag::Inside(kind.clone()),
+            BioTag::Begin(kind) => BioTag::Inside(kind.clone()),
             other => other.clone(),
         };
         spread.push(tag.clone());
@@ -70,14 +71,14 @@ mod tests {
         let units: Vec<String> =
             text.chars().take(9).map(String::from).chain(["2008".to_owned()]).collect();
         let tags = "O O O B-LOC I-LOC B-ORG I-ORG I-ORG I-ORG O";
-        let tags: Vec<Tag> = tags.split(' ').map(|tag| tag.parse().unwrap()).collect();
+        let tags: Vec<BioTag> = tags.split(' ').map(|tag| tag.parse().unwrap()).collect();
         let lines = (1..=10).collect();
-        let characters = Sentence { words: units, tags: tags.clone(), lines };
-        let Realigned { sentence, lengths } = realign(&characters);
+        let characters = TaggedSentence { words: units, tags: tags.clone(), lines };
+        let SegmentedSentence { sentence, lengths } = realign(&characters);
         assert_eq!(sentence.words, ["我", "来到", "北京", "清华大学", "2008"]);
         assert_eq!(sentence.lines, [1, 2, 4, 6, 10]);
-        let found: Vec<String> = sentence.tags.iter().map(Tag::to_string).collect();
-        assert_eq!(found, ["O", "O", "B-LOC", "B-ORG", "O"]);
+        let names: Vec<String> = sentence.tags.iter().map(BioTag::to_string).collect();
+        assert_eq!(names, ["O", "O", "B-LOC", "B-ORG", "O"]);
         assert_eq!(spread(&sentence.tags, &lengths), tags);
     }
 }

@@ -1,14 +1,14 @@
-//! Tags, and the spans that they mean.
+//! BIO tags (Ramshaw and Marcus 1995), and the spans that they stand for.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A tag of one word. Types are told by name.
+/// The tag of one word.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tag {
-    /// Of no entity.
+pub enum BioTag {
+    /// In no entity.
     Outside,
     /// The first word of an entity of this type.
     Begin(String),
@@ -16,45 +16,45 @@ pub enum Tag {
     Inside(String),
 }
 
-impl FromStr for Tag {
+impl FromStr for BioTag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let kind = |kind: &str| (!kind.is_empty()).then(|| kind.to_owned());
         let tag = match text.split_once('-') {
-            None if text == "O" => Some(Tag::Outside),
-            Some(("B", name)) => kind(name).map(Tag::Begin),
-            Some(("I", name)) => kind(name).map(Tag::Inside),
+            None if text == "O" => Some(BioTag::Outside),
+            Some(("B", name)) => kind(name).map(BioTag::Begin),
+            Some(("I", name)) => kind(name).map(BioTag::Inside),
             _ => None,
         };
         tag.ok_or_else(|| format!("`{text}` is no tag: O, B-TYPE or I-TYPE"))
     }
 }
 
-impl fmt::Display for Tag {
+impl fmt::Display for BioTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Tag::Outside => f.write_str("O"),
-            Tag::Begin(kind) => write!(f, "B-{kind}"),
-            Tag::Inside(kind) => write!(f, "I-{kind}"),
+            BioTag::Outside => f.write_str("O"),
+            BioTag::Begin(kind) => write!(f, "B-{kind}"),
+            BioTag::Inside(kind) => write!(f, "I-{kind}"),
         }
     }
 }
 
-/// What becomes of tags that mean no span: an entity that does not begin, or changes its type.
+/// What becomes of tag sequences that are no valid spans: an entity that does not begin, or changes its type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Repair {
-    /// `B-X I-Y I-Z` is one entity of the last type, as in paper 1.
+    /// `B-X I-Y I-Z` is one entity of the last type, as in Conneau et al. 2020.
     #[default]
     Paper,
-    /// `I-Y` after another type begins an entity of its own, as `seqeval` and `conlleval` have it.
+    /// `I-Y` after another type begins an entity of its own, as in `conlleval` and `seqeval`.
     Conventional,
 }
 
 /// An entity: words `start..end` of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Span {
+pub struct EntitySpan {
     /// Its first word.
     pub start: usize,
     /// The word after its last.
@@ -64,25 +64,25 @@ pub struct Span {
 }
 
 /// The entities of a sentence, in their order.
-pub fn spans<'a>(tags: impl IntoIterator<Item = &'a Tag>, repair: Repair) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
+pub fn spans<'a>(tags: impl IntoIterator<Item = &'a BioTag>, repair: Repair) -> Vec<EntitySpan> {
+    let mut spans: Vec<EntitySpan> = Vec::new();
     // The entity under way ends where the tag read last stood.
     let mut open = false;
     for (at, tag) in tags.into_iter().enumerate() {
         let (kind, begins) = match tag {
-            Tag::Outside => {
+            BioTag::Outside => {
                 open = false;
                 continue;
             }
-            Tag::Begin(kind) => (kind, true),
-            Tag::Inside(kind) => (kind, false),
+            BioTag::Begin(kind) => (kind, true),
+            BioTag::Inside(kind) => (kind, false),
         };
         match spans.last_mut().filter(|_| open && !begins) {
             Some(last) if repair == Repair::Paper || last.kind == *kind => {
                 last.end = at + 1;
                 last.kind.clone_from(kind);
             }
-            _ => spans.push(Span { start: at, end: at + 1, kind: kind.clone() }),
+            _ => spans.push(EntitySpan { start: at, end: at + 1, kind: kind.clone() }),
         }
         open = true;
     }
@@ -90,11 +90,11 @@ pub fn spans<'a>(tags: impl IntoIterator<Item = &'a Tag>, repair: Repair) -> Vec
 }
 
 /// The tags of a sentence of so many words with these entities.
-pub fn tags(spans: &[Span], words: usize) -> Vec<Tag> {
-    let mut tags = vec![Tag::Outside; words];
+pub fn tags(spans: &[EntitySpan], words: usize) -> Vec<BioTag> {
+    let mut tags = vec![BioTag::Outside; words];
     for span in spans {
-        tags[span.start] = Tag::Begin(span.kind.clone());
-        tags[span.start + 1..span.end].fill(Tag::Inside(span.kind.clone()));
+        tags[span.start] = BioTag::Begin(span.kind.clone());
+        tags[span.start + 1..span.end].fill(BioTag::Inside(span.kind.clone()));
     }
     tags
 }
@@ -104,9 +104,9 @@ mod tests {
     use super::*;
 
     fn repaired(text: &str, repair: Repair) -> String {
-        let read: Vec<Tag> = text.split(' ').map(|tag| tag.parse().unwrap()).collect();
-        let mended = tags(&spans(&read, repair), read.len());
-        mended.iter().map(Tag::to_string).collect::<Vec<_>>().join(" ")
+        let read: Vec<BioTag> = text.split(' ').map(|tag| tag.parse().unwrap()).collect();
+        let repaired = tags(&spans(&read, repair), read.len());
+        repaired.iter().map(BioTag::to_string).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -126,10 +126,10 @@ mod tests {
     #[test]
     fn tags_are_read_and_written() {
         for text in ["O", "B-PER", "I-work-of-art"] {
-            assert_eq!(text.parse::<Tag>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<BioTag>().unwrap().to_string(), text);
         }
         for text in ["", "B", "B-", "E-PER", "o", "BPER"] {
-            assert!(text.parse::<Tag>().unwrap_err().contains("is no tag"));
+            assert!(text.parse::<BioTag>().unwrap_err().contains("is no tag"));
         }
     }
 }

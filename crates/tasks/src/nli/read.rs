@@ -1,41 +1,41 @@
-//! Pairs of sentences: `premise⇥hypothesis⇥label`.
+//! NliFile of sentences, as XNLI has them: `premise⇥hypothesis⇥label`.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::lines::Lines;
+use crate::lines::{NumberedLines, is_header};
 
-/// A pair and how its two sentences relate.
+/// A pair of sentences and how they relate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// What is given.
+pub struct NliPair {
+    /// What is taken to be true.
     pub premise: String,
     /// What may follow from it.
     pub hypothesis: String,
-    /// Whether it does.
+    /// Whether it does: the gold label.
     pub label: String,
     /// The line in the file.
     pub line: usize,
 }
 
-/// The pairs of a file.
+/// A file of pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pairs {
+pub struct NliFile {
     /// The file.
     pub path: PathBuf,
     /// Its pairs.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<NliPair>,
 }
 
-impl Pairs {
-    /// Reads a file of three columns. A first line that names them is no pair.
+impl NliFile {
+    /// Reads a file of three columns. A first line whose third column names it is a header.
     pub fn read(path: &Path) -> Result<Self> {
-        let lines = Lines::read(path)?;
-        let full = lines.numbered().filter(|(_, line)| !line.trim().is_empty());
-        let mut pairs =
-            full.map(|(number, line)| pair(&lines, number, line)).collect::<Result<Vec<_>>>()?;
-        let named = |pair: &Pair| HEADINGS.contains(&pair.label.to_lowercase().as_str());
-        if pairs.len() > 1 && named(&pairs[0]) {
+        let lines = NumberedLines::read(path)?;
+        let mut pairs = lines
+            .full()
+            .map(|(number, line)| pair(&lines, number, line))
+            .collect::<Result<Vec<_>>>()?;
+        if pairs.len() > 1 && is_header(&pairs[0].label) {
             pairs.remove(0);
         }
         Ok(Self { path: path.to_owned(), pairs })
@@ -43,35 +43,33 @@ impl Pairs {
 
     /// The pairs with other labels.
     pub fn render<'a>(&self, labels: impl IntoIterator<Item = &'a str>) -> String {
-        let line = |(pair, label): (&Pair, &str)| {
+        let line = |(pair, label): (&NliPair, &str)| {
             format!("{}\t{}\t{label}\n", pair.premise, pair.hypothesis)
         };
         self.pairs.iter().zip(labels).map(line).collect()
     }
 
     /// Whether another file holds the same pairs; if not, where it does not.
-    pub fn check_same(&self, predicted: &Pairs) -> Result<()> {
+    pub fn check_same(&self, predicted: &NliFile) -> Result<()> {
         let path = &predicted.path;
         let mut both = self.pairs.iter().zip(&predicted.pairs);
-        let differ =
-            |(a, b): &(&Pair, &Pair)| (&a.premise, &a.hypothesis) != (&b.premise, &b.hypothesis);
+        let differ = |(a, b): &(&NliPair, &NliPair)| {
+            (&a.premise, &a.hypothesis) != (&b.premise, &b.hypothesis)
+        };
         if let Some((_, pair)) = both.find(differ) {
             let reason = "another pair than in the gold file";
             return Err(Error::line(path, pair.line, reason, "predict the same pairs"));
         }
         if self.pairs.len() != predicted.pairs.len() {
-            let (found, wanted) = (predicted.pairs.len(), self.pairs.len());
-            let reason = format!("{found} pairs, but the gold file has {wanted}");
+            let (predicted, gold) = (predicted.pairs.len(), self.pairs.len());
+            let reason = format!("{predicted} pairs, but the gold file has {gold}");
             return Err(Error::file(path, reason, "predict every pair of the gold file"));
         }
         Ok(())
     }
 }
 
-/// What the column of labels is called where it has a heading.
-const HEADINGS: [&str; 2] = ["label", "gold_label"];
-
-fn pair(lines: &Lines, number: usize, line: &str) -> Result<Pair> {
+fn pair(lines: &NumberedLines, number: usize, line: &str) -> Result<NliPair> {
     let columns: Vec<&str> = line.split('\t').collect();
     let [premise, hypothesis, label] = columns[..] else {
         let reason = format!("{} columns, not premise, hypothesis and label", columns.len());
@@ -84,7 +82,7 @@ fn pair(lines: &Lines, number: usize, line: &str) -> Result<Pair> {
         }
     }
     let own = str::to_owned;
-    Ok(Pair {
+    Ok(NliPair {
         premise: own(premise),
         hypothesis: own(hypothesis),
         label: own(label.trim()),
@@ -97,11 +95,11 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn read(text: &str) -> Result<Pairs> {
+    fn read(text: &str) -> Result<NliFile> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pairs.tsv");
         fs::write(&path, text).unwrap();
-        Pairs::read(&path)
+        NliFile::read(&path)
     }
 
     #[test]
@@ -115,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_is_no_pair() {
+    fn a_header_is_no_pair() {
         let text = "A dog.\tAn animal.\tentailment\n";
-        let headed = read(&format!("premise\thypothesis\tgold_label\n{text}")).unwrap();
-        assert_eq!((headed.pairs.len(), headed.pairs[0].line), (1, 2));
-        assert_eq!(headed.render(["entailment"]), text);
+        let with_header = read(&format!("premise\thypothesis\tgold_label\n{text}")).unwrap();
+        assert_eq!((with_header.pairs.len(), with_header.pairs[0].line), (1, 2));
+        assert_eq!(with_header.render(["entailment"]), text);
     }
 
     #[test]

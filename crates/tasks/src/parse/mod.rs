@@ -1,59 +1,100 @@
-//! Dependency parsing: which word hangs from which, and how?
+//! Dependency parsing: which word is the head of which, and by what relation?
 //!
-//! A word is read at its first piece, the root at the first token. A sentence that is too long is
-//! parsed in parts: in training, words whose head lies in another part are passed over; in the
-//! result, the roots of later parts hang from that of the first.
+//! A biaffine parser (Dozat and Manning 2017) reads each word at its first subword and the root at the first
+//! token. A sentence that is too long is parsed in segments: in training, words whose head lies in another
+//! segment are left out of the loss; in the result, the roots of later segments are attached to that of the
+//! first.
 
-pub mod conllu;
 mod score;
 mod tree;
 
 use std::path::Path;
 
-pub use self::conllu::Treebank;
-pub use self::score::{Attachment, ParseScore, Relations, compare, score};
-pub use self::tree::{Scores, is_tree};
+use tensor::Params;
 
+pub use self::score::{AttachmentScore, ParseScore, RelationLabels, compare, score};
+pub use self::tree::{ArcScores, is_tree};
+
+use crate::conllu::{DEPREL, HEAD, Treebank};
 use crate::error::Result;
-use crate::features::Features;
-use crate::labelled::{Answer, Example, Labelled, Labels, NONE, Piece, Prepared, Score, pieces};
+use crate::features::TokenSource;
+use crate::finetune::FinetuneRecipe;
+use crate::heads::{Head, Parser};
+use crate::labelled::{Annotation, Example, LabelSet, LabelledFile, NONE, PreparedInputs, select};
+use crate::registry::{HeadShape, ScoreResult, ScoringRules, TaskDefinition};
+use crate::segments::{Segment, segments};
 
-/// The relation of the word that hangs from the root.
+/// The relation of a sentence's root.
 pub(crate) const ROOT: &str = "root";
-/// The relation of a part's root to that of the first part: clauses side by side.
-const SIDE_BY_SIDE: &str = "parataxis";
+/// The relation by which the root of a later segment is attached: clauses side by side.
+const PARATAXIS: &str = "parataxis";
 
-/// A treebank, and which relations count.
-pub struct Trees {
-    bank: Treebank,
-    relations: Relations,
+/// Dependency parsing.
+pub(crate) struct ParseTask;
+
+impl TaskDefinition for ParseTask {
+    fn read(&self, path: &Path, _: &str, rules: ScoringRules) -> Result<Box<dyn LabelledFile>> {
+        Ok(Box::new(ParseFile::read(path, rules.relations)?))
+    }
+
+    fn compare(&self, gold: &Path, predicted: &Path, rules: ScoringRules) -> Result<ScoreResult> {
+        let (gold, predicted) = (Treebank::read(gold)?, Treebank::read(predicted)?);
+        Ok(compare(&gold, &predicted, rules.relations)?.into())
+    }
+
+    fn paper_recipe(&self) -> FinetuneRecipe {
+        FinetuneRecipe { dropout: 0.33, ..FinetuneRecipe::tagging() }
+    }
+
+    fn quick_recipe(&self) -> FinetuneRecipe {
+        FinetuneRecipe::quick(5)
+    }
+
+    fn head(&self, params: &mut Params, shape: &HeadShape<'_>) -> Box<dyn Head> {
+        Box::new(Parser::new(params, shape))
+    }
+
+    /// A random head is hardly ever the right one.
+    fn chance(&self, _: &LabelSet) -> f64 {
+        0.0
+    }
+
+    fn is_labelling(&self) -> bool {
+        false
+    }
 }
 
-impl Trees {
+/// A treebank, and which part of a relation's name counts.
+pub struct ParseFile {
+    bank: Treebank,
+    relations: RelationLabels,
+}
+
+impl ParseFile {
     /// Reads a treebank.
-    pub fn read(path: &Path, relations: Relations) -> Result<Self> {
+    pub fn read(path: &Path, relations: RelationLabels) -> Result<Self> {
         Ok(Self { bank: Treebank::read(path)?, relations })
     }
 
-    fn example(&self, labels: &Labels, item: usize, part: Piece) -> Example {
+    fn example(&self, labels: &LabelSet, item: usize, segment: Segment) -> Example {
         let words = &self.bank.sentences[item].words;
-        let target = |at: usize| {
+        let annotation = |at: usize| {
             let word = &words[at];
-            let inside = (word.head as usize).wrapping_sub(part.words.start + 1);
+            let inside = (word.head as usize).wrapping_sub(segment.words.start + 1);
             let head = match word.head {
                 0 => 0,
-                _ if inside < part.words.len() => inside as u32 + 1,
+                _ if inside < segment.words.len() => inside as u32 + 1,
                 _ => NONE,
             };
-            Answer { class: labels.id(self.relations.of(&word.relation)), head }
+            Annotation { label: labels.id(self.relations.of(&word.relation)), head }
         };
-        let targets = part.words.clone().map(target).collect();
-        let wanted = std::iter::once(0).chain(part.firsts).collect();
-        Example { tokens: part.tokens, wanted, targets, item }
+        let gold = segment.words.clone().map(annotation).collect();
+        let positions = std::iter::once(0).chain(segment.firsts).collect();
+        Example { tokens: segment.tokens, positions, gold, item }
     }
 }
 
-impl Labelled for Trees {
+impl LabelledFile for ParseFile {
     fn path(&self) -> &Path {
         &self.bank.path
     }
@@ -62,12 +103,8 @@ impl Labelled for Trees {
         self.bank.sentences.len()
     }
 
-    fn called(&self) -> &'static str {
-        "sentences"
-    }
-
-    fn truncate(&mut self, items: usize) {
-        self.bank.sentences.truncate(items);
+    fn select(&mut self, items: &[usize]) {
+        select(&mut self.bank.sentences, items);
     }
 
     fn labels(&self) -> Vec<(String, usize)> {
@@ -75,49 +112,56 @@ impl Labelled for Trees {
         words.map(|word| (self.relations.of(&word.relation).to_owned(), word.line)).collect()
     }
 
-    fn prepare(&self, features: &dyn Features, language: usize, labels: &Labels) -> Prepared {
-        let mut prepared = Prepared::default();
+    fn prepare(
+        &self,
+        source: &dyn TokenSource,
+        language: usize,
+        labels: &LabelSet,
+    ) -> PreparedInputs {
+        let mut prepared = PreparedInputs::default();
         for (item, sentence) in self.bank.sentences.iter().enumerate() {
             let forms = sentence.words.iter().map(|word| word.form.as_str());
-            let (parts, cut) = pieces(features, language, forms);
-            prepared.cut += usize::from(cut);
-            prepared.split += usize::from(parts.len() > 1);
-            let examples = parts.into_iter().map(|part| self.example(labels, item, part));
+            let (segments, truncated) = segments(source, language, forms);
+            prepared.truncated += usize::from(truncated);
+            prepared.split += usize::from(segments.len() > 1);
+            let examples = segments.into_iter().map(|segment| self.example(labels, item, segment));
             prepared.examples.extend(examples);
         }
         prepared
     }
 
-    fn join(&self, labels: &Labels, parts: &[&[Answer]]) -> Vec<Answer> {
-        let root_of = |part: &[Answer]| part.iter().position(|answer| answer.head == 0);
-        let top = parts.first().and_then(|part| root_of(part)).map_or(0, |at| at as u32 + 1);
-        let beside = labels.id(SIDE_BY_SIDE);
-        let mut joined: Vec<Answer> = Vec::new();
-        for (number, part) in parts.iter().enumerate() {
+    fn join(&self, labels: &LabelSet, segments: &[&[Annotation]]) -> Vec<Annotation> {
+        let root_of = |segment: &[Annotation]| segment.iter().position(|word| word.head == 0);
+        let root = segments.first().and_then(|first| root_of(first)).map_or(0, |at| at as u32 + 1);
+        let parataxis = labels.id(PARATAXIS);
+        let mut joined: Vec<Annotation> = Vec::new();
+        for (number, segment) in segments.iter().enumerate() {
             let before = joined.len() as u32;
-            joined.extend(part.iter().map(|answer| match answer.head {
+            joined.extend(segment.iter().map(|word| match word.head {
                 0 if number > 0 => {
-                    let class = if beside == NONE { answer.class } else { beside };
-                    Answer { class, head: top }
+                    let label = if parataxis == NONE { word.label } else { parataxis };
+                    Annotation { label, head: root }
                 }
-                0 => *answer,
-                head => Answer { head: head + before, ..*answer },
+                0 => *word,
+                head => Annotation { head: head + before, ..*word },
             }));
         }
         joined
     }
 
-    fn score(&self, labels: &Labels, answers: &[Vec<Answer>]) -> Score {
-        Score::Parse(score(&self.bank, self.relations, |sentence, word| {
-            let answer = answers[sentence][word];
-            (answer.head, labels.name(answer.class))
-        }))
+    fn score(&self, labels: &LabelSet, predictions: &[Vec<Annotation>]) -> ScoreResult {
+        let predicted = |sentence: usize, word: usize| {
+            let predicted = predictions[sentence][word];
+            (predicted.head, labels.name(predicted.label))
+        };
+        score(&self.bank, self.relations, predicted).into()
     }
 
-    fn render(&self, labels: &Labels, answers: &[Vec<Answer>]) -> String {
+    fn render(&self, labels: &LabelSet, predictions: &[Vec<Annotation>]) -> String {
         self.bank.render(|sentence, word| {
-            let answer = answers[sentence][word];
-            (answer.head, labels.name(answer.class))
+            let predicted = predictions[sentence][word];
+            let relation = labels.name(predicted.label);
+            [(HEAD, predicted.head.to_string().into()), (DEPREL, relation.into())]
         })
     }
 }

@@ -1,43 +1,46 @@
-//! How many words found their head, and their head and relation.
+//! Attachment scores, as the CoNLL 2018 shared task evaluates them on gold words: the share of words with the
+//! gold head (UAS), and with the gold head and relation (LAS).
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::conllu::{Treebank, universal};
-use crate::error::{Error, Result};
-use crate::signature;
+use crate::conllu::{Treebank, universal};
+use crate::error::Result;
+use crate::registry::{TaskScore, signature};
 
 /// Parts of speech that are left out where punctuation does not count.
 const PUNCTUATION: [&str; 2] = ["PUNCT", "SYM"];
 
-/// Which relations are compared.
+/// Which part of a relation's name is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Relations {
-    /// Cut at the colon: `nmod` for `nmod:poss`.
+pub enum RelationLabels {
+    /// The universal part, before the colon: `nmod` of `nmod:poss`.
     #[default]
     Universal,
-    /// As they stand.
+    /// The whole name.
     Full,
 }
 
-impl Relations {
+impl RelationLabels {
     /// The part of a relation that is compared.
     pub fn of(self, relation: &str) -> &str {
         match self {
-            Relations::Universal => universal(relation),
-            Relations::Full => relation,
+            RelationLabels::Universal => universal(relation),
+            RelationLabels::Full => relation,
         }
     }
 }
 
 /// Attachment scores over some words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Attachment {
+pub struct AttachmentScore {
     /// How many words.
     pub words: usize,
-    /// The share with the right head.
+    /// The share with the gold head.
     pub uas: f64,
-    /// The share with the right head and relation.
+    /// The share with the gold head and relation.
     pub las: f64,
 }
 
@@ -45,43 +48,43 @@ pub struct Attachment {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ParseScore {
     /// Over all words.
-    pub all: Attachment,
+    pub all: AttachmentScore,
     /// Over all but punctuation and symbols.
-    pub without_punctuation: Attachment,
+    pub without_punctuation: AttachmentScore,
     /// Sentences.
     pub sentences: usize,
     /// What exactly was computed.
     pub signature: String,
 }
 
-/// Counts words, and those that are right.
+/// How many words there are, and how many are correct.
 #[derive(Default)]
-struct Counts {
+struct AttachmentCounts {
     words: usize,
     heads: usize,
     relations: usize,
 }
 
-impl Counts {
+impl AttachmentCounts {
     fn add(&mut self, head: bool, relation: bool) {
         self.words += 1;
         self.heads += usize::from(head);
         self.relations += usize::from(head && relation);
     }
 
-    fn shares(&self) -> Attachment {
+    fn shares(&self) -> AttachmentScore {
         let share = |count: usize| count as f64 / self.words.max(1) as f64;
-        Attachment { words: self.words, uas: share(self.heads), las: share(self.relations) }
+        AttachmentScore { words: self.words, uas: share(self.heads), las: share(self.relations) }
     }
 }
 
 /// Scores heads and relations, given for each word of each sentence, against a treebank.
 pub fn score<'a>(
     gold: &Treebank,
-    relations: Relations,
+    relations: RelationLabels,
     predicted: impl Fn(usize, usize) -> (u32, &'a str),
 ) -> ParseScore {
-    let (mut all, mut without) = (Counts::default(), Counts::default());
+    let (mut all, mut without) = (AttachmentCounts::default(), AttachmentCounts::default());
     for (number, sentence) in gold.sentences.iter().enumerate() {
         for (at, word) in sentence.words.iter().enumerate() {
             let (head, relation) = predicted(number, at);
@@ -92,7 +95,7 @@ pub fn score<'a>(
             }
         }
     }
-    let kind = if relations == Relations::Full { "full" } else { "universal" };
+    let kind = if relations == RelationLabels::Full { "full" } else { "universal" };
     let punctuation = PUNCTUATION.join("+");
     let signature = signature(&format!("parse|las|labels:{kind}|nopunct:{punctuation}"));
     ParseScore {
@@ -104,29 +107,46 @@ pub fn score<'a>(
 }
 
 /// Scores one file against another, which must hold the same words.
-pub fn compare(gold: &Treebank, predicted: &Treebank, relations: Relations) -> Result<ParseScore> {
-    let path = &predicted.path;
-    if gold.sentences.len() != predicted.sentences.len() {
-        let (found, wanted) = (predicted.sentences.len(), gold.sentences.len());
-        let reason = format!("{found} sentences, but the gold file has {wanted}");
-        return Err(Error::file(path, reason, "predict every sentence of the gold file"));
-    }
-    for (gold, found) in gold.sentences.iter().zip(&predicted.sentences) {
-        for (gold, found) in gold.words.iter().zip(&found.words) {
-            if gold.form != found.form {
-                let reason = format!("`{}` where the gold file has `{}`", found.form, gold.form);
-                return Err(Error::line(path, found.line, reason, "predict the same words"));
-            }
-        }
-        if gold.words.len() != found.words.len() {
-            let line = found.words.last().map_or(1, |word| word.line);
-            let (here, there) = (found.words.len(), gold.words.len());
-            let reason = format!("a sentence of {here} words that has {there} in the gold file");
-            return Err(Error::line(path, line, reason, "predict the same words"));
-        }
-    }
+pub fn compare(
+    gold: &Treebank,
+    predicted: &Treebank,
+    relations: RelationLabels,
+) -> Result<ParseScore> {
+    gold.check_same(predicted)?;
     Ok(score(gold, relations, |sentence, at| {
         let word = &predicted.sentences[sentence].words[at];
         (word.head, &word.relation)
     }))
+}
+
+impl TaskScore for ParseScore {
+    fn value(&self) -> f64 {
+        self.all.las
+    }
+
+    fn signature(&self) -> &str {
+        &self.signature
+    }
+
+    fn details(&self) -> Vec<(&'static str, String)> {
+        let (all, without) = (self.all, self.without_punctuation);
+        vec![
+            ("UAS", format!("{:.4}", all.uas)),
+            ("LAS without punct.", format!("{:.4}", without.las)),
+            ("UAS without punct.", format!("{:.4}", without.uas)),
+            ("words", all.words.to_string()),
+        ]
+    }
+}
+
+impl fmt::Display for ParseScore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "                        LAS     UAS   words")?;
+        for (name, over) in
+            [("all words", self.all), ("without punctuation", self.without_punctuation)]
+        {
+            writeln!(f, "{name:20} {:.4}  {:.4}  {:>6}", over.las, over.uas, over.words)?;
+        }
+        Ok(())
+    }
 }

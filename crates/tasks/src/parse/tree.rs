@@ -1,12 +1,12 @@
-//! The best tree over a sentence: a maximum spanning arborescence with one root (Chu and Liu,
-//! Edmonds).
+//! The best tree over a sentence: the maximum spanning arborescence with one root, by the algorithm of Chu
+//! and Liu (1965) and Edmonds (1967).
 //!
-//! That only one word hangs from the root is had by making every edge from the root dearer than any
+//! That only one word depends on the root is achieved by making every edge from the root cost more than any
 //! tree could win back: the best tree then has as few of them as can be, which is one.
 
 /// The scores of every word's possible heads.
 #[derive(Clone, Debug)]
-pub struct Scores<'a> {
+pub struct ArcScores<'a> {
     /// Row after row, a row for each word: its score with head 0 (the root), 1, 2, …
     scores: &'a [f32],
     /// From one row to the next.
@@ -14,7 +14,7 @@ pub struct Scores<'a> {
     words: usize,
 }
 
-impl<'a> Scores<'a> {
+impl<'a> ArcScores<'a> {
     /// Scores of so many words, whose rows begin `stride` elements apart.
     ///
     /// # Panics
@@ -71,7 +71,7 @@ pub fn is_tree(heads: &[u32]) -> bool {
     if heads.iter().filter(|&&head| head == 0).count() != 1 {
         return false;
     }
-    // What is known to hang from the root, marked along the way.
+    // What is known to be connected to the root, marked along the way.
     let mut sound = vec![false; heads.len()];
     for start in 0..heads.len() {
         let (mut here, mut path) = (start, Vec::new());
@@ -158,7 +158,7 @@ mod tests {
     use tensor::random::{Draws, Key};
 
     /// The total score of the best tree, by trying all.
-    fn brute_force(scores: &Scores<'_>) -> f64 {
+    fn brute_force(scores: &ArcScores<'_>) -> f64 {
         let words = scores.words;
         let mut heads = vec![0_u32; words];
         let mut best = f64::NEG_INFINITY;
@@ -174,12 +174,12 @@ mod tests {
         }
     }
 
-    fn total(scores: &Scores<'_>, heads: &[u32]) -> f64 {
+    fn total(scores: &ArcScores<'_>, heads: &[u32]) -> f64 {
         (1..).zip(heads).map(|(word, &head)| scores.get(word, head as usize)).sum()
     }
 
     fn check(numbers: &[f32], words: usize) {
-        let scores = Scores::new(numbers, words, words + 1);
+        let scores = ArcScores::new(numbers, words, words + 1);
         let heads = scores.best_tree();
         assert!(is_tree(&heads), "{heads:?} of {numbers:?}");
         let (found, best) = (total(&scores, &heads), brute_force(&scores));
@@ -224,14 +224,14 @@ mod tests {
     #[test]
     fn rows_may_be_longer_than_they_need_be() {
         let wide = [1.0, 0.0, 5.5, 9.0, 2.0, 6.0, 0.0, 9.0];
-        assert_eq!(Scores::new(&wide, 2, 4).best_tree(), [2, 0]);
-        assert_eq!(Scores::new(&[], 0, 4).best_tree(), [0_u32; 0]);
+        assert_eq!(ArcScores::new(&wide, 2, 4).best_tree(), [2, 0]);
+        assert_eq!(ArcScores::new(&[], 0, 4).best_tree(), [0_u32; 0]);
     }
 
     #[test]
     fn a_long_sentence_full_of_cycles_is_done_in_time() {
         let mut draws = Draws::new(Key { seed: 4, step: 0, stream: 0 });
         let numbers: Vec<f32> = (0..200 * 201).map(|_| draws.normal()).collect();
-        assert!(is_tree(&Scores::new(&numbers, 200, 201).best_tree()));
+        assert!(is_tree(&ArcScores::new(&numbers, 200, 201).best_tree()));
     }
 }

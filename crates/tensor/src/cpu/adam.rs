@@ -1,4 +1,5 @@
-//! Adam with decoupled weight decay, all matrices in one pass.
+//! Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019), all matrices in
+//! one pass.
 
 use pulp::Arch;
 use rayon::prelude::*;
@@ -21,16 +22,16 @@ pub(super) fn update(arch: Arch, slots: &mut [AdamSlot<'_>], step: AdamStep, nor
         let correction = |beta: f32| 1.0 - f64::from(beta).powf(slot.number as f64);
         let mean_correction = correction(step.beta1) as f32;
         let square_correction = correction(step.beta2).sqrt() as f32;
-        let rate = slot.rate / mean_correction;
-        let keep = 1.0 - slot.rate * slot.decay;
-        let pieces = slot
+        let lr = slot.lr / mean_correction;
+        let keep = 1.0 - slot.lr * slot.decay;
+        let chunks = slot
             .value
             .as_mut_slice()
             .par_chunks_mut(TASK)
             .zip(slot.grad.as_slice().par_chunks(TASK))
             .zip(slot.mean.as_mut_slice().par_chunks_mut(TASK))
             .zip(slot.square.as_mut_slice().par_chunks_mut(TASK));
-        pieces.for_each(|(((value, grad), mean), square)| {
+        chunks.for_each(|(((value, grad), mean), square)| {
             arch.dispatch(|| {
                 let elements = value.iter_mut().zip(grad).zip(mean).zip(square);
                 for (((value, &grad), mean), square) in elements {
@@ -38,7 +39,7 @@ pub(super) fn update(arch: Arch, slots: &mut [AdamSlot<'_>], step: AdamStep, nor
                     *mean += (1.0 - step.beta1) * (grad - *mean);
                     *square = step.beta2 * *square + (1.0 - step.beta2) * grad * grad;
                     let deviation = square.sqrt() / square_correction + step.epsilon;
-                    *value = *value * keep - rate * *mean / deviation;
+                    *value = *value * keep - lr * *mean / deviation;
                 }
             });
         });
@@ -50,14 +51,14 @@ fn global_norm(arch: Arch, slots: &[AdamSlot<'_>]) -> f32 {
     let squares: Vec<f64> = slots
         .par_iter()
         .map(|slot| {
-            // Pieces are summed in their order, whoever computed them.
-            let pieces: Vec<f32> = slot
+            // Chunks are summed in their order, whichever thread computed them.
+            let chunks: Vec<f32> = slot
                 .grad
                 .as_slice()
                 .par_chunks(TASK)
                 .map(|grad| arch.dispatch(|| sum_squares(grad, 0.0)))
                 .collect();
-            pieces.iter().map(|&piece| f64::from(piece)).sum()
+            chunks.iter().map(|&chunk| f64::from(chunk)).sum()
         })
         .collect();
     squares.iter().sum::<f64>().sqrt() as f32

@@ -1,7 +1,8 @@
 //! Attention: a task for each sequence and head, a block of queries at a time.
 //!
-//! The weights of a block live only while it is worked on; the way back computes them again from
-//! the logarithm of each row's sum, so that memory does not grow with the square of the length.
+//! The attention weights of a block exist only while it is worked on; the backward pass recomputes them
+//! from the logsumexp of each row, as FlashAttention (Dao et al. 2022) does, so that memory does not grow
+//! with the square of the length. A block has all keys of its sequence, so no online softmax is needed.
 
 #![allow(unsafe_code, reason = "tasks write different columns of the same rows")]
 
@@ -10,22 +11,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Cpu;
-use super::math::{dot, exp, max};
-use super::matmul::{View, ViewMut, Write, multiply, turn};
-use crate::kernels::AttentionShape;
+use super::math::{dot, max};
+use super::matmul::{View, ViewMut, Write, multiply, transpose_padded};
+use crate::kernels::{AttentionForward, AttentionGrads, AttentionShape};
+use crate::math::exp;
 use crate::random::Dropout;
 use crate::value::Tensor;
 
 /// Queries in a block: its scores fit the second cache at the lengths that matter.
 const QUERIES: usize = 128;
-
-/// What the way forward leaves for the way back.
-pub(super) struct Saved<'a> {
-    pub(super) q: &'a Tensor,
-    pub(super) kv: &'a Tensor,
-    pub(super) y: &'a Tensor,
-    pub(super) lse: &'a Tensor,
-}
 
 /// One head of one sequence: where its rows and columns are.
 struct Head {
@@ -66,11 +60,17 @@ impl Head {
         View::new(&kv.as_slice()[from..], self.keys.len(), self.cols().len(), 2 * self.dim)
     }
 
-    /// Its keys (`half` 0) or its values (`half` 1) with rows and columns exchanged, in `space`:
-    /// how a product wants its right side. Rows are padded to whole cache lines.
-    fn turned<'a>(&self, cpu: &Cpu, kv: &Tensor, half: usize, space: &'a mut [f32]) -> View<'a> {
+    /// Its keys (`half` 0) or its values (`half` 1) transposed, in `space`: how a matmul wants its right
+    /// side. Rows are padded to whole cache lines.
+    fn transposed<'a>(
+        &self,
+        cpu: &Cpu,
+        kv: &Tensor,
+        half: usize,
+        space: &'a mut [f32],
+    ) -> View<'a> {
         let (keys, width) = (self.keys.len(), self.cols().len());
-        cpu.arch.dispatch(|| turn(self.half(kv, half), space, padded(keys)));
+        cpu.arch.dispatch(|| transpose_padded(self.half(kv, half), space, padded(keys)));
         View::new(space, width, keys, padded(keys))
     }
 
@@ -119,12 +119,12 @@ pub(super) fn forward(
         let mut scratch = cpu.scratch((QUERIES + 1) * keys + width * padded(keys));
         let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
         let (factors, space) = rest.split_at_mut(keys);
-        let turned_keys = head.turned(cpu, kv, 0, space);
+        let transposed_keys = head.transposed(cpu, kv, 0, space);
         for block in head.blocks() {
             let weights = &mut weights[..block.len() * keys];
             let mut scores = ViewMut::new(weights, block.len(), keys, keys);
             let queries = head.queries(q, block.clone());
-            multiply(&mut scores, Write::Overwrite, head.scale(), queries, turned_keys);
+            multiply(&mut scores, Write::Overwrite, head.scale(), queries, transposed_keys);
             let mut inverse = [0.0; QUERIES];
             cpu.arch.dispatch(|| {
                 let rows = weights.chunks_mut(keys).zip(&mut inverse).zip(block.clone());
@@ -158,14 +158,13 @@ pub(super) fn forward(
 
 pub(super) fn backward(
     cpu: &Cpu,
-    saved: &Saved<'_>,
+    forward: AttentionForward<'_>,
     shape: &AttentionShape,
     dy: &Tensor,
-    dq: &mut Tensor,
-    dkv: &mut Tensor,
+    grads: AttentionGrads<'_>,
 ) {
-    let dim = saved.q.cols();
-    let (dq, dkv) = (ViewMut::of(dq), ViewMut::of(dkv));
+    let dim = forward.q.cols();
+    let (dq, dkv) = (ViewMut::of(grads.q), ViewMut::of(grads.kv));
     (0..shape.keys.count() * shape.heads).into_par_iter().with_max_len(1).for_each(|task| {
         let head = Head::of(task, shape, dim);
         let (keys, cols) = (head.keys.len(), head.cols());
@@ -182,81 +181,87 @@ pub(super) fn backward(
             dv.fill(0.0);
             return;
         }
-        let turned = cols.len() * padded(keys);
-        let mut scratch = cpu.scratch((2 * QUERIES + 1) * keys + 2 * turned);
+        let transposed = cols.len() * padded(keys);
+        let mut scratch = cpu.scratch((2 * QUERIES + 1) * keys + 2 * transposed);
         let (weights, rest) = scratch.as_mut_slice().split_at_mut(QUERIES * keys);
-        let (slopes, rest) = rest.split_at_mut(QUERIES * keys);
+        let (dscores, rest) = rest.split_at_mut(QUERIES * keys);
         let (factors, rest) = rest.split_at_mut(keys);
-        let (for_keys, for_values) = rest.split_at_mut(turned);
-        let turned_keys = head.turned(cpu, saved.kv, 0, for_keys);
-        let turned_values = head.turned(cpu, saved.kv, 1, for_values);
+        let (for_keys, for_values) = rest.split_at_mut(transposed);
+        let transposed_keys = head.transposed(cpu, forward.kv, 0, for_keys);
+        let transposed_values = head.transposed(cpu, forward.kv, 1, for_values);
         for (number, block) in head.blocks().enumerate() {
             let write = Write::accumulate(number > 0);
             let weights = &mut weights[..block.len() * keys];
-            let slopes = &mut slopes[..block.len() * keys];
+            let dscores = &mut dscores[..block.len() * keys];
             let (q, dy_block) =
-                (head.queries(saved.q, block.clone()), head.queries(dy, block.clone()));
+                (head.queries(forward.q, block.clone()), head.queries(dy, block.clone()));
             let mut view = ViewMut::new(weights, block.len(), keys, keys);
-            multiply(&mut view, Write::Overwrite, head.scale(), q, turned_keys);
-            let mut view = ViewMut::new(slopes, block.len(), keys, keys);
-            multiply(&mut view, Write::Overwrite, 1.0, dy_block, turned_values);
+            multiply(&mut view, Write::Overwrite, head.scale(), q, transposed_keys);
+            let mut view = ViewMut::new(dscores, block.len(), keys, keys);
+            multiply(&mut view, Write::Overwrite, 1.0, dy_block, transposed_values);
             cpu.arch.dispatch(|| {
-                let rows = weights.chunks_mut(keys).zip(slopes.chunks_mut(keys)).zip(block.clone());
-                for ((weights, slopes), query) in rows {
-                    softmax_backward(
-                        saved,
-                        dy,
-                        &head,
-                        shape.dropout,
-                        query,
-                        weights,
-                        slopes,
-                        factors,
-                    );
+                let rows =
+                    weights.chunks_mut(keys).zip(dscores.chunks_mut(keys)).zip(block.clone());
+                for ((weights, dscores), query) in rows {
+                    // Σ weight · dweight over the row is the dot product of the output with its gradient.
+                    let at = query * dim + cols.start..query * dim + cols.end;
+                    let delta = dot(&forward.y.as_slice()[at.clone()], &dy.as_slice()[at]);
+                    let lse = forward.stats.as_slice()[query * head.heads + head.number];
+                    let row = SoftmaxRow { lse, delta, scale: head.scale() };
+                    let factors = &mut *factors;
+                    let row_number = head.weight_row(query);
+                    let mask = Mask { dropout: shape.dropout, row: row_number, factors };
+                    row.backward(mask, weights, dscores);
                 }
             });
             let weights = View::new(weights, block.len(), keys, keys);
-            let slopes = View::new(slopes, block.len(), keys, keys);
+            let dscores = View::new(dscores, block.len(), keys, keys);
             multiply(&mut dv, write, 1.0, weights.t(), dy_block);
-            multiply(&mut dk, write, 1.0, slopes.t(), q);
+            multiply(&mut dk, write, 1.0, dscores.t(), q);
             // SAFETY: this task alone has this sequence's rows and this head's columns.
             let mut dq = unsafe { dq.block(block, cols.clone()) };
-            multiply(&mut dq, Write::Overwrite, 1.0, slopes, head.half(saved.kv, 0));
+            multiply(&mut dq, Write::Overwrite, 1.0, dscores, head.half(forward.kv, 0));
         }
     });
 }
 
-/// One row on the way back: from scores to dropped weights, and from the gradients of those to the
-/// gradients of the unscaled scores.
-#[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "a loop's body, named")]
-fn softmax_backward(
-    saved: &Saved<'_>,
-    dy: &Tensor,
-    head: &Head,
+/// A row of attention weights in the backward pass.
+struct SoftmaxRow {
+    /// The logsumexp of its scores.
+    lse: f32,
+    /// The dot product of the output with its gradient.
+    delta: f32,
+    /// What the scores were multiplied by.
+    scale: f32,
+}
+
+/// Dropout of a row of weights, and memory for its factors.
+struct Mask<'a> {
     dropout: Dropout,
-    query: usize,
-    weights: &mut [f32],
-    slopes: &mut [f32],
-    factors: &mut [f32],
-) {
-    let at = query * head.dim + head.cols().start..query * head.dim + head.cols().end;
-    let lse = saved.lse.as_slice()[query * head.heads + head.number];
-    // Σ weight · slope over the row is the product of the output with its gradient.
-    let mean = dot(&saved.y.as_slice()[at.clone()], &dy.as_slice()[at]);
-    let scale = head.scale();
-    for weight in weights.iter_mut() {
-        *weight = exp(*weight - lse);
-    }
-    if dropout.rate == 0.0 {
-        for (slope, &weight) in slopes.iter_mut().zip(weights.iter()) {
-            *slope = weight * (*slope - mean) * scale;
+    row: u32,
+    factors: &'a mut [f32],
+}
+
+impl SoftmaxRow {
+    /// From scores to dropped weights, and from the gradients of those to the gradients of the unscaled
+    /// scores, both in place.
+    #[inline(always)]
+    fn backward(&self, mask: Mask<'_>, weights: &mut [f32], dscores: &mut [f32]) {
+        let Self { lse, delta, scale } = *self;
+        for weight in weights.iter_mut() {
+            *weight = exp(*weight - lse);
         }
-        return;
-    }
-    dropout.factors(head.weight_row(query), factors);
-    for ((slope, weight), &factor) in slopes.iter_mut().zip(weights).zip(factors.iter()) {
-        *slope = *weight * (*slope * factor - mean) * scale;
-        *weight *= factor;
+        if mask.dropout.rate == 0.0 {
+            for (dscore, &weight) in dscores.iter_mut().zip(weights.iter()) {
+                *dscore = weight * (*dscore - delta) * scale;
+            }
+            return;
+        }
+        mask.dropout.factors(mask.row, mask.factors);
+        for ((dscore, weight), &factor) in dscores.iter_mut().zip(weights).zip(mask.factors.iter())
+        {
+            *dscore = *weight * (*dscore * factor - delta) * scale;
+            *weight *= factor;
+        }
     }
 }

@@ -1,8 +1,9 @@
-//! Cross-entropy of the tied softmax, forward and backward in one go.
+//! Cross-entropy of the tied softmax, forward and backward in one pass.
 //!
-//! A chunk of rows at a time, scores are held with the vocabulary running down and the rows across:
+//! A chunk of rows at a time, logits are held with the vocabulary running down and the rows across:
 //! a block of the vocabulary is then a block of whole table rows, which one task multiplies, turns
-//! into probabilities, and multiplies again while everything is in its cache.
+//! into probabilities, and multiplies again while everything is in its cache. Blocks keep their own
+//! maximum and sum, which are combined afterwards (online softmax, Milakov and Gimelshein 2018).
 
 #![allow(unsafe_code, reason = "tasks write different rows of one table")]
 
@@ -11,10 +12,11 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::Cpu;
-use super::math::{exp, sum};
-use super::matmul::{MAX_COLUMNS, View, ViewMut, Write, multiply, turn};
-use crate::kernels::TiedGrads;
-use crate::value::{Indices, Tensor};
+use super::math::sum;
+use super::matmul::{MAX_COLUMNS, View, ViewMut, Write, multiply, transpose_padded};
+use crate::kernels::{TiedGrads, TiedSoftmax};
+use crate::math::exp;
+use crate::value::Tensor;
 
 /// The most rows whose scores are held at once.
 const ROWS: usize = 128;
@@ -24,70 +26,61 @@ const BLOCK: usize = 256;
 /// does not depend on the threads.
 const GROUPS: usize = 16;
 
-pub(super) struct TiedSoftmax<'a> {
-    /// Rows x dim.
-    pub(super) hidden: &'a Tensor,
-    /// Vocabulary x dim.
-    pub(super) table: &'a Tensor,
-    /// 1 x vocabulary.
-    pub(super) bias: &'a Tensor,
-    pub(super) targets: &'a Indices,
-    /// What the gradients are multiplied by.
-    pub(super) weight: f32,
-}
-
-impl TiedSoftmax<'_> {
-    pub(super) fn run(&self, cpu: &Cpu, score: &mut Tensor, mut grads: Option<TiedGrads<'_>>) {
-        let (vocabulary, dim) = self.table.shape();
-        let rows = self.hidden.rows();
-        let height = rows.div_ceil(rows.div_ceil(ROWS).max(1));
-        let blocks = vocabulary.div_ceil(BLOCK);
-        let width = height.next_multiple_of(16);
-        if let Some(grads) = &mut grads
-            && rows == 0
-        {
-            // No row, no gradient; but whoever reads it must not find an old one.
-            for grad in [&mut grads.table, &mut grads.bias].into_iter().flatten() {
-                if !grad.accumulate {
-                    grad.tensor.as_mut_slice().fill(0.0);
-                }
+pub(super) fn run(
+    cpu: &Cpu,
+    softmax: &TiedSoftmax<'_>,
+    score: &mut Tensor,
+    mut grads: Option<TiedGrads<'_>>,
+) {
+    let (vocabulary, dim) = softmax.table.shape();
+    let rows = softmax.hidden.rows();
+    let height = rows.div_ceil(rows.div_ceil(ROWS).max(1));
+    let blocks = vocabulary.div_ceil(BLOCK);
+    let width = height.next_multiple_of(16);
+    if let Some(grads) = &mut grads
+        && rows == 0
+    {
+        // No row, no gradient; but a reader must not find an old one.
+        for grad in [&mut grads.table, &mut grads.bias].into_iter().flatten() {
+            if !grad.accumulate {
+                grad.tensor.as_mut_slice().fill(0.0);
             }
         }
-        let mut scores = cpu.scratch(vocabulary * width);
-        let mut facts = cpu.scratch(blocks * FACTS * width);
-        let (mut loss, mut correct) = (0.0, 0);
-        for start in (0..rows).step_by(height.max(1)) {
-            let count = height.min(rows - start);
-            let mut chunk = Chunk {
-                cpu,
-                softmax: self,
-                count,
-                width,
-                hidden: &self.hidden.as_slice()[start * dim..(start + count) * dim],
-                targets: &self.targets[start..start + count],
-                scores: scores.as_mut_slice(),
-                facts: facts.as_mut_slice(),
-            };
-            chunk.score();
-            let lse = chunk.log_sums(&mut loss, &mut correct);
-            if let Some(grads) = &mut grads {
-                let dhidden = &mut grads.hidden.as_mut_slice()[start * dim..(start + count) * dim];
-                let table = grads.table.as_mut().map(|grad| {
-                    (Write::accumulate(grad.accumulate || start > 0), ViewMut::of(grad.tensor))
-                });
-                let bias = grads.bias.as_mut().map(|grad| {
-                    (Write::accumulate(grad.accumulate || start > 0), ViewMut::of(grad.tensor))
-                });
-                chunk.gradients(&lse, &Sinks { table, bias }, dhidden);
-            }
-        }
-        score.as_mut_slice().copy_from_slice(&[loss as f32, correct as f32]);
     }
+    let mut scores = cpu.scratch(vocabulary * width);
+    let mut stats = cpu.scratch(blocks * STATS * width);
+    let (mut loss, mut correct) = (0.0, 0);
+    for start in (0..rows).step_by(height.max(1)) {
+        let count = height.min(rows - start);
+        let mut chunk = Chunk {
+            cpu,
+            softmax,
+            count,
+            width,
+            hidden: &softmax.hidden.as_slice()[start * dim..(start + count) * dim],
+            targets: &softmax.targets[start..start + count],
+            scores: scores.as_mut_slice(),
+            stats: stats.as_mut_slice(),
+        };
+        chunk.score();
+        let lse = chunk.log_sums(&mut loss, &mut correct);
+        if let Some(grads) = &mut grads {
+            let dhidden = &mut grads.hidden.as_mut_slice()[start * dim..(start + count) * dim];
+            let table = grads.table.as_mut().map(|grad| {
+                (Write::accumulate(grad.accumulate || start > 0), ViewMut::of(grad.tensor))
+            });
+            let bias = grads.bias.as_mut().map(|grad| {
+                (Write::accumulate(grad.accumulate || start > 0), ViewMut::of(grad.tensor))
+            });
+            chunk.gradients(&lse, &Sinks { table, bias }, dhidden);
+        }
+    }
+    score.as_mut_slice().copy_from_slice(&[loss as f32, correct as f32]);
 }
 
-/// What is kept of each row in each block: its highest score, the sum of the powers of the others
-/// relative to that, and the score of the target where it lies in the block (else 0).
-const FACTS: usize = 3;
+/// What is kept of each row in each block: its highest logit, the sum of the exponentials relative to
+/// that, and the logit of the target where it lies in the block (else 0).
+const STATS: usize = 3;
 
 /// Some rows, and their scores.
 struct Chunk<'a> {
@@ -102,8 +95,8 @@ struct Chunk<'a> {
     targets: &'a [u32],
     /// Vocabulary x width: scores relative to the highest of row and block, exponentiated.
     scores: &'a mut [f32],
-    /// Blocks x facts x width.
-    facts: &'a mut [f32],
+    /// Blocks x statistics x width.
+    stats: &'a mut [f32],
 }
 
 /// Where the gradients of the weights go; tasks write different rows.
@@ -120,36 +113,36 @@ impl Chunk<'_> {
         View::new(entries, range.len(), dim, dim)
     }
 
-    /// Fills in the scores and the facts.
+    /// Fills in the scores and their statistics.
     fn score(&mut self) {
         let (width, dim) = (self.width, self.softmax.table.cols());
-        let mut turned = self.cpu.scratch(dim * width);
+        let mut transposed = self.cpu.scratch(dim * width);
         let hidden = View::new(self.hidden, self.count, dim, dim);
-        self.cpu.arch.dispatch(|| turn(hidden, turned.as_mut_slice(), width));
-        let turned = View::new(turned.as_slice(), dim, width, width);
-        let (scores, facts) = (std::mem::take(&mut self.scores), std::mem::take(&mut self.facts));
-        let blocks = scores.par_chunks_mut(BLOCK * width).zip(facts.par_chunks_mut(FACTS * width));
-        blocks.enumerate().for_each(|(block, (scores, facts))| {
+        self.cpu.arch.dispatch(|| transpose_padded(hidden, transposed.as_mut_slice(), width));
+        let transposed = View::new(transposed.as_slice(), dim, width, width);
+        let (scores, stats) = (std::mem::take(&mut self.scores), std::mem::take(&mut self.stats));
+        let blocks = scores.par_chunks_mut(BLOCK * width).zip(stats.par_chunks_mut(STATS * width));
+        blocks.enumerate().for_each(|(block, (scores, stats))| {
             let range = block * BLOCK..block * BLOCK + scores.len() / width;
             let mut product = ViewMut::new(scores, range.len(), width, width);
-            multiply(&mut product, Write::Overwrite, 1.0, self.entries(&range), turned);
+            multiply(&mut product, Write::Overwrite, 1.0, self.entries(&range), transposed);
             let bias = &self.softmax.bias.as_slice()[range.clone()];
-            self.cpu.arch.dispatch(|| self.exponentiate(range, bias, scores, facts));
+            self.cpu.arch.dispatch(|| self.exponentiate(range, bias, scores, stats));
         });
-        (self.scores, self.facts) = (scores, facts);
+        (self.scores, self.stats) = (scores, stats);
     }
 
-    /// Turns the scores of a block into powers, and notes the facts.
+    /// Turns the scores of a block into exponentials, and keeps their statistics.
     #[inline(always)]
     fn exponentiate(
         &self,
         range: Range<usize>,
         bias: &[f32],
         scores: &mut [f32],
-        facts: &mut [f32],
+        stats: &mut [f32],
     ) {
         let width = self.width;
-        let (tops, rest) = facts.split_at_mut(width);
+        let (tops, rest) = stats.split_at_mut(width);
         let (sums, chosen) = rest.split_at_mut(width);
         tops.fill(f32::NEG_INFINITY);
         sums.fill(0.0);
@@ -176,14 +169,14 @@ impl Chunk<'_> {
     /// The logarithm of each row's sum over the whole vocabulary; adds to the loss and the number
     /// of targets that had the highest score.
     fn log_sums(&self, loss: &mut f64, correct: &mut usize) -> Vec<f64> {
-        let blocks = || self.facts.chunks(FACTS * self.width);
+        let blocks = || self.stats.chunks(STATS * self.width);
         let log_sum = |row: usize| {
-            let top = blocks().map(|facts| facts[row]).fold(f32::NEG_INFINITY, f32::max);
-            let sum = |facts: &[f32]| {
-                f64::from(facts[self.width + row]) * f64::from(facts[row] - top).exp()
+            let top = blocks().map(|stats| stats[row]).fold(f32::NEG_INFINITY, f32::max);
+            let sum = |stats: &[f32]| {
+                f64::from(stats[self.width + row]) * f64::from(stats[row] - top).exp()
             };
             let lse = f64::from(top) + blocks().map(sum).sum::<f64>().ln();
-            let chosen: f32 = blocks().map(|facts| facts[2 * self.width + row]).sum();
+            let chosen: f32 = blocks().map(|stats| stats[2 * self.width + row]).sum();
             *loss += lse - f64::from(chosen);
             // A tie counts as right: the target had the highest score.
             *correct += usize::from(chosen >= top);
@@ -192,7 +185,7 @@ impl Chunk<'_> {
         (0..self.count).map(log_sum).collect()
     }
 
-    /// Turns powers into gradients of the scores, and those into gradients of everything else.
+    /// Turns exponentials into gradients of the scores, and those into gradients of everything else.
     fn gradients(&mut self, lse: &[f64], sinks: &Sinks<'_>, dhidden: &mut [f32]) {
         let (count, width, dim) = (self.count, self.width, self.softmax.table.cols());
         let scores = std::mem::take(&mut self.scores);
@@ -233,7 +226,7 @@ impl Chunk<'_> {
     ) {
         let (count, width, dim) = (self.count, self.width, self.softmax.table.cols());
         let range = block * BLOCK..block * BLOCK + scores.len() / width;
-        let tops = &self.facts[block * FACTS * width..][..count];
+        let tops = &self.stats[block * STATS * width..][..count];
         let mut factors = [0.0; ROWS];
         for ((factor, &top), lse) in factors.iter_mut().zip(tops).zip(lse) {
             *factor = self.softmax.weight * (f64::from(top) - lse).exp() as f32;
@@ -260,19 +253,19 @@ impl Chunk<'_> {
                 }
             });
         }
-        let slopes = View::new(scores, range.len(), count, width);
+        let dscores = View::new(scores, range.len(), count, width);
         if let Some((write, table)) = &sinks.table {
             // SAFETY: every block belongs to one task.
             let mut entries = unsafe { table.block(range.clone(), 0..dim) };
             let hidden = View::new(self.hidden, count, dim, dim);
-            multiply(&mut entries, *write, 1.0, slopes, hidden);
+            multiply(&mut entries, *write, 1.0, dscores, hidden);
         }
         let (dhidden, entries) = (ViewMut::new(dhidden, count, dim, dim), self.entries(&range));
         for start in (0..dim).step_by(MAX_COLUMNS) {
             let cols = start..dim.min(start + MAX_COLUMNS);
             // SAFETY: panels of different columns, one after another.
             let mut panel = unsafe { dhidden.block(0..count, cols.clone()) };
-            multiply(&mut panel, write, 1.0, slopes.t(), entries.cols(cols));
+            multiply(&mut panel, write, 1.0, dscores.t(), entries.cols(cols));
         }
     }
 }

@@ -1,14 +1,16 @@
-//! Affine maps: one product, and what follows it while the block is warm.
+//! Affine maps: one matmul, and bias and activation while the block is in the cache.
 
 #![allow(unsafe_code, reason = "blocks of one matrix are finished by different threads")]
 
-use pulp::Arch;
 use std::ops::Range;
 
-use super::Cpu;
-use super::math::gelu;
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::math::{elu, elu_derivative, gelu, gelu_tanh, relu, relu_derivative, silu};
 use super::matmul::{View, ViewMut, Write, multiply_parallel, transpose};
-use crate::kernels::Grad;
+use super::{Cpu, TASK, rows};
+use crate::kernels::{Activation, Grad, GramSum, LinearForward, Transpose};
 use crate::value::Tensor;
 
 pub(super) fn forward(
@@ -16,11 +18,12 @@ pub(super) fn forward(
     x: &Tensor,
     weight: &Tensor,
     bias: &Tensor,
+    activation: Activation,
     y: &mut Tensor,
-    slope: Option<&mut Tensor>,
+    derivative: Option<&mut Tensor>,
 ) {
     let y = ViewMut::of(y);
-    let slope = slope.map(ViewMut::of);
+    let derivative = derivative.map(ViewMut::of);
     let finish = |rows: Range<usize>, cols: Range<usize>| {
         let bias = &bias.as_slice()[cols.clone()];
         arch.dispatch(|| {
@@ -30,32 +33,86 @@ pub(super) fn forward(
                 for (y, &b) in y.iter_mut().zip(bias) {
                     *y += b;
                 }
-                if let Some(slope) = &slope {
-                    // SAFETY: as above.
-                    let slope = unsafe { slope.segment(row, cols.clone()) };
-                    for (y, slope) in y.iter_mut().zip(slope) {
-                        (*y, *slope) = gelu(*y);
-                    }
-                }
+                // SAFETY: as above.
+                let derivative =
+                    derivative.as_ref().map(|all| unsafe { all.segment(row, cols.clone()) });
+                activate(activation, y, derivative);
             }
         });
     };
     multiply_parallel(&y, Write::Overwrite, View::of(x), View::of(weight), finish);
 }
 
+/// Applies an activation to part of a row, and keeps its derivative where the result does not tell it.
+#[inline(always)]
+fn activate(activation: Activation, y: &mut [f32], derivative: Option<&mut [f32]>) {
+    /// Value and derivative in one pass: they share an exponential.
+    #[inline(always)]
+    fn both(y: &mut [f32], derivative: Option<&mut [f32]>, f: impl Fn(f32) -> (f32, f32)) {
+        let derivative = derivative.expect("a matrix for the derivative");
+        for (y, derivative) in y.iter_mut().zip(derivative) {
+            (*y, *derivative) = f(*y);
+        }
+    }
+    match activation {
+        Activation::None => {}
+        Activation::Gelu => both(y, derivative, gelu),
+        Activation::GeluTanh => both(y, derivative, gelu_tanh),
+        Activation::Silu => both(y, derivative, silu),
+        Activation::Relu => y.iter_mut().for_each(|y| *y = relu(*y)),
+        Activation::Elu => y.iter_mut().for_each(|y| *y = elu(*y)),
+    }
+}
+
+/// `dy *= activation'`.
+pub(super) fn activation_grad(arch: Arch, dy: &mut Tensor, forward: LinearForward<'_>) {
+    let derivative = || forward.saved.expect("the derivative was saved");
+    match forward.activation {
+        Activation::None => {}
+        Activation::Gelu | Activation::GeluTanh | Activation::Silu => {
+            rows::combine(arch, dy, derivative(), |dy, derivative| dy * derivative);
+        }
+        Activation::Relu => rows::combine(arch, dy, forward.y, |dy, y| dy * relu_derivative(y)),
+        Activation::Elu => rows::combine(arch, dy, forward.y, |dy, y| dy * elu_derivative(y)),
+    }
+}
+
 pub(super) fn input_grad(cpu: &Cpu, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
-    // The product wants its right side row after row; transposing the weights once is cheaper than
+    // The matmul wants its right side row after row; transposing the weights once is cheaper than
     // having every block pack them column after column.
-    let mut turned = cpu.scratch(weight.len());
-    transpose(cpu.arch, weight.as_slice(), weight.cols(), turned.as_mut_slice());
-    let turned = View::new(turned.as_slice(), weight.cols(), weight.rows(), weight.rows());
+    let mut transposed = cpu.scratch(weight.len());
+    transpose(cpu.arch, weight.as_slice(), weight.cols(), transposed.as_mut_slice());
+    let transposed = View::new(transposed.as_slice(), weight.cols(), weight.rows(), weight.rows());
     let write = Write::accumulate(dx.accumulate);
-    multiply_parallel(&ViewMut::of(dx.tensor), write, View::of(dy), turned, |_, _| {});
+    multiply_parallel(&ViewMut::of(dx.tensor), write, View::of(dy), transposed, |_, _| {});
 }
 
 pub(super) fn weight_grad(x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
     let write = Write::accumulate(dw.accumulate);
     multiply_parallel(&ViewMut::of(dw.tensor), write, View::of(x).t(), View::of(dy), |_, _| {});
+}
+
+pub(super) fn matmul(a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+    let right = match transpose {
+        Transpose::Neither => View::of(b),
+        Transpose::Right => View::of(b).t(),
+    };
+    multiply_parallel(&ViewMut::of(y), Write::Overwrite, View::of(a), right, |_, _| {});
+}
+
+pub(super) fn add_gram(cpu: &Cpu, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
+    let (rows, cols, begun) = (a.cols(), b.cols(), sum.begun);
+    let mut product = cpu.scratch(rows * cols);
+    let out = ViewMut::new(product.as_mut_slice(), rows, cols, cols);
+    multiply_parallel(&out, Write::Overwrite, View::of(a).t(), View::of(b), |_, _| {});
+    let sums: &mut [f64] = bytemuck::cast_slice_mut(sum.wide.as_mut_slice());
+    sums.par_chunks_mut(TASK).zip(product.as_slice().par_chunks(TASK)).for_each(
+        |(sums, product)| {
+            for (sum, &x) in sums.iter_mut().zip(product) {
+                *sum = if begun { *sum } else { 0.0 } + f64::from(x);
+            }
+        },
+    );
 }
 
 pub(super) fn logits(arch: Arch, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {

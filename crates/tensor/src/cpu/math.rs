@@ -1,32 +1,12 @@
 //! Functions of one number and reductions of a row, written so that the compiler vectorises them.
 //!
 //! Everything here is inlined into loops that [`pulp::Arch::dispatch`] compiles once for each kind
-//! of processor. A sum is kept in several lanes, in an order fixed by the length alone.
+//! of CPU. A sum is kept in several lanes, in an order fixed by the length alone.
+
+use crate::math::exp;
 
 /// Partial sums kept side by side.
 const LANES: usize = 32;
-
-/// `e^x` to a few units in the last place. Not a number stays not a number.
-#[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
-    // Comparisons, not `max` and `min`, because those would swallow a NaN.
-    let x = if x < -87.0 { -87.0 } else { x };
-    let x = if x > 88.0 { 88.0 } else { x };
-    // Adding 1.5 * 2^23 rounds to an integer, whose low bits then stand in the mantissa.
-    const ROUND: f32 = 12_582_912.0;
-    let shifted = x * std::f32::consts::LOG2_E + ROUND;
-    let n = shifted - ROUND;
-    let r = x - n * 0.693_359_4 - n * -2.121_944_4e-4;
-    let mut p = 1.987_569_1e-4;
-    p = p * r + 1.398_199_9e-3;
-    p = p * r + 8.333_452e-3;
-    p = p * r + 4.166_579_6e-2;
-    p = p * r + 1.666_666_5e-1;
-    p = p * r + 5e-1;
-    p = p * r * r + r + 1.0;
-    let exponent = shifted.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
-    p * f32::from_bits(exponent)
-}
 
 /// GELU and its derivative, with the error function to 1.5e-7 (Abramowitz and Stegun 7.1.26).
 #[inline(always)]
@@ -43,6 +23,54 @@ pub(super) fn gelu(x: f32) -> (f32, f32) {
     let phi = if x < 0.0 { tail } else { 1.0 - tail };
     // The derivative of Φ is the bell curve divided by √(2π).
     (x * phi, phi + x * bell * 0.398_942_3)
+}
+
+/// The logistic function `1 / (1 + e^-x)`.
+#[inline(always)]
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// GELU by the hyperbolic tangent and its derivative. Since `(1 + tanh u) / 2 = σ(2u)`, it is `x · σ(2u)`
+/// with `u = √(2/π) (x + 0.044715 x³)`.
+#[inline(always)]
+pub(super) fn gelu_tanh(x: f32) -> (f32, f32) {
+    const TWICE_ROOT: f32 = 1.595_769_1; // 2 √(2/π)
+    const CUBIC: f32 = 0.044_715;
+    let s = sigmoid(TWICE_ROOT * (x + CUBIC * x * x * x));
+    let inner = TWICE_ROOT * (1.0 + 3.0 * CUBIC * x * x);
+    (x * s, s + x * s * (1.0 - s) * inner)
+}
+
+/// SiLU and its derivative.
+#[inline(always)]
+pub(super) fn silu(x: f32) -> (f32, f32) {
+    let s = sigmoid(x);
+    (x * s, s + x * s * (1.0 - s))
+}
+
+/// ReLU. NaN stays NaN.
+#[inline(always)]
+pub(super) fn relu(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
+/// The derivative of ReLU where it gave `y`.
+#[inline(always)]
+pub(super) fn relu_derivative(y: f32) -> f32 {
+    if y <= 0.0 { 0.0 } else { 1.0 }
+}
+
+/// ELU.
+#[inline(always)]
+pub(super) fn elu(x: f32) -> f32 {
+    if x > 0.0 { x } else { exp(x) - 1.0 }
+}
+
+/// The derivative of ELU where it gave `y`.
+#[inline(always)]
+pub(super) fn elu_derivative(y: f32) -> f32 {
+    if y > 0.0 { 1.0 } else { y + 1.0 }
 }
 
 /// `Σ f(x_i)`.
@@ -84,7 +112,7 @@ pub(super) fn dot(x: &[f32], y: &[f32]) -> f32 {
     reduce(x.len(), |i| x[i] * y[i])
 }
 
-/// The largest element; not a number where any is not.
+/// The largest element; NaN where any is.
 #[inline(always)]
 pub(super) fn max(x: &[f32]) -> f32 {
     let larger = |a: f32, b: f32| if a > b || a.is_nan() { a } else { b };
@@ -103,18 +131,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exp_is_exp() {
-        for i in -8700..=8800 {
-            let x = i as f32 / 100.0;
-            let exact = f64::from(x).exp();
-            let error = (f64::from(exp(x)) - exact).abs() / exact;
-            assert!(error < 3e-7, "exp({x}) is off by {error:e}");
-        }
-        assert!(exp(f32::NAN).is_nan());
-        assert!(exp(-1e9) < 1e-37 && exp(-1e9) >= 0.0);
-    }
-
-    #[test]
     fn gelu_is_gelu() {
         // Φ by a fine sum of the bell curve, from far out to x.
         let step = 1e-4;
@@ -123,9 +139,34 @@ mod tests {
         while x < 8.0 {
             area += step / 6.0 * (bell(x) + 4.0 * bell(x + step / 2.0) + bell(x + step));
             x += step;
-            let (y, slope) = gelu(x as f32);
+            let (y, derivative) = gelu(x as f32);
             assert!((f64::from(y) - x * area).abs() < 2e-6, "gelu({x})");
-            assert!((f64::from(slope) - area - x * bell(x)).abs() < 2e-6, "gelu'({x})");
+            assert!((f64::from(derivative) - area - x * bell(x)).abs() < 2e-6, "gelu'({x})");
+        }
+    }
+
+    #[test]
+    fn activations_are_what_they_are_called() {
+        let mut x = -12.0_f64;
+        while x < 12.0 {
+            let sigmoid = 1.0 / (1.0 + (-x).exp());
+            let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
+            let tanh = 0.5 * x * (1.0 + inner.tanh());
+            let near = |name: &str, ours: f32, exact: f64| {
+                assert!(
+                    (f64::from(ours) - exact).abs() < 2e-6 * (1.0 + exact.abs()),
+                    "{name}({x})"
+                );
+            };
+            near("silu", silu(x as f32).0, x * sigmoid);
+            near("silu'", silu(x as f32).1, sigmoid * (1.0 + x * (1.0 - sigmoid)));
+            near("gelu_tanh", gelu_tanh(x as f32).0, tanh);
+            near("relu", relu(x as f32), x.max(0.0));
+            near("elu", elu(x as f32), if x > 0.0 { x } else { x.exp_m1() });
+            x += 0.01;
+        }
+        for f in [relu, elu, |x| silu(x).0, |x| gelu_tanh(x).0] {
+            assert!(f(f32::NAN).is_nan());
         }
     }
 

@@ -1,7 +1,7 @@
-//! Matrix products, by the `gemm` crate on one thread a block.
+//! Matmuls, by the `gemm` crate on one thread a block.
 //!
 //! The result is cut into blocks by its shape alone, and every block is computed by one thread from
-//! beginning to end. So the bits do not depend on the number of threads, and what follows a product
+//! beginning to end. So the bits do not depend on the number of threads, and what follows a matmul
 //! (a bias, an activation) is applied while the block is still in the cache.
 
 #![allow(
@@ -139,12 +139,12 @@ impl<'a> ViewMut<'a> {
     }
 }
 
-/// What happens to the elements that a product is written over.
+/// What happens to the elements that a matmul is written over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Write {
     /// They are lost.
     Overwrite,
-    /// The product is added to them.
+    /// The result is added to them.
     Add,
 }
 
@@ -157,7 +157,7 @@ impl Write {
 
 /// `c (+)= scale · a · b`, on this thread.
 pub(super) fn multiply(c: &mut ViewMut<'_>, write: Write, scale: f32, a: View<'_>, b: View<'_>) {
-    assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a product");
+    assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a matmul");
     if c.rows == 0 || c.cols == 0 {
         return;
     }
@@ -197,7 +197,7 @@ pub(super) fn multiply_parallel(
     b: View<'_>,
     finish: impl Fn(Range<usize>, Range<usize>) + Sync,
 ) {
-    assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a product");
+    assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a matmul");
     if c.rows == 0 || c.cols == 0 {
         return;
     }
@@ -228,13 +228,13 @@ pub(super) fn transpose(arch: pulp::Arch, src: &[f32], cols: usize, dst: &mut [f
     }
     dst.par_chunks_mut(rows * TILE).enumerate().for_each(|(strip, dst)| {
         let strip = View::new(&src[strip * TILE..], rows, dst.len() / rows, cols);
-        arch.dispatch(|| turn(strip, dst, rows));
+        arch.dispatch(|| transpose_padded(strip, dst, rows));
     });
 }
 
 /// `dst = srcᵀ` on this thread, with rows of `stride` elements of which those beyond are zero.
 #[inline(always)]
-pub(super) fn turn(src: View<'_>, dst: &mut [f32], stride: usize) {
+pub(super) fn transpose_padded(src: View<'_>, dst: &mut [f32], stride: usize) {
     if src.rows == 0 {
         return dst.fill(0.0);
     }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn products_of_awkward_shapes() {
+    fn matmuls_of_awkward_shapes() {
         for (m, n, k) in [(1, 1, 1), (3, 200, 5), (700, 33, 17), (65, 300, 64), (5, 7, 0)] {
             let (a, b) = (numbers(m * k), numbers(k * n));
             let mut c = vec![1.0; m * n];

@@ -1,7 +1,7 @@
-//! The CPU: rayon for threads, `gemm` for products, loops that the compiler vectorises between.
+//! The CPU: rayon for threads, `gemm` for matmuls, loops that the compiler vectorises between.
 //!
 //! One file for each operation. Work is cut by the shape of the data alone, never by the number of
-//! threads, and sums across pieces are taken in the order of the pieces: the same seed gives the
+//! threads, and sums across chunks are taken in the order of the chunks: the same seed gives the
 //! same bits on any number of threads.
 
 mod adam;
@@ -23,10 +23,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::buffer::{Buffer, HostBuffer, Pool};
 use crate::device::DeviceError;
 use crate::kernels::{
-    AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, Precision, TiedGrads,
+    Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
+    Grad, GramSum, Kernels, LinearForward, NormForward, NormGrads, NormWeights, PairGrads,
+    PairSpans, Precision, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
 };
 use crate::random::Dropout;
-use crate::spans::Spans;
 use crate::value::{Indices, Tensor};
 
 /// How many elements one task is given where rows are independent: enough that handing it over
@@ -36,7 +37,7 @@ const TASK: usize = 1 << 14;
 /// More threads than any machine has; starting them one by one would take for ever.
 const MOST_THREADS: usize = 4096;
 
-/// The processor that this program runs on.
+/// The CPU that this program runs on.
 pub(crate) struct Cpu {
     threads: ThreadPool,
     arch: Arch,
@@ -89,12 +90,24 @@ impl Kernels for Cpu {
         Tensor::new(Buffer::Host(HostBuffer::take(&self.pool, rows * cols)), rows, cols)
     }
 
+    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+        self.threads.install(|| linear::matmul(a, b, transpose, y));
+    }
+
+    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
+        self.threads.install(|| linear::add_gram(self, a, b, sum));
+    }
+
     fn fill(&self, y: &mut Tensor, value: f32) {
         self.threads.install(|| rows::fill(y, value));
     }
 
     fn add(&self, y: &mut Tensor, x: &Tensor) {
         self.threads.install(|| rows::add(self.arch, y, x));
+    }
+
+    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32, y: &mut Tensor) {
+        self.threads.install(|| rows::add_rows(self.arch, x, table, rows, scale, y));
     }
 
     fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
@@ -114,17 +127,16 @@ impl Kernels for Cpu {
         x: &Tensor,
         weight: &Tensor,
         bias: &Tensor,
+        activation: Activation,
         y: &mut Tensor,
-        slope: Option<&mut Tensor>,
+        saved: Option<&mut Tensor>,
     ) {
-        self.threads.install(|| linear::forward(self.arch, x, weight, bias, y, slope));
+        self.threads.install(|| linear::forward(self.arch, x, weight, bias, activation, y, saved));
     }
 
-    fn bias_grad(&self, dy: &mut Tensor, slope: Option<&Tensor>, db: Option<Grad<'_>>) {
+    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
         self.threads.install(|| {
-            if let Some(slope) = slope {
-                rows::multiply(self.arch, dy, slope);
-            }
+            linear::activation_grad(self.arch, dy, forward);
             if let Some(db) = db {
                 rows::column_sum(self.arch, dy, db);
             }
@@ -152,36 +164,27 @@ impl Kernels for Cpu {
 
     fn attention_grad(
         &self,
-        q: &Tensor,
-        kv: &Tensor,
+        forward: AttentionForward<'_>,
         shape: &AttentionShape,
-        y: &Tensor,
-        lse: &Tensor,
         dy: &Tensor,
-        dq: &mut Tensor,
-        dkv: &mut Tensor,
+        grads: AttentionGrads<'_>,
     ) {
-        let saved = attention::Saved { q, kv, y, lse };
-        self.threads.install(|| attention::backward(self, &saved, shape, dy, dq, dkv));
+        self.threads.install(|| attention::backward(self, forward, shape, dy, grads));
     }
 
-    fn residual(&self, x: &Tensor, update: &Tensor, dropout: Dropout, sum: &mut Tensor) {
-        self.threads.install(|| norm::residual(self.arch, x, update, dropout, sum));
+    fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor) {
+        self.threads.install(|| norm::residual(self.arch, residual, sum));
     }
 
     fn residual_norm(
         &self,
-        x: &Tensor,
-        update: &Tensor,
-        dropout: Dropout,
+        residual: ResidualSum<'_>,
         weights: NormWeights<'_>,
         sum: &mut Tensor,
         y: &mut Tensor,
         stats: &mut Tensor,
     ) {
-        self.threads.install(|| {
-            norm::residual_norm(self.arch, x, update, dropout, weights, sum, y, stats);
-        });
+        self.threads.install(|| norm::residual_norm(self.arch, residual, weights, sum, y, stats));
     }
 
     fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor) {
@@ -190,9 +193,7 @@ impl Kernels for Cpu {
 
     fn norm_grad(
         &self,
-        x: &Tensor,
-        stats: &Tensor,
-        weights: NormWeights<'_>,
+        forward: NormForward<'_>,
         dy: &Tensor,
         dx: Grad<'_>,
         dropped: Option<(Dropout, &mut Tensor)>,
@@ -201,7 +202,7 @@ impl Kernels for Cpu {
         self.threads.install(|| {
             let Grad { tensor, accumulate } = dx;
             let written = Grad { tensor: &mut *tensor, accumulate };
-            norm::backward(self, x, stats, weights, dy, written, weight_grads);
+            norm::backward(self, forward, dy, written, weight_grads);
             if let Some((dropout, dropped)) = dropped {
                 rows::dropout(self.arch, tensor, dropout, dropped);
             }
@@ -216,79 +217,49 @@ impl Kernels for Cpu {
         self.threads.install(|| rows::row_means(self.arch, x, ranges, y));
     }
 
-    fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor) {
-        self.threads.install(|| rows::add_row(self.arch, x, row, y));
-    }
-
     fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
         self.threads.install(|| linear::logits(self.arch, hidden, table, bias, y));
     }
 
     fn tied_cross_entropy(
         &self,
-        hidden: &Tensor,
-        table: &Tensor,
-        bias: &Tensor,
-        targets: &Indices,
-        weight: f32,
+        softmax: TiedSoftmax<'_>,
         score: &mut Tensor,
         grads: Option<TiedGrads<'_>>,
     ) {
-        let softmax = cross_entropy::TiedSoftmax { hidden, table, bias, targets, weight };
-        self.threads.install(|| softmax.run(self, score, grads));
-    }
-
-    fn elu(&self, x: &Tensor, y: &mut Tensor) {
-        self.threads.install(|| rows::elu(self.arch, x, y));
-    }
-
-    fn elu_grad(&self, y: &Tensor, dy: &Tensor, dx: &mut Tensor) {
-        self.threads.install(|| rows::elu_grad(self.arch, y, dy, dx));
+        self.threads.install(|| cross_entropy::run(self, &softmax, score, grads));
     }
 
     fn cross_entropy(
         &self,
-        scores: &Tensor,
-        widths: &Indices,
-        targets: &Indices,
-        weight: f32,
+        softmax: ClassSoftmax<'_>,
         score: &mut Tensor,
         dscores: Option<&mut Tensor>,
     ) {
-        let softmax = classes::Softmax { scores, widths, targets, weight };
-        self.threads.install(|| softmax.run(self, score, dscores));
+        self.threads.install(|| classes::run(self, &softmax, score, dscores));
     }
 
-    fn pair_scores(&self, q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &mut Tensor) {
-        self.threads.install(|| pairs::scores(q, k, queries, keys, y));
+    fn pair_scores(&self, q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor) {
+        self.threads.install(|| pairs::scores(q, k, spans, y));
     }
 
     fn pair_scores_grad(
         &self,
         q: &Tensor,
         k: &Tensor,
-        queries: &Spans,
-        keys: &Spans,
+        spans: PairSpans<'_>,
         dy: &Tensor,
-        dq: &mut Tensor,
-        dk: &mut Tensor,
+        grads: PairGrads<'_>,
     ) {
-        self.threads.install(|| pairs::scores_grad(q, k, queries, keys, dy, dq, dk));
+        self.threads.install(|| pairs::scores_grad(q, k, spans, dy, grads));
     }
 
     fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
         self.threads.install(|| pairs::block_dots(self.arch, x, z, y));
     }
 
-    fn block_dots_grad(
-        &self,
-        x: &Tensor,
-        z: &Tensor,
-        dy: &Tensor,
-        dx: &mut Tensor,
-        dz: &mut Tensor,
-    ) {
-        self.threads.install(|| pairs::block_dots_grad(self.arch, x, z, dy, dx, dz));
+    fn block_dots_grad(&self, x: &Tensor, z: &Tensor, dy: &Tensor, grads: PairGrads<'_>) {
+        self.threads.install(|| pairs::block_dots_grad(self.arch, x, z, dy, grads));
     }
 
     fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {
@@ -300,13 +271,14 @@ impl Kernels for Cpu {
 mod tests {
     use super::*;
     use crate::device::Device;
-    use crate::ops::{Activation, Affine, LayerNorm};
+    use crate::ops::{Affine, LayerNorm};
     use crate::params::Params;
     use crate::random::{Draws, Key};
+    use crate::spans::Spans;
     use crate::tape::{Mode, Tape};
 
     /// Runs most operations forward and backward; returns the result and a gradient.
-    fn outcome(cpu: Cpu) -> Vec<f32> {
+    fn result_of(cpu: Cpu) -> Vec<f32> {
         let device = Device::of(Arc::new(cpu));
         let mut params = Params::new(&device);
         let mut draws = Draws::new(Key { seed: 1, step: 0, stream: 0 });
@@ -318,7 +290,7 @@ mod tests {
         let key_value = Affine { weight: add("kv", 24, 48), bias: add("kvb", 1, 48) };
         let norm = LayerNorm { gamma: add("g", 1, 24), beta: add("b", 1, 24), epsilon: 1e-5 };
         let (table, bias) = (add("table", 50, 24), add("tb", 1, 50));
-        let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
         let rows: Indices = (0..9).map(|row| row * 5 % 50).collect();
         let x = tape.embed(vec![(table, rows.clone())], Some(norm), 0.1);
         let (q, kv) =
@@ -334,8 +306,8 @@ mod tests {
 
     #[test]
     fn plain_loops_compute_what_vectors_compute() {
-        let fast = outcome(Cpu::new(2).unwrap());
-        let plain = outcome(Cpu { arch: Arch::Scalar, ..Cpu::new(2).unwrap() });
+        let fast = result_of(Cpu::new(2).unwrap());
+        let plain = result_of(Cpu { arch: Arch::Scalar, ..Cpu::new(2).unwrap() });
         assert!(fast.iter().any(|&x| x != 0.0));
         for (at, (a, b)) in fast.iter().zip(&plain).enumerate() {
             assert!((a - b).abs() < 1e-4 * (1.0 + a.abs()), "{at}: {a} {b}");

@@ -1,11 +1,11 @@
-//! LayerNorm and the residual connection before it, a row at a time.
+//! LayerNorm (Ba et al. 2016) and the residual connection before it, a row at a time.
 
 use pulp::Arch;
 use rayon::prelude::*;
 
 use super::math::{dot, sum, sum_squares};
 use super::{Cpu, task_rows};
-use crate::kernels::{Grad, NormGrads, NormWeights};
+use crate::kernels::{Grad, NormForward, NormGrads, NormWeights, ResidualSum};
 use crate::random::Dropout;
 use crate::value::Tensor;
 
@@ -24,7 +24,7 @@ fn add_dropped(x: &[f32], update: &[f32], dropout: Dropout, row: u32, sum: &mut 
     }
 }
 
-/// LayerNorm of one row; returns its mean and inverse deviation.
+/// LayerNorm of one row; returns its mean and inverse standard deviation.
 #[inline(always)]
 fn normalise(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32, y: &mut [f32]) -> [f32; 2] {
     let mean = sum(x) / x.len() as f32;
@@ -37,9 +37,7 @@ fn normalise(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32, y: &mut [f32]
 
 pub(super) fn residual(
     arch: Arch,
-    x: &Tensor,
-    update: &Tensor,
-    dropout: Dropout,
+    ResidualSum { x, update, dropout }: ResidualSum<'_>,
     sum: &mut Tensor,
 ) {
     let (cols, height) = (x.cols(), task_rows(x.cols()));
@@ -61,12 +59,9 @@ pub(super) fn residual(
     });
 }
 
-#[allow(clippy::too_many_arguments, reason = "one pass instead of three")]
 pub(super) fn residual_norm(
     arch: Arch,
-    x: &Tensor,
-    update: &Tensor,
-    dropout: Dropout,
+    ResidualSum { x, update, dropout }: ResidualSum<'_>,
     weights: NormWeights<'_>,
     sum: &mut Tensor,
     y: &mut Tensor,
@@ -123,7 +118,7 @@ pub(super) fn forward(
     });
 }
 
-/// The way back of one row: adds to the gradients of the weights, and writes or adds to `dx`.
+/// The backward pass of one row: adds to the gradients of the weights, and writes or adds to `dx`.
 #[inline(always)]
 fn row_backward(
     [mean, inverse]: [f32; 2],
@@ -149,9 +144,7 @@ fn row_backward(
 
 pub(super) fn backward(
     cpu: &Cpu,
-    x: &Tensor,
-    stats: &Tensor,
-    weights: NormWeights<'_>,
+    NormForward { x, stats, weights }: NormForward<'_>,
     dy: &Tensor,
     dx: Grad<'_>,
     weight_grads: NormGrads<'_>,
@@ -162,14 +155,14 @@ pub(super) fn backward(
     let tasks = x.rows().div_ceil(height);
     // For each task: its sums for scale and offset, then two rows to work in.
     let mut partial = cpu.scratch(tasks * 4 * cols);
-    let pieces = partial
+    let chunks = partial
         .as_mut_slice()
         .par_chunks_mut(4 * cols)
         .zip(dx.as_mut_slice().par_chunks_mut(height * cols))
         .zip(x.as_slice().par_chunks(height * cols))
         .zip(dy.as_slice().par_chunks(height * cols))
         .zip(stats.as_slice().par_chunks(height * 2));
-    pieces.for_each(|((((partial, dx), x), dy), stats)| {
+    chunks.for_each(|((((partial, dx), x), dy), stats)| {
         partial[..2 * cols].fill(0.0);
         let (sums, work) = partial.split_at_mut(2 * cols);
         let (dgamma, dbeta) = sums.split_at_mut(cols);

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::math::dot;
 use super::matmul::{View, ViewMut, Write, multiply};
 use super::task_rows;
-use crate::spans::Spans;
+use crate::kernels::{PairGrads, PairSpans};
 use crate::value::Tensor;
 
 /// Some rows of a matrix, and of those the first `cols` columns.
@@ -19,7 +19,8 @@ fn part(x: &Tensor, rows: Range<usize>, cols: usize) -> View<'_> {
     View::new(&x.as_slice()[rows.start * x.cols()..], rows.len(), cols, x.cols())
 }
 
-pub(super) fn scores(q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &mut Tensor) {
+pub(super) fn scores(q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor) {
+    let PairSpans { queries, keys } = spans;
     let (dim, cols) = (q.cols(), y.cols());
     let y = ViewMut::of(y);
     (0..queries.count()).into_par_iter().for_each(|sequence| {
@@ -39,14 +40,12 @@ pub(super) fn scores(q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &
 pub(super) fn scores_grad(
     q: &Tensor,
     k: &Tensor,
-    queries: &Spans,
-    keys: &Spans,
+    PairSpans { queries, keys }: PairSpans<'_>,
     dy: &Tensor,
-    dq: &mut Tensor,
-    dk: &mut Tensor,
+    grads: PairGrads<'_>,
 ) {
     let dim = q.cols();
-    let (dq, dk) = (ViewMut::of(dq), ViewMut::of(dk));
+    let (dq, dk) = (ViewMut::of(grads.left), ViewMut::of(grads.right));
     (0..queries.count()).into_par_iter().for_each(|sequence| {
         let (rows, keys) = (queries.get(sequence), keys.get(sequence));
         if keys.is_empty() {
@@ -87,8 +86,7 @@ pub(super) fn block_dots_grad(
     x: &Tensor,
     z: &Tensor,
     dy: &Tensor,
-    dx: &mut Tensor,
-    dz: &mut Tensor,
+    PairGrads { left: dx, right: dz }: PairGrads<'_>,
 ) {
     let (dim, blocks, wide) = (z.cols(), dy.cols(), x.cols());
     let height = task_rows(wide);

@@ -1,11 +1,10 @@
-//! Element by element and row by row: gathering, scattering, adding, dropping.
+//! Element by element and row by row: gathering, scattering, adding, dropout.
 
 #![allow(unsafe_code, reason = "tasks write different columns of the same rows")]
 
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::math::exp;
 use super::matmul::ViewMut;
 use super::{TASK, task_rows};
 use crate::kernels::Grad;
@@ -35,7 +34,7 @@ pub(super) fn row_means(arch: Arch, x: &Tensor, ranges: &Indices, y: &mut Tensor
 }
 
 /// Combines `y` with `x`, element by element.
-fn combine(arch: Arch, y: &mut Tensor, x: &Tensor, f: impl Fn(f32, f32) -> f32 + Sync) {
+pub(super) fn combine(arch: Arch, y: &mut Tensor, x: &Tensor, f: impl Fn(f32, f32) -> f32 + Sync) {
     let (y, x) = (y.as_mut_slice(), x.as_slice());
     y.par_chunks_mut(TASK).zip(x.par_chunks(TASK)).for_each(|(y, x)| {
         arch.dispatch(|| {
@@ -48,19 +47,6 @@ fn combine(arch: Arch, y: &mut Tensor, x: &Tensor, f: impl Fn(f32, f32) -> f32 +
 
 pub(super) fn add(arch: Arch, y: &mut Tensor, x: &Tensor) {
     combine(arch, y, x, |y, x| y + x);
-}
-
-pub(super) fn multiply(arch: Arch, y: &mut Tensor, x: &Tensor) {
-    combine(arch, y, x, |y, x| y * x);
-}
-
-pub(super) fn elu(arch: Arch, x: &Tensor, y: &mut Tensor) {
-    combine(arch, y, x, |_, x| if x > 0.0 { x } else { exp(x) - 1.0 });
-}
-
-pub(super) fn elu_grad(arch: Arch, y: &Tensor, dy: &Tensor, dx: &mut Tensor) {
-    combine(arch, dx, y, |_, y| if y > 0.0 { 1.0 } else { y + 1.0 });
-    multiply(arch, dx, dy);
 }
 
 pub(super) fn dropout(arch: Arch, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
@@ -141,15 +127,26 @@ pub(super) fn column_sum(arch: Arch, dy: &Tensor, db: Grad<'_>) {
     });
 }
 
-pub(super) fn add_row(arch: Arch, x: &Tensor, row: &Tensor, y: &mut Tensor) {
+pub(super) fn add_rows(
+    arch: Arch,
+    x: &Tensor,
+    table: &Tensor,
+    rows: &Indices,
+    scale: f32,
+    y: &mut Tensor,
+) {
     let (cols, height) = (x.cols(), task_rows(x.cols()));
-    let tasks =
-        y.as_mut_slice().par_chunks_mut(height * cols).zip(x.as_slice().par_chunks(height * cols));
-    tasks.for_each(|(y, x)| {
+    let tasks = y
+        .as_mut_slice()
+        .par_chunks_mut(height * cols)
+        .zip(x.as_slice().par_chunks(height * cols))
+        .zip(rows.par_chunks(height));
+    tasks.for_each(|((y, x), rows)| {
         arch.dispatch(|| {
-            for (y, x) in y.chunks_mut(cols).zip(x.chunks(cols)) {
-                for ((y, &x), &shift) in y.iter_mut().zip(x).zip(row.as_slice()) {
-                    *y = x + shift;
+            for ((y, x), &row) in y.chunks_mut(cols).zip(x.chunks(cols)).zip(rows) {
+                let entry = &table.as_slice()[row as usize * cols..][..cols];
+                for ((y, &x), &step) in y.iter_mut().zip(x).zip(entry) {
+                    *y = x + scale * step;
                 }
             }
         });

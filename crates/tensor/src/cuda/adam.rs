@@ -1,4 +1,5 @@
-//! Adam with decoupled weight decay, all matrices in three launches: squares, norm, update.
+//! Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019), all matrices in
+//! three launches: squares, norm, update.
 
 #![allow(unsafe_code, reason = "slots are laid out as the kernels have them")]
 
@@ -11,7 +12,7 @@ use crate::kernels::{AdamSlot, AdamStep};
 use crate::value::Tensor;
 
 /// Elements that one block updates, as the kernels have it.
-const PIECE: usize = 16384;
+const CHUNK: usize = 16384;
 
 /// As the kernels have it.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
@@ -23,29 +24,29 @@ struct Slot {
     square: u64,
     rounded: u64,
     count: u64,
-    rate: f32,
+    lr: f32,
     keep: f32,
     square_correction: f32,
     padding: u32,
 }
 
-/// As the kernels have it: the number of a slot, and of a piece of it.
+/// As the kernels have it: the number of a slot, and of a chunk of it.
 #[derive(Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Piece {
+struct Chunk {
     slot: u32,
     number: u32,
 }
 
-/// The pieces of the last update: they are the same in every step where all matrices learn.
+/// The chunks of the last update: they are the same in every step where all matrices learn.
 #[derive(Default)]
-pub(super) struct Pieces(Mutex<Option<(Vec<usize>, Sent, usize)>>);
+pub(super) struct AdamChunks(Mutex<Option<(Vec<usize>, Sent, usize)>>);
 
 /// How the matrices are cut, for matrices of these sizes.
-fn pieces(sizes: &[usize]) -> Vec<Piece> {
+fn chunks(sizes: &[usize]) -> Vec<Chunk> {
     let of_slot = |(slot, &size): (usize, &usize)| {
-        (0..size.div_ceil(PIECE))
-            .map(move |number| Piece { slot: slot as u32, number: number as u32 })
+        (0..size.div_ceil(CHUNK))
+            .map(move |number| Chunk { slot: slot as u32, number: number as u32 })
     };
     sizes.iter().enumerate().flat_map(of_slot).collect()
 }
@@ -58,17 +59,17 @@ pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, no
     let sizes: Vec<usize> = slots.iter().map(|slot| slot.value.len()).collect();
     let mut last = lock(&cuda.adam.0);
     if last.as_ref().is_none_or(|(known, ..)| *known != sizes) {
-        let pieces = pieces(&sizes);
-        *last = Some((sizes, put(&cuda.context, &pieces), pieces.len()));
+        let chunks = chunks(&sizes);
+        *last = Some((sizes, put(&cuda.context, &chunks), chunks.len()));
     }
-    let (_, pieces, count) = last.as_ref().expect("it was filled above");
-    let (pieces, count) = (pieces.pointer, *count);
+    let (_, chunks, count) = last.as_ref().expect("it was filled above");
+    let (chunks, count) = (chunks.pointer, *count);
     let on_device = put(&cuda.context, &laid_out);
     let squares = cuda.scratch(count * 4);
     let grid = [count, 1, 1];
     launch!(
         cuda, Program::Adam, "squares", grid, [THREADS, 1, 1], 0;
-        on_device.pointer, pieces, squares.pointer,
+        on_device.pointer, chunks, squares.pointer,
     );
     launch!(
         cuda, Program::Adam, "norm_of_squares", [1, 1, 1], [1024, 1, 1], 0;
@@ -76,7 +77,7 @@ pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, no
     );
     launch!(
         cuda, Program::Adam, "adam", grid, [THREADS, 1, 1], 0;
-        on_device.pointer, pieces, at(norm), step.beta1, step.beta2, step.epsilon, step.clip,
+        on_device.pointer, chunks, at(norm), step.beta1, step.beta2, step.epsilon, step.clip,
     );
 }
 
@@ -91,8 +92,8 @@ fn lay_out(slot: &mut AdamSlot<'_>, step: AdamStep) -> Slot {
         mean: to(slot.mean),
         square: to(slot.square),
         count: slot.value.len() as u64,
-        rate: slot.rate / correction(step.beta1) as f32,
-        keep: 1.0 - slot.rate * slot.decay,
+        lr: slot.lr / correction(step.beta1) as f32,
+        keep: 1.0 - slot.lr * slot.decay,
         square_correction: correction(step.beta2).sqrt() as f32,
         padding: 0,
     }

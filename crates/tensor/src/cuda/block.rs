@@ -13,15 +13,15 @@ use crate::kernels::Precision;
 /// A run of numbers: f32 where precision is full, bf16 where it is the working one.
 pub(crate) struct Block {
     memory: Memory,
-    pub(super) precision: Precision,
+    pub(crate) precision: Precision,
     len: usize,
-    /// Of full numbers, a rounded copy for products.
+    /// Of full numbers, a rounded copy for matmuls.
     rounded: Mutex<Option<Rounded>>,
-    /// Sums of the matrix's columns, where whoever wrote it has taken them along.
+    /// Sums of the matrix's columns, where the kernel that wrote it computed them too.
     parts: Option<Parts>,
 }
 
-/// Sums of columns in parts, which lie below one another and are yet to be added up.
+/// Partial column sums, which lie below one another and are yet to be added up.
 pub(super) struct Parts {
     pub(super) memory: Memory,
     /// Numbers before the first.
@@ -37,7 +37,7 @@ impl Parts {
     }
 }
 
-/// A rounded copy, and whether it is still that of the numbers.
+/// A rounded copy, and whether it is up to date.
 struct Rounded {
     memory: Memory,
     fresh: bool,
@@ -48,7 +48,7 @@ impl Block {
         let bytes = len * precision.bytes();
         let memory = context.take(bytes);
         if cfg!(debug_assertions) {
-            // Bytes of ones are no number: a kernel that reads before it writes shows itself.
+            // Bytes of ones are NaN: a kernel that reads before it writes shows itself.
             context.set_bytes(memory.pointer, 0xff, bytes);
         }
         Self { memory, precision, len, rounded: Mutex::default(), parts: None }
@@ -58,7 +58,7 @@ impl Block {
         self.memory.pointer
     }
 
-    /// Where to write: a rounded copy and sums are then no longer true.
+    /// Where to write: a rounded copy and sums are then out of date.
     pub(super) fn pointer_mut(&mut self) -> CUdeviceptr {
         if let Some(rounded) = self.rounded.get_mut().unwrap_or_else(PoisonError::into_inner) {
             rounded.fresh = false;
@@ -106,7 +106,7 @@ impl Block {
         }
     }
 
-    /// The rounded copy of full numbers; `round` makes it where there is none that is true.
+    /// The rounded copy of full numbers; `round` makes it where there is none that is up to date.
     pub(super) fn rounded(&self, round: impl FnOnce(CUdeviceptr)) -> CUdeviceptr {
         let mut rounded = lock(&self.rounded);
         let rounded = rounded.get_or_insert_with(|| {
@@ -120,7 +120,7 @@ impl Block {
         rounded.memory.pointer
     }
 
-    /// Where the rounded copy is, where there is a true one: for whoever writes both.
+    /// Where the rounded copy is, where it is up to date: for kernels that write both.
     pub(super) fn kept_rounded(&self) -> Option<CUdeviceptr> {
         lock(&self.rounded).as_ref().filter(|rounded| rounded.fresh).map(|r| r.memory.pointer)
     }

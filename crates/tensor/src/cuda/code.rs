@@ -21,14 +21,17 @@ use cudarc::nvrtc::{result as nvrtc, sys};
 use super::context::{Context, say};
 use super::fault::fail;
 use super::lock;
+use crate::kernels::Activation;
 
 /// A file of kernels, and what is fixed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Program {
     /// Element by element.
     Elements,
-    /// GELU and sums over rows.
+    /// Sums over rows.
     Sums,
+    /// An activation and its derivative.
+    Activation(Activation),
     /// Gathering and scattering.
     Rows,
     /// Cross-entropy.
@@ -43,8 +46,11 @@ pub(super) enum Program {
     Norm { lanes: usize, slabs: usize },
     /// Attention with heads of that many columns at most; whether heads are multiples of eight.
     Attention { head: usize, whole: bool },
-    /// Attention with heads of 64 on Hopper, with so many groups of four warps on the way back.
+    /// Attention with heads of 64 on Hopper, with so many warpgroups in the backward pass.
     Hopper { groups: usize },
+    /// Attention in plain loops, which the other two are compared with.
+    #[cfg(test)]
+    AttentionReference,
 }
 
 impl Program {
@@ -52,7 +58,10 @@ impl Program {
         let file = match self {
             Self::Elements => include_str!("kernels/elements.cu"),
             Self::Sums => {
-                concat!(include_str!("kernels/gelu.cuh"), include_str!("kernels/sums.cu"))
+                concat!(include_str!("kernels/sums.cuh"), include_str!("kernels/sums.cu"))
+            }
+            Self::Activation(_) => {
+                concat!(include_str!("kernels/sums.cuh"), include_str!("kernels/activation.cu"))
             }
             Self::Rows => include_str!("kernels/rows.cu"),
             Self::Softmax => include_str!("kernels/softmax.cu"),
@@ -66,6 +75,11 @@ impl Program {
             Self::Hopper { .. } => {
                 concat!(include_str!("kernels/attention.cuh"), include_str!("kernels/hopper.cu"))
             }
+            #[cfg(test)]
+            Self::AttentionReference => concat!(
+                include_str!("kernels/attention.cuh"),
+                include_str!("kernels/attention_reference.cu")
+            ),
         };
         let fixed = match self {
             Self::Norm { lanes, slabs } => {
@@ -75,9 +89,24 @@ impl Program {
                 format!("#define HEAD {head}\n#define WHOLE {}\n", u8::from(whole))
             }
             Self::Hopper { groups } => format!("#define GROUPS {groups}\n"),
+            Self::Activation(activation) => {
+                format!("#define ACTIVATION {}\n", activation_name(activation))
+            }
             _ => String::new(),
         };
         format!("{fixed}{}{file}", include_str!("kernels/common.cuh"))
+    }
+}
+
+/// What `activation.cu` calls an activation.
+fn activation_name(activation: Activation) -> &'static str {
+    match activation {
+        Activation::None => unreachable!("the identity has no kernel"),
+        Activation::Gelu => "GELU",
+        Activation::GeluTanh => "GELU_TANH",
+        Activation::Relu => "RELU",
+        Activation::Silu => "SILU",
+        Activation::Elu => "ELU",
     }
 }
 
@@ -180,7 +209,7 @@ impl Drop for Code {
     /// Waits for the compiler, which must not be at work while the process ends.
     fn drop(&mut self) {
         for thread in lock(&self.compiling).drain(..) {
-            // Whoever needed what a thread failed at has said so.
+            // A failed compilation was reported where its program was needed.
             let _ = thread.join();
         }
     }
@@ -306,6 +335,11 @@ mod tests {
         let programs = [
             Program::Elements,
             Program::Sums,
+            Program::Activation(Activation::Gelu),
+            Program::Activation(Activation::GeluTanh),
+            Program::Activation(Activation::Relu),
+            Program::Activation(Activation::Silu),
+            Program::Activation(Activation::Elu),
             Program::Rows,
             Program::Softmax,
             Program::Heads,
@@ -316,6 +350,7 @@ mod tests {
             Program::Attention { head: 16, whole: false },
             Program::Attention { head: 64, whole: true },
             Program::Attention { head: 128, whole: true },
+            Program::AttentionReference,
         ];
         let hopper = [1, 2, 4].map(|groups| Program::Hopper { groups });
         let everywhere = ["sm_80", "sm_90a"].map(|arch| programs.map(|program| (program, arch)));

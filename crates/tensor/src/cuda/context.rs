@@ -33,8 +33,8 @@ pub(super) struct Context {
     pub(super) name: String,
     /// Compute capability, such as (9, 0).
     pub(super) capability: (i32, i32),
-    /// How many blocks run at a time is a multiple of this.
-    pub(super) processors: u32,
+    /// Streaming multiprocessors: how many blocks run at a time is a multiple of this.
+    pub(super) sms: u32,
     total: usize,
     free: Mutex<BTreeMap<usize, Vec<CUdeviceptr>>>,
     held: AtomicUsize,
@@ -68,11 +68,11 @@ impl Context {
         use CUdevice_attribute::{
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
-            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as PROCESSORS,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as SMS,
         };
         let asked = failed("ask what the GPU can do");
         let capability = (ask(MAJOR).map_err(asked)?, ask(MINOR).map_err(asked)?);
-        let processors = ask(PROCESSORS).map_err(asked)? as u32;
+        let sms = ask(SMS).map_err(asked)? as u32;
         if capability.0 < 8 {
             return Err(DeviceError::OldGpu { name, capability });
         }
@@ -93,7 +93,7 @@ impl Context {
             stream,
             name,
             capability,
-            processors,
+            sms,
             total,
             free,
             held,
@@ -145,7 +145,7 @@ impl Context {
             Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => fail(format!(
                 "the GPU's memory is full: {:.2} GiB more are needed, {:.2} of {:.2} GiB are in use \
                  here. Lower batch.sequences or batch.length (and raise accumulate to keep the \
-                 tokens of an update), or take --device cpu",
+                 tokens of an update), or compute on the CPU",
                 gib(bytes),
                 gib(self.held()),
                 gib(self.total)

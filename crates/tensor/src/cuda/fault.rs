@@ -1,8 +1,8 @@
 //! What happens when the GPU fails in the middle of things.
 //!
-//! Kernels return nothing: a failure of the GPU is not something that an operation could answer. It
-//! unwinds to whoever started the work, carrying one sentence, and the program ends in good order;
-//! what was on the disk stays there.
+//! Kernels return nothing: an operation could not handle a failure of the GPU. It unwinds to the code that
+//! started the work, carrying one sentence, and the program ends in good order; what was on the disk
+//! stays there.
 
 use std::fmt;
 
@@ -18,7 +18,9 @@ impl fmt::Display for DeviceFault {
 
 impl std::error::Error for DeviceFault {}
 
-/// Unwinds with this sentence. No message is printed here: whoever catches it prints it once.
+impl terms::Fault for DeviceFault {}
+
+/// Unwinds with this sentence. No message is printed here: the code that catches it prints it once.
 pub(crate) fn fail(sentence: String) -> ! {
     std::panic::resume_unwind(Box::new(DeviceFault(sentence)))
 }

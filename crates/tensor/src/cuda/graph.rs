@@ -1,10 +1,10 @@
-//! A whole step as one piece of work.
+//! A whole step as one CUDA graph.
 //!
-//! Kernels that are asked for one by one start a microsecond or so after one another. A step of a fixed
-//! shape asks for the same kernels again and again, so it is recorded as a graph, which the GPU runs
-//! without coming back: numbers that differ (addresses, the seed of dropout, rates) are put into the
-//! graph of the last step. What cannot be recorded (reading a result, writing a matrix) ends the
-//! recording, and the rest of the step runs as usual.
+//! Kernels that are launched one by one start a microsecond or so after one another. A step of a fixed
+//! shape launches the same kernels again and again, so it is captured as a graph, which the GPU runs
+//! without returning to the host: numbers that differ (addresses, the seed of dropout, learning rates) are
+//! put into the graph of the last step. What cannot be captured (reading a result, writing a matrix) ends
+//! the capture, and the rest of the step runs as usual.
 
 #![allow(unsafe_code, reason = "the driver speaks in raw pointers")]
 

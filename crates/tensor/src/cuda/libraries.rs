@@ -1,6 +1,6 @@
 //! Finds the libraries that the GPU is used through.
 //!
-//! The driver is part of the system. The compiler of kernels (NVRTC) and the matrix products
+//! The driver is part of the system. The compiler of kernels (NVRTC) and the matmuls
 //! (cuBLASLt) come with the CUDA toolkit or with a Python environment that has PyTorch or JAX in it;
 //! whichever is found first is taken. A library that was opened by its path is found by its name
 //! afterwards, which is how `cudarc` then reaches it.
@@ -16,7 +16,7 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY};
 
 use crate::device::DeviceError;
 
-/// Makes sure that driver, compiler and products can be reached.
+/// Makes sure that driver, compiler and cuBLASLt can be reached.
 pub(super) fn find() -> Result<(), DeviceError> {
     // SAFETY: looking for the library opens it, and the driver's initialisers may be run.
     if !unsafe { cudarc::driver::sys::is_culib_present() } {
@@ -30,7 +30,7 @@ pub(super) fn find() -> Result<(), DeviceError> {
     if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
         open("libnvrtc.so.")?;
     }
-    // SAFETY: as above, for the products.
+    // SAFETY: as above, for cuBLASLt.
     if !unsafe { cudarc::cublaslt::sys::is_culib_present() } {
         open("libcublasLt.so.")?;
     }

@@ -1,22 +1,38 @@
-//! Affine maps: a product, and what follows it.
+//! Affine maps and other matmuls: a GEMM of cuBLASLt with the bias in its epilogue, then the activation.
 
-use super::{Cuda, Memory, Product, Program, STRIPS, Side, THREADS, at, block, lanes, launch, to};
-use crate::kernels::{Grad, Precision};
+use super::{
+    Cuda, Matmul, Memory, Operand, Program, STRIPS, THREADS, at, block, lanes, launch, to,
+};
+use crate::kernels::{Activation, Grad, GramSum, LinearForward, Precision, Transpose};
 use crate::value::Tensor;
 
-/// A matrix of the working precision as a side of a product.
-fn side(cuda: &Cuda, x: &Tensor) -> Side {
-    Side { pointer: cuda.rounded(x), precision: Precision::Working, pitch: x.cols(), turned: false }
+/// A matrix as an operand in the working precision: its rounded copy, where it is of full precision.
+fn operand(cuda: &Cuda, x: &Tensor) -> Operand {
+    let (precision, pitch) = (Precision::Working, x.cols());
+    Operand { pointer: cuda.rounded(x), precision, pitch, transposed: false }
 }
 
-fn turned(side: Side) -> Side {
-    Side { turned: true, ..side }
+/// A matrix as an operand in its own precision.
+fn exact_operand(x: &Tensor) -> Operand {
+    Operand { pointer: at(x), precision: x.precision(), pitch: x.cols(), transposed: false }
+}
+
+/// Both operands of a matmul: unrounded where both are of full precision.
+fn operands(cuda: &Cuda, a: &Tensor, b: &Tensor) -> [Operand; 2] {
+    match (a.precision(), b.precision()) {
+        (Precision::Full, Precision::Full) => [exact_operand(a), exact_operand(b)],
+        _ => [operand(cuda, a), operand(cuda, b)],
+    }
+}
+
+fn transposed(operand: Operand) -> Operand {
+    Operand { transposed: true, ..operand }
 }
 
 /// A result, in its own precision.
-pub(super) fn result(y: &mut Tensor) -> Side {
-    let (precision, pitch) = (block(y).precision, y.cols());
-    Side { pointer: to(y), precision, pitch, turned: false }
+pub(super) fn result(y: &mut Tensor) -> Operand {
+    let (precision, pitch) = (y.precision(), y.cols());
+    Operand { pointer: to(y), precision, pitch, transposed: false }
 }
 
 pub(super) fn forward(
@@ -24,51 +40,71 @@ pub(super) fn forward(
     x: &Tensor,
     weight: &Tensor,
     bias: &Tensor,
+    activation: Activation,
     y: &mut Tensor,
-    slope: Option<&mut Tensor>,
+    pre_activation: Option<&mut Tensor>,
 ) {
     let size = [x.rows(), weight.cols(), weight.rows()];
-    let (left, right) = (side(cuda, x), side(cuda, weight));
+    let (left, right) = (operand(cuda, x), operand(cuda, weight));
     let bias = Some(cuda.rounded(bias));
-    let Some(before) = slope else {
-        let out = result(y);
-        return cuda.products.run(&Product { left, right, out, size, accumulate: false, bias });
+    let multiply = |out: Operand| {
+        cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias });
     };
-    // GELU of the library is an approximation by a hyperbolic tangent; ours comes after.
-    let out = result(before);
-    cuda.products.run(&Product { left, right, out, size, accumulate: false, bias });
+    // The library's own GELU epilogue is the tanh approximation; the activation is a kernel of ours.
+    match pre_activation {
+        Some(before) => {
+            multiply(result(before));
+            activate(cuda, activation, at(before), y);
+        }
+        None => {
+            multiply(result(y));
+            if activation != Activation::None {
+                activate(cuda, activation, at(y), y);
+            }
+        }
+    }
+}
+
+/// `y = activation(z)`; `z` may be `y`.
+fn activate(cuda: &Cuda, activation: Activation, z: u64, y: &mut Tensor) {
     let grid = [y.len().div_ceil(8 * THREADS as usize), 1, 1];
     launch!(
-        cuda, Program::Sums, "gelu_forward", grid, [THREADS, 1, 1], 0;
-        at(before), to(y), y.len() as u64,
+        cuda, Program::Activation(activation), "activation_forward", grid, [THREADS, 1, 1], 0;
+        z, to(y), y.len() as u64,
     );
 }
 
 pub(super) fn bias_grad(
     cuda: &Cuda,
     dy: &mut Tensor,
-    slope: Option<&Tensor>,
+    forward: LinearForward<'_>,
     db: Option<Grad<'_>>,
 ) {
-    if slope.is_none() && db.is_none() {
+    let LinearForward { activation, y, saved } = forward;
+    let linear = activation == Activation::None;
+    if linear && db.is_none() {
         return;
     }
     let (rows, cols) = dy.shape();
     if rows == 0 {
         return db.into_iter().for_each(|db| super::rows::clear(cuda, db));
     }
-    if let (None, Some(parts)) = (slope, block(dy).parts()) {
-        return sum_partials(cuda, parts.pointer(), parts.count, parts.stride, cols, [db, None]);
+    if linear {
+        return match block(dy).parts() {
+            Some(parts) => {
+                sum_partials(cuda, parts.pointer(), parts.count, parts.stride, cols, [db, None]);
+            }
+            None => column_sums(cuda, to(dy), [rows, cols, cols], db),
+        };
     }
-    let Some(before) = slope else {
-        return column_sums(cuda, to(dy), [rows, cols, cols], db);
-    };
+    // What the derivative is a function of: the pre-activation where it was saved, else the result.
+    let of = saved.unwrap_or(y);
     let cut = Cut::of(cuda, rows, cols, cols);
     let (out, accumulate) = sink(db);
-    let name = if cut.lanes == 8 { "gelu_backward_8" } else { "gelu_backward_1" };
+    let name = if cut.lanes == 8 { "activation_backward_8" } else { "activation_backward_1" };
     launch!(
-        cuda, Program::Sums, name, cut.grid, [THREADS, 1, 1], 0;
-        to(dy), at(before), rows as i32, cols as i32, cut.height, cut.partial.pointer,
+        cuda, Program::Activation(activation), name, cut.grid, [THREADS, 1, 1], 0;
+        to(dy), at(of), rows as i32, cols as i32, cut.height, cut.partial.pointer,
         cuda.arrived.pointer, out, accumulate,
     );
 }
@@ -104,7 +140,7 @@ impl Cut {
         let lanes = lanes(pitch);
         let across = cols.div_ceil(32 * lanes);
         assert!(across <= STRIPS, "a matrix of at most {} columns", 32 * STRIPS);
-        let blocks = (4 * cuda.context.processors as usize).div_ceil(across).min(MOST_DOWN);
+        let blocks = (4 * cuda.context.sms as usize).div_ceil(across).min(MOST_DOWN);
         let height = rows.div_ceil(blocks).next_multiple_of(8);
         let down = rows.div_ceil(height);
         let partial = cuda.scratch(down * cols * 4);
@@ -136,9 +172,9 @@ pub(super) fn sum_partials(
 
 pub(super) fn input_grad(cuda: &Cuda, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
     let size = [dy.rows(), weight.rows(), weight.cols()];
-    let (left, right) = (side(cuda, dy), turned(side(cuda, weight)));
+    let (left, right) = (operand(cuda, dy), transposed(operand(cuda, weight)));
     let (out, accumulate) = (result(dx.tensor), dx.accumulate);
-    cuda.products.run(&Product { left, right, out, size, accumulate, bias: None });
+    cuda.blas.run(&Matmul { left, right, out, size, accumulate, bias: None });
 }
 
 pub(super) fn weight_grad(cuda: &Cuda, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
@@ -146,25 +182,46 @@ pub(super) fn weight_grad(cuda: &Cuda, x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
         return super::rows::clear(cuda, dw);
     }
     let size = [x.cols(), dy.cols(), x.rows()];
-    let (left, right) = (turned(side(cuda, x)), side(cuda, dy));
+    let (left, right) = (transposed(operand(cuda, x)), operand(cuda, dy));
     let (out, accumulate) = (result(dw.tensor), dw.accumulate);
-    cuda.products.run(&Product { left, right, out, size, accumulate, bias: None });
+    cuda.blas.run(&Matmul { left, right, out, size, accumulate, bias: None });
 }
 
-/// Full numbers are multiplied as they are, so that vectors of one's own can be compared exactly.
-pub(super) fn logits(cuda: &Cuda, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
-    let exact = |x: &Tensor| Side {
-        pointer: at(x),
-        precision: Precision::Full,
-        pitch: x.cols(),
-        turned: false,
+pub(super) fn matmul(cuda: &Cuda, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+    let [left, right] = operands(cuda, a, b);
+    let (right, cols) = match transpose {
+        Transpose::Neither => (right, b.cols()),
+        Transpose::Right => (transposed(right), b.rows()),
     };
-    let (left, right) = match block(hidden).precision {
-        Precision::Full => (exact(hidden), exact(table)),
-        Precision::Working => (side(cuda, hidden), side(cuda, table)),
+    let size = [a.rows(), cols, a.cols()];
+    let out = result(y);
+    cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias: None });
+}
+
+pub(super) fn add_gram(cuda: &Cuda, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
+    let size = [a.cols(), b.cols(), a.rows()];
+    let count = size[0] * size[1];
+    let product = cuda.scratch(4 * count);
+    let [left, right] = operands(cuda, a, b);
+    let (pointer, pitch) = (product.pointer, size[1]);
+    let out = Operand { pointer, precision: Precision::Full, pitch, transposed: false };
+    let left = transposed(left);
+    cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias: None });
+    let grid = [count.div_ceil(THREADS as usize), 1, 1];
+    launch!(
+        cuda, Program::Sums, "add_f64", grid, [THREADS, 1, 1], 0;
+        to(&mut sum.wide), product.pointer, count as u64, i32::from(sum.begun),
+    );
+}
+
+/// Matrices of full precision are multiplied unrounded.
+pub(super) fn logits(cuda: &Cuda, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
+    let [left, right] = match hidden.precision() {
+        Precision::Full => [exact_operand(hidden), exact_operand(table)],
+        Precision::Working => [operand(cuda, hidden), operand(cuda, table)],
     };
     let (out, bias) = (result(y), Some(at(bias)));
     let size = [hidden.rows(), table.rows(), table.cols()];
-    let right = turned(right);
-    cuda.products.run(&Product { left, right, out, size, accumulate: false, bias });
+    let right = transposed(right);
+    cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias });
 }

@@ -1,7 +1,7 @@
 //! Lists of row numbers in the GPU's memory, and how rows are scattered back by them.
 //!
-//! Scattering adds up all rows that go to one place. So that no sum depends on which thread came
-//! first, the list is turned around on this side: for every place, who goes there, in order.
+//! Scattering adds up all rows that go to one place. So that no sum depends on which thread comes first,
+//! the list is inverted on the host: for every place, its sources in order.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,12 +15,12 @@ use crate::value::Indices;
 const GROUP: usize = 32;
 
 /// What a GPU keeps of a list.
-pub(crate) struct Resident {
+pub(super) struct IndexCopy {
     rows: Sent,
     inverse: OnceLock<Inverse>,
 }
 
-/// A list turned around.
+/// A list inverted.
 pub(super) struct Inverse {
     /// All sources, by the row that they go to.
     pub(super) order: Sent,
@@ -57,13 +57,13 @@ pub(super) fn put<T: bytemuck::NoUninit>(context: &Arc<Context>, list: &[T]) -> 
     context.send(bytemuck::cast_slice(list))
 }
 
-impl Resident {
+impl IndexCopy {
     /// What the GPU keeps of this list, copied there the first time.
     pub(super) fn of<'a>(context: &Arc<Context>, list: &'a Indices) -> &'a Self {
-        let make = || Self { rows: put(context, list), inverse: OnceLock::new() };
-        let resident = list.resident().get_or_init(make);
-        assert!(Arc::ptr_eq(&resident.rows.context, context), "a list is used on one GPU");
-        resident
+        let copy: &Self =
+            list.device_copy(|| Self { rows: put(context, list), inverse: OnceLock::new() });
+        assert!(Arc::ptr_eq(&copy.rows.context, context), "a list is used on one GPU");
+        copy
     }
 
     pub(super) fn pointer(&self) -> CUdeviceptr {

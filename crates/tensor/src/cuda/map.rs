@@ -1,4 +1,4 @@
-//! A matrix as Hopper's copy engine knows it.
+//! Tensor maps: a matrix as Hopper's TMA (Tensor Memory Accelerator) knows it.
 
 #![allow(unsafe_code, reason = "the driver speaks in raw pointers")]
 
@@ -8,12 +8,11 @@ use cudarc::driver::sys::{self, CUdeviceptr, CUtensorMap};
 
 use super::fault::must;
 
-/// Rows and columns that the engine brings at once: 64 rows of a head of 64.
-const PIECE: [u32; 2] = [64, 64];
+/// Rows and columns of a TMA box: 64 rows of a head of 64.
+const BOX: [u32; 2] = [64, 64];
 
-/// A matrix of bf16, of which the engine brings 64 x 64 at a time, in the order in which the tensor
-/// cores read: of 128 bytes, sixteenth `c` of row `r` comes to `c ^ r % 8`. What is beyond the last row
-/// comes as zeros.
+/// A matrix of bf16, of which TMA copies 64 x 64 at a time with the 128-byte swizzle that `wgmma` reads:
+/// chunk `c` of 16 bytes of row `r` comes to `c ^ r % 8`. Rows beyond the last come as zeros.
 pub(super) fn map(pointer: CUdeviceptr, rows: usize, cols: usize) -> CUtensorMap {
     let mut map = CUtensorMap { opaque: [0; 16] };
     let (size, pitch, step) = ([cols as u64, rows as u64], [cols as u64 * 2], [1, 1]);
@@ -26,7 +25,7 @@ pub(super) fn map(pointer: CUdeviceptr, rows: usize, cols: usize) -> CUtensorMap
             pointer as *mut c_void,
             size.as_ptr(),
             pitch.as_ptr(),
-            PIECE.as_ptr(),
+            BOX.as_ptr(),
             step.as_ptr(),
             sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
             sys::CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B,
@@ -34,6 +33,6 @@ pub(super) fn map(pointer: CUdeviceptr, rows: usize, cols: usize) -> CUtensorMap
             sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )
     };
-    must(made.result(), "describing a matrix to its copy engine");
+    must(made.result(), "encoding a tensor map");
     map
 }

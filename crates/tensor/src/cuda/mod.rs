@@ -1,10 +1,10 @@
-//! A GPU of NVIDIA's: kernels compiled for the card at run time, products from cuBLASLt.
+//! An NVIDIA GPU: kernels compiled for the card at run time by NVRTC, matmuls from cuBLASLt.
 //!
-//! What flows between operations is bf16; weights, gradients of weights, statistics and losses are
-//! f32, and so is every sum inside a kernel. Products read a rounded copy of the weights, which Adam
-//! writes along with them. Everything runs on one stream, behind this process; only reading a result
-//! waits for it. No sum depends on timing (there are no atomic additions), so the same input gives
-//! the same bits on the same card and libraries.
+//! Mixed precision (Micikevicius et al. 2018): what flows between operations is bf16; weights, gradients
+//! of weights, statistics and losses are f32, and so is every sum inside a kernel. Matmuls read a rounded
+//! copy of the weights, which Adam writes along with them. Everything runs on one stream, asynchronously;
+//! only reading a result waits for it. No sum depends on timing (there are no atomic additions), so the
+//! same input gives the same bits on the same card and libraries.
 
 mod adam;
 mod attention;
@@ -12,7 +12,6 @@ mod block;
 mod code;
 mod context;
 mod events;
-mod exact;
 mod fault;
 mod graph;
 mod heads;
@@ -20,9 +19,10 @@ mod libraries;
 mod linear;
 mod lists;
 mod map;
+mod matmul;
 mod norm;
-mod product;
 mod rows;
+mod search;
 mod softmax;
 mod transfer;
 
@@ -35,18 +35,17 @@ use self::block::Parts;
 use self::code::{Code, Program};
 use self::context::{Context, Memory};
 pub use self::fault::DeviceFault;
-pub(crate) use self::lists::Resident;
-use self::product::{Product, Products, Side};
-pub(crate) use self::transfer::Coming;
+use self::matmul::{CublasLt, Matmul, Operand};
 use crate::buffer::Buffer;
 use crate::device::DeviceError;
-use crate::exact::Exact;
 use crate::kernels::{
-    AdamSlot, AdamStep, AttentionShape, Grad, Kernels, NormGrads, NormWeights, Precision, TiedGrads,
+    Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
+    ExpectedShape, Grad, GramSum, Kernels, LinearForward, NormForward, NormGrads, NormWeights,
+    PairGrads, PairSpans, Precision, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
 };
 use crate::random::Dropout;
-use crate::spans::Spans;
-use crate::value::{Indices, Later, Tensor};
+use crate::search::{BestScores, NearestSearch};
+use crate::value::{DeferredRead, Indices, Tensor};
 
 /// Threads of a block where nothing else decides.
 const THREADS: u32 = 256;
@@ -81,8 +80,8 @@ use launch;
 pub(crate) struct Cuda {
     context: Arc<Context>,
     code: Code,
-    products: Products,
-    adam: adam::Pieces,
+    blas: CublasLt,
+    adam: adam::AdamChunks,
     /// For every strip of columns, how many blocks have summed up theirs: 0 between kernels.
     arrived: Memory,
 }
@@ -117,11 +116,11 @@ impl Cuda {
     pub(crate) fn new() -> Result<Self, DeviceError> {
         libraries::find()?;
         let context = Context::open()?;
-        let products = Products::new(&context)?;
+        let blas = CublasLt::new(&context)?;
         let arrived = context.take(4 * STRIPS);
         context.set_bytes(arrived.pointer, 0, 4 * STRIPS);
-        let (code, adam) = (Code::default(), adam::Pieces::default());
-        Ok(Self { context, code, products, adam, arrived })
+        let (code, adam) = (Code::default(), adam::AdamChunks::default());
+        Ok(Self { context, code, blas, adam, arrived })
     }
 
     /// Memory for the time of one operation.
@@ -138,7 +137,7 @@ impl Cuda {
         Parts { memory: self.scratch(count * cols * 4), skip: 0, count, stride: cols }
     }
 
-    /// The matrix in the precision of products: itself, or its rounded copy.
+    /// The matrix in the precision of matmuls: itself, or its rounded copy.
     fn rounded(&self, x: &Tensor) -> CUdeviceptr {
         let block = block(x);
         match block.precision {
@@ -185,6 +184,10 @@ impl Kernels for Cuda {
         format!("cuda, {} (compute capability {major}.{minor}), bf16", self.context.name)
     }
 
+    fn is_gpu(&self) -> bool {
+        true
+    }
+
     fn run(&self, work: &mut (dyn FnMut() + Send)) {
         work();
     }
@@ -193,12 +196,15 @@ impl Kernels for Cuda {
         self.context.as_one(work);
     }
 
-    fn expect(&self, dim: usize, heads: usize, length: usize) {
-        let attention = attention::expected(self, dim, heads, length);
+    fn expect(&self, shape: ExpectedShape) {
+        let attention = attention::expected(self, shape);
         let everywhere =
             [Program::Elements, Program::Sums, Program::Rows, Program::Softmax, Program::Adam];
         self.code.expect(&self.context, &everywhere);
-        self.code.expect(&self.context, &[norm::program(dim), attention]);
+        self.code.expect(&self.context, &[norm::program(shape.dim), attention]);
+        if shape.activation != Activation::None {
+            self.code.expect(&self.context, &[Program::Activation(shape.activation)]);
+        }
     }
 
     fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor {
@@ -206,7 +212,7 @@ impl Kernels for Cuda {
     }
 
     fn working(&self, x: Tensor) -> Tensor {
-        if block(&x).precision == Precision::Working {
+        if x.precision() == Precision::Working {
             return x;
         }
         let mut y = self.empty(x.rows(), x.cols(), Precision::Working);
@@ -218,24 +224,36 @@ impl Kernels for Cuda {
         self.context.wait();
     }
 
-    fn later(&self, matrices: &[&Tensor]) -> Later {
+    fn read_later(&self, matrices: &[&Tensor]) -> DeferredRead {
         if matrices.iter().map(|x| x.len()).sum::<usize>() > transfer::PAGE {
-            return Later::here(matrices);
+            return DeferredRead::done(matrices);
         }
         let part = |x: &&Tensor| {
-            assert_eq!(block(x).precision, Precision::Full, "what is read later is f32");
+            assert_eq!(x.precision(), Precision::Full, "what is read later is f32");
             (at(x), x.len())
         };
         let parts: Vec<_> = matrices.iter().map(part).collect();
-        Later::coming(self.context.receive(&parts))
+        DeferredRead::pending(self.context.receive(&parts))
     }
 
     fn held_memory(&self) -> Option<usize> {
         Some(self.context.held())
     }
 
-    fn exact(&self) -> Option<&dyn Exact> {
-        Some(self)
+    fn nearest(
+        &self,
+        search: &NearestSearch<'_>,
+        watch: &dyn Fn(u64, u64),
+    ) -> Option<[BestScores; 2]> {
+        Some(search::nearest(self, search, watch))
+    }
+
+    fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
+        linear::matmul(self, a, b, transpose, y);
+    }
+
+    fn add_gram(&self, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
+        linear::add_gram(self, a, b, sum);
     }
 
     fn fill(&self, y: &mut Tensor, value: f32) {
@@ -244,6 +262,10 @@ impl Kernels for Cuda {
 
     fn add(&self, y: &mut Tensor, x: &Tensor) {
         rows::add(self, y, x);
+    }
+
+    fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32, y: &mut Tensor) {
+        rows::add_rows(self, x, table, rows, scale, y);
     }
 
     fn dropout(&self, x: &Tensor, dropout: Dropout, y: &mut Tensor) {
@@ -263,14 +285,15 @@ impl Kernels for Cuda {
         x: &Tensor,
         weight: &Tensor,
         bias: &Tensor,
+        activation: Activation,
         y: &mut Tensor,
-        slope: Option<&mut Tensor>,
+        saved: Option<&mut Tensor>,
     ) {
-        linear::forward(self, x, weight, bias, y, slope);
+        linear::forward(self, x, weight, bias, activation, y, saved);
     }
 
-    fn bias_grad(&self, dy: &mut Tensor, slope: Option<&Tensor>, db: Option<Grad<'_>>) {
-        linear::bias_grad(self, dy, slope, db);
+    fn bias_grad(&self, dy: &mut Tensor, forward: LinearForward<'_>, db: Option<Grad<'_>>) {
+        linear::bias_grad(self, dy, forward, db);
     }
 
     fn linear_input_grad(&self, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) {
@@ -281,8 +304,8 @@ impl Kernels for Cuda {
         linear::weight_grad(self, x, dy, dw);
     }
 
-    fn attention_notes(&self, shape: &AttentionShape) -> usize {
-        attention::notes(shape)
+    fn attention_stats(&self, shape: &AttentionShape) -> usize {
+        attention::stats(shape)
     }
 
     fn attention(
@@ -291,41 +314,34 @@ impl Kernels for Cuda {
         kv: &Tensor,
         shape: &AttentionShape,
         y: &mut Tensor,
-        notes: &mut Tensor,
+        stats: &mut Tensor,
     ) {
-        attention::forward(self, q, kv, shape, y, notes);
+        attention::forward(self, q, kv, shape, y, stats);
     }
 
     fn attention_grad(
         &self,
-        q: &Tensor,
-        kv: &Tensor,
+        forward: AttentionForward<'_>,
         shape: &AttentionShape,
-        y: &Tensor,
-        notes: &Tensor,
         dy: &Tensor,
-        dq: &mut Tensor,
-        dkv: &mut Tensor,
+        grads: AttentionGrads<'_>,
     ) {
-        let saved = attention::Saved { q, kv, y, notes };
-        attention::backward(self, &saved, shape, dy, dq, dkv);
+        attention::backward(self, forward, shape, dy, grads);
     }
 
-    fn residual(&self, x: &Tensor, update: &Tensor, dropout: Dropout, sum: &mut Tensor) {
-        norm::residual(self, x, update, dropout, sum);
+    fn residual(&self, residual: ResidualSum<'_>, sum: &mut Tensor) {
+        norm::residual(self, residual, sum);
     }
 
     fn residual_norm(
         &self,
-        x: &Tensor,
-        update: &Tensor,
-        dropout: Dropout,
+        residual: ResidualSum<'_>,
         weights: NormWeights<'_>,
         sum: &mut Tensor,
         y: &mut Tensor,
         stats: &mut Tensor,
     ) {
-        norm::residual_norm(self, (x, update), dropout, weights, sum, y, stats);
+        norm::residual_norm(self, residual, weights, sum, y, stats);
     }
 
     fn norm(&self, x: &Tensor, weights: NormWeights<'_>, y: &mut Tensor, stats: &mut Tensor) {
@@ -334,15 +350,13 @@ impl Kernels for Cuda {
 
     fn norm_grad(
         &self,
-        x: &Tensor,
-        stats: &Tensor,
-        weights: NormWeights<'_>,
+        forward: NormForward<'_>,
         dy: &Tensor,
         dx: Grad<'_>,
         dropped: Option<(Dropout, &mut Tensor)>,
         weight_grads: NormGrads<'_>,
     ) {
-        norm::backward(self, (x, stats), weights, dy, dx, dropped, weight_grads);
+        norm::backward(self, forward, dy, dx, dropped, weight_grads);
     }
 
     fn select(&self, x: &Tensor, rows: &Indices, y: &mut Tensor) {
@@ -353,81 +367,50 @@ impl Kernels for Cuda {
         rows::row_means(self, x, ranges, y);
     }
 
-    fn add_row(&self, x: &Tensor, row: &Tensor, y: &mut Tensor) {
-        rows::add_row(self, x, row, y);
-    }
-
     fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
         linear::logits(self, hidden, table, bias, y);
     }
 
     fn tied_cross_entropy(
         &self,
-        hidden: &Tensor,
-        table: &Tensor,
-        bias: &Tensor,
-        targets: &Indices,
-        weight: f32,
+        softmax: TiedSoftmax<'_>,
         score: &mut Tensor,
         grads: Option<TiedGrads<'_>>,
     ) {
-        let softmax = softmax::TiedSoftmax { hidden, table, bias, targets, weight };
-        softmax.run(self, score, grads);
-    }
-
-    fn elu(&self, x: &Tensor, y: &mut Tensor) {
-        heads::elu(self, x, y);
-    }
-
-    fn elu_grad(&self, y: &Tensor, dy: &Tensor, dx: &mut Tensor) {
-        heads::elu_grad(self, y, dy, dx);
+        softmax::tied_cross_entropy(self, &softmax, score, grads);
     }
 
     fn cross_entropy(
         &self,
-        scores: &Tensor,
-        widths: &Indices,
-        targets: &Indices,
-        weight: f32,
+        softmax: ClassSoftmax<'_>,
         score: &mut Tensor,
         dscores: Option<&mut Tensor>,
     ) {
-        let softmax = heads::Softmax { scores, widths, targets, weight };
-        softmax.run(self, score, dscores);
+        heads::cross_entropy(self, &softmax, score, dscores);
     }
 
-    fn pair_scores(&self, q: &Tensor, k: &Tensor, queries: &Spans, keys: &Spans, y: &mut Tensor) {
-        heads::Pairs { queries, keys }.scores(self, q, k, y);
+    fn pair_scores(&self, q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor) {
+        heads::pair_scores(self, spans, q, k, y);
     }
 
     fn pair_scores_grad(
         &self,
         q: &Tensor,
         k: &Tensor,
-        queries: &Spans,
-        keys: &Spans,
+        spans: PairSpans<'_>,
         dy: &Tensor,
-        dq: &mut Tensor,
-        dk: &mut Tensor,
+        grads: PairGrads<'_>,
     ) {
-        let pairs = heads::Pairs { queries, keys };
-        pairs.query_grad(self, dy, k, dq);
-        pairs.key_grad(self, dy, q, dk);
+        heads::query_grad(self, spans, dy, k, grads.left);
+        heads::key_grad(self, spans, dy, q, grads.right);
     }
 
     fn block_dots(&self, x: &Tensor, z: &Tensor, y: &mut Tensor) {
         heads::block_dots(self, x, z, y);
     }
 
-    fn block_dots_grad(
-        &self,
-        x: &Tensor,
-        z: &Tensor,
-        dy: &Tensor,
-        dx: &mut Tensor,
-        dz: &mut Tensor,
-    ) {
-        heads::block_dots_grad(self, x, z, dy, dx, dz);
+    fn block_dots_grad(&self, x: &Tensor, z: &Tensor, dy: &Tensor, grads: PairGrads<'_>) {
+        heads::block_dots_grad(self, x, z, dy, grads);
     }
 
     fn adam(&self, slots: &mut [AdamSlot<'_>], step: AdamStep, norm: &mut Tensor) {

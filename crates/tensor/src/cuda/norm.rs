@@ -1,10 +1,10 @@
-//! LayerNorm and the residual connection before it: a warp for each row.
+//! LayerNorm (Ba et al. 2016) and the residual connection before it: a warp for each row.
 
 use super::block::Parts;
 use super::linear::sum_partials;
 use super::{Cuda, Drops, Program, ROWS, THREADS, at, lanes, launch, to};
 use crate::cuda::fault::fail;
-use crate::kernels::{Grad, NormGrads, NormWeights};
+use crate::kernels::{Grad, NormForward, NormGrads, NormWeights, ResidualSum};
 use crate::random::{Dropout, Key};
 use crate::value::Tensor;
 
@@ -33,9 +33,7 @@ fn grid(rows: usize) -> [usize; 3] {
 
 pub(super) fn residual(
     cuda: &Cuda,
-    x: &Tensor,
-    update: &Tensor,
-    dropout: Dropout,
+    ResidualSum { x, update, dropout }: ResidualSum<'_>,
     sum: &mut Tensor,
 ) {
     let (rows, cols) = x.shape();
@@ -47,8 +45,7 @@ pub(super) fn residual(
 
 pub(super) fn residual_norm(
     cuda: &Cuda,
-    (x, update): (&Tensor, &Tensor),
-    dropout: Dropout,
+    ResidualSum { x, update, dropout }: ResidualSum<'_>,
     weights: NormWeights<'_>,
     sum: &mut Tensor,
     y: &mut Tensor,
@@ -79,15 +76,14 @@ pub(super) fn forward(
 
 pub(super) fn backward(
     cuda: &Cuda,
-    (x, stats): (&Tensor, &Tensor),
-    weights: NormWeights<'_>,
+    NormForward { x, stats, weights }: NormForward<'_>,
     dy: &Tensor,
     dx: Grad<'_>,
     dropped: Option<(Dropout, &mut Tensor)>,
     weight_grads: NormGrads<'_>,
 ) {
     let (rows, cols) = x.shape();
-    let blocks = rows.div_ceil(ROWS).min(2 * cuda.context.processors as usize);
+    let blocks = rows.div_ceil(ROWS).min(2 * cuda.context.sms as usize);
     // Gradients of scale and offset, and the sum of the update's, which a bias wants.
     let takes_sums = dropped.is_some() && cols <= SUMMED;
     let lists = if takes_sums { 3 } else { 2 };

@@ -1,6 +1,6 @@
-//! Element by element and row by row: filling, adding, dropping, gathering, scattering.
+//! Element by element and row by row: filling, adding, dropout, gathering, scattering.
 
-use super::lists::Resident;
+use super::lists::IndexCopy;
 use super::{Cuda, Drops, Program, ROWS, THREADS, at, block, lanes, launch, to};
 use crate::kernels::{Grad, Precision};
 use crate::random::Dropout;
@@ -33,12 +33,25 @@ pub(super) fn add(cuda: &Cuda, y: &mut Tensor, x: &Tensor) {
     launch!(cuda, Program::Elements, name, grid, [THREADS, 1, 1], 0; to(y), at(x), x.len() as u64);
 }
 
-pub(super) fn add_row(cuda: &Cuda, x: &Tensor, row: &Tensor, y: &mut Tensor) {
+pub(super) fn add_rows(
+    cuda: &Cuda,
+    x: &Tensor,
+    table: &Tensor,
+    list: &Indices,
+    scale: f32,
+    y: &mut Tensor,
+) {
+    assert_eq!(table.precision(), Precision::Full, "what is added is of full precision");
     let (rows, cols) = x.shape();
+    let name = match x.precision() {
+        Precision::Full => "add_rows_full",
+        Precision::Working => "add_rows_working",
+    };
     let grid = [rows.div_ceil(ROWS), 1, 1];
     launch!(
-        cuda, Program::Elements, "add_row", grid, [THREADS, 1, 1], 0;
-        at(x), at(row), rows as i32, cols as i32, to(y),
+        cuda, Program::Rows, name, grid, [THREADS, 1, 1], 0;
+        at(x), at(table), IndexCopy::of(&cuda.context, list).pointer(), scale, rows as i32,
+        cols as i32, to(y),
     );
 }
 
@@ -54,7 +67,7 @@ pub(super) fn row_means(cuda: &Cuda, x: &Tensor, ranges: &Indices, y: &mut Tenso
     let grid = [count, cols.div_ceil(32 * lanes), 1];
     launch!(
         cuda, Program::Rows, name, grid, [THREADS, 1, 1], 0;
-        at(x), Resident::of(&cuda.context, ranges).pointer(), cols as i32, to(y),
+        at(x), IndexCopy::of(&cuda.context, ranges).pointer(), cols as i32, to(y),
     );
 }
 
@@ -81,7 +94,7 @@ pub(super) fn gather_sum(cuda: &Cuda, tables: &[(&Tensor, &Indices)], sum: &mut 
     let (rows, cols) = sum.shape();
     let mut gathers = [Gather::default(); TABLES];
     for (gather, (table, list)) in gathers.iter_mut().zip(tables) {
-        *gather = Gather { table: at(table), rows: Resident::of(&cuda.context, list).pointer() };
+        *gather = Gather { table: at(table), rows: IndexCopy::of(&cuda.context, list).pointer() };
     }
     let name = match (block(tables[0].0).precision, lanes(cols)) {
         (Precision::Full, 8) => "gather_full_8",
@@ -98,7 +111,7 @@ pub(super) fn gather_sum(cuda: &Cuda, tables: &[(&Tensor, &Indices)], sum: &mut 
 
 pub(super) fn scatter_add(cuda: &Cuda, x: &Tensor, list: &Indices, table: &mut Tensor) {
     let cols = x.cols();
-    let inverse = Resident::of(&cuda.context, list).inverse(list);
+    let inverse = IndexCopy::of(&cuda.context, list).inverse(list);
     let partial = cuda.scratch(inverse.slots * cols * 4);
     let (groups, joints) = match (block(table).precision, lanes(cols)) {
         (Precision::Full, 8) => ("scatter_full_groups_8", "scatter_full_joints"),

@@ -17,6 +17,7 @@ use super::events::{Event, Events};
 use super::fault::must;
 use super::lock;
 use crate::device::DeviceError;
+use crate::value::PendingCopy;
 
 /// Half of the page-locked memory through which numbers travel to the GPU.
 const HALF: usize = 16 << 20;
@@ -76,21 +77,21 @@ impl Transfer {
 
     /// Copies bytes to the GPU in the order of a stream. Returns before they have arrived.
     fn upload(&self, main: Option<CUstream>, stream: CUstream, bytes: &[u8], to: CUdeviceptr) {
-        for (offset, piece) in bytes.chunks(HALF).enumerate().map(|(at, piece)| (at * HALF, piece))
+        for (offset, chunk) in bytes.chunks(HALF).enumerate().map(|(at, chunk)| (at * HALF, chunk))
         {
             let mut stage = lock(&self.stage);
-            if stage.used + piece.len() > HALF {
-                self.turn(&mut stage, main);
+            if stage.used + chunk.len() > HALF {
+                self.swap(&mut stage, main);
             }
             let start = stage.half * HALF + stage.used;
-            // SAFETY: there is room for the piece, since the stage is held from the check on, and what
-            // lies there arrives before `turn` lets it be overwritten.
+            // SAFETY: there is room for the chunk, since the stage is held from the check on, and what
+            // lies there arrives before `swap` lets it be overwritten.
             let staged = unsafe {
                 let place = stage.base.add(start);
-                std::ptr::copy_nonoverlapping(piece.as_ptr(), place, piece.len());
-                std::slice::from_raw_parts(place, piece.len())
+                std::ptr::copy_nonoverlapping(chunk.as_ptr(), place, chunk.len());
+                std::slice::from_raw_parts(place, chunk.len())
             };
-            stage.used += piece.len().next_multiple_of(64);
+            stage.used += chunk.len().next_multiple_of(64);
             stage.with_work |= main == Some(stream);
             // SAFETY: the caller gives memory for all bytes.
             let copied = unsafe { result::memcpy_htod_async(to + offset as u64, staged, stream) };
@@ -99,7 +100,7 @@ impl Transfer {
     }
 
     /// Goes over to the other half, when what lies there has arrived.
-    fn turn(&self, stage: &mut Stage, main: Option<CUstream>) {
+    fn swap(&self, stage: &mut Stage, main: Option<CUstream>) {
         if let Some(main) = main {
             self.mark_work(stage, main);
         }
@@ -114,8 +115,8 @@ impl Transfer {
         }
     }
 
-    /// Notes when what lies in the stage and travels on the stream of the work will have arrived: before
-    /// a step is recorded, since nothing can be marked meanwhile, nor goes that way.
+    /// Records when what lies in the stage and travels on the stream of the work will have arrived: before
+    /// a step is captured, since nothing can be marked meanwhile, nor goes that way.
     pub(super) fn before_recording(&self, main: CUstream) {
         self.mark_work(&mut lock(&self.stage), main);
     }
@@ -195,13 +196,13 @@ impl Context {
     }
 
     /// Lets numbers come back behind the work that was asked for so far.
-    pub(super) fn receive(self: &Arc<Self>, parts: &[(CUdeviceptr, usize)]) -> Coming {
+    pub(super) fn receive(self: &Arc<Self>, parts: &[(CUdeviceptr, usize)]) -> PendingNumbers {
         let stream = self.prepare();
         self.run_recorded();
         let count = parts.iter().map(|(_, count)| count).sum();
         assert!(count <= PAGE, "a page holds {PAGE} numbers");
         let page = lock(&self.transfer.pages).pop().unwrap_or_else(|| {
-            // SAFETY: the memory is only read through `Coming`, once it was written.
+            // SAFETY: the memory is only read through `PendingNumbers`, once it was written.
             let page = unsafe { result::malloc_host(PAGE * size_of::<f32>(), 0) };
             Page(must(page, "locking host memory").cast())
         });
@@ -217,7 +218,7 @@ impl Context {
         }
         let event = self.transfer.events.take();
         event.mark(stream);
-        Coming { page: Some((page, event)), count, context: Arc::clone(self) }
+        PendingNumbers { page: Some((page, event)), count, context: Arc::clone(self) }
     }
 }
 
@@ -239,15 +240,14 @@ impl Drop for Sent {
 }
 
 /// Numbers that are coming back.
-pub(crate) struct Coming {
+pub(super) struct PendingNumbers {
     page: Option<(Page, Event)>,
     count: usize,
     context: Arc<Context>,
 }
 
-impl Coming {
-    /// Waits for them.
-    pub(crate) fn read(mut self) -> Vec<f32> {
+impl PendingCopy for PendingNumbers {
+    fn read(mut self: Box<Self>) -> Vec<f32> {
         let (page, event) = self.page.take().expect("a page is given back once");
         self.context.prepare();
         event.wait();
@@ -256,14 +256,16 @@ impl Coming {
         self.give_back(page, event);
         numbers
     }
+}
 
+impl PendingNumbers {
     fn give_back(&self, page: Page, event: Event) {
         self.context.transfer.events.give_back(event);
         lock(&self.context.transfer.pages).push(page);
     }
 }
 
-impl Drop for Coming {
+impl Drop for PendingNumbers {
     fn drop(&mut self) {
         if let Some((page, event)) = self.page.take() {
             event.wait();

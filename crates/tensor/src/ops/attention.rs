@@ -1,6 +1,6 @@
-//! Attention of every sequence over itself, all heads at once.
+//! Scaled dot-product attention within every sequence, all heads at once (Vaswani et al. 2017).
 
-use crate::kernels::AttentionShape;
+use crate::kernels::{AttentionForward, AttentionGrads, AttentionShape};
 use crate::spans::Spans;
 use crate::tape::{Backward, Tape, Var};
 use crate::value::Tensor;
@@ -10,8 +10,8 @@ struct Attention {
     kv: Var,
     y: Var,
     shape: AttentionShape,
-    /// What the device keeps of each query.
-    notes: Tensor,
+    /// What the device saved of each query: logsumexp and dropout mask.
+    stats: Tensor,
 }
 
 impl Tape<'_> {
@@ -31,18 +31,18 @@ impl Tape<'_> {
     ) -> Var {
         let (rows, dim) = self.value(q).shape();
         assert_eq!((rows, self.value(kv).rows()), (queries.rows(), keys.rows()), "rows and spans");
-        assert_eq!(self.value(kv).cols(), 2 * dim, "keys and values stand side by side");
+        assert_eq!(self.value(kv).cols(), 2 * dim, "keys and values side by side");
         assert!(heads > 0 && dim % heads == 0, "heads divide the dimension");
         let mut lengths = queries.iter().zip(keys.iter());
         assert!(queries.count() == keys.count(), "queries and keys of the same sequences");
         assert!(lengths.all(|(q, k)| q.is_empty() || !k.is_empty()), "queries need keys");
         let dropout = self.dropout(rate);
         let shape = AttentionShape { heads, queries: queries.clone(), keys: keys.clone(), dropout };
-        let kept = self.device.kernels().attention_notes(&shape);
-        let (mut y, mut notes) = (self.device.working(rows, dim), self.device.empty(rows, kept));
-        self.device.kernels().attention(self.value(q), self.value(kv), &shape, &mut y, &mut notes);
+        let width = self.device.kernels().attention_stats(&shape);
+        let (mut y, mut stats) = (self.device.working(rows, dim), self.device.empty(rows, width));
+        self.device.kernels().attention(self.value(q), self.value(kv), &shape, &mut y, &mut stats);
         let y = self.push(y, self.wants(q) || self.wants(kv));
-        self.remember(1, Attention { q, kv, y, shape, notes });
+        self.remember(1, Attention { q, kv, y, shape, stats });
         y
     }
 }
@@ -53,16 +53,9 @@ impl Backward for Attention {
         let (q, kv) = (tape.value(self.q), tape.value(self.kv));
         let mut dq = tape.device.working(q.rows(), q.cols());
         let mut dkv = tape.device.working(kv.rows(), kv.cols());
-        tape.device.kernels().attention_grad(
-            q,
-            kv,
-            &self.shape,
-            tape.value(self.y),
-            &self.notes,
-            &dy,
-            &mut dq,
-            &mut dkv,
-        );
+        let forward = AttentionForward { q, kv, y: tape.value(self.y), stats: &self.stats };
+        let grads = AttentionGrads { q: &mut dq, kv: &mut dkv };
+        tape.device.kernels().attention_grad(forward, &self.shape, &dy, grads);
         tape.give_grad(self.q, dq);
         tape.give_grad(self.kv, dkv);
     }

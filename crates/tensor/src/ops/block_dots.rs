@@ -1,6 +1,7 @@
 //! One row against another under many labels: with an affine map before it, the bilinear form that
 //! scores the labels of an arc.
 
+use crate::kernels::PairGrads;
 use crate::tape::{Backward, Tape, Var};
 
 struct BlockDots {
@@ -31,7 +32,8 @@ impl Backward for BlockDots {
         let (x, z) = (tape.value(self.x), tape.value(self.z));
         let mut dx = tape.device.working(x.rows(), x.cols());
         let mut dz = tape.device.working(z.rows(), z.cols());
-        tape.device.kernels().block_dots_grad(x, z, &dy, &mut dx, &mut dz);
+        let grads = PairGrads { left: &mut dx, right: &mut dz };
+        tape.device.kernels().block_dots_grad(x, z, &dy, grads);
         tape.give_grad(self.x, dx);
         tape.give_grad(self.z, dz);
     }
@@ -39,8 +41,9 @@ impl Backward for BlockDots {
 
 #[cfg(test)]
 mod tests {
+    use crate::kernels::Activation;
+    use crate::ops::Affine;
     use crate::ops::testing::{Check, Rig};
-    use crate::ops::{Activation, Affine};
 
     #[test]
     fn gradients_of_every_label() {

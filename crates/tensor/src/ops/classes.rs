@@ -1,6 +1,7 @@
 //! The softmax over a few classes, and its cross-entropy. A row may have fewer classes than there
 //! are columns: a word has as many possible heads as its sentence has words.
 
+use crate::kernels::ClassSoftmax;
 use crate::tape::{Tape, Var};
 use crate::value::{Indices, Tensor};
 
@@ -29,9 +30,8 @@ impl Tape<'_> {
         let device = self.device.clone();
         let mut score = device.empty(1, 2);
         let mut grad = self.wants(scores).then(|| device.working(rows, cols));
-        let values = self.value(scores);
-        let kernels = device.kernels();
-        kernels.cross_entropy(values, widths, targets, weight, &mut score, grad.as_mut());
+        let softmax = ClassSoftmax { scores: self.value(scores), widths, targets, weight };
+        device.kernels().cross_entropy(softmax, &mut score, grad.as_mut());
         if let Some(grad) = grad {
             self.give_grad(scores, grad);
         }
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_and_right_answers() {
+    fn losses_and_correct_predictions() {
         let mut rig = Rig::new();
         let scores = rig.values(50, 5, 2.0);
         let (widths, targets): (Indices, Indices) =

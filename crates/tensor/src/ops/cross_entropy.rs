@@ -1,13 +1,14 @@
-//! The softmax over a vocabulary whose weights are the embedding table, and its cross-entropy.
+//! The softmax over a vocabulary whose output weights are the embedding table (Press and Wolf 2017), and
+//! its cross-entropy.
 
-use crate::kernels::TiedGrads;
+use crate::kernels::{TiedGrads, TiedSoftmax};
 use crate::params::ParamId;
 use crate::tape::{Tape, Var};
 use crate::value::{Indices, Tensor};
 
 impl Tape<'_> {
-    /// The scores of every row over the whole vocabulary: `hidden · tableᵀ + bias`. For reading
-    /// what a model would say; no gradient passes through.
+    /// The logits of every row over the whole vocabulary: `hidden · tableᵀ + bias`. For reading
+    /// predictions; no gradient passes through.
     ///
     /// # Shapes
     /// `hidden`: rows x dim; `table`: vocabulary x dim; `bias`: 1 x vocabulary; result: rows x
@@ -21,7 +22,7 @@ impl Tape<'_> {
 
     /// Cross-entropy of `softmax(hidden · tableᵀ + bias)` against `targets`. When training, the
     /// gradients of `weight` times the sum of the losses are put on the tape at once, since the
-    /// scores are at hand only now: they never stand in memory whole.
+    /// logits are at hand only now: they are never in memory whole.
     ///
     /// # Shapes
     /// `hidden`: rows x dim; `table`: vocabulary x dim; `bias`: 1 x vocabulary; result: 1 x 2, the
@@ -42,14 +43,16 @@ impl Tape<'_> {
         if !(self.wants(hidden) || self.learns(table) || self.learns(bias)) {
             let (table, bias) = (self.params.value(table), self.params.value(bias));
             let hidden = self.value(hidden);
-            kernels.tied_cross_entropy(hidden, table, bias, targets, weight, &mut score, None);
+            let softmax = TiedSoftmax { hidden, table, bias, targets, weight };
+            kernels.tied_cross_entropy(softmax, &mut score, None);
             return score;
         }
         let h = self.take_value(hidden);
         let mut dhidden = device.working(rows, dim);
         let [(table, table_grad), (bias, bias_grad)] = self.params.split([table, bias]);
         let grads = TiedGrads { hidden: &mut dhidden, table: table_grad, bias: bias_grad };
-        kernels.tied_cross_entropy(&h, table, bias, targets, weight, &mut score, Some(grads));
+        let softmax = TiedSoftmax { hidden: &h, table, bias, targets, weight };
+        kernels.tied_cross_entropy(softmax, &mut score, Some(grads));
         self.put_value(hidden, h);
         self.give_grad(hidden, dhidden);
         score
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loss_is_what_the_logits_say() {
+    fn the_loss_is_that_of_the_logits() {
         let mut rig = Rig::new();
         let (table, bias) =
             (rig.param("table", VOCABULARY, 4, 0.7), rig.param("bias", 1, VOCABULARY, 0.7));

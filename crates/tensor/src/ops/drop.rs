@@ -1,9 +1,9 @@
-//! Dropout by itself, where nothing is there to fuse it with.
+//! Dropout by itself, where there is nothing to fuse it with.
 
 use crate::random::Dropout;
 use crate::tape::{Backward, Tape, Var};
 
-struct Drop {
+struct DropoutOp {
     x: Var,
     y: Var,
     dropout: Dropout,
@@ -23,12 +23,12 @@ impl Tape<'_> {
         let mut y = self.device.working(rows, cols);
         self.device.kernels().dropout(self.value(x), dropout, &mut y);
         let y = self.push(y, self.wants(x));
-        self.remember(1, Drop { x, y, dropout });
+        self.remember(1, DropoutOp { x, y, dropout });
         y
     }
 }
 
-impl Backward for Drop {
+impl Backward for DropoutOp {
     fn backward(self: Box<Self>, tape: &mut Tape<'_>) {
         let Some(dy) = tape.take_grad(self.y) else { return };
         let mut dx = tape.device.working(dy.rows(), dy.cols());

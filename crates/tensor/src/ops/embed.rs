@@ -17,12 +17,12 @@ struct Embed {
     norm: Option<Normed>,
 }
 
-/// What the way back through LayerNorm needs.
+/// What the backward pass of LayerNorm needs.
 struct Normed {
     norm: LayerNorm,
     /// The embeddings before it: rows x dim.
     sum: Tensor,
-    /// Mean and inverse deviation: rows x 2.
+    /// Mean and inverse standard deviation: rows x 2.
     stats: Tensor,
 }
 

@@ -1,5 +1,6 @@
-//! An affine map, with GELU after it where asked.
+//! An affine map with an activation after it.
 
+use crate::kernels::{Activation, LinearForward};
 use crate::params::ParamId;
 use crate::tape::{Backward, Tape, Var};
 use crate::value::Tensor;
@@ -13,21 +14,13 @@ pub struct Affine {
     pub bias: ParamId,
 }
 
-/// What follows an affine map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
-    /// Nothing.
-    None,
-    /// `x · Φ(x)`, by the error function and not by a hyperbolic tangent.
-    Gelu,
-}
-
 struct Linear {
     x: Var,
     y: Var,
     affine: Affine,
-    /// What is kept of the activation: rows x outputs.
-    slope: Option<Tensor>,
+    activation: Activation,
+    /// What the device saved of the activation: rows x outputs.
+    saved: Option<Tensor>,
 }
 
 impl Tape<'_> {
@@ -40,18 +33,18 @@ impl Tape<'_> {
         let (inputs, outputs) = self.params.value(affine.weight).shape();
         assert_eq!(self.value(x).cols(), inputs, "an affine map of that many inputs");
         let mut y = self.device.working(rows, outputs);
-        let mut slope =
-            (activation == Activation::Gelu).then(|| self.device.working(rows, outputs));
+        let mut saved = activation.needs_saved().then(|| self.device.working(rows, outputs));
         self.device.kernels().linear(
             self.value(x),
             self.params.value(affine.weight),
             self.params.value(affine.bias),
+            activation,
             &mut y,
-            slope.as_mut(),
+            saved.as_mut(),
         );
         let wanted = self.wants(x) || self.learns(affine.weight) || self.learns(affine.bias);
         let y = self.push(y, wanted);
-        self.remember(1, Linear { x, y, affine, slope });
+        self.remember(1, Linear { x, y, affine, activation, saved });
         y
     }
 }
@@ -61,12 +54,15 @@ impl Backward for Linear {
         let Some(mut dy) = tape.take_grad(self.y) else { return };
         let device = tape.device.clone();
         let kernels = device.kernels();
-        let db = tape.params.grad_slot(self.affine.bias);
-        kernels.bias_grad(&mut dy, self.slope.as_ref(), db);
+        // Values are borrowed from the tape to be read while gradients of weights are written.
+        let y = tape.take_value(self.y);
+        let forward =
+            LinearForward { activation: self.activation, y: &y, saved: self.saved.as_ref() };
+        kernels.bias_grad(&mut dy, forward, tape.params.grad_slot(self.affine.bias));
+        drop(y);
         tape.grad_into(self.x, |device, params, dx| {
             device.kernels().linear_input_grad(&dy, params.value(self.affine.weight), dx);
         });
-        // The weights are borrowed from the tape to be written while the input is read.
         let x = tape.take_value(self.x);
         if let Some(dw) = tape.params.grad_slot(self.affine.weight) {
             kernels.linear_weight_grad(&x, &dy, dw);
@@ -91,12 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_of_the_plain_map() {
-        check(Activation::None);
-    }
-
-    #[test]
-    fn gradients_through_gelu() {
-        check(Activation::Gelu);
+    fn gradients_of_every_activation() {
+        Activation::ALL.into_iter().for_each(check);
     }
 }

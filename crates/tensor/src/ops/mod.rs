@@ -1,13 +1,11 @@
-//! The operations of the tape, one file each: what it computes, what it remembers, how it is
-//! walked back, and a check of its gradient by finite differences.
+//! The operations of the tape, one file each: what it computes, what it saves, its backward pass, and
+//! a check of its gradient by finite differences.
 
-mod add_row;
 mod attention;
 mod block_dots;
 mod classes;
 mod cross_entropy;
 mod drop;
-mod elu;
 mod embed;
 mod linear;
 mod norm;
@@ -17,5 +15,5 @@ mod select;
 mod testing;
 
 pub use self::embed::EmbedTables;
-pub use self::linear::{Activation, Affine};
+pub use self::linear::Affine;
 pub use self::norm::LayerNorm;

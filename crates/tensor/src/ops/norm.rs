@@ -1,6 +1,6 @@
-//! LayerNorm, alone or fused with the residual connection and dropout before it.
+//! LayerNorm (Ba et al. 2016), alone or fused with the residual connection and dropout before it.
 
-use crate::kernels::{Grad, NormGrads, NormWeights};
+use crate::kernels::{Grad, NormForward, NormGrads, NormWeights, ResidualSum};
 use crate::params::{ParamId, Params};
 use crate::random::Dropout;
 use crate::tape::{Backward, Tape, Var};
@@ -13,7 +13,7 @@ pub struct LayerNorm {
     pub gamma: ParamId,
     /// The offset: 1 x dim.
     pub beta: ParamId,
-    /// What keeps the division finite.
+    /// Added to the variance, so that the division stays finite.
     pub epsilon: f32,
 }
 
@@ -26,13 +26,13 @@ impl LayerNorm {
         }
     }
 
-    /// Whether its weights learn on this tape.
+    /// Whether its weights are trained on this tape.
     pub(crate) fn learns(&self, tape: &Tape<'_>) -> bool {
         tape.learns(self.gamma) || tape.learns(self.beta)
     }
 
-    /// The gradient at the input `x`, given that at the output, and its dropout where that is wanted;
-    /// the weights receive theirs.
+    /// The gradient at the input `x`, given that at the output, and its dropout where that is wanted; the
+    /// weights receive theirs.
     pub(crate) fn backward(
         &self,
         tape: &mut Tape<'_>,
@@ -45,7 +45,8 @@ impl LayerNorm {
         let [(gamma, gamma_grad), (beta, beta_grad)] = tape.params.split([self.gamma, self.beta]);
         let weights = NormWeights { gamma, beta, epsilon: self.epsilon };
         let grads = NormGrads { gamma: gamma_grad, beta: beta_grad };
-        tape.device.kernels().norm_grad(x, stats, weights, dy, dx, dropped, grads);
+        let forward = NormForward { x, stats, weights };
+        tape.device.kernels().norm_grad(forward, dy, dx, dropped, grads);
     }
 }
 
@@ -53,7 +54,7 @@ struct Norm {
     x: Var,
     y: Var,
     norm: LayerNorm,
-    /// Mean and inverse deviation: rows x 2.
+    /// Mean and inverse standard deviation: rows x 2.
     stats: Tensor,
 }
 
@@ -68,7 +69,7 @@ struct ResidualNorm {
     residual: Residual,
     y: Var,
     norm: LayerNorm,
-    /// Mean and inverse deviation: rows x 2.
+    /// Mean and inverse standard deviation: rows x 2.
     stats: Tensor,
 }
 
@@ -98,7 +99,8 @@ impl Tape<'_> {
         let (rows, cols) = self.value(x).shape();
         assert_eq!(self.value(update).shape(), (rows, cols), "an update has its stream's shape");
         let mut sum = self.device.working(rows, cols);
-        self.device.kernels().residual(self.value(x), self.value(update), dropout, &mut sum);
+        let terms = ResidualSum { x: self.value(x), update: self.value(update), dropout };
+        self.device.kernels().residual(terms, &mut sum);
         let sum = self.push(sum, self.wants(x) || self.wants(update));
         self.remember(1, Residual { x, update, sum, dropout });
         sum
@@ -115,15 +117,9 @@ impl Tape<'_> {
         assert_eq!(self.params.value(norm.gamma).cols(), cols, "a LayerNorm of that width");
         let mut sum = self.device.working(rows, cols);
         let (mut y, mut stats) = (self.device.working(rows, cols), self.device.empty(rows, 2));
-        self.device.kernels().residual_norm(
-            self.value(x),
-            self.value(update),
-            dropout,
-            norm.weights(self.params),
-            &mut sum,
-            &mut y,
-            &mut stats,
-        );
+        let terms = ResidualSum { x: self.value(x), update: self.value(update), dropout };
+        let weights = norm.weights(self.params);
+        self.device.kernels().residual_norm(terms, weights, &mut sum, &mut y, &mut stats);
         let wanted = self.wants(x) || self.wants(update);
         let sum = self.push(sum, wanted);
         let y = self.push(y, wanted || norm.learns(self));
@@ -220,7 +216,7 @@ mod tests {
             (norm(&mut rig, 10), rig.values(5, 10, 1.0), rig.values(5, 10, 1.0));
         rig.check(&[x, update], Check::default(), |tape, inputs| {
             let (sum, normed) = tape.residual_norm(inputs[0], inputs[1], 0.3, norm);
-            // Both outputs are used, as where LayerNorm stands before a layer.
+            // Both outputs are used, as where LayerNorm comes before a layer.
             tape.residual(sum, normed, 0.0)
         });
     }

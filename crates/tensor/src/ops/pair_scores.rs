@@ -1,6 +1,7 @@
-//! Every row of a sequence against every row of it: the arcs of a biaffine parser, once an affine
-//! map has turned the dependents into queries.
+//! Every row of a sequence against every row of it: the arcs of a biaffine parser (Dozat and Manning
+//! 2017), once an affine map has made queries of the dependents.
 
+use crate::kernels::{PairGrads, PairSpans};
 use crate::spans::Spans;
 use crate::tape::{Backward, Tape, Var};
 
@@ -26,7 +27,8 @@ impl Tape<'_> {
         assert!(lengths.all(|(q, k)| q.is_empty() || !k.is_empty()), "queries need keys");
         let mut y = self.device.working(rows, keys.longest());
         let kernels = self.device.kernels();
-        kernels.pair_scores(self.value(q), self.value(k), queries, keys, &mut y);
+        let spans = PairSpans { queries, keys };
+        kernels.pair_scores(self.value(q), self.value(k), spans, &mut y);
         let y = self.push(y, self.wants(q) || self.wants(k));
         self.remember(1, PairScores { q, k, y, queries: queries.clone(), keys: keys.clone() });
         y
@@ -39,8 +41,9 @@ impl Backward for PairScores {
         let (q, k) = (tape.value(self.q), tape.value(self.k));
         let mut dq = tape.device.working(q.rows(), q.cols());
         let mut dk = tape.device.working(k.rows(), k.cols());
-        let kernels = tape.device.kernels();
-        kernels.pair_scores_grad(q, k, &self.queries, &self.keys, &dy, &mut dq, &mut dk);
+        let spans = PairSpans { queries: &self.queries, keys: &self.keys };
+        let grads = PairGrads { left: &mut dq, right: &mut dk };
+        tape.device.kernels().pair_scores_grad(q, k, spans, &dy, grads);
         tape.give_grad(self.q, dq);
         tape.give_grad(self.k, dk);
     }

@@ -88,7 +88,8 @@ impl Rig {
         loss: impl Fn(&mut Tape<'_>, &[Var]) -> Tensor,
     ) -> Vec<Vec<f32>> {
         self.params.clear_grads();
-        let mut tape = Tape::new(&mut self.params, Mode::Train { seed: 3, step: 1, piece: 0 });
+        let mut tape =
+            Tape::new(&mut self.params, Mode::Train { seed: 3, step: 1, micro_batch: 0 });
         let vars = put(&mut tape, inputs);
         loss(&mut tape, &vars);
         tape.backward();
@@ -135,7 +136,7 @@ impl Rig {
         check: Check,
         loss: impl Fn(&mut Tape<'_>, &[Var], bool) -> f64,
     ) {
-        let mode = Mode::Train { seed: 3, step: 1, piece: 0 };
+        let mode = Mode::Train { seed: 3, step: 1, micro_batch: 0 };
         self.params.clear_grads();
         let mut tape = Tape::new(&mut self.params, mode);
         let vars = put(&mut tape, inputs);
@@ -156,10 +157,15 @@ impl Rig {
                     let vars = put(&mut tape, &moved);
                     loss(&mut tape, &vars, false)
                 };
-                let slope =
+                let difference =
                     (at_offset(check.step) - at_offset(-check.step)) / f64::from(2.0 * check.step);
                 moved[at].elements[element] = original;
-                close(&format!("input {at}[{element}]"), grads[element], slope, check.tolerance);
+                close(
+                    &format!("input {at}[{element}]"),
+                    grads[element],
+                    difference,
+                    check.tolerance,
+                );
             }
         }
         for (id, grads) in param_grads {
@@ -173,10 +179,10 @@ impl Rig {
                     let vars = put(&mut tape, inputs);
                     loss(&mut tape, &vars, false)
                 };
-                let slope =
+                let difference =
                     (at_offset(check.step) - at_offset(-check.step)) / f64::from(2.0 * check.step);
                 self.params.value_mut(id).as_mut_slice()[element] = original;
-                close(&format!("{name}[{element}]"), grads[element], slope, check.tolerance);
+                close(&format!("{name}[{element}]"), grads[element], difference, check.tolerance);
             }
         }
     }

@@ -5,21 +5,6 @@ use super::*;
 /// How far whole heads may be from the CPU's, forward and back through a dozen operations.
 const HEAD_TOLERANCE: f64 = 2e-2;
 
-#[test]
-fn exponential_units() {
-    let Some(devices) = devices() else { return };
-    for (rows, cols) in [(0, 8), (1, 1), (1, 8), (3, 5), (1, 2047), (256, 8), (7, 293), (300, 512)]
-    {
-        check(
-            &format!("elu {rows} x {cols}"),
-            &devices,
-            &[],
-            &[("x", rows, cols, 0.8)],
-            |tape, _, x| Made::Values(vec![tape.elu(x[0])]),
-        );
-    }
-}
-
 /// How many columns of each row count: all, or from one to all; and a target among them.
 fn classes(rows: usize, cols: usize, full: bool) -> (Indices, Indices) {
     let some = some_rows(rows, cols as u32);
@@ -42,8 +27,8 @@ fn softmax_over_classes() {
                 &devices,
                 &[],
                 &[("scores", rows, cols, 2.0)],
-                // Not divided by the rows: gradients should be large enough to be told from 0.
-                |tape, _, x| Made::Loss(tape.cross_entropy(x[0], &widths, &targets, 1.0)),
+                // Not divided by the rows: gradients should be clearly different from 0.
+                |tape, _, x| Produced::Loss(tape.cross_entropy(x[0], &widths, &targets, 1.0)),
             );
         }
     }
@@ -87,7 +72,7 @@ fn pairs_of_a_sequence() {
                 &devices,
                 &[],
                 &[("q", queries.rows(), dim, 1.0), ("k", keys.rows(), dim, 1.0)],
-                |tape, _, x| Made::Values(vec![tape.pair_scores(x[0], x[1], &queries, &keys)]),
+                |tape, _, x| Produced::Values(vec![tape.pair_scores(x[0], x[1], &queries, &keys)]),
             );
         }
     }
@@ -112,7 +97,7 @@ fn pairs_of_rows_under_labels() {
             &devices,
             &[],
             &[("x", rows, blocks * dim, 1.0), ("z", rows, dim, 1.0)],
-            |tape, _, x| Made::Values(vec![tape.block_dots(x[0], x[1])]),
+            |tape, _, x| Produced::Values(vec![tape.block_dots(x[0], x[1])]),
         );
     }
 }
@@ -121,7 +106,7 @@ fn pairs_of_rows_under_labels() {
 fn nothing_beyond_a_sequence_and_no_nan_into_another() {
     let Some([_, cuda]) = devices() else { return };
     let mut params = Params::new(&cuda);
-    let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, piece: 0 });
+    let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
     let spans = Spans::of_lengths([2, 3]);
     let mut elements = [0.5; 40];
     elements[9] = f32::NAN; // the second query of the first sequence
@@ -174,8 +159,7 @@ const PARSER: [(&str, usize, usize, f32); 14] = [
 fn parse(tape: &mut Tape<'_>, ids: &[ParamId], x: Var) -> Tensor {
     let affine = |at: usize| Affine { weight: ids[2 * at], bias: ids[2 * at + 1] };
     let network = |tape: &mut Tape<'_>, x: Var, at: usize| {
-        let y = tape.linear(x, affine(at), Activation::None);
-        let y = tape.elu(y);
+        let y = tape.linear(x, affine(at), Activation::Elu);
         tape.drop(y, 0.1)
     };
     let words = Spans::of_lengths(SENTENCES);
@@ -238,7 +222,7 @@ fn whole_heads() {
     for (name, weights, loss) in HEADS {
         let inputs = [("vectors", rows(), DIM, 1.0)];
         check_within(HEAD_TOLERANCE, name, &devices, weights, &inputs, |tape, ids, x| {
-            Made::Loss(loss(tape, ids, x[0]))
+            Produced::Loss(loss(tape, ids, x[0]))
         });
     }
 }
@@ -258,7 +242,7 @@ fn train(device: &Device, weights: Sizes<'_>, head: Head, steps: u32) -> Vec<f32
         weights.iter().map(|weight| [zeros(weight), zeros(weight)]).collect();
     let step = |step: u32| {
         params.clear_grads();
-        let mut tape = Tape::new(&mut params, Mode::Train { seed: 4, step, piece: 0 });
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 4, step, micro_batch: 0 });
         let x = tape.input(device.tensor(rows(), DIM, &vectors), true);
         let score = head.2(&mut tape, &ids, x);
         tape.backward();
@@ -266,7 +250,7 @@ fn train(device: &Device, weights: Sizes<'_>, head: Head, steps: u32) -> Vec<f32
         let mut slots: Vec<AdamSlot<'_>> = slots
             .map(|((_, value, grad), [mean, square])| {
                 let grad = grad.expect("every weight of a head has a gradient");
-                AdamSlot { value, grad, mean, square, rate: 5e-3, decay: 0.0, number: step.into() }
+                AdamSlot { value, grad, mean, square, lr: 5e-3, decay: 0.0, number: step.into() }
             })
             .collect();
         let all = AdamStep { beta1: 0.9, beta2: 0.98, epsilon: 1e-8, clip: 1.0 };

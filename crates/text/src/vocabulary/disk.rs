@@ -1,5 +1,5 @@
 //! A vocabulary's folder: `vocabulary.json` says what is there, `tokenizer.json` (one, or one per
-//! language) can be loaded by Hugging Face's `tokenizers`, and `pieces.tsv` lists every piece with
+//! language) can be loaded by Hugging Face's `tokenizers`, and `subwords.tsv` lists every subword with
 //! its count in each language, to be read by people.
 
 use std::collections::BTreeMap;
@@ -12,12 +12,15 @@ use files::{At, NewFolder};
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
-use super::{Foreign, Kind, Language, LanguageEntry, Specials, Vocabulary, check_languages};
+use super::{
+    ImportedTokenizer, LanguageManifest, SpecialTokens, Vocabulary, VocabularyKind,
+    VocabularyLanguage, check_languages,
+};
 use crate::error::{Error, Result};
-use crate::prepare::{Preparer, Simplified};
+use crate::prepare::{Preparer, SimplificationTable};
 
 const MANIFEST: &str = "vocabulary.json";
-const PIECES: &str = "pieces.tsv";
+const SUBWORDS: &str = "subwords.tsv";
 const SIMPLIFIED: &str = "simplified.tsv";
 const FORMAT: u32 = 1;
 const MAKE_ANEW: &str = "train the vocabulary anew, or restore the folder from a copy";
@@ -25,13 +28,13 @@ const MAKE_ANEW: &str = "train the vocabulary anew, or restore the folder from a
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     format: u32,
-    kind: Kind,
+    kind: VocabularyKind,
     size: usize,
-    specials: Specials,
-    languages: Vec<LanguageEntry>,
+    specials: SpecialTokens,
+    languages: Vec<LanguageManifest>,
     /// Left out where there is none, so that vocabularies of our own stay as they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    foreign: Option<Foreign>,
+    foreign: Option<ImportedTokenizer>,
     fingerprint: String,
 }
 
@@ -68,16 +71,17 @@ impl Vocabulary {
             return Err(Error::file(&path, reason, MAKE_ANEW));
         }
         check_languages(manifest.languages.iter().map(|language| language.name.as_str()))?;
-        if manifest.kind == Kind::Foreign {
+        if manifest.kind == VocabularyKind::Imported {
             return Self::load_foreign(folder, &manifest);
         }
-        let (pieces, counts) = read_pieces(folder, &manifest)?;
+        let (subwords, counts) = read_subwords(folder, &manifest)?;
         let languages = read_languages(folder, &manifest, counts)?;
-        let vocabulary = Self::assemble(manifest.kind, manifest.specials, pieces, languages, None)?;
+        let vocabulary =
+            Self::assemble(manifest.kind, manifest.specials, subwords, languages, None)?;
         vocabulary.unchanged(folder, &manifest)
     }
 
-    /// The tokenizer has the pieces, and nothing was ever counted.
+    /// The tokenizer has the subwords, and nothing was ever counted.
     fn load_foreign(folder: &Path, manifest: &Manifest) -> Result<Self> {
         let counts = vec![vec![0; manifest.size]; manifest.languages.len()];
         let languages = read_languages(folder, manifest, counts)?;
@@ -98,7 +102,7 @@ impl Vocabulary {
     }
 
     fn manifest(&self) -> Manifest {
-        let entry = |index: usize| LanguageEntry {
+        let entry = |index: usize| LanguageManifest {
             name: self.languages[index].name.clone(),
             tokenizer: self.tokenizer_file(index),
             preparation: self.languages[index].preparer.preparation(),
@@ -106,7 +110,7 @@ impl Vocabulary {
         Manifest {
             format: FORMAT,
             kind: self.kind,
-            size: self.pieces.len(),
+            size: self.subwords.len(),
             specials: self.specials,
             languages: (0..self.languages.len()).map(entry).collect(),
             foreign: self.foreign.clone(),
@@ -117,8 +121,10 @@ impl Vocabulary {
     /// One file for all languages where they share a tokenizer, one for each where they do not.
     fn tokenizer_file(&self, language: usize) -> String {
         match self.kind {
-            Kind::Joint | Kind::WordPiece | Kind::Foreign => "tokenizer.json".to_owned(),
-            Kind::Union | Kind::Disjoint => {
+            VocabularyKind::Joint | VocabularyKind::WordPiece | VocabularyKind::Imported => {
+                "tokenizer.json".to_owned()
+            }
+            VocabularyKind::Union | VocabularyKind::Disjoint => {
                 format!("tokenizer.{}.json", self.languages[language].name)
             }
         }
@@ -147,8 +153,8 @@ impl Vocabulary {
     /// Every file but the manifest.
     fn files(&self) -> Result<BTreeMap<String, String>> {
         let mut files = self.tokenizers()?;
-        if self.kind != Kind::Foreign {
-            files.insert(PIECES.to_owned(), self.pieces_table());
+        if self.kind != VocabularyKind::Imported {
+            files.insert(SUBWORDS.to_owned(), self.subwords_table());
         }
         if let Some(simplified) = self.simplified() {
             files.insert(SIMPLIFIED.to_owned(), simplified.to_text());
@@ -156,14 +162,14 @@ impl Vocabulary {
         Ok(files)
     }
 
-    fn pieces_table(&self) -> String {
-        let mut table = String::from("id\tpiece");
+    fn subwords_table(&self) -> String {
+        let mut table = String::from("id\tsubword");
         for language in &self.languages {
             let _ = write!(table, "\t{}", language.name);
         }
         table.push('\n');
-        for (id, piece) in self.pieces.iter().enumerate() {
-            let _ = write!(table, "{id}\t{piece}");
+        for (id, subword) in self.subwords.iter().enumerate() {
+            let _ = write!(table, "{id}\t{subword}");
             for language in &self.languages {
                 let _ = write!(table, "\t{}", language.counts[id]);
             }
@@ -183,46 +189,48 @@ impl Vocabulary {
     }
 }
 
-/// The pieces, and for each language how often they occurred.
-type PiecesAndCounts = (Vec<String>, Vec<Vec<u64>>);
+/// The subwords, and for each language how often they occurred.
+type SubwordsAndCounts = (Vec<String>, Vec<Vec<u64>>);
 
-fn read_pieces(folder: &Path, manifest: &Manifest) -> Result<PiecesAndCounts> {
-    let path = folder.join(PIECES);
-    let text = std::fs::read_to_string(&path).at(&path, "read the list of pieces")?;
-    let mut pieces = Vec::new();
+fn read_subwords(folder: &Path, manifest: &Manifest) -> Result<SubwordsAndCounts> {
+    let path = folder.join(SUBWORDS);
+    let text = std::fs::read_to_string(&path).at(&path, "read the list of subwords")?;
+    let mut subwords = Vec::new();
     let mut counts = vec![Vec::new(); manifest.languages.len()];
     for (line, row) in (1..).zip(text.lines()).skip(1) {
         let mut columns = row.split('\t').skip(1);
-        let piece = columns.next();
+        let subword = columns.next();
         let row: Option<Vec<u64>> = columns.map(|count| count.parse().ok()).collect();
-        let (Some(piece), Some(row)) = (piece, row.filter(|row| row.len() == counts.len())) else {
+        let (Some(subword), Some(row)) = (subword, row.filter(|row| row.len() == counts.len()))
+        else {
             return Err(Error::Line {
                 file: path.display().to_string(),
                 line,
-                reason: "not a piece with a count for each language".into(),
+                reason: "not a subword with a count for each language".into(),
                 remedy: MAKE_ANEW,
             });
         };
-        pieces.push(piece.to_owned());
+        subwords.push(subword.to_owned());
         for (counts, count) in counts.iter_mut().zip(row) {
             counts.push(count);
         }
     }
-    let known = |id: u32| (id as usize) < pieces.len();
-    if pieces.len() != manifest.size || !manifest.specials.ids().into_iter().all(known) {
-        let reason = format!("has {} pieces, not {}", pieces.len(), manifest.size);
+    let known = |id: u32| (id as usize) < subwords.len();
+    if subwords.len() != manifest.size || !manifest.specials.ids().into_iter().all(known) {
+        let reason = format!("has {} subwords, not {}", subwords.len(), manifest.size);
         return Err(Error::file(&path, reason, MAKE_ANEW));
     }
-    Ok((pieces, counts))
+    Ok((subwords, counts))
 }
 
 fn read_languages(
     folder: &Path,
     manifest: &Manifest,
     counts: Vec<Vec<u64>>,
-) -> Result<Vec<Language>> {
+) -> Result<Vec<VocabularyLanguage>> {
     let simplify = manifest.languages.iter().any(|language| language.preparation.simplify);
-    let simplified = simplify.then(|| Simplified::read(&folder.join(SIMPLIFIED))).transpose()?;
+    let simplified =
+        simplify.then(|| SimplificationTable::read(&folder.join(SIMPLIFIED))).transpose()?;
     let simplified = simplified.map(Arc::new);
     let mut tokenizers: BTreeMap<&str, Arc<Tokenizer>> = BTreeMap::new();
     let mut languages = Vec::new();
@@ -236,7 +244,7 @@ fn read_languages(
             }
         };
         let preparer = Preparer::new(&entry.name, entry.preparation, simplified.clone())?;
-        languages.push(Language {
+        languages.push(VocabularyLanguage {
             name: entry.name.clone(),
             tokenizer,
             preparer,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use rustc_hash::FxHashMap;
 use tokenizers::Tokenizer;
 
-use super::Foreign;
+use super::ImportedTokenizer;
 
 /// Words remembered at most; past that, memory starts afresh, and so it follows the text.
 const REMEMBERED: usize = 1 << 17;
@@ -15,7 +15,7 @@ const LONGEST: usize = 64;
 
 /// Turns prepared text of one language into ids. Each thread has its own.
 #[derive(Clone, Debug)]
-pub struct Encoder {
+pub struct SubwordEncoder {
     tokenizer: Arc<Tokenizer>,
     unknown: u32,
     /// Whether a line is encoded whole: what a tokenizer from elsewhere makes of a word may depend
@@ -27,18 +27,22 @@ pub struct Encoder {
     ids: Vec<u32>,
 }
 
-/// Words as ids, with the place of each word's first piece.
+/// Words as ids, with the place of each word's first subword.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Encoded {
-    /// The pieces of all words.
+pub struct EncodedWords {
+    /// The subwords of all words.
     pub ids: Vec<u32>,
-    /// For each word, the index of its first piece.
+    /// For each word, the index of its first subword.
     pub firsts: Vec<u32>,
 }
 
-impl Encoder {
-    pub(super) fn new(tokenizer: Arc<Tokenizer>, unknown: u32, foreign: Option<&Foreign>) -> Self {
-        let before_word = foreign.map_or("", Foreign::before_word);
+impl SubwordEncoder {
+    pub(super) fn new(
+        tokenizer: Arc<Tokenizer>,
+        unknown: u32,
+        foreign: Option<&ImportedTokenizer>,
+    ) -> Self {
+        let before_word = foreign.map_or("", ImportedTokenizer::before_word);
         let whole = foreign.is_some();
         let (known, ids) = (FxHashMap::default(), Vec::new());
         Self { tokenizer, unknown, whole, before_word, known, ids }
@@ -55,9 +59,9 @@ impl Encoder {
     }
 
     /// The ids of words that are given one by one, as labelled data has them. A word that leaves
-    /// no piece at all is unknown, so that every word has a first piece.
-    pub fn encode_words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> Encoded {
-        let mut encoded = Encoded::default();
+    /// no subword at all is unknown, so that every word has a first subword.
+    pub fn encode_words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) -> EncodedWords {
+        let mut encoded = EncodedWords::default();
         for word in words {
             let first = encoded.ids.len();
             encoded.firsts.push(first as u32);
@@ -95,7 +99,7 @@ impl Encoder {
 
     /// What the tokenizer itself says.
     fn fresh(&self, text: &str) -> Vec<u32> {
-        // A model fails only where it lacks its own unknown piece, which loading rules out.
+        // A model fails only where it lacks its own unknown subword, which loading rules out.
         let encoding = self.tokenizer.encode_fast(text, false);
         encoding.map_or_else(|_| vec![self.unknown], |encoding| encoding.get_ids().to_vec())
     }
@@ -104,18 +108,18 @@ impl Encoder {
 /// An encoder for each thread of the pool, so that many sentences can be encoded at once and
 /// every thread keeps what it remembers.
 #[derive(Debug)]
-pub struct Encoders {
-    of_threads: Vec<Mutex<Encoder>>,
+pub struct SubwordEncoders {
+    of_threads: Vec<Mutex<SubwordEncoder>>,
 }
 
-impl Encoders {
-    pub(super) fn new(encoder: Encoder) -> Self {
+impl SubwordEncoders {
+    pub(super) fn new(encoder: SubwordEncoder) -> Self {
         let threads = rayon::current_num_threads();
         Self { of_threads: (0..threads).map(|_| Mutex::new(encoder.clone())).collect() }
     }
 
     /// Lends the encoder of the thread that asks.
-    pub fn with<T>(&self, work: impl FnOnce(&mut Encoder) -> T) -> T {
+    pub fn with<T>(&self, work: impl FnOnce(&mut SubwordEncoder) -> T) -> T {
         let thread = rayon::current_thread_index().unwrap_or(0) % self.of_threads.len();
         // An encoder is sound between any two words, so one that a panic left behind will do.
         let mut encoder = self.of_threads[thread].lock().unwrap_or_else(|held| held.into_inner());

@@ -1,4 +1,4 @@
-//! Learning byte-pair encodings, and taking over a list of word pieces.
+//! Learning byte-pair encodings, and taking over a list of subwords.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,8 +20,11 @@ use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::template::{Template, TemplateProcessing};
 use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
 
-use super::{Kind, Language, Specials, Vocabulary, WORD_END, WORD_GOES_ON, check_languages};
-use crate::corpus::{Block, Corpus, Report, Split, Watch};
+use super::{
+    SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END, WORD_GOES_ON,
+    check_languages,
+};
+use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock, Split};
 use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
 use files::At;
@@ -39,7 +42,7 @@ pub struct WordCounts {
 
 impl WordCounts {
     /// Counts the words of the training part of a corpus.
-    pub fn of(corpus: &Corpus, watch: Watch<'_>) -> Result<(Self, Report)> {
+    pub fn of(corpus: &Corpus, watch: ReadObserver<'_>) -> Result<(Self, CorpusReport)> {
         let mut words = Self::default();
         let report = corpus.read(watch, &mut |blocks| {
             words.add_blocks(blocks, MOST_WORDS);
@@ -50,7 +53,7 @@ impl WordCounts {
 
     /// Rare words are forgotten after each block: where blocks end depends on the text alone,
     /// while how many of them come at a time depends on how fast they were read.
-    fn add_blocks(&mut self, blocks: &[Block], most: usize) {
+    fn add_blocks(&mut self, blocks: &[SentenceBlock], most: usize) {
         let counted: Vec<_> = blocks.par_iter().map(count_block).collect();
         for block in counted {
             for (word, count) in block {
@@ -89,7 +92,7 @@ impl WordCounts {
     }
 }
 
-fn count_block(block: &Block) -> FxHashMap<&str, u64> {
+fn count_block(block: &SentenceBlock) -> FxHashMap<&str, u64> {
     let mut counts = FxHashMap::default();
     for (_, sentence) in block.sentences().filter(|&(split, _)| split == Split::Train) {
         for word in sentence.split_whitespace() {
@@ -113,8 +116,8 @@ pub struct LanguageText {
 /// What kind of byte-pair encoding to learn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BpeSettings {
-    /// How the languages hang together; not [`Kind::WordPiece`].
-    pub kind: Kind,
+    /// How the languages hang together; not [`VocabularyKind::WordPiece`].
+    pub kind: VocabularyKind,
     /// Merges to learn: in all for a joint vocabulary, per language otherwise.
     pub merges: usize,
     /// The most frequent characters that are known; words with any other are not learned from.
@@ -126,7 +129,7 @@ pub struct BpeSettings {
 
 impl Default for BpeSettings {
     fn default() -> Self {
-        Self { kind: Kind::Joint, merges: 80_000, characters: 10_000, balance: 1.0 }
+        Self { kind: VocabularyKind::Joint, merges: 80_000, characters: 10_000, balance: 1.0 }
     }
 }
 
@@ -139,23 +142,25 @@ impl Vocabulary {
             let reason = "a vocabulary that knows no character knows no word";
             return Err(Error::request(reason, "know one character at least"));
         }
-        let mut pieces: Vec<String> = Specials::LEARNED_NAMES.map(String::from).to_vec();
+        let mut subwords: Vec<String> = SpecialTokens::LEARNED_NAMES.map(String::from).to_vec();
         let languages = match settings.kind {
-            Kind::Joint => learn_joint(texts, settings, &mut pieces)?,
-            Kind::Union | Kind::Disjoint => learn_apart(texts, settings, &mut pieces)?,
-            Kind::WordPiece => {
-                let remedy = "give the pieces as a file, one a line";
+            VocabularyKind::Joint => learn_joint(texts, settings, &mut subwords)?,
+            VocabularyKind::Union | VocabularyKind::Disjoint => {
+                learn_apart(texts, settings, &mut subwords)?
+            }
+            VocabularyKind::WordPiece => {
+                let remedy = "give the subwords as a file, one a line";
                 return Err(Error::request("WordPiece is taken over, not learned", remedy));
             }
-            Kind::Foreign => {
+            VocabularyKind::Imported => {
                 let remedy = "learn a joint, union or disjoint one";
                 return Err(Error::request("what comes from elsewhere is not learned", remedy));
             }
         };
-        Self::assemble(settings.kind, Specials::LEARNED, pieces, languages, None)
+        Self::assemble(settings.kind, SpecialTokens::LEARNED, subwords, languages, None)
     }
 
-    /// Takes over a list of word pieces, one a line, such as multilingual BERT's `vocab.txt`.
+    /// Takes over a list of subwords, one a line, such as multilingual BERT's `vocab.txt`.
     /// `uncased` must say how the list was made.
     pub fn wordpiece(
         file: &Path,
@@ -163,32 +168,32 @@ impl Vocabulary {
         uncased: bool,
     ) -> Result<Self> {
         check_languages(languages.iter().map(|(name, _)| name.as_str()))?;
-        let pieces = read_pieces(file)?;
+        let subwords = read_subwords(file)?;
         let find = |name: &str| {
-            let at = pieces.iter().position(|piece| piece == name).ok_or_else(|| {
+            let at = subwords.iter().position(|subword| subword == name).ok_or_else(|| {
                 let remedy =
                     "give the vocabulary of a BERT model, which has it on a line of its own";
-                Error::file(file, format!("has no piece `{name}`"), remedy)
+                Error::file(file, format!("has no subword `{name}`"), remedy)
             });
             at.map(|at| at as u32)
         };
-        let specials = Specials {
+        let specials = SpecialTokens {
             start: find("[CLS]")?,
             end: find("[SEP]")?,
             pad: find("[PAD]")?,
             unknown: find("[UNK]")?,
             mask: find("[MASK]")?,
         };
-        let tokenizer = Arc::new(wordpiece_tokenizer(&pieces, specials, uncased)?);
-        let language = |(name, preparer): (String, Preparer)| Language {
+        let tokenizer = Arc::new(wordpiece_tokenizer(&subwords, specials, uncased)?);
+        let language = |(name, preparer): (String, Preparer)| VocabularyLanguage {
             name,
             tokenizer: Arc::clone(&tokenizer),
             preparer,
-            counts: vec![0; pieces.len()],
+            counts: vec![0; subwords.len()],
             own: Vec::new(),
         };
         let languages = languages.into_iter().map(language).collect();
-        Self::assemble(Kind::WordPiece, specials, pieces, languages, None)
+        Self::assemble(VocabularyKind::WordPiece, specials, subwords, languages, None)
     }
 
     /// Replaces the counts, in the order of the languages, by what was counted elsewhere.
@@ -196,56 +201,56 @@ impl Vocabulary {
         for (language, counts) in self.languages.iter_mut().zip(counts) {
             language.counts = counts;
         }
-        Self::assemble(self.kind, self.specials, self.pieces, self.languages, self.foreign)
+        Self::assemble(self.kind, self.specials, self.subwords, self.languages, self.foreign)
     }
 }
 
 fn learn_joint(
     texts: Vec<LanguageText>,
     settings: BpeSettings,
-    pieces: &mut Vec<String>,
-) -> Result<Vec<Language>> {
+    subwords: &mut Vec<String>,
+) -> Result<Vec<VocabularyLanguage>> {
     let preparation = texts[0].preparer.preparation();
-    let learned = Learned::from(balanced(&texts, settings.balance), settings)?;
-    pieces.extend(learned.pieces.iter().cloned());
-    let tokenizer = Arc::new(bpe_tokenizer(&learned, &numbered(pieces), preparation)?);
-    let shared = |text: LanguageText| language(text, Arc::clone(&tokenizer), pieces.len());
+    let learned = BpeMerges::from(balanced(&texts, settings.balance), settings)?;
+    subwords.extend(learned.subwords.iter().cloned());
+    let tokenizer = Arc::new(bpe_tokenizer(&learned, &numbered(subwords), preparation)?);
+    let shared = |text: LanguageText| language(text, Arc::clone(&tokenizer), subwords.len());
     Ok(texts.into_iter().map(shared).collect())
 }
 
 fn learn_apart(
     texts: Vec<LanguageText>,
     settings: BpeSettings,
-    pieces: &mut Vec<String>,
-) -> Result<Vec<Language>> {
-    let mut ids = numbered(pieces);
+    subwords: &mut Vec<String>,
+) -> Result<Vec<VocabularyLanguage>> {
+    let mut ids = numbered(subwords);
     let mut tokenizers = Vec::new();
     for text in &texts {
-        let learned = Learned::from(balanced(std::slice::from_ref(text), 1.0), settings)?;
-        if settings.kind == Kind::Disjoint {
-            ids = numbered(&Specials::LEARNED_NAMES.map(String::from));
+        let learned = BpeMerges::from(balanced(std::slice::from_ref(text), 1.0), settings)?;
+        if settings.kind == VocabularyKind::Disjoint {
+            ids = numbered(&SpecialTokens::LEARNED_NAMES.map(String::from));
         }
-        for piece in &learned.pieces {
-            if !ids.contains_key(piece) {
-                ids.insert(piece.clone(), pieces.len() as u32);
-                pieces.push(match settings.kind {
-                    Kind::Disjoint => format!("{}:{piece}", text.name),
-                    _ => piece.clone(),
+        for subword in &learned.subwords {
+            if !ids.contains_key(subword) {
+                ids.insert(subword.clone(), subwords.len() as u32);
+                subwords.push(match settings.kind {
+                    VocabularyKind::Disjoint => format!("{}:{subword}", text.name),
+                    _ => subword.clone(),
                 });
             }
         }
         tokenizers.push(bpe_tokenizer(&learned, &ids, text.preparer.preparation())?);
     }
     let both = texts.into_iter().zip(tokenizers);
-    Ok(both.map(|(text, tokenizer)| language(text, Arc::new(tokenizer), pieces.len())).collect())
+    Ok(both.map(|(text, tokenizer)| language(text, Arc::new(tokenizer), subwords.len())).collect())
 }
 
-fn numbered(pieces: &[String]) -> BTreeMap<String, u32> {
-    pieces.iter().cloned().zip(0..).collect()
+fn numbered(subwords: &[String]) -> BTreeMap<String, u32> {
+    subwords.iter().cloned().zip(0..).collect()
 }
 
-/// Counts pieces by way of words: each word is encoded once, however often it occurs.
-fn language(text: LanguageText, tokenizer: Arc<Tokenizer>, size: usize) -> Language {
+/// Counts subwords by way of words: each word is encoded once, however often it occurs.
+fn language(text: LanguageText, tokenizer: Arc<Tokenizer>, size: usize) -> VocabularyLanguage {
     let mut counts = vec![0; size];
     for (word, count) in &text.words.counts {
         if let Ok(encoding) = tokenizer.encode_fast(word.as_ref(), false) {
@@ -254,7 +259,13 @@ fn language(text: LanguageText, tokenizer: Arc<Tokenizer>, size: usize) -> Langu
             }
         }
     }
-    Language { name: text.name, tokenizer, preparer: text.preparer, counts, own: Vec::new() }
+    VocabularyLanguage {
+        name: text.name,
+        tokenizer,
+        preparer: text.preparer,
+        counts,
+        own: Vec::new(),
+    }
 }
 
 /// The words of all languages together, each language weighed. In order, so that nothing after
@@ -275,13 +286,13 @@ fn balanced(texts: &[LanguageText], power: f64) -> BTreeMap<&str, u64> {
     words
 }
 
-/// A byte-pair encoding as it was learned: pieces in the order in which they arose.
-struct Learned {
-    pieces: Vec<String>,
+/// A byte-pair encoding as it was learned: subwords in the order in which they arose.
+struct BpeMerges {
+    subwords: Vec<String>,
     merges: Merges,
 }
 
-impl Learned {
+impl BpeMerges {
     fn from(words: BTreeMap<&str, u64>, settings: BpeSettings) -> Result<Self> {
         let letters = frequent_characters(&words, settings.characters);
         let words: Vec<_> = words
@@ -290,11 +301,11 @@ impl Learned {
             .collect();
         // The library gives single letters their numbers in the order of a hash table, and breaks
         // ties by number; named up front, they have the same numbers every time.
-        let base = base_pieces(&words);
+        let base = base_subwords(&words);
         let trainer = BpeTrainer::builder()
             .show_progress(false)
             .special_tokens(
-                base.iter().map(|piece| AddedToken::from(piece.clone(), false)).collect(),
+                base.iter().map(|subword| AddedToken::from(subword.clone(), false)).collect(),
             )
             .end_of_word_suffix(WORD_END.into())
             .vocab_size(base.len() + settings.merges.min(possible_merges(&words)))
@@ -308,14 +319,14 @@ impl Learned {
         let mut merges = merges_of(&model)?;
         merges.truncate(settings.merges);
         let mut known: FxHashSet<String> = base.iter().cloned().collect();
-        let mut pieces = base;
+        let mut subwords = base;
         for (left, right) in &merges {
             let merged = format!("{left}{right}");
             if known.insert(merged.clone()) {
-                pieces.push(merged);
+                subwords.push(merged);
             }
         }
-        Ok(Self { pieces, merges })
+        Ok(Self { subwords, merges })
     }
 }
 
@@ -332,7 +343,7 @@ fn frequent_characters(words: &BTreeMap<&str, u64>, most: usize) -> FxHashSet<ch
 }
 
 /// Every letter, within a word and at its end.
-fn base_pieces(words: &[(&str, u64)]) -> Vec<String> {
+fn base_subwords(words: &[(&str, u64)]) -> Vec<String> {
     let mut within = std::collections::BTreeSet::new();
     let mut at_end = std::collections::BTreeSet::new();
     for (word, _) in words {
@@ -343,7 +354,7 @@ fn base_pieces(words: &[(&str, u64)]) -> Vec<String> {
     within.into_iter().map(String::from).chain(ends).collect()
 }
 
-/// Each merge shortens one word at least by one piece, so that there can be no more than these.
+/// Each merge shortens one word at least by one subword, so that there can be no more than these.
 /// The library sets memory aside for as many as it is asked for.
 fn possible_merges(words: &[(&str, u64)]) -> usize {
     words.iter().map(|(word, _)| word.chars().count().saturating_sub(1)).sum()
@@ -366,17 +377,17 @@ fn merges_of(model: &BPE) -> Result<Merges> {
         Some((side(0)?, side(1)?))
     };
     let merges: Option<Merges> = merges.iter().map(pair).collect();
-    merges.ok_or_else(|| library_failure("list the merges", &"not pairs of pieces"))
+    merges.ok_or_else(|| library_failure("list the merges", &"not pairs of subwords"))
 }
 
 fn bpe_tokenizer(
-    learned: &Learned,
+    learned: &BpeMerges,
     ids: &BTreeMap<String, u32>,
     preparation: Preparation,
 ) -> Result<Tokenizer> {
-    let names = Specials::LEARNED_NAMES.iter().copied();
-    let known = names.chain(learned.pieces.iter().map(String::as_str));
-    let vocab: Vocab = known.map(|piece| (piece.to_owned(), ids[piece])).collect();
+    let names = SpecialTokens::LEARNED_NAMES.iter().copied();
+    let known = names.chain(learned.subwords.iter().map(String::as_str));
+    let vocab: Vocab = known.map(|subword| (subword.to_owned(), ids[subword])).collect();
     let model = BPE::builder()
         .vocab_and_merges(vocab, learned.merges.clone())
         .unk_token("<unk>".into())
@@ -389,9 +400,9 @@ fn bpe_tokenizer(
     tokenizer
         .with_normalizer(normalizer(preparation))
         .map_err(|error| library_failure("build a tokenizer", &error))?;
-    let end = Specials::LEARNED.end;
+    let end = SpecialTokens::LEARNED.end;
     tokenizer.with_post_processor(Some(frame("</s>", end, "</s>", end)?));
-    add_specials(tokenizer, &Specials::LEARNED_NAMES)
+    add_specials(tokenizer, &SpecialTokens::LEARNED_NAMES)
 }
 
 /// What of the preparation a tokenizer file can say by itself, for those who load it elsewhere.
@@ -406,8 +417,12 @@ fn normalizer(preparation: Preparation) -> Option<NormalizerWrapper> {
     (!steps.is_empty()).then(|| Sequence::new(steps).into())
 }
 
-fn wordpiece_tokenizer(pieces: &[String], specials: Specials, uncased: bool) -> Result<Tokenizer> {
-    let vocab: Vocab = pieces.iter().cloned().zip(0..).collect();
+fn wordpiece_tokenizer(
+    subwords: &[String],
+    specials: SpecialTokens,
+    uncased: bool,
+) -> Result<Tokenizer> {
+    let vocab: Vocab = subwords.iter().cloned().zip(0..).collect();
     let model = WordPiece::builder()
         .vocab(vocab)
         .unk_token("[UNK]".into())
@@ -449,18 +464,18 @@ fn add_specials(mut tokenizer: Tokenizer, names: &[&str]) -> Result<Tokenizer> {
     Ok(super::disk::as_text(tokenizer))
 }
 
-fn read_pieces(file: &Path) -> Result<Vec<String>> {
+fn read_subwords(file: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(file).at(file, "read")?;
     let mut seen = FxHashSet::default();
-    let mut pieces = Vec::new();
+    let mut subwords = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        let piece = line.trim_end();
-        let fault = match piece {
+        let subword = line.trim_end();
+        let fault = match subword {
             "" => "an empty line",
-            piece if !seen.insert(piece) => "a piece that came before",
-            piece if piece.contains('\t') => "a tab within a piece",
+            subword if !seen.insert(subword) => "a subword that came before",
+            subword if subword.contains('\t') => "a tab within a subword",
             _ => {
-                pieces.push(piece.to_owned());
+                subwords.push(subword.to_owned());
                 continue;
             }
         };
@@ -468,10 +483,10 @@ fn read_pieces(file: &Path) -> Result<Vec<String>> {
             file: file.display().to_string(),
             line: number,
             reason: fault.into(),
-            remedy: "give one piece a line, each once, as in BERT's vocab.txt",
+            remedy: "give one subword a line, each once, as in BERT's vocab.txt",
         });
     }
-    Ok(pieces)
+    Ok(subwords)
 }
 
 fn library_failure(doing: &str, error: &impl std::fmt::Display) -> Error {
@@ -498,7 +513,7 @@ mod tests {
     #[test]
     fn words_are_forgotten_alike_however_many_blocks_come_at_a_time() {
         let block = |text: &str| {
-            let mut block = Block::default();
+            let mut block = SentenceBlock::default();
             block.push(text, Split::Train);
             block
         };
@@ -518,7 +533,7 @@ mod tests {
         let words = || BTreeMap::from([("abc", 3), ("bc", 2)]);
         let learned = |merges| {
             let settings = BpeSettings { merges, ..BpeSettings::default() };
-            Learned::from(words(), settings).unwrap().merges
+            BpeMerges::from(words(), settings).unwrap().merges
         };
         assert_eq!(learned(usize::MAX), learned(100));
         assert!(!learned(usize::MAX).is_empty());
@@ -547,13 +562,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_list_of_pieces_is_an_error_with_its_line() {
+    fn a_bad_list_of_subwords_is_an_error_with_its_line() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let preparer = Preparer::new("en", Preparation::none(), None).unwrap();
         for (text, fault) in [
             ("[PAD]\n\n[UNK]", ":2: an empty line"),
-            ("a\nb\na", ":3: a piece that"),
-            ("a", "has no piece `[CLS]`"),
+            ("a\nb\na", ":3: a subword that"),
+            ("a", "has no subword `[CLS]`"),
         ] {
             std::fs::write(file.path(), text).unwrap();
             let made =

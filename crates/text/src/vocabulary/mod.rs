@@ -1,14 +1,14 @@
 //! Vocabularies: one space of ids for all languages, one tokenizer for each.
 //!
 //! What two languages share is decided here. A joint vocabulary is learned from all of them
-//! together; a union is learned apart and equal pieces get one id (the papers' default anchors);
-//! a disjoint one is learned apart and equal pieces get an id in each language (no anchors). In
+//! together; a union is learned apart and equal subwords get one id (the papers' default anchors);
+//! a disjoint one is learned apart and equal subwords get an id in each language (no anchors). In
 //! all three the tokenizer of a language gives ids of the common space directly, so that what
 //! comes after need not know which kind it is.
 
 mod disk;
 mod encode;
-mod foreign;
+mod imported;
 mod learn;
 mod sentence;
 mod stats;
@@ -18,39 +18,41 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
-pub use encode::{Encoded, Encoder, Encoders};
-pub use foreign::{Foreign, Mark};
+pub use encode::{EncodedWords, SubwordEncoder, SubwordEncoders};
+pub use imported::{ImportedTokenizer, WordMark};
 pub use learn::{BpeSettings, LanguageText, WordCounts};
-pub use sentence::{Sentence, SentenceReader};
-pub use stats::{Anchor, LanguageCounts, PairSharing, Sharing, count_pieces, sharing};
+pub use sentence::{EncodedSentence, SentenceReader};
+pub use stats::{
+    Anchor, LanguageCounts, PairSharing, VocabularySharing, count_subwords, vocabulary_sharing,
+};
 
 use crate::error::{Error, Result};
-use crate::prepare::{Preparation, Preparer, Simplified};
+use crate::prepare::{Preparation, Preparer, SimplificationTable};
 
-/// The mark at the end of a word's last piece, in vocabularies that we learn.
+/// The mark at the end of a word's last subword, in vocabularies that we learn.
 const WORD_END: &str = "</w>";
-/// The mark at the start of a piece that goes on a word, in WordPiece vocabularies.
+/// The mark at the start of a subword that goes on a word, in WordPiece vocabularies.
 const WORD_GOES_ON: &str = "##";
 
 /// How the languages' vocabularies hang together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum VocabularyKind {
     /// One BPE learned from all languages together.
     Joint,
-    /// One BPE per language; equal pieces share an id.
+    /// One BPE per language; equal subwords share an id.
     Union,
-    /// One BPE per language; no piece but the special ones shares an id.
+    /// One BPE per language; no subword but the special ones shares an id.
     Disjoint,
-    /// WordPiece over a given list of pieces, such as multilingual BERT's.
+    /// WordPiece over a given list of subwords, such as multilingual BERT's.
     WordPiece,
     /// A tokenizer that came with a model from elsewhere.
-    Foreign,
+    Imported,
 }
 
 /// The ids of tokens that are not text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Specials {
+pub struct SpecialTokens {
     /// Starts a text (`<s>`, `[CLS]`).
     pub start: u32,
     /// Ends a sentence (`</s>`, `[SEP]`).
@@ -63,9 +65,9 @@ pub struct Specials {
     pub mask: u32,
 }
 
-impl Specials {
+impl SpecialTokens {
     /// The order in which XLM numbers them; a place is kept for its separator.
-    const LEARNED: Specials = Specials { start: 0, end: 1, pad: 2, unknown: 3, mask: 5 };
+    const LEARNED: SpecialTokens = SpecialTokens { start: 0, end: 1, pad: 2, unknown: 3, mask: 5 };
     /// The names that go with those numbers.
     const LEARNED_NAMES: [&str; 6] = ["<s>", "</s>", "<pad>", "<unk>", "<sep>", "<mask>"];
 
@@ -77,70 +79,71 @@ impl Specials {
 
 /// One language of a vocabulary.
 #[derive(Clone, Debug)]
-struct Language {
+struct VocabularyLanguage {
     name: String,
     tokenizer: Arc<Tokenizer>,
     preparer: Preparer,
-    /// Occurrences of each piece in the text that the vocabulary was made from.
+    /// Occurrences of each subword in the text that the vocabulary was made from.
     counts: Vec<u64>,
     own: Vec<u32>,
 }
 
-/// Pieces of words under one numbering, and how each language's text becomes such numbers.
+/// Subwords of words under one numbering, and how each language's text becomes such numbers.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
-    kind: Kind,
-    specials: Specials,
-    languages: Vec<Language>,
-    pieces: Vec<String>,
+    kind: VocabularyKind,
+    specials: SpecialTokens,
+    languages: Vec<VocabularyLanguage>,
+    subwords: Vec<String>,
     boundaries: Boundaries,
     /// What is known of a tokenizer from elsewhere.
-    foreign: Option<Foreign>,
+    foreign: Option<ImportedTokenizer>,
     fingerprint: String,
 }
 
 impl Vocabulary {
     /// Completes a vocabulary from its parts.
     fn assemble(
-        kind: Kind,
-        specials: Specials,
-        pieces: Vec<String>,
-        mut languages: Vec<Language>,
-        foreign: Option<Foreign>,
+        kind: VocabularyKind,
+        specials: SpecialTokens,
+        subwords: Vec<String>,
+        mut languages: Vec<VocabularyLanguage>,
+        foreign: Option<ImportedTokenizer>,
     ) -> Result<Self> {
         for language in &mut languages {
-            language.own = own_pieces(kind, specials, language, pieces.len());
+            language.own = language_ids(kind, specials, language, subwords.len());
         }
-        let mark = foreign.as_ref().map_or_else(|| Mark::of_kind(kind), |known| known.mark.clone());
-        let boundaries = Boundaries::new(&mark, specials, &pieces);
+        let mark =
+            foreign.as_ref().map_or_else(|| WordMark::of_kind(kind), |known| known.mark.clone());
+        let boundaries = Boundaries::new(&mark, specials, &subwords);
         let fingerprint = String::new();
         let mut vocabulary =
-            Self { kind, specials, languages, pieces, boundaries, foreign, fingerprint };
+            Self { kind, specials, languages, subwords, boundaries, foreign, fingerprint };
         vocabulary.fingerprint = vocabulary.compute_fingerprint()?;
         Ok(vocabulary)
     }
 
     /// How the languages hang together.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> VocabularyKind {
         self.kind
     }
 
     /// How many ids there are, over all languages.
     #[expect(clippy::len_without_is_empty, reason = "a vocabulary always has its special tokens")]
     pub fn len(&self) -> usize {
-        self.pieces.len()
+        self.subwords.len()
     }
 
     /// The ids that are not text.
-    pub fn specials(&self) -> Specials {
+    pub fn specials(&self) -> SpecialTokens {
         self.specials
     }
 
     /// What is put before and after a text: XLM uses `</s>` for both, BERT `[CLS]` and `[SEP]`.
-    pub fn frame(&self) -> (u32, u32) {
+    pub fn bos_eos(&self) -> (u32, u32) {
         match (self.kind, &self.foreign) {
             (_, Some(foreign)) => foreign.frame,
-            (Kind::WordPiece, _) => (self.specials.start, self.specials.end),
+            (VocabularyKind::WordPiece, _) => (self.specials.start, self.specials.end),
             _ => (self.specials.end, self.specials.end),
         }
     }
@@ -190,28 +193,28 @@ impl Vocabulary {
         self.foreign.as_ref().is_some_and(|foreign| foreign.any_language)
     }
 
-    /// The word that a piece is, where it can be a whole one.
+    /// The word that a subword is, where it can be a whole one.
     pub fn whole_word(&self, language: &str, id: u32) -> Option<String> {
-        let piece = self.piece(id)?;
+        let subword = self.subword(id)?;
         if let Some(foreign) = &self.foreign {
-            return foreign.mark.whole_word(piece).and_then(|_| {
+            return foreign.mark.whole_word(subword).and_then(|_| {
                 let word = self.decode(0, &[id]).trim().to_owned();
                 (!word.is_empty()).then_some(word)
             });
         }
-        let own = piece.strip_prefix(language).and_then(|rest| rest.strip_prefix(':'));
-        let piece = own.filter(|_| self.kind == Kind::Disjoint).unwrap_or(piece);
-        Mark::of_kind(self.kind).whole_word(piece).map(str::to_owned)
+        let own = subword.strip_prefix(language).and_then(|rest| rest.strip_prefix(':'));
+        let subword = own.filter(|_| self.kind == VocabularyKind::Disjoint).unwrap_or(subword);
+        WordMark::of_kind(self.kind).whole_word(subword).map(str::to_owned)
     }
 
-    /// The piece behind an id; in a disjoint vocabulary, its language comes first (`fr:le</w>`).
-    pub fn piece(&self, id: u32) -> Option<&str> {
-        self.pieces.get(id as usize).map(String::as_str)
+    /// The subword behind an id; in a disjoint vocabulary, its language comes first (`fr:le</w>`).
+    pub fn subword(&self, id: u32) -> Option<&str> {
+        self.subwords.get(id as usize).map(String::as_str)
     }
 
     /// The ids that belong to a language, in ascending order, special ones included. The place of
     /// an id in this list is its number in an embedding table of the language's own.
-    pub fn own(&self, language: usize) -> &[u32] {
+    pub fn language_ids(&self, language: usize) -> &[u32] {
         &self.languages[language].own
     }
 
@@ -226,14 +229,14 @@ impl Vocabulary {
     }
 
     /// Turns prepared text of a language into ids.
-    pub fn encoder(&self, language: usize) -> Encoder {
+    pub fn encoder(&self, language: usize) -> SubwordEncoder {
         let tokenizer = Arc::clone(&self.languages[language].tokenizer);
-        Encoder::new(tokenizer, self.specials.unknown, self.foreign.as_ref())
+        SubwordEncoder::new(tokenizer, self.specials.unknown, self.foreign.as_ref())
     }
 
     /// The same, one for each thread.
-    pub fn encoders(&self, language: usize) -> Encoders {
-        Encoders::new(self.encoder(language))
+    pub fn encoders(&self, language: usize) -> SubwordEncoders {
+        SubwordEncoders::new(self.encoder(language))
     }
 
     /// Turns lines of a language into sequences of at most `longest` ids, the frame included.
@@ -241,7 +244,7 @@ impl Vocabulary {
         Ok(SentenceReader::new(self, self.language(language)?, longest))
     }
 
-    /// The text behind ids, as near as pieces can tell.
+    /// The text behind ids, as near as subwords can tell.
     pub fn decode(&self, language: usize, ids: &[u32]) -> String {
         // The only failure is a decoder that does not fit its model, which loading rules out.
         self.languages[language].tokenizer.decode(ids, true).unwrap_or_default()
@@ -271,30 +274,39 @@ impl Vocabulary {
         })
     }
 
-    fn simplified(&self) -> Option<&Simplified> {
+    fn simplified(&self) -> Option<&SimplificationTable> {
         self.languages.iter().find_map(|language| language.preparer.simplified())
     }
 }
 
 /// The ids of a language: all that its own tokenizer can give, or, where all languages have one
 /// tokenizer, those that its text used.
-fn own_pieces(kind: Kind, specials: Specials, language: &Language, size: usize) -> Vec<u32> {
+fn language_ids(
+    kind: VocabularyKind,
+    specials: SpecialTokens,
+    language: &VocabularyLanguage,
+    size: usize,
+) -> Vec<u32> {
     let mut own: Vec<u32> = match kind {
-        Kind::Union | Kind::Disjoint => language.tokenizer.get_vocab(true).into_values().collect(),
-        Kind::Joint | Kind::WordPiece | Kind::Foreign
+        VocabularyKind::Union | VocabularyKind::Disjoint => {
+            language.tokenizer.get_vocab(true).into_values().collect()
+        }
+        VocabularyKind::Joint | VocabularyKind::WordPiece | VocabularyKind::Imported
             if language.counts.iter().any(|&count| count > 0) =>
         {
             let used = |&id: &u32| language.counts[id as usize] > 0;
             (0..size as u32).filter(used).chain(specials.ids()).collect()
         }
-        Kind::Joint | Kind::WordPiece | Kind::Foreign => (0..size as u32).collect(),
+        VocabularyKind::Joint | VocabularyKind::WordPiece | VocabularyKind::Imported => {
+            (0..size as u32).collect()
+        }
     };
     own.sort_unstable();
     own.dedup();
     own
 }
 
-/// Which pieces end a word, and which start one.
+/// Which subwords end a word, and which start one.
 #[derive(Clone, Debug)]
 struct Boundaries {
     ends: Vec<bool>,
@@ -302,10 +314,10 @@ struct Boundaries {
 }
 
 impl Boundaries {
-    fn new(mark: &Mark, specials: Specials, pieces: &[String]) -> Self {
+    fn new(mark: &WordMark, specials: SpecialTokens, subwords: &[String]) -> Self {
         let mut boundaries = Self {
-            ends: pieces.iter().map(|piece| mark.ends(piece)).collect(),
-            starts: pieces.iter().map(|piece| mark.starts(piece)).collect(),
+            ends: subwords.iter().map(|subword| mark.ends(subword)).collect(),
+            starts: subwords.iter().map(|subword| mark.starts(subword)).collect(),
         };
         // An unknown character may stand within a word, so it neither ends nor starts one.
         for id in specials.ids().into_iter().filter(|&id| id != specials.unknown) {
@@ -320,7 +332,7 @@ impl Boundaries {
     }
 }
 
-/// Refuses what is no name for a language: it becomes part of file names and of pieces, so it is
+/// Refuses what is no name for a language: it becomes part of file names and of subwords, so it is
 /// kept plain.
 pub fn check_language(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -353,7 +365,7 @@ fn check_languages<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
 
 /// What the manifest says of one language.
 #[derive(Debug, Serialize, Deserialize)]
-struct LanguageEntry {
+struct LanguageManifest {
     name: String,
     tokenizer: String,
     preparation: Preparation,

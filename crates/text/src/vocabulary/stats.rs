@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Vocabulary;
-use crate::corpus::{Block, Corpus, Report, Watch};
+use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock};
 use crate::error::Result;
 
 /// What languages share, two by two.
 #[derive(Clone, Debug, Serialize)]
-pub struct Sharing {
+pub struct VocabularySharing {
     /// Each language by itself.
     pub languages: Vec<LanguageCounts>,
     /// Each pair once, in the order of the languages.
@@ -23,10 +23,10 @@ pub struct Sharing {
 pub struct LanguageCounts {
     /// The language.
     pub language: String,
-    /// |V_lang|: pieces that its text uses. The unknown one counts, as it does in paper 2's
+    /// |V_lang|: subwords that its text uses. The unknown one counts, as it does in paper 2's
     /// Table 3; other special ones do not.
     pub types: u64,
-    /// Pieces in its text, unknown ones included.
+    /// Subwords in its text, unknown ones included.
     pub tokens: u64,
     /// The share of its tokens that are unknown.
     pub unknown: f64,
@@ -39,7 +39,7 @@ pub struct PairSharing {
     pub first: String,
     /// The second language.
     pub second: String,
-    /// |V_first ∩ V_second|, the unknown piece included if both have it.
+    /// |V_first ∩ V_second|, the unknown subword included if both have it.
     pub shared_types: u64,
     /// Those of the shared types that hold a letter: names, loans and cognates, and not digits or
     /// punctuation.
@@ -54,28 +54,28 @@ pub struct PairSharing {
     pub anchors: Vec<Anchor>,
 }
 
-/// A piece that two languages share.
+/// A subword that two languages share.
 #[derive(Clone, Debug, Serialize)]
 pub struct Anchor {
-    /// The piece.
-    pub piece: String,
+    /// The subword.
+    pub subword: String,
     /// Its count in the first language.
     pub first: u64,
     /// Its count in the second language.
     pub second: u64,
 }
 
-/// Counts each piece in a corpus (all of it, held out or not).
-pub fn count_pieces(
+/// Counts each subword in a corpus (all of it, held out or not).
+pub fn count_subwords(
     vocabulary: &Vocabulary,
     language: usize,
     corpus: &Corpus,
-    watch: Watch<'_>,
-) -> Result<(Vec<u64>, Report)> {
+    watch: ReadObserver<'_>,
+) -> Result<(Vec<u64>, CorpusReport)> {
     let encoders = vocabulary.encoders(language);
     let mut counts = vec![0; vocabulary.len()];
     let report = corpus.read(watch, &mut |blocks| {
-        let encode = |block: &Block| {
+        let encode = |block: &SentenceBlock| {
             encoders.with(|encoder| {
                 let mut ids = Vec::new();
                 block.sentences().for_each(|(_, sentence)| encoder.encode(sentence, &mut ids));
@@ -89,27 +89,27 @@ pub fn count_pieces(
     Ok((counts, report))
 }
 
-/// Compares languages by the counts of their pieces. A type belongs to a language if it occurs
+/// Compares languages by the counts of their subwords. A type belongs to a language if it occurs
 /// at least `least` times; of the anchors, the `most` most frequent are named.
-pub fn sharing(
+pub fn vocabulary_sharing(
     vocabulary: &Vocabulary,
     counts: &[(usize, Vec<u64>)],
     least: u64,
     most: usize,
-) -> Sharing {
+) -> VocabularySharing {
     let least = least.max(1);
     let texts: Vec<_> = counts
         .iter()
         .map(|(language, counts)| Text::new(vocabulary, *language, counts, least))
         .collect();
     let pairs = (0..texts.len()).flat_map(|i| (i + 1..texts.len()).map(move |j| (i, j)));
-    Sharing {
+    VocabularySharing {
         languages: texts.iter().map(Text::counts).collect(),
         pairs: pairs.map(|(i, j)| texts[i].share(&texts[j], most)).collect(),
     }
 }
 
-/// One language's counts, rare pieces and special ones but the unknown set to nothing.
+/// One language's counts, rare subwords and special ones but the unknown set to nothing.
 struct Text<'a> {
     vocabulary: &'a Vocabulary,
     name: &'a str,
@@ -151,9 +151,9 @@ impl<'a> Text<'a> {
         let mut shared: Vec<usize> =
             (0..self.used.len()).filter(both).filter(|&id| id != unknown).collect();
         let tokens = |text: &Text<'_>| shared.iter().map(|&id| text.used[id]).sum::<u64>();
-        let piece = |id: usize| self.vocabulary.piece(id as u32).unwrap_or_default();
+        let subword = |id: usize| self.vocabulary.subword(id as u32).unwrap_or_default();
         let letters = |id: &&usize| {
-            let bare = piece(**id).trim_end_matches(super::WORD_END);
+            let bare = subword(**id).trim_end_matches(super::WORD_END);
             bare.contains(char::is_alphabetic)
         };
         let (of_first, of_second) = (tokens(self), tokens(other));
@@ -166,7 +166,7 @@ impl<'a> Text<'a> {
         };
         shared.sort_by_key(|&id| (Reverse(rarer(id)), id));
         let anchor = |&id: &usize| Anchor {
-            piece: piece(id).to_owned(),
+            subword: subword(id).to_owned(),
             first: self.used[id],
             second: other.used[id],
         };

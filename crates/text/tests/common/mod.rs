@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use text::{
-    BpeSettings, Corpus, Kind, LanguageText, LineRules, Preparation, Preparer, Selection, Source,
-    Tokenised, Vocabulary, WordCounts,
+    BpeSettings, Corpus, LanguageText, LineRules, Preparation, Preparer, Selection, TextSource,
+    TokenizedCorpus, Vocabulary, VocabularyKind, WordCounts,
 };
 
 pub(crate) const ENGLISH: &str = "the cat sat on the mat in Paris
@@ -25,12 +25,12 @@ Paris est une ville et le parc est dans la ville
 pub(crate) fn corpus(folder: &Path, language: &str, text: &str, selection: Selection) -> Corpus {
     let path = folder.join(format!("{language}.txt"));
     std::fs::write(&path, text).unwrap();
-    let source = Source::new(language, &[path.display().to_string()]).unwrap();
+    let source = TextSource::new(language, &[path.display().to_string()]).unwrap();
     let preparer = Preparer::new(language, Preparation::none(), None).unwrap();
     Corpus { source, preparer, rules: LineRules::default(), selection }
 }
 
-pub(crate) fn learn(kind: Kind, merges: usize, texts: &[(&str, &str)]) -> Vocabulary {
+pub(crate) fn learn(kind: VocabularyKind, merges: usize, texts: &[(&str, &str)]) -> Vocabulary {
     let folder = tempfile::tempdir().unwrap();
     let texts = texts.iter().map(|&(name, text)| {
         let corpus = corpus(folder.path(), name, text, Selection::default());
@@ -41,13 +41,13 @@ pub(crate) fn learn(kind: Kind, merges: usize, texts: &[(&str, &str)]) -> Vocabu
     Vocabulary::learn(texts.collect(), settings).unwrap()
 }
 
-pub(crate) fn bilingual(kind: Kind) -> Vocabulary {
+pub(crate) fn bilingual(kind: VocabularyKind) -> Vocabulary {
     learn(kind, 60, &[("en", ENGLISH), ("fr", FRENCH)])
 }
 
 /// A text of so many sentences, no two alike.
 pub(crate) fn long_text(sentences: usize, words: &[&str]) -> String {
-    let chance = text::Chance::new(9, "text");
+    let chance = text::RandomStreams::new(9, "text");
     let line = |number: usize| {
         let mut stream = chance.stream(number as u64);
         let length = 4 + stream.below(9);
@@ -63,8 +63,8 @@ pub(crate) fn tokenise(
     language: &str,
     text: &str,
     selection: Selection,
-) -> Arc<Tokenised> {
+) -> Arc<TokenizedCorpus> {
     let corpus = corpus(folder, language, text, selection);
     let shelf = folder.join("shelf");
-    Arc::new(Tokenised::prepare(&corpus, vocabulary, &shelf, &mut |_| {}).unwrap().0)
+    Arc::new(TokenizedCorpus::prepare(&corpus, vocabulary, &shelf, &mut |_| {}).unwrap().0)
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use encoder::{ConfigError, EncoderConfig};
 use serde::{Deserialize, Serialize};
-use text::{BatchSettings, Evaluation, Kind, SwitchSettings};
+use text::{BatchSettings, MlmEvaluation, SwitchSettings, VocabularyKind};
 use toml::{Table, Value};
 
 use super::preparation::TextConfig;
@@ -21,7 +21,7 @@ use crate::schedule::Schedule;
 #[serde(deny_unknown_fields)]
 pub struct VocabularyConfig {
     /// How the languages hang together in one that is learned.
-    pub kind: Option<Kind>,
+    pub kind: Option<VocabularyKind>,
     /// Merges to learn: in all for a joint vocabulary, for each language otherwise.
     pub merges: Option<usize>,
     /// A folder of `isogloss vocab train` to take instead of learning one; text is prepared as it says.
@@ -259,7 +259,7 @@ impl PretrainConfig {
     fn check_window(&self) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
         let (length, window) = (self.batch.length, self.batch.max_tokens);
-        let least = Evaluation::SHORTEST;
+        let least = MlmEvaluation::SHORTEST;
         for (key, tokens) in [("batch.length", Some(length)), ("batch.max_tokens", window)] {
             if let Some(tokens) = tokens.filter(|&tokens| tokens < least) {
                 let reason = format!(

@@ -3,18 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use encoder::{Batch, EncoderConfig, Masked};
-use tensor::{Indices, Spans};
+use encoder::{Batch, Encoder, EncoderConfig, Masked};
+use models::{EncoderParts, TokenIdMap, VOCABULARY_FOLDER};
+use tensor::{Indices, Params, Spans};
 use text::{
-    BatchSettings, Batches, BatchesAhead, BpeSettings, CodeSwitch, Corpus, Dictionary, Evaluation,
-    LanguageText, LineRules, Preparation, Preparer, Selection, Source, Split, Take, Tokenised,
-    Vocabulary, WordCounts, Words,
+    BatchPrefetcher, BatchSettings, BpeSettings, CodeSwitch, Corpus, Dictionary, LanguageText,
+    LineRules, MlmBatches, MlmEvaluation, Preparation, Preparer, Selection, Split, Subset,
+    TextSource, TokenizedCorpus, Vocabulary, WordCounts, WordTokenizer,
 };
 
 use super::config::PretrainConfig;
 use super::log::Watch;
-use super::numbering::Numbering;
-use crate::pretrained::VOCABULARY;
 
 /// Batches made ahead of training, in updates.
 const AHEAD: usize = 8;
@@ -24,7 +23,7 @@ struct Stage {
     /// The first update after it, or never.
     until: u64,
     accumulate: usize,
-    batches: Arc<Batches>,
+    batches: Arc<MlmBatches>,
 }
 
 /// Gives the batches of update after update.
@@ -32,7 +31,7 @@ pub(crate) struct Feed {
     stage: usize,
     /// Updates fed so far, over all stages.
     step: u64,
-    batches: BatchesAhead,
+    batches: BatchPrefetcher,
 }
 
 impl Feed {
@@ -53,10 +52,10 @@ pub(crate) struct Data {
     /// Batches by stage; the last goes on to the end.
     stages: Vec<Stage>,
     /// Held-out text of each language.
-    pub(crate) dev: Vec<Evaluation>,
+    pub(crate) dev: Vec<MlmEvaluation>,
     /// What tells the text of each language from any other.
     pub(crate) fingerprints: Vec<String>,
-    numbering: Numbering,
+    token_ids: TokenIdMap,
 }
 
 impl Data {
@@ -66,13 +65,13 @@ impl Data {
         folder: &Path,
         watch: &mut Watch<'_>,
     ) -> text::Result<Self> {
-        let vocabulary = Arc::new(vocabulary(config, &folder.join(VOCABULARY), watch)?);
+        let vocabulary = Arc::new(vocabulary(config, &folder.join(VOCABULARY_FOLDER), watch)?);
         let mut corpora = Vec::new();
         for preparer in config.text.preparers_of(&vocabulary, &config.languages)? {
             watch(&format!("tokenising {}", preparer.language()));
             let corpus = corpus(config, preparer)?;
             let shelf = folder.join("corpora");
-            let (corpus, _) = Tokenised::prepare(&corpus, &vocabulary, &shelf, &mut |_| {})?;
+            let (corpus, _) = TokenizedCorpus::prepare(&corpus, &vocabulary, &shelf, &mut |_| {})?;
             corpora.push(Arc::new(corpus));
         }
         let switch = config.switch.as_ref().map(|switch| {
@@ -89,20 +88,23 @@ impl Data {
             .iter()
             .map(|corpus| {
                 let (vocabulary, corpus) = (Arc::clone(&vocabulary), Arc::clone(corpus));
-                Evaluation::new(vocabulary, corpus, Split::Dev, config.batch)
+                MlmEvaluation::new(vocabulary, corpus, Split::Dev, config.batch)
             })
             .collect::<text::Result<_>>()?;
-        let numbering = Numbering::new(&vocabulary, config.encoder.separate.tokens);
+        let token_ids = TokenIdMap::new(&vocabulary, config.encoder.separate.tokens);
         let switch = switch.transpose()?;
-        let fingerprints =
-            corpora.iter().map(|corpus: &Arc<Tokenised>| corpus.fingerprint().to_owned()).collect();
+        let fingerprints = corpora
+            .iter()
+            .map(|corpus: &Arc<TokenizedCorpus>| corpus.fingerprint().to_owned())
+            .collect();
         let mut stages: Vec<Stage> = Vec::new();
         for (until, accumulate, settings) in shapes(config) {
             let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
-            let batches = Batches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
+            let batches =
+                MlmBatches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
             stages.push(Stage { until, accumulate, batches: Arc::new(batches) });
         }
-        Ok(Self { vocabulary, stages, dev, fingerprints, numbering })
+        Ok(Self { vocabulary, stages, dev, fingerprints, token_ids })
     }
 
     /// The batches of a run from update `step` on.
@@ -121,18 +123,27 @@ impl Data {
 
     /// The encoder's configuration for this vocabulary.
     pub(crate) fn encoder_config(&self, config: &PretrainConfig) -> EncoderConfig {
-        let entries = self.numbering.entries(&self.vocabulary);
+        let entries = self.token_ids.entries(&self.vocabulary);
         let languages = self.vocabulary.languages().map(str::to_owned).collect();
         EncoderConfig { languages, vocabulary: entries, ..config.encoder.clone() }
     }
 
+    /// An encoder of this run with what turns text into its input.
+    pub(crate) fn parts<'a>(
+        &'a self,
+        encoder: &'a Encoder,
+        params: &'a mut Params,
+    ) -> EncoderParts<'a> {
+        EncoderParts { encoder, params, vocabulary: &self.vocabulary, token_ids: &self.token_ids }
+    }
+
     /// Token ids as the encoder numbers them.
     pub(crate) fn ids(&self, language: usize, ids: &[u32]) -> Indices {
-        self.numbering.to_encoder(language, ids)
+        self.token_ids.to_encoder(language, ids)
     }
 
     /// A batch of text as the encoder takes it.
-    pub(crate) fn piece(&self, batch: &text::Batch) -> (Batch, Masked) {
+    pub(crate) fn piece(&self, batch: &text::MlmBatch) -> (Batch, Masked) {
         let language = batch.language;
         let lengths = batch.starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
         let spans = Spans::of_lengths(lengths);
@@ -169,27 +180,27 @@ pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
         let reason = "a run reads its text more than once, and standard input can be read once";
         return Err(text::Error::request(reason, "give a file in place of `-`"));
     }
-    let named = |file: &Path| Source::new("text", &[file.display().to_string()]).map(drop);
+    let named = |file: &Path| TextSource::new("text", &[file.display().to_string()]).map(drop);
     let dictionaries = config.switch.iter().flat_map(|switch| &switch.dictionaries);
     dictionaries.into_iter().try_for_each(|dictionary| named(&dictionary.file))?;
     let probes = config.probes.iter().flat_map(|probe| &probe.files);
     probes.chain(&config.text.simplify).try_for_each(|file| named(file))?;
     let texts = config.languages.iter().map(|language| (language, &config.files[language]));
-    texts.into_iter().try_for_each(|(language, files)| Source::new(language, files).map(drop))
+    texts.into_iter().try_for_each(|(language, files)| TextSource::new(language, files).map(drop))
 }
 
 fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
     let text = &config.text;
     let language = preparer.language();
     Ok(Corpus {
-        source: Source::new(language, &config.files[language])?,
+        source: TextSource::new(language, &config.files[language])?,
         preparer,
         rules: LineRules::default(),
         selection: Selection {
             take: match (text.first, text.sample) {
-                (Some(first), _) => Take::First(first),
-                (None, Some(sample)) => Take::Sample(sample),
-                (None, None) => Take::All,
+                (Some(first), _) => Subset::First(first),
+                (None, Some(sample)) => Subset::Sample(sample),
+                (None, None) => Subset::All,
             },
             distinct: text.distinct,
             dev: text.dev,
@@ -203,16 +214,16 @@ fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
 pub fn count_sentences(language: &str, files: &[String], most: u64) -> text::Result<u64> {
     let raw = Preparation {
         split: true,
-        words: Words::for_language(language),
+        words: WordTokenizer::for_language(language),
         lowercase: false,
         strip_accents: false,
         simplify: false,
     };
     let corpus = Corpus {
-        source: Source::new(language, files)?,
+        source: TextSource::new(language, files)?,
         preparer: Preparer::new(language, raw, None)?,
         rules: LineRules::default(),
-        selection: Selection { take: Take::First(most), ..Selection::default() },
+        selection: Selection { take: Subset::First(most), ..Selection::default() },
     };
     Ok(corpus.read(&mut |_| {}, &mut |_| Ok(()))?.kept[0])
 }

@@ -1,26 +1,30 @@
 //! How good a model is: perplexity on held-out text, and retrieval of translations.
 
+use std::convert::Infallible;
 use std::path::Path;
 
-use encoder::{Batch, Encoder, Request};
+use arrays::Matrix;
+use encoder::Encoder;
+use geometry::search::Measure;
+use geometry::sentences::{Ties, accuracy};
+use geometry::{Step, normalize};
+use models::EncoderParts;
+use models::states::{Pooling, for_each};
 use serde::{Deserialize, Serialize};
-use tensor::{Indices, Mode, Params, Spans, Tape, Tensor};
-use text::{LineRules, Source};
+use tensor::{Mode, Params, Tape};
+use text::{LineRules, TextSource};
 
 use super::config::ProbeConfig;
 use super::data::Data;
 
-/// Sentences encoded at once.
-const AT_ONCE: usize = 128;
-
 /// The perplexity of each language's held-out text, with the same tokens hidden every time.
 pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &Data) -> Vec<f64> {
-    let perplexity = |evaluation: &text::Evaluation| {
+    let perplexity = |evaluation: &text::MlmEvaluation| {
         let (mut loss, mut targets) = (0.0, 0);
         for batch in evaluation.batches() {
             let (batch, masked) = data.piece(&batch);
             let mut tape = Tape::new(params, Mode::Evaluate);
-            let score = model.guess(&mut tape, &batch, &masked, 1.0);
+            let score = model.mlm_loss(&mut tape, &batch, &masked, 1.0);
             loss += f64::from(score.to_vec()[0]);
             targets += masked.rows.len();
         }
@@ -29,16 +33,19 @@ pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &Data) ->
     data.dev.iter().map(perplexity).collect()
 }
 
-/// Translations to be found among one another.
+/// Parallel sentences whose translations are retrieved while a run is trained.
 pub(crate) struct Probe {
-    names: [String; 2],
-    sides: [Vec<Batch>; 2],
-    /// How many sentences each side has.
-    count: usize,
+    languages: [String; 2],
+    sides: [ProbeSide; 2],
 }
 
-/// How many translations were found, at each layer from the embeddings up: the nearest sentence by
-/// cosine, mean of both directions.
+/// The sentences of one language: vocabulary ids, special tokens included.
+struct ProbeSide {
+    language: usize,
+    sentences: Vec<Vec<u32>>,
+}
+
+/// Retrieval accuracy (P@1 by cosine) at each layer from the embeddings up, mean of both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Retrieval {
     /// The two languages.
@@ -64,8 +71,7 @@ impl Probe {
     pub(crate) fn read(config: &ProbeConfig, data: &Data, longest: usize) -> text::Result<Self> {
         let first = side(&config.languages[0], &config.files[0], data, longest)?;
         let second = side(&config.languages[1], &config.files[1], data, longest)?;
-        let count = |side: &[Batch]| side.iter().map(|batch| batch.spans.count()).sum::<usize>();
-        let (a, b) = (count(&first), count(&second));
+        let (a, b) = (first.sentences.len(), second.sentences.len());
         if a != b {
             return Err(text::Error::File {
                 file: config.files[1].display().to_string(),
@@ -73,99 +79,55 @@ impl Probe {
                 remedy: "give two files that are translations of one another line by line",
             });
         }
-        Ok(Self { names: config.languages.clone(), sides: [first, second], count: a })
+        Ok(Self { languages: config.languages.clone(), sides: [first, second] })
     }
 
-    /// Looks each sentence's translation up.
-    pub(crate) fn retrieve(&self, model: &Encoder, params: &mut Params) -> Retrieval {
-        let [a, b] = [0, 1].map(|side| self.means(model, params, side));
+    /// Retrieves each sentence's translation, at every layer.
+    pub(crate) fn retrieve(&self, model: &Encoder, params: &mut Params, data: &Data) -> Retrieval {
+        let device = params.device().clone();
+        let [a, b] = [0, 1].map(|side| self.sides[side].vectors(data.parts(model, params)));
+        let accuracy = |(a, b): (&Matrix, &Matrix)| {
+            accuracy(a.clone(), b.clone(), Measure::Cosine, Ties::Wrong, &device).mean()
+        };
+        let centered = |vectors: &Matrix| {
+            let mut vectors = vectors.clone();
+            normalize(&mut vectors, &[Step::Center]);
+            vectors
+        };
         let pairs = || a.iter().zip(&b);
-        let dim = model.config().dim;
-        let found = |a: &[f32], b: &[f32]| found(params, a, b, dim);
         Retrieval {
-            languages: self.names.clone(),
-            sentences: self.count,
-            raw: pairs().map(|(a, b)| found(a, b)).collect(),
-            shifted: pairs().map(|(a, b)| found(&centred(a, dim), &centred(b, dim))).collect(),
+            languages: self.languages.clone(),
+            sentences: self.sides[0].sentences.len(),
+            raw: pairs().map(accuracy).collect(),
+            shifted: pairs().map(|(a, b)| accuracy((&centered(a), &centered(b)))).collect(),
         }
-    }
-
-    /// For each layer, the mean of every sentence's vectors, its frame left out.
-    fn means(&self, model: &Encoder, params: &mut Params, side: usize) -> Vec<Vec<f32>> {
-        let dim = model.config().dim;
-        let mut layers = vec![Vec::with_capacity(self.count * dim); model.config().layers + 1];
-        for batch in &self.sides[side] {
-            let mut tape = Tape::new(params, Mode::Evaluate);
-            let encoded = model.encode(&mut tape, batch, Request::default());
-            for (layer, &hidden) in layers.iter_mut().zip(&encoded.hidden) {
-                let hidden = tape.value(hidden).elements();
-                for span in batch.spans.iter() {
-                    let inner = span.start + 1..span.end - 1;
-                    let start = layer.len();
-                    layer.resize(start + dim, 0.0);
-                    for row in inner.clone() {
-                        for (sum, &x) in layer[start..].iter_mut().zip(&hidden[row * dim..]) {
-                            *sum += x / inner.len() as f32;
-                        }
-                    }
-                }
-            }
-        }
-        layers
     }
 }
 
-/// The sentences of one side as batches, each sentence between its frame.
-fn side(language: &str, file: &Path, data: &Data, longest: usize) -> text::Result<Vec<Batch>> {
+impl ProbeSide {
+    /// The mean vector of every sentence at each layer: sentences x dim.
+    fn vectors(&self, parts: EncoderParts<'_>) -> Vec<Matrix> {
+        let (layers, dim) = (parts.encoder.config().layers + 1, parts.encoder.config().dim);
+        let mut values = vec![Vec::with_capacity(self.sentences.len() * dim); layers];
+        let sentences = self.sentences.iter().map(Ok::<_, Infallible>);
+        let Ok(()) = for_each(parts, self.language, sentences, |states| {
+            for (layer, values) in values.iter_mut().enumerate() {
+                Pooling::Mean.push(states, layer, values);
+            }
+            Ok(())
+        });
+        values.into_iter().map(|values| Matrix::new(values.len() / dim, dim, values)).collect()
+    }
+}
+
+/// Reads the sentences of one language.
+fn side(language: &str, file: &Path, data: &Data, longest: usize) -> text::Result<ProbeSide> {
     let mut reader = data.vocabulary.reader(language, longest)?;
-    let number = reader.language();
-    let source = Source::new(language, &[file.display().to_string()])?;
+    let source = TextSource::new(language, &[file.display().to_string()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut sentences = Vec::new();
     while let Some(line) = lines.next_line()? {
         sentences.push(reader.sentence(line).ids);
     }
-    let batch = |sentences: &[Vec<u32>]| {
-        let tokens: Indices = data.ids(number, &sentences.concat());
-        let spans = Spans::of_lengths(sentences.iter().map(Vec::len));
-        Batch { language: number, tokens, spans, segments: None }
-    };
-    Ok(sentences.chunks(AT_ONCE).map(batch).collect())
-}
-
-/// Vectors less their mean.
-fn centred(vectors: &[f32], dim: usize) -> Vec<f32> {
-    let count = (vectors.len() / dim).max(1) as f32;
-    let mut mean = vec![0.0; dim];
-    for vector in vectors.chunks(dim) {
-        mean.iter_mut().zip(vector).for_each(|(mean, x)| *mean += x / count);
-    }
-    vectors
-        .chunks(dim)
-        .flat_map(|vector| vector.iter().zip(&mean).map(|(x, mean)| x - mean))
-        .collect()
-}
-
-/// The share of rows whose nearest row on the other side, by cosine, is of the same number.
-fn found(params: &Params, a: &[f32], b: &[f32], dim: usize) -> f64 {
-    let device = params.device();
-    let unit = |vectors: &[f32]| -> Tensor {
-        let scaled = vectors.chunks(dim).flat_map(|vector| {
-            let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt().max(1e-12);
-            vector.iter().map(move |x| x / norm)
-        });
-        device.tensor(vectors.len() / dim, dim, &scaled.collect::<Vec<_>>())
-    };
-    let (a, b) = (unit(a), unit(b));
-    let count = a.rows();
-    let hits = |from: &Tensor, to: &Tensor| {
-        let mut cosines = device.empty(count, count);
-        device.kernels().logits(from, to, &device.zeros(1, count), &mut cosines);
-        let best = |(row, cosines): (usize, &[f32])| {
-            let own = cosines[row];
-            cosines.iter().enumerate().all(|(other, &cosine)| other == row || cosine < own)
-        };
-        cosines.elements().chunks(count).enumerate().filter(|&row| best(row)).count()
-    };
-    (hits(&a, &b) + hits(&b, &a)) as f64 / (2 * count.max(1)) as f64
+    Ok(ProbeSide { language: reader.language(), sentences })
 }

@@ -12,7 +12,6 @@ mod config;
 mod data;
 mod evaluate;
 mod log;
-pub(crate) mod numbering;
 mod preparation;
 mod presets;
 mod run;

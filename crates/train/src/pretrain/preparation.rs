@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use encoder::ConfigError;
 use serde::{Deserialize, Serialize};
-use text::{Preparation, Preparer, Simplified, Vocabulary, Words};
+use text::{Preparation, Preparer, SimplificationTable, Vocabulary, WordTokenizer};
 
 /// How text is prepared before it is cut into pieces, and which of it is read. What is left out is as
 /// suits the language, or as the vocabulary has it that the run takes.
@@ -19,7 +19,7 @@ pub struct TextConfig {
     /// Take a line as a sentence.
     pub lines: Option<bool>,
     /// How words are told apart.
-    pub words: Option<Words>,
+    pub words: Option<WordTokenizer>,
     /// Make all letters small.
     pub lowercase: Option<bool>,
     /// Take accents off.
@@ -45,13 +45,13 @@ impl TextConfig {
             return refuse("text.sample", "leave out text.first: it is one or the other");
         }
         let prepared = self.prepared == Some(true);
-        if prepared && self.words.is_some_and(|words| words != Words::Spaces) {
+        if prepared && self.words.is_some_and(|words| words != WordTokenizer::Whitespace) {
             return refuse("text.words", "text.prepared has words between spaces; leave one out");
         }
         if prepared && self.lines == Some(false) {
             return refuse("text.lines", "text.prepared has a sentence a line; leave one out");
         }
-        if self.words == Some(Words::Raw) && !taken {
+        if self.words == Some(WordTokenizer::Raw) && !taken {
             return refuse(
                 "text.words",
                 "nothing to learn from raw text; take spaces, moses or jieba",
@@ -74,7 +74,7 @@ impl TextConfig {
                 split: !self.is_line_by_line().unwrap_or(false),
                 words: self
                     .words()
-                    .map_or_else(|| Words::for_language(language), |(_, words)| words),
+                    .map_or_else(|| WordTokenizer::for_language(language), |(_, words)| words),
                 lowercase: self.lowercase.unwrap_or(false),
                 strip_accents: self.strip_accents.unwrap_or(false),
                 simplify: table.is_some() && is_chinese(language),
@@ -106,10 +106,10 @@ impl TextConfig {
         &self,
         language: &str,
         own: &Preparer,
-        table: Option<&Simplified>,
+        table: Option<&SimplificationTable>,
     ) -> text::Result<()> {
         let has = own.preparation();
-        let name = |words: Words| format!("words = {words:?}").to_lowercase();
+        let name = |words: WordTokenizer| format!("words = {words:?}").to_lowercase();
         let switch = |key, said: Option<bool>, has: bool| {
             said.filter(|&said| said != has).map(|said| (key, said.to_string(), has.to_string()))
         };
@@ -143,17 +143,17 @@ impl TextConfig {
     }
 
     /// How words are told apart, where a key says so, and which.
-    fn words(&self) -> Option<(&'static str, Words)> {
+    fn words(&self) -> Option<(&'static str, WordTokenizer)> {
         let prepared = self.prepared.filter(|&prepared| prepared);
         let words = self.words.map(|words| ("text.words", words));
-        words.or(prepared.map(|_| ("text.prepared", Words::Spaces)))
+        words.or(prepared.map(|_| ("text.prepared", WordTokenizer::Whitespace)))
     }
 
-    fn table(&self) -> text::Result<Option<Arc<Simplified>>> {
-        Ok(self.simplify.as_deref().map(Simplified::read).transpose()?.map(Arc::new))
+    fn table(&self) -> text::Result<Option<Arc<SimplificationTable>>> {
+        Ok(self.simplify.as_deref().map(SimplificationTable::read).transpose()?.map(Arc::new))
     }
 }
 
 fn is_chinese(language: &str) -> bool {
-    Words::for_language(language) == Words::Jieba
+    WordTokenizer::for_language(language) == WordTokenizer::Jieba
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use encoder::{Batch, Encoder, Masked, archive};
+use models::MODEL_FILE;
 use serde_json::{Value, json};
 use tensor::{Device, Params};
 
@@ -15,7 +16,6 @@ use super::summary::{Best, Moment, Position, Shares, Summary};
 use super::{Observer, PretrainError};
 use crate::adam::Group;
 use crate::events::Events;
-use crate::pretrained::MODEL;
 use crate::trainer::{Pending, Trainer};
 
 pub(super) const STATE: &str = "state.safetensors";
@@ -240,7 +240,8 @@ impl<'a> Run<'a> {
         let (model, data, probes) = (&self.model, &self.data, &self.probes);
         let params = self.trainer.params_mut();
         let (perplexities, retrieval) = device.run(|| {
-            let found: Vec<_> = probes.iter().map(|probe| probe.retrieve(model, params)).collect();
+            let found: Vec<_> =
+                probes.iter().map(|probe| probe.retrieve(model, params, data)).collect();
             (perplexities(model, params, data), found)
         });
         let names = self.config.languages.iter().cloned();
@@ -299,7 +300,7 @@ impl<'a> Run<'a> {
             "vocabulary": self.data.vocabulary.fingerprint(),
             "step": step, "perplexity": self.position.perplexity,
         });
-        Ok(archive::write(&self.folder.join(MODEL), weights, &facts)?)
+        Ok(archive::write(&self.folder.join(MODEL_FILE), weights, &facts)?)
     }
 
     fn summary(&self, finished: bool) -> Summary {
@@ -331,7 +332,7 @@ pub(super) fn begin_update(
 ) -> Pending {
     let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
     trainer.begin(pieces, targets, |tape, (batch, masked)| {
-        model.guess(tape, batch, masked, 1.0 / targets as f32)
+        model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
     })
 }
 

@@ -5,17 +5,17 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ::files::At;
 use bytemuck::{Pod, Zeroable};
+use files::At;
 
-use super::Config;
+use super::GloveConfig;
 use super::count::Runs;
 use crate::Result;
 
 /// A pair to learn from: what its dot product should be, and how much that matters.
 #[derive(Clone, Copy, Debug, Pod, Zeroable, PartialEq)]
 #[repr(C)]
-pub(super) struct Record {
+pub(super) struct PairRecord {
     pub(super) word: u32,
     pub(super) context: u32,
     /// The logarithm of how often they stand near each other.
@@ -36,7 +36,7 @@ impl Buckets {
     /// Throws merged pairs into `number` buckets in a folder; `choose` draws one.
     pub(super) fn fill(
         runs: Runs,
-        config: &Config,
+        config: &GloveConfig,
         folder: &Path,
         number: usize,
         mut choose: impl FnMut() -> usize,
@@ -50,7 +50,7 @@ impl Buckets {
             // A pair of the same word twice is met from both sides.
             let times = if config.symmetric && word == context { 2.0 * times } else { times };
             let record = config.record(word, context, times);
-            let other = Record { word: context, context: word, ..record };
+            let other = PairRecord { word: context, context: word, ..record };
             let both = config.symmetric && word != context;
             for record in [record, other].into_iter().take(1 + usize::from(both)) {
                 let bucket = choose();
@@ -68,10 +68,10 @@ impl Buckets {
     }
 
     /// Reads a bucket.
-    pub(super) fn read(&self, bucket: usize, records: &mut Vec<Record>) -> Result<()> {
+    pub(super) fn read(&self, bucket: usize, records: &mut Vec<PairRecord>) -> Result<()> {
         let path = &self.paths[bucket];
         records.clear();
-        records.resize(self.sizes[bucket] as usize, Record::zeroed());
+        records.resize(self.sizes[bucket] as usize, PairRecord::zeroed());
         let mut file = File::open(path).at(path, "open")?;
         Ok(file.read_exact(bytemuck::cast_slice_mut(records)).at(path, "read")?)
     }

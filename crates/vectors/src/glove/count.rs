@@ -14,12 +14,12 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use ::files::At;
 use bytemuck::{Pod, Zeroable};
+use files::At;
 
-use super::Config;
+use super::GloveConfig;
 use crate::Result;
-use crate::sentences::{END, Sentences};
+use crate::sentences::{END, IndexedSentences};
 use crate::watch::Meter;
 
 /// What a pair of neighbours counts: the least common multiple of 1 to 20.
@@ -36,21 +36,21 @@ const SMALLEST: usize = 1 << 12;
 /// A pair and its count in parts of [`ONE`].
 #[derive(Clone, Copy, Debug, Pod, Zeroable, PartialEq, Eq)]
 #[repr(C)]
-struct Entry {
+struct PairCount {
     key: u64,
     count: u64,
 }
 
-/// Counts of pairs, sorted by key, in pieces that are still to be merged.
+/// Counts of pairs, sorted by key, in runs that are still to be merged.
 pub(super) struct Runs {
-    in_memory: Vec<Vec<Entry>>,
+    in_memory: Vec<Vec<PairCount>>,
     on_disk: Vec<PathBuf>,
 }
 
 /// Counts all pairs of words; nothing where it was stopped. Spills go into `folder`.
 pub(super) fn count(
-    sentences: &Sentences,
-    config: &Config,
+    sentences: &IndexedSentences,
+    config: &GloveConfig,
     folder: &Path,
     meter: &Meter,
 ) -> Result<Option<Runs>> {
@@ -60,7 +60,7 @@ pub(super) fn count(
     let work = || {
         let most = config.memory / threads as u64 / PLACE_BYTES;
         let mut counter = Counter {
-            table: Table::new(most),
+            table: PairTable::new(most),
             config,
             folder,
             spills: &spills,
@@ -107,8 +107,8 @@ fn cut(tokens: &[u32]) -> Vec<std::ops::Range<usize>> {
 }
 
 struct Counter<'a> {
-    table: Table,
-    config: &'a Config,
+    table: PairTable,
+    config: &'a GloveConfig,
     folder: &'a Path,
     spills: &'a AtomicU64,
     on_disk: Vec<PathBuf>,
@@ -134,7 +134,7 @@ impl Counter<'_> {
     fn spill(&mut self) -> Result<()> {
         let number = self.spills.fetch_add(1, Ordering::Relaxed);
         let path = self.folder.join(format!("run-{number}"));
-        let empty = Table::new(self.table.most);
+        let empty = PairTable::new(self.table.most);
         let sorted = std::mem::replace(&mut self.table, empty).into_sorted();
         std::fs::write(&path, bytemuck::cast_slice(&sorted)).at(&path, "write counts to")?;
         self.on_disk.push(path);
@@ -143,16 +143,16 @@ impl Counter<'_> {
 }
 
 /// Counts by key, open addressing.
-struct Table {
-    places: Vec<Entry>,
+struct PairTable {
+    places: Vec<PairCount>,
     used: usize,
     /// Places at most.
     most: u64,
 }
 
-impl Table {
+impl PairTable {
     fn new(most: u64) -> Self {
-        Self { places: vec![Entry { key: EMPTY, count: 0 }; SMALLEST], used: 0, most }
+        Self { places: vec![PairCount { key: EMPTY, count: 0 }; SMALLEST], used: 0, most }
     }
 
     #[inline(always)]
@@ -168,7 +168,7 @@ impl Table {
                 return;
             }
             if place.key == EMPTY {
-                *place = Entry { key, count };
+                *place = PairCount { key, count };
                 self.used += 1;
                 if self.used * 3 > self.places.len() * 2 && !self.at_most() {
                     self.grow();
@@ -184,7 +184,7 @@ impl Table {
     }
 
     fn grow(&mut self) {
-        let twice = vec![Entry { key: EMPTY, count: 0 }; 2 * self.places.len()];
+        let twice = vec![PairCount { key: EMPTY, count: 0 }; 2 * self.places.len()];
         let old = std::mem::replace(&mut self.places, twice);
         self.used = 0;
         for entry in old.into_iter().filter(|entry| entry.key != EMPTY) {
@@ -197,7 +197,7 @@ impl Table {
         self.used * 3 > self.places.len() * 2
     }
 
-    fn into_sorted(self) -> Vec<Entry> {
+    fn into_sorted(self) -> Vec<PairCount> {
         let mut entries = self.places;
         entries.retain(|entry| entry.key != EMPTY);
         entries.sort_unstable_by_key(|entry| entry.key);
@@ -208,23 +208,23 @@ impl Table {
 impl Runs {
     /// Hands on every pair once, in the order of keys: word, context, and how often.
     pub(super) fn merge(self, mut each: impl FnMut(u32, u32, f64) -> Result<()>) -> Result<()> {
-        let mut sources: Vec<Source> = Vec::new();
+        let mut sources: Vec<RunCursor> = Vec::new();
         for entries in self.in_memory {
-            sources.push(Source::Memory(entries.into_iter()));
+            sources.push(RunCursor::Memory(entries.into_iter()));
         }
         for path in &self.on_disk {
             let file = File::open(path).at(path, "open")?;
-            sources.push(Source::Disk(BufReader::with_capacity(1 << 17, file), path.clone()));
+            sources.push(RunCursor::Disk(BufReader::with_capacity(1 << 17, file), path.clone()));
         }
         let mut heads = BinaryHeap::new();
-        let advance = |number: usize, sources: &mut [Source]| -> Result<_> {
+        let advance = |number: usize, sources: &mut [RunCursor]| -> Result<_> {
             Ok(sources[number].next()?.map(|entry| Reverse((entry.key, entry.count, number))))
         };
         for number in 0..sources.len() {
             heads.extend(advance(number, &mut sources)?);
         }
-        let mut current: Option<Entry> = None;
-        let mut hand_on = |entry: Entry| {
+        let mut current: Option<PairCount> = None;
+        let mut hand_on = |entry: PairCount| {
             each((entry.key >> 32) as u32, entry.key as u32, entry.count as f64 / ONE as f64)
         };
         while let Some(Reverse((key, count, number))) = heads.pop() {
@@ -232,7 +232,7 @@ impl Runs {
             match &mut current {
                 Some(entry) if entry.key == key => entry.count += count,
                 _ => {
-                    if let Some(entry) = current.replace(Entry { key, count }) {
+                    if let Some(entry) = current.replace(PairCount { key, count }) {
                         hand_on(entry)?;
                     }
                 }
@@ -243,17 +243,17 @@ impl Runs {
 }
 
 /// A run being read.
-enum Source {
-    Memory(std::vec::IntoIter<Entry>),
+enum RunCursor {
+    Memory(std::vec::IntoIter<PairCount>),
     Disk(BufReader<File>, PathBuf),
 }
 
-impl Source {
-    fn next(&mut self) -> Result<Option<Entry>> {
+impl RunCursor {
+    fn next(&mut self) -> Result<Option<PairCount>> {
         match self {
-            Source::Memory(entries) => Ok(entries.next()),
-            Source::Disk(reader, path) => {
-                let mut entry = Entry::zeroed();
+            RunCursor::Memory(entries) => Ok(entries.next()),
+            RunCursor::Disk(reader, path) => {
+                let mut entry = PairCount::zeroed();
                 match reader.read_exact(bytemuck::bytes_of_mut(&mut entry)) {
                     Ok(()) => Ok(Some(entry)),
                     Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
@@ -270,21 +270,24 @@ mod tests {
 
     use super::*;
     use crate::glove::buckets::Buckets;
-    use crate::random::Fast;
+    use crate::random::SplitMix64;
 
-    fn text() -> Sentences {
-        let chance = text::Chance::new(5, "test");
+    fn text() -> IndexedSentences {
+        let chance = text::RandomStreams::new(5, "test");
         let sentences: Vec<Vec<String>> = (0..400)
             .map(|number| {
-                let mut random = Fast::new(&chance, number);
+                let mut random = SplitMix64::new(&chance, number);
                 (0..1 + random.below(30)).map(|_| format!("w{}", random.below(90))).collect()
             })
             .collect();
         let words = sentences.iter().map(|words| words.iter().map(String::as_str));
-        Sentences::of_words(words, 1).unwrap()
+        IndexedSentences::of_words(words, 1).unwrap()
     }
 
-    fn counted(sentences: &Sentences, config: &Config) -> (BTreeMap<(u32, u32), f32>, usize) {
+    fn counted(
+        sentences: &IndexedSentences,
+        config: &GloveConfig,
+    ) -> (BTreeMap<(u32, u32), f32>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let runs = count(sentences, config, folder.path(), &Meter::default()).unwrap().unwrap();
         let spilled = runs.on_disk.len();
@@ -298,7 +301,10 @@ mod tests {
     }
 
     /// Every pair, one by one, as the original's definition has it.
-    fn brute_force(sentences: &Sentences, config: &Config) -> BTreeMap<(u32, u32), f64> {
+    fn brute_force(
+        sentences: &IndexedSentences,
+        config: &GloveConfig,
+    ) -> BTreeMap<(u32, u32), f64> {
         let mut counts = BTreeMap::new();
         for words in sentences.tokens().split(|&token| token == END) {
             for (i, &word) in words.iter().enumerate() {
@@ -320,7 +326,8 @@ mod tests {
         for (symmetric, flat, window) in
             [(true, false, 15), (false, false, 4), (true, true, 2), (true, false, 30)]
         {
-            let config = Config { symmetric, flat, window, threads: 2, ..Config::default() };
+            let config =
+                GloveConfig { symmetric, flat, window, threads: 2, ..GloveConfig::default() };
             let expected = brute_force(&sentences, &config);
             let (found, spilled) = counted(&sentences, &config);
             assert_eq!(spilled, 0);
@@ -331,7 +338,7 @@ mod tests {
             }
             for threads in [1, 3] {
                 let (again, spilled) =
-                    counted(&sentences, &Config { memory: 1, threads, ..config.clone() });
+                    counted(&sentences, &GloveConfig { memory: 1, threads, ..config.clone() });
                 assert!(spilled > 1);
                 assert_eq!(again, found);
             }

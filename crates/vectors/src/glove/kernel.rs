@@ -2,45 +2,45 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::buckets::Record;
-use crate::columns::{Matrix, Share};
+use super::buckets::PairRecord;
+use crate::columns::{ColumnMatrix, ColumnShare};
 
 /// One thread's columns of the four tables.
-pub(super) struct Tables {
-    pub(super) share: Share,
-    pub(super) word: Matrix,
-    pub(super) context: Matrix,
+pub(super) struct ThreadTables {
+    pub(super) share: ColumnShare,
+    pub(super) word: ColumnMatrix,
+    pub(super) context: ColumnMatrix,
     /// Sums of squares of what `word` was moved by.
-    pub(super) word_squares: Matrix,
-    pub(super) context_squares: Matrix,
+    pub(super) word_squares: ColumnMatrix,
+    pub(super) context_squares: ColumnMatrix,
 }
 
 /// How far a step goes.
 #[derive(Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct AdaGradStep {
     pub(super) rate: f32,
     pub(super) clip: f32,
 }
 
 /// The dot product of each pair, in parts: units x pairs.
-pub(super) fn dots(arch: Arch, tables: &Tables, records: &[Record], parts: &mut [f32]) {
+pub(super) fn dots(arch: Arch, tables: &ThreadTables, records: &[PairRecord], parts: &mut [f32]) {
     arch.dispatch(Dots { tables, records, parts });
 }
 
 /// AdaGrad on both tables, by each pair's weighted error.
 pub(super) fn update(
     arch: Arch,
-    tables: &mut Tables,
-    records: &[Record],
+    tables: &mut ThreadTables,
+    records: &[PairRecord],
     errors: &[f32],
-    step: Step,
+    step: AdaGradStep,
 ) {
     arch.dispatch(Update { tables, records, errors, step });
 }
 
 struct Dots<'a> {
-    tables: &'a Tables,
-    records: &'a [Record],
+    tables: &'a ThreadTables,
+    records: &'a [PairRecord],
     parts: &'a mut [f32],
 }
 
@@ -51,7 +51,7 @@ impl WithSimd for Dots<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { tables, records, parts } = self;
         let width = tables.share.width;
-        let row = |table: &'_ Matrix, row: u32| row as usize * table.width;
+        let row = |table: &'_ ColumnMatrix, row: u32| row as usize * table.width;
         for (at, record) in records.iter().enumerate() {
             let word = &tables.word.values()[row(&tables.word, record.word)..][..width];
             let context = &tables.context.values()[row(&tables.context, record.context)..][..width];
@@ -69,10 +69,10 @@ impl WithSimd for Dots<'_> {
 }
 
 struct Update<'a> {
-    tables: &'a mut Tables,
-    records: &'a [Record],
+    tables: &'a mut ThreadTables,
+    records: &'a [PairRecord],
     errors: &'a [f32],
-    step: Step,
+    step: AdaGradStep,
 }
 
 impl WithSimd for Update<'_> {
@@ -110,7 +110,7 @@ impl WithSimd for Update<'_> {
 }
 
 #[inline(always)]
-fn row<S: Simd>(table: &mut Matrix, row: u32, width: usize) -> &mut [S::f32s] {
+fn row<S: Simd>(table: &mut ColumnMatrix, row: u32, width: usize) -> &mut [S::f32s] {
     let start = row as usize * table.width;
     S::as_mut_simd_f32s(&mut table.values_mut()[start..start + width]).0
 }

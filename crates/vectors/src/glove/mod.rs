@@ -3,7 +3,7 @@
 //! Counting, weighting and AdaGrad are the original's, with its constants; the rate stands within the
 //! sums of squares there, and so it does here, since every published recipe is tuned to that. What is
 //! mended: the biases learn at the same rate as the vectors (the original leaves the rate out since
-//! 2019, which [`Config::compat`] does too), an update is made whole or not at all (the original adds
+//! 2019, which [`GloveConfig::compat`] does too), an update is made whole or not at all (the original adds
 //! to the sums of squares even where it skips the step), and a cost that is no number stops the run
 //! (the original prints it and goes on). Pairs come in another order in every epoch.
 //!
@@ -16,19 +16,19 @@ mod team;
 
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
-use text::Chance;
+use text::RandomStreams;
 
-use self::buckets::{Buckets, Record};
-use crate::random::Fast;
-use crate::sentences::Sentences;
-use crate::state::{self, Keep};
-use crate::table::Vectors;
-use crate::watch::{Epoch, Observer, Progress, watch, watch_counting};
+use self::buckets::{Buckets, PairRecord};
+use crate::random::SplitMix64;
+use crate::sentences::IndexedSentences;
+use crate::state::{self, StateFile};
+use crate::table::WordVectors;
+use crate::watch::{EpochLoss, TrainingObserver, TrainingProgress, watch, watch_counting};
 use crate::{Error, Result};
 
 /// How vectors are learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct GloveConfig {
     /// Columns.
     pub dim: usize,
     /// The farthest neighbour that counts.
@@ -60,7 +60,7 @@ pub struct Config {
     pub threads: usize,
 }
 
-impl Default for Config {
+impl Default for GloveConfig {
     fn default() -> Self {
         Self {
             dim: 100,
@@ -80,7 +80,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl GloveConfig {
     /// Refuses what cannot be trained.
     pub fn check(&self) -> Result<()> {
         let refuse = |reason: &str, remedy: &str| Err(Error::request(reason, remedy));
@@ -105,15 +105,15 @@ impl Config {
     }
 
     /// What is to be learned of a pair that occurs so many times.
-    fn record(&self, word: u32, context: u32, times: f64) -> Record {
+    fn record(&self, word: u32, context: u32, times: f64) -> PairRecord {
         let weight = (times / self.full).powf(self.power).min(1.0) as f32;
-        Record { word, context, log: times.ln() as f32, weight }
+        PairRecord { word, context, log: times.ln() as f32, weight }
     }
 }
 
 /// Everything that is learned, whole.
 #[derive(Clone, Debug, PartialEq)]
-struct Model {
+struct GloveTables {
     dim: usize,
     /// Words x dim, and so the three after it.
     word: Vec<f32>,
@@ -124,12 +124,12 @@ struct Model {
     biases: Vec<[f32; 4]>,
 }
 
-impl Model {
+impl GloveTables {
     /// Small random vectors and biases, sums of squares one.
-    fn new(words: usize, config: &Config) -> Self {
+    fn new(words: usize, config: &GloveConfig) -> Self {
         let dim = config.dim;
         let drawn = |purpose: &str, row: usize| {
-            let mut random = Fast::new(&Chance::new(config.seed, purpose), row as u64);
+            let mut random = SplitMix64::new(&RandomStreams::new(config.seed, purpose), row as u64);
             std::iter::repeat_with(move || random.centred() / dim as f32)
         };
         let table = |purpose| (0..words).flat_map(|row| drawn(purpose, row).take(dim)).collect();
@@ -149,7 +149,7 @@ impl Model {
     }
 
     /// The sum of each word's two vectors.
-    fn vectors(&self, words: &[String], compat: bool) -> Result<Vectors> {
+    fn vectors(&self, words: &[String], compat: bool) -> Result<WordVectors> {
         let mut words = words.to_vec();
         let pairs = self.word.iter().zip(&self.context);
         let mut values: Vec<f32> = pairs.map(|(word, context)| word + context).collect();
@@ -163,7 +163,7 @@ impl Model {
             values.extend(mean);
             words.push(UNKNOWN.to_owned());
         }
-        Vectors::new(words, self.dim, values)
+        WordVectors::new(words, self.dim, values)
     }
 }
 
@@ -171,18 +171,18 @@ const UNKNOWN: &str = "<unk>";
 
 /// What a state is kept with; only a run that agrees in all may go on from it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Header {
+struct StateHeader {
     kind: String,
-    config: Config,
+    config: GloveConfig,
     sentences: String,
     losses: Vec<f64>,
 }
 
 /// What came out.
 #[derive(Debug)]
-pub struct Trained {
+pub struct TrainedVectors {
     /// The vectors, words by falling frequency.
-    pub vectors: Vectors,
+    pub vectors: WordVectors,
     /// The loss of each epoch: the mean over pairs of half the weighted squared error, as met.
     pub losses: Vec<f64>,
     /// Different pairs of words.
@@ -193,19 +193,19 @@ pub struct Trained {
 /// that lies there already is gone on from, to the same bits. Gives nothing where the observer asked
 /// to stop. Counts go through files in the system's folder for temporary ones.
 pub fn train(
-    sentences: &Sentences,
-    config: &Config,
-    keep: Option<&Keep>,
-    observer: &mut dyn Observer,
-) -> Result<Option<Trained>> {
+    sentences: &IndexedSentences,
+    config: &GloveConfig,
+    keep: Option<&StateFile>,
+    observer: &mut dyn TrainingObserver,
+) -> Result<Option<TrainedVectors>> {
     config.check()?;
-    let mut header = Header {
+    let mut header = StateHeader {
         kind: "glove".to_owned(),
         config: config.clone(),
         sentences: sentences.fingerprint(),
         losses: Vec::new(),
     };
-    let mut model = Model::new(sentences.words().len(), config);
+    let mut model = GloveTables::new(sentences.words().len(), config);
     if let Some((kept, of_state)) = keep.map(|keep| load(keep, &header)).transpose()?.flatten() {
         (header.losses, model) = (kept.losses, of_state);
     }
@@ -216,9 +216,9 @@ pub fn train(
         let reason = "no two words stand near each other: every sentence has one word";
         return Err(Error::request(reason, "give text with longer sentences"));
     }
-    let mut team = team::Team::new(model, config, pairs);
+    let mut team = team::GloveTeam::new(model, config, pairs);
     for epoch in header.losses.len()..config.epochs {
-        let all = Progress { epoch, epochs: config.epochs, done: 0, total: pairs };
+        let all = TrainingProgress { epoch, epochs: config.epochs, done: 0, total: pairs };
         let Some(loss) = watch(observer, all, |meter| team.epoch(&buckets, epoch, meter))? else {
             return Ok(None);
         };
@@ -236,17 +236,17 @@ pub fn train(
             return Err(Error::request(reason, "ask for a smaller --rate"));
         }
         header.losses.push(loss);
-        observer.epoch(&Epoch { number: epoch + 1, loss, examples: pairs });
+        observer.epoch(&EpochLoss { number: epoch + 1, loss, examples: pairs });
         if let Some(keep) = keep.filter(|_| epoch + 1 < config.epochs) {
             save(keep, &header, &team.model())?;
         }
     }
     let vectors = team.model().vectors(sentences.words(), config.compat)?;
-    Ok(Some(Trained { vectors, losses: header.losses, pairs }))
+    Ok(Some(TrainedVectors { vectors, losses: header.losses, pairs }))
 }
 
-fn no_room(path: std::path::PathBuf, source: std::io::Error) -> ::files::Error {
-    ::files::Error::Io { doing: "make a folder in", path, source }
+fn no_room(path: std::path::PathBuf, source: std::io::Error) -> files::Error {
+    files::Error::Io { doing: "make a folder in", path, source }
 }
 
 /// A loss so many times that of vectors of zeros never comes back: where steps are too wide it is soon
@@ -260,10 +260,10 @@ const MOST_BUCKETS: u64 = 400;
 
 /// Counts pairs and throws them into buckets; nothing where it was stopped.
 fn pairs(
-    sentences: &Sentences,
-    config: &Config,
+    sentences: &IndexedSentences,
+    config: &GloveConfig,
     folder: &TempDir,
-    observer: &mut dyn Observer,
+    observer: &mut dyn TrainingObserver,
 ) -> Result<Option<Buckets>> {
     let total = sentences.tokens().len() as u64;
     let counted = watch_counting(observer, total, |meter| {
@@ -274,27 +274,27 @@ fn pairs(
     let words = sentences.words().len() as u64;
     let most = (words * words).min(2 * config.window as u64 * sentences.total());
     let number = (most / (8 * BUCKET)).clamp(1, MOST_BUCKETS);
-    let mut random = Fast::new(&Chance::new(config.seed, "glove: buckets"), 0);
+    let mut random = SplitMix64::new(&RandomStreams::new(config.seed, "glove: buckets"), 0);
     let choose = || random.below(number as u32) as usize;
     Ok(Some(Buckets::fill(runs, config, folder.path(), number as usize, choose)?))
 }
 
-fn save(keep: &Keep, header: &Header, model: &Model) -> Result<()> {
+fn save(keep: &StateFile, header: &StateHeader, model: &GloveTables) -> Result<()> {
     let biases = bytemuck::cast_slice(&model.biases);
-    let Model { word, context, word_squares, context_squares, .. } = model;
+    let GloveTables { word, context, word_squares, context_squares, .. } = model;
     state::save(&keep.path, header, &[word, context, word_squares, context_squares, biases])
 }
 
 /// The state to go on from, where one is there and agrees.
-fn load(keep: &Keep, wanted: &Header) -> Result<Option<(Header, Model)>> {
-    let Some((kept, arrays)) = state::load::<Header>(keep)? else { return Ok(None) };
+fn load(keep: &StateFile, wanted: &StateHeader) -> Result<Option<(StateHeader, GloveTables)>> {
+    let Some((kept, arrays)) = state::load::<StateHeader>(keep)? else { return Ok(None) };
     state::check_agrees(&keep.path, "configuration", &kept.config, &wanted.config)?;
     state::check_agrees(&keep.path, "text", &kept.sentences, &wanted.sentences)?;
     let arrays: [Vec<f32>; 5] = arrays.try_into().map_err(|_| state::not_a_state(&keep.path))?;
     let [word, context, word_squares, context_squares, biases] = arrays;
     let biases = biases.as_chunks::<4>().0.to_vec();
     let dim = kept.config.dim;
-    Ok(Some((kept, Model { dim, word, context, word_squares, context_squares, biases })))
+    Ok(Some((kept, GloveTables { dim, word, context, word_squares, context_squares, biases })))
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pulp::Arch;
-use text::Chance;
+use text::RandomStreams;
 
-use super::buckets::{Buckets, Record};
-use super::kernel::{self, Step, Tables};
-use super::{Config, Model};
+use super::buckets::{Buckets, PairRecord};
+use super::kernel::{self, AdaGradStep, ThreadTables};
+use super::{GloveConfig, GloveTables};
 use crate::Result;
-use crate::columns::{Exchange, Matrix, gather, scatter, shares, units};
-use crate::random::Fast;
+use crate::columns::{ColumnMatrix, Exchange, gather, scatter, shares, units};
+use crate::random::SplitMix64;
 use crate::watch::Meter;
 
 /// Pairs in a batch, at most.
@@ -22,38 +22,38 @@ const BATCH: u64 = 512;
 const TOUCHES: u64 = 8;
 
 /// The threads' columns and biases.
-pub(super) struct Team {
+pub(super) struct GloveTeam {
     dim: usize,
     words: usize,
-    members: Vec<Member>,
-    rules: Rules,
+    members: Vec<TeamMember>,
+    rules: UpdateRules,
 }
 
 /// What decides an update.
 #[derive(Clone, Copy)]
-struct Rules {
-    step: Step,
+struct UpdateRules {
+    step: AdaGradStep,
     compat: bool,
     seed: u64,
     batch: usize,
 }
 
-struct Member {
-    tables: Tables,
+struct TeamMember {
+    tables: ThreadTables,
     biases: Vec<[f32; 4]>,
 }
 
-impl Team {
-    pub(super) fn new(model: Model, config: &Config, pairs: u64) -> Self {
+impl GloveTeam {
+    pub(super) fn new(model: GloveTables, config: &GloveConfig, pairs: u64) -> Self {
         let (dim, words) = (model.dim, model.biases.len());
-        let member = |share: crate::columns::Share| {
+        let member = |share: crate::columns::ColumnShare| {
             let table = |whole: &[f32], padding: f32| {
-                let mut matrix = Matrix::new(words, share.width);
+                let mut matrix = ColumnMatrix::new(words, share.width);
                 matrix.values_mut().fill(padding);
                 scatter(whole, dim, &share, &mut matrix);
                 matrix
             };
-            let tables = Tables {
+            let tables = ThreadTables {
                 word: table(&model.word, 0.0),
                 context: table(&model.context, 0.0),
                 // Padding is divided by too.
@@ -61,25 +61,25 @@ impl Team {
                 context_squares: table(&model.context_squares, 1.0),
                 share: share.clone(),
             };
-            Member { tables, biases: model.biases.clone() }
+            TeamMember { tables, biases: model.biases.clone() }
         };
         let members = shares(dim, crate::threads(config.threads)).into_iter().map(member).collect();
-        let step = Step { rate: config.rate, clip: config.clip };
+        let step = AdaGradStep { rate: config.rate, clip: config.clip };
         // No word is in more pairs than there are words.
         let batch = (TOUCHES * pairs / words as u64).clamp(1, BATCH) as usize;
-        let rules = Rules { step, compat: config.compat, seed: config.seed, batch };
+        let rules = UpdateRules { step, compat: config.compat, seed: config.seed, batch };
         Self { dim, words, members, rules }
     }
 
-    pub(super) fn model(&self) -> Model {
-        let whole = |of: fn(&Tables) -> &Matrix| {
+    pub(super) fn model(&self) -> GloveTables {
+        let whole = |of: fn(&ThreadTables) -> &ColumnMatrix| {
             let mut whole = vec![0.0; self.words * self.dim];
-            for Member { tables, .. } in &self.members {
+            for TeamMember { tables, .. } in &self.members {
                 gather(of(tables), &tables.share, self.dim, &mut whole);
             }
             whole
         };
-        Model {
+        GloveTables {
             dim: self.dim,
             word: whole(|tables| &tables.word),
             context: whole(|tables| &tables.context),
@@ -98,9 +98,9 @@ impl Team {
     ) -> Result<Option<f64>> {
         let threads = self.members.len();
         let mut order: Vec<usize> = (0..buckets.sizes.len()).collect();
-        let chance = Chance::new(self.rules.seed, "glove: order of buckets");
+        let chance = RandomStreams::new(self.rules.seed, "glove: order of buckets");
         chance.stream(epoch as u64).shuffle(&mut order);
-        let shared = Shared {
+        let shared = EpochShared {
             rules: self.rules,
             buckets,
             epoch,
@@ -129,24 +129,24 @@ impl Team {
 }
 
 /// What the threads have in common for an epoch.
-struct Shared<'a> {
-    rules: Rules,
+struct EpochShared<'a> {
+    rules: UpdateRules,
     buckets: &'a Buckets,
     epoch: usize,
     order: Vec<usize>,
     /// Each thread's bucket of the round.
-    loaded: Vec<RwLock<Vec<Record>>>,
+    loaded: Vec<RwLock<Vec<PairRecord>>>,
     exchange: Exchange,
     stopping: AtomicBool,
     meter: &'a Meter,
 }
 
-impl Shared<'_> {
+impl EpochShared<'_> {
     /// In each round every thread reads and shuffles one bucket, and then all go through all of
     /// them, each with its own columns.
-    fn work(&self, thread: usize, member: &mut Member) -> Result<f64> {
+    fn work(&self, thread: usize, member: &mut TeamMember) -> Result<f64> {
         let arch = Arch::new();
-        let mut scratch = Scratch::default();
+        let mut scratch = BatchScratch::default();
         let mut loss = 0.0;
         for round in self.order.chunks(self.loaded.len()) {
             let mut read = Ok(());
@@ -176,10 +176,11 @@ impl Shared<'_> {
         Ok(loss)
     }
 
-    fn load(&self, bucket: usize, records: &mut Vec<Record>) -> Result<()> {
+    fn load(&self, bucket: usize, records: &mut Vec<PairRecord>) -> Result<()> {
         self.buckets.read(bucket, records)?;
         let number = (self.epoch * self.buckets.sizes.len() + bucket) as u64;
-        let mut random = Fast::new(&Chance::new(self.rules.seed, "glove: order of pairs"), number);
+        let mut random =
+            SplitMix64::new(&RandomStreams::new(self.rules.seed, "glove: order of pairs"), number);
         for last in (1..records.len()).rev() {
             records.swap(last, random.below(last as u32 + 1) as usize);
         }
@@ -189,23 +190,23 @@ impl Shared<'_> {
 
 /// A thread's own room for a batch.
 #[derive(Default)]
-struct Scratch {
+struct BatchScratch {
     parts: Vec<f32>,
     dots: Vec<f32>,
     turn: usize,
 }
 
-impl Scratch {
+impl BatchScratch {
     /// Learns from a batch and gives its loss.
     fn learn(
         &mut self,
         arch: Arch,
-        member: &mut Member,
-        records: &[Record],
-        rules: Rules,
+        member: &mut TeamMember,
+        records: &[PairRecord],
+        rules: UpdateRules,
         exchange: &Exchange,
     ) -> f64 {
-        let Member { tables, biases } = member;
+        let TeamMember { tables, biases } = member;
         self.parts.resize(records.len() * tables.share.within.len(), 0.0);
         self.dots.resize(records.len(), 0.0);
         kernel::dots(arch, tables, records, &mut self.parts);
@@ -229,16 +230,16 @@ impl Scratch {
     }
 }
 
-impl Rules {
+impl UpdateRules {
     fn bias_step(&self, weighted: f32) -> f32 {
-        let Step { rate, clip } = self.step;
+        let AdaGradStep { rate, clip } = self.step;
         if self.compat { weighted } else { weighted.clamp(-clip, clip) * rate }
     }
 }
 
 #[cfg(test)]
-pub(super) fn learn_once(team: &mut Team, records: &[Record]) -> f64 {
+pub(super) fn learn_once(team: &mut GloveTeam, records: &[PairRecord]) -> f64 {
     let exchange = Exchange::new(1, units(team.dim), records.len());
     let rules = team.rules;
-    Scratch::default().learn(Arch::new(), &mut team.members[0], records, rules, &exchange)
+    BatchScratch::default().learn(Arch::new(), &mut team.members[0], records, rules, &exchange)
 }

@@ -5,19 +5,19 @@ use serde::Deserialize;
 use super::*;
 
 #[derive(Deserialize)]
-struct Case {
+struct ReferenceCase {
     name: String,
     dim: usize,
     records: Vec<(u32, u32, f64)>,
     compat: bool,
-    start: Parts,
-    end: Parts,
-    squares: Parts,
+    start: RecordParts,
+    end: RecordParts,
+    squares: RecordParts,
     loss: f64,
 }
 
 #[derive(Deserialize)]
-struct Parts {
+struct RecordParts {
     word: Vec<f32>,
     context: Vec<f32>,
     word_bias: Vec<f32>,
@@ -33,12 +33,12 @@ fn near(found: &[f32], expected: &[f32], what: &str) {
 
 #[test]
 fn a_batch_does_what_numpy_says() {
-    let cases: Vec<Case> =
+    let cases: Vec<ReferenceCase> =
         serde_json::from_str(include_str!("../../tests/fixtures/glove.json")).unwrap();
-    for Case { name, dim, records, compat, start, end, squares, loss } in cases {
-        let config = Config { dim, compat, threads: 1, ..Config::default() };
+    for ReferenceCase { name, dim, records, compat, start, end, squares, loss } in cases {
+        let config = GloveConfig { dim, compat, threads: 1, ..GloveConfig::default() };
         let biases = start.word_bias.iter().zip(&start.context_bias);
-        let model = Model {
+        let model = GloveTables {
             dim,
             word_squares: vec![1.0; start.word.len()],
             context_squares: vec![1.0; start.word.len()],
@@ -47,7 +47,7 @@ fn a_batch_does_what_numpy_says() {
             context: start.context,
         };
         let records: Vec<_> = records.iter().map(|&(i, j, x)| config.record(i, j, x)).collect();
-        let mut team = team::Team::new(model, &config, 100);
+        let mut team = team::GloveTeam::new(model, &config, 100);
         let found = team::learn_once(&mut team, &records);
         assert!((found - loss).abs() < 1e-5 * loss, "{name}: {found}, not {loss}");
         let model = team.model();
@@ -64,11 +64,11 @@ fn a_batch_does_what_numpy_says() {
 }
 
 /// Words in circles of four; a sentence keeps to one, but for every fifth word.
-fn circles() -> Sentences {
-    let chance = Chance::new(9, "test");
+fn circles() -> IndexedSentences {
+    let chance = RandomStreams::new(9, "test");
     let sentences: Vec<Vec<String>> = (0..2000)
         .map(|number| {
-            let mut random = Fast::new(&chance, number);
+            let mut random = SplitMix64::new(&chance, number);
             let circle = random.below(10);
             let word = |_| {
                 let circle = if random.below(5) == 0 { random.below(10) } else { circle };
@@ -77,21 +77,22 @@ fn circles() -> Sentences {
             (0..6).map(word).collect()
         })
         .collect();
-    Sentences::of_words(sentences.iter().map(|words| words.iter().map(String::as_str)), 1).unwrap()
+    IndexedSentences::of_words(sentences.iter().map(|words| words.iter().map(String::as_str)), 1)
+        .unwrap()
 }
 
-fn trained(config: &Config) -> Trained {
+fn trained(config: &GloveConfig) -> TrainedVectors {
     train(&circles(), config, None, &mut ()).unwrap().unwrap()
 }
 
-fn quick() -> Config {
-    Config { dim: 20, epochs: 15, window: 5, full: 10.0, threads: 2, ..Config::default() }
+fn quick() -> GloveConfig {
+    GloveConfig { dim: 20, epochs: 15, window: 5, full: 10.0, threads: 2, ..GloveConfig::default() }
 }
 
 #[test]
 fn words_that_go_together_come_together() {
     for compat in [false, true] {
-        let Trained { vectors, losses, pairs } = trained(&Config { compat, ..quick() });
+        let TrainedVectors { vectors, losses, pairs } = trained(&GloveConfig { compat, ..quick() });
         assert_eq!(pairs, 40 * 40);
         assert_eq!(vectors.len(), 40 + usize::from(compat));
         assert!(losses.last().unwrap() < &(losses[0] / 2.0), "{losses:?}");
@@ -110,8 +111,8 @@ fn words_that_go_together_come_together() {
 #[test]
 fn the_bits_are_the_same_on_any_number_of_threads() {
     for dim in [10, 100] {
-        let config = Config { dim, epochs: 3, ..quick() };
-        let on = |threads, memory| trained(&Config { threads, memory, ..config.clone() });
+        let config = GloveConfig { dim, epochs: 3, ..quick() };
+        let on = |threads, memory| trained(&GloveConfig { threads, memory, ..config.clone() });
         let one = on(1, 1 << 30);
         for (threads, memory) in [(2, 1 << 30), (3, 1)] {
             let many = on(threads, memory);
@@ -121,13 +122,13 @@ fn the_bits_are_the_same_on_any_number_of_threads() {
 }
 
 /// Asks to stop when so many epochs are done.
-struct Stops(usize);
+struct StopAfter(usize);
 
-impl Observer for Stops {
+impl TrainingObserver for StopAfter {
     fn stop(&self) -> bool {
         self.0 == 0
     }
-    fn epoch(&mut self, _: &Epoch) {
+    fn epoch(&mut self, _: &EpochLoss) {
         self.0 -= 1;
     }
 }
@@ -135,9 +136,9 @@ impl Observer for Stops {
 #[test]
 fn a_stopped_run_goes_on_to_the_same_bits() {
     let place = tempfile::tempdir().unwrap();
-    let keep = Keep { path: place.path().join("state") };
-    let config = Config { epochs: 5, ..quick() };
-    assert!(train(&circles(), &config, Some(&keep), &mut Stops(2)).unwrap().is_none());
+    let keep = StateFile { path: place.path().join("state") };
+    let config = GloveConfig { epochs: 5, ..quick() };
+    assert!(train(&circles(), &config, Some(&keep), &mut StopAfter(2)).unwrap().is_none());
     let resumed = train(&circles(), &config, Some(&keep), &mut ()).unwrap().unwrap();
     let unbroken = trained(&config);
     assert_eq!((resumed.vectors, resumed.losses), (unbroken.vectors, unbroken.losses));
@@ -145,7 +146,7 @@ fn a_stopped_run_goes_on_to_the_same_bits() {
 
 #[test]
 fn what_cannot_be_trained_is_refused() {
-    let refused = |change: fn(&mut Config)| {
+    let refused = |change: fn(&mut GloveConfig)| {
         let mut config = quick();
         change(&mut config);
         train(&circles(), &config, None, &mut ()).unwrap_err().to_string()
@@ -155,7 +156,7 @@ fn what_cannot_be_trained_is_refused() {
     assert!(refused(|c| c.epochs = 0).contains("no epochs"));
     assert!(refused(|c| c.rate = 0.0).contains("a learning rate"));
     assert!(refused(|c| c.full = 0.0).contains("--x-max"));
-    let alone = Sentences::of_words(["a", "b"].map(|word| [word]), 1).unwrap();
+    let alone = IndexedSentences::of_words(["a", "b"].map(|word| [word]), 1).unwrap();
     let message = train(&alone, &quick(), None, &mut ()).unwrap_err().to_string();
     assert!(message.contains("every sentence has one word"), "{message}");
 }

@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use pulp::Arch;
 
-use super::kernel::{self, Tables};
-use super::windows::{Plan, TRUE, Windows};
-use super::{Model, Sum};
-use crate::columns::{LINE, Matrix, shares};
+use super::kernel::{self, ThreadTables};
+use super::windows::{TRUE, WindowPlan, Windows};
+use super::{LossSum, Word2VecTables};
+use crate::columns::{ColumnMatrix, LINE, shares};
 use crate::watch::Meter;
 
 /// Two values side by side in one atomic.
-struct Shared {
+struct EpochShared {
     /// Atomics in a row.
     width: usize,
     pairs: Vec<AtomicU64>,
@@ -30,7 +30,7 @@ fn unpack(pair: u64) -> [f32; 2] {
     [f32::from_bits(pair as u32), f32::from_bits((pair >> 32) as u32)]
 }
 
-impl Shared {
+impl EpochShared {
     fn new(values: &[f32], dim: usize) -> Self {
         let width = dim.next_multiple_of(LINE) / 2;
         let mut pairs = Vec::with_capacity(values.len() / dim * width);
@@ -75,29 +75,34 @@ impl Shared {
 pub(super) struct Hogwild {
     dim: usize,
     threads: usize,
-    input: Shared,
-    output: Shared,
+    input: EpochShared,
+    output: EpochShared,
 }
 
 impl Hogwild {
-    pub(super) fn new(model: Model, threads: usize) -> Self {
-        let Model { dim, input, output } = model;
-        let (input, output) = (Shared::new(&input, dim), Shared::new(&output, dim));
+    pub(super) fn new(model: Word2VecTables, threads: usize) -> Self {
+        let Word2VecTables { dim, input, output } = model;
+        let (input, output) = (EpochShared::new(&input, dim), EpochShared::new(&output, dim));
         Self { dim, threads: crate::threads(threads), input, output }
     }
 
-    pub(super) fn model(&self) -> Model {
+    pub(super) fn model(&self) -> Word2VecTables {
         let [input, output] = [&self.input, &self.output].map(|table| table.values(self.dim));
-        Model { dim: self.dim, input, output }
+        Word2VecTables { dim: self.dim, input, output }
     }
 
     /// Goes through the text once; nothing where it was stopped.
-    pub(super) fn epoch(&self, windows: &Windows<'_>, epoch: usize, meter: &Meter) -> Option<Sum> {
+    pub(super) fn epoch(
+        &self,
+        windows: &Windows<'_>,
+        epoch: usize,
+        meter: &Meter,
+    ) -> Option<LossSum> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut worker = Worker::new(self);
-            let mut plan = Plan::default();
-            let mut sum = Sum::default();
+            let mut plan = WindowPlan::default();
+            let mut sum = LossSum::default();
             loop {
                 let block = next.fetch_add(1, Ordering::Relaxed);
                 if block >= windows.blocks() || meter.stopped() {
@@ -112,23 +117,26 @@ impl Hogwild {
         };
         let sums = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads).map(|_| scope.spawn(work)).collect();
-            let join = |worker: std::thread::ScopedJoinHandle<'_, Sum>| match worker.join() {
+            let join = |worker: std::thread::ScopedJoinHandle<'_, LossSum>| match worker.join() {
                 Ok(sum) => sum,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
             workers.into_iter().map(join).collect::<Vec<_>>()
         });
-        let add = |a: Sum, b: Sum| Sum { loss: a.loss + b.loss, examples: a.examples + b.examples };
-        (!meter.stopped()).then(|| sums.into_iter().fold(Sum::default(), add))
+        let add = |a: LossSum, b: LossSum| LossSum {
+            loss: a.loss + b.loss,
+            examples: a.examples + b.examples,
+        };
+        (!meter.stopped()).then(|| sums.into_iter().fold(LossSum::default(), add))
     }
 }
 
 /// One thread and its copies.
 struct Worker<'a> {
     arch: Arch,
-    tables: Tables,
+    tables: ThreadTables,
     /// The rows of the batch under the numbers of the copies.
-    local: Plan,
+    local: WindowPlan,
     input: Copies<'a>,
     output: Copies<'a>,
     dots: Vec<f32>,
@@ -141,8 +149,12 @@ impl<'a> Worker<'a> {
         let width = share.width;
         Self {
             arch: Arch::new(),
-            tables: Tables { share, input: Matrix::new(0, width), output: Matrix::new(0, width) },
-            local: Plan::default(),
+            tables: ThreadTables {
+                share,
+                input: ColumnMatrix::new(0, width),
+                output: ColumnMatrix::new(0, width),
+            },
+            local: WindowPlan::default(),
             input: Copies::of(&hogwild.input),
             output: Copies::of(&hogwild.output),
             dots: Vec::new(),
@@ -150,7 +162,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn learn(&mut self, plan: &Plan) -> f64 {
+    fn learn(&mut self, plan: &WindowPlan) -> f64 {
         let mut loss = 0.0;
         let mut start = 0;
         for &(end, rate) in &plan.batches {
@@ -176,7 +188,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Renumbers the rows of a batch by the copies that will be made of them.
-    fn localise(&mut self, plan: &Plan, start: usize, end: usize) {
+    fn localise(&mut self, plan: &WindowPlan, start: usize, end: usize) {
         let (from, to) = (plan.ends(start), plan.ends(end));
         let local = &mut self.local;
         local.inputs.clear();
@@ -195,7 +207,7 @@ impl<'a> Worker<'a> {
 
 /// Copies of some rows of a shared table.
 struct Copies<'a> {
-    of: &'a Shared,
+    of: &'a EpochShared,
     /// The number of each row's copy; [`NONE`] where there is none.
     numbers: Vec<u32>,
     rows: Vec<u32>,
@@ -205,7 +217,7 @@ struct Copies<'a> {
 const NONE: u32 = u32::MAX;
 
 impl<'a> Copies<'a> {
-    fn of(of: &'a Shared) -> Self {
+    fn of(of: &'a EpochShared) -> Self {
         let rows = of.pairs.len() / of.width;
         Self { of, numbers: vec![NONE; rows], rows: Vec::new(), before: Vec::new() }
     }
@@ -219,7 +231,7 @@ impl<'a> Copies<'a> {
         *number
     }
 
-    fn fetch(&mut self, to: &mut Matrix) {
+    fn fetch(&mut self, to: &mut ColumnMatrix) {
         let width = to.width;
         to.make_room(self.rows.len());
         for (&row, to) in self.rows.iter().zip(to.values_mut().chunks_exact_mut(width)) {
@@ -229,7 +241,7 @@ impl<'a> Copies<'a> {
         self.before.extend_from_slice(&to.values()[..self.rows.len() * width]);
     }
 
-    fn give_back(&mut self, from: &Matrix) {
+    fn give_back(&mut self, from: &ColumnMatrix) {
         let rows = self.before.chunks_exact(from.width).zip(from.values().chunks_exact(from.width));
         for (&row, (before, after)) in self.rows.iter().zip(rows) {
             self.of.add_difference(row, before, after);

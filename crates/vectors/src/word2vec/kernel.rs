@@ -8,31 +8,38 @@
 use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
+use tensor::math::exp;
 
-use super::windows::{Plan, TRUE};
-use crate::columns::{LINE, Matrix, Share};
+use super::windows::{TRUE, WindowPlan};
+use crate::columns::{ColumnMatrix, ColumnShare, LINE};
 
 /// One thread's columns of both tables.
-pub(super) struct Tables {
-    pub(super) share: Share,
-    pub(super) input: Matrix,
-    pub(super) output: Matrix,
+pub(super) struct ThreadTables {
+    pub(super) share: ColumnShare,
+    pub(super) input: ColumnMatrix,
+    pub(super) output: ColumnMatrix,
 }
 
 /// The windows of one batch.
-pub(super) type Batch = Range<usize>;
+pub(super) type WindowRange = Range<usize>;
 
 /// Each target's dot product with its window's hidden vector, in parts: units x targets.
-pub(super) fn dots(arch: Arch, tables: &Tables, plan: &Plan, batch: Batch, parts: &mut [f32]) {
+pub(super) fn dots(
+    arch: Arch,
+    tables: &ThreadTables,
+    plan: &WindowPlan,
+    batch: WindowRange,
+    parts: &mut [f32],
+) {
     arch.dispatch(Dots { tables, plan, batch, parts });
 }
 
 /// Moves both tables by each target's coefficient.
 pub(super) fn update(
     arch: Arch,
-    tables: &mut Tables,
-    plan: &Plan,
-    batch: Batch,
+    tables: &mut ThreadTables,
+    plan: &WindowPlan,
+    batch: WindowRange,
     coefficients: &[f32],
 ) {
     arch.dispatch(Update { tables, plan, batch, coefficients });
@@ -80,34 +87,13 @@ fn some_coefficients(targets: &[u32], rate: f32, dots: &mut [f32]) -> f64 {
     product.iter().zip(wrong).map(|(product, wrong)| f64::from(product.ln() + wrong)).sum()
 }
 
-/// `e^x` for `x` not above zero, to a few units in the last place.
-#[inline(always)]
-fn exp(x: f32) -> f32 {
-    // A comparison, not `max`, because that would swallow a NaN.
-    let x = if x < -87.0 { -87.0 } else { x };
-    // Adding 1.5 · 2^23 rounds to an integer, whose low bits then stand in the mantissa.
-    const ROUND: f32 = 12_582_912.0;
-    let shifted = x * std::f32::consts::LOG2_E + ROUND;
-    let n = shifted - ROUND;
-    let r = x - n * 0.693_359_4 - n * -2.121_944_4e-4;
-    let mut p = 1.987_569_1e-4;
-    p = p * r + 1.398_199_9e-3;
-    p = p * r + 8.333_452e-3;
-    p = p * r + 4.166_579_6e-2;
-    p = p * r + 1.666_666_5e-1;
-    p = p * r + 5e-1;
-    p = p * r * r + r + 1.0;
-    let exponent = shifted.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(127) << 23;
-    p * f32::from_bits(exponent)
-}
-
 /// Registers in a strip of columns.
 const STRIP: usize = 4;
 
 struct Dots<'a> {
-    tables: &'a Tables,
-    plan: &'a Plan,
-    batch: Batch,
+    tables: &'a ThreadTables,
+    plan: &'a WindowPlan,
+    batch: WindowRange,
     parts: &'a mut [f32],
 }
 
@@ -136,7 +122,7 @@ impl WithSimd for Dots<'_> {
 
 struct Window<'a, S> {
     simd: S,
-    tables: &'a Tables,
+    tables: &'a ThreadTables,
     inputs: &'a [u32],
     targets: &'a [u32],
     parts: &'a mut [f32],
@@ -177,9 +163,9 @@ impl<S: Simd> Window<'_, S> {
 }
 
 struct Update<'a> {
-    tables: &'a mut Tables,
-    plan: &'a Plan,
-    batch: Batch,
+    tables: &'a mut ThreadTables,
+    plan: &'a WindowPlan,
+    batch: WindowRange,
     coefficients: &'a [f32],
 }
 
@@ -216,7 +202,7 @@ impl WithSimd for Update<'_> {
 #[inline(always)]
 fn move_strip<S: Simd, const N: usize>(
     simd: S,
-    tables: &mut Tables,
+    tables: &mut ThreadTables,
     inputs: &[u32],
     targets: &[u32],
     coefficients: &[f32],
@@ -247,7 +233,7 @@ fn move_strip<S: Simd, const N: usize>(
 #[inline(always)]
 fn hidden<S: Simd, const N: usize>(
     simd: S,
-    table: &Matrix,
+    table: &ColumnMatrix,
     inputs: &[u32],
     at: usize,
 ) -> [S::f32s; N] {

@@ -4,7 +4,7 @@
 //! The constants are those of the original program. What differs: a batch of about a thousand dot
 //! products is computed before its updates are made (see `columns`), and the sigmoid is exact
 //! rather than looked up. Sentences come in the order of the text, as they do there: in another
-//! order, fewer of a word's nearest neighbours are the same. Given a seed, [`Mode::Deterministic`] gives the same bits on any number of threads; [`Mode::Hogwild`] lets
+//! order, fewer of a word's nearest neighbours are the same. Given a seed, [`UpdateMode::Deterministic`] gives the same bits on any number of threads; [`UpdateMode::Hogwild`] lets
 //! threads overwrite each other.
 
 mod hogwild;
@@ -14,16 +14,16 @@ mod team;
 mod windows;
 
 use serde::{Deserialize, Serialize};
-use text::Chance;
+use text::RandomStreams;
 
 pub use self::subwords::NGrams;
 use self::subwords::Subwords;
 use self::windows::Windows;
-use crate::random::Fast;
-use crate::sentences::Sentences;
-use crate::state::{self, Keep};
-use crate::table::Vectors;
-use crate::watch::{Epoch, Observer, Progress, watch};
+use crate::random::SplitMix64;
+use crate::sentences::IndexedSentences;
+use crate::state::{self, StateFile};
+use crate::table::WordVectors;
+use crate::watch::{EpochLoss, TrainingObserver, TrainingProgress, watch};
 use crate::{Error, Result};
 
 /// What is predicted from what.
@@ -39,7 +39,7 @@ pub enum Architecture {
 /// How threads work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum UpdateMode {
     /// Each has some columns of all vectors: the same bits on any number of threads.
     Deterministic,
     /// Each has some sentences, and all write to the same vectors without waiting: no two runs on
@@ -49,7 +49,7 @@ pub enum Mode {
 
 /// How vectors are learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct Word2VecConfig {
     /// What is predicted from what.
     pub architecture: Architecture,
     /// Columns.
@@ -76,13 +76,13 @@ pub struct Config {
     /// Decides everything that is left to chance.
     pub seed: u64,
     /// How threads work together.
-    pub mode: Mode,
+    pub mode: UpdateMode,
     /// How many threads; 0 takes every core.
     #[serde(skip)]
     pub threads: usize,
 }
 
-impl Default for Config {
+impl Default for Word2VecConfig {
     fn default() -> Self {
         Self {
             architecture: Architecture::SkipGram,
@@ -97,13 +97,13 @@ impl Default for Config {
             ngrams: None,
             also: Vec::new(),
             seed: 1,
-            mode: Mode::Deterministic,
+            mode: UpdateMode::Deterministic,
             threads: 0,
         }
     }
 }
 
-impl Config {
+impl Word2VecConfig {
     fn rate(&self) -> f32 {
         self.rate.unwrap_or(match self.architecture {
             Architecture::SkipGram => 0.025,
@@ -157,7 +157,7 @@ impl Config {
 
 /// Both tables of vectors, whole.
 #[derive(Clone, Debug, PartialEq)]
-struct Model {
+struct Word2VecTables {
     dim: usize,
     /// Words and, after them, n-grams x dim.
     input: Vec<f32>,
@@ -165,16 +165,16 @@ struct Model {
     output: Vec<f32>,
 }
 
-impl Model {
+impl Word2VecTables {
     /// Inputs small and random, outputs zero.
-    fn new(words: usize, inputs: usize, config: &Config) -> Self {
+    fn new(words: usize, inputs: usize, config: &Word2VecConfig) -> Self {
         let dim = config.dim;
-        let chance = Chance::new(config.seed, "word2vec: first values");
+        let chance = RandomStreams::new(config.seed, "word2vec: first values");
         // fastText starts from twice the width of Word2Vec.
         let width = if config.ngrams.is_some() { 2.0 } else { 1.0 } / dim as f32;
         let mut input = vec![0.0; inputs * dim];
         for (row, values) in input.chunks_exact_mut(dim).enumerate() {
-            let mut random = Fast::new(&chance, row as u64);
+            let mut random = SplitMix64::new(&chance, row as u64);
             values.fill_with(|| random.centred() * width);
         }
         Self { dim, input, output: vec![0.0; words * dim] }
@@ -187,16 +187,16 @@ impl Model {
         words: &[String],
         subwords: Option<&Subwords>,
         also: &[String],
-    ) -> Result<Vectors> {
+    ) -> Result<WordVectors> {
         let Some(subwords) = subwords else {
-            return Vectors::new(
+            return WordVectors::new(
                 words.to_vec(),
                 self.dim,
                 self.input[..words.len() * self.dim].to_vec(),
             );
         };
         let values = (0..words.len() as u32).flat_map(|word| self.mean(subwords.of(word)));
-        let mut vectors = Vectors::new(words.to_vec(), self.dim, values.collect())?;
+        let mut vectors = WordVectors::new(words.to_vec(), self.dim, values.collect())?;
         for word in also {
             let rows = subwords.of_other(word);
             if !rows.is_empty() && vectors.position(word).is_none() {
@@ -221,9 +221,9 @@ impl Model {
 
 /// What a state is kept with; only a run that agrees in all may go on from it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Header {
+struct StateHeader {
     kind: String,
-    config: Config,
+    config: Word2VecConfig,
     sentences: String,
     losses: Vec<f64>,
 }
@@ -232,37 +232,40 @@ struct Header {
 /// that lies there already is gone on from; in the deterministic mode the result is the same to the
 /// bit. Gives nothing where the observer asked to stop.
 pub fn train(
-    sentences: &Sentences,
-    config: &Config,
-    keep: Option<&Keep>,
-    observer: &mut dyn Observer,
-) -> Result<Option<Trained>> {
+    sentences: &IndexedSentences,
+    config: &Word2VecConfig,
+    keep: Option<&StateFile>,
+    observer: &mut dyn TrainingObserver,
+) -> Result<Option<TrainedVectors>> {
     config.check()?;
     let subwords = config.ngrams.map(|ngrams| Subwords::new(sentences.words(), ngrams));
     let windows = Windows::new(sentences, subwords.as_ref(), config);
     let rows = subwords.as_ref().map_or(sentences.words().len(), |subwords| subwords.total);
-    let mut header = Header {
+    let mut header = StateHeader {
         kind: "word2vec".to_owned(),
         config: config.clone(),
         sentences: sentences.fingerprint(),
         losses: Vec::new(),
     };
-    let mut model = Model::new(sentences.words().len(), rows, config);
+    let mut model = Word2VecTables::new(sentences.words().len(), rows, config);
     if let Some((kept, arrays)) = keep.map(|keep| load(keep, &header)).transpose()?.flatten() {
         let [input, output] = arrays;
         (header.losses, model.input, model.output) = (kept.losses, input, output);
     }
     let mut runner = match config.mode {
-        Mode::Deterministic => Runner::Team(team::Team::new(model, config.threads)),
-        Mode::Hogwild => Runner::Hogwild(hogwild::Hogwild::new(model, config.threads)),
+        UpdateMode::Deterministic => {
+            Runner::ColumnTeam(team::ColumnTeam::new(model, config.threads))
+        }
+        UpdateMode::Hogwild => Runner::Hogwild(hogwild::Hogwild::new(model, config.threads)),
     };
     for epoch in header.losses.len()..config.epochs {
-        let all = Progress { epoch, epochs: config.epochs, done: 0, total: sentences.total() };
+        let all =
+            TrainingProgress { epoch, epochs: config.epochs, done: 0, total: sentences.total() };
         let drawn = watch(observer, all, |meter| match &mut runner {
-            Runner::Team(team) => team.epoch(&windows, epoch, meter),
+            Runner::ColumnTeam(team) => team.epoch(&windows, epoch, meter),
             Runner::Hogwild(hogwild) => hogwild.epoch(&windows, epoch, meter),
         });
-        let Some(Sum { loss, examples }) = drawn else { return Ok(None) };
+        let Some(LossSum { loss, examples }) = drawn else { return Ok(None) };
         if examples == 0 {
             let reason = format!("epoch {} had no word with another beside it", epoch + 1);
             let remedy = "give sentences of several words, a lower --min-count, or --subsample 0";
@@ -274,21 +277,21 @@ pub fn train(
             return Err(Error::request(reason, "ask for a smaller --rate"));
         }
         header.losses.push(loss);
-        observer.epoch(&Epoch { number: epoch + 1, loss, examples });
+        observer.epoch(&EpochLoss { number: epoch + 1, loss, examples });
         if let Some(keep) = keep.filter(|_| epoch + 1 < config.epochs) {
             let model = runner.model();
             state::save(&keep.path, &header, &[&model.input, &model.output])?;
         }
     }
     let vectors = runner.model().vectors(sentences.words(), subwords.as_ref(), &config.also)?;
-    Ok(Some(Trained { vectors, losses: header.losses }))
+    Ok(Some(TrainedVectors { vectors, losses: header.losses }))
 }
 
 /// What came out.
 #[derive(Debug)]
-pub struct Trained {
+pub struct TrainedVectors {
     /// The vectors, words by falling frequency.
-    pub vectors: Vectors,
+    pub vectors: WordVectors,
     /// The loss of each epoch: the mean over examples (a true word with its false ones) as they were
     /// met, in nats.
     pub losses: Vec<f64>,
@@ -296,28 +299,28 @@ pub struct Trained {
 
 /// A sum of losses over examples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Sum {
+struct LossSum {
     loss: f64,
     examples: u64,
 }
 
 enum Runner {
-    Team(team::Team),
+    ColumnTeam(team::ColumnTeam),
     Hogwild(hogwild::Hogwild),
 }
 
 impl Runner {
-    fn model(&self) -> Model {
+    fn model(&self) -> Word2VecTables {
         match self {
-            Runner::Team(team) => team.model(),
+            Runner::ColumnTeam(team) => team.model(),
             Runner::Hogwild(hogwild) => hogwild.model(),
         }
     }
 }
 
 /// The state to go on from, where one is there and agrees.
-fn load(keep: &Keep, wanted: &Header) -> Result<Option<(Header, [Vec<f32>; 2])>> {
-    let Some((kept, arrays)) = state::load::<Header>(keep)? else { return Ok(None) };
+fn load(keep: &StateFile, wanted: &StateHeader) -> Result<Option<(StateHeader, [Vec<f32>; 2])>> {
+    let Some((kept, arrays)) = state::load::<StateHeader>(keep)? else { return Ok(None) };
     state::check_agrees(&keep.path, "configuration", &kept.config, &wanted.config)?;
     state::check_agrees(&keep.path, "text", &kept.sentences, &wanted.sentences)?;
     let arrays = arrays.try_into().map_err(|_| state::not_a_state(&keep.path))?;

@@ -5,27 +5,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pulp::Arch;
 
-use super::kernel::{self, Tables};
-use super::windows::{Plan, Windows};
-use super::{Model, Sum};
-use crate::columns::{Exchange, Matrix, gather, scatter, shares, units};
+use super::kernel::{self, ThreadTables};
+use super::windows::{WindowPlan, Windows};
+use super::{LossSum, Word2VecTables};
+use crate::columns::{ColumnMatrix, Exchange, gather, scatter, shares, units};
 use crate::watch::Meter;
 
 /// The threads' columns.
-pub(super) struct Team {
+pub(super) struct ColumnTeam {
     dim: usize,
     rows: [usize; 2],
-    tables: Vec<Tables>,
+    tables: Vec<ThreadTables>,
 }
 
-impl Team {
-    pub(super) fn new(model: Model, threads: usize) -> Self {
-        let Model { dim, input, output } = model;
+impl ColumnTeam {
+    pub(super) fn new(model: Word2VecTables, threads: usize) -> Self {
+        let Word2VecTables { dim, input, output } = model;
         let rows = [input.len() / dim, output.len() / dim];
         let tables = shares(dim, crate::threads(threads)).into_iter().map(|share| {
-            let mut tables = Tables {
-                input: Matrix::new(rows[0], share.width),
-                output: Matrix::new(rows[1], share.width),
+            let mut tables = ThreadTables {
+                input: ColumnMatrix::new(rows[0], share.width),
+                output: ColumnMatrix::new(rows[1], share.width),
                 share,
             };
             scatter(&input, dim, &tables.share, &mut tables.input);
@@ -35,17 +35,17 @@ impl Team {
         Self { dim, rows, tables: tables.collect() }
     }
 
-    pub(super) fn model(&self) -> Model {
+    pub(super) fn model(&self) -> Word2VecTables {
         let [mut input, mut output] = self.rows.map(|rows| vec![0.0; rows * self.dim]);
         for tables in &self.tables {
             gather(&tables.input, &tables.share, self.dim, &mut input);
             gather(&tables.output, &tables.share, self.dim, &mut output);
         }
-        Model { dim: self.dim, input, output }
+        Word2VecTables { dim: self.dim, input, output }
     }
 
     #[cfg(test)]
-    pub(super) fn first(&mut self) -> &mut Tables {
+    pub(super) fn first(&mut self) -> &mut ThreadTables {
         &mut self.tables[0]
     }
 
@@ -55,9 +55,9 @@ impl Team {
         windows: &Windows<'_>,
         epoch: usize,
         meter: &Meter,
-    ) -> Option<Sum> {
+    ) -> Option<LossSum> {
         let threads = self.tables.len();
-        let shared = Shared {
+        let shared = EpochShared {
             windows,
             epoch,
             plans: (0..threads).map(|_| RwLock::default()).collect(),
@@ -71,7 +71,8 @@ impl Team {
                 scope.spawn(move || shared.work(thread, tables))
             };
             let workers: Vec<_> = self.tables.iter_mut().enumerate().map(spawn).collect();
-            let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<Sum>>| match worker.join() {
+            let join = |worker: std::thread::ScopedJoinHandle<'_, Vec<LossSum>>| match worker.join()
+            {
                 Ok(sums) => sums,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
@@ -81,7 +82,7 @@ impl Team {
             return None;
         }
         // A thread's n-th sum is of the n-th round; added up in the order of the blocks.
-        let mut whole = Sum::default();
+        let mut whole = LossSum::default();
         for block in 0..windows.blocks() {
             let sum = sums[block % threads][block / threads];
             whole.loss += sum.loss;
@@ -92,22 +93,22 @@ impl Team {
 }
 
 /// What the threads have in common for an epoch.
-struct Shared<'a> {
+struct EpochShared<'a> {
     windows: &'a Windows<'a>,
     epoch: usize,
     /// Each thread's block of the round.
-    plans: Vec<RwLock<Plan>>,
+    plans: Vec<RwLock<WindowPlan>>,
     exchange: Exchange,
     stopping: AtomicBool,
     meter: &'a Meter,
 }
 
-impl Shared<'_> {
+impl EpochShared<'_> {
     /// In each round every thread draws the examples of one block, and then all go through all of
     /// them, each with its own columns. Gives the losses of the blocks that this thread drew.
-    fn work(&self, thread: usize, tables: &mut Tables) -> Vec<Sum> {
+    fn work(&self, thread: usize, tables: &mut ThreadTables) -> Vec<LossSum> {
         let arch = Arch::new();
-        let mut scratch = Scratch::default();
+        let mut scratch = BatchScratch::default();
         let mut sums = Vec::new();
         let (blocks, threads) = (self.windows.blocks(), self.plans.len());
         for first in (0..blocks).step_by(threads) {
@@ -126,7 +127,7 @@ impl Shared<'_> {
                 let plan = self.plans[of].read().expect("no thread fails");
                 let loss = scratch.learn(arch, tables, &plan, &self.exchange);
                 if of == thread {
-                    sums.push(Sum { loss, examples: plan.examples });
+                    sums.push(LossSum { loss, examples: plan.examples });
                     self.meter.add(plan.words);
                 }
             }
@@ -139,19 +140,19 @@ impl Shared<'_> {
 
 /// A thread's own room for a batch.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct BatchScratch {
     parts: Vec<f32>,
     dots: Vec<f32>,
     turn: usize,
 }
 
-impl Scratch {
+impl BatchScratch {
     /// Learns from a block, batch by batch, and gives its loss.
     pub(super) fn learn(
         &mut self,
         arch: Arch,
-        tables: &mut Tables,
-        plan: &Plan,
+        tables: &mut ThreadTables,
+        plan: &WindowPlan,
         exchange: &Exchange,
     ) -> f64 {
         let mut loss = 0.0;

@@ -2,17 +2,17 @@
 
 use serde::Deserialize;
 
-use super::kernel::Tables;
-use super::team::Team;
-use super::windows::{Plan, TRUE};
+use super::kernel::ThreadTables;
+use super::team::ColumnTeam;
+use super::windows::{TRUE, WindowPlan};
 use super::*;
 use crate::columns::{Exchange, units};
 
 #[derive(Deserialize)]
-struct Case {
+struct ReferenceCase {
     name: String,
     dim: usize,
-    windows: Vec<(Vec<u32>, Vec<Target>)>,
+    windows: Vec<(Vec<u32>, Vec<TargetRow>)>,
     rate: f32,
     start: Both,
     end: Both,
@@ -20,7 +20,7 @@ struct Case {
 }
 
 /// A row, and 1 where it is true.
-type Target = (u32, u32);
+type TargetRow = (u32, u32);
 
 #[derive(Deserialize)]
 struct Both {
@@ -28,8 +28,8 @@ struct Both {
     output: Vec<f32>,
 }
 
-fn plan(case: &Case) -> Plan {
-    let mut plan = Plan::default();
+fn plan(case: &ReferenceCase) -> WindowPlan {
+    let mut plan = WindowPlan::default();
     for (inputs, targets) in &case.windows {
         plan.inputs.extend(inputs);
         plan.targets.extend(targets.iter().map(|&(row, truth)| row | (truth * TRUE)));
@@ -48,37 +48,38 @@ fn near(found: &[f32], expected: &[f32], what: &str) {
 
 #[test]
 fn a_batch_does_what_numpy_says() {
-    let cases: Vec<Case> =
+    let cases: Vec<ReferenceCase> =
         serde_json::from_str(include_str!("../../tests/fixtures/word2vec.json")).unwrap();
     for case in cases {
         let plan = plan(&case);
         let (input, output) = (case.start.input.clone(), case.start.output.clone());
-        let mut team = Team::new(Model { dim: case.dim, input, output }, 1);
+        let mut team = ColumnTeam::new(Word2VecTables { dim: case.dim, input, output }, 1);
         let exchange = Exchange::new(1, units(case.dim), 100);
-        let tables: &mut Tables = team.first();
-        let loss = team::Scratch::default().learn(pulp::Arch::new(), tables, &plan, &exchange);
+        let tables: &mut ThreadTables = team.first();
+        let loss = team::BatchScratch::default().learn(pulp::Arch::new(), tables, &plan, &exchange);
         assert!((loss - case.loss).abs() < 1e-5 * case.loss, "{}: {loss}", case.name);
-        let Model { input, output, .. } = team.model();
+        let Word2VecTables { input, output, .. } = team.model();
         near(&input, &case.end.input, &case.name);
         near(&output, &case.end.output, &case.name);
     }
 }
 
 /// Two groups of words that keep to themselves.
-fn two_circles() -> Sentences {
-    let chance = Chance::new(9, "test");
+fn two_circles() -> IndexedSentences {
+    let chance = RandomStreams::new(9, "test");
     let sentences: Vec<Vec<String>> = (0..3000)
         .map(|number| {
-            let mut random = Fast::new(&chance, number);
+            let mut random = SplitMix64::new(&chance, number);
             let circle = ["a", "b"][number as usize % 2];
             (0..8).map(|_| format!("{circle}{}", random.below(8))).collect()
         })
         .collect();
-    Sentences::of_words(sentences.iter().map(|words| words.iter().map(String::as_str)), 1).unwrap()
+    IndexedSentences::of_words(sentences.iter().map(|words| words.iter().map(String::as_str)), 1)
+        .unwrap()
 }
 
 /// How often the word most like a word is of its own circle.
-fn kept_together(vectors: &Vectors) -> f64 {
+fn kept_together(vectors: &WordVectors) -> f64 {
     let cosine = |a: &[f32], b: &[f32]| {
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
         dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
@@ -93,22 +94,27 @@ fn kept_together(vectors: &Vectors) -> f64 {
     kept.count() as f64 / vectors.len() as f64
 }
 
-fn trained(config: &Config) -> Trained {
+fn trained(config: &Word2VecConfig) -> TrainedVectors {
     train(&two_circles(), config, None, &mut ()).unwrap().unwrap()
 }
 
 #[test]
 fn every_kind_learns_who_goes_with_whom() {
-    let plain = Config { sample: 0.0, epochs: 3, threads: 2, ..Config::default() };
+    let plain = Word2VecConfig { sample: 0.0, epochs: 3, threads: 2, ..Word2VecConfig::default() };
     let ngrams = NGrams { shortest: 1, longest: 2, buckets: 1000 };
     for config in [
         plain.clone(),
-        Config { architecture: Architecture::Cbow, ..plain.clone() },
-        Config { ngrams: Some(ngrams), dim: 20, ..plain.clone() },
-        Config { mode: Mode::Hogwild, ..plain.clone() },
-        Config { mode: Mode::Hogwild, architecture: Architecture::Cbow, dim: 7, ..plain },
+        Word2VecConfig { architecture: Architecture::Cbow, ..plain.clone() },
+        Word2VecConfig { ngrams: Some(ngrams), dim: 20, ..plain.clone() },
+        Word2VecConfig { mode: UpdateMode::Hogwild, ..plain.clone() },
+        Word2VecConfig {
+            mode: UpdateMode::Hogwild,
+            architecture: Architecture::Cbow,
+            dim: 7,
+            ..plain
+        },
     ] {
-        let Trained { vectors, losses } = trained(&config);
+        let TrainedVectors { vectors, losses } = trained(&config);
         assert_eq!(kept_together(&vectors), 1.0, "{config:?}: {losses:?}");
         // Guessing gives (1 + negative) ln 2.
         assert!(losses[2] < losses[0] && losses[0] <= 6.0 * 2.0f64.ln(), "{losses:?}");
@@ -119,13 +125,13 @@ fn every_kind_learns_who_goes_with_whom() {
 fn words_that_the_text_lacks_are_made_of_their_parts() {
     let ngrams = NGrams { shortest: 1, longest: 2, buckets: 1000 };
     let also = ["a9", "b9", "a1", "zz", "a9"].map(str::to_owned).to_vec();
-    let plain = Config { sample: 0.0, epochs: 3, dim: 20, ..Config::default() };
-    let config = Config { ngrams: Some(ngrams), also, ..plain };
+    let plain = Word2VecConfig { sample: 0.0, epochs: 3, dim: 20, ..Word2VecConfig::default() };
+    let config = Word2VecConfig { ngrams: Some(ngrams), also, ..plain };
     let vectors = trained(&config).vectors;
     // `a1` was there, `zz` has nothing in common with anything.
     assert_eq!(vectors.words().skip(16).collect::<Vec<_>>(), ["a9", "b9"]);
     assert_eq!(kept_together(&vectors), 1.0);
-    let refused = Config { ngrams: None, ..config };
+    let refused = Word2VecConfig { ngrams: None, ..config };
     let refused = train(&two_circles(), &refused, None, &mut ()).unwrap_err().to_string();
     assert!(refused.contains("--ngrams 3-6"), "{refused}");
 }
@@ -133,26 +139,26 @@ fn words_that_the_text_lacks_are_made_of_their_parts() {
 #[test]
 fn the_bits_are_the_same_on_any_number_of_threads() {
     for dim in [10, 48, 100, 300] {
-        let config = Config { dim, epochs: 1, ..Config::default() };
-        let on = |threads| trained(&Config { threads, ..config.clone() });
+        let config = Word2VecConfig { dim, epochs: 1, ..Word2VecConfig::default() };
+        let on = |threads| trained(&Word2VecConfig { threads, ..config.clone() });
         let one = on(1);
         for threads in [2, 3, 6] {
             let many = on(threads);
             assert_eq!(many.vectors, one.vectors, "{threads} threads, {dim} columns");
             assert_eq!(many.losses, one.losses);
         }
-        assert_ne!(trained(&Config { seed: 2, ..config }).vectors, one.vectors);
+        assert_ne!(trained(&Word2VecConfig { seed: 2, ..config }).vectors, one.vectors);
     }
 }
 
 /// Asks to stop when an epoch is done.
-struct Stops(usize);
+struct StopAfter(usize);
 
-impl Observer for Stops {
+impl TrainingObserver for StopAfter {
     fn stop(&self) -> bool {
         self.0 == 0
     }
-    fn epoch(&mut self, _: &Epoch) {
+    fn epoch(&mut self, _: &EpochLoss) {
         self.0 -= 1;
     }
 }
@@ -160,15 +166,16 @@ impl Observer for Stops {
 #[test]
 fn a_stopped_run_goes_on_to_the_same_bits() {
     let place = tempfile::tempdir().unwrap();
-    let keep = Keep { path: place.path().join("state") };
-    let config = Config { epochs: 4, ngrams: Some(NGrams::default()), ..Config::default() };
+    let keep = StateFile { path: place.path().join("state") };
+    let config =
+        Word2VecConfig { epochs: 4, ngrams: Some(NGrams::default()), ..Word2VecConfig::default() };
     let sentences = two_circles();
-    assert!(train(&sentences, &config, Some(&keep), &mut Stops(2)).unwrap().is_none());
+    assert!(train(&sentences, &config, Some(&keep), &mut StopAfter(2)).unwrap().is_none());
     assert!(keep.path.exists());
-    let other = Config { window: 4, ..config.clone() };
+    let other = Word2VecConfig { window: 4, ..config.clone() };
     let refused = train(&sentences, &other, Some(&keep), &mut ()).unwrap_err().to_string();
     assert!(refused.contains("a run of another configuration"), "{refused}");
-    let other = Config { threads: 2, ..config.clone() };
+    let other = Word2VecConfig { threads: 2, ..config.clone() };
     let resumed = train(&sentences, &other, Some(&keep), &mut ()).unwrap().unwrap();
     let unbroken = train(&sentences, &config, None, &mut ()).unwrap().unwrap();
     assert_eq!(resumed.vectors, unbroken.vectors);
@@ -177,8 +184,8 @@ fn a_stopped_run_goes_on_to_the_same_bits() {
 
 #[test]
 fn what_cannot_be_trained_is_refused() {
-    let refused = |change: fn(&mut Config)| {
-        let mut config = Config::default();
+    let refused = |change: fn(&mut Word2VecConfig)| {
+        let mut config = Word2VecConfig::default();
         change(&mut config);
         train(&two_circles(), &config, None, &mut ()).unwrap_err().to_string()
     };

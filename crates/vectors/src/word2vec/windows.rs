@@ -8,12 +8,12 @@
 //! character n-grams the word in the middle is the input, with every neighbour as a target, as in
 //! fastText.
 
-use text::Chance;
+use text::RandomStreams;
 
 use super::subwords::Subwords;
-use super::{Architecture, Config};
-use crate::random::{Alias, Fast};
-use crate::sentences::{END, Sentences};
+use super::{Architecture, Word2VecConfig};
+use crate::random::{Alias, SplitMix64};
+use crate::sentences::{END, IndexedSentences};
 
 /// Words in a block: what one thread prepares at a time.
 const BLOCK_WORDS: usize = 2048;
@@ -39,13 +39,13 @@ pub(super) struct Windows<'a> {
     /// Inputs and targets after which a batch is full.
     full: [usize; 2],
     subwords: Option<&'a Subwords>,
-    config: &'a Config,
+    config: &'a Word2VecConfig,
     total: u64,
 }
 
 /// The examples of one block.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct WindowPlan {
     /// Rows of the input table.
     pub(super) inputs: Vec<u32>,
     /// Rows of the output table, [`TRUE`] added where true.
@@ -64,9 +64,9 @@ pub(super) struct Plan {
 
 impl<'a> Windows<'a> {
     pub(super) fn new(
-        sentences: &'a Sentences,
+        sentences: &'a IndexedSentences,
         subwords: Option<&'a Subwords>,
-        config: &'a Config,
+        config: &'a Word2VecConfig,
     ) -> Self {
         let counts = sentences.counts();
         let total = sentences.total();
@@ -97,10 +97,10 @@ impl<'a> Windows<'a> {
     }
 
     /// Draws the examples of a block.
-    pub(super) fn draw(&self, epoch: usize, block: usize, plan: &mut Plan) {
-        let chance = Chance::new(self.config.seed, "word2vec: windows");
+    pub(super) fn draw(&self, epoch: usize, block: usize, plan: &mut WindowPlan) {
+        let chance = RandomStreams::new(self.config.seed, "word2vec: windows");
         let number = epoch as u64 * self.blocks() as u64 + block as u64;
-        let mut random = Fast::new(&chance, number);
+        let mut random = SplitMix64::new(&chance, number);
         plan.clear();
         let mut seen = epoch as u64 * self.total + self.before[block];
         let mut kept = std::mem::take(&mut plan.kept);
@@ -131,7 +131,7 @@ impl<'a> Windows<'a> {
         (first - (first - last) * share).max(last.min(first)) as f32
     }
 
-    fn window(&self, kept: &[u32], at: usize, random: &mut Fast, plan: &mut Plan) {
+    fn window(&self, kept: &[u32], at: usize, random: &mut SplitMix64, plan: &mut WindowPlan) {
         let reach = 1 + random.below(self.config.window as u32) as usize;
         let neighbours = at.saturating_sub(reach)..kept.len().min(at + reach + 1);
         if neighbours.len() < 2 {
@@ -160,7 +160,7 @@ impl<'a> Windows<'a> {
     }
 
     /// A true target and its false ones. A negative that is the word itself is left out.
-    fn target(&self, word: u32, random: &mut Fast, plan: &mut Plan) {
+    fn target(&self, word: u32, random: &mut SplitMix64, plan: &mut WindowPlan) {
         plan.targets.push(word | TRUE);
         plan.examples += 1;
         for _ in 0..self.config.negative {
@@ -172,7 +172,7 @@ impl<'a> Windows<'a> {
     }
 }
 
-impl Plan {
+impl WindowPlan {
     fn clear(&mut self) {
         self.inputs.clear();
         self.targets.clear();
@@ -257,21 +257,22 @@ fn stays(count: u64, total: u64, sample: f64) -> u32 {
 mod tests {
     use super::*;
 
-    fn sentences(text: &str) -> Sentences {
-        Sentences::of_words(text.lines().map(|line| line.split(' ')), 1).unwrap()
+    fn sentences(text: &str) -> IndexedSentences {
+        IndexedSentences::of_words(text.lines().map(|line| line.split(' ')), 1).unwrap()
     }
 
-    fn drawn(text: &str, config: &Config) -> Plan {
+    fn drawn(text: &str, config: &Word2VecConfig) -> WindowPlan {
         let sentences = sentences(text);
         let windows = Windows::new(&sentences, None, config);
-        let mut plan = Plan::default();
+        let mut plan = WindowPlan::default();
         windows.draw(0, 0, &mut plan);
         plan
     }
 
     #[test]
     fn skip_gram_pairs_words_with_their_neighbours_within_a_sentence() {
-        let config = Config { window: 1, negative: 0, sample: 0.0, ..Config::default() };
+        let config =
+            Word2VecConfig { window: 1, negative: 0, sample: 0.0, ..Word2VecConfig::default() };
         // Rows: a 0, b 1, c 2.
         let plan = drawn("a b c\na a\nb", &config);
         assert_eq!(plan.inputs, [1, 0, 2, 1, 0, 0]);
@@ -284,8 +285,13 @@ mod tests {
     #[test]
     fn cbow_tells_the_middle_from_its_neighbours() {
         let architecture = Architecture::Cbow;
-        let config =
-            Config { window: 1, negative: 3, sample: 0.0, architecture, ..Config::default() };
+        let config = Word2VecConfig {
+            window: 1,
+            negative: 3,
+            sample: 0.0,
+            architecture,
+            ..Word2VecConfig::default()
+        };
         let plan = drawn("a b c", &config);
         assert_eq!(plan.inputs, [1, 0, 2, 1]);
         let middles = plan.targets.iter().filter(|&&target| target >= TRUE);
@@ -306,7 +312,7 @@ mod tests {
         assert_eq!(stays(9_999, 10_000, 0.0), u32::MAX);
     }
 
-    fn words_before(sentences: &Sentences, at: usize) -> u64 {
+    fn words_before(sentences: &IndexedSentences, at: usize) -> u64 {
         sentences.tokens()[..at].iter().filter(|&&token| token != END).count() as u64
     }
 
@@ -314,10 +320,10 @@ mod tests {
     fn blocks_cover_every_word_once_and_the_rate_falls() {
         let text = "a b c d e f g h i j\n".repeat(900) + &"z ".repeat(9000);
         let sentences = sentences(text.trim_end());
-        let config = Config { epochs: 2, ..Config::default() };
+        let config = Word2VecConfig { epochs: 2, ..Word2VecConfig::default() };
         let windows = Windows::new(&sentences, None, &config);
         assert!(windows.blocks() >= 6);
-        let mut plan = Plan::default();
+        let mut plan = WindowPlan::default();
         let words = |block| {
             assert_eq!(windows.before[block], words_before(&sentences, windows.blocks[block]));
             windows.draw(0, block, &mut plan);

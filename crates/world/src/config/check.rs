@@ -58,6 +58,7 @@ impl WorldConfig {
             ("treebank", Splits { train, dev, test }),
             ("ner", self.ner),
             ("nli", self.nli),
+            ("classify", self.classify),
         ] {
             for (split, size) in splits.named() {
                 between(&format!("{set}.{split}"), size, 0..=MOST_ITEMS)?;

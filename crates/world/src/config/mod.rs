@@ -66,6 +66,8 @@ pub struct WorldConfig {
     pub ner: Splits,
     /// Sizes of the inference data set (`xnli/`).
     pub nli: Splits,
+    /// Sizes of the topic classification data set (`classify/`).
+    pub classify: Splits,
     /// The domains that corpora can come from. Labelled and parallel data come from the first.
     pub domain: Vec<DomainConfig>,
     /// The languages; the first is the one the others are compared with.
@@ -88,6 +90,7 @@ impl Default for WorldConfig {
             treebank: TreebankSizes::default(),
             ner: Splits { train: 5000, dev: 1000, test: 1000 },
             nli: Splits { train: 20_000, dev: 2490, test: 5010 },
+            classify: Splits { train: 5000, dev: 1000, test: 1000 },
             domain: Vec::new(),
             language: Vec::new(),
         }

@@ -21,9 +21,18 @@ pub(crate) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// Opens a document.
+    /// Opens a document about a topic as frequent as the domain has it.
     pub(crate) fn open(world: &'a World, domain: &'a Domain, rng: &mut ChaCha8Rng) -> Self {
-        let topic = domain.topic(rng);
+        Self::about(world, domain, domain.topic(rng), rng)
+    }
+
+    /// Opens a document about a given topic.
+    pub(crate) fn about(
+        world: &'a World,
+        domain: &'a Domain,
+        topic: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Self {
         let person = domain.entity(topic, EntityType::Person, rng);
         let facts = world.entities[EntityType::Person as usize][person].person;
         let known = |fact: Option<usize>, kind, rng: &mut ChaCha8Rng| match fact {

@@ -1,5 +1,6 @@
 //! A world on disk, in the formats of the real data sets.
 
+mod classify;
 mod dictionary;
 mod documents;
 mod folder;
@@ -52,6 +53,7 @@ pub fn generate(
         writer.entities(language)?;
     }
     writer.inference()?;
+    writer.classification()?;
     let frequency = writer.frequencies()?;
     writer.dictionaries(&frequency)?;
     writer.finish(&frequency)
@@ -61,7 +63,7 @@ pub fn generate(
 pub fn steps(plan: &Plan) -> u64 {
     let config = plan.config();
     let trees = config.treebank;
-    let each = [config.ner, config.parallel, config.nli]
+    let each = [config.ner, config.parallel, config.nli, config.classify]
         .iter()
         .flat_map(|splits| splits.named())
         .map(|(_, size)| size)

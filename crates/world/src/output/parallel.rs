@@ -175,7 +175,8 @@ impl Writer<'_> {
     }
 }
 
-fn words(tree: &Tree) -> usize {
+/// The words of a sentence, its full stop not counted.
+pub(super) fn words(tree: &Tree) -> usize {
     tree.nodes().iter().filter(|node| node.upos != Upos::Punctuation).count()
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn small() -> WorldConfig {
         treebank: TreebankSizes { train: 300, dev: 50, test: 50, parallel: 100 },
         ner: Splits { train: 300, dev: 50, test: 50 },
         nli: Splits { train: 300, dev: 30, test: 60 },
+        classify: Splits { train: 300, dev: 30, test: 60 },
         ..WorldConfig::default()
     }
     .with_defaults()

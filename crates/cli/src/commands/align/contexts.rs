@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use geometry::links::{self, Cut, Side, Text};
 use geometry::{Map, Matrix, describe, normalize};
+use models::contexts::{self, LinkSide, ParallelSide, TokenizedSide};
 use serde::Serialize;
 
 use crate::commands::models::{Normalize, Place, save_maps, steps, two_models, two_sides};
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Waiting;
 
-const BOTH: [Side; 2] = [Side::First, Side::Second];
+const BOTH: [LinkSide; 2] = [LinkSide::First, LinkSide::Second];
 
 pub(super) const EXAMPLES: &str = "Example:
   Two monolingual encoders; each layer of the French one is mapped onto the English:
@@ -105,25 +105,25 @@ struct Fit {
 
 impl Contexts {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_folder(&self.out)?;
+        files::check_new_folder(&self.out, false)?;
         let sides = self.sides()?;
         let onto_first = self.onto_first(&sides)?;
         let folders = two_models(&self.models)?;
-        let mut links = links::read(&self.links, sides[0].1.lines.len())?;
+        let mut links = contexts::read(&self.links, sides[0].1.lines.len())?;
         let pairs = links.len();
         let (mut models, mut cuts) = (Vec::new(), Vec::new());
         for ((folder, (language, text)), side) in folders.iter().zip(&sides).zip(BOTH) {
             let _waiting = Waiting::new(&format!("reading {}", text.name));
             let model = self.place.open(folder)?;
-            cuts.push(Cut::new(&model, language, text, &links, side)?);
+            cuts.push(TokenizedSide::new(&model, language, text, &links, side)?);
             models.push(model);
         }
-        let left_out = links::leave_out_long(&mut links, [&cuts[0], &cuts[1]])?;
-        let count = links::thin(&mut links, self.most, self.seed);
+        let left_out = contexts::leave_out_long(&mut links, [&cuts[0], &cuts[1]])?;
+        let count = contexts::sample(&mut links, self.most, self.seed);
         let mut vectors = Vec::new();
         for ((model, cut), side) in models.iter_mut().zip(&cuts).zip(BOTH) {
             let _waiting = Waiting::new("encoding");
-            vectors.push(links::vectors(model, cut, &links, side)?);
+            vectors.push(contexts::vectors(model, cut, &links, side)?);
         }
         if onto_first {
             vectors.reverse();
@@ -134,22 +134,25 @@ impl Contexts {
     }
 
     /// The two sides, each with its language.
-    fn sides(&self) -> Result<[(String, Text); 2], Failure> {
+    fn sides(&self) -> Result<[(String, ParallelSide); 2], Failure> {
         let Some((pair, file)) = &self.pairs else {
             let [(a, first), (b, second)] = two_sides("--text", &self.texts)?;
-            return Ok([(a.to_owned(), Text::read(&first)?), (b.to_owned(), Text::read(&second)?)]);
+            return Ok([
+                (a.to_owned(), ParallelSide::read(&first)?),
+                (b.to_owned(), ParallelSide::read(&second)?),
+            ]);
         };
         let Some((a, b)) = pair.split_once('-').filter(|(a, b)| !a.is_empty() && !b.is_empty())
         else {
             let message = format!("--pairs {pair}: name both languages, as --pairs en-fr=FILE");
             return Err(Failure::Usage(message));
         };
-        let [first, second] = Text::read_pairs(Path::new(file))?;
+        let [first, second] = ParallelSide::read_pairs(Path::new(file))?;
         Ok([(a.to_owned(), first), (b.to_owned(), second)])
     }
 
     /// Whether the first side is mapped onto, and not the second.
-    fn onto_first(&self, [(a, _), (b, _)]: &[(String, Text); 2]) -> Result<bool, Failure> {
+    fn onto_first(&self, [(a, _), (b, _)]: &[(String, ParallelSide); 2]) -> Result<bool, Failure> {
         match &self.onto {
             Some(onto) if onto == a && onto != b => Ok(true),
             Some(onto) if onto != b => {

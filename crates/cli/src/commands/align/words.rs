@@ -8,8 +8,8 @@ use geometry::lexicon::Lexicon;
 use geometry::search::Measure;
 use geometry::{Map, Matrix, describe, normalize};
 use tensor::Device;
-use vectors::Vectors;
-use vectors::files::{self as vector_files, Options};
+use vectors::WordVectors;
+use vectors::formats::{self as vector_files, ReadOptions};
 
 use super::aligned::Aligned;
 use crate::commands::models::{Normalize, Place, steps};
@@ -144,7 +144,7 @@ enum Retrieval {
 
 /// One side: its words, and its vectors after normalisation.
 struct Side {
-    words: Vectors,
+    words: WordVectors,
     matrix: Matrix,
 }
 
@@ -165,7 +165,7 @@ impl Words {
         }
         let outputs = [&self.save_map, &self.out, &self.out_target];
         for path in outputs.into_iter().flatten() {
-            ::files::check_new_file(path)?;
+            ::files::check_new_file(path, true)?;
             vector_files::check_name(path)?;
         }
         if self.test.is_none() && outputs.iter().all(|path| path.is_none()) {
@@ -220,8 +220,9 @@ impl Words {
 
     fn side(&self, path: &Path) -> Result<Side, Failure> {
         let _waiting = Waiting::new(&format!("reading {}", path.display()));
-        let mut words = vector_files::read(path, Options { format: None, first: Some(self.most) })?;
-        let mut matrix = Matrix::of(&words);
+        let mut words =
+            vector_files::read(path, ReadOptions { format: None, first: Some(self.most) })?;
+        let mut matrix = Matrix::from(&words);
         let zero = |row: &usize| matrix.row(*row).iter().all(|&x| x == 0.0);
         let zeros: Vec<usize> = (0..words.len()).filter(zero).collect();
         if self.tolerant && !zeros.is_empty() {
@@ -235,7 +236,7 @@ impl Words {
                 (0..words.len()).filter(|row| zeros.binary_search(row).is_err()).collect();
             let names = kept.iter().map(|&row| words.word(row).to_owned()).collect();
             matrix = matrix.select(kept);
-            words = Vectors::new(names, matrix.cols(), matrix.values().to_vec())?;
+            words = WordVectors::new(names, matrix.cols(), matrix.values().to_vec())?;
         }
         let name = |row: usize| format!("word {} (`{}`)", row + 1, words.word(row));
         matrix.check(&path.display().to_string(), name)?;
@@ -323,9 +324,9 @@ impl Words {
         if let Some(path) = &self.save_map {
             map.save(path)?;
         }
-        let write = |path: &Path, words: &Vectors, matrix: &Matrix| -> Result<(), Failure> {
+        let write = |path: &Path, words: &WordVectors, matrix: &Matrix| -> Result<(), Failure> {
             let names = words.words().map(str::to_owned).collect();
-            let vectors = Vectors::new(names, matrix.cols(), matrix.values().to_vec())?;
+            let vectors = WordVectors::new(names, matrix.cols(), matrix.values().to_vec())?;
             Ok(vector_files::write(path, &vectors, None)?)
         };
         if let Some(path) = &self.out {

@@ -1,10 +1,10 @@
-//! `isogloss bench encode`: the rate of encoding alone.
+//! `isogloss bench encode`: the speed of encoding alone.
 
 use std::time::Instant;
 
 use clap::Args;
 use encoder::{Batch, Encoder, Request};
-use geometry::states::{Pool, States};
+use models::states::{HiddenStates, Pooling};
 use tensor::{Mode, Params, Tape};
 
 use super::rate::{MOST_TOKENS, Memory, Rate, Shape, usage};
@@ -24,8 +24,7 @@ impl Encode {
         let shape = &self.shape;
         if shape.steps == 0 || shape.length < 3 || !(3..=MOST_TOKENS).contains(&shape.tokens()) {
             let reason = format!(
-                "--steps and --batch must not be 0, --length must be at least 3, since the first and \
-                 the last token of a sentence frame it, and --batch times --length at most \
+                "--steps and --batch must not be 0, --length must be at least 3, since a sentence has two special tokens, and --batch times --length at most \
                  {MOST_TOKENS}"
             );
             return Err(Failure::Usage(reason));
@@ -42,7 +41,7 @@ impl Encode {
             let means = device.run(|| means(&model, &mut params, &batch));
             times.push(start.elapsed());
             if means.iter().any(|x| !x.is_finite()) {
-                return Err(std::io::Error::other("the encoder gave a number that is none").into());
+                return Err(std::io::Error::other("the encoder gave NaN").into());
             }
             progress.step("");
         }
@@ -55,13 +54,14 @@ impl Encode {
     }
 }
 
-/// The mean of each sequence's last layer, its frame left out: sequences x dim.
+/// The mean of each sequence's last layer without its special tokens: sequences x dim.
 fn means(model: &Encoder, params: &mut Params, batch: &Batch) -> Vec<f32> {
     let mut tape = Tape::new(params, Mode::Evaluate);
     let encoded = model.encode(&mut tape, batch, Request::default());
     let hidden = vec![tape.value(encoded.hidden[model.config().layers])];
     let (device, dim) = (tape.params().device(), model.config().dim);
     let mut means = Vec::with_capacity(batch.spans.count() * dim);
-    Pool::Mean.push(&States { first: 0, spans: &batch.spans, dim, device, hidden }, 0, &mut means);
+    let states = HiddenStates { first: 0, spans: &batch.spans, dim, device, hidden };
+    Pooling::Mean.push(&states, 0, &mut means);
     means
 }

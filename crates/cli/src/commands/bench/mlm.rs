@@ -1,4 +1,4 @@
-//! `isogloss bench mlm`: the rate of training.
+//! `isogloss bench mlm`: the speed of MLM training.
 
 use std::time::Instant;
 
@@ -18,14 +18,14 @@ use crate::progress::Progress;
 pub(crate) struct Mlm {
     #[command(flatten)]
     shape: Shape,
-    /// Ask a GPU for its kernels one by one, instead of a step as one graph.
+    /// Launch the kernels of a GPU one by one, instead of a step as one CUDA graph.
     #[arg(long)]
     one_by_one: bool,
 }
 
 /// What was measured.
 #[derive(Serialize)]
-struct Facts {
+struct TrainingSpeed {
     #[serde(flatten)]
     rate: Rate,
     /// Seconds from the start of the command to the end of the first step.
@@ -64,9 +64,9 @@ impl Mlm {
         let (mut loss, mut first_step_s) = (0.0, 0.0);
         // As in a real run, the next step is begun before the last one is waited for.
         let begin = |trainer: &mut Trainer, step: usize| {
-            let piece = self.draw(step as u32, masked);
-            trainer.begin(&[piece], masked, |tape, (batch, targets)| {
-                model.guess(tape, batch, targets, 1.0 / masked as f32)
+            let micro_batch = self.draw(step as u32, masked);
+            trainer.begin(&[micro_batch], masked, |tape, (batch, targets)| {
+                model.mlm_loss(tape, batch, targets, 1.0 / masked as f32)
             })
         };
         let mut begun = begin(&mut trainer, 0);
@@ -86,9 +86,9 @@ impl Mlm {
         let memory = Memory::of(&device);
         drop(trainer);
         let rate = Rate::new(shape, &device, times, self.operations(masked), parameters, memory);
-        let executed_gflops = rate.gflops - self.spared(masked) / rate.step_s / 1e9;
-        let facts = Facts { rate, first_step_s, executed_gflops, loss };
-        Ok(Outcome::new(facts.text(), &facts))
+        let executed_gflops = rate.gflops - self.saved(masked) / rate.step_s / 1e9;
+        let speed = TrainingSpeed { rate, first_step_s, executed_gflops, loss };
+        Ok(Outcome::new(speed.text(), &speed))
     }
 
     /// A batch of random tokens, the masked ones spread evenly.
@@ -100,25 +100,25 @@ impl Mlm {
         (batch, Masked { rows, targets })
     }
 
-    /// Floating-point operations of a step, forward and backward, of the products alone.
+    /// Floating-point operations of a step, forward and backward pass, of the matmuls alone.
     fn operations(&self, masked: usize) -> f64 {
         let (dim, vocab) = (self.shape.dim as f64, self.shape.vocab as f64);
         3.0 * self.shape.forward_operations() + 6.0 * masked as f64 * (dim * vocab + dim * dim)
     }
 
-    /// Those that are spared because the last layer computes only masked positions: all but keys
-    /// and values.
-    fn spared(&self, masked: usize) -> f64 {
+    /// Those that are saved because the last layer computes only masked positions: all but keys and
+    /// values.
+    fn saved(&self, masked: usize) -> f64 {
         let (dim, length) = (self.shape.dim as f64, self.shape.length as f64);
         let unmasked = (self.shape.tokens() - masked) as f64;
         (6.0 * 10.0 * dim * dim + 12.0 * length * dim) * unmasked
     }
 }
 
-impl Facts {
+impl TrainingSpeed {
     fn text(&self) -> String {
         self.rate.text(&format!(
-            "carried out       {:.1} (the rest is spared: the last layer computes masked positions only)\n\
+            "executed          {:.1} (the last layer computes masked positions only)\n\
              first step        done {:.2} s after the start\n",
             self.executed_gflops, self.first_step_s,
         ))

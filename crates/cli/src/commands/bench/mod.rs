@@ -19,18 +19,18 @@ const EXAMPLES: &str = "Examples:
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Bench {
-    /// Train a masked language model on random tokens and print the rate.
+    /// Train a masked language model on random tokens and print the speed.
     ///
     /// 15 % of the tokens are masked and dropout is 0.1, as in the papers. The first half of the
     /// steps warms up; the median of the second half counts. Operations are counted as a framework
-    /// would carry them out, whether or not they were spared here.
+    /// would execute them, whether or not they are saved here.
     ///
     /// Example:
     ///   isogloss bench mlm --batch 8 --length 128 --dim 256 --heads 4 --layers 4 --vocab 8000
     #[command(verbatim_doc_comment)]
     Mlm(mlm::Mlm),
 
-    /// Encode random tokens and print the rate.
+    /// Encode random tokens and print the speed.
     ///
     /// Every layer runs for every token, nothing is masked or dropped, and the mean of each
     /// sequence's last layer is read back, as `isogloss encode` does it. The first half of the steps
@@ -41,10 +41,10 @@ pub(crate) enum Bench {
     #[command(verbatim_doc_comment)]
     Encode(encode::Encode),
 
-    /// Look for the nearest of many random vectors, both ways, and print the time.
+    /// Search the nearest neighbours among random vectors, both ways, and print the time.
     ///
     /// What CSLS needs before it can score anything. Vectors are copied to the device within the
-    /// time, and what was found is copied back. The first turn warms up; the median of the others
+    /// time, and the neighbours are copied back. The first repeat warms up; the median of the others
     /// counts.
     ///
     /// Example:

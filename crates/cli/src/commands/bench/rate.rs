@@ -1,4 +1,4 @@
-//! What measures of the encoder have in common: its shape, its batches, and what is said of the rate.
+//! What benchmarks of the encoder have in common: its shape, its batches, and how speed is reported.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ impl Shape {
         Batch { language: 0, tokens, spans, segments: None }
     }
 
-    /// Floating-point operations of the layers' products, the way forward alone.
+    /// Floating-point operations of the layers' matmuls, the forward pass alone.
     pub(super) fn forward_operations(&self) -> f64 {
         let [dim, layers, length] = [self.dim, self.layers, self.length].map(|size| size as f64);
         layers * (2.0 * 12.0 * dim * dim + 4.0 * length * dim) * self.tokens() as f64
@@ -145,7 +145,7 @@ impl Rate {
         format!(
             "device            {}\n\
              tokens/s          {:.0}\n\
-             GFLOP/s           {:.1} ({:.0} % of the {:.1} of a plain large product)\n\
+             GFLOP/s           {:.1} ({:.0} % of the {:.1} of a plain large matmul)\n\
              {of_operations}\
              step              {:.1} ms (fastest {:.1} ms)\n\
              parameters        {:.1} M\n\
@@ -167,11 +167,10 @@ pub(super) fn usage(error: &dyn std::fmt::Display) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// The best rate of a plain large product on this device, in GFLOP/s.
+/// The best speed of a plain large matmul on this device, in GFLOP/s.
 fn gemm_peak(device: &Device) -> f64 {
     const TRIES: usize = 8;
-    let on_gpu = device.kernels().held_memory().is_some();
-    let side: usize = if on_gpu { 8192 } else { 2048 };
+    let side: usize = if device.is_gpu() { 8192 } else { 2048 };
     // Random numbers: a GPU multiplies zeros faster than it multiplies anything else.
     let mut draws = Draws::new(Key { seed: 1, step: 0, stream: 0 });
     let some: Vec<f32> = (0..1 << 16).map(|_| draws.normal()).collect();

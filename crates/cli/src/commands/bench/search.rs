@@ -1,4 +1,4 @@
-//! `isogloss bench search`: the time of looking for the nearest of many vectors.
+//! `isogloss bench search`: the time of a nearest-neighbour search.
 
 use std::time::Instant;
 
@@ -30,9 +30,9 @@ pub(crate) struct Search {
     /// Neighbours of each.
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     neighbours: usize,
-    /// Times that it is done.
+    /// Repeats; the first warms up, and the median of the others counts.
     #[arg(long, default_value_t = 4, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
-    turns: usize,
+    repeats: usize,
     /// Seed of the vectors.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -40,37 +40,37 @@ pub(crate) struct Search {
     place: Place,
 }
 
-/// What was measured.
+/// What was measured: purely timing, so it lives here.
 #[derive(Serialize)]
-struct Facts {
+struct SearchTimes {
     device: String,
     seconds: f64,
     fastest_s: f64,
     first_s: f64,
     gflops: f64,
-    /// The mean cosine of all nearest neighbours, which is the same on every device to six digits.
+    /// The mean cosine of all nearest neighbours, the same on every device to six digits.
     mean_cosine: f64,
 }
 
 impl Search {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let (source, target) = (self.noise(self.rows, 0), self.noise(self.columns, 1));
-        let mut progress = Progress::new("turns", self.turns as u64);
-        let (mut times, mut mean_cosine) = (Vec::with_capacity(self.turns), 0.0);
-        for _ in 0..self.turns {
+        let mut progress = Progress::new("repeats", self.repeats as u64);
+        let (mut seconds_each, mut mean_cosine) = (Vec::with_capacity(self.repeats), 0.0);
+        for _ in 0..self.repeats {
             let (source, target) = (source.clone(), target.clone());
-            let (seconds, cosine) = self.place.run(|device| self.turn(source, target, device))?;
-            times.push(seconds);
+            let (seconds, cosine) = self.place.run(|device| self.time(source, target, device))?;
+            seconds_each.push(seconds);
             mean_cosine = cosine;
             progress.step("");
         }
         drop(progress);
-        let first_s = times[0];
-        let counted = &mut times[usize::from(self.turns > 1)..];
+        let first_s = seconds_each[0];
+        let counted = &mut seconds_each[usize::from(self.repeats > 1)..];
         counted.sort_unstable_by(f64::total_cmp);
         let seconds = counted[counted.len() / 2];
         let operations = 2.0 * self.rows as f64 * self.columns as f64 * self.dim as f64;
-        let facts = Facts {
+        let times = SearchTimes {
             device: format!("{:?}", self.place.device()?),
             seconds,
             fastest_s: counted[0],
@@ -78,11 +78,11 @@ impl Search {
             gflops: operations / seconds / 1e9,
             mean_cosine,
         };
-        Ok(Outcome::new(facts.text(), &facts))
+        Ok(Outcome::new(times.text(), &times))
     }
 
     /// The time of one search, and the mean cosine of what was found.
-    fn turn(&self, source: Matrix, target: Matrix, device: &Device) -> (f64, f64) {
+    fn time(&self, source: Matrix, target: Matrix, device: &Device) -> (f64, f64) {
         let start = Instant::now();
         let scores = Scores::new(source, target, Measure::Cosine, device, &unwatched);
         let (there, back) = scores.both_ways(self.neighbours, &unwatched);
@@ -99,7 +99,7 @@ impl Search {
     }
 }
 
-impl Facts {
+impl SearchTimes {
     fn text(&self) -> String {
         format!(
             "device            {}\n\

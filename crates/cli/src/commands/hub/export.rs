@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use files::At;
-use hub::{Card, Exported, Source};
-use train::Pretrained;
+use hub::{ExportResult, ExportSource, ModelCard};
+use models::PretrainedModel;
 
 use super::import::{IMPORTED, Note, model_name};
 use crate::commands::models::Place;
@@ -41,13 +41,15 @@ pub(crate) struct Export {
 
 impl Export {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_folder(&self.out)?;
+        files::check_new_folder(&self.out, false)?;
         let mut opened = self.place.open(&self.run)?;
         let card = card(&self.run, &self.out)?;
-        let Pretrained { model, params, vocabulary, guesses, .. } = &mut opened;
-        let source = Source { model, params, vocabulary, guesses: *guesses };
+        let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head: guesses, .. } =
+            &mut opened;
+        let source = ExportSource { model, params, vocabulary, has_mlm_head: *guesses };
         let exported = hub::export(source, self.lang.as_deref(), &card, &self.out)?;
-        let Exported { out, architecture, languages, entries, largest_difference, .. } = &exported;
+        let ExportResult { out, architecture, languages, entries, largest_difference, .. } =
+            &exported;
         let head = if *guesses { "" } else { ", without a head for masked tokens" };
         let text = format!(
             "{}: {architecture} of {entries} entries for {}{head}; read back, no score differs by more \
@@ -60,7 +62,7 @@ impl Export {
 }
 
 /// What the run's folder says of how it was made.
-fn card(run: &Path, out: &Path) -> Result<Card, Failure> {
+fn card(run: &Path, out: &Path) -> Result<ModelCard, Failure> {
     let read = |name: &str| {
         let path = run.join(name);
         let there = path.is_file();
@@ -75,5 +77,5 @@ fn card(run: &Path, out: &Path) -> Result<Card, Failure> {
         (None, Some(_)) => None,
         (None, None) => Some(model_name(run)),
     };
-    Ok(Card { name, imported, config, summary })
+    Ok(ModelCard { name, imported, config, summary })
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use hub::Found;
+use hub::CheckpointSummary;
+use models::PretrainedModel;
 use serde::{Deserialize, Serialize};
-use train::Pretrained;
 
 use crate::commands::models::Place;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub(super) fn model_name(folder: &Path) -> String {
 #[derive(Serialize)]
 struct Imported {
     #[serde(flatten)]
-    found: Found,
+    found: CheckpointSummary,
     fingerprint: String,
     seconds: f64,
     out: Option<PathBuf>,
@@ -66,7 +66,7 @@ struct Imported {
 impl Import {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if let Some(out) = &self.out {
-            files::check_new_folder(out)?;
+            files::check_new_folder(out, false)?;
         }
         if self.folder.join("vocabulary").is_dir() {
             let folder = self.folder.display();
@@ -78,9 +78,9 @@ impl Import {
         let start = Instant::now();
         let checkpoint = hub::open(&self.folder, &device)?;
         let seconds = start.elapsed().as_secs_f64();
-        let (found, fingerprint) = (checkpoint.found.clone(), checkpoint.fingerprint.clone());
+        let (found, fingerprint) = (checkpoint.summary.clone(), checkpoint.fingerprint.clone());
         if let Some(out) = &self.out {
-            Pretrained::from(checkpoint).save(out)?;
+            PretrainedModel::from(checkpoint).save(out)?;
             let note = Note { from: model_name(&self.folder) };
             files::write(
                 &out.join(IMPORTED),
@@ -94,7 +94,7 @@ impl Import {
 
 impl Imported {
     fn in_words(&self) -> String {
-        let Found { encoder, .. } = &self.found;
+        let CheckpointSummary { encoder, .. } = &self.found;
         let mut text = format!(
             "{}: {:?}, {} layers of {} dimensions, {} heads, {} positions, {} entries\n\
              {} parameters, {} in {}; pieces from {}; read in {:.2} s\n",
@@ -114,7 +114,7 @@ impl Imported {
         if encoder.language_embeddings {
             let _ = writeln!(text, "languages: {}", encoder.languages.join(", "));
         }
-        if !self.found.guesses {
+        if !self.found.has_mlm_head {
             let missing = self.found.missing.join(", ");
             let _ = writeln!(
                 text,

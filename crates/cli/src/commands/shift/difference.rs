@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use arrays::npy::{self, Precision};
 use clap::Args;
 use serde_json::json;
 use shift::shifter::{Kind, Shifter};
-use vectors::npy::{self, Precision};
 
 use super::{Measured, refused};
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ fn one_vector(text: &str) -> Result<Kind, String> {
 impl DifferenceOf {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let Self { from, to, layer, kind, out, .. } = &self;
-        files::check_new_file(out)?;
+        files::check_new_file(out, true)?;
         let (_, _, means) = self.measured.open()?;
         let place = |name: &str| means.language(name).map_err(refused);
         let shifter =

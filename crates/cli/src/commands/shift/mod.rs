@@ -8,6 +8,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use models::PretrainedModel;
 use serde::Serialize;
 use serde_json::json;
 use shift::CLASSES;
@@ -15,7 +16,6 @@ use shift::means::{Means, compute};
 use shift::shifter::Kind;
 use shift::translate::{Direction, Line, translate};
 use tensor::Device;
-use train::Pretrained;
 
 use self::difference::DifferenceOf;
 use self::sweep::SweepOver;
@@ -71,9 +71,9 @@ struct ModelFlags {
 }
 
 impl ModelFlags {
-    fn open(&self) -> Result<(Pretrained, Device), Failure> {
+    fn open(&self) -> Result<(PretrainedModel, Device), Failure> {
         let device = self.place.device()?;
-        Ok((Pretrained::open(&self.model, &device)?, device))
+        Ok((PretrainedModel::open(&self.model, &device)?, device))
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    fn open(&self) -> Result<(Pretrained, Device, Means), Failure> {
+    fn open(&self) -> Result<(PretrainedModel, Device, Means), Failure> {
         let (model, device) = self.model.open()?;
         let run = &self.model.model;
         let path = self.means.clone().unwrap_or_else(|| run.join(MEANS));
@@ -197,16 +197,16 @@ struct MeanFacts {
 }
 
 /// Shows how far a pass over a text has come.
-type Bar = Box<dyn FnMut(text::Progress) + Send>;
+type Bar = Box<dyn FnMut(text::ReadProgress) + Send>;
 
 impl MeansOf {
     fn run(self) -> Result<Outcome, Failure> {
         let (mut model, device) = self.model.open()?;
         let out = self.out.clone().unwrap_or_else(|| self.model.model.join(MEANS));
-        files::check_new_file(&out)?;
+        files::check_new_file(&out, true)?;
         let corpora = self.text.corpora_for(&model.vocabulary)?;
         let mut shown: Option<(String, Bar)> = None;
-        let mut show = |doing: &str, at: text::Progress| {
+        let mut show = |doing: &str, at: text::ReadProgress| {
             if shown.as_ref().is_none_or(|(last, _)| last != doing) {
                 shown = Some((doing.to_owned(), Box::new(watch(doing.to_owned()))));
             }
@@ -243,7 +243,7 @@ fn mean_facts(language: &shift::means::LanguageMeans) -> MeanFacts {
     MeanFacts {
         language: language.name.clone(),
         states,
-        pieces: language.pieces.iter().filter(|&&count| count > 0).count(),
+        pieces: language.subwords.iter().filter(|&&count| count > 0).count(),
         error: language.layers.iter().zip(&language.errors).map(error).collect(),
     }
 }
@@ -324,8 +324,8 @@ fn weight(text: &str) -> Result<f32, String> {
 
 /// The first sentences of a file.
 fn first_lines(path: &Path, most: usize) -> Result<Vec<String>, Failure> {
-    let source = geometry::states::open(path)?;
-    Ok(geometry::states::lines(&source).take(most).collect::<Result<_, _>>()?)
+    let source = models::sentences::open(path)?;
+    Ok(models::sentences::lines(&source).take(most).collect::<Result<_, _>>()?)
 }
 
 /// A line of the table; pieces of the target language stand out.

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use models::PretrainedModel;
 use serde_json::json;
 use shift::shifter::Kind;
 use shift::translate::{Direction, Grid, Sweep, Truth, sweep};
 use shift::{Sentences, sentences};
 use text::{Dictionary, LineRules};
-use train::Pretrained;
 
 use super::{Measured, refused};
 use crate::commands::models::Layers;
@@ -69,10 +69,10 @@ impl SweepOver {
             return Err(Failure::Usage("give --parallel for two languages at least".to_owned()));
         }
         if let Some(out) = &self.out {
-            files::check_new_file(out)?;
+            files::check_new_file(out, true)?;
         }
         let sides = self.sides(&model)?;
-        let above = model.model.config().layers;
+        let above = model.encoder.config().layers;
         let layers = match &self.layers {
             None => (1..=above).collect(),
             Some(layers) => layers.of(above)?,
@@ -113,7 +113,7 @@ impl SweepOver {
         Ok(Outcome::new(in_words(&sweeps), &facts))
     }
 
-    fn sides(&self, model: &Pretrained) -> Result<Vec<Sentences>, Failure> {
+    fn sides(&self, model: &PretrainedModel) -> Result<Vec<Sentences>, Failure> {
         let mut sides = Vec::new();
         for (language, file) in &self.parallel {
             sides.push(sentences(model, language, file).map_err(refused)?);
@@ -149,7 +149,7 @@ impl SweepOver {
         Ok(())
     }
 
-    fn truth(&self, model: &Pretrained, from: &str, to: &str) -> Result<Truth, Failure> {
+    fn truth(&self, model: &PretrainedModel, from: &str, to: &str) -> Result<Truth, Failure> {
         for (pair, file) in &self.dictionary {
             let Some((a, b)) = pair.split_once('-') else { continue };
             let read =

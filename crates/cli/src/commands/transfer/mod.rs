@@ -1,4 +1,4 @@
-//! `isogloss transfer`: learned in one language, scored in the others.
+//! `isogloss transfer`: fine-tuned in one language, scored in the others.
 
 mod report;
 mod shift;
@@ -7,182 +7,243 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use tasks::finetune::{Pace, Recipe, SetConfig, TransferConfig, begin, resume};
-use tasks::{Error, Task};
+use tasks::finetune::{
+    FinetuneRecipe, LrSchedule, RecipeOverrides, SetConfig, TransferConfig, begin, resume,
+    saved_config,
+};
+use terms::{Fault, Task};
 
 use self::report::in_words;
 use self::shift::ShiftFlags;
-use self::source::Source;
+use self::source::SourceFlags;
 use super::manifest::Manifest;
 use super::models::Place;
-use super::score::{Rules, TaskName};
+use super::score::{RuleFlags, task_values};
 use super::shown::Shown;
 use super::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Examples:
-  Named entities of an invented language, found in another that shares no word with it:
+  NER in an invented language, transferred to another that shares no word with it:
     isogloss transfer --task ner --quick --model run --world world --out ner
-  The papers' grid on real data (6 settings for ner and parse, 18 for nli), three seeds:
+  The papers' grid on real data (6 settings; 18 for nli), three seeds:
     isogloss transfer --task parse --model run --seeds 1,2,3 --out parse \\
         --train en=en_ewt-ud-train.conllu --dev en=en_ewt-ud-dev.conllu \\
         --test en=en_ewt-ud-test.conllu --test fr=fr_gsd-ud-test.conllu
-  Only the upper layers learn:
-    isogloss transfer --task nli --model run --train-layers 7-12 --rate 2e-5 --batch 32 \\
+  Single-sentence classification, trained on a random sample:
+    isogloss transfer --task classify --quick --model run --sample-size 2000 --out topics \\
+        --train en=train-en.tsv --dev en=dev-en.tsv --test fr=test-fr.tsv
+  Only the upper layers are trained:
+    isogloss transfer --task nli --model run --train-layers 7-12 --lr 2e-5 --batch 32 \\
         --epochs 3 --train en=multinli.tsv --dev en=dev-en.tsv --test zh=test-zh.tsv --out nli
-  Target languages shifted after layer 6, each as far as its dev file says (paper 2, 4.3):
+  Target languages shifted after layer 6, alpha chosen on each dev file (Liu et al. 2020, 4.3):
     isogloss shift means --model run --text en='en.*.txt.zst' --text zh='zh.*.txt.zst'
     isogloss transfer --task nli --model run --train-layers 7-12 --shift-layer 6 \\
         --train en=multinli.tsv --dev en=dev-en.tsv --dev zh=dev-zh.tsv \\
         --test zh=test-zh.tsv --out shifted
-  New layers over layer 6 of two encoders, the second mapped into the first (paper 1, 5.1.2):
+  New layers over layer 6 of two encoders, mapped (Conneau et al. 2020, 5.1.2):
     isogloss transfer --task ner --quick --feature-layer 6 --model en=run-en --model fr=run-fr \\
         --map fr=W.npy --train en=train-en.tsv --dev en=dev-en.tsv --test fr=test-fr.tsv \\
         --out mapped
   After a stop or a kill:
     isogloss transfer --resume --out nli";
 
-const LONG: &str = "How it is done:
-  Every combination of --batch, --rate and --head-rate is tried with every seed. After each epoch the
-  source language's development set is scored; a setting stands for its best epoch, and the result is the
-  mean of the best two settings by that score. No target language is looked at to choose anything. With
-  several seeds, the mean over seeds is given with its 95 % interval.
-  With --shift-layer, target languages are scored twice: as trained, and with the difference of means added
-  after that layer. How much of it is chosen for each language and setting on the language's own --dev file;
+const LONG: &str = "Method:
+  Every combination of --batch, --lr and --head-lr is tried with every seed. After each epoch the source
+  language's development set is scored; a setting stands for its best epoch, and the result is the mean of the
+  best two settings by that score. No target language is looked at to choose anything. With several seeds, the
+  mean over seeds is given with its 95 % interval. Beside it stand two baselines: uniform guessing among the
+  labels (chance), and predicting the most frequent label of the training file (majority).
+  With --shift-layer, target languages are scored twice: without and with the difference of mean vectors added
+  after that layer. Its weight alpha is chosen for each language and setting on the language's own --dev file;
   nothing else is, and nothing is trained anew.
 
 Files:
-  nli    premise<TAB>hypothesis<TAB>label
-  ner    word<TAB>tag in BIO, WikiAnn's lang:word<TAB>tag, the columns of CoNLL-2003; Chinese also with a
-         character a line
-  parse  CoNLL-U
-  All of them plain, gzip or zstd.
-  Sentences longer than the encoder's input are read in parts and put together again (ner, parse); pairs
-  lose the end of their longer sentence (nli). Both are counted and said.
+  nli       premise<TAB>hypothesis<TAB>label
+  ner       word<TAB>tag in BIO, WikiAnn's lang:word<TAB>tag, the columns of CoNLL-2003; Chinese also with one
+            character on each line
+  parse     CoNLL-U
+  pos       CoNLL-U (the column UPOS), or word<TAB>tag
+  classify  sentence<TAB>label
+  All of them plain, gzip or zstd; columns may have a header. Sentences longer than the encoder's input are
+  read in segments and put together again (ner, parse, pos) or lose their end (classify); pairs lose the end of
+  their longer sentence (nli). Both are counted and reported.
 
 The run's folder:
-  predictions/ has every test file again with the best setting's answers (`isogloss score` rescores them; those
-  after a shift are LANG.shifted.FILE),
-  results.json every setting, metrics.jsonl every epoch, summary.json what is printed here.";
+  predictions/ has every test file again with the best setting's predictions (`isogloss score` rescores them;
+  those after a shift are LANG.shifted.FILE), results.json every setting, metrics.jsonl every epoch,
+  summary.json what is printed here.";
 
 /// Flags of `transfer`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, after_long_help = format!("{LONG}\n\n{EXAMPLES}"))]
 pub(crate) struct Transfer {
     /// The task.
-    #[arg(long, required_unless_present = "resume")]
-    task: Option<TaskName>,
+    #[arg(long, value_parser = task_values(), required_unless_present = "resume")]
+    task: Option<Task>,
 
     /// The run's folder.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
     out: PathBuf,
 
-    /// Go on with the run in the folder.
-    #[arg(long, conflicts_with_all = [
-        "task", "model", "vectors", "world", "train", "dev", "test", "quick", "batch", "rate", "head_rate",
-        "epochs", "pace", "dropout", "weight_decay", "clip", "seeds", "allow_unseen", "first",
-        "train_layers", "feature_layer", "map", "new_layers", "shift_layer",
-    ])]
+    /// Replace the run in the folder.
+    #[arg(long, short, conflicts_with = "resume", help_heading = "Output")]
+    force: bool,
+
+    /// Continue the run in the folder. Other flags may be given again, and must be as they were.
+    #[arg(long, help_heading = "Output")]
     resume: bool,
 
     #[command(flatten)]
-    source: Source,
+    data: DataFlags,
+
+    #[command(flatten)]
+    source: SourceFlags,
+
+    #[command(flatten)]
+    grid: GridFlags,
+
+    #[command(flatten)]
+    rules: RuleFlags,
 
     #[command(flatten)]
     shift: ShiftFlags,
-
-    /// A folder of `world generate`: train and choose on its first language, score them all.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["train", "dev", "test"])]
-    world: Option<PathBuf>,
-
-    /// The labelled file to learn from.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text)]
-    train: Option<(String, String)>,
-
-    /// The labelled file to choose epochs and settings by. With --shift-layer, one for each target
-    /// language too: the weight of its shift, and nothing else, is chosen by it.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text)]
-    dev: Vec<(String, String)>,
-
-    /// A labelled file to score; repeat for more.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text)]
-    test: Vec<(String, String)>,
-
-    #[command(flatten)]
-    grid: Grid,
-
-    #[command(flatten)]
-    rules: Rules,
-
-    /// Let labels stand in the other files that training never saw; they count as mistakes.
-    #[arg(long)]
-    allow_unseen: bool,
-
-    /// Take only the first items of the training file.
-    #[arg(long, value_name = "N")]
-    first: Option<usize>,
 
     #[command(flatten)]
     place: Place,
 }
 
-/// What is tried. The defaults are paper 1's.
+/// The labelled files.
 #[derive(Args)]
-struct Grid {
+struct DataFlags {
+    /// A folder of `world generate`: train and choose on its first language, score them all.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["train", "dev", "test"], help_heading = "Input")]
+    world: Option<PathBuf>,
+
+    /// The labelled file to train on.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
+    train: Option<(String, String)>,
+
+    /// The labelled file to choose epochs and settings on. With --shift-layer, one for each target language
+    /// too: the weight of its shift, and nothing else, is chosen on it.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
+    dev: Vec<(String, String)>,
+
+    /// A labelled file to score; repeat for more.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
+    test: Vec<(String, String)>,
+
+    /// Train on the first N items of the training file only.
+    #[arg(
+        long,
+        short = 'n',
+        value_name = "N",
+        conflicts_with = "sample_size",
+        help_heading = "Input"
+    )]
+    limit: Option<usize>,
+
+    /// Train on a random sample of N items of the training file; the first of --seeds decides it.
+    #[arg(long, value_name = "N", help_heading = "Input")]
+    sample_size: Option<usize>,
+
+    /// Accept labels in the other files that the training file lacks; they count as mistakes.
+    #[arg(long, help_heading = "Input")]
+    allow_unseen: bool,
+}
+
+/// The grid of settings. The defaults are those of Conneau et al. 2020.
+#[derive(Args)]
+struct GridFlags {
     /// One setting that suits small encoders, in place of the papers' grid.
-    #[arg(long)]
+    #[arg(long, help_heading = "Training")]
     quick: bool,
 
-    /// Sequences a batch, each to be tried [papers: 16,32; nli 4,8].
-    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    /// Batch sizes in sequences, each to be tried [papers: 16,32; nli 4,8].
+    #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Training")]
     batch: Vec<usize>,
 
-    /// Rates of learning, each to be tried [papers: 2e-5,3e-5,5e-5; nli 1.25e-6,2.5e-6,5e-6].
-    #[arg(long, value_name = "R,R", value_delimiter = ',')]
-    rate: Vec<f64>,
+    /// Learning rates, each to be tried [papers: 2e-5,3e-5,5e-5; nli 1.25e-6,2.5e-6,5e-6].
+    #[arg(long, value_name = "R,R", value_delimiter = ',', help_heading = "Training")]
+    lr: Vec<f64>,
 
-    /// Rates of the task's own layers, each to be tried [papers: as --rate; nli
-    /// 5e-6,2.5e-5,1.25e-4].
-    #[arg(long, value_name = "R,R", value_delimiter = ',')]
-    head_rate: Vec<f64>,
+    /// Learning rates of the head, each to be tried [papers: as --lr; nli 5e-6,2.5e-5,1.25e-4].
+    #[arg(long, value_name = "R,R", value_delimiter = ',', help_heading = "Training")]
+    head_lr: Vec<f64>,
 
-    /// Passes over the training file [papers: 10; nli 200].
-    #[arg(long, value_name = "N")]
+    /// Epochs over the training file [papers: 10; nli 200, classify 4].
+    #[arg(long, value_name = "N", help_heading = "Training")]
     epochs: Option<u32>,
 
-    /// How the rate goes [papers: linear; nli fixed].
-    #[arg(long)]
-    pace: Option<PaceName>,
+    /// The schedule of the learning rate [papers: linear; nli constant].
+    #[arg(long, help_heading = "Training")]
+    schedule: Option<ScheduleName>,
 
-    /// Dropout within the task's own layers [papers: 0.1; parse 0.33].
-    #[arg(long, value_name = "SHARE")]
+    /// Dropout within the head [papers: 0.1; parse 0.33].
+    #[arg(long, value_name = "SHARE", help_heading = "Training")]
     dropout: Option<f32>,
 
-    /// Weight decay.
-    #[arg(long, value_name = "X", default_value_t = 0.0)]
-    weight_decay: f32,
+    /// Weight decay [default: 0].
+    #[arg(long, value_name = "X", help_heading = "Training")]
+    weight_decay: Option<f32>,
 
-    /// The largest norm of all gradients together.
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
-    clip: f32,
+    /// The largest norm of all gradients together [default: 1].
+    #[arg(long, value_name = "X", help_heading = "Training")]
+    clip: Option<f32>,
 
-    /// Each repeats the whole grid.
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1")]
+    /// Each repeats the whole grid [default: 1].
+    #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Training")]
     seeds: Vec<u64>,
 }
 
-/// A pace by name.
+/// A schedule by name.
 #[derive(Clone, Copy, ValueEnum)]
-enum PaceName {
-    /// Up over the first tenth of the steps, then down to nothing.
+enum ScheduleName {
+    /// Warmup over the first tenth of the steps, then linear decay to 0.
     Linear,
     /// Always the same.
-    Fixed,
+    Constant,
+}
+
+impl GridFlags {
+    fn overrides(&self) -> RecipeOverrides {
+        RecipeOverrides {
+            batch: self.batch.clone(),
+            lr: self.lr.clone(),
+            head_lr: self.head_lr.clone(),
+            epochs: self.epochs,
+            schedule: self.schedule.map(|name| match name {
+                ScheduleName::Linear => LrSchedule::Linear,
+                ScheduleName::Constant => LrSchedule::Constant,
+            }),
+            dropout: self.dropout,
+        }
+    }
+
+    /// The recipe of a task as the flags change it; of a run that is resumed, its own.
+    fn recipe(&self, task: Task, saved: Option<&TransferConfig>) -> FinetuneRecipe {
+        let Some(saved) = saved.filter(|_| !self.quick) else {
+            return FinetuneRecipe::of(task, self.quick).with(&self.overrides());
+        };
+        let own = FinetuneRecipe {
+            batch: saved.batch.clone(),
+            lr: saved.lr.clone(),
+            head_lr: saved.head_lr.clone(),
+            epochs: saved.epochs,
+            schedule: saved.schedule,
+            dropout: saved.dropout,
+        };
+        let mut recipe = own.with(&self.overrides());
+        if self.head_lr.is_empty() {
+            recipe.head_lr.clone_from(&saved.head_lr);
+        }
+        recipe
+    }
 }
 
 /// The sets of a run.
-struct Sets {
+struct NamedSets {
     train: SetConfig,
     dev: SetConfig,
     tests: Vec<SetConfig>,
@@ -192,89 +253,115 @@ struct Sets {
 
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
         let device = self.place.device()?;
         let mut shown = Shown::new("steps");
-        let summary = if self.resume {
-            resume(&self.out, &device, &mut shown)
+        let result = if self.resume {
+            let saved = saved_config(&self.out).map_err(of_tasks)?;
+            resume(&self.config(Some(&saved))?, &self.out, &device, &mut shown)
         } else {
-            begin(&self.config()?, &self.out, &device, &mut shown)
+            begin(&self.config(None)?, &self.out, self.force, &device, &mut shown)
         };
         drop(shown);
-        let summary = summary.map_err(|error| match error {
-            Error::Text(text::Error::Request { .. })
-            | Error::Config(_)
-            | Error::Shift(::shift::Error::Request(_)) => usage(&error),
-            error => error.into(),
-        })?;
-        let outcome = Outcome::new(in_words(&summary, &self.out), &summary);
-        Ok(if summary.finished { outcome } else { outcome.stopped() })
+        let result = result.map_err(of_tasks)?;
+        let outcome = Outcome::new(in_words(&result, &self.out), &result);
+        Ok(if result.finished { outcome } else { outcome.stopped() })
     }
 
-    fn config(&self) -> Result<TransferConfig, Failure> {
-        let task: Task = self.task.ok_or_else(|| missing("--task"))?.into();
-        self.rules.check(task)?;
-        let Sets { train, dev, tests, targets } = match &self.world {
-            Some(world) => of_world(world, task, self.shift.asked())?,
-            None => self.named_sets()?,
-        };
+    /// The configuration that is asked for. Where a run is resumed, what is not given is as it was.
+    fn config(&self, saved: Option<&TransferConfig>) -> Result<TransferConfig, Failure> {
+        let task = self.task.or(saved.map(|saved| saved.task)).ok_or_else(|| missing("--task"))?;
+        let NamedSets { train, dev, tests, targets } = self.sets(task, saved)?;
         let all = [&train, &dev].into_iter().chain(&tests);
         let languages: Vec<&str> = all.map(|set| set.language.as_str()).collect();
-        let features = self.source.config(&languages)?;
-        let grid = &self.grid;
-        let recipe = if grid.quick { Recipe::quick(task) } else { Recipe::paper(task) };
-        let or = |given: &[f64], default: Vec<f64>| match given {
-            [] => default,
-            given => given.to_vec(),
+        let features = self.source.config(&languages, saved.map(|saved| &saved.features))?;
+        let shift = self.shift.config(
+            self.source.folder(),
+            targets,
+            saved.and_then(|saved| saved.shift.as_ref()),
+        )?;
+        let (grid, data) = (&self.grid, &self.data);
+        let FinetuneRecipe { batch, lr, head_lr, epochs, schedule, dropout } =
+            grid.recipe(task, saved);
+        let rules = self.rules.rules(saved.map(TransferConfig::rules).unwrap_or_default());
+        let seeds = match (grid.seeds.as_slice(), saved) {
+            ([], Some(saved)) => saved.seeds.clone(),
+            ([], None) => vec![1],
+            (seeds, _) => seeds.to_vec(),
         };
-        // Rates that are given mean the head too, unless it has its own.
-        let head_default = if grid.rate.is_empty() { recipe.head_rate } else { Vec::new() };
+        let of_saved = |number: fn(&TransferConfig) -> f32, default| saved.map_or(default, number);
         Ok(TransferConfig {
             task,
-            batch: if grid.batch.is_empty() { recipe.batch } else { grid.batch.clone() },
-            rate: or(&grid.rate, recipe.rate),
-            head_rate: or(&grid.head_rate, head_default),
-            epochs: grid.epochs.unwrap_or(recipe.epochs),
-            pace: match grid.pace {
-                None => recipe.pace,
-                Some(PaceName::Linear) => Pace::Linear,
-                Some(PaceName::Fixed) => Pace::Fixed,
-            },
-            seeds: grid.seeds.clone(),
-            dropout: grid.dropout.unwrap_or(recipe.dropout),
-            weight_decay: grid.weight_decay,
-            clip: grid.clip,
-            repair: self.rules.repair(),
-            relations: self.rules.relations(),
-            allow_unseen: self.allow_unseen,
-            first: self.first,
-            parser: None,
+            batch,
+            lr,
+            head_lr,
+            epochs,
+            schedule,
+            seeds,
+            dropout,
+            weight_decay: grid.weight_decay.unwrap_or(of_saved(|saved| saved.weight_decay, 0.0)),
+            clip: grid.clip.unwrap_or(of_saved(|saved| saved.clip, 1.0)),
+            repair: rules.repair,
+            relations: rules.relations,
+            allow_unseen: data.allow_unseen || saved.is_some_and(|saved| saved.allow_unseen),
+            limit: data.limit.or(saved.and_then(|saved| saved.limit)),
+            sample_size: data.sample_size.or(saved.and_then(|saved| saved.sample_size)),
+            parser: saved.and_then(|saved| saved.parser),
             features,
-            shift: self.shift.config(self.source.folder(), targets)?,
+            shift,
             train,
             dev,
             tests,
         })
     }
 
-    fn named_sets(&self) -> Result<Sets, Failure> {
+    fn sets(&self, task: Task, saved: Option<&TransferConfig>) -> Result<NamedSets, Failure> {
+        let shifted = self.shift.asked() || saved.is_some_and(|saved| saved.shift.is_some());
+        if let Some(world) = &self.data.world {
+            return of_world(world, task, shifted);
+        }
         let set = |(language, file): &(String, String)| SetConfig {
             language: language.clone(),
             file: file.into(),
         };
-        let train = self.train.as_ref().ok_or_else(|| missing("--train LANG=FILE, or --world"))?;
-        let (own, others): (Vec<_>, Vec<_>) =
-            self.dev.iter().partition(|(language, _)| *language == train.0);
-        let dev = match own.as_slice() {
-            [] => return Err(missing(&format!("--dev {}=FILE", train.0))),
-            [dev] => set(dev),
-            _ => return Err(Failure::Usage(format!("--dev {}=FILE: give one", train.0))),
+        let train = match (&self.data.train, saved) {
+            (Some(train), _) => set(train),
+            (None, Some(saved)) => saved.train.clone(),
+            (None, None) => return Err(missing("--train LANG=FILE, or --world")),
         };
-        if self.test.is_empty() {
-            return Err(missing("--test LANG=FILE"));
-        }
-        let tests = self.test.iter().map(set).collect();
-        Ok(Sets { train: set(train), dev, tests, targets: others.into_iter().map(set).collect() })
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.data.dev.iter().partition(|(language, _)| *language == train.language);
+        let dev = match (own.as_slice(), saved) {
+            ([dev], _) => set(dev),
+            ([], Some(saved)) => saved.dev.clone(),
+            ([], None) => return Err(missing(&format!("--dev {}=FILE", train.language))),
+            _ => return Err(Failure::Usage(format!("--dev {}=FILE: give one", train.language))),
+        };
+        let tests = match (self.data.test.as_slice(), saved) {
+            ([], None) => return Err(missing("--test LANG=FILE")),
+            ([], Some(saved)) => saved.tests.clone(),
+            (tests, _) => tests.iter().map(set).collect(),
+        };
+        let of_saved = saved.and_then(|saved| saved.shift.as_ref()).map(|shift| shift.devs.clone());
+        let targets = match others.as_slice() {
+            [] => of_saved.unwrap_or_default(),
+            others => others.iter().copied().map(set).collect(),
+        };
+        Ok(NamedSets { train, dev, tests, targets })
+    }
+}
+
+/// A failure of the library, with the flag that sets the key which it names.
+pub(super) fn of_tasks(error: tasks::Error) -> Failure {
+    let flag = match error.key() {
+        Some("relations") => Some("--full-labels".to_owned()),
+        Some("tests") => Some("--test".to_owned()),
+        Some(key) => Some(format!("--{}", key.replace(['_', '.'], "-"))),
+        None => None,
+    };
+    match (error.is_usage(), flag) {
+        (true, Some(flag)) => Failure::Usage(format!("{error} ({flag})")),
+        (true, None) => Failure::Usage(error.to_string()),
+        (false, _) => error.into(),
     }
 }
 
@@ -282,21 +369,17 @@ fn missing(flag: &str) -> Failure {
     Failure::Usage(format!("{flag} is missing; see `isogloss transfer --help` for examples"))
 }
 
-/// The labelled files of a world: learned and chosen in its first language, scored in all. Where the
+/// The labelled files of a world: trained and chosen in its first language, scored in all. Where the
 /// others are shifted, their development sets too.
-fn of_world(folder: &Path, task: Task, shifted: bool) -> Result<Sets, Failure> {
+fn of_world(folder: &Path, task: Task, shifted: bool) -> Result<NamedSets, Failure> {
     let manifest = Manifest::read(folder)?;
-    let kind = match task {
-        Task::Nli => "nli",
-        Task::Ner => "ner",
-        Task::Parse => "treebank",
-    };
+    let kind = task.kind();
     let find = |language: &str, split: &str| {
-        let found = manifest.files.iter().find(|file| {
+        let file = manifest.files.iter().find(|file| {
             let of_split = file.split.as_deref() == Some(split);
             file.kind == kind && of_split && file.languages.iter().any(|name| name == language)
         });
-        let file = found.ok_or_else(|| {
+        let file = file.ok_or_else(|| {
             let folder = folder.display();
             Failure::Usage(format!("{folder} has no {kind} file of {language} for {split}"))
         })?;
@@ -306,7 +389,7 @@ fn of_world(folder: &Path, task: Task, shifted: bool) -> Result<Sets, Failure> {
     let tests = manifest.languages.iter().map(|language| find(&language.code, "test"));
     let others = manifest.languages.iter().skip(1).filter(|_| shifted);
     let targets = others.map(|language| find(&language.code, "dev"));
-    Ok(Sets {
+    Ok(NamedSets {
         train: find(first, "train")?,
         dev: find(first, "dev")?,
         tests: tests.collect::<Result<_, Failure>>()?,

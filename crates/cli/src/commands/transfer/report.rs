@@ -1,71 +1,99 @@
-//! What came of a transfer, in words.
+//! The result of a transfer as text.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use tasks::finetune::{ShiftSummary, ShiftedSet, Summary};
-use tasks::{Mean, Score, Task};
+use tasks::finetune::{ShiftResult, ShiftedTestResult, TransferResult};
+use terms::Estimate;
 
-/// What came of a run, as a table.
-pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
+/// The result as a table.
+pub(super) fn in_words(result: &TransferResult, folder: &Path) -> String {
     let place = folder.display();
-    let mut text = format!("{place}: {}, {}\n\n", summary.task.name(), tried(summary));
-    if summary.settings.is_empty() {
-        return text.trim_end().to_owned() + "\n" + &stopped(summary, folder);
+    let mut text = format!(
+        "{place}: {}, {}
+
+",
+        result.task,
+        tried(result)
+    );
+    if result.settings.is_empty() {
+        return text.trim_end().to_owned()
+            + "
+" + &stopped(result, folder);
     }
-    let row = |name: &str, score: String, details: Vec<String>| {
-        [vec![name.to_owned(), score], details].concat()
-    };
-    let names = columns(summary.task).map(str::to_owned).to_vec();
-    let mut rows = vec![row("", summary.headline.clone(), names)];
-    rows.extend(summary.dev.iter().map(|dev| row("dev", mean(dev), Vec::new())));
-    for result in &summary.results {
-        let details = summary.scores.get(&result.name).map(details).unwrap_or_default();
-        rows.push(row(&result.name, mean(&result.score), details));
+    text.push_str(&table(&score_rows(result)));
+    if result.settings.len() > 1 {
+        let _ = writeln!(
+            text,
+            "  (columns after the baselines are of the setting that is best on dev)"
+        );
     }
-    text.push_str(&table(&rows));
-    if summary.settings.len() > 1 {
-        let _ =
-            writeln!(text, "  (columns after the first are of the setting that is best on dev)");
-    }
-    for (name, found) in over_characters(summary) {
-        let _ = writeln!(text, "  {name}: F1 over characters {found:.4}");
-    }
-    let signature = summary.scores.values().next().map(Score::signature).unwrap_or_default();
-    text.extend(summary.shift.as_ref().map(shifted));
-    let _ = writeln!(text, "\n  {signature}");
-    let speed = &summary.speed;
+    text.extend(result.shift.as_ref().map(shifted));
+    let _ = writeln!(
+        text,
+        "
+  {}",
+        result.signature
+    );
+    let speed = &result.speed;
     if speed.train_seconds > 0.0 {
         let _ = writeln!(
             text,
-            "  {:.2} M weights learned at {:.0} tokens/s; scored at {:.0} tokens/s; padding {:.1} %",
-            summary.parameters as f64 / 1e6,
+            "  {:.2} M parameters trained at {:.0} tokens/s; scored at {:.0} tokens/s; padding {:.1} %",
+            result.parameters as f64 / 1e6,
             speed.train(),
             speed.evaluate(),
-            100.0 * summary.padding,
+            100.0 * result.padding,
         );
     }
-    text + &stopped(summary, folder)
+    text + &stopped(result, folder)
 }
 
-/// How to go on with a run that is not done.
-fn stopped(summary: &Summary, folder: &Path) -> String {
-    match summary.finished {
+/// A row for each test set: the score, the baselines, and the best setting's details.
+fn score_rows(result: &TransferResult) -> Vec<Vec<String>> {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in result.scores.values().flat_map(|score| score.details()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let heads =
+        ["", result.task.unit(), "chance", "majority"].into_iter().chain(names.iter().copied());
+    let mut rows = vec![heads.map(str::to_owned).collect()];
+    rows.extend(result.dev.iter().map(|dev| vec!["dev".to_owned(), mean(dev)]));
+    for test in &result.results {
+        let details =
+            result.scores.get(&test.name).map(|score| score.details()).unwrap_or_default();
+        let detail = |name: &&str| {
+            let found = details.iter().find(|(own, _)| own == name);
+            found.map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        let majority = test.majority.map(|score| format!("{score:.4}")).unwrap_or_default();
+        let scores =
+            [test.name.clone(), mean(&test.score), format!("{:.4}", test.chance), majority];
+        rows.push(scores.into_iter().chain(names.iter().map(detail)).collect());
+    }
+    rows
+}
+
+/// How to resume a run that is not done.
+fn stopped(result: &TransferResult, folder: &Path) -> String {
+    match result.finished {
         true => String::new(),
         false => {
-            format!("stopped; go on with: isogloss transfer --resume --out {}\n", folder.display())
+            format!("stopped; resume with: isogloss transfer --resume --out {}\n", folder.display())
         }
     }
 }
 
-/// Scores as trained and shifted side by side, a column for each test set.
-fn shifted(shift: &ShiftSummary) -> String {
-    let ShiftSummary { layer, towards, sets, signature } = shift;
-    let row = |name: &str, cell: &dyn Fn(&str, &ShiftedSet) -> String| -> Vec<String> {
+/// Scores without and with the shift, a column for each test set.
+fn shifted(shift: &ShiftResult) -> String {
+    let ShiftResult { layer, towards, sets, signature } = shift;
+    let row = |name: &str, cell: &dyn Fn(&str, &ShiftedTestResult) -> String| -> Vec<String> {
         let cells = sets.iter().map(|(name, set)| cell(name, set));
         [name.to_owned()].into_iter().chain(cells).collect()
     };
-    let weights = |set: &ShiftedSet| {
+    let weights = |set: &ShiftedTestResult| {
         let mut weights = set.alphas.clone();
         weights.sort_by(f64::total_cmp);
         weights.dedup();
@@ -78,7 +106,7 @@ fn shifted(shift: &ShiftSummary) -> String {
     };
     let rows = [
         row("", &|name, _| name.to_owned()),
-        row("as trained", &|_, set| mean(&set.plain)),
+        row("not shifted", &|_, set| mean(&set.plain)),
         row("shifted", &|_, set| mean(&set.shifted)),
         row("α", &|_, set| weights(set)),
     ];
@@ -105,21 +133,12 @@ fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Where words were made of characters, the score over these.
-fn over_characters(summary: &Summary) -> impl Iterator<Item = (&str, f64)> {
-    summary.scores.iter().filter_map(|(name, score)| match score {
-        Score::Ner(score) => Some((name.as_str(), score.characters?.f1)),
-        _ => None,
-    })
-}
-
 /// What the result is a mean of.
-fn tried(summary: &Summary) -> String {
-    let mut seeds: Vec<u64> =
-        summary.settings.iter().filter_map(|setting| setting["seed"].as_u64()).collect();
+fn tried(result: &TransferResult) -> String {
+    let mut seeds: Vec<u64> = result.settings.iter().map(|setting| setting.setting.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
-    let settings = summary.settings.len() / seeds.len().max(1);
+    let settings = result.settings.len() / seeds.len().max(1);
     let of = if settings > 2 {
         format!("best two of {settings} settings")
     } else {
@@ -132,35 +151,9 @@ fn tried(summary: &Summary) -> String {
     }
 }
 
-fn mean(mean: &Mean) -> String {
-    match mean.interval {
+fn mean(mean: &Estimate) -> String {
+    match mean.half_width {
         None => format!("{:.4}", mean.mean),
-        Some(interval) => format!("{:.4} ± {interval:.4}", mean.mean),
-    }
-}
-
-/// What stands beside the headline, for the best setting alone.
-fn columns(task: Task) -> [&'static str; 4] {
-    match task {
-        Task::Nli => ["pairs", "", "", ""],
-        Task::Ner => ["precision", "recall", "entities", "sentences"],
-        Task::Parse => ["UAS", "LAS without punct.", "UAS without punct.", "words"],
-    }
-}
-
-fn details(score: &Score) -> Vec<String> {
-    let share = |share: f64| format!("{share:.4}");
-    match score {
-        Score::Nli(score) => vec![score.pairs.to_string()],
-        Score::Ner(score) => {
-            let found = score.micro;
-            let counts = [found.gold, score.sentences].map(|count| count.to_string());
-            [vec![share(found.precision), share(found.recall)], counts.to_vec()].concat()
-        }
-        Score::Parse(score) => {
-            let (all, without) = (score.all, score.without_punctuation);
-            let shares = [all.uas, without.las, without.uas].map(share);
-            [shares.to_vec(), vec![all.words.to_string()]].concat()
-        }
+        Some(half) => format!("{:.4} ± {half:.4}", mean.mean),
     }
 }

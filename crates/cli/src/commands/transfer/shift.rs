@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use shift::shifter::Kind;
-use tasks::finetune::{Difference, SetConfig, ShiftConfig};
+use tasks::finetune::{SetConfig, ShiftConfig, ShiftSource};
 
 use super::missing;
 use super::source::paths;
@@ -16,36 +16,36 @@ use crate::failure::Failure;
 #[derive(Args)]
 pub(super) struct ShiftFlags {
     /// Score target languages also shifted towards the source, after this layer (0 is the
-    /// embeddings). No layer up to it may learn: see --train-layers.
-    #[arg(long, value_name = "N")]
+    /// embeddings). No layer up to it may be trained: see --train-layers.
+    #[arg(long, value_name = "N", help_heading = "Evaluation")]
     shift_layer: Option<usize>,
 
-    /// The means of `isogloss shift means`, whose difference is added; those in the run's folder if
-    /// not given.
-    #[arg(long, value_name = "FILE", requires = "shift_layer", conflicts_with = "shift")]
+    /// The language mean vectors of `isogloss shift means`, whose difference is added [default: those in the
+    /// model's folder].
+    #[arg(long, value_name = "FILE", conflicts_with = "shift_vector", help_heading = "Evaluation")]
     means: Option<PathBuf>,
 
-    /// Weights of the shift. Of several, each language takes the best on its own --dev file [0 to 2 by
-    /// tenths; 1 where no target language has such a file].
+    /// Weights of the shift. Of several, each language takes the best on its own --dev file [default: 0 to 2
+    /// by tenths; 1 where no target language has such a file].
     #[arg(
         long,
         value_name = "A,…",
         value_delimiter = ',',
         allow_hyphen_values = true,
-        requires = "shift_layer"
+        help_heading = "Evaluation"
     )]
-    shift_weights: Vec<f64>,
+    alpha: Vec<f64>,
 
-    /// How the shift is made: mean, sharing (by whether languages share a piece), bands (by
+    /// How the shift is made: mean, sharing (by whether languages share a subword), bands (by
     /// frequency), without-N (less N leading directions) [default: mean].
-    #[arg(long, value_name = "KIND", value_parser = Kind::parse, requires = "shift_layer",
-        conflicts_with = "shift")]
+    #[arg(long, value_name = "KIND", value_parser = Kind::parse, conflicts_with = "shift_vector",
+        help_heading = "Evaluation")]
     shift_kind: Option<Kind>,
 
     /// A vector of your own to add to the hidden states of a language in place of a difference of
     /// means, an array of NumPy.
-    #[arg(long, value_name = "LANG=D.npy", value_parser = parse_text, requires = "shift_layer")]
-    shift: Vec<(String, String)>,
+    #[arg(long, value_name = "LANG=D.npy", value_parser = parse_text, help_heading = "Evaluation")]
+    shift_vector: Vec<(String, String)>,
 }
 
 impl ShiftFlags {
@@ -54,37 +54,60 @@ impl ShiftFlags {
         self.shift_layer.is_some()
     }
 
-    /// What is asked for, given the run's folder where there is one, and the development sets of
-    /// target languages.
+    /// What is asked for, given the model's folder where there is one, and the development sets of
+    /// target languages. Where a run is resumed, what is not given is as it was.
     pub(super) fn config(
         &self,
-        run: Option<&Path>,
+        model: Option<&Path>,
         devs: Vec<SetConfig>,
+        saved: Option<&ShiftConfig>,
     ) -> Result<Option<ShiftConfig>, Failure> {
-        let Some(layer) = self.shift_layer else {
-            return match devs.first() {
-                None => Ok(None),
-                Some(dev) => Err(Failure::Usage(format!(
-                    "--dev {}={}: nothing is chosen on a target language but the weight of a shift; \
-                     give --shift-layer, or leave the file out",
-                    dev.language,
-                    dev.file.display()
-                ))),
-            };
+        let Some(layer) = self.shift_layer.or(saved.map(|saved| saved.layer)) else {
+            return self.refuse_without_layer(&devs).map(|()| None);
         };
-        let by = if self.shift.is_empty() {
-            let own = || run.map(|run| run.join(MEANS));
-            let file = self.means.clone().or_else(own).ok_or_else(|| missing("--means FILE"))?;
-            Difference::Means { file, kind: self.shift_kind.unwrap_or(Kind::Mean) }
-        } else {
-            Difference::Vectors(paths(&self.shift))
+        let (file, kind) = match saved.map(|saved| &saved.by) {
+            Some(ShiftSource::Means { file, kind }) => (Some(file.clone()), Some(*kind)),
+            _ => (None, None),
         };
-        let weights = match (self.shift_weights.as_slice(), devs.is_empty()) {
-            ([], true) => vec![1.0],
-            // Paper 2 found weights from .2 to 2 by tenths (its Table 4).
-            ([], false) => (0..=20).map(|tenths| f64::from(tenths) / 10.0).collect(),
-            (given, _) => given.to_vec(),
+        let by = match (self.shift_vector.as_slice(), saved.map(|saved| &saved.by)) {
+            ([], Some(ShiftSource::Vectors(files))) if self.means.is_none() => {
+                ShiftSource::Vectors(files.clone())
+            }
+            ([], _) => {
+                let own = || model.map(|model| model.join(MEANS));
+                let file = self.means.clone().or(file).or_else(own);
+                let file = file.ok_or_else(|| missing("--means FILE"))?;
+                ShiftSource::Means { file, kind: self.shift_kind.or(kind).unwrap_or(Kind::Mean) }
+            }
+            (vectors, _) => ShiftSource::Vectors(paths(vectors)),
         };
-        Ok(Some(ShiftConfig { layer, by, weights, devs }))
+        let alpha = match (self.alpha.as_slice(), saved) {
+            ([], Some(saved)) => saved.alpha.clone(),
+            ([], None) => ShiftConfig::default_alpha(!devs.is_empty()),
+            (alpha, _) => alpha.to_vec(),
+        };
+        Ok(Some(ShiftConfig { layer, by, alpha, devs }))
+    }
+
+    /// Refuses what only means something where languages are shifted.
+    fn refuse_without_layer(&self, devs: &[SetConfig]) -> Result<(), Failure> {
+        if let Some(dev) = devs.first() {
+            return Err(Failure::Usage(format!(
+                "--dev {}={}: nothing is chosen on a target language but the weight of a shift; \
+                 give --shift-layer, or leave the file out",
+                dev.language,
+                dev.file.display()
+            )));
+        }
+        let given = [
+            ("--means", self.means.is_some()),
+            ("--alpha", !self.alpha.is_empty()),
+            ("--shift-kind", self.shift_kind.is_some()),
+            ("--shift-vector", !self.shift_vector.is_empty()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((flag, _)) => Err(Failure::Usage(format!("{flag} needs --shift-layer N"))),
+        }
     }
 }

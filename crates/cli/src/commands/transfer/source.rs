@@ -4,56 +4,112 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tasks::features::Above;
+use tasks::features::NewLayers;
 use tasks::finetune::FeaturesConfig;
 
 use super::missing;
 use crate::commands::texts::parse_text;
 use crate::failure::Failure;
 
-/// Where the vectors come from that the task's own layers read.
-#[derive(Args)]
-pub(super) struct Source {
-    /// A run of `pretrain`, whose encoder is fine-tuned. With --feature-layer, one for each
-    /// language: --model en=DIR --model zh=DIR.
-    #[arg(long, value_name = "[LANG=]DIR")]
+/// Where the vectors come from that the task's head reads.
+#[derive(Args, Clone)]
+pub(super) struct SourceFlags {
+    /// A run's folder or a Hugging Face folder, whose encoder is fine-tuned. With --feature-layer, one for
+    /// each language: --model en=DIR --model zh=DIR.
+    #[arg(long, short, value_name = "[LANG=]DIR", help_heading = "Model")]
     model: Vec<String>,
 
-    /// The layers that learn, such as 7-12; what a language has for itself never does.
-    #[arg(long, value_name = "LAYERS")]
+    /// The layers that are trained, such as 7-12 [default: all]. What is separate for a language never is.
+    #[arg(long, value_name = "LAYERS", help_heading = "Model")]
     train_layers: Option<String>,
 
-    /// Freeze the encoders, read this layer of theirs (0 is the embeddings), and learn new layers
-    /// above it.
-    #[arg(long, value_name = "N", conflicts_with = "train_layers")]
+    /// Freeze the encoders, read this layer (0 is the embeddings), and train new layers above it.
+    #[arg(long, value_name = "N", conflicts_with = "train_layers", help_heading = "Model")]
     feature_layer: Option<usize>,
 
     /// A map of a language's vectors x into the source language's space: W x, W an array of NumPy.
-    #[arg(long, value_name = "LANG=W.npy", value_parser = parse_text, requires = "feature_layer")]
+    #[arg(long, value_name = "LANG=W.npy", value_parser = parse_text, help_heading = "Model")]
     map: Vec<(String, String)>,
 
     /// Static vectors of a language in place of an encoder, as Word2Vec, GloVe or NumPy write them; new
-    /// layers are learned above them.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with_all = ["model", "feature_layer", "train_layers"])]
+    /// layers are trained above them.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Model",
+        conflicts_with_all = ["model", "feature_layer", "train_layers"])]
     vectors: Vec<(String, String)>,
 
-    /// How many new layers [4 above an encoder's, 2 above static vectors].
-    #[arg(long, value_name = "N")]
+    /// How many new layers [default: 4 above an encoder's layer, 2 above static vectors].
+    #[arg(long, value_name = "N", help_heading = "Model")]
     new_layers: Option<usize>,
 }
 
 /// Dropout in new layers.
 const NEW_DROPOUT: f32 = 0.1;
 
-impl Source {
-    pub(super) fn config(&self, languages: &[&str]) -> Result<FeaturesConfig, Failure> {
-        if self.new_layers.is_some() && self.vectors.is_empty() && self.feature_layer.is_none() {
+impl SourceFlags {
+    /// What is asked for. Where a run is resumed, what is not given is as it was.
+    pub(super) fn config(
+        &self,
+        languages: &[&str],
+        saved: Option<&FeaturesConfig>,
+    ) -> Result<FeaturesConfig, Failure> {
+        match saved {
+            None => self.complete(languages),
+            Some(saved) => self.with(saved).complete(languages),
+        }
+    }
+
+    /// The flags, and those of a run for what is not given.
+    fn with(&self, saved: &FeaturesConfig) -> Self {
+        let named = |files: &BTreeMap<String, PathBuf>| -> Vec<(String, String)> {
+            files.iter().map(|(name, path)| (name.clone(), path.display().to_string())).collect()
+        };
+        let mut flags = self.clone();
+        match saved {
+            FeaturesConfig::Encoder { model, train_layers } if flags.vectors.is_empty() => {
+                if flags.model.is_empty() {
+                    flags.model.push(model.display().to_string());
+                }
+                if flags.feature_layer.is_none() && flags.train_layers.is_none() {
+                    flags.train_layers.clone_from(train_layers);
+                }
+            }
+            FeaturesConfig::Layer { models, layer, maps, above } if flags.vectors.is_empty() => {
+                if flags.model.is_empty() {
+                    let models = named(models).into_iter();
+                    flags.model = models.map(|(name, path)| format!("{name}={path}")).collect();
+                }
+                flags.feature_layer = flags.feature_layer.or(Some(*layer));
+                flags.new_layers = flags.new_layers.or(Some(above.layers));
+                if flags.map.is_empty() {
+                    flags.map = named(maps);
+                }
+            }
+            FeaturesConfig::Vectors { files, above } if flags.model.is_empty() => {
+                if flags.vectors.is_empty() {
+                    flags.vectors = named(files);
+                }
+                flags.new_layers = flags.new_layers.or(Some(above.layers));
+            }
+            _ => {}
+        }
+        flags
+    }
+
+    fn complete(&self, languages: &[&str]) -> Result<FeaturesConfig, Failure> {
+        let frozen = !self.vectors.is_empty() || self.feature_layer.is_some();
+        if self.new_layers.is_some() && !frozen {
             let message =
                 "--new-layers: there are new layers only with --feature-layer or --vectors";
             return Err(Failure::Usage(message.to_owned()));
         }
-        let above =
-            |default| Above { layers: self.new_layers.unwrap_or(default), dropout: NEW_DROPOUT };
+        if !self.map.is_empty() && self.feature_layer.is_none() {
+            let message = "--map: a map is for --feature-layer; give that too, or leave it out";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let above = |default| NewLayers {
+            layers: self.new_layers.unwrap_or(default),
+            dropout: NEW_DROPOUT,
+        };
         if !self.vectors.is_empty() {
             return Ok(FeaturesConfig::Vectors { files: paths(&self.vectors), above: above(2) });
         }

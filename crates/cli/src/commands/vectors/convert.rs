@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use vectors::files::{self, Options};
+use vectors::formats::{self, ReadOptions};
 
 use super::input::FormatFlag;
 use crate::failure::Failure;
@@ -50,11 +50,11 @@ struct Converted {
 
 impl Convert {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
-        ::files::check_new_file(&self.out)?;
-        files::check_name(&self.out)?;
-        let options = Options { format: self.from.map(FormatFlag::format), first: self.first };
-        let vectors = files::read(&self.file, options)?;
-        files::write(&self.out, &vectors, self.to.map(FormatFlag::format))?;
+        files::check_new_file(&self.out, true)?;
+        formats::check_name(&self.out)?;
+        let options = ReadOptions { format: self.from.map(FormatFlag::format), first: self.first };
+        let vectors = formats::read(&self.file, options)?;
+        formats::write(&self.out, &vectors, self.to.map(FormatFlag::format))?;
         let converted = Converted { file: self.out, words: vectors.len(), dim: vectors.dim() };
         let Converted { file, words, dim } = &converted;
         let text = format!("{}: {words} words, {dim} columns", file.display());

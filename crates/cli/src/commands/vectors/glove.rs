@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use vectors::glove::{self, Config};
+use vectors::glove::{self, GloveConfig};
 
 use super::input::Input;
 use super::shown::Shown;
@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 pub(super) const EXAMPLES: &str = "Examples:
   Vectors of English words:
     isogloss vectors glove --out en.vec --text en=en.txt.zst
-  Of two languages together, on an encoder's own pieces:
+  Of two languages together, on an encoder's own subwords:
     isogloss vectors glove --out joint.vec --dim 768 \\
       --tokenizer joint --text en=en.txt --text fr=fr.txt
   With little memory, as the original computes it:
@@ -89,8 +89,8 @@ impl Glove {
         Ok(Outcome::new(learned.describe(), &learned))
     }
 
-    fn config(&self) -> Config {
-        Config {
+    fn config(&self) -> GloveConfig {
+        GloveConfig {
             dim: self.dim,
             window: self.window,
             symmetric: !self.left,
@@ -103,7 +103,7 @@ impl Glove {
             seed: self.input.seed(),
             memory: self.memory.saturating_mul(1 << 20),
             threads: self.threads,
-            ..Config::default()
+            ..GloveConfig::default()
         }
     }
 }

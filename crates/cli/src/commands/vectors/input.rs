@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use text::{Corpus, Preparation, Preparer, Source, Tokenised, Vocabulary, Words};
-use vectors::files::{self, Format};
-use vectors::{Keep, Sentences, Tokens};
+use text::{Corpus, Preparation, Preparer, TextSource, TokenizedCorpus, Vocabulary, WordTokenizer};
+use vectors::formats::{self, VectorFormat};
+use vectors::{IndexedSentences, StateFile, TokenUnit};
 
 use crate::commands::texts::{TextFlags, describe_skipped, watch};
 use crate::failure::Failure;
@@ -17,11 +17,11 @@ use crate::failure::Failure;
 #[derive(Args)]
 pub(super) struct Input {
     /// What a word is: `whitespace`, what stands between spaces; `words`, as suits the language; or
-    /// the folder of a vocabulary, whose pieces are the words then.
+    /// the folder of a vocabulary, whose subwords are the words then.
     #[arg(long, value_name = "whitespace|words|DIR", default_value = "words")]
     tokenizer: String,
 
-    /// Learn from the sentences and pieces of a pretrained encoder's run, in the place of --text.
+    /// Learn from the sentences and subwords of a pretrained encoder's run, in the place of --text.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["texts", "tokenizer"])]
     run: Option<PathBuf>,
 
@@ -66,12 +66,12 @@ pub(super) enum FormatFlag {
 }
 
 impl FormatFlag {
-    pub(super) fn format(self) -> Format {
+    pub(super) fn format(self) -> VectorFormat {
         match self {
-            FormatFlag::Text => Format::Text,
-            FormatFlag::Binary => Format::Binary,
-            FormatFlag::Glove => Format::Glove,
-            FormatFlag::Npy => Format::Npy,
+            FormatFlag::Text => VectorFormat::Text,
+            FormatFlag::Binary => VectorFormat::Binary,
+            FormatFlag::Glove => VectorFormat::Glove,
+            FormatFlag::Npy => VectorFormat::Npy,
         }
     }
 }
@@ -112,8 +112,8 @@ impl Input {
             return Err(Failure::Usage(message.into()));
         }
         self.text.languages().try_for_each(text::check_language)?;
-        ::files::check_new_file(&self.out)?;
-        files::check_name(&self.out)?;
+        files::check_new_file(&self.out, true)?;
+        formats::check_name(&self.out)?;
         let state = self.keep().path;
         match (self.resume, state.exists()) {
             (false, true) => Err(Failure::Usage(format!(
@@ -129,12 +129,12 @@ impl Input {
     }
 
     /// Where the state between epochs lies: beside the file to make.
-    pub(super) fn keep(&self) -> Keep {
-        Keep { path: self.out.with_added_extension("state") }
+    pub(super) fn keep(&self) -> StateFile {
+        StateFile { path: self.out.with_added_extension("state") }
     }
 
     /// Reads the text.
-    pub(super) fn sentences(&self) -> Result<Sentences, Failure> {
+    pub(super) fn sentences(&self) -> Result<IndexedSentences, Failure> {
         if let Some(run) = &self.run {
             return of_run(run, self.min_count);
         }
@@ -143,13 +143,14 @@ impl Input {
             folder => Some(Vocabulary::load(Path::new(folder))?),
         };
         let corpora = self.corpora(vocabulary.as_ref())?;
-        let tokens = vocabulary.as_ref().map_or(Tokens::Words, Tokens::Pieces);
+        let tokens = vocabulary.as_ref().map_or(TokenUnit::Words, TokenUnit::Subwords);
         let mut bars = std::collections::HashMap::new();
-        let mut tell = |language: &str, at: text::Progress| {
+        let mut tell = |language: &str, at: text::ReadProgress| {
             let bar = || watch(format!("reading {language}"));
             bars.entry(language.to_owned()).or_insert_with(bar)(at);
         };
-        let (sentences, reports) = Sentences::read(&corpora, tokens, self.min_count, &mut tell)?;
+        let (sentences, reports) =
+            IndexedSentences::read(&corpora, tokens, self.min_count, &mut tell)?;
         drop(bars);
         for (corpus, report) in corpora.iter().zip(reports) {
             let (language, skipped) = (corpus.source.language(), describe_skipped(report.skipped));
@@ -160,7 +161,7 @@ impl Input {
 
     fn corpora(&self, vocabulary: Option<&Vocabulary>) -> Result<Vec<Corpus>, Failure> {
         let sources = self.text.sources()?;
-        let prepared = |source: Source| {
+        let prepared = |source: TextSource| {
             let preparer = self.preparer(source.language(), vocabulary)?;
             Ok(self.text.corpus(source, preparer))
         };
@@ -176,8 +177,8 @@ impl Input {
             return Ok(self.text.adapt(vocabulary.preparer(vocabulary.language(language)?)));
         }
         let words = match self.tokenizer.as_str() {
-            "whitespace" => Words::Spaces,
-            _ => Words::for_language(language),
+            "whitespace" => WordTokenizer::Whitespace,
+            _ => WordTokenizer::for_language(language),
         };
         let plain = Preparation::for_language(language);
         let preparation = Preparation { words, lowercase: self.lowercase, ..plain };
@@ -185,8 +186,8 @@ impl Input {
     }
 
     /// Writes what was learned, and takes the state away.
-    pub(super) fn write(&self, vectors: &vectors::Vectors) -> Result<(), Failure> {
-        files::write(&self.out, vectors, self.format.map(FormatFlag::format))?;
+    pub(super) fn write(&self, vectors: &vectors::WordVectors) -> Result<(), Failure> {
+        formats::write(&self.out, vectors, self.format.map(FormatFlag::format))?;
         // Where there was but one epoch, there is none.
         let _ = std::fs::remove_file(self.keep().path);
         Ok(())
@@ -195,8 +196,8 @@ impl Input {
     /// What to say when it is done.
     pub(super) fn learned(
         &self,
-        sentences: &Sentences,
-        vectors: &vectors::Vectors,
+        sentences: &IndexedSentences,
+        vectors: &vectors::WordVectors,
         losses: Vec<f64>,
         seconds: f64,
     ) -> Learned {
@@ -242,8 +243,8 @@ impl Learned {
     }
 }
 
-/// The training part of a run's corpora, in the run's own pieces.
-fn of_run(run: &Path, least: u64) -> Result<Sentences, Failure> {
+/// The training part of a run's corpora, in the run's own subwords.
+fn of_run(run: &Path, least: u64) -> Result<IndexedSentences, Failure> {
     let vocabulary = Vocabulary::load(&run.join("vocabulary"))?;
     let shelf = run.join("corpora");
     let mut folders = Vec::new();
@@ -257,7 +258,7 @@ fn of_run(run: &Path, least: u64) -> Result<Sentences, Failure> {
     }
     // A folder lists its entries in no order.
     folders.sort();
-    let open = |folder: &PathBuf| Tokenised::open(folder, &vocabulary);
+    let open = |folder: &PathBuf| TokenizedCorpus::open(folder, &vocabulary);
     let corpora = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let mut languages = HashSet::new();
     if let Some(twice) = corpora.iter().find(|corpus| !languages.insert(corpus.language())) {
@@ -268,9 +269,9 @@ fn of_run(run: &Path, least: u64) -> Result<Sentences, Failure> {
         );
         return Err(Failure::Usage(reason));
     }
-    Ok(Sentences::of_tokenised(&corpora, &vocabulary, least)?)
+    Ok(IndexedSentences::of_tokenized(&corpora, &vocabulary, least)?)
 }
 
-fn files_error(path: &Path, source: std::io::Error) -> ::files::Error {
-    ::files::Error::Io { doing: "list", path: path.to_owned(), source }
+fn files_error(path: &Path, source: std::io::Error) -> files::Error {
+    files::Error::Io { doing: "list", path: path.to_owned(), source }
 }

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
 /// Learn static word vectors, and convert files of them.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
-pub(crate) enum Vectors {
+pub(crate) enum VectorsCommand {
     /// Learn vectors by Word2Vec: skip-gram or CBOW with negative sampling.
     #[command(after_help = word2vec::EXAMPLES)]
     Word2vec(word2vec::Word2vec),
@@ -34,13 +34,13 @@ pub(crate) enum Vectors {
     Convert(convert::Convert),
 }
 
-impl Vectors {
+impl VectorsCommand {
     /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
-            Vectors::Word2vec(command) => command.run(),
-            Vectors::Glove(command) => command.run(),
-            Vectors::Convert(command) => command.run(),
+            VectorsCommand::Word2vec(command) => command.run(),
+            VectorsCommand::Glove(command) => command.run(),
+            VectorsCommand::Convert(command) => command.run(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use vectors::{Epoch, Observer, Progress};
+use vectors::{EpochLoss, TrainingObserver, TrainingProgress};
 
 use crate::{progress, stop};
 
@@ -36,7 +36,7 @@ impl Shown {
 
 const STEPS: u64 = 1000;
 
-impl Observer for Shown {
+impl TrainingObserver for Shown {
     fn counting(&mut self, done: u64, total: u64) {
         let bar = self.counting.get_or_insert_with(|| progress::Progress::new("counting", STEPS));
         while self.counted < done * STEPS / total.max(1) {
@@ -45,7 +45,7 @@ impl Observer for Shown {
         }
     }
 
-    fn progress(&mut self, at: &Progress) {
+    fn progress(&mut self, at: &TrainingProgress) {
         let whole = at.total * at.epochs as u64;
         let done = at.total * at.epoch as u64 + at.done;
         self.counting = None;
@@ -65,7 +65,7 @@ impl Observer for Shown {
         }
     }
 
-    fn epoch(&mut self, epoch: &Epoch) {
+    fn epoch(&mut self, epoch: &EpochLoss) {
         let text = format!("epoch {}: loss {:.4}", epoch.number, epoch.loss);
         match &self.bar {
             Some(bar) => bar.line(&text),

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Args;
 use files::At;
-use vectors::word2vec::{self, Architecture, Config, Mode, NGrams};
+use vectors::word2vec::{self, Architecture, NGrams, UpdateMode, Word2VecConfig};
 
 use super::input::Input;
 use super::shown::Shown;
@@ -16,7 +16,7 @@ use crate::outcome::Outcome;
 pub(super) const EXAMPLES: &str = "Examples:
   Vectors of English words:
     isogloss vectors word2vec --out en.vec --text en=en.txt.zst
-  Of two languages together, on an encoder's own pieces:
+  Of two languages together, on an encoder's own subwords:
     isogloss vectors word2vec --out joint.vec --dim 768 \\
       --tokenizer joint --text en=en.txt --text fr=fr.txt
   Of the very sentences that an encoder was trained on:
@@ -124,10 +124,10 @@ impl Word2vec {
         Ok(words)
     }
 
-    fn config(&self) -> Result<Config, Failure> {
+    fn config(&self) -> Result<Word2VecConfig, Failure> {
         let (cbow, hogwild) = (self.cbow, self.hogwild);
         let ngrams = |(shortest, longest)| NGrams { shortest, longest, ..NGrams::default() };
-        Ok(Config {
+        Ok(Word2VecConfig {
             architecture: if cbow { Architecture::Cbow } else { Architecture::SkipGram },
             dim: self.dim,
             window: self.window,
@@ -138,9 +138,9 @@ impl Word2vec {
             ngrams: self.ngrams.map(ngrams),
             also: self.also()?,
             seed: self.input.seed(),
-            mode: if hogwild { Mode::Hogwild } else { Mode::Deterministic },
+            mode: if hogwild { UpdateMode::Hogwild } else { UpdateMode::Deterministic },
             threads: self.threads,
-            ..Config::default()
+            ..Word2VecConfig::default()
         })
     }
 }

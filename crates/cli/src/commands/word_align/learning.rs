@@ -1,6 +1,6 @@
 //! The flags by which alignment is learned.
 
-use align::Config;
+use align::AlignmentConfig;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
@@ -51,9 +51,9 @@ enum Compat {
 
 impl Learning {
     /// What was typed, over what is usual.
-    pub(super) fn config(&self) -> Result<Config, Failure> {
-        let usual = Config::default();
-        let config = Config {
+    pub(super) fn config(&self) -> Result<AlignmentConfig, Failure> {
+        let usual = AlignmentConfig::default();
+        let config = AlignmentConfig {
             passes: self.passes.unwrap_or(usual.passes),
             null: self.null.unwrap_or(usual.null),
             tension: self.tension.unwrap_or(match self.compat {

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use align::{
-    Bitext, Config, Direction, Heard, Input, Lexicon, Model, OneWay, Pass, Preparing, Reader,
-    Symmetry, train_direction,
+    AlignmentConfig, AlignmentDirection, AlignmentModel, Bitext, BitextObserver, BitextPreparation,
+    BitextReader, DirectionModel, DirectionalLinks, EmIteration, ParallelText, Symmetrization,
+    train_direction,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use text::Source;
+use text::TextSource;
 
 use self::learning::Learning;
 use self::output::{Aligned, Summary};
@@ -71,7 +72,7 @@ struct Align {
 
     /// How the links of both directions are put together.
     #[arg(long, value_enum, default_value_t = SymmetryFlag::GrowDiagFinalAnd)]
-    symmetrise: SymmetryFlag,
+    symmetrize: SymmetryFlag,
 
     /// The links of the forward direction, one for each target word at most.
     #[arg(long, value_name = "FILE")]
@@ -137,14 +138,14 @@ enum SymmetryFlag {
     GrowDiagFinalAnd,
 }
 
-impl From<SymmetryFlag> for Symmetry {
+impl From<SymmetryFlag> for Symmetrization {
     fn from(flag: SymmetryFlag) -> Self {
         match flag {
-            SymmetryFlag::Intersect => Symmetry::Intersect,
-            SymmetryFlag::Union => Symmetry::Union,
-            SymmetryFlag::GrowDiag => Symmetry::GrowDiag,
-            SymmetryFlag::GrowDiagFinal => Symmetry::GrowDiagFinal,
-            SymmetryFlag::GrowDiagFinalAnd => Symmetry::GrowDiagFinalAnd,
+            SymmetryFlag::Intersect => Symmetrization::Intersect,
+            SymmetryFlag::Union => Symmetrization::Union,
+            SymmetryFlag::GrowDiag => Symmetrization::GrowDiag,
+            SymmetryFlag::GrowDiagFinal => Symmetrization::GrowDiagFinal,
+            SymmetryFlag::GrowDiagFinalAnd => Symmetrization::GrowDiagFinalAnd,
         }
     }
 }
@@ -173,7 +174,7 @@ impl Align {
                 let message = "`-` is no file: standard output is kept for the result; name a file";
                 return Err(Failure::Usage(message.to_owned()));
             }
-            files::check_new_file(path)?;
+            files::check_new_file(path, true)?;
         }
         let config = self.learning.config()?;
         let input = self.input()?;
@@ -195,7 +196,7 @@ impl Align {
             types: sides.map(|side| side.words().len()),
             forward,
             reverse,
-            symmetrise: self.symmetrise.into(),
+            symmetrize: self.symmetrize.into(),
             links,
             out: out.clone(),
             seconds: began.elapsed().as_secs_f64(),
@@ -203,21 +204,21 @@ impl Align {
         Ok(Outcome::new(summary.in_words(), &summary))
     }
 
-    fn input(&self) -> Result<Input, Failure> {
+    fn input(&self) -> Result<ParallelText, Failure> {
         if self.pairs.is_empty() && self.source.is_empty() {
             let message = "no text: name a file of pairs, or give --source and --target";
             return Err(Failure::Usage(message.to_owned()));
         }
         Ok(match self.source.is_empty() {
-            true => Input::Pairs(Source::new("pairs", &self.pairs)?),
-            false => Input::Parallel(
-                Source::new("source", &self.source)?,
-                Source::new("target", &self.target)?,
+            true => ParallelText::Pairs(TextSource::new("pairs", &self.pairs)?),
+            false => ParallelText::Parallel(
+                TextSource::new("source", &self.source)?,
+                TextSource::new("target", &self.target)?,
             ),
         })
     }
 
-    fn preparing(&self) -> Result<Preparing, Failure> {
+    fn preparing(&self) -> Result<BitextPreparation, Failure> {
         let languages = match self.languages.as_slice() {
             [] => None,
             [source, target] => Some([source.clone(), target.clone()]),
@@ -226,19 +227,23 @@ impl Align {
                 return Err(Failure::Usage(message.to_owned()));
             }
         };
-        Ok(Preparing { lowercase: self.lowercase, languages })
+        Ok(BitextPreparation { lowercase: self.lowercase, languages })
     }
 
-    fn read(&self, input: &Input, known: Option<&Model>) -> Result<Bitext, Failure> {
+    fn read(
+        &self,
+        input: &ParallelText,
+        known: Option<&AlignmentModel>,
+    ) -> Result<Bitext, Failure> {
         let preparing = match known {
             Some(model) => model.preparing.clone(),
             None => self.preparing()?,
         };
-        let reader = Reader::new(preparing, self.allow_empty)?;
+        let reader = BitextReader::new(preparing, self.allow_empty)?;
         let words = known.map(|model| (&model.source, &model.target));
         let total = match input {
-            Input::Pairs(source) => source.size()?,
-            Input::Parallel(source, target) => source.size()? + target.size()?,
+            ParallelText::Pairs(source) => source.size()?,
+            ParallelText::Parallel(source, target) => source.size()? + target.size()?,
         };
         let mut bar = Progress::new("reading", total >> 20);
         let mut steps = 0;
@@ -249,7 +254,11 @@ impl Align {
             }
         };
         let Some(path) = &self.prepared else {
-            return Ok(reader.read(input, words, &mut Heard { bytes: &mut bytes, pair: None })?);
+            return Ok(reader.read(
+                input,
+                words,
+                &mut BitextObserver { bytes: &mut bytes, pair: None },
+            )?);
         };
         let mut bitext = None;
         files::write_with(path, |writer| {
@@ -259,7 +268,7 @@ impl Align {
                     written = writeln!(writer, "{} ||| {}", source.trim(), target.trim());
                 }
             };
-            let mut heard = Heard { bytes: &mut bytes, pair: Some(&mut pair) };
+            let mut heard = BitextObserver { bytes: &mut bytes, pair: Some(&mut pair) };
             bitext = Some(reader.read(input, words, &mut heard));
             match &bitext {
                 Some(Err(_)) => Err(std::io::Error::other("the text could not be read")),
@@ -274,10 +283,10 @@ impl Align {
     }
 
     /// Learns one direction after the other; the first is kept only where it is still needed.
-    fn learn(&self, bitext: &Bitext, config: &Config) -> Result<Aligned, Failure> {
+    fn learn(&self, bitext: &Bitext, config: &AlignmentConfig) -> Result<Aligned, Failure> {
         let keep = self.save.is_some() || self.posteriors.is_some() || self.scores.is_some();
         let mut passes = [Vec::new(), Vec::new()];
-        let mut learn = |direction: Direction| -> Result<(Option<Lexicon>, OneWay), Failure> {
+        let mut learn = |direction: AlignmentDirection| -> Result<(Option<DirectionModel>, DirectionalLinks), Failure> {
             let seen = &mut passes[direction as usize];
             let (lexicon, links) = train_direction(bitext, direction, config, &mut |pass| {
                 say!("{}", describe(direction, pass, config.passes));
@@ -285,34 +294,34 @@ impl Align {
             })?;
             Ok((keep.then_some(lexicon), links))
         };
-        let (forward_lexicon, forward) = learn(Direction::Forward)?;
-        let (reverse_lexicon, reverse) = learn(Direction::Reverse)?;
+        let (forward_lexicon, forward) = learn(AlignmentDirection::Forward)?;
+        let (reverse_lexicon, reverse) = learn(AlignmentDirection::Reverse)?;
         let model = match (forward_lexicon, reverse_lexicon) {
-            (Some(forward), Some(reverse)) => Some(Model::new(bitext, forward, reverse)),
+            (Some(forward), Some(reverse)) => Some(AlignmentModel::new(bitext, forward, reverse)),
             _ => None,
         };
         Ok(Aligned { forward, reverse, model, passes })
     }
 }
 
-fn load(path: &Path) -> Result<Model, Failure> {
+fn load(path: &Path) -> Result<AlignmentModel, Failure> {
     let _waiting = Waiting::new("reading the model");
-    Ok(Model::load(path)?)
+    Ok(AlignmentModel::load(path)?)
 }
 
-fn link(model: Model, bitext: &Bitext) -> Aligned {
+fn link(model: AlignmentModel, bitext: &Bitext) -> Aligned {
     let _waiting = Waiting::new("linking");
-    let [forward, reverse] =
-        [Direction::Forward, Direction::Reverse].map(|direction| model.link(bitext, direction));
+    let [forward, reverse] = [AlignmentDirection::Forward, AlignmentDirection::Reverse]
+        .map(|direction| model.link(bitext, direction));
     Aligned { forward, reverse, model: Some(model), passes: [Vec::new(), Vec::new()] }
 }
 
-fn describe(direction: Direction, pass: &Pass, of: usize) -> String {
+fn describe(direction: AlignmentDirection, pass: &EmIteration, of: usize) -> String {
     let direction = match direction {
-        Direction::Forward => "forward",
-        Direction::Reverse => "reverse",
+        AlignmentDirection::Forward => "forward",
+        AlignmentDirection::Reverse => "reverse",
     };
-    let Pass { pass, log_likelihood, perplexity, null, tension } = pass;
+    let EmIteration { pass, log_likelihood, perplexity, null, tension } = pass;
     format!(
         "{direction} {pass}/{of}: log-likelihood {log_likelihood:.1}, perplexity {perplexity:.2}, \
          tension {tension:.3}, linked to nothing {:.1} %",

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use align::{Bitext, Links, Model, OneWay, Pass, Symmetry, symmetrise};
+use align::{
+    AlignmentModel, Bitext, DirectionalLinks, EmIteration, Symmetrization, WordLinks, symmetrize,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -13,10 +15,10 @@ use crate::failure::Failure;
 
 /// Both directions' links, and the model where something asks for it.
 pub(super) struct Aligned {
-    pub(super) forward: OneWay,
-    pub(super) reverse: OneWay,
-    pub(super) model: Option<Model>,
-    pub(super) passes: [Vec<Pass>; 2],
+    pub(super) forward: DirectionalLinks,
+    pub(super) reverse: DirectionalLinks,
+    pub(super) model: Option<AlignmentModel>,
+    pub(super) passes: [Vec<EmIteration>; 2],
 }
 
 impl Align {
@@ -31,7 +33,7 @@ impl Align {
         let pairs = bitext.len();
         let both = |s| {
             let (forward, reverse) = (forward.links(bitext, s), reverse.links(bitext, s));
-            symmetrise(&forward, &reverse, self.symmetrise.into())
+            symmetrize(&forward, &reverse, self.symmetrize.into())
         };
         for (path, one_way) in [(&self.forward, forward), (&self.reverse, reverse)] {
             if let Some(path) = path {
@@ -64,7 +66,7 @@ impl Align {
     }
 }
 
-fn put(links: &Links, text: &mut String) -> u64 {
+fn put(links: &WordLinks, text: &mut String) -> u64 {
     let _ = write!(text, "{links}");
     links.len() as u64
 }
@@ -108,9 +110,9 @@ pub(super) struct Summary {
     pub(super) tokens: [usize; 2],
     pub(super) types: [usize; 2],
     /// By direction; empty where nothing was learned.
-    pub(super) forward: Vec<Pass>,
-    pub(super) reverse: Vec<Pass>,
-    pub(super) symmetrise: Symmetry,
+    pub(super) forward: Vec<EmIteration>,
+    pub(super) reverse: Vec<EmIteration>,
+    pub(super) symmetrize: Symmetrization,
     pub(super) links: u64,
     pub(super) out: PathBuf,
     pub(super) seconds: f64,

@@ -1,9 +1,9 @@
 //! `isogloss word-align score`: links against a gold standard.
 
-use align::{Tally, compare};
+use align::{LinkCounts, compare};
 use clap::Args;
 use serde::Serialize;
-use text::Source;
+use text::TextSource;
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -33,14 +33,14 @@ impl ScoreFlags {
         #[derive(Serialize)]
         struct Scored {
             #[serde(flatten)]
-            score: align::Score,
+            score: align::AlignmentScore,
             sentences: u64,
             found: u64,
             sure: u64,
             possible: u64,
         }
-        let gold = Source::new("gold", &[self.gold])?;
-        let predicted = Source::new("predicted", &[self.predicted])?;
+        let gold = TextSource::new("gold", &[self.gold])?;
+        let predicted = TextSource::new("predicted", &[self.predicted])?;
         let tally = compare(&gold, &predicted, u16::from(self.gold_from_one))?;
         let Some(score) = tally.score() else {
             return Err(Failure::Usage(format!(
@@ -48,7 +48,7 @@ impl ScoreFlags {
                 tally.found, tally.sure
             )));
         };
-        let Tally { sentences, found, sure, possible, .. } = tally;
+        let LinkCounts { sentences, found, sure, possible, .. } = tally;
         let text = format!(
             "precision {:.4}  recall {:.4}  F {:.4}  AER {:.4}\n\
              {sentences} sentence pairs, {found} links found, {sure} sure and {} only possible in gold\n",

@@ -1,56 +1,58 @@
-//! How much text, and how long a context, it takes (paper 2, §3).
+//! The amount of text and the length of contexts (Liu et al. 2020, §3).
 
-use super::Section;
-use super::parts::{bar, bars_panel, chosen, chosen_difference, difference, legend, named};
-use crate::draw::{Figure, Group, Mark, Panel};
-use crate::report::data::{Cells, Data, View, chosen_by_others};
-use crate::report::exhibit::{Cell, Exhibit, Table};
-use crate::report::finding::{Claim, Evidence, Rule};
-use crate::statistics::Mean;
+use super::ReportSection;
+use super::parts::{
+    NOT_PRINTED, bar, bars_panel, chosen, chosen_difference, difference, legend, named, system_name,
+};
+use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
+use crate::report::observations::{Observations, chosen_by_others};
+use terms::Estimate;
 
-const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", "random"];
+const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", "untrained"];
 const SIZES: [&str; 2] = ["small", "large"];
 const WINDOWS: [&str; 2] = ["full", "short"];
-const NOT_PRINTED: fn() -> String = || "drawn, with no numbers in the text".to_owned();
 
-pub(in crate::report) const DATA_SIZE: Section = Section {
+pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
     id: "data-size",
-    title: "How much text does it take?",
-    place: "Paper 2, §3.2.1 and §3.2.2",
+    title: "How much text is needed?",
+    place: "Liu et al. 2020, §3.2.1 and §3.2.2",
     studies: &["data-size"],
-    asks: "An encoder, Word2Vec and GloVe learn from the same text of many languages together: a little of each (200,000 \
-           sentences in the paper) or more (1,000,000). How near does a word's translation come, and how well does \
-           inference transfer?",
+    method: "An encoder, Word2Vec and GloVe are trained on the same multilingual text, small (200,000 sentences of each \
+             language in the paper) or large (1,000,000). Word retrieval is the mean reciprocal rank (MRR) of a word's \
+             translation, without a map; NLI is zero-shot transfer.",
     claims: &[
-        Claim {
-            finding: "With little text, static vectors align words better than the encoder",
-            place: "Paper 2, Figure 1",
+        PaperClaim {
+            finding: "With little text, static vectors retrieve translations better than the encoder",
+            place: "Liu et al. 2020, Figure 1",
             paper: NOT_PRINTED,
             quantity: "MRR of Word2Vec or GloVe, whichever is better in the other seeds, minus the encoder's, small",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| {
                 let data = view.study("data-size");
                 chosen_difference(&statics(&data, "small"), &[mrr(&data, "encoder", "small")])
             },
         },
-        Claim {
-            finding: "With more text, the encoder is far ahead",
-            place: "Paper 2, Figure 3",
+        PaperClaim {
+            finding: "With more text, the encoder is better than static vectors",
+            place: "Liu et al. 2020, Figure 3",
             paper: NOT_PRINTED,
             quantity: "MRR of the encoder minus that of Word2Vec or GloVe, whichever is better in the other seeds, large",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| {
                 let data = view.study("data-size");
                 chosen_difference(&[mrr(&data, "encoder", "large")], &statics(&data, "large"))
             },
         },
-        Claim {
+        PaperClaim {
             finding: "More text helps the encoder more than static vectors",
-            place: "Paper 2, §3.2.2",
+            place: "Liu et al. 2020, §3.2.2",
             paper: NOT_PRINTED,
             quantity: "gain in MRR from small to large, the encoder's minus that of the static vectors that are better in the other \
                        seeds",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| {
                 let data = view.study("data-size");
                 let encoder = mrr(&data, "encoder", "large").minus(&mrr(&data, "encoder", "small"));
@@ -63,72 +65,72 @@ pub(in crate::report) const DATA_SIZE: Section = Section {
     show: show_sizes,
 };
 
-pub(in crate::report) const WINDOW: Section = Section {
+pub(in crate::report) const WINDOW: ReportSection = ReportSection {
     id: "window",
-    title: "How long a context does it take?",
-    place: "Paper 2, §3.2.3",
+    title: "How long must contexts be?",
+    place: "Liu et al. 2020, §3.2.3",
     studies: &["window"],
-    asks: "The same text is cut into pieces of at most 20 tokens before training, so that nothing can be learned from \
-           words that stand farther apart.",
+    method: "The same text is split into segments of at most 20 tokens before training, so that no longer dependency can be \
+             learned.",
     claims: &[
-        Claim {
-            finding: "With much text, short contexts hurt the alignment of words",
-            place: "Paper 2, Figure 5",
+        PaperClaim {
+            finding: "With much text, short contexts reduce word retrieval",
+            place: "Liu et al. 2020, Figure 5",
             paper: NOT_PRINTED,
-            quantity: "encoder's MRR with whole contexts minus with short ones, large",
-            rule: Rule::Above(0.0),
+            quantity: "MRR of the encoder with full contexts minus with short ones, large",
+            criterion: Criterion::Above(0.0),
             measure: |view| windows(&view.study("window"), "mrr"),
         },
-        Claim {
-            finding: "With much text, short contexts hurt transfer",
-            place: "Paper 2, Figure 6b",
+        PaperClaim {
+            finding: "With much text, short contexts reduce transfer",
+            place: "Liu et al. 2020, Figure 6b",
             paper: NOT_PRINTED,
-            quantity: "encoder's accuracy with whole contexts minus with short ones, large",
-            rule: Rule::Above(0.0),
+            quantity: "NLI accuracy of the encoder with full contexts minus with short ones, large",
+            criterion: Criterion::Above(0.0),
             measure: |view| windows(&view.study("window"), "accuracy"),
         },
     ],
     show: show_windows,
 };
 
-/// Word retrieval of a system. How many sentences `small` and `large` are is told apart by nothing else.
-fn mrr(data: &Data<'_>, system: &str, size: &str) -> Cells {
-    data.cells("mrr", &[("system", system), ("size", size)]).dropped("sentences")
+/// Word retrieval of a system. The factor `sentences` repeats what `size` says, and is dropped.
+fn mrr(data: &StudyData<'_>, system: &str, size: &str) -> Observations {
+    data.observations("mrr", &[("system", system), ("size", size)]).dropped("sentences")
 }
 
-/// Word retrieval of both kinds of static vectors, to choose among.
-fn statics(data: &Data<'_>, size: &str) -> [Cells; 2] {
+/// Word retrieval of both kinds of static vectors, as candidates.
+fn statics(data: &StudyData<'_>, size: &str) -> [Observations; 2] {
     ["word2vec", "glove"].map(|system| mrr(data, system, size))
 }
 
-/// Whole contexts minus short ones, for the encoder, where there is much text.
-fn windows(data: &Data<'_>, measure: &str) -> Evidence {
+/// Full contexts minus short ones, for the encoder at the large size.
+fn windows(data: &StudyData<'_>, measure: &str) -> Evidence {
     let of = |window| {
-        data.cells(measure, &[("system", "encoder"), ("size", "large"), ("window", window)])
+        data.observations(measure, &[("system", "encoder"), ("size", "large"), ("window", window)])
     };
     difference(&of("full"), &of("short"))
 }
 
-/// A size, with the number of sentences of each language where it is known: real text has what it has.
-fn sized(data: &Data<'_>, size: &str) -> String {
+/// A size with its number of sentences of each language, where that was recorded.
+fn sized(data: &StudyData<'_>, size: &str) -> String {
     match data.levels_among("sentences", &[("size", size)]).as_slice() {
         [] => size.to_owned(),
         several => format!("{size} ({} sentences)", several.join(", ")),
     }
 }
 
-fn languages(data: &Data<'_>, measure: &str) -> Vec<String> {
+fn languages(data: &StudyData<'_>, measure: &str) -> Vec<String> {
     data.levels(&[measure], "language", &[])
 }
 
 /// Groups of languages, a bar for each system; the mean over languages last, where there are several.
-fn system_bars(data: &Data<'_>, measure: &str, size: &str) -> Vec<Group> {
+fn system_bars(data: &StudyData<'_>, measure: &str, size: &str) -> Vec<BarGroup> {
     let score = |system: &str, language: Option<&str>| {
         let mut factors = vec![("system", system), ("size", size)];
         factors.extend(language.map(|language| ("language", language)));
         data.mean(measure, &factors)
     };
-    let group = |name: &str, language: Option<&str>| Group {
+    let group = |name: &str, language: Option<&str>| BarGroup {
         name: name.to_owned(),
         bars: SYSTEMS
             .iter()
@@ -137,7 +139,7 @@ fn system_bars(data: &Data<'_>, measure: &str, size: &str) -> Vec<Group> {
             .collect(),
     };
     let languages = languages(data, measure);
-    let mut groups: Vec<Group> =
+    let mut groups: Vec<BarGroup> =
         languages.iter().map(|language| group(language, Some(language))).collect();
     if languages.len() > 1 {
         groups.push(group("mean", None));
@@ -145,31 +147,32 @@ fn system_bars(data: &Data<'_>, measure: &str, size: &str) -> Vec<Group> {
     groups
 }
 
-fn show_sizes(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+fn show_sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("data-size");
-    let names: Vec<String> =
-        ["encoder", "Word2Vec", "GloVe", "untrained encoder"].map(str::to_owned).to_vec();
+    let names: Vec<String> = SYSTEMS.map(|system| system_name(system).to_owned()).to_vec();
     let figure = |size: &str| {
-        let panels = [("mrr", "Word retrieval", "MRR"), ("accuracy", "Inference", "accuracy")];
+        let panels = [("mrr", "Word retrieval", "MRR"), ("accuracy", "NLI", "accuracy")];
         let panel = |(measure, title, unit): (&str, &str, &str)| {
             bars_panel(title, unit, system_bars(&data, measure, size))
         };
         Figure {
             id: named(id, size),
             title: format!("Cross-lingual ability, {} text", sized(&data, size)),
-            legend: legend(&names, Mark::Bar, false),
+            legend: legend(&names, SeriesMark::Bar, false),
             panels: panels.into_iter().filter_map(panel).collect(),
         }
     };
     let [small, large] = SIZES.map(|size| sized(&data, size));
     let columns = [("MRR", &small), ("MRR", &large), ("accuracy", &small), ("accuracy", &large)];
     let columns = columns.map(|(measure, size)| format!("{measure}, {size}"));
-    let mut table = Table::new(&["system", &columns[0], &columns[1], &columns[2], &columns[3]]);
+    let mut table =
+        ReportTable::new(&["system", &columns[0], &columns[1], &columns[2], &columns[3]]);
     for system in data.levels(&["mrr", "accuracy"], "system", &SYSTEMS) {
-        let of =
-            |measure, size| Cell::Ours(data.mean(measure, &[("system", &*system), ("size", size)]));
+        let of = |measure, size| {
+            TableCell::Ours(data.mean(measure, &[("system", &*system), ("size", size)]))
+        };
         table.rows.push(vec![
-            Cell::Name(system.clone()),
+            TableCell::Name(system_name(&system).to_owned()),
             of("mrr", "small"),
             of("mrr", "large"),
             of("accuracy", "small"),
@@ -177,17 +180,25 @@ fn show_sizes(id: &str, view: &View<'_>) -> Vec<Exhibit> {
         ]);
     }
     vec![
-        Exhibit::figure(
-            "Paper 2, Figures 1 and 2",
-            "Little text: mean reciprocal rank of a word's translation, and accuracy of inference, by language.",
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figures 1 and 2",
+            "Small corpus: MRR of word retrieval and zero-shot NLI accuracy, by target language.",
             figure("small"),
         ),
-        Exhibit::figure("Paper 2, Figures 3 and 4", "More text: the same.", figure("large")),
-        Exhibit::table("Paper 2, Figures 1 to 4", "Means over languages.", table),
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figures 3 and 4",
+            "Large corpus: the same.",
+            figure("large"),
+        ),
+        CaptionedItem::table(
+            "Liu et al. 2020, Figures 1 to 4",
+            "Means over target languages.",
+            table,
+        ),
     ]
 }
 
-fn show_windows(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+fn show_windows(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("window");
     let sizes = data.levels(&["mrr", "accuracy"], "size", &SIZES);
     let score = |measure: &str, window: &str, more: &[(&str, &str)]| {
@@ -195,7 +206,7 @@ fn show_windows(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     };
     let panel = |measure: &str, title: &str, unit: &str| -> Vec<Panel> {
         let of_size = |size: &String| {
-            let group = |language: &String| Group {
+            let group = |language: &String| BarGroup {
                 name: language.clone(),
                 bars: WINDOWS
                     .iter()
@@ -217,54 +228,58 @@ fn show_windows(id: &str, view: &View<'_>) -> Vec<Exhibit> {
         };
         sizes.iter().filter_map(of_size).collect()
     };
-    let names = ["whole contexts", "20 tokens"].map(str::to_owned);
+    let names = ["full contexts", "20 tokens"].map(str::to_owned);
     let figure = |name: &str, title: &str, panels: Vec<Panel>| Figure {
         id: named(id, name),
         title: title.to_owned(),
-        legend: legend(&names, Mark::Bar, false),
+        legend: legend(&names, SeriesMark::Bar, false),
         panels,
     };
-    let mut changes = figure("change", "Change by short contexts", change_panels(&data, &sizes));
-    changes.legend = legend(&sizes, Mark::Bar, false);
+    let mut changes = figure("change", "Effect of short contexts", change_panels(&data, &sizes));
+    changes.legend = legend(&sizes, SeriesMark::Bar, false);
     vec![
-        Exhibit::figure(
-            "Paper 2, Figure 5",
-            "Word retrieval of the encoder.",
-            figure("mrr", "Word retrieval by window", panel("mrr", "Word retrieval", "MRR")),
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figure 5",
+            "Word retrieval (MRR) of the encoder, by target language.",
+            figure(
+                "mrr",
+                "Word retrieval by context length",
+                panel("mrr", "Word retrieval", "MRR"),
+            ),
         ),
-        Exhibit::figure(
-            "Paper 2, Figure 6a",
-            "Transfer of inference.",
-            figure("accuracy", "Inference by window", panel("accuracy", "Inference", "accuracy")),
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figure 6a",
+            "Zero-shot NLI accuracy of the encoder, by target language.",
+            figure("accuracy", "NLI by context length", panel("accuracy", "NLI", "accuracy")),
         ),
-        Exhibit::figure(
-            "Paper 2, Figure 6b",
-            "What short contexts change, in per cent of the value with whole ones.",
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figure 6b",
+            "Relative change from full to short contexts, in per cent.",
             changes,
         ),
-        Exhibit::table(
-            "Paper 2, Figures 5 and 6",
-            "Means over languages. Changes are of each seed's means.",
+        CaptionedItem::table(
+            "Liu et al. 2020, Figures 5 and 6",
+            "Means over target languages; relative changes are computed for each seed.",
             window_table(&data, &sizes),
         ),
     ]
 }
 
-/// The change from whole to short contexts in per cent, seed by seed.
-fn change(data: &Data<'_>, measure: &str, more: &[(&str, &str)]) -> Option<Mean> {
+/// The relative change from full to short contexts in per cent, seed by seed.
+fn change(data: &StudyData<'_>, measure: &str, more: &[(&str, &str)]) -> Option<Estimate> {
     let of = |window| {
-        data.cells(measure, &[&[("system", "encoder"), ("window", window)], more].concat())
+        data.observations(measure, &[&[("system", "encoder"), ("window", window)], more].concat())
     };
     let (full, short) = (of("full"), of("short"));
     let (a, b) = (full.with(&short, |a, _| a).sample(), short.with(&full, |a, _| a).sample());
     a.with(&b, |full, short| 100.0 * (short - full) / full)
         .mean()
-        .filter(|mean| mean.value.is_finite())
+        .filter(|mean| mean.mean.is_finite())
 }
 
-fn change_panels(data: &Data<'_>, sizes: &[String]) -> Vec<Panel> {
+fn change_panels(data: &StudyData<'_>, sizes: &[String]) -> Vec<Panel> {
     let panel = |(measure, title): (&str, &str)| {
-        let group = |language: &String| Group {
+        let group = |language: &String| BarGroup {
             name: language.clone(),
             bars: sizes
                 .iter()
@@ -276,26 +291,26 @@ fn change_panels(data: &Data<'_>, sizes: &[String]) -> Vec<Panel> {
         };
         bars_panel(title, "change, %", languages(data, measure).iter().map(group).collect())
     };
-    [("mrr", "Word retrieval"), ("accuracy", "Inference")].into_iter().filter_map(panel).collect()
+    [("mrr", "Word retrieval"), ("accuracy", "NLI")].into_iter().filter_map(panel).collect()
 }
 
-fn window_table(data: &Data<'_>, sizes: &[String]) -> Table {
-    let mut table = Table::new(&["measure", "size", "whole contexts", "20 tokens", "change"]);
+fn window_table(data: &StudyData<'_>, sizes: &[String]) -> ReportTable {
+    let mut table = ReportTable::new(&["measure", "size", "full contexts", "20 tokens", "change"]);
     for (measure, title) in [("mrr", "MRR"), ("accuracy", "accuracy")] {
         for size in sizes {
             let of =
                 |window| {
-                    Cell::Ours(data.mean(
+                    TableCell::Ours(data.mean(
                         measure,
                         &[("system", "encoder"), ("window", window), ("size", size)],
                     ))
                 };
             table.rows.push(vec![
-                Cell::Name(title.to_owned()),
-                Cell::Text(sized(data, size)),
+                TableCell::Name(title.to_owned()),
+                TableCell::Text(sized(data, size)),
                 of("full"),
                 of("short"),
-                Cell::Percent(change(data, measure, &[("size", size)])),
+                TableCell::Percent(change(data, measure, &[("size", size)])),
             ]);
         }
     }

@@ -1,7 +1,9 @@
-//! The sections of the report, one for each question of the papers. To add one, write a [`Section`] in the
-//! file of its family and name it in [`ALL`].
+//! The sections of the report, one for each question of the papers. To add one, write a [`ReportSection`] in a file of
+//! its own and list it in [`ALL`].
 
-mod alignment;
+mod align_contexts;
+mod align_sentences;
+mod align_words;
 mod data_size;
 mod demo;
 mod distance;
@@ -11,39 +13,39 @@ mod shifted_transfer;
 mod similarity;
 mod transfer;
 
-use super::data::View;
-use super::exhibit::Exhibit;
-use super::finding::Claim;
+use super::data::SettingView;
+use super::exhibit::CaptionedItem;
+use super::finding::PaperClaim;
 
-/// One question, what the papers found, and what we show for it.
-pub(super) struct Section {
-    /// A name of letters and hyphens: of the part of the page, and of its figures.
+/// One question, the claims of the papers, and our figures and tables.
+pub(super) struct ReportSection {
+    /// An identifier of letters and hyphens, which its figures begin with.
     pub(super) id: &'static str,
-    /// The question in a few words.
+    /// The title.
     pub(super) title: &'static str,
-    /// Where the papers ask it.
+    /// Where the papers discuss it.
     pub(super) place: &'static str,
-    /// The studies that its numbers come from.
+    /// The studies that its records come from.
     pub(super) studies: &'static [&'static str],
-    /// What was asked and done, for someone who has not read the papers.
-    pub(super) asks: &'static str,
-    /// What the papers found.
-    pub(super) claims: &'static [Claim],
-    /// Figures and tables of one setting. The first argument begins the names of its figures.
-    pub(super) show: fn(&str, &View<'_>) -> Vec<Exhibit>,
+    /// The experiment, for readers who have not read the papers.
+    pub(super) method: &'static str,
+    /// What the papers claim.
+    pub(super) claims: &'static [PaperClaim],
+    /// Figures and tables of one setting. The first argument begins the identifiers of its figures.
+    pub(super) show: fn(&str, &SettingView<'_>) -> Vec<CaptionedItem>,
 }
 
 /// In the order of the page.
-pub(super) const ALL: &[&Section] = &[
+pub(super) const ALL: &[&ReportSection] = &[
     &demo::DEMO,
     &transfer::TABLE,
     &transfer::DOMAIN,
     &transfer::ANCHORS,
     &transfer::SHARING,
     &distance::DISTANCE,
-    &alignment::WORDS,
-    &alignment::CONTEXTS,
-    &alignment::SENTENCES,
+    &align_words::ALIGN_WORDS,
+    &align_contexts::ALIGN_CONTEXTS,
+    &align_sentences::ALIGN_SENTENCES,
     &similarity::SIMILARITY,
     &data_size::DATA_SIZE,
     &data_size::WINDOW,

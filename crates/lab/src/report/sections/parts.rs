@@ -1,133 +1,172 @@
-//! What several sections draw alike.
+//! What several sections share: names of systems, evidence, figures.
 
-use crate::draw::{Bar, Bars, Figure, Group, Key, Line, Lines, Mark, Panel, Point};
-use crate::report::data::{Cells, Data, Sample, Where, chosen_by_others};
+use terms::Task;
+
+use crate::draw::{
+    Bar, BarChart, BarGroup, ChartPoint, Figure, LegendEntry, LineChart, LineSeries, Panel,
+    SeriesMark,
+};
+use crate::papers;
+use crate::report::data::{FactorFilter, StudyData};
 use crate::report::finding::Evidence;
-use crate::statistics::Mean;
-
-/// A task: its name in records, its measure, what a reader calls it, and what guessing gives.
-pub(super) struct Task {
-    pub(super) name: &'static str,
-    pub(super) measure: &'static str,
-    pub(super) title: &'static str,
-    pub(super) unit: &'static str,
-    pub(super) chance: f64,
-}
-
-pub(super) const TASKS: [Task; 3] = [
-    Task {
-        name: "nli",
-        measure: "accuracy",
-        title: "Inference",
-        unit: "accuracy",
-        chance: 1.0 / 3.0,
-    },
-    Task { name: "ner", measure: "f1", title: "Named entities", unit: "F1", chance: 0.0 },
-    Task { name: "parse", measure: "las", title: "Parsing", unit: "LAS", chance: 0.0 },
-];
+use crate::report::observations::{Observations, SeedSample, chosen_by_others};
+use terms::Estimate;
 
 /// The measures of all tasks.
-pub(super) const SCORES: [&str; 3] = ["accuracy", "f1", "las"];
+pub(super) fn measures() -> Vec<&'static str> {
+    let mut measures: Vec<&str> = Task::all().map(Task::measure).collect();
+    measures.sort_unstable();
+    measures.dedup();
+    measures
+}
+
+/// The tasks that a study has numbers of.
+pub(super) fn measured_tasks(data: &StudyData<'_>) -> Vec<Task> {
+    let measured = |task: &Task| data.mean(task.measure(), &[("task", task.name())]).is_some();
+    Task::all().filter(measured).collect()
+}
+
+/// The tasks whose scores Conneau et al. 2020 print: claims about its numbers are claims about these.
+pub(super) fn tasks_of_paper() -> impl Iterator<Item = Task> {
+    let printed = |task: &Task| {
+        let factors = [("condition", "default"), ("task", task.name())];
+        papers::number(1, "Table 1, means", task.measure(), &factors).is_some()
+    };
+    Task::all().filter(printed)
+}
+
+/// For claims that a paper shows in a figure only.
+pub(super) const NOT_PRINTED: fn() -> String = || "shown in a figure, without numbers".to_owned();
+
+/// The pairs of Conneau et al. 2020.
+const PAIRS: [&str; 4] = ["en-fr", "en-de", "en-ru", "en-zh"];
+
+/// How systems are named in every figure and table.
+pub(super) fn system_name(system: &str) -> &str {
+    match system {
+        "monolingual-raw" => "monolingual, raw",
+        "monolingual-aligned" => "monolingual, aligned",
+        "bilingual-aligned" => "bilingual, aligned",
+        "embeddings" => "embedding table",
+        "fasttext" => "fastText",
+        "word2vec" => "Word2Vec",
+        "glove" => "GloVe",
+        other => other,
+    }
+}
+
+/// How the kinds of retrieval are named in every figure and table.
+pub(super) fn kind_name(kind: &str) -> &str {
+    if kind == "centered" { "centred" } else { kind }
+}
 
 /// The second language of `en-fr`.
 pub(super) fn target(pair: &str) -> &str {
     pair.split_once('-').map_or(pair, |(_, target)| target)
 }
 
-/// A claim's evidence from the difference of two sets of cells.
-pub(super) fn difference(a: &Cells, b: &Cells) -> Evidence {
+/// Evidence from the difference of two sets of observations.
+pub(super) fn difference(a: &Observations, b: &Observations) -> Evidence {
     Evidence::Seeds(a.minus(b).sample())
 }
 
-/// A claim's evidence from two sets of choices (what is fixed is a choice of one): the difference of
-/// what the other seeds choose from each.
-pub(super) fn chosen_difference(a: &[Cells], b: &[Cells]) -> Evidence {
+/// Evidence from two sets of candidates (a fixed one is a set of one): the difference of those that the other seeds
+/// select from each.
+pub(super) fn chosen_difference(a: &[Observations], b: &[Observations]) -> Evidence {
     let difference = chosen_by_others(a).minus(&chosen_by_others(b));
     chosen(difference.sample(), &[a, b])
 }
 
-/// A claim's evidence from what was chosen by other seeds. Where there are numbers to choose from and
-/// nobody to choose, it cannot be told.
-pub(super) fn chosen(sample: Sample, from: &[&[Cells]]) -> Evidence {
-    let measured = |choices: &&[Cells]| choices.iter().any(|cells| !cells.is_empty());
+/// Evidence from what the other seeds selected. Where there are candidates but no other seeds, there is none.
+pub(super) fn chosen(sample: SeedSample, from: &[&[Observations]]) -> Evidence {
+    let measured =
+        |choices: &&[Observations]| choices.iter().any(|observations| !observations.is_empty());
     match sample.0.is_empty() && from.iter().all(measured) {
-        true => Evidence::Void("it cannot be told from one seed, which has no other to choose by"),
+        true => Evidence::Void(
+            "one seed, and so no other seeds to select the layer, weight or system by",
+        ),
         false => Evidence::Seeds(sample),
     }
 }
 
-pub(super) fn bar(colour: usize, mean: Option<Mean>, paper: Option<f64>) -> Bar {
+pub(super) fn bar(colour: usize, mean: Option<Estimate>, paper: Option<f64>) -> Bar {
     Bar {
         colour,
-        value: mean.map(|mean| mean.value),
+        value: mean.map(|mean| mean.mean),
         interval: mean.and_then(|mean| mean.interval()),
         paper,
     }
 }
 
-/// A key for each name, and one for the paper where it has numbers.
-pub(super) fn legend(names: &[String], mark: fn(usize) -> Mark, paper: bool) -> Vec<Key> {
-    let ours = names.iter().enumerate().map(|(i, name)| Key { name: name.clone(), mark: mark(i) });
-    let theirs = paper.then(|| Key { name: "the paper's number".to_owned(), mark: Mark::Paper });
+/// A legend entry for each name, and one for the paper where it has numbers.
+pub(super) fn legend(
+    names: &[String],
+    mark: fn(usize) -> SeriesMark,
+    paper: bool,
+) -> Vec<LegendEntry> {
+    let ours =
+        names.iter().enumerate().map(|(i, name)| LegendEntry { name: name.clone(), mark: mark(i) });
+    let theirs =
+        paper.then(|| LegendEntry { name: "the paper".to_owned(), mark: SeriesMark::Paper });
     ours.chain(theirs).collect()
 }
 
 /// Whether any bar shows a number of the paper.
-pub(super) fn has_paper(groups: &[Group]) -> bool {
+pub(super) fn has_paper(groups: &[BarGroup]) -> bool {
     groups.iter().flat_map(|group| &group.bars).any(|bar| bar.paper.is_some())
 }
 
 /// Whether any bar shows a number of ours.
-pub(super) fn has_ours(groups: &[Group]) -> bool {
+pub(super) fn has_ours(groups: &[BarGroup]) -> bool {
     groups.iter().flat_map(|group| &group.bars).any(|bar| bar.value.is_some())
 }
 
-/// The points of a line over the levels of a factor; levels that are no numbers are left out.
+/// The points of a line over the levels of a factor; levels that are not numbers are left out.
 pub(super) fn points(
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     measure: &str,
-    factors: &Where<'_>,
+    factors: &FactorFilter<'_>,
     across: &str,
-) -> Vec<Point> {
+) -> Vec<ChartPoint> {
     let levels = data.levels(&[measure], across, &[]);
     let point = |level: &String| {
         let mean = data.mean(measure, &[factors, &[(across, level.as_str())]].concat())?;
-        Some(Point { x: level.parse().ok()?, y: mean.value, interval: mean.interval() })
+        Some(ChartPoint { x: level.parse().ok()?, y: mean.mean, interval: mean.interval() })
     };
     levels.iter().filter_map(point).collect()
 }
 
 /// The name of a line, and the factors that choose its numbers.
-type Named<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+type NamedSeries<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 /// What the lines of a panel are.
-pub(super) type Series<'a> = [Named<'a>];
+pub(super) type Series<'a> = [NamedSeries<'a>];
 
 /// Lines over layers, one for each series that has numbers.
 pub(super) fn over_layers(
-    data: &Data<'_>,
+    data: &StudyData<'_>,
     measure: &str,
-    common: &Where<'_>,
+    common: &FactorFilter<'_>,
     series: &Series<'_>,
     (title, unit): (&str, &str),
 ) -> Option<Panel> {
-    let line = |(colour, (name, factors)): (usize, &Named<'_>)| {
+    let line = |(colour, (name, factors)): (usize, &NamedSeries<'_>)| {
         let factors = [common, factors].concat();
         let mut points = points(data, measure, &factors, "layer");
         if points.is_empty() {
-            // A model without layers is one level.
-            let unlayered = data.cells(measure, &factors).without("layer").sample().mean();
-            points.extend(unlayered.map(|mean| Point {
+            // A system without layers is a horizontal line.
+            let unlayered = data.observations(measure, &factors).without("layer").sample().mean();
+            points.extend(unlayered.map(|mean| ChartPoint {
                 x: 0.0,
-                y: mean.value,
+                y: mean.mean,
                 interval: mean.interval(),
             }));
         }
-        (!points.is_empty()).then(|| Line { name: (*name).to_owned(), colour, points })
+        (!points.is_empty()).then(|| LineSeries { name: (*name).to_owned(), colour, points })
     };
-    let lines: Vec<Line> = series.iter().enumerate().filter_map(line).collect();
+    let lines: Vec<LineSeries> = series.iter().enumerate().filter_map(line).collect();
     (!lines.is_empty()).then(|| {
-        Lines {
+        LineChart {
             title: title.into(),
             across: "layer".into(),
             unit: unit.into(),
@@ -138,6 +177,41 @@ pub(super) fn over_layers(
     })
 }
 
+/// The observations of some layers, each with its layer as a factor.
+pub(super) fn at_layers(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+    layers: &[String],
+) -> Observations {
+    let cells = |layer: &String| {
+        let factors = [factors, &[("layer", layer.as_str())]].concat();
+        data.observations(measure, &factors).tagged("layer", layer)
+    };
+    layers.iter().map(cells).fold(Observations::default(), Observations::join)
+}
+
+/// The mean of the layers above the middle minus that of the layers from 1 to the middle.
+pub(super) fn upper_minus_lower(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+) -> Evidence {
+    let layers: Vec<String> =
+        data.layers(measure).into_iter().filter(|layer| layer != "0").collect();
+    if layers.len() < 2 {
+        return Evidence::Nothing;
+    }
+    let (lower, upper) = layers.split_at(layers.len() / 2);
+    let of = |layers: &[String]| at_layers(data, measure, factors, layers).sample();
+    Evidence::Seeds(of(upper).minus(&of(lower)))
+}
+
+/// The pairs of a measure, those of the papers first.
+pub(super) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {
+    data.levels(measures, "pair", &PAIRS)
+}
+
 /// A figure of panels with one legend of lines.
 pub(super) fn lines_figure(
     id: String,
@@ -146,19 +220,19 @@ pub(super) fn lines_figure(
     panels: Vec<Panel>,
 ) -> Figure {
     let names: Vec<String> = series.iter().map(|(name, _)| (*name).to_owned()).collect();
-    Figure { id, title: title.to_owned(), legend: legend(&names, Mark::Line, false), panels }
+    Figure { id, title: title.to_owned(), legend: legend(&names, SeriesMark::Line, false), panels }
 }
 
-/// A panel of bars; none where nothing of ours is in it.
-pub(super) fn bars_panel(title: &str, unit: &str, groups: Vec<Group>) -> Option<Panel> {
+/// A panel of bars; none without results of ours.
+pub(super) fn bars_panel(title: &str, unit: &str, groups: Vec<BarGroup>) -> Option<Panel> {
     let shares =
         groups.iter().flat_map(|group| &group.bars).all(|bar| bar.value.is_none_or(|v| v <= 1.0));
     let reach = shares.then_some(0.5);
     has_ours(&groups)
-        .then(|| Bars { title: title.into(), unit: unit.into(), groups, reach }.panel())
+        .then(|| BarChart { title: title.into(), unit: unit.into(), groups, reach }.panel())
 }
 
-/// The name of a setting at the end of a figure's name.
+/// The identifier of a figure.
 pub(super) fn named(start: &str, rest: &str) -> String {
     format!("{start}-{rest}")
 }

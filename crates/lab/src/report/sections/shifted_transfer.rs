@@ -1,37 +1,42 @@
-//! Whether shifting a language helps to transfer to it (paper 2, §4.3).
+//! Zero-shot transfer with a language shift (Liu et al. 2020, §4.3).
 
-use super::Section;
-use super::parts::{SCORES, TASKS, Task, bar, bars_panel, difference, has_paper, legend, named};
-use crate::draw::{Figure, Group, Mark, Panel};
+use terms::Task;
+
+use super::ReportSection;
+use super::parts::{
+    bar, bars_panel, difference, has_paper, legend, measured_tasks, measures, named,
+};
+use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{Cells, Data, View};
-use crate::report::exhibit::{Cell, Exhibit, Table};
-use crate::report::finding::{Claim, Evidence, Rule};
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
+use crate::report::observations::Observations;
 use crate::store::natural;
 
-pub(in crate::report) const SHIFTED_TRANSFER: Section = Section {
+pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
     id: "shifted-transfer",
-    title: "Does shifting help transfer?",
-    place: "Paper 2, §4.3",
+    title: "Does the language shift improve transfer?",
+    place: "Liu et al. 2020, §4.3",
     studies: &["shifted-transfer"],
-    asks: "A model is fine-tuned on one language: all its layers, or only the upper ones. In testing, the other \
-           language's vectors are shifted towards the first at the highest layer that was not trained, by a weight chosen \
-           on development data.",
+    method: "An encoder is fine-tuned on the source language: all layers, or only the upper ones. At test time, hidden states \
+             of the target language are shifted towards the source at the highest frozen layer, by a weight α selected on \
+             development data.",
     claims: &[
-        Claim {
-            finding: "Training only the upper layers transfers better than training all",
-            place: "Paper 2, Table 4",
+        PaperClaim {
+            finding: "Fine-tuning only the upper layers transfers better than fine-tuning all",
+            place: "Liu et al. 2020, Table 4",
             paper: || table_4("last-n", "all-layers"),
-            quantity: "target score with the upper layers trained minus with all",
-            rule: Rule::Above(0.0),
+            quantity: "target score with the upper layers fine-tuned minus with all",
+            criterion: Criterion::Above(0.0),
             measure: |view| rows(view, "last-n", "all-layers"),
         },
-        Claim {
-            finding: "The shift adds to that",
-            place: "Paper 2, Table 4",
+        PaperClaim {
+            finding: "The shift improves transfer further",
+            place: "Liu et al. 2020, Table 4",
             paper: || table_4("last-n-shift", "last-n"),
             quantity: "target score with the shift minus without it",
-            rule: Rule::Above(0.0),
+            criterion: Criterion::Above(0.0),
             measure: |view| rows(view, "last-n-shift", "last-n"),
         },
     ],
@@ -45,17 +50,17 @@ const ROWS: [(&str, &str); 3] = [
 ];
 
 /// Target scores of a row.
-fn row_cells(data: &Data<'_>, row: &str) -> Cells {
-    let of = |task: &Task| {
-        let factors = [("row", row), ("role", "target"), ("task", task.name)];
-        data.cells(task.measure, &factors).tagged("task", task.name)
+fn row_observations(data: &StudyData<'_>, row: &str) -> Observations {
+    let of = |task: Task| {
+        let factors = [("row", row), ("role", "target"), ("task", task.name())];
+        data.observations(task.measure(), &factors).tagged("task", task.name())
     };
-    TASKS.iter().map(of).fold(Cells::default(), Cells::join)
+    Task::all().map(of).fold(Observations::default(), Observations::join)
 }
 
-fn rows(view: &View<'_>, a: &str, b: &str) -> Evidence {
+fn rows(view: &SettingView<'_>, a: &str, b: &str) -> Evidence {
     let data = view.study("shifted-transfer");
-    difference(&row_cells(&data, a), &row_cells(&data, b))
+    difference(&row_observations(&data, a), &row_observations(&data, b))
 }
 
 fn table_4(a: &str, b: &str) -> String {
@@ -66,70 +71,71 @@ fn table_4(a: &str, b: &str) -> String {
     })
 }
 
-fn paper_row(row: &str, language: &str, task: &Task) -> Option<f64> {
-    (task.name == "nli")
+fn paper_row(row: &str, language: &str, task: Task) -> Option<f64> {
+    (task == Task::Nli)
         .then(|| papers::number(2, "Table 4", "accuracy", &[("row", row), ("language", language)]))
         .flatten()
 }
 
-fn show_transfer(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("shifted-transfer");
-    let languages = data.levels(&SCORES, "language", &[]);
-    let score = |task: &Task, row: &str, language: &str| {
-        data.mean(task.measure, &[("row", row), ("task", task.name), ("language", language)])
+    let languages = data.levels(&measures(), "language", &[]);
+    let score = |task: Task, row: &str, language: &str| {
+        data.mean(task.measure(), &[("row", row), ("task", task.name()), ("language", language)])
     };
     let mut paper = false;
-    let panel = |task: &Task| {
+    let panel = |task: Task| {
         let bars = |language: &String| {
             let bar = |(i, (row, _)): (usize, &(&str, &str))| {
                 bar(i, score(task, row, language), paper_row(row, language, task))
             };
-            Group { name: language.clone(), bars: ROWS.iter().enumerate().map(bar).collect() }
+            BarGroup { name: language.clone(), bars: ROWS.iter().enumerate().map(bar).collect() }
         };
-        let groups: Vec<Group> = languages.iter().map(bars).collect();
+        let groups: Vec<BarGroup> = languages.iter().map(bars).collect();
         paper |= has_paper(&groups);
-        bars_panel(task.title, task.unit, groups)
+        bars_panel(task.title(), task.unit(), groups)
     };
-    let panels: Vec<Panel> = TASKS.iter().filter_map(panel).collect();
+    let panels: Vec<Panel> = Task::all().filter_map(panel).collect();
     let names: Vec<String> = ROWS.iter().map(|(_, name)| (*name).to_owned()).collect();
     let figure = Figure {
         id: named(id, "scores"),
-        title: "Transfer with the upper layers trained, and shifted".to_owned(),
-        legend: legend(&names, Mark::Bar, paper),
+        title: "Transfer with upper layers fine-tuned, without and with shift".to_owned(),
+        legend: legend(&names, SeriesMark::Bar, paper),
         panels,
     };
-    let mut table = Table::new(&["task", "trained"]);
+    let mut table = ReportTable::new(&["task", "fine-tuned"]);
     table.heads.extend(languages.iter().cloned());
     table.heads.push("weights α".to_owned());
-    table.heads.push("paper 2, mean".to_owned());
-    for task in
-        TASKS.iter().filter(|task| data.mean(task.measure, &[("task", task.name)]).is_some())
-    {
+    table.heads.push("Liu et al. 2020, mean".to_owned());
+    for task in measured_tasks(&data) {
         for (row, name) in ROWS {
-            let mut cells = vec![Cell::Name(task.title.to_owned()), Cell::Text(name.to_owned())];
-            cells.extend(languages.iter().map(|language| Cell::Ours(score(task, row, language))));
-            cells.push(Cell::Text(chosen_weights(&data, task, row)));
-            cells.push(Cell::Paper(paper_row(row, "mean", task), 3));
+            let mut cells =
+                vec![TableCell::Name(task.title().to_owned()), TableCell::Text(name.to_owned())];
+            cells.extend(
+                languages.iter().map(|language| TableCell::Ours(score(task, row, language))),
+            );
+            cells.push(TableCell::Text(chosen_weights(&data, task, row)));
+            cells.push(TableCell::Paper(paper_row(row, "mean", task), 3));
             table.rows.push(cells);
         }
     }
     vec![
-        Exhibit::figure(
-            "Paper 2, Table 4",
-            "Scores by language. The paper has inference only.",
+        CaptionedItem::figure(
+            "Liu et al. 2020, Table 4",
+            "Scores by target language. The paper reports NLI only.",
             figure,
         ),
-        Exhibit::table(
-            "Paper 2, Table 4",
-            "The weights are those that development data chose, over seeds.",
+        CaptionedItem::table(
+            "Liu et al. 2020, Table 4",
+            "Scores by target language; weights are those selected on development data, over seeds.",
             table,
         ),
     ]
 }
 
-/// The weights that were chosen, whichever the seed and language.
-fn chosen_weights(data: &Data<'_>, task: &Task, row: &str) -> String {
-    let chosen = data.cells("alpha", &[("row", row), ("task", task.name)]);
+/// The selected weights, over seeds and languages.
+fn chosen_weights(data: &StudyData<'_>, task: Task, row: &str) -> String {
+    let chosen = data.observations("alpha", &[("row", row), ("task", task.name())]);
     let mut weights: Vec<String> = chosen.values().map(|weight| weight.to_string()).collect();
     weights.sort_by(|a, b| natural(a, b));
     weights.dedup();

@@ -1,45 +1,46 @@
-//! How similar the networks are, layer by layer (paper 1, §5.2).
+//! Similarity of networks by layer: linear CKA (Kornblith et al. 2019; Conneau et al. 2020, §5.2).
 
-use super::Section;
-use super::alignment::upper_minus_lower;
-use super::parts::{Series, difference, lines_figure, named, over_layers};
-use crate::draw::{Figure, Heat, Panel};
+use super::ReportSection;
+use super::parts::{
+    Series, difference, lines_figure, named, over_layers, system_name, upper_minus_lower,
+};
+use crate::draw::{Figure, Heatmap, Panel};
 use crate::papers;
-use crate::report::data::{Data, View};
-use crate::report::exhibit::{Cell, Exhibit, Table};
-use crate::report::finding::{Claim, Evidence, Rule};
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{Criterion, Evidence, PaperClaim};
 
-const SYSTEMS: [&str; 4] = ["bilingual", "monolingual", "random", "same-language"];
+const SYSTEMS: [&str; 4] = ["bilingual", "monolingual", "untrained", "same-language"];
 const PAIRS: [&str; 5] = ["en-en'", "en-fr", "en-de", "en-ru", "en-zh"];
 
-pub(in crate::report) const SIMILARITY: Section = Section {
+pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
     id: "similarity",
     title: "How similar are the networks themselves?",
-    place: "Paper 1, §5.2",
+    place: "Conneau et al. 2020, §5.2",
     studies: &["similarity"],
-    asks: "Linear CKA compares what two networks make of the same sentences, and does not change when one is rotated. \
-           1 is the same up to rotation and scale. The paper's value is biased upwards where sentences are few; the \
-           debiased one beside it is not.",
+    method: "Linear CKA compares the representations of parallel sentences in two networks; it is invariant to rotation and \
+             isotropic scaling, and 1 for representations that are equal up to these. The paper's estimate is biased upwards \
+             where sentences are few; the debiased estimate is not.",
     claims: &[
-        Claim {
-            finding: "One model of both languages is more similar to itself across them than two models are",
-            place: "Paper 1, Figure 7",
+        PaperClaim {
+            finding: "A bilingual encoder is more similar across its languages than two monolingual encoders are",
+            place: "Conneau et al. 2020, Figure 7",
             paper: || means(&["bilingual", "monolingual"]),
-            quantity: "mean CKA over layers, bilingual minus separate",
-            rule: Rule::Above(0.0),
+            quantity: "mean CKA over layers, bilingual minus monolingual",
+            criterion: Criterion::Above(0.0),
             measure: |view| systems(view, "bilingual", "monolingual"),
         },
-        Claim {
-            finding: "Models trained apart are more similar than an untrained one is",
-            place: "Paper 1, Figure 7",
-            paper: || means(&["monolingual", "random"]),
-            quantity: "mean CKA over layers, separate minus untrained",
-            rule: Rule::Above(0.0),
-            measure: |view| systems(view, "monolingual", "random"),
+        PaperClaim {
+            finding: "Monolingual encoders are more similar to each other than to an untrained encoder",
+            place: "Conneau et al. 2020, Figure 7",
+            paper: || means(&["monolingual", "untrained"]),
+            quantity: "mean CKA over layers, monolingual minus untrained",
+            criterion: Criterion::Above(0.0),
+            measure: |view| systems(view, "monolingual", "untrained"),
         },
-        Claim {
-            finding: "The first layers are the most similar",
-            place: "Paper 1, §5.2",
+        PaperClaim {
+            finding: "Lower layers are more similar than higher layers",
+            place: "Conneau et al. 2020, §5.2",
             paper: || {
                 let of = |layer| {
                     let factors = [("pair", "en-fr"), ("system", "bilingual"), ("layer", layer)];
@@ -49,7 +50,7 @@ pub(in crate::report) const SIMILARITY: Section = Section {
                 format!("en-fr, bilingual: {} at layer 1, {} at layer 8", of("1"), of("8"))
             },
             quantity: "mean CKA of the upper half of the layers minus that of the lower half, bilingual",
-            rule: Rule::Below(0.0),
+            criterion: Criterion::Below(0.0),
             measure: |view| {
                 upper_minus_lower(
                     &view.study("similarity"),
@@ -58,32 +59,39 @@ pub(in crate::report) const SIMILARITY: Section = Section {
                 )
             },
         },
-        Claim {
-            finding: "Similarity goes with how well sentences align",
-            place: "Paper 1, §5.2",
+        PaperClaim {
+            finding: "Similarity correlates with sentence retrieval",
+            place: "Conneau et al. 2020, §5.2",
             paper: || "correlation over 0.9".to_owned(),
-            quantity: "correlation of CKA with retrieval over layers, separate models",
-            rule: Rule::Above(0.5),
+            quantity: "correlation of CKA with aligned retrieval accuracy over layers, monolingual",
+            criterion: Criterion::Above(0.5),
             measure: |view| {
                 let data = view.study("similarity");
-                let of = |system| data.cells("correlation", &[("system", system)]).sample();
-                let separate = of("monolingual");
-                Evidence::Seeds(if separate.0.is_empty() { of("bilingual") } else { separate })
+                let of = |system| data.observations("correlation", &[("system", system)]).sample();
+                let monolingual = of("monolingual");
+                Evidence::Seeds(if monolingual.0.is_empty() {
+                    of("bilingual")
+                } else {
+                    monolingual
+                })
             },
         },
     ],
     show,
 };
 
-/// The debiased value where there is one.
-fn measure(data: &Data<'_>) -> &'static str {
-    if data.layers("cka-debiased").is_empty() { "cka" } else { "cka-debiased" }
+/// The debiased estimate where there is one.
+fn measure(data: &StudyData<'_>) -> &'static str {
+    if data.layers("cka_debiased").is_empty() { "cka" } else { "cka_debiased" }
 }
 
-fn systems(view: &View<'_>, a: &str, b: &str) -> Evidence {
+fn systems(view: &SettingView<'_>, a: &str, b: &str) -> Evidence {
     let data = view.study("similarity");
     let measure = measure(&data);
-    difference(&data.cells(measure, &[("system", a)]), &data.cells(measure, &[("system", b)]))
+    difference(
+        &data.observations(measure, &[("system", a)]),
+        &data.observations(measure, &[("system", b)]),
+    )
 }
 
 /// The paper's means over layers and the four pairs of languages.
@@ -105,9 +113,9 @@ fn means(systems: &[&str]) -> String {
     format!("mean CKA {}", systems.iter().map(mean).collect::<Vec<_>>().join(", "))
 }
 
-fn show(id: &str, view: &View<'_>) -> Vec<Exhibit> {
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("similarity");
-    let pairs = data.levels(&["cka", "cka-debiased"], "pair", &PAIRS);
+    let pairs = data.levels(&["cka", "cka_debiased"], "pair", &PAIRS);
     let maps = |measure: &str, suffix: &str| {
         pairs.iter().filter_map(|pair| ours(&data, measure, pair, suffix)).collect::<Vec<_>>()
     };
@@ -127,36 +135,42 @@ fn show(id: &str, view: &View<'_>) -> Vec<Exhibit> {
     let theirs =
         if data.is_empty() { vec![] } else { PAIRS.iter().map(|pair| paper(pair)).collect() };
     vec![
-        Exhibit::figure(
-            "Paper 1, Figure 7",
-            "Ours: CKA of mean-pooled sentences, layer by layer, as the paper computes it.",
+        CaptionedItem::figure(
+            "Conneau et al. 2020, Figure 7",
+            "Our results: CKA of mean-pooled sentence vectors by layer, computed as in the paper (bi: bilingual, mono: \
+             monolingual, untr.: untrained, same: same-language).",
             figure("cka", "CKA by layer", maps("cka", "")),
         ),
-        Exhibit::figure(
-            "Paper 1, Figure 7",
-            "The paper's own: English beside a paraphrase of itself (en\u{2032}) and four languages.",
-            figure("paper", "CKA by layer, paper 1", theirs),
+        CaptionedItem::figure(
+            "Conneau et al. 2020, Figure 7",
+            "The paper's results: English with its own back-translation (en\u{2032}) and with four languages.",
+            figure("paper", "CKA by layer, Conneau et al. 2020", theirs),
         )
         .once(),
-        Exhibit::figure(
+        CaptionedItem::figure(
             "Beyond the paper",
-            "The debiased value, which is not raised by having few sentences. Bands are intervals of 95 % over seeds.",
+            "The debiased estimate, which does not grow with fewer sentences. Bands are 95 % intervals over seeds.",
             lines_figure(
                 named(id, "debiased"),
                 "Debiased CKA by layer",
                 series,
-                curves("cka-debiased"),
+                curves("cka_debiased"),
             ),
         ),
-        Exhibit::table("Paper 1, Figure 7", "Means over layers and pairs.", table(&data)),
+        CaptionedItem::table("Conneau et al. 2020, Figure 7", "Means over layers and pairs.", table(&data)),
     ]
 }
 
-fn table(data: &Data<'_>) -> Table {
-    let mut table =
-        Table::new(&["system", "CKA", "debiased", "correlation with retrieval", "paper 1, CKA"]);
-    for system in data.levels(&["cka", "cka-debiased", "correlation"], "system", &SYSTEMS) {
-        let of = |measure| Cell::Ours(data.mean(measure, &[("system", &*system)]));
+fn table(data: &StudyData<'_>) -> ReportTable {
+    let mut table = ReportTable::new(&[
+        "system",
+        "CKA",
+        "debiased",
+        "correlation with retrieval",
+        "Conneau et al. 2020, CKA",
+    ]);
+    for system in data.levels(&["cka", "cka_debiased", "correlation"], "system", &SYSTEMS) {
+        let of = |measure| TableCell::Ours(data.mean(measure, &[("system", &*system)]));
         let printed: Option<Vec<f64>> = PAIRS[1..]
             .iter()
             .map(|pair| {
@@ -170,23 +184,23 @@ fn table(data: &Data<'_>) -> Table {
             .collect();
         let printed = printed.map(|values| values.iter().sum::<f64>() / values.len() as f64);
         table.rows.push(vec![
-            Cell::Name(system.clone()),
+            TableCell::Name(system_name(&system).to_owned()),
             of("cka"),
-            of("cka-debiased"),
+            of("cka_debiased"),
             of("correlation"),
-            Cell::Paper(printed, 2),
+            TableCell::Paper(printed, 2),
         ]);
     }
     table
 }
 
-fn ours(data: &Data<'_>, measure: &str, pair: &str, suffix: &str) -> Option<Panel> {
+fn ours(data: &StudyData<'_>, measure: &str, pair: &str, suffix: &str) -> Option<Panel> {
     let layers = data.layers(measure);
     let has = |system: &&str| data.mean(measure, &[("pair", pair), ("system", system)]).is_some();
     let systems: Vec<&str> = SYSTEMS.into_iter().filter(has).collect();
     let value = |layer: &str, system: &str| {
         data.mean(measure, &[("pair", pair), ("system", system), ("layer", layer)])
-            .map(|mean| mean.value)
+            .map(|mean| mean.mean)
     };
     (!systems.is_empty() && !layers.is_empty())
         .then(|| map(&format!("{pair}{suffix}"), &layers, &systems, value))
@@ -210,18 +224,12 @@ fn map(
     systems: &[&str],
     value: impl Fn(&str, &str) -> Option<f64>,
 ) -> Panel {
-    let short = |system: &&str| match *system {
-        "bilingual" => "one",
-        "monolingual" => "two",
-        "random" => "random",
-        _ => "same",
-    };
-    Heat {
+    Heatmap {
         title: title.to_owned(),
         down: ("layer".to_owned(), layers.to_vec()),
         across: (
-            "encoders".to_owned(),
-            systems.iter().map(|system| short(system).to_owned()).collect(),
+            "system".to_owned(),
+            systems.iter().map(|system| abbreviated(system).to_owned()).collect(),
         ),
         values: layers
             .iter()
@@ -230,4 +238,14 @@ fn map(
         range: (0.0, 1.0),
     }
     .panel()
+}
+
+/// The name of a system above a narrow column.
+fn abbreviated(system: &str) -> &str {
+    match system {
+        "bilingual" => "bi",
+        "monolingual" => "mono",
+        "untrained" => "untr.",
+        _ => "same",
+    }
 }

@@ -1,7 +1,7 @@
-//! The evaluations: which commands measure a system, and what of their results is filed.
+//! The evaluations: which commands measure a system, and which of their results become records.
 //!
-//! Each takes a system that is planned and adds its steps and readings; a system that an evaluation
-//! cannot be made on (tasks on two encoders that know nothing of one another) is passed over.
+//! Each takes a planned system and adds steps and extractions. A system that an evaluation does not apply to
+//! (zero-shot transfer between two separately trained encoders) is skipped.
 
 mod sentences;
 mod shift;
@@ -10,24 +10,28 @@ mod words;
 
 pub(super) use sentences::{retrieval, similarity};
 pub(super) use shift::shift;
-pub(super) use tasks::{contexts, shifted_transfer, transfer};
-pub(super) use words::{word_retrieval, words};
+pub(super) use tasks::{align_contexts, shifted_transfer, transfer};
+pub(super) use words::{align_words, word_retrieval};
 
-use super::plan::Scene;
-use super::systems::{Made, Run};
+use super::plan::EvaluationContext;
+use super::systems::{PlannedEncoder, PlannedSystem};
 
-/// The runs of a target and of the source, where the system is one of encoders.
-fn two_runs<'a>(made: &'a Made, scene: &Scene<'_>, target: &str) -> Option<(&'a Run, &'a Run)> {
-    let Made::Encoders { runs, .. } = made else { return None };
+/// The encoders of a target and of the source, where the system has encoders.
+fn two_runs<'a>(
+    made: &'a PlannedSystem,
+    scene: &EvaluationContext<'_>,
+    target: &str,
+) -> Option<(&'a PlannedEncoder, &'a PlannedEncoder)> {
+    let PlannedSystem::Encoders { runs, .. } = made else { return None };
     Some((runs.get(target)?, &runs[&scene.materials.source]))
 }
 
-/// The same, where the target's run speaks the target's language.
+/// The same, where the target's encoder is given the target's language.
 fn two_languages<'a>(
-    made: &'a Made,
-    scene: &Scene<'_>,
+    made: &'a PlannedSystem,
+    scene: &EvaluationContext<'_>,
     target: &str,
-) -> Option<(&'a Run, &'a Run)> {
+) -> Option<(&'a PlannedEncoder, &'a PlannedEncoder)> {
     let (from, to) = two_runs(made, scene, target)?;
     (from.language == target).then_some((from, to))
 }

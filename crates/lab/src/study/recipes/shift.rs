@@ -1,45 +1,45 @@
-//! Token translation by the difference of two languages' means.
+//! Token translation by the difference of two languages' mean vectors (Liu et al. 2020).
 
 use crate::study::error::Result;
 use crate::study::file::System;
-use crate::study::plan::{Planner, Scene};
-use crate::study::readings::Reader;
-use crate::study::step::{Arg, Draft, Steps};
-use crate::study::systems::{Made, Run};
+use crate::study::plan::{EvaluationContext, StudyPlanner};
+use crate::study::readings::Extractor;
+use crate::study::step::{CommandArg, StepDraft, StepList};
+use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
-/// The layer at which tokens are translated for all to see: that of paper 2, the tenth of twelve.
-fn translating_layer(scene: &Scene<'_>) -> usize {
+/// The layer of the example translations: that of Liu et al. 2020, the tenth of twelve.
+fn translating_layer(scene: &EvaluationContext<'_>) -> usize {
     scene.layers() * 5 / 6
 }
 
-/// Plans the means of all languages of an encoder.
+/// Plans the mean vectors of all languages of an encoder.
 pub(super) fn means(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
-    run: &Run,
-) -> Result<Arg> {
+    run: &PlannedEncoder,
+) -> Result<CommandArg> {
     let languages: Vec<&str> = scene.materials.languages().collect();
-    let mut draft = Draft::new("shift means", scene.name("means of languages", system))
-        .kind(scene.scale)
+    let mut draft = StepDraft::new("shift means", scene.name("language mean vectors", system))
+        .kind(scene.scale.name())
         .flag("--model", run.folder.clone())
         .args(scene.materials.text_flags(&languages, false)?)
         .flag("--first", scene.sentences());
     if scene.materials.prepared() {
         draft = draft.arg("--lines");
     }
-    let step = planner.add(draft.flag("--out", Arg::here("means.safetensors")))?;
-    Ok(Steps::made(step, "means.safetensors"))
+    let step = planner.add(draft.flag("--out", CommandArg::here("means.safetensors")))?;
+    Ok(StepList::made(step, "means.safetensors"))
 }
 
-/// Token translation by the difference of means, at every layer and weight.
+/// Token translation by the difference of mean vectors, at every layer and weight.
 pub(in crate::study) fn shift(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
-    made: &Made,
+    made: &PlannedSystem,
 ) -> Result<()> {
-    let Made::Encoders { runs, one: true } = made else { return Ok(()) };
+    let PlannedSystem::Encoders { runs, one: true } = made else { return Ok(()) };
     let materials = scene.materials;
     let run = &runs[&materials.source];
     let means = means(planner, scene, system, run)?;
@@ -49,24 +49,25 @@ pub(in crate::study) fn shift(
             true => materials.test_sentences(target),
             false => materials.train_sentences(target),
         };
-        let mut sweep = Draft::new("shift sweep", scene.name(&format!("shift, {pair}"), system))
-            .kind(scene.scale)
-            .flag("--model", run.folder.clone())
-            .flag("--means", means.clone())
-            .flag("--parallel", own.after(&format!("{}=", materials.source)))
-            .flag("--parallel", foreign.after(&format!("{target}=")))
-            .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
-            .arg("--alphas=-1,0,0.5,1,1.5,2,2.5,3");
+        let mut sweep =
+            StepDraft::new("shift sweep", scene.name(&format!("shift, {pair}"), system))
+                .kind(scene.scale.name())
+                .flag("--model", run.folder.clone())
+                .flag("--means", means.clone())
+                .flag("--parallel", own.after(&format!("{}=", materials.source)))
+                .flag("--parallel", foreign.after(&format!("{target}=")))
+                .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
+                .arg("--alphas=-1,0,0.5,1,1.5,2,2.5,3");
         for kind in ["mean", "sharing", "bands", "without-4"] {
             sweep = sweep.flag("--kind", kind);
         }
         let sweep = planner.add(sweep)?;
-        planner.read(sweep, Reader::Sweep, scene.seed, scene.factors(system, &[]));
+        planner.read(sweep, Extractor::Sweep, scene.seed, scene.factors(system, &[]));
         let layer = translating_layer(scene).to_string();
-        // Short ones, which any encoder has room for.
+        // Short sentences, which fit any encoder.
         let [translation, sentence] = materials.test_sentences(target);
         let translate =
-            Draft::new("shift translate", scene.name(&format!("translate, {pair}"), system))
+            StepDraft::new("shift translate", scene.name(&format!("translate, {pair}"), system))
                 .flag("--model", run.folder.clone())
                 .flag("--means", means.clone())
                 .flag("--from", materials.source.as_str())
@@ -78,11 +79,11 @@ pub(in crate::study) fn shift(
                 .flag("--first", "5");
         let translate = planner.add(translate)?;
         let factors = scene.factors(system, &[("direction", &pair), ("layer", &layer)]);
-        planner.read(translate, Reader::Translation, scene.seed, factors);
+        planner.read(translate, Extractor::Translation, scene.seed, factors);
     }
-    let stats = Draft::new("vocab stats", scene.name("what is shared", system))
+    let stats = StepDraft::new("vocab stats", scene.name("vocabulary overlap", system))
         .arg(run.folder.join("vocabulary"));
     let stats = planner.add(stats)?;
-    planner.read(stats, Reader::Vocabulary, scene.seed, scene.factors(system, &[]));
+    planner.read(stats, Extractor::Vocabulary, scene.seed, scene.factors(system, &[]));
     Ok(())
 }

@@ -1,30 +1,31 @@
-//! Tasks learned in one language and scored in the others: over an encoder, over one of its layers
-//! through a map, and shifted.
+//! Tasks trained in the source language and tested in the others: over an encoder, over one of its layers through a
+//! map, and shifted.
+
+use terms::{Scale, Task};
 
 use super::shift::means;
 use super::two_languages;
 use crate::record::Factors;
 use crate::study::error::Result;
 use crate::study::file::System;
-use crate::study::materials::Task;
-use crate::study::plan::{Planner, Scene};
-use crate::study::readings::Reader;
-use crate::study::step::{Arg, Draft, StepId, Steps};
-use crate::study::systems::{Made, Run};
+use crate::study::plan::{EvaluationContext, StudyPlanner};
+use crate::study::readings::Extractor;
+use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
+use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
-/// The layer below which nothing learns where the target is shifted.
-fn shift_layer(scene: &Scene<'_>) -> usize {
+/// The layer at which the target is shifted; it and all below are frozen.
+fn shift_layer(scene: &EvaluationContext<'_>) -> usize {
     scene.layers() / 2
 }
 
-/// A transfer before it is said where vectors come from.
-fn transfer_draft(scene: &Scene<'_>, name: String, task: Task) -> Draft {
+/// A transfer without the flags of its model.
+fn transfer_draft(scene: &EvaluationContext<'_>, name: String, task: Task) -> StepDraft {
     let flags = match (scene.settings.transfer.as_slice(), scene.scale) {
-        ([], "tiny") => ["--quick", "--first", "8000"].map(str::to_owned).to_vec(),
-        ([], "small") => vec!["--quick".to_owned()],
+        ([], Scale::Tiny) => ["--quick", "--limit", "8000"].map(str::to_owned).to_vec(),
+        ([], Scale::Small) => vec!["--quick".to_owned()],
         (flags, _) => flags.to_vec(),
     };
-    Draft::new("transfer", name)
+    StepDraft::new("transfer", name)
         .kind(&format!("{} {}", task.name(), scene.scale))
         .flag("--task", task.name())
         .args(flags)
@@ -32,45 +33,50 @@ fn transfer_draft(scene: &Scene<'_>, name: String, task: Task) -> Draft {
         .flag("--seeds", scene.seed.to_string())
 }
 
-/// The factors of a task's scores. The source's score is filed under the first pair; the others' under
-/// their own.
-fn task_factors(scene: &Scene<'_>, system: &System, task: Task, row: Option<&str>) -> Factors {
+/// The factors of a task's scores. The source's score belongs to the first pair; the others' to their own.
+fn task_factors(
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    task: Task,
+    row: Option<&str>,
+) -> Factors {
     let pair = scene.materials.pair(&scene.materials.targets[0]);
     let mut more = vec![("task", task.name()), ("pair", pair.as_str())];
     more.extend(row.map(|row| ("row", row)));
     scene.factors(system, &more)
 }
 
-/// Ends a transfer, adds it and files its scores.
+/// Completes a transfer, adds it and records its scores.
 fn add_transfer(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
-    draft: Draft,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    draft: StepDraft,
     task: Task,
     factors: Factors,
 ) -> Result<StepId> {
-    let step = planner.add(draft.flag("--out", Arg::here("transfer")).resumes("transfer"))?;
-    let reader = Reader::Transfer { task, source: scene.materials.source.clone() };
+    let step =
+        planner.add(draft.flag("--out", CommandArg::here("transfer")).resumes("transfer"))?;
+    let reader = Extractor::Transfer { task, source: scene.materials.source.clone() };
     planner.read(step, reader, scene.seed, factors);
     Ok(step)
 }
 
 /// Zero-shot transfer of a task.
 pub(in crate::study) fn transfer(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
-    made: &Made,
+    made: &PlannedSystem,
     task: Task,
 ) -> Result<()> {
     let mut draft =
         transfer_draft(scene, scene.name(&format!("transfer {}", task.name()), system), task);
     match made {
-        Made::Encoders { one: false, .. } => return Ok(()),
-        Made::Encoders { runs, .. } => {
+        PlannedSystem::Encoders { one: false, .. } => return Ok(()),
+        PlannedSystem::Encoders { runs, .. } => {
             draft = draft.flag("--model", runs[&scene.materials.source].folder.clone());
         }
-        Made::Vectors(files) => {
+        PlannedSystem::Vectors(files) => {
             for (language, file) in files {
                 draft = draft.flag("--vectors", file.clone().after(&format!("{language}=")));
             }
@@ -80,30 +86,31 @@ pub(in crate::study) fn transfer(
     add_transfer(planner, scene, draft, task, factors).map(drop)
 }
 
-/// Entities and dependencies learned over one language's layer, and applied to the other's: mapped
-/// by what linked words of translations teach, and as it is.
-pub(in crate::study) fn contexts(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+/// NER and parsing trained over the source encoder's layer and tested over the target's: through a map learned from
+/// aligned words of parallel text, and raw.
+pub(in crate::study) fn align_contexts(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
-    made: &Made,
+    made: &PlannedSystem,
 ) -> Result<()> {
     let source = &scene.materials.source;
     for target in scene.materials.targets.iter().take(1) {
         let Some((from, to)) = two_languages(made, scene, target) else { continue };
-        let maps = Draft::new("align contexts", scene.name("map words in context", system));
-        let maps = linked_text(planner, scene, maps, (target, from, to))?;
-        let maps = planner.add(maps.flag("--out", Arg::here("maps")))?;
-        let maps = Steps::made(maps, "maps");
-        for (task, layer, mapped) in combinations(scene) {
-            let how = if mapped { "mapped" } else { "unmapped" };
+        let maps =
+            StepDraft::new("align contexts", scene.name("map contextual word vectors", system));
+        let maps = aligned_text(planner, scene, maps, (target, from, to))?;
+        let maps = planner.add(maps.flag("--out", CommandArg::here("maps")))?;
+        let maps = StepList::made(maps, "maps");
+        for (task, layer, aligned) in combinations(scene) {
+            let how = if aligned { "aligned" } else { "raw" };
             let name = format!("{} over layer {layer}, {how}", task.name());
             let mut draft = transfer_draft(scene, scene.name(&name, system), task)
                 .kind("above")
                 .flag("--feature-layer", layer.to_string())
                 .flag("--model", to.folder.clone().after(&format!("{source}=")))
                 .flag("--model", from.folder.clone().after(&format!("{target}=")));
-            if mapped {
+            if aligned {
                 let map = maps.join(&format!("layer-{layer}.npy"));
                 draft = draft.flag("--map", map.after(&format!("{target}=")));
             }
@@ -116,7 +123,7 @@ pub(in crate::study) fn contexts(
                 ],
             );
             if let Some(name) = factors.get_mut("system") {
-                *name = match (name.as_str(), mapped) {
+                *name = match (name.as_str(), aligned) {
                     ("bilingual", false) => "bilingual".to_owned(),
                     (name, _) => format!("{name}-{how}"),
                 };
@@ -127,22 +134,25 @@ pub(in crate::study) fn contexts(
     Ok(())
 }
 
-/// Tells `align contexts` of parallel text whose words are linked by a step of their own, and of the
-/// encoders that read it: the target's is mapped onto the source's.
-fn linked_text(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
-    maps: Draft,
-    (target, from, to): (&str, &Run, &Run),
-) -> Result<Draft> {
+/// Gives `align contexts` parallel text, word-aligned by a step of its own, and the encoders that read it: the target's
+/// is mapped onto the source's.
+fn aligned_text(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    maps: StepDraft,
+    (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
+) -> Result<StepDraft> {
     let (materials, source) = (scene.materials, scene.materials.source.as_str());
     if materials.prepared() {
         let [foreign, own] = materials.train_sentences(target);
-        let links = Draft::new("word-align", format!("link words, {target}, seed {}", scene.seed))
-            .flag("--source", foreign.clone())
-            .flag("--target", own.clone())
-            .flag("--out", Arg::here("links"));
-        let links = Steps::made(planner.add(links)?, "links");
+        let links = StepDraft::new(
+            "word-align",
+            format!("align words of parallel text, {target}, seed {}", scene.seed),
+        )
+        .flag("--source", foreign.clone())
+        .flag("--target", own.clone())
+        .flag("--out", CommandArg::here("links"));
+        let links = StepList::made(planner.add(links)?, "links");
         return Ok(maps
             .flag("--model", from.folder.clone())
             .flag("--model", to.folder.clone())
@@ -151,15 +161,15 @@ fn linked_text(
             .flag("--links", links));
     }
     let pair = materials.pair(target);
-    let links = Draft::new("word-align", format!("link words, {pair}"))
+    let links = StepDraft::new("word-align", format!("align words of parallel text, {pair}"))
         .kind("real")
         .args(materials.parallel_text(target))
         .flag("--lang", source)
         .flag("--lang", target)
         .arg("--allow-empty")
-        .flag("--prepared", Arg::here("words"))
-        .flag("--out", Arg::here("links"));
-    let linked = Steps::made(planner.add(links)?, "");
+        .flag("--prepared", CommandArg::here("words"))
+        .flag("--out", CommandArg::here("links"));
+    let linked = StepList::made(planner.add(links)?, "");
     Ok(maps
         .kind("real")
         .flag("--model", to.folder.clone())
@@ -169,8 +179,8 @@ fn linked_text(
         .flag("--links", linked.join("links")))
 }
 
-/// Every task at every chosen layer, mapped and not.
-fn combinations(scene: &Scene<'_>) -> Vec<(Task, usize, bool)> {
+/// Every task at every chosen layer, aligned and raw.
+fn combinations(scene: &EvaluationContext<'_>) -> Vec<(Task, usize, bool)> {
     let mut all = Vec::new();
     for task in [Task::Ner, Task::Parse] {
         for layer in scene.chosen_layers() {
@@ -180,14 +190,14 @@ fn combinations(scene: &Scene<'_>) -> Vec<(Task, usize, bool)> {
     all
 }
 
-/// Tasks transferred with the target's states shifted towards the source's.
+/// Zero-shot transfer with the target's hidden states shifted towards the source's.
 pub(in crate::study) fn shifted_transfer(
-    planner: &mut Planner<'_>,
-    scene: &Scene<'_>,
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
     system: &System,
-    made: &Made,
+    made: &PlannedSystem,
 ) -> Result<()> {
-    let Made::Encoders { runs, one: true } = made else { return Ok(()) };
+    let PlannedSystem::Encoders { runs, one: true } = made else { return Ok(()) };
     let run = &runs[&scene.materials.source];
     let means = means(planner, scene, system, run)?;
     let layer = shift_layer(scene);
@@ -203,10 +213,10 @@ pub(in crate::study) fn shifted_transfer(
             .flag("--means", means.clone())
             .flag("--shift-layer", layer.to_string())
             .args(scene.materials.target_dev(task));
-        let upper = upper.flag("--out", Arg::here("transfer")).resumes("transfer");
+        let upper = upper.flag("--out", CommandArg::here("transfer")).resumes("transfer");
         let step = planner.add(upper)?;
         let factors = task_factors(scene, system, task, None);
-        let reader = Reader::ShiftedTransfer { task, source: scene.materials.source.clone() };
+        let reader = Extractor::ShiftedTransfer { task, source: scene.materials.source.clone() };
         planner.read(step, reader, scene.seed, factors);
     }
     Ok(())

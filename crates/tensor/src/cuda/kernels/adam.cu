@@ -1,26 +1,27 @@
-// Adam with decoupled weight decay over all matrices in one launch, clipped by their common norm.
+// Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019) over all matrices in one
+// launch, clipped by their common norm.
 
 struct Slot {
     float *value;
     const float *grad;
     float *mean, *square;
-    bf16 *working; // the rounded copy that products read, where there is one
+    bf16 *working; // the rounded copy that matmuls read, where there is one
     u64 count;
-    float rate, keep, square_correction;
+    float lr, keep, square_correction;
     u32 padding;
 };
 
-// A piece of a matrix that one block works on.
-struct Piece {
+// A chunk of a matrix that one block works on.
+struct Chunk {
     u32 slot, number;
 };
 
-static constexpr u64 PIECE = 16384;
+static constexpr u64 CHUNK = 16384;
 
-extern "C" __global__ void __launch_bounds__(256) squares(const Slot *slots, const Piece *pieces, float *partial) {
-    Piece piece = pieces[blockIdx.x];
-    Slot slot = slots[piece.slot];
-    u64 begin = piece.number * PIECE, end = min(slot.count, begin + PIECE);
+extern "C" __global__ void __launch_bounds__(256) squares(const Slot *slots, const Chunk *chunks, float *partial) {
+    Chunk chunk = chunks[blockIdx.x];
+    Slot slot = slots[chunk.slot];
+    u64 begin = chunk.number * CHUNK, end = min(slot.count, begin + CHUNK);
     float sum = 0.0f;
     for (u64 at = begin + 4 * threadIdx.x; at < end; at += 1024) {
         if (at + 4 <= end) {
@@ -50,7 +51,7 @@ extern "C" __global__ void norm_of_squares(const float *partial, int count, floa
         if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
         __syncthreads();
     }
-    // A norm that is no number stays, so that nothing is updated any more.
+    // A norm that is not finite stays, so that nothing is updated any more.
     if (threadIdx.x == 0 && isfinite(*norm)) *norm = (float)sqrt(sums[0]);
 }
 
@@ -58,17 +59,17 @@ INLINE void update(const Slot &slot, float beta1, float beta2, float epsilon, fl
     mean += (1.0f - beta1) * (grad - mean);
     square = beta2 * square + (1.0f - beta2) * grad * grad;
     float deviation = sqrtf(square) / slot.square_correction + epsilon;
-    value = value * slot.keep - slot.rate * mean / deviation;
+    value = value * slot.keep - slot.lr * mean / deviation;
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-    adam(const Slot *slots, const Piece *pieces, const float *norm, float beta1, float beta2, float epsilon, float clip) {
+    adam(const Slot *slots, const Chunk *chunks, const float *norm, float beta1, float beta2, float epsilon, float clip) {
     float total = *norm;
     if (!isfinite(total)) return;
     float shrink = total > clip ? clip / total : 1.0f;
-    Piece piece = pieces[blockIdx.x];
-    Slot slot = slots[piece.slot];
-    u64 begin = piece.number * PIECE, end = min(slot.count, begin + PIECE);
+    Chunk chunk = chunks[blockIdx.x];
+    Slot slot = slots[chunk.slot];
+    u64 begin = chunk.number * CHUNK, end = min(slot.count, begin + CHUNK);
     for (u64 at = begin + 4 * threadIdx.x; at < end; at += 1024) {
         if (at + 4 <= end) {
             float4 g = *reinterpret_cast<const float4 *>(slot.grad + at);

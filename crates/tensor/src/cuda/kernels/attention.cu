@@ -1,20 +1,22 @@
-// Attention within each sequence, for heads of at most HEAD columns (a power of two, 16 at least); WHOLE
-// says that they are whole multiples of eight.
+// FlashAttention-2 (Dao 2023) within each sequence on `mma.sync`, for every card from Ampere on and heads of at
+// most HEAD columns (a power of two, 16 at least); WHOLE says that they are whole multiples of eight.
+// attention_reference.cu is the same in plain loops.
 //
-// Scores never reach memory: a block of queries meets the keys a tile at a time, and the softmax is
-// corrected as higher scores appear. Only which weights dropout keeps is noted, a bit each. The way back
-// computes the weights again from the logarithm of each row's sum, once for the gradient of the queries and
-// once for that of keys and values, so that no sum depends on the order in which blocks finish.
+// Scores never reach memory: a block of queries meets the keys a tile at a time, and the softmax is corrected as
+// higher scores appear (online softmax, Milakov and Gimelshein 2018). Only the dropout mask is drawn ahead and
+// saved, a bit for each weight. The backward pass recomputes the weights from the logsumexp of each row, once for
+// the gradient of the queries and once for that of keys and values (FlashAttention-2 adds the former atomically),
+// so that no sum depends on the order in which blocks finish.
 //
-// Products are m16n8k16 of the tensor cores. Of a 16 x 8 result, lane l has columns 2 * (l % 4) and
-// the next, in rows l / 4 and l / 4 + 8. A warp has TALL such results below one another, so that what
-// it reads of the other factor serves them all.
+// Matmuls are m16n8k16 of the tensor cores. Of a 16 x 8 result, lane l has columns 2 * (l % 4) and the next, in
+// rows l / 4 and l / 4 + 8. A warp has TALL such results below one another, so that what it reads of the other
+// operand serves them all.
 
 static constexpr int STRIDE = HEAD + 8; // of a row in shared memory: eight rows then touch all banks
-static constexpr int KEYS = 128;        // keys of a block on the way back: one counter's eight planes
+static constexpr int KEYS = 128;        // keys of a block in the backward pass: one Philox counter's eight planes
 
 // For each kernel: how many heights of 16 rows a warp has, what its block meets at a time, and how many
-// blocks are to fit a processor. Measured on an H200 with heads of 64.
+// blocks are to fit an SM. Measured on an H200 with heads of 64.
 #define FORWARD_TALL 1
 #define FORWARD_TILE 64
 #define FORWARD_BLOCKS (HEAD > 64 ? 1 : 4)
@@ -68,7 +70,7 @@ INLINE void matrices(u32 *to, const bf16 *from) {
                  : "r"(address(from))
                  : "memory");
 }
-INLINE void matrices_turned(u32 *to, const bf16 *from) {
+INLINE void matrices_transposed(u32 *to, const bf16 *from) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                  : "r"(address(from))
@@ -81,11 +83,11 @@ INLINE void multiply(float *sum, const u32 *a, u32 b0, u32 b1) {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// The warp's rows of `a`, ready for products.
-template <int TALL> struct Ready {
+// The warp's rows of `a` in registers, as operands.
+template <int TALL> struct RowOperand {
     u32 part[HEAD / 16][TALL][4];
 };
-template <int TALL> INLINE void ready(Ready<TALL> &to, const bf16 *a) {
+template <int TALL> INLINE void load_rows(RowOperand<TALL> &to, const bf16 *a) {
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int k = 0; k < HEAD / 16; k++) {
@@ -95,8 +97,8 @@ template <int TALL> INLINE void ready(Ready<TALL> &to, const bf16 *a) {
     }
 }
 
-// sum = the rows times the COLS rows of `b`, turned.
-template <int TALL, int COLS> INLINE void across(float (*sum)[COLS / 8][4], const Ready<TALL> &rows, const bf16 *b) {
+// sum = the rows times the COLS rows of `b`, transposed.
+template <int TALL, int COLS> INLINE void across(float (*sum)[COLS / 8][4], const RowOperand<TALL> &rows, const bf16 *b) {
     int lane = threadIdx.x % 32;
 #pragma unroll
     for (int m = 0; m < TALL; m++) {
@@ -163,7 +165,7 @@ INLINE void along(float (*sum)[HEAD / 8][4], float (*weights)[DEPTH / 8][4], con
 #pragma unroll
         for (int n = 0; n < HEAD / 16; n++) {
             u32 cols[4];
-            matrices_turned(cols, b + (k * 16 + lane % 16) * STRIDE + n * 16 + lane / 16 * 8);
+            matrices_transposed(cols, b + (k * 16 + lane % 16) * STRIDE + n * 16 + lane / 16 * 8);
 #pragma unroll
             for (int m = 0; m < TALL; m++) {
                 multiply(sum[m][2 * n], rows[m], cols[0], cols[1]);
@@ -195,16 +197,16 @@ INLINE void put(bf16 *to, int pitch, int width, float (*sum)[4], const float *fa
     }
 }
 
-// The words of a row of a tile of TILE keys that begins with key `from`.
-template <int TILE> INLINE void read_kept(const Shape &shape, const u8 *notes, u32 query, int head, int from, u32 *kept) {
-    const u32 *words = reinterpret_cast<const u32 *>(notes + noted(shape, query, head, from / KEYS)) + from % KEYS / 32;
+// The mask of a row of a tile of TILE keys that begins with key `from`.
+template <int TILE> INLINE void read_kept(const Shape &shape, const u8 *mask, u32 query, int head, int from, u32 *kept) {
+    const u32 *words = reinterpret_cast<const u32 *>(mask + mask_offset(shape, query, head, from / KEYS)) + from % KEYS / 32;
 #pragma unroll
     for (int i = 0; i < TILE / 32; i++) kept[i] = words[i] >> (threadIdx.x % 4 * 2);
 }
 
 // A block: some queries of one head of one sequence.
 extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
-    attention(const bf16 *q, const bf16 *kv, Shape shape, bf16 *y, float *lse, const u8 *notes) {
+    attention(const bf16 *q, const bf16 *kv, Shape shape, bf16 *y, float *lse, const u8 *mask) {
     constexpr int TALL = FORWARD_TALL, ROWS = 16 * TALL, QUERIES = 4 * ROWS, TILE = FORWARD_TILE;
     int head = blockIdx.y, sequence = blockIdx.z;
     int first = shape.queries[sequence] + blockIdx.x * QUERIES, rows = (int)shape.queries[sequence + 1] - first;
@@ -220,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
     fetch<TILE, 128>(tiles + TILE * STRIDE, values, 2 * dim, count, width);
     commit();
 
-    Ready<TALL> own;
+    RowOperand<TALL> own;
     float out[TALL][HEAD / 8][4] = {}, top[TALL][2], sum[TALL][2];
     u32 kept[TALL][2][TILE / 32];
 #pragma unroll
@@ -254,11 +256,11 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int at = row + m * 16 + half * 8;
-                    if (at < rows) read_kept<TILE>(shape, notes, first + at, head, block * TILE, kept[m][half]);
+                    if (at < rows) read_kept<TILE>(shape, mask, first + at, head, block * TILE, kept[m][half]);
                 }
             }
         }
-        if (block == 0) ready(own, queries + warp * ROWS * STRIDE);
+        if (block == 0) load_rows(own, queries + warp * ROWS * STRIDE);
         float scores[TALL][TILE / 8][4];
         across<TALL, TILE>(scores, own, tile);
         if ((block + 1) * TILE > count) {
@@ -282,14 +284,14 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
                     best = fmaxf(best, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
                 best = fmaxf(best, __shfl_xor_sync(ALL, best, 1));
                 best = fmaxf(best, __shfl_xor_sync(ALL, best, 2));
-                float shrink = power((top[m][half] - best) * exponent), base = best * exponent, total = 0.0f;
+                float shrink = fast_exp2((top[m][half] - best) * exponent), base = best * exponent, total = 0.0f;
 #pragma unroll
                 for (int n = 0; n < TILE / 8; n++) {
 #pragma unroll
                     for (int e = 0; e < 2; e++) {
-                        float weight = power(scores[m][n][2 * half + e] * exponent - base);
+                        float weight = fast_exp2(scores[m][n][2 * half + e] * exponent - base);
                         total += weight;
-                        scores[m][n][2 * half + e] = kept[m][half][n / 4] & place(n, e) ? weight : 0.0f;
+                        scores[m][n][2 * half + e] = kept[m][half][n / 4] & mask_bit(n, e) ? weight : 0.0f;
                     }
                 }
                 top[m][half] = best;
@@ -315,15 +317,15 @@ extern "C" __global__ void __launch_bounds__(128, FORWARD_BLOCKS)
             factors[half] = shape.drop.scale / total;
             int at = row + m * 16 + half * 8;
             if (lane % 4 == 0 && at < rows)
-                lse[logged(shape, first + at, head)] = top[m][half] * exponent + log2f(total);
+                lse[lse_offset(shape, first + at, head)] = top[m][half] * exponent + log2f(total);
         }
         put(y + (u64)first * dim + head * width, dim, width, out[m], factors, row + m * 16, rows);
     }
 }
 
-// The gradient of the queries, and `delta`: each query's output times its gradient.
+// The gradient of the queries, and `delta`: the dot product of each query's output with its gradient.
 extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
-    attention_queries(const bf16 *q, const bf16 *kv, Shape shape, const bf16 *y, const float *lse, const u8 *notes,
+    attention_queries(const bf16 *q, const bf16 *kv, Shape shape, const bf16 *y, const float *lse, const u8 *mask,
                       const bf16 *dy, bf16 *dq, float *delta) {
     constexpr int TALL = QUERIES_TALL, ROWS = 16 * TALL, QUERIES = 4 * ROWS, TILE = QUERIES_TILE;
     int head = blockIdx.y, sequence = blockIdx.z;
@@ -335,10 +337,10 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
     u64 start = (u64)first * dim + head * width;
 
     extern __shared__ __align__(16) bf16 shared[];
-    bf16 *queries = shared, *slopes = queries + QUERIES * STRIDE, *tiles = slopes + QUERIES * STRIDE;
+    bf16 *queries = shared, *dys = queries + QUERIES * STRIDE, *tiles = dys + QUERIES * STRIDE;
     __shared__ float deltas[QUERIES];
     fetch<QUERIES, 128>(queries, q + start, dim, rows, width);
-    fetch<QUERIES, 128>(slopes, dy + start, dim, rows, width);
+    fetch<QUERIES, 128>(dys, dy + start, dim, rows, width);
     fetch<TILE, 128>(tiles, keys, 2 * dim, count, width);
     fetch<TILE, 128>(tiles + TILE * STRIDE, values, 2 * dim, count, width);
     commit();
@@ -373,7 +375,7 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             int at = row + m * 16 + half * 8;
-            base[m][half] = at < rows ? lse[logged(shape, first + at, head)] : infinity();
+            base[m][half] = at < rows ? lse[lse_offset(shape, first + at, head)] : infinity();
 #pragma unroll
             for (int i = 0; i < TILE / 32; i++) kept[m][half][i] = ALL;
         }
@@ -395,7 +397,7 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
                     int at = row + m * 16 + half * 8;
-                    if (at < rows) read_kept<TILE>(shape, notes, first + at, head, block * TILE, kept[m][half]);
+                    if (at < rows) read_kept<TILE>(shape, mask, first + at, head, block * TILE, kept[m][half]);
                 }
             }
         }
@@ -404,19 +406,19 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
         __syncthreads();
         float weights[TALL][TILE / 8][4], grads[TALL][TILE / 8][4];
         across<TALL, TILE>(weights, queries + warp * ROWS * STRIDE, tile);
-        across<TALL, TILE>(grads, slopes + warp * ROWS * STRIDE, tile + TILE * STRIDE);
+        across<TALL, TILE>(grads, dys + warp * ROWS * STRIDE, tile + TILE * STRIDE);
 #pragma unroll
         for (int m = 0; m < TALL; m++) {
 #pragma unroll
             for (int half = 0; half < 2; half++) {
-                float mean = deltas[row + m * 16 + half * 8];
+                float delta_row = deltas[row + m * 16 + half * 8];
 #pragma unroll
                 for (int n = 0; n < TILE / 8; n++) {
 #pragma unroll
                     for (int e = 0; e < 2; e++) {
-                        float weight = power(weights[m][n][2 * half + e] * exponent - base[m][half]);
-                        float factor = kept[m][half][n / 4] & place(n, e) ? shape.drop.scale : 0.0f;
-                        grads[m][n][2 * half + e] = weight * (grads[m][n][2 * half + e] * factor - mean);
+                        float weight = fast_exp2(weights[m][n][2 * half + e] * exponent - base[m][half]);
+                        float factor = kept[m][half][n / 4] & mask_bit(n, e) ? shape.drop.scale : 0.0f;
+                        grads[m][n][2 * half + e] = weight * (grads[m][n][2 * half + e] * factor - delta_row);
                     }
                 }
             }
@@ -443,7 +445,7 @@ extern "C" __global__ void __launch_bounds__(128, QUERIES_BLOCKS)
 // The gradients of keys and values. A block: 128 keys of one head of one sequence; queries come by,
 // and weights are computed with keys running down.
 extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
-    attention_keys(const bf16 *q, const bf16 *kv, Shape shape, const float *lse, const u8 *notes, const bf16 *dy,
+    attention_keys(const bf16 *q, const bf16 *kv, Shape shape, const float *lse, const u8 *mask, const bf16 *dy,
                    const float *delta, bf16 *dkv) {
     constexpr int TALL = KEYS_TALL, ROWS = 16 * TALL, THREADS = KEYS / ROWS * 32, TILE = KEYS_TILE;
     int head = blockIdx.y, sequence = blockIdx.z;
@@ -452,7 +454,7 @@ extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
     int first = shape.queries[sequence], rows = (int)shape.queries[sequence + 1] - first;
     int dim = shape.dim, width = shape.width, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     u64 start = (u64)from * 2 * dim + head * width;
-    const bf16 *queries = q + (u64)first * dim + head * width, *slopes = dy + (u64)first * dim + head * width;
+    const bf16 *queries = q + (u64)first * dim + head * width, *dys = dy + (u64)first * dim + head * width;
 
     extern __shared__ __align__(16) bf16 shared[];
     bf16 *keys = shared, *values = keys + KEYS * STRIDE, *tiles = values + KEYS * STRIDE;
@@ -461,7 +463,7 @@ extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
     fetch<KEYS, THREADS>(keys, kv + start, 2 * dim, there, width);
     fetch<KEYS, THREADS>(values, kv + start + dim, 2 * dim, there, width);
     fetch<TILE, THREADS>(tiles, queries, dim, rows, width);
-    fetch<TILE, THREADS>(tiles + TILE * STRIDE, slopes, dim, rows, width);
+    fetch<TILE, THREADS>(tiles + TILE * STRIDE, dys, dim, rows, width);
     commit();
 
     float dk[TALL][HEAD / 8][4] = {}, dv[TALL][HEAD / 8][4] = {};
@@ -473,17 +475,17 @@ extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
             bf16 *next = tiles + (block + 1) % 2 * 2 * TILE * STRIDE;
             int at = (block + 1) * TILE;
             fetch<TILE, THREADS>(next, queries + (u64)at * dim, dim, rows - at, width);
-            fetch<TILE, THREADS>(next + TILE * STRIDE, slopes + (u64)at * dim, dim, rows - at, width);
+            fetch<TILE, THREADS>(next + TILE * STRIDE, dys + (u64)at * dim, dim, rows - at, width);
             commit();
         }
         if (threadIdx.x < TILE) {
             int at = block * TILE + threadIdx.x;
             u64 place = (u64)(first + at) * shape.heads + head;
-            bases[threadIdx.x] = at < rows ? lse[logged(shape, first + at, head)] : infinity();
+            bases[threadIdx.x] = at < rows ? lse[lse_offset(shape, first + at, head)] : infinity();
             deltas[threadIdx.x] = at < rows ? delta[place] : 0.0f;
             if (shape.drop.threshold && at < rows) {
-                const u8 *note = notes + noted(shape, first + at, head, blockIdx.x);
-                *reinterpret_cast<uint4 *>(planes[threadIdx.x]) = *reinterpret_cast<const uint4 *>(note);
+                const u8 *row_mask = mask + mask_offset(shape, first + at, head, blockIdx.x);
+                *reinterpret_cast<uint4 *>(planes[threadIdx.x]) = *reinterpret_cast<const uint4 *>(row_mask);
             }
         }
         if (block + 1 < blocks) wait<1>();
@@ -497,15 +499,15 @@ extern "C" __global__ void __launch_bounds__(KEYS * 2 / KEYS_TALL, KEYS_BLOCKS)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 int at = n * 8 + lane % 4 * 2 + e;
-                float base = bases[at], mean = deltas[at];
+                float base = bases[at], delta_row = deltas[at];
 #pragma unroll
                 for (int half = 0; half < 2; half++) {
 #pragma unroll
                     for (int m = 0; m < TALL; m++) {
                         u32 keep = shape.drop.threshold ? planes[at][warp * TALL + m] >> (lane / 4 + half * 8) : 1;
-                        float weight = power(weights[m][n][2 * half + e] * exponent - base);
+                        float weight = fast_exp2(weights[m][n][2 * half + e] * exponent - base);
                         float factor = keep & 1 ? shape.drop.scale : 0.0f;
-                        grads[m][n][2 * half + e] = weight * (grads[m][n][2 * half + e] * factor - mean);
+                        grads[m][n][2 * half + e] = weight * (grads[m][n][2 * half + e] * factor - delta_row);
                         weights[m][n][2 * half + e] = weight * factor;
                     }
                 }

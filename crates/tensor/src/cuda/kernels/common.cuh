@@ -1,4 +1,4 @@
-// What all kernels share: numbers of 16 bits, rows spread over a warp, counted random numbers.
+// What all kernels share: bf16 numbers, rows spread over a warp, counter-based random numbers (Philox).
 //
 // No header is included, so that nothing but the compiler itself must be found at run time.
 // "Working" numbers are bf16: the upper half of an f32. Sums and statistics are always f32.
@@ -24,7 +24,7 @@ INLINE u32 pack(float low, float high) {
 
 INLINE bf16 narrow(float x) { return (bf16)pack(x, 0.0f); }
 
-// V numbers as they lie in memory, for whoever needs them twice.
+// V numbers as they lie in memory, for callers that need them twice.
 template <int V> struct Raw;
 template <> struct Raw<1> {
     bf16 own;
@@ -72,11 +72,11 @@ template <> INLINE void store<8>(float *to, const float *x) {
     reinterpret_cast<float4 *>(to)[1] = make_float4(x[4], x[5], x[6], x[7]);
 }
 
-// Rounds as memory would, so that what is computed now is what the way back reads.
+// Rounds as memory would, so that what is computed now is what the backward pass reads.
 INLINE float rounded(float x) { return __uint_as_float(pack(x, 0.0f) << 16); }
 
 // 2 to the power of x; what is too small for an ordinary number becomes 0.
-INLINE float power(float x) {
+INLINE float fast_exp2(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;

@@ -40,16 +40,6 @@ template <class T> INLINE void add(T *y, const T *x, u64 count) {
 extern "C" __global__ void add_full(float *y, const float *x, u64 count) { add(y, x, count); }
 extern "C" __global__ void add_working(bf16 *y, const bf16 *x, u64 count) { add(y, x, count); }
 
-// y = x + row; a warp for each row.
-extern "C" __global__ void add_row(const bf16 *x, const float *row, int rows, int cols, bf16 *y) {
-    int at = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    if (at >= rows) return;
-    for (int col = threadIdx.x % 32; col < cols; col += 32) {
-        u64 place = (u64)at * cols + col;
-        y[place] = narrow(wide(x[place]) + row[col]);
-    }
-}
-
 // y = dropout(x); a warp for each row.
 template <int V> INLINE void dropout(const bf16 *x, Dropout drop, int rows, int cols, bf16 *y) {
     int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;

@@ -1,44 +1,14 @@
-// What task heads need: ELU, the softmax over a few classes, and the scores of pairs of rows.
+// What task heads need: the softmax over a few classes, and the scores of pairs of rows (the biaffine forms
+// of Dozat and Manning 2017).
 //
-// Everything between operations is bf16, sums are f32 and taken in a fixed order. Heads are small
-// beside the encoder, so products here are plain tiles of fused additions, without tensor cores.
+// Everything between operations is bf16, sums are f32 and taken in a fixed order. Heads are small beside the
+// encoder, so matmuls here are plain tiles of fused multiply-adds, without tensor cores.
 
-// A NaN is not above 0, and stays one.
-INLINE float elu_of(float x) { return x > 0.0f ? x : expm1f(x); }
-INLINE float elu_slope(float y) { return y > 0.0f ? 1.0f : y + 1.0f; }
-
-extern "C" __global__ void elu(const bf16 *x, bf16 *y, u64 count) {
-    u64 at = 8 * ((u64)blockIdx.x * blockDim.x + threadIdx.x);
-    float each[8];
-    if (at + 8 <= count) {
-        load<8>(x + at, each);
-#pragma unroll
-        for (int i = 0; i < 8; i++) each[i] = elu_of(each[i]);
-        store<8>(y + at, each);
-    } else {
-        for (; at < count; at++) y[at] = narrow(elu_of(wide(x[at])));
-    }
-}
-
-extern "C" __global__ void elu_grad(const bf16 *y, const bf16 *dy, bf16 *dx, u64 count) {
-    u64 at = 8 * ((u64)blockIdx.x * blockDim.x + threadIdx.x);
-    float each[8], grad[8];
-    if (at + 8 <= count) {
-        load<8>(y + at, each);
-        load<8>(dy + at, grad);
-#pragma unroll
-        for (int i = 0; i < 8; i++) grad[i] *= elu_slope(each[i]);
-        store<8>(dx + at, grad);
-    } else {
-        for (; at < count; at++) dx[at] = narrow(wide(dy[at]) * elu_slope(wide(y[at])));
-    }
-}
-
-// Softmax over the first widths[row] columns; a warp for each row. facts[row] = the loss, and 1 where
+// Softmax over the first widths[row] columns; a warp for each row. losses[row] = the loss, and 1 where
 // the target had the highest score. Where `dscores` is given it becomes
 // weight * (probability - one at the target), and 0 beyond the width.
 extern "C" __global__ void class_entropy(const bf16 *scores, const u32 *widths, const u32 *targets, int rows, int cols,
-                                         float weight, float *facts, bf16 *dscores) {
+                                         float weight, float *losses, bf16 *dscores) {
     int lane = threadIdx.x % 32, row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) return;
     const float LOG2E = 1.4426950408889634f;
@@ -48,19 +18,19 @@ extern "C" __global__ void class_entropy(const bf16 *scores, const u32 *widths, 
     for (int col = lane; col < width; col += 32) top = fmaxf(top, wide(own[col]));
     top = warp_max(top);
     // The maximum passes over a NaN; the sum does not.
-    for (int col = lane; col < width; col += 32) sum += power((wide(own[col]) - top) * LOG2E);
+    for (int col = lane; col < width; col += 32) sum += fast_exp2((wide(own[col]) - top) * LOG2E);
     sum = warp_sum(sum);
     float chosen = wide(own[target]);
     if (lane == 0) {
-        facts[2 * row] = logf(sum) + top - chosen;
-        facts[2 * row + 1] = chosen >= top && sum == sum ? 1.0f : 0.0f;
+        losses[2 * row] = logf(sum) + top - chosen;
+        losses[2 * row + 1] = chosen >= top && sum == sum ? 1.0f : 0.0f;
     }
     if (!dscores) return;
     float factor = weight / sum;
     for (int col = lane; col < cols; col += 32) {
         float grad = 0.0f;
         if (col < width) {
-            grad = power((wide(own[col]) - top) * LOG2E) * factor - (col == target ? weight : 0.0f);
+            grad = fast_exp2((wide(own[col]) - top) * LOG2E) * factor - (col == target ? weight : 0.0f);
         }
         dscores[(u64)row * cols + col] = narrow(grad);
     }
@@ -84,8 +54,8 @@ template <int V> INLINE void block_dots(const bf16 *x, const bf16 *z, u64 count,
     if (lane == 0) y[at] = narrow(sum);
 }
 
-// The way back, a block of eight warps for each row: dx[i][c * dim ..] = dy[i][c] * z[i] and
-// dz[i] = the sum over c of dy[i][c] * x[i][c * dim ..]. Warps take the c by turns.
+// The backward pass, a block of eight warps for each row: dx[i][c * dim ..] = dy[i][c] * z[i] and
+// dz[i] = the sum over c of dy[i][c] * x[i][c * dim ..]. Warps take the c in turn.
 template <int V>
 INLINE void block_dots_grad(const bf16 *x, const bf16 *z, const bf16 *dy, int blocks, int dim, bf16 *dx, bf16 *dz) {
     __shared__ float sums[8][32 * V];
@@ -99,12 +69,12 @@ INLINE void block_dots_grad(const bf16 *x, const bf16 *z, const bf16 *dy, int bl
             load<V>(z + row * dim + col, own);
             for (int c = warp; c < blocks; c += 8) {
                 u64 at = (row * blocks + c) * dim + col;
-                float slope = wide(dy[row * blocks + c]), each[V], out[V];
+                float grad = wide(dy[row * blocks + c]), each[V], out[V];
                 load<V>(x + at, each);
 #pragma unroll
                 for (int i = 0; i < V; i++) {
-                    sum[i] += slope * each[i];
-                    out[i] = slope * own[i];
+                    sum[i] += grad * each[i];
+                    out[i] = grad * own[i];
                 }
                 store<V>(dx + at, out);
             }
@@ -132,19 +102,19 @@ INLINE void block_dots_grad(const bf16 *x, const bf16 *z, const bf16 *dy, int bl
 BLOCK_DOTS(8)
 BLOCK_DOTS(1)
 
-// A block of 256 threads has SIDE x SIDE results, and sums DEEP products at a time.
+// A block of 256 threads has SIDE x SIDE results, and sums over DEEP at a time.
 static constexpr int SIDE = 64, DEEP = 32;
-// One factor of DEEP products for SIDE rows or columns. One more column keeps banks apart.
+// One operand, DEEP along the sum for SIDE rows or columns. One more column keeps banks apart.
 typedef float Tile[DEEP][SIDE + 1];
 
-// A side of a product from this block's first row or column on, of which `count` are left. What lies one
+// An operand of a matmul from this block's first row or column on, of which `count` are left. What lies one
 // after another in memory runs along the sum where INNER, else along the rows or columns. V is 8 only
 // where that length and `pitch` are multiples of it.
 template <int V, bool INNER> struct Part {
     const bf16 *from;
     int pitch, count;
 
-    // Products `begin` to `begin` + DEEP of `depth`; 0 where there is nothing.
+    // Columns `begin` to `begin` + DEEP of the `depth` along the sum; 0 where there is nothing.
     INLINE void fetch(int begin, int depth, Tile &tile) const {
         constexpr int LINES = INNER ? SIDE : DEEP, EACH = (INNER ? DEEP : SIDE) / V;
         const bf16 *start = from + (INNER ? (u64)begin : (u64)begin * pitch);
@@ -163,7 +133,7 @@ template <int V, bool INNER> struct Part {
 // out = left . right. `out` lies at the block's first result; of its columns `right.count` have a sum,
 // and those after it, up to `cols`, are 0.
 template <class Left, class Right>
-INLINE void product(const Left &left, const Right &right, int depth, bf16 *out, int pitch, int cols) {
+INLINE void matmul(const Left &left, const Right &right, int depth, bf16 *out, int pitch, int cols) {
     __shared__ Tile lefts, rights;
     int down = threadIdx.x / 16, across = threadIdx.x % 16;
     float sum[4][4] = {};
@@ -193,7 +163,7 @@ INLINE void product(const Left &left, const Right &right, int depth, bf16 *out, 
         for (int j = 0; j < 4; j++) {
             int row = down + 16 * i, col = across + 16 * j;
             if (row >= left.count || col >= cols) continue;
-            // Not the sum beyond: 0 times what is no number would be none.
+            // Not the sum beyond: 0 times NaN would be NaN.
             out[(u64)row * pitch + col] = narrow(col < right.count ? sum[i][j] : 0.0f);
         }
     }
@@ -211,7 +181,7 @@ struct Sequence {
     }
 };
 
-// Scores of queries (queries x dim) against keys (keys x dim) of their sequence, and the ways back. Blocks
+// Scores of queries (queries x dim) against keys (keys x dim) of their sequence, and the backward passes. Blocks
 // are sequences by rows by columns of the result; `cols` is the width of the scores.
 
 // y[i][j] = q[i] . k[first + j], and 0 beyond the sequence's keys.
@@ -223,7 +193,7 @@ INLINE void pair_scores(const bf16 *q, const bf16 *k, const u32 *queries, const 
     Part<V, true> left = {q + (own.query + row) * dim, dim, own.queries - row};
     Part<V, true> right = {k + (own.key + col) * dim, dim, own.keys - col};
     int depth = col < own.keys ? dim : 0;
-    product(left, right, depth, y + (own.query + row) * cols + col, cols, cols - col);
+    matmul(left, right, depth, y + (own.query + row) * cols + col, cols, cols - col);
 }
 
 // dq[i] = the sum over the keys of dy[i][j] * k[first + j].
@@ -234,7 +204,7 @@ INLINE void pair_scores_dq(const bf16 *dy, const bf16 *k, const u32 *queries, co
     if (row >= own.queries) return;
     Part<1, true> left = {dy + (own.query + row) * cols, cols, own.queries - row};
     Part<V, false> right = {k + own.key * dim + col, dim, dim - col};
-    product(left, right, own.keys, dq + (own.query + row) * dim + col, dim, dim - col);
+    matmul(left, right, own.keys, dq + (own.query + row) * dim + col, dim, dim - col);
 }
 
 // dk[first + j] = the sum over the queries of dy[i][j] * q[i].
@@ -245,7 +215,7 @@ INLINE void pair_scores_dk(const bf16 *dy, const bf16 *q, const u32 *queries, co
     if (row >= own.keys) return;
     Part<1, false> left = {dy + own.query * cols + row, cols, own.keys - row};
     Part<V, false> right = {q + own.query * dim + col, dim, dim - col};
-    product(left, right, own.queries, dk + (own.key + row) * dim + col, dim, dim - col);
+    matmul(left, right, own.queries, dk + (own.key + row) * dim + col, dim, dim - col);
 }
 #define PAIRS(NAME, V)                                                                                           \
     extern "C" __global__ void __launch_bounds__(256)                                                            \

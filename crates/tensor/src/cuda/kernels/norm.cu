@@ -1,5 +1,5 @@
-// LayerNorm, alone or after a residual connection with dropout. A warp has a row, which stays in its
-// registers: SLABS times 32 * LANES columns, both given by whoever compiles this.
+// LayerNorm (Ba et al. 2016), alone or after a residual connection with dropout. A warp has a row, which stays in its
+// registers: SLABS times 32 * LANES columns, both fixed when compiling.
 
 static constexpr int V = LANES, N = SLABS;
 
@@ -56,10 +56,10 @@ INLINE void forward(const bf16 *x, const bf16 *update, const Dropout &drop, cons
     }
 }
 
-// Whether the sum of what is written to `dropped` is taken along: where it fits.
+// Whether the column sums of what is written to `dropped` are computed too: where they fit.
 static constexpr bool TAKES_SUMS = N * V <= 32;
 
-// The way back: writes or adds to `dx`, writes its dropout where `dropped` is given, and leaves this
+// The backward pass: writes or adds to `dx`, writes its dropout where `dropped` is given, and leaves this
 // block's share of the gradients of scale and offset, and of the sum of `dropped`, in partial[blockIdx.x].
 INLINE void backward(const bf16 *x, const float *stats, const float *gamma, const bf16 *dy, int rows, int cols, bf16 *dx,
                      int accumulate, const Dropout &drop, bf16 *dropped, float *partial) {

@@ -131,3 +131,27 @@ extern "C" __global__ void row_means_8(const bf16 *x, const u32 *ranges, int col
 extern "C" __global__ void row_means_1(const bf16 *x, const u32 *ranges, int cols, float *y) {
     row_means<1>(x, ranges, cols, y);
 }
+
+// y[i] = x[i] + scale * table[rows[i]]; a warp for each row. Rounded after the multiplication as on the CPU,
+// not fused.
+template <class T>
+INLINE void add_rows(const T *x, const float *table, const u32 *rows, float scale, int count, int cols, T *y) {
+    int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= count) return;
+    const float *entry = table + (u64)rows[row] * cols;
+    for (int col = threadIdx.x % 32; col < cols; col += 32) {
+        u64 at = (u64)row * cols + col;
+        float each;
+        load<1>(x + at, &each);
+        each = __fadd_rn(each, __fmul_rn(scale, entry[col]));
+        store<1>(y + at, &each);
+    }
+}
+extern "C" __global__ void add_rows_full(const float *x, const float *table, const u32 *rows, float scale, int count,
+                                         int cols, float *y) {
+    add_rows(x, table, rows, scale, count, cols, y);
+}
+extern "C" __global__ void add_rows_working(const bf16 *x, const float *table, const u32 *rows, float scale, int count,
+                                            int cols, bf16 *y) {
+    add_rows(x, table, rows, scale, count, cols, y);
+}

@@ -1,4 +1,4 @@
-// The best few of every row and of every column of a tile of scores; f64 sums of f32 products.
+// The best few of every row and of every column of a tile of scores.
 //
 // A warp holds a list: lane i has the i-th best so far, and whose it is. The higher score comes first,
 // of equal ones the lower number, whatever the order in which they are offered. So a list has 32 places
@@ -6,14 +6,20 @@
 
 #define LOWEST __uint_as_float(0xff800000u)
 
-// How a product becomes a score. Rows and columns are counted over the whole matrix.
+// How a dot product becomes a score.
+enum Kind : int {
+    DOT = 0,
+    CSLS = 1,            // Lample et al. 2018
+    MARGIN_DISTANCE = 2, // Artetxe and Schwenk 2019, as is
+    MARGIN_RATIO = 3,
+};
 struct Rule {
+    // For each row and column of the whole matrix, the mean similarity to its nearest neighbours.
     const float *of_rows, *of_cols;
-    // 0: as it is; 1: twice it, less both means; 2: less half of both; 3: divided by half of both.
-    int kind;
-    // Divided by no less than this.
+    Kind kind;
+    // The smallest divisor of MARGIN_RATIO.
     float least;
-    // Scores whose hash is above this are left out.
+    // Scores whose hash is above the bound are dropped (stochastic dropout, Artetxe et al. 2018).
     u32 seed, bound;
 };
 
@@ -24,11 +30,11 @@ INLINE u32 mix(u32 x) {
 }
 
 INLINE float score(float x, const Rule &rule, u32 row, u32 col) {
-    if (rule.kind) {
+    if (rule.kind != DOT) {
         float own = rule.of_rows[row], other = rule.of_cols[col];
-        if (rule.kind == 1) x = 2.0f * x - own - other;
-        if (rule.kind == 2) x -= (own + other) / 2.0f;
-        if (rule.kind == 3) x /= fmaxf((own + other) / 2.0f, rule.least);
+        if (rule.kind == CSLS) x = 2.0f * x - own - other;
+        if (rule.kind == MARGIN_DISTANCE) x -= (own + other) / 2.0f;
+        if (rule.kind == MARGIN_RATIO) x /= fmaxf((own + other) / 2.0f, rule.least);
     }
     if (rule.bound != ALL && mix(mix(row ^ rule.seed) ^ col * 0x9e3779b9u) > rule.bound) x = LOWEST;
     return x;
@@ -105,11 +111,11 @@ extern "C" __global__ void best_of_rows(
     list.close(scores, ids, number, k);
 }
 
-// The same for columns: eight warps take 32 columns, four each, 32 rows at a time, turned around in shared
+// The same for columns: eight warps take 32 columns, four each, 32 rows at a time, transposed in shared
 // memory. Lists begin empty at the first row.
 extern "C" __global__ void best_of_columns(
     const float *tile, int rows, int cols, u32 first_row, u32 first_col, Rule rule, int k, float *scores, u32 *ids) {
-    __shared__ float turned[32][33];
+    __shared__ float transposed[32][33];
     int lane = threadIdx.x % 32, part = threadIdx.x / 32 * 4, first = blockIdx.x * 32;
     List lists[4];
 #pragma unroll
@@ -123,14 +129,14 @@ extern "C" __global__ void best_of_columns(
             int row = start + part + i, col = first + lane;
             bool there = row < rows && col < cols;
             float x = there ? tile[(u64)row * cols + col] : LOWEST;
-            turned[part + i][lane] = there ? score(x, rule, first_row + row, first_col + col) : LOWEST;
+            transposed[part + i][lane] = there ? score(x, rule, first_row + row, first_col + col) : LOWEST;
         }
         __syncthreads();
         int row = start + lane;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             bool there = row < rows && first + part + i < cols;
-            lists[i].offer(turned[lane][part + i], first_row + row, there, k);
+            lists[i].offer(transposed[lane][part + i], first_row + row, there, k);
         }
         __syncthreads();
     }
@@ -139,10 +145,4 @@ extern "C" __global__ void best_of_columns(
         int col = first + part + i;
         if (col < cols) lists[i].close(scores, ids, first_col + col, k);
     }
-}
-
-// sum = (sum +) x, `count` numbers.
-extern "C" __global__ void add_wide(double *sum, const float *x, u64 count, int accumulate) {
-    u64 at = (u64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at < count) sum[at] = (accumulate ? sum[at] : 0.0) + x[at];
 }

@@ -1,4 +1,5 @@
-// Cross-entropy of scores over a vocabulary. A block has a row; scores are bf16, everything else f32.
+// Cross-entropy of logits over a vocabulary. A block has a row; logits are bf16, everything else f32. Maxima
+// and sums are taken in one pass by online softmax (Milakov and Gimelshein 2018).
 
 INLINE float block_reduce(float x, bool largest) {
     __shared__ float each[32];
@@ -11,16 +12,16 @@ INLINE float block_reduce(float x, bool largest) {
     return largest ? warp_max(x) : warp_sum(x);
 }
 
-// facts[row] = the loss, and 1 where the target had the highest score. With `weight` not 0, scores
+// losses[row] = the loss, and 1 where the target had the highest score. With `weight` not 0, scores
 // become weight * (probability - one at the target). `pitch` is a multiple of 8.
 extern "C" __global__ void __launch_bounds__(512)
-    cross_entropy(bf16 *scores, const u32 *targets, int vocabulary, int pitch, float weight, float *facts) {
+    cross_entropy(bf16 *scores, const u32 *targets, int vocabulary, int pitch, float weight, float *losses) {
     int row = blockIdx.x;
     bf16 *own = scores + (u64)row * pitch;
     u32 target = targets[row];
     const float LOG2E = 1.4426950408889634f;
     float top = -__int_as_float(0x7f800000), sum = 0.0f;
-    // Each thread keeps its own highest score and the sum of powers relative to it.
+    // Each thread keeps its own highest score and the sum of exponentials relative to it.
     for (int col = 8 * threadIdx.x; col < vocabulary; col += 8 * blockDim.x) {
         float each[8], best = top;
         load<8>(own + col, each);
@@ -30,20 +31,20 @@ extern "C" __global__ void __launch_bounds__(512)
             best = fmaxf(best, each[i]);
         }
         if (best > top) {
-            sum *= power((top - best) * LOG2E);
+            sum *= fast_exp2((top - best) * LOG2E);
             top = best;
         }
         float base = top * LOG2E;
 #pragma unroll
-        for (int i = 0; i < 8; i++) sum += power(each[i] * LOG2E - base);
+        for (int i = 0; i < 8; i++) sum += fast_exp2(each[i] * LOG2E - base);
     }
     float highest = block_reduce(top, true);
-    sum = block_reduce(sum * power((top - highest) * LOG2E), false);
+    sum = block_reduce(sum * fast_exp2((top - highest) * LOG2E), false);
     float lse = highest + logf(sum), chosen = wide(own[target]);
     __syncthreads();
     if (threadIdx.x == 0) {
-        facts[2 * row] = lse - chosen;
-        facts[2 * row + 1] = chosen >= highest ? 1.0f : 0.0f;
+        losses[2 * row] = lse - chosen;
+        losses[2 * row + 1] = chosen >= highest ? 1.0f : 0.0f;
     }
     if (weight == 0.0f) return;
     float base = lse * LOG2E;
@@ -52,20 +53,20 @@ extern "C" __global__ void __launch_bounds__(512)
         load<8>(own + col, each);
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            float share = power(each[i] * LOG2E - base) - (col + i == target ? 1.0f : 0.0f);
-            each[i] = weight * share;
+            float grad = fast_exp2(each[i] * LOG2E - base) - (col + i == target ? 1.0f : 0.0f);
+            each[i] = weight * grad;
         }
         store<8>(own + col, each);
     }
 }
 
-// score = (score +) the sums of both facts over all rows, in one block and a fixed order.
-extern "C" __global__ void sum_facts(const float *facts, int rows, int add, float *score) {
+// score = (score +) the sums of losses and correct predictions over all rows, in one block and a fixed order.
+extern "C" __global__ void sum_losses(const float *losses, int rows, int add, float *score) {
     __shared__ double sums[2][256];
     double loss = 0.0, right = 0.0;
     for (int row = threadIdx.x; row < rows; row += 256) {
-        loss += facts[2 * row];
-        right += facts[2 * row + 1];
+        loss += losses[2 * row];
+        right += losses[2 * row + 1];
     }
     sums[0][threadIdx.x] = loss;
     sums[1][threadIdx.x] = right;

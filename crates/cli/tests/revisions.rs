@@ -1,0 +1,250 @@
+//! Every command that steps run gives the results of its revision.
+//!
+//! A small study runs all of them through the real binary, and a few numbers of each are compared with [`GOLDEN`]. When
+//! they differ, either something broke, or the command's results were meant to change: then its revision must be
+//! raised, or laboratories would take old results for new ones. The failure prints the rows to paste.
+//!
+//! Floating-point results differ between processors (AVX2, AVX-512 and other kernels add up in different orders), and
+//! training amplifies that. So numbers are compared to four digits on processors of the kind that they were recorded
+//! on, and loosely on others.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use lab::store::{FILE, RecordFilter, Store};
+use lab::study::COMMANDS;
+use safetensors::{Dtype, SafeTensors};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::done;
+
+/// Few sentences and updates, but enough that no number is 0 or 1 throughout.
+const STUDY: &str = r#"
+question = "Does every command give the results of its revision?"
+evaluate = ["ner", "parse", "retrieval", "align-words", "align-contexts", "similarity", "word-retrieval", "shift"]
+
+[[systems]]
+factors = { system = "bilingual" }
+
+[[systems]]
+factors = { system = "word2vec" }
+model = "word2vec"
+flags = ["--epochs", "1"]
+
+[[systems]]
+factors = { system = "glove" }
+model = "glove"
+flags = ["--epochs", "2"]
+
+[[worlds]]
+flags = ["--sentences", "2000", "--set", "tatoeba=50", "--set", "parallel={train=200,dev=10,test=10}",
+  "--set", "nli={train=9,dev=9,test=9}", "--set", "ner={train=300,dev=20,test=20}",
+  "--set", "treebank={train=200,dev=20,test=20,parallel=20}"]
+
+[scales.tiny]
+pretrain = ["--steps", "200", "--text.dev", "100", "--adam.rate", "0.005"]
+transfer = ["--quick", "--epochs", "4"]
+layers = [2]
+"#;
+
+/// Command, revision, what was measured, and its value on an x86-64 processor with AVX-512.
+#[rustfmt::skip]
+const GOLDEN: &[(&str, u32, &str, f64)] = &[
+    ("align contexts", 1, "magnitude", 0.1116318789406598),
+    ("align words", 1, "mrr", 0.18212582994277998),
+    ("align words", 1, "p_at_1", 0.06496212121212121),
+    ("align words", 1, "p_at_5", 0.33198051948051954),
+    ("cka", 1, "cka", 0.4916139641134408),
+    ("cka", 1, "cka_debiased", 0.47830376389778684),
+    ("cka", 1, "cka_within", 0.6174336397422857),
+    ("cka", 1, "correlation", 0.9503495415660398),
+    ("encode", 1, "magnitude", 0.6687118159274639),
+    ("pretrain", 1, "perplexity", 126.96315947429807),
+    ("retrieve", 1, "retrieval", 0.232),
+    ("shift means", 1, "magnitude", 3.8663958859047214),
+    ("shift sweep", 1, "bleu1", 0.11032196969696963),
+    ("shift sweep", 1, "conversion_rate", 0.436020359848485),
+    ("shift sweep", 1, "dictionary_accuracy", 0.09719460227272723),
+    ("shift sweep", 1, "repeated", 0.08972537878787888),
+    ("shift translate", 1, "characters", 28.466666666666665),
+    ("transfer", 1, "f1", 0.04940711462450592),
+    ("transfer", 1, "las", 0.3593390804597701),
+    ("vectors glove", 1, "magnitude", 0.007165786097126774),
+    ("vectors word2vec", 1, "magnitude", 0.03880930959426126),
+    ("vocab stats", 1, "subwords", 193.5),
+    ("vocab stats", 1, "subwords_shared", 0.0),
+    ("word-align", 1, "digest of links", 985163450467.0),
+    ("words", 1, "magnitude", 0.5581686345263435),
+    ("world generate", 1, "digest of text", 1085921844838.0),
+];
+
+/// Whether this processor is of the kind that [`GOLDEN`] was recorded on.
+fn is_reference() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512f");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+fn agrees(what: &str, value: f64, golden: f64) -> bool {
+    let difference = (value - golden).abs();
+    match (is_reference(), what.starts_with("digest")) {
+        (true, true) => value == golden,
+        (true, false) => difference <= 1e-4 * golden.abs().max(1e-3),
+        // A digest of text that depends on rounding says nothing elsewhere.
+        (false, true) => true,
+        (false, false) => difference <= 0.1 * golden.abs() + 0.05,
+    }
+}
+
+#[test]
+fn results_change_with_revisions_alone() {
+    let place = TempDir::new().unwrap();
+    fs::write(place.path().join("golden.toml"), STUDY).unwrap();
+    done(place.path(), &["study", "run", "golden.toml", "--device", "cpu", "--threads", "1"]);
+    let measured = measured(place.path());
+    let (mut rows, mut wrong) = (String::new(), Vec::new());
+    for command in COMMANDS {
+        let verb = command.verb;
+        let own: Vec<_> = measured.iter().filter(|((of, _), _)| of == verb).collect();
+        assert!(
+            !own.is_empty(),
+            "no number of `{verb}` is compared: extend the study of this test"
+        );
+        for ((_, what), value) in own {
+            let _ = writeln!(rows, "    ({verb:?}, {}, {what:?}, {value:?}),", command.revision);
+            let golden = GOLDEN.iter().find(|golden| golden.0 == verb && golden.2 == what);
+            match golden {
+                Some((_, revision, _, _)) if *revision != command.revision => {
+                    wrong.push(format!(
+                        "`{verb}` has revision {}, recorded {revision}",
+                        command.revision
+                    ));
+                }
+                Some((_, _, _, golden)) if agrees(what, *value, *golden) => {}
+                Some((_, _, _, golden)) => {
+                    wrong.push(format!("`{verb}`: {what} is {value}, recorded {golden}"));
+                }
+                None => wrong.push(format!("`{verb}`: {what} is {value}, not recorded")),
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "results differ from those of the recorded revisions:\n  {}\n\
+         If a command gives other results on purpose, raise its revision by one in crates/lab/src/study/revision.rs \
+         (not those of commands that only take its results as input), run this test again, and replace the rows of \
+         GOLDEN in crates/cli/tests/revisions.rs by:\n{rows}",
+        wrong.join("\n  ")
+    );
+}
+
+/// Numbers of each command, by verb and name: means of its records, and of what it wrote.
+fn measured(folder: &Path) -> BTreeMap<(String, String), f64> {
+    let mut values: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    let mut put = |command: &str, what: &str, value: f64| {
+        let after = command.strip_prefix("isogloss ").unwrap();
+        let verb = COMMANDS.iter().map(|one| one.verb).filter(|verb| after.starts_with(verb));
+        let verb = verb.max_by_key(|verb| verb.len()).unwrap().to_owned();
+        values.entry((verb, what.to_owned())).or_default().push(value);
+    };
+    let store = Store::existing(&folder.join("lab").join(FILE)).unwrap();
+    for record in store.records(&RecordFilter::default()).unwrap() {
+        put(&record.origin.command, &record.measure, record.value);
+    }
+    for text in store.texts(&RecordFilter::default()).unwrap() {
+        put(&text.origin.command, "characters", text.text.chars().count() as f64);
+    }
+    let plan = done(folder, &["study", "plan", "golden.toml", "--device", "cpu"]);
+    for step in plan["steps"].as_array().unwrap() {
+        let command = step["command"].as_str().unwrap();
+        let step = folder.join("lab/steps").join(step["key"].as_str().unwrap());
+        let result: Value =
+            serde_json::from_slice(&fs::read(step.join("result.json")).unwrap()).unwrap();
+        for perplexity in result["perplexity"].as_object().into_iter().flat_map(|of| of.values()) {
+            put(command, "perplexity", perplexity.as_f64().unwrap());
+        }
+        for (what, value) in written(&step) {
+            put(command, &what, value);
+        }
+    }
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    values.into_iter().map(|(key, values)| (key, mean(values))).collect()
+}
+
+/// Numbers of the files that a step wrote.
+fn written(step: &Path) -> Vec<(String, f64)> {
+    let mut numbers = Vec::new();
+    let mut files: Vec<_> =
+        fs::read_dir(step).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for folder in ["words", "maps"].map(|name| step.join(name)) {
+        files.extend(fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()));
+    }
+    files.sort();
+    for file in files.iter().filter(|file| file.is_file()) {
+        let bytes = fs::read(file).unwrap();
+        match file.extension().and_then(|ending| ending.to_str()) {
+            Some("npy") => {
+                let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+                let double = String::from_utf8_lossy(&bytes[10..start]).contains("<f8");
+                let values =
+                    if double { doubles(&bytes[start..]) } else { floats(&bytes[start..]) };
+                numbers.push(("magnitude".to_owned(), magnitude(values)));
+            }
+            Some("safetensors") => {
+                let tensors = SafeTensors::deserialize(&bytes).unwrap();
+                let tensors = tensors.iter().filter(|(_, tensor)| tensor.dtype() == Dtype::F32);
+                let values = tensors.flat_map(|(_, tensor)| floats(tensor.data())).collect();
+                numbers.push(("magnitude".to_owned(), magnitude(values)));
+            }
+            Some("vec") => {
+                let text = String::from_utf8(bytes).unwrap();
+                let values = text.lines().skip(1).flat_map(|line| line.split(' ').skip(1));
+                let values = values.map(|value| value.parse().unwrap()).collect();
+                numbers.push(("magnitude".to_owned(), magnitude(values)));
+            }
+            _ if file.ends_with("links") => {
+                numbers.push(("digest of links".to_owned(), digest([bytes.as_slice()])));
+            }
+            _ => {}
+        }
+    }
+    let texts: Vec<Vec<u8>> = ["qaa", "qab"]
+        .iter()
+        .filter_map(|language| fs::read(step.join(format!("world/text/{language}.base.txt"))).ok())
+        .collect();
+    if !texts.is_empty() {
+        numbers.push(("digest of text".to_owned(), digest(texts.iter().map(Vec::as_slice))));
+    }
+    numbers
+}
+
+fn floats(bytes: &[u8]) -> Vec<f64> {
+    bytes
+        .chunks_exact(4)
+        .map(|four| f64::from(f32::from_le_bytes(four.try_into().unwrap())))
+        .collect()
+}
+
+fn doubles(bytes: &[u8]) -> Vec<f64> {
+    bytes.chunks_exact(8).map(|eight| f64::from_le_bytes(eight.try_into().unwrap())).collect()
+}
+
+/// The mean of absolute values.
+fn magnitude(values: Vec<f64>) -> f64 {
+    values.iter().map(|value| value.abs()).sum::<f64>() / values.len() as f64
+}
+
+/// FNV-1a, cut to what a float holds exactly.
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> f64 {
+    let bytes = parts.into_iter().flatten();
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash >> 24) as f64
+}

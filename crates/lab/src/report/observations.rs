@@ -1,0 +1,204 @@
+//! Observations by seed and factors, compared pairwise, and what the other seeds select among candidates.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use terms::Estimate;
+
+use crate::record::Factors;
+
+/// Observations by seed and by the factors that were not selected on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Observations(pub(super) BTreeMap<(u64, Factors), f64>);
+
+impl Observations {
+    /// Combines observations of equal seed and factors; those without a counterpart are left out.
+    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
+        let both = |(key, a): (&(u64, Factors), &f64)| {
+            Some((key.clone(), combine(*a, *other.0.get(key)?)))
+        };
+        Self(self.0.iter().filter_map(both).collect())
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+
+    pub(super) fn map(&self, change: impl Fn(&Factors, f64) -> f64) -> Self {
+        Self(self.0.iter().map(|(key, value)| (key.clone(), change(&key.1, *value))).collect())
+    }
+
+    /// With a factor added, so that different selections can be joined.
+    pub(super) fn tagged(self, factor: &str, value: &str) -> Self {
+        let tag = |((seed, mut factors), number): ((u64, Factors), f64)| {
+            factors.insert(factor.to_owned(), value.to_owned());
+            ((seed, factors), number)
+        };
+        Self(self.0.into_iter().map(tag).collect())
+    }
+
+    /// With a redundant factor removed.
+    pub(super) fn dropped(self, factor: &str) -> Self {
+        let drop = |((seed, mut factors), number): ((u64, Factors), f64)| {
+            factors.remove(factor);
+            ((seed, factors), number)
+        };
+        Self(self.0.into_iter().map(drop).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
+        self.0.values().copied()
+    }
+
+    /// The observations that do not have a factor.
+    pub(super) fn without(mut self, factor: &str) -> Self {
+        self.0.retain(|(_, factors), _| !factors.contains_key(factor));
+        self
+    }
+
+    pub(super) fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// One number for each seed: the mean over factors. A seed that lacks observations that others have is left out,
+    /// since its mean would be of other things.
+    pub(super) fn sample(&self) -> SeedSample {
+        let all: BTreeSet<&Factors> = self.0.keys().map(|(_, factors)| factors).collect();
+        let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for ((seed, _), value) in &self.0 {
+            seeds.entry(*seed).or_default().push(*value);
+        }
+        // Factors are distinct within a seed: as many as there are in all means all of them.
+        seeds.retain(|_, values| values.len() == all.len());
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        SeedSample(seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
+    }
+}
+
+/// Leave-one-out selection among candidates (layers, weights, systems): for each seed and each combination of factors, the
+/// candidate with the best mean over the *other* seeds. The maximum of several numbers is biased upwards; a
+/// selection made without the number that it is judged by is not. A single seed has no others to select by.
+pub(super) fn chosen_by_others(choices: &[Observations]) -> Observations {
+    let keys: BTreeSet<&(u64, Factors)> = choices.iter().flat_map(|cells| cells.0.keys()).collect();
+    let seeds: BTreeSet<u64> = keys.iter().map(|(seed, _)| *seed).collect();
+    let choose = |key: &(u64, Factors)| {
+        let (own, factors) = key;
+        let open: Vec<&Observations> =
+            choices.iter().filter(|cells| cells.0.contains_key(key)).collect();
+        let at = |cells: &Observations, seed: u64| cells.0.get(&(seed, factors.clone())).copied();
+        // By the seeds that have all of these candidates.
+        let has_all = |seed: &u64| open.iter().all(|cells| at(cells, *seed).is_some());
+        let others: Vec<u64> =
+            seeds.iter().copied().filter(|seed| seed != own).filter(has_all).collect();
+        let sum =
+            |cells: &Observations| others.iter().filter_map(|seed| at(cells, *seed)).sum::<f64>();
+        // Of ties the first.
+        let best = open.into_iter().rev().max_by(|a, b| sum(a).total_cmp(&sum(b)))?;
+        (!others.is_empty()).then(|| at(best, *own)).flatten()
+    };
+    let chosen = |key: &(u64, Factors)| Some((key.clone(), choose(key)?));
+    Observations(keys.into_iter().filter_map(chosen).collect())
+}
+
+/// One number for each seed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct SeedSample(pub(super) BTreeMap<u64, f64>);
+
+impl SeedSample {
+    pub(super) fn mean(&self) -> Option<Estimate> {
+        Estimate::of(&self.0.values().copied().collect::<Vec<_>>())
+    }
+
+    /// Combines seed with seed.
+    pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
+        let both = |(seed, a): (&u64, &f64)| Some((*seed, combine(*a, *other.0.get(seed)?)));
+        Self(self.0.iter().filter_map(both).collect())
+    }
+
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        self.with(other, |a, b| a - b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+    use crate::report::data::tests::record;
+    use crate::report::data::{StudyData, views};
+
+    #[test]
+    fn like_is_compared_with_like() {
+        let records = [
+            record("sharing", 1, "f1", "condition=a pair=qaa-qab", 0.9),
+            record("sharing", 1, "f1", "condition=a pair=qaa-qac", 0.5),
+            record("sharing", 1, "f1", "condition=b pair=qaa-qab", 0.6),
+            record("sharing", 2, "f1", "condition=a pair=qaa-qab", 0.8),
+            record("sharing", 2, "f1", "condition=b pair=qaa-qab", 0.6),
+        ];
+        let views = views(&records, &[]);
+        assert_eq!(views.len(), 1);
+        let data = views[0].study("sharing");
+        let (a, b) = (
+            data.observations("f1", &[("condition", "a")]),
+            data.observations("f1", &[("condition", "b")]),
+        );
+        let difference = a.minus(&b).sample();
+        let near = |value: f64, other: f64| (value - other).abs() < 1e-12;
+        assert!(near(difference.0[&1], 0.3) && near(difference.0[&2], 0.2), "{difference:?}");
+        // Seed 2 lacks a pair that seed 1 has.
+        assert_eq!(a.sample().0.keys().collect::<Vec<_>>(), [&1]);
+    }
+
+    #[test]
+    fn seeds_that_lack_different_things_are_not_averaged_together() {
+        let records = [
+            record("sharing", 1, "f1", "pair=qaa-qab", 0.9),
+            record("sharing", 1, "f1", "pair=qaa-qac", 0.5),
+            record("sharing", 2, "f1", "pair=qaa-qab", 0.8),
+            record("sharing", 2, "f1", "pair=qaa-qad", 0.1),
+            record("sharing", 3, "f1", "pair=qaa-qab", 0.7),
+            record("sharing", 3, "f1", "pair=qaa-qac", 0.6),
+        ];
+        let views = views(&records, &[]);
+        let sample = |records: &[&Record]| {
+            let data = StudyData { records: records.to_vec(), texts: vec![] };
+            data.observations("f1", &[]).sample().0.into_keys().collect::<Vec<_>>()
+        };
+        let data = views[0].study("sharing");
+        // Each seed has two cells; none has all three.
+        assert_eq!(sample(&data.records), [0_u64; 0]);
+        let [a, b, _, d, e, f] = data.records[..] else { panic!("six records") };
+        assert_eq!(sample(&[a, b, e, f]), [1, 3]);
+        assert_eq!(sample(&[a, b, d]), [0_u64; 0]);
+        assert_eq!(sample(&[a, e]), [1, 3]);
+    }
+
+    #[test]
+    fn a_choice_is_made_by_the_other_seeds() {
+        let cells = |values: &[(u64, f64)]| {
+            let cell = |&(seed, value): &(u64, f64)| ((seed, Factors::new()), value);
+            Observations(values.iter().map(cell).collect())
+        };
+        let low = cells(&[(1, 0.9), (2, 0.1), (3, 0.1)]);
+        let high = cells(&[(1, 0.2), (2, 0.5), (3, 0.6)]);
+        // Seed 1 would take the first; the others send it to the second, and it sends them to the first.
+        let chosen = chosen_by_others(&[low.clone(), high.clone()]).sample().0;
+        assert_eq!(chosen, BTreeMap::from([(1, 0.2), (2, 0.1), (3, 0.1)]));
+        // A single candidate needs no selection; a single seed has no others to select by.
+        assert_eq!(chosen_by_others(std::slice::from_ref(&low)), low);
+        assert_eq!(
+            chosen_by_others(&[cells(&[(1, 0.9)]), cells(&[(1, 0.2)])]),
+            Observations::default()
+        );
+        // A seed chooses among what it has, by seeds that have the same.
+        let more = cells(&[(2, 0.9), (3, 0.0)]);
+        let chosen = chosen_by_others(&[low, high, more]).sample().0;
+        assert_eq!(chosen[&1], 0.2);
+        assert_eq!((chosen[&2], chosen[&3]), (0.5, 0.0));
+    }
+}

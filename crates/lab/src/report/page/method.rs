@@ -1,0 +1,45 @@
+//! How the numbers of the page are computed and judged.
+
+use std::fmt::Write as _;
+
+use terms::Task;
+
+use crate::draw::escaped;
+use crate::papers::PAPERS;
+
+/// The section on statistics and criteria, and the papers with links.
+pub(super) fn explain(html: &mut String) {
+    html.push_str(METHOD);
+    let chance = |task: Task| format!("{} {:.2}", escaped(task.title()), task.chance());
+    let chance: Vec<String> = [Task::Nli, Task::Ner, Task::Parse].map(chance).to_vec();
+    let _ = writeln!(
+        html,
+        "<p><b>Transfer above chance</b> is the target score minus that of a random prediction ({}). \
+         A condition \u{201c}costs little\u{201d} where at least 0.9 of the transfer is kept.</p>",
+        chance.join(", ")
+    );
+    html.push_str("<p><b>The papers.</b> Their numbers are shown to compare orders and directions, not magnitudes: their models \
+                   are much larger, their languages real, their test sets others.</p>\n<ul>\n");
+    for paper in &PAPERS {
+        let _ = writeln!(
+            html,
+            "<li><a href=\"{}\">{}</a>: {}.</li>",
+            paper.url,
+            escaped(paper.citation),
+            escaped(paper.title)
+        );
+    }
+    html.push_str("</ul>\n</section>\n");
+}
+
+const METHOD: &str = "<section id=\"method\">\n<h2>Method</h2>\n\
+    <p><b>Intervals</b> are 95 % confidence intervals (Student\u{2019}s t over seeds). A seed determines the generated world, the \
+    sampled text, the initial weights and everything else that is random. Comparisons are paired by seed and language pair. One \
+    seed has no interval, and then no difference is significant.</p>\n\
+    <p><b>A verdict</b> is a criterion applied to one quantity: a finding <em>holds</em> where the whole interval lies on the \
+    paper\u{2019}s side of the bound, <em>fails</em> where the whole interval lies on the other, and is <em>inconclusive</em> \
+    otherwise. A rank correlation holds where its one-sided permutation test has p &lt; 0.05, and fails where p &gt; 0.95.</p>\n\
+    <p><b>Selection.</b> Where a finding is about the best layer, weight or system, it is selected by leave-one-out over seeds: each \
+    seed is scored at the one with the best mean over the other seeds, since the maximum of several numbers is biased upwards. So \
+    one seed is inconclusive. Figures and tables of the best layer show each seed\u{2019}s own maximum, which is slightly \
+    optimistic; no verdict rests on them.</p>\n";

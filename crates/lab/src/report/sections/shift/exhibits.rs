@@ -1,0 +1,311 @@
+//! Token translation by language mean vectors: figures and tables.
+
+use super::{MEAN, STUDY, conditions, positive, weights};
+use crate::draw::{Figure, Heatmap, LineChart, LineSeries, Panel, SeriesMark};
+use crate::papers;
+use crate::record::TextRecord;
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::sections::parts::{legend, named, points};
+use crate::store::natural;
+
+/// A condition and a direction, with their data.
+struct Case<'a> {
+    condition: String,
+    direction: String,
+    data: StudyData<'a>,
+}
+
+impl Case<'_> {
+    fn title(&self) -> String {
+        let direction = self.direction.replace('-', " → ");
+        match &*self.condition {
+            "" => direction,
+            condition => format!("{direction}, {condition}"),
+        }
+    }
+}
+
+fn cases<'a>(data: &StudyData<'a>) -> Vec<Case<'a>> {
+    let mut cases = Vec::new();
+    for (condition, own) in conditions(data) {
+        for direction in own.levels(&["bleu1", "conversion_rate"], "direction", &[]) {
+            let data = own.only("direction", &direction);
+            cases.push(Case { condition: condition.clone(), direction, data });
+        }
+    }
+    cases
+}
+
+pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+    let data = view.study(STUDY);
+    let cases = cases(&data);
+    let maps = cases.iter().filter_map(heat).collect();
+    vec![
+        CaptionedItem::table(
+            "Liu et al. 2020, Table 1",
+            "Sentences and the predicted tokens when they are shifted.",
+            sentences(&data),
+        ),
+        CaptionedItem::table(
+            "Liu et al. 2020, Table 2",
+            "BLEU-1 at the layer and weight with the best mean over seeds.",
+            best_table(&cases),
+        ),
+        CaptionedItem::table(
+            "Liu et al. 2020, Table 2",
+            "The paper's results (multilingual BERT, 12 layers).",
+            paper_table(&data),
+        )
+        .once(),
+        CaptionedItem::table(
+            "Liu et al. 2020, Table 3",
+            "Subwords that occur in each language, and those that occur in both.",
+            subwords(&data),
+        ),
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figure 7",
+            "Token conversion rate by layer and weight.",
+            Figure {
+                id: named(id, "converted"),
+                title: "Token conversion rate".to_owned(),
+                legend: vec![],
+                panels: maps,
+            },
+        ),
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figure 8a",
+            "BLEU-1 over weights, for some layers.",
+            bleu(id, &data, &cases, ("alpha", "layer")),
+        ),
+        CaptionedItem::figure(
+            "Liu et al. 2020, Figure 8b",
+            "BLEU-1 over layers, for some weights.",
+            bleu(id, &data, &cases, ("layer", "alpha")),
+        ),
+    ]
+}
+
+/// The sentences of the first seed that has any: each with its translation, then the predicted tokens.
+fn sentences(data: &StudyData<'_>) -> ReportTable {
+    let mut table = ReportTable::new(&["direction", "condition", "weight", "subwords"]);
+    let mut notes: Vec<_> = data.texts.iter().filter(|note| note.name == "translation").collect();
+    let first = notes.iter().map(|note| note.origin.seed).min();
+    notes.retain(|note| Some(note.origin.seed) == first);
+    let of = |note: &TextRecord, name: &str| note.factors.get(name).cloned().unwrap_or_default();
+    let place = |alpha: &str| match alpha {
+        "input" => 0,
+        "reference" => 1,
+        _ => 2,
+    };
+    notes.sort_by(|a, b| {
+        let (x, y) = (of(a, "alpha"), of(b, "alpha"));
+        natural(&of(a, "direction"), &of(b, "direction"))
+            .then_with(|| natural(&of(a, "line"), &of(b, "line")))
+            .then_with(|| place(&x).cmp(&place(&y)))
+            .then_with(|| of(a, "condition").cmp(&of(b, "condition")))
+            .then_with(|| natural(&of(a, "layer"), &of(b, "layer")))
+            .then_with(|| natural(&x, &y))
+    });
+    // Input and reference are the same for all encoders.
+    let given = |alpha: &str| ["input", "reference"].contains(&alpha);
+    notes.dedup_by(|next, last| {
+        let same = |name| of(next, name) == of(last, name);
+        given(&of(next, "alpha")) && ["alpha", "direction", "line"].into_iter().all(same)
+    });
+    for note in notes {
+        let (alpha, layer) = (of(note, "alpha"), of(note, "layer"));
+        let weight = match &*alpha {
+            "input" => "input".to_owned(),
+            "reference" => "translation".to_owned(),
+            _ if layer.is_empty() => format!("α = {alpha}"),
+            _ => format!("α = {alpha}, layer {layer}"),
+        };
+        let condition = if given(&alpha) { String::new() } else { of(note, "condition") };
+        table.rows.push(vec![
+            TableCell::Name(of(note, "direction")),
+            TableCell::Text(condition),
+            TableCell::Text(weight),
+            TableCell::Text(note.text.clone()),
+        ]);
+    }
+    table
+}
+
+/// The layer and weight with the highest mean over seeds.
+fn best_place(data: &StudyData<'_>, measure: &str, kind: &str) -> Option<(String, String)> {
+    let mut best: Option<(f64, String, String)> = None;
+    for layer in data.layers(measure) {
+        for alpha in positive(data, measure) {
+            let factors = [("kind", kind), ("layer", &*layer), ("alpha", &*alpha)];
+            let Some(mean) = data.mean(measure, &factors) else { continue };
+            if best.as_ref().is_none_or(|(value, ..)| mean.mean > *value) {
+                best = Some((mean.mean, layer.clone(), alpha));
+            }
+        }
+    }
+    best.map(|(_, layer, alpha)| (layer, alpha))
+}
+
+fn best_table(cases: &[Case<'_>]) -> ReportTable {
+    let heads = [
+        "direction",
+        "condition",
+        "shift",
+        "BLEU-1",
+        "layer",
+        "α",
+        "conversion rate",
+        "dictionary accuracy",
+        "reproduced at α = 0",
+        "BLEU-1 at α = 0",
+    ];
+    let mut table = ReportTable::new(&heads);
+    for Case { condition, direction, data } in cases {
+        for kind in data.levels(&["bleu1"], "kind", &["mean"]) {
+            let Some((layer, alpha)) = best_place(data, "bleu1", &kind) else { continue };
+            let at = |measure, layer: &str, alpha: &str| {
+                let factors = [("kind", &*kind), ("layer", layer), ("alpha", alpha)];
+                TableCell::Ours(data.mean(measure, &factors))
+            };
+            table.rows.push(vec![
+                TableCell::Name(direction.clone()),
+                TableCell::Text(condition.clone()),
+                TableCell::Text(kind.clone()),
+                at("bleu1", &layer, &alpha),
+                TableCell::Text(layer.clone()),
+                TableCell::Text(alpha.clone()),
+                at("conversion_rate", &layer, &alpha),
+                at("dictionary_accuracy", &layer, &alpha),
+                at("repeated", &layer, "0"),
+                at("bleu1", &layer, "0"),
+            ]);
+        }
+    }
+    table
+}
+
+fn paper_table(data: &StudyData<'_>) -> ReportTable {
+    let heads = [
+        "direction",
+        "best BLEU-1",
+        "layer",
+        "α",
+        "layer 11, α = 3",
+        "conversion rate, α = 1",
+        "α = 2",
+        "α = 3",
+    ];
+    let mut table = ReportTable::new(&heads);
+    let best =
+        |published: &&papers::PublishedValue| published.measure == "best_layer" && !data.is_empty();
+    for published in papers::at(2, "Table 2").filter(best) {
+        let direction = &*published.factors["direction"];
+        let of = |measure, more: &[(&str, &str)], digits| {
+            let factors = [&[("direction", direction)], more].concat();
+            TableCell::Paper(papers::number(2, "Table 2", measure, &factors), digits)
+        };
+        let rate = |alpha| of("conversion_rate", &[("layer", "10"), ("alpha", alpha)], 3);
+        table.rows.push(vec![
+            TableCell::Name(direction.replace('-', " → ")),
+            of("bleu1", &[("layer", "best"), ("alpha", "best")], 3),
+            of("best_layer", &[], 0),
+            of("best_alpha", &[], 1),
+            of("bleu1", &[("layer", "11"), ("alpha", "3")], 3),
+            rate("1"),
+            rate("2"),
+            rate("3"),
+        ]);
+    }
+    table
+}
+
+fn subwords(data: &StudyData<'_>) -> ReportTable {
+    let mut table = ReportTable::new(&[
+        "language or pair",
+        "condition",
+        "subwords",
+        "shared subwords",
+        "Liu et al. 2020: tokens",
+        "shared with English",
+    ]);
+    let printed = |measure, language: &str| {
+        TableCell::Paper(papers::number(2, "Table 3", measure, &[("language", language)]), 0)
+    };
+    for (condition, own) in conditions(data) {
+        let start =
+            |name: &str| vec![TableCell::Name(name.to_owned()), TableCell::Text(condition.clone())];
+        for language in own.levels(&["subwords"], "language", &[]) {
+            let mut row = start(&language);
+            row.push(TableCell::Count(own.mean("subwords", &[("language", &language)])));
+            row.push(TableCell::Count(None));
+            row.extend(["subwords", "subwords_shared"].map(|measure| printed(measure, &language)));
+            table.rows.push(row);
+        }
+        for pair in own.levels(&["subwords_shared"], "pair", &[]) {
+            let mut row = start(&pair);
+            row.push(TableCell::Count(None));
+            row.push(TableCell::Count(own.mean("subwords_shared", &[("pair", &pair)])));
+            row.extend([TableCell::Paper(None, 0), TableCell::Paper(None, 0)]);
+            table.rows.push(row);
+        }
+    }
+    table
+}
+
+fn heat(case: &Case<'_>) -> Option<Panel> {
+    let data = &case.data;
+    let (layers, weights) = (data.layers("conversion_rate"), weights(data, "conversion_rate"));
+    let rate = |layer: &str, alpha: &str| {
+        let factors = [MEAN, ("layer", layer), ("alpha", alpha)];
+        data.mean("conversion_rate", &factors).map(|mean| mean.mean)
+    };
+    let values: Vec<Vec<Option<f64>>> = layers
+        .iter()
+        .map(|layer| weights.iter().map(|alpha| rate(layer, alpha)).collect())
+        .collect();
+    values.iter().flatten().any(Option::is_some).then(|| {
+        Heatmap {
+            title: case.title(),
+            down: ("layer".to_owned(), layers.clone()),
+            across: (
+                "weight α".to_owned(),
+                weights.iter().map(|alpha| alpha.replace('-', "\u{2212}")).collect(),
+            ),
+            values,
+            range: (0.0, 1.0),
+        }
+        .panel()
+    })
+}
+
+/// BLEU-1 over one factor, a line for some levels of the other: at most six, evenly chosen.
+fn bleu(id: &str, data: &StudyData<'_>, cases: &[Case<'_>], (across, by): (&str, &str)) -> Figure {
+    let levels = if by == "layer" { data.layers("bleu1") } else { positive(data, "bleu1") };
+    let step = levels.len().div_ceil(6).max(1);
+    // From the end, so that the last layer and the largest weight are among them.
+    let mut chosen: Vec<&String> = levels.iter().rev().step_by(step).collect();
+    chosen.reverse();
+    let panel = |case: &Case<'_>| {
+        let line = |(colour, level): (usize, &&String)| LineSeries {
+            name: format!("{by} {level}"),
+            colour,
+            points: points(&case.data, "bleu1", &[MEAN, (by, level)], across),
+        };
+        let lines: Vec<LineSeries> =
+            chosen.iter().enumerate().map(line).filter(|line| !line.points.is_empty()).collect();
+        let across = if across == "alpha" { "weight α" } else { across };
+        (!lines.is_empty()).then(|| {
+            let (title, unit) = (case.title(), "BLEU-1".to_owned());
+            LineChart { title, across: across.to_owned(), unit, lines, from_zero: true }.panel()
+        })
+    };
+    let label = if by == "alpha" { "α =" } else { "layer" };
+    let names: Vec<String> = chosen.iter().map(|level| format!("{label} {level}")).collect();
+    Figure {
+        id: named(id, &format!("bleu-{across}")),
+        title: "BLEU-1 of token translation".to_owned(),
+        legend: legend(&names, SeriesMark::Line, false),
+        panels: cases.iter().filter_map(panel).collect(),
+    }
+}

@@ -1,0 +1,84 @@
+//! What can go wrong with a model or with the text that it reads: where, what, and what to do about it.
+
+use std::path::PathBuf;
+
+use encoder::ConfigError;
+use encoder::archive::ArchiveError;
+use terms::Fault;
+
+/// Results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a model could not be opened or saved.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no model there.
+    #[error(
+        "{0} holds no model; name the folder of a pretraining run, or a Hugging Face folder with its \
+         config.json"
+    )]
+    Nothing(PathBuf),
+    /// The weights could not be read.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    /// The vocabulary could not be read, or is not the one that the model was trained with.
+    #[error(transparent)]
+    Text(#[from] text::Error),
+    /// The folder could not be written.
+    #[error(transparent)]
+    Files(#[from] files::Error),
+    /// The encoder's configuration makes no sense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+impl Fault for OpenError {}
+
+/// Why there are no vectors.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file, or a word or line of it, is not what it should be.
+    #[error("{place}: {reason}; {remedy}")]
+    Input {
+        /// The file, and the line or word in it.
+        place: String,
+        /// What is wrong there.
+        reason: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// The model could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Text could not be read.
+    #[error(transparent)]
+    Text(#[from] text::Error),
+    /// Word vectors could not be read or written.
+    #[error(transparent)]
+    Vectors(#[from] vectors::Error),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Files(#[from] files::Error),
+}
+
+impl Error {
+    pub(crate) fn input(
+        place: impl std::fmt::Display,
+        reason: impl Into<String>,
+        remedy: &'static str,
+    ) -> Self {
+        Error::Input { place: place.to_string(), reason: reason.into(), remedy }
+    }
+}
+
+impl Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Input { .. } => false,
+            Error::Open(error) => error.is_usage(),
+            Error::Text(error) => error.is_usage(),
+            Error::Vectors(error) => error.is_usage(),
+            Error::Files(error) => error.is_usage(),
+        }
+    }
+}

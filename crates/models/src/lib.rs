@@ -1,0 +1,38 @@
+//! Trained encoders, opened for use.
+//!
+//! - [`PretrainedModel`]: the encoder of a run's folder or of a Hugging Face checkpoint, with its weights,
+//!   its vocabulary and the [`TokenIdMap`] between the two.
+//! - [`states`]: the one loop from sentences to hidden states, in batches that fill a CPU or a GPU.
+//! - [`sentences`]: files of sentences, and the vector of every sentence at every layer.
+//! - [`words`]: the vectors of words: rows of the embedding table, and means over contexts.
+//! - [`contexts`]: the vectors of linked words in translated sentences.
+//!
+//! ```
+//! use models::{PretrainedModel, states};
+//! use tensor::Device;
+//!
+//! let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../hub/tests/fixtures/bert");
+//! let mut model = PretrainedModel::open(folder.as_ref(), &Device::cpu(1)?)?;
+//! let language = model.vocabulary.languages().next().unwrap().to_owned();
+//! let mut reader = model.reader(&language)?;
+//! let ids = reader.sentence("A sentence.").ids;
+//! let mut vectors = Vec::new(); // 1 x dim
+//! states::for_each(model.parts(), reader.language(), [Ok::<_, models::Error>(ids)], |states| {
+//!     states::Pooling::Mean.push(states, 1, &mut vectors);
+//!     Ok(())
+//! })?;
+//! assert_eq!(vectors.len(), model.encoder.config().dim);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod contexts;
+mod error;
+mod pretrained;
+pub mod sentences;
+pub mod states;
+mod token_ids;
+pub mod words;
+
+pub use crate::error::{Error, OpenError, Result};
+pub use crate::pretrained::{EncoderParts, MODEL_FILE, PretrainedModel, VOCABULARY_FOLDER};
+pub use crate::token_ids::TokenIdMap;

@@ -1,0 +1,178 @@
+//! A trained encoder, opened for use: its weights, its vocabulary, and the token ids of either.
+
+use std::path::Path;
+
+use encoder::archive::{self, Archive};
+use encoder::{Batch, Encoder, EncoderConfig};
+use files::NewFolder;
+use serde::{Deserialize, Serialize};
+use tensor::{Device, Indices, Params, Spans};
+use text::{SentenceReader, Vocabulary};
+
+use crate::error::OpenError;
+use crate::token_ids::TokenIdMap;
+
+/// The file of a run that holds its best weights.
+pub const MODEL_FILE: &str = "model.safetensors";
+/// The folder of a run that holds its vocabulary.
+pub const VOCABULARY_FOLDER: &str = "vocabulary";
+
+/// What the weights' file says of itself.
+#[derive(Serialize, Deserialize)]
+struct WeightsMetadata {
+    encoder: EncoderConfig,
+    vocabulary: String,
+    /// Left out where it is true.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    has_mlm_head: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// A trained encoder with its weights and its vocabulary.
+pub struct PretrainedModel {
+    /// The encoder.
+    pub encoder: Encoder,
+    /// Its weights.
+    pub params: Params,
+    /// The vocabulary that it was trained with.
+    pub vocabulary: Vocabulary,
+    /// What tells these weights from any other: a digest of their file.
+    pub fingerprint: String,
+    /// Whether it predicts masked tokens: a checkpoint from elsewhere may lack the head for that.
+    pub has_mlm_head: bool,
+    token_ids: TokenIdMap,
+}
+
+impl From<hub::Checkpoint> for PretrainedModel {
+    fn from(checkpoint: hub::Checkpoint) -> Self {
+        let hub::Checkpoint { model, params, vocabulary, fingerprint, summary } = checkpoint;
+        let token_ids = TokenIdMap::new(&vocabulary, false);
+        let has_mlm_head = summary.has_mlm_head;
+        Self { encoder: model, params, vocabulary, fingerprint, has_mlm_head, token_ids }
+    }
+}
+
+impl PretrainedModel {
+    /// Opens the model of a run's folder, or a Hugging Face checkpoint.
+    pub fn open(folder: &Path, device: &Device) -> Result<Self, OpenError> {
+        let path = folder.join(MODEL_FILE);
+        if path.is_file() && folder.join(VOCABULARY_FOLDER).is_dir() {
+            return Self::open_run(folder, device);
+        }
+        if hub::is_checkpoint(folder) {
+            return Ok(hub::open(folder, device)?.into());
+        }
+        Err(OpenError::Nothing(folder.to_owned()))
+    }
+
+    fn open_run(folder: &Path, device: &Device) -> Result<Self, OpenError> {
+        let path = folder.join(MODEL_FILE);
+        let archive = Archive::open(&path)?;
+        let metadata: WeightsMetadata = archive.metadata()?;
+        let vocabulary = Vocabulary::load(&folder.join(VOCABULARY_FOLDER))?;
+        vocabulary.check_fingerprint(&metadata.vocabulary, &path.display().to_string())?;
+        let mut params = Params::new(device);
+        let encoder = Encoder::empty(metadata.encoder, &mut params)?;
+        let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
+        let values = params.iter_mut().map(|(_, value, _)| value);
+        archive.load(names.into_iter().zip(values).collect())?;
+        let token_ids = TokenIdMap::new(&vocabulary, encoder.config().separate.tokens);
+        let fingerprint = archive.digest().to_owned();
+        let has_mlm_head = metadata.has_mlm_head;
+        Ok(Self { encoder, params, vocabulary, fingerprint, has_mlm_head, token_ids })
+    }
+
+    /// Writes the model as the folder of a run, which must not exist yet.
+    pub fn save(&self, folder: &Path) -> Result<(), OpenError> {
+        let draft = NewFolder::new(folder)?;
+        self.vocabulary.save(&draft.path().join(VOCABULARY_FOLDER))?;
+        let metadata = WeightsMetadata {
+            encoder: self.encoder.config().clone(),
+            vocabulary: self.vocabulary.fingerprint().to_owned(),
+            has_mlm_head: self.has_mlm_head,
+        };
+        let matrices = self.params.ids();
+        let matrices = matrices.map(|id| (self.params.name(id).to_owned(), self.params.value(id)));
+        archive::write(&draft.path().join(MODEL_FILE), matrices, &metadata)?;
+        Ok(draft.finish()?)
+    }
+
+    /// What the loop over text needs.
+    pub fn parts(&mut self) -> EncoderParts<'_> {
+        let Self { encoder, params, vocabulary, token_ids, .. } = self;
+        EncoderParts { encoder, params, vocabulary, token_ids }
+    }
+
+    /// Sequences of vocabulary ids, special tokens included, as a batch for the encoder.
+    pub fn batch<'a>(
+        &self,
+        language: usize,
+        sequences: impl IntoIterator<Item = &'a [u32], IntoIter: Clone>,
+    ) -> Batch {
+        batch(self.encoder.config(), &self.vocabulary, &self.token_ids, language, sequences)
+    }
+
+    /// Tokenizes lines of a language into sequences that the encoder can take.
+    pub fn reader(&self, language: &str) -> text::Result<SentenceReader> {
+        self.vocabulary.reader(language, self.encoder.config().positions)
+    }
+
+    /// The vocabulary id that a row of a language's softmax stands for.
+    pub fn id(&self, language: usize, row: u32) -> u32 {
+        self.token_ids.to_vocabulary(&self.vocabulary, language, row)
+    }
+}
+
+/// An encoder with what turns text into its input: borrowed from a model that was opened, or from a run
+/// that is still being trained.
+pub struct EncoderParts<'a> {
+    /// The encoder.
+    pub encoder: &'a Encoder,
+    /// Its weights; a tape borrows them even where it changes none.
+    pub params: &'a mut Params,
+    /// The vocabulary whose ids sentences are made of.
+    pub vocabulary: &'a Vocabulary,
+    /// From these ids to those of the encoder.
+    pub token_ids: &'a TokenIdMap,
+}
+
+impl EncoderParts<'_> {
+    /// Sequences of vocabulary ids, special tokens included, as a batch for the encoder.
+    pub fn batch<'a>(
+        &self,
+        language: usize,
+        sequences: impl IntoIterator<Item = &'a [u32], IntoIter: Clone>,
+    ) -> Batch {
+        batch(self.encoder.config(), self.vocabulary, self.token_ids, language, sequences)
+    }
+}
+
+fn batch<'a>(
+    config: &EncoderConfig,
+    vocabulary: &Vocabulary,
+    token_ids: &TokenIdMap,
+    language: usize,
+    sequences: impl IntoIterator<Item = &'a [u32], IntoIter: Clone>,
+) -> Batch {
+    let sequences = sequences.into_iter();
+    let spans = Spans::of_lengths(sequences.clone().map(<[u32]>::len));
+    let ids: Vec<u32> = sequences.flatten().copied().collect();
+    let (_, end) = vocabulary.bos_eos();
+    let segments = (config.segments > 1).then(|| segments(&ids, &spans, end));
+    let tokens = token_ids.to_encoder(language, &ids);
+    Batch { language, tokens, spans, segments }
+}
+
+/// The second sentence of a pair, behind the first separator, is the second segment.
+fn segments(ids: &[u32], spans: &Spans, end: u32) -> Indices {
+    let mut segments = vec![0; ids.len()];
+    for span in spans.iter() {
+        let first = ids[span.clone()].iter().position(|&id| id == end);
+        let second = first.map_or(span.end, |at| span.start + at + 1);
+        segments[second..span.end].fill(1);
+    }
+    segments.into()
+}

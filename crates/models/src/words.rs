@@ -1,0 +1,267 @@
+//! WordVectors of words from an encoder: rows of its embedding table, and means over all contexts.
+//!
+//! A word in context is the mean of its subwords; a word is the mean of its occurrences. Sums are kept
+//! for chosen words only, so memory is bounded by their number whatever the corpus.
+
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use text::{Corpus, SentenceReader, Vocabulary};
+use vectors::WordVectors;
+
+use crate::error::{Error, Result};
+use crate::pretrained::PretrainedModel;
+use crate::states::{HiddenStates, for_each};
+
+/// Sentences that are cut into words before they are encoded.
+const AT_ONCE: usize = 4096;
+
+/// The words that are one subword of the vocabulary, and their rows of the embedding table, most
+/// frequent first.
+pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Result<WordVectors> {
+    let vocabulary = &model.vocabulary;
+    let number = vocabulary.language(language)?;
+    let counts = vocabulary.counts(number);
+    let mut ids: Vec<u32> = vocabulary.language_ids(number).to_vec();
+    // Nothing was counted for a vocabulary from elsewhere, whose order is often that of frequency.
+    let counted = counts.iter().any(|&count| count > 0);
+    ids.retain(|&id| (!counted || counts[id as usize] > 0) && !vocabulary.is_special(id));
+    ids.sort_by_key(|&id| (std::cmp::Reverse(counts[id as usize]), id));
+    let (mut words, mut chosen) = (Vec::new(), Vec::new());
+    let mut seen = FxHashSet::default();
+    for id in ids {
+        if words.len() < most
+            && let Some(word) = vocabulary.whole_word(language, id)
+            && seen.insert(word.clone())
+        {
+            words.push(word);
+            chosen.push(id);
+        }
+    }
+    if words.is_empty() {
+        let reason = format!("no word of `{language}` is one subword of the vocabulary");
+        return Err(Error::input("the model", reason, "use the means over contexts instead"));
+    }
+    let rows = model.batch(number, [chosen.as_slice()]).tokens;
+    let table = model.encoder.param(encoder::ParamRole::TokenEmbedding, Some(number));
+    let table = model.params.value(table.expect("every encoder has a table of tokens"));
+    let (dim, values) = (table.cols(), table.elements());
+    let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];
+    Ok(WordVectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
+}
+
+/// Words as the means of their subwords' static vectors, and how many of them have a subword without one.
+pub fn from_subwords(
+    vocabulary: &Vocabulary,
+    language: &str,
+    words: &[String],
+    subwords: &WordVectors,
+) -> Result<(WordVectors, usize)> {
+    let mut encoder = vocabulary.encoder(vocabulary.language(language)?);
+    let dim = subwords.dim();
+    let (mut found, mut values) = (Vec::new(), Vec::new());
+    for word in words {
+        let ids = encoder.encode_words([word.as_str()]).ids;
+        let vector = |&id: &u32| vocabulary.subword(id).and_then(|subword| subwords.get(subword));
+        let Some(vectors) = ids.iter().map(vector).collect::<Option<Vec<_>>>() else { continue };
+        let sum = |col: usize| vectors.iter().map(|vector| vector[col]).sum::<f32>();
+        values.extend((0..dim).map(|col| sum(col) / vectors.len() as f32));
+        found.push(word.clone());
+    }
+    if found.is_empty() {
+        let reason = format!("no word of `{language}` has a vector for all its subwords");
+        let remedy = "learn the vectors from text tokenized with this model's vocabulary";
+        return Err(Error::input("the vectors", reason, remedy));
+    }
+    let missing = words.len() - found.len();
+    Ok((WordVectors::new(found, dim, values)?, missing))
+}
+
+/// The most frequent words of a corpus, the more frequent first.
+pub fn frequent(
+    corpus: &Corpus,
+    most: usize,
+    watch: text::ReadObserver<'_>,
+) -> Result<Vec<String>> {
+    let mut counts: FxHashMap<String, u64> = FxHashMap::default();
+    corpus.read(watch, &mut |blocks| {
+        for (_, sentence) in blocks.iter().flat_map(text::SentenceBlock::sentences) {
+            for word in sentence.split(' ') {
+                match counts.get_mut(word) {
+                    Some(count) => *count += 1,
+                    None => _ = counts.insert(word.to_owned(), 1),
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let mut words: Vec<(String, u64)> = counts.into_iter().collect();
+    words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    words.truncate(most);
+    Ok(words.into_iter().map(|(word, _)| word).collect())
+}
+
+/// The means of chosen words at chosen layers, in the making.
+pub struct ContextMeans {
+    reader: SentenceReader,
+    words: FxHashMap<String, u32>,
+    layers: Vec<usize>,
+    dim: usize,
+    /// For each chosen layer: words x dim.
+    sums: Vec<Vec<f64>>,
+    counts: Vec<u64>,
+    /// Sentences encoded so far.
+    pub sentences: u64,
+}
+
+/// A segment of a sentence: its ids, and for each of its chosen words which one and where.
+#[derive(Default)]
+struct Segment {
+    ids: Vec<u32>,
+    words: Vec<(u32, std::ops::Range<usize>)>,
+}
+
+impl ContextMeans {
+    /// Nothing yet, of these words at these layers.
+    pub fn new(
+        model: &PretrainedModel,
+        language: &str,
+        words: &[String],
+        layers: &[usize],
+    ) -> Result<Self> {
+        let dim = model.encoder.config().dim;
+        let numbers = words.iter().enumerate().map(|(number, word)| (word.clone(), number as u32));
+        Ok(Self {
+            reader: model.reader(language)?,
+            words: numbers.collect(),
+            layers: layers.to_vec(),
+            dim,
+            sums: layers.iter().map(|_| vec![0.0; words.len() * dim]).collect(),
+            counts: vec![0; words.len()],
+            sentences: 0,
+        })
+    }
+
+    /// Bytes that the sums take.
+    pub fn bytes(words: usize, layers: usize, dim: usize) -> u64 {
+        (words * layers * dim * size_of::<f64>()) as u64
+    }
+
+    /// Adds every occurrence in a corpus.
+    pub fn add(
+        &mut self,
+        model: &mut PretrainedModel,
+        corpus: &Corpus,
+        watch: text::ReadObserver<'_>,
+    ) -> Result<()> {
+        let mut segments = Vec::new();
+        corpus.read(watch, &mut |blocks| {
+            for (_, sentence) in blocks.iter().flat_map(text::SentenceBlock::sentences) {
+                self.split(sentence, &mut segments);
+                self.sentences += 1;
+                if segments.len() >= AT_ONCE {
+                    self.encode(model, &mut segments);
+                }
+            }
+            Ok(())
+        })?;
+        self.encode(model, &mut segments);
+        Ok(())
+    }
+
+    /// Splits a prepared sentence between words into segments that the model can read. A word of more
+    /// subwords than that is represented by its first.
+    fn split(&mut self, sentence: &str, segments: &mut Vec<Segment>) {
+        let words: Vec<&str> = sentence.split(' ').collect();
+        let encoded = self.reader.words(words.iter().copied());
+        let ends = encoded.firsts[1..].iter().copied().chain([encoded.ids.len() as u32]);
+        let room = self.reader.max_subwords();
+        let mut segment = Segment::default();
+        for ((word, &first), end) in words.iter().zip(&encoded.firsts).zip(ends) {
+            let (first, length) = (first as usize, ((end - first) as usize).min(room));
+            if segment.ids.len() + length > room {
+                self.keep(std::mem::take(&mut segment), segments);
+            }
+            let start = segment.ids.len();
+            segment.ids.extend(&encoded.ids[first..first + length]);
+            if let Some(&number) = self.words.get(*word) {
+                segment.words.push((number, start..start + length));
+            }
+        }
+        self.keep(segment, segments);
+    }
+
+    /// Keeps a segment that holds a chosen word.
+    fn keep(&self, segment: Segment, segments: &mut Vec<Segment>) {
+        if !segment.words.is_empty() {
+            segments
+                .push(Segment { ids: self.reader.with_special_tokens(&segment.ids), ..segment });
+        }
+    }
+
+    fn encode(&mut self, model: &mut PretrainedModel, segments: &mut Vec<Segment>) {
+        let ids =
+            segments.iter().map(|segment| Ok::<_, std::convert::Infallible>(segment.ids.clone()));
+        let language = self.reader.language();
+        let Ok(()) = for_each(model.parts(), language, ids, |states| {
+            let segments = &segments[states.first..states.first + states.sentences()];
+            add_states(states, segments, &self.layers, self.dim, &mut self.sums);
+            Ok(())
+        });
+        for (word, _) in segments.iter().flat_map(|segment| &segment.words) {
+            self.counts[*word as usize] += 1;
+        }
+        segments.clear();
+    }
+
+    /// The means at each chosen layer, of the words that occurred, and how many did not.
+    pub fn finish(self) -> Result<(Vec<WordVectors>, usize)> {
+        let mut words: Vec<(String, u32)> = self.words.into_iter().collect();
+        words.sort_by_key(|&(_, number)| number);
+        words.retain(|&(_, number)| self.counts[number as usize] > 0);
+        if words.is_empty() {
+            let remedy = "give other words, or more text (letters count as they are)";
+            return Err(Error::input("the text", "none of the words occurs in it", remedy));
+        }
+        let missing = self.counts.len() - words.len();
+        let mean = |sums: &Vec<f64>| {
+            let row = |&(_, number): &(String, u32)| {
+                let (number, count) = (number as usize, self.counts[number as usize] as f64);
+                let sums = &sums[number * self.dim..(number + 1) * self.dim];
+                sums.iter().map(move |&sum| (sum / count) as f32)
+            };
+            let values = words.iter().flat_map(row).collect();
+            WordVectors::new(words.iter().map(|(word, _)| word.clone()).collect(), self.dim, values)
+        };
+        let means = self.sums.iter().map(mean).collect::<vectors::Result<Vec<_>>>()?;
+        Ok((means, missing))
+    }
+}
+
+/// Adds the occurrences of a batch to the sums, layers on all threads.
+fn add_states(
+    states: &HiddenStates<'_>,
+    segments: &[Segment],
+    layers: &[usize],
+    dim: usize,
+    sums: &mut [Vec<f64>],
+) {
+    let words = || {
+        segments
+            .iter()
+            .enumerate()
+            .flat_map(|(at, segment)| segment.words.iter().map(move |w| (at, w)))
+    };
+    let ranges: Vec<_> = words()
+        .map(|(sentence, (_, rows))| {
+            let start = states.inner(sentence).start;
+            start + rows.start..start + rows.end
+        })
+        .collect();
+    layers.par_iter().zip(sums).for_each(|(&layer, sums)| {
+        let means = states.means(layer, &ranges);
+        for ((_, (word, _)), mean) in words().zip(means.chunks_exact(dim)) {
+            let sum = &mut sums[*word as usize * dim..(*word as usize + 1) * dim];
+            sum.iter_mut().zip(mean).for_each(|(sum, &x)| *sum += f64::from(x));
+        }
+    });
+}

@@ -1,0 +1,168 @@
+//! Tokenizers that came with a model from elsewhere: text goes in as that model wants it, and the
+//! ids are those it was trained with.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokenizers::{ModelWrapper, Tokenizer};
+
+use super::disk::as_text;
+use super::{
+    SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END, WORD_GOES_ON,
+    check_languages,
+};
+use crate::error::{Error, Result};
+use crate::prepare::{Preparation, Preparer};
+
+/// What is known of a tokenizer from elsewhere, beside what it says itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedTokenizer {
+    /// Whether every name is a language: the model does not say which it knows.
+    pub any_language: bool,
+    /// What is put before and after a text.
+    pub frame: (u32, u32),
+    /// How subwords show where words begin or end.
+    pub mark: WordMark,
+    /// Whether a word that is given by itself needs a space before it, to be what it is within text.
+    pub space_before_word: bool,
+}
+
+/// How subwords show where words begin or end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WordMark {
+    /// The last subword of a word ends with this.
+    Ends(String),
+    /// Subwords that go on a word begin with this.
+    Continues(String),
+    /// The first subword of a word begins with this.
+    Starts(String),
+}
+
+impl WordMark {
+    pub(super) fn of_kind(kind: VocabularyKind) -> Self {
+        match kind {
+            VocabularyKind::WordPiece => WordMark::Continues(WORD_GOES_ON.into()),
+            _ => WordMark::Ends(WORD_END.into()),
+        }
+    }
+
+    pub(super) fn ends(&self, subword: &str) -> bool {
+        matches!(self, WordMark::Ends(mark) if subword.ends_with(mark))
+    }
+
+    pub(super) fn starts(&self, subword: &str) -> bool {
+        match self {
+            WordMark::Ends(_) => false,
+            WordMark::Continues(mark) => !subword.starts_with(mark),
+            WordMark::Starts(mark) => subword.starts_with(mark),
+        }
+    }
+
+    /// The word that a subword is, where it can be a whole one.
+    pub(super) fn whole_word<'a>(&self, subword: &'a str) -> Option<&'a str> {
+        let word = match self {
+            WordMark::Ends(mark) => subword.strip_suffix(mark.as_str())?,
+            WordMark::Continues(mark) => (!subword.starts_with(mark)).then_some(subword)?,
+            WordMark::Starts(mark) => subword.strip_prefix(mark.as_str())?,
+        };
+        (!word.is_empty()).then_some(word)
+    }
+}
+
+impl ImportedTokenizer {
+    /// What can be learned from the tokenizer itself; `start` and `end` frame a text where it does
+    /// not say what does.
+    pub fn of(tokenizer: &Tokenizer, (start, end): (u32, u32), any_language: bool) -> Self {
+        let before = serde_json::to_value(tokenizer.get_pre_tokenizer()).unwrap_or_default();
+        let bytes = find(&before, "ByteLevel");
+        let spaces = find(&before, "Metaspace");
+        let mark = match tokenizer.get_model() {
+            ModelWrapper::WordPiece(model) => {
+                WordMark::Continues(model.continuing_subword_prefix.clone())
+            }
+            ModelWrapper::BPE(model) => match (&model.end_of_word_suffix, bytes) {
+                (Some(suffix), _) if !suffix.is_empty() => WordMark::Ends(suffix.clone()),
+                (_, Some(_)) => WordMark::Starts("Ġ".into()),
+                _ => WordMark::Starts("▁".into()),
+            },
+            ModelWrapper::Unigram(_) => WordMark::Starts("▁".into()),
+            ModelWrapper::WordLevel(_) => WordMark::Ends(String::new()),
+        };
+        let space_before_word = bytes.is_some_and(|bytes| bytes["add_prefix_space"] != true)
+            || spaces.is_some_and(|spaces| spaces["prepend_scheme"] == "never");
+        let framed = tokenizer.encode_fast("", true);
+        let framed = framed.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default();
+        let frame = if let [start, end] = framed[..] { (start, end) } else { (start, end) };
+        Self { any_language, frame, mark, space_before_word }
+    }
+
+    pub(super) fn before_word(&self) -> &'static str {
+        if self.space_before_word { " " } else { "" }
+    }
+}
+
+/// The part of a tokenizer's description that is of a type, however deep.
+fn find<'a>(value: &'a Value, kind: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(map) if map.get("type").is_some_and(|known| known == kind) => Some(value),
+        Value::Object(map) => map.values().find_map(|inner| find(inner, kind)),
+        Value::Array(list) => list.iter().find_map(|inner| find(inner, kind)),
+        _ => None,
+    }
+}
+
+impl Vocabulary {
+    /// Takes over a tokenizer of `size` ids, with the languages that it is for and how the text of
+    /// each is prepared.
+    pub fn imported(
+        tokenizer: Tokenizer,
+        languages: Vec<(String, Preparation)>,
+        specials: SpecialTokens,
+        size: usize,
+        foreign: ImportedTokenizer,
+    ) -> Result<Self> {
+        check_languages(languages.iter().map(|(name, _)| name.as_str()))?;
+        let tokenizer = Arc::new(as_text(tokenizer));
+        let language = |(name, preparation): (String, Preparation)| {
+            let preparer = Preparer::new(&name, preparation, None)?;
+            let tokenizer = Arc::clone(&tokenizer);
+            Ok(VocabularyLanguage {
+                name,
+                tokenizer,
+                preparer,
+                counts: vec![0; size],
+                own: Vec::new(),
+            })
+        };
+        let languages: Vec<VocabularyLanguage> =
+            languages.into_iter().map(language).collect::<Result<_>>()?;
+        Self::adopt(languages, specials, size, foreign)
+    }
+
+    /// Rows of the table that no subword has, which others fill up to a round number, are named by
+    /// their number.
+    pub(super) fn adopt(
+        languages: Vec<VocabularyLanguage>,
+        specials: SpecialTokens,
+        size: usize,
+        foreign: ImportedTokenizer,
+    ) -> Result<Self> {
+        let mut subwords: Vec<String> = (0..size).map(|row| format!("<row {row}>")).collect();
+        for (subword, id) in languages[0].tokenizer.get_vocab(true) {
+            let slot = subwords.get_mut(id as usize).ok_or_else(|| {
+                let reason = format!("subword `{subword}` has number {id}, beyond the {size} rows");
+                Error::request(reason, "give the model and the tokenizer that belong together")
+            })?;
+            *slot = subword;
+        }
+        let (start, end) = foreign.frame;
+        if specials.ids().into_iter().chain([start, end]).any(|id| id as usize >= size) {
+            let reason = format!("a special token has a number beyond the {size} rows");
+            let remedy = "give the model and the tokenizer that belong together";
+            return Err(Error::request(reason, remedy));
+        }
+        Self::assemble(VocabularyKind::Imported, specials, subwords, languages, Some(foreign))
+    }
+}
