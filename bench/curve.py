@@ -125,7 +125,7 @@ def train(path, device):
         names = [key for key in file.keys() if key.startswith("weights/")]
         weights = {key.removeprefix("weights/"): file.get_tensor(key).clone().requires_grad_() for key in names}
         model, adam = Model(metadata["encoder"], weights), Adam(metadata["adam"], weights)
-        for step, (lr, languages) in enumerate(zip(metadata["rates"], metadata["languages"])):
+        for step, (lr, languages) in enumerate(zip(metadata["lrs"], metadata["languages"])):
             parts = ("tokens", "starts", "rows", "targets")
             read = lambda number: {part: file.get_tensor(f"{step}/{number}/{part}").long() for part in parts}
             batches = [read(number) for number in range(len(languages))]

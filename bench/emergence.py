@@ -79,8 +79,8 @@ def groups(updates):
             ("base", (), FIRST),
             ("joint vocabulary", (), ("--preset", "default") + FIRST[2:]),
             ("rows begin with sentences", (), FIRST + keys("batch.aligned=true")),
-            ("learning rate 1.5e-3", (), FIRST + keys("adam.rate=1.5e-3")),
-            ("learning rate 6e-3", (), FIRST + keys("adam.rate=6e-3")),
+            ("learning rate 1.5e-3", (), FIRST + keys("adam.lr=1.5e-3")),
+            ("learning rate 6e-3", (), FIRST + keys("adam.lr=6e-3")),
             ("warm-up 20", (), FIRST + keys("adam.schedule.warmup=20")),
             ("warm-up 400", (), FIRST + keys("adam.schedule.warmup=400")),
             ("half the batch", (), FIRST + keys("batch.sequences=16") + steps(2 * updates)),
@@ -106,7 +106,7 @@ def groups(updates):
         "combined": [
             ("aligned, half the batch", (), FIRST + HALF + steps(2 * updates)),
             ("aligned, a quarter of the batch", (), FIRST + QUARTER + steps(4 * updates)),
-            ("aligned, a quarter, learning rate 2e-3", (), FIRST + QUARTER + keys("adam.rate=2e-3") + steps(4 * updates)),
+            ("aligned, a quarter, learning rate 2e-3", (), FIRST + QUARTER + keys("adam.lr=2e-3") + steps(4 * updates)),
             ("aligned, a quarter, warm-up 400", (),
              FIRST + QUARTER + keys("adam.schedule.warmup=400") + steps(4 * updates)),
             ("aligned, half, rows of 16", (),
@@ -170,7 +170,7 @@ def millions(results, key):
 def half_retrieved(result):
     """Millions of tokens until mean-centred P@1 reaches .5."""
     per_step = result["tokens"] / max(result["steps"], 1) / 1e6
-    found = [line["step"] for line in result["curve"] if max(line["retrieval"][0]["shifted"]) >= 0.5]
+    found = [line["step"] for line in result["curve"] if max(line["retrieval"][0]["centered"]) >= 0.5]
     return found[0] * per_step if found else None
 
 
@@ -191,7 +191,7 @@ def table(group, results):
         perplexity = interval([statistics.mean(r["perplexity"].values()) for r in found])
         print(f"| {name} | {len(found)} | {millions(found, 'left_plateau')} | {millions(found, 'emerged')}"
               f" | {reached([half_retrieved(r) for r in found])}"
-              f" | {best('raw')} | {best('shifted')} | {perplexity} |")
+              f" | {best('raw')} | {best('centered')} | {perplexity} |")
 
 
 def main():

@@ -343,7 +343,7 @@ def encode_speed(work, folder, count=192, rounds=3):
 
     def with_us():
         (work / "out.npy").unlink(missing_ok=True)
-        done = call(ISOGLOSS, "encode", "--model", folder, "--text", work / "text.txt", "--lang", "xx", "--layers", "12", "--out", work / "out.npy", "--device", "cpu", "--threads", "2", "--json")
+        done = call(ISOGLOSS, "encode", "--model", folder, "--text", f"xx={work / 'text.txt'}", "--layers", "12", "--out", work / "out.npy", "--device", "cpu", "--threads", "2", "--json")
         return json.loads(done)["seconds"]
 
     with torch.inference_mode():

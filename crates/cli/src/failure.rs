@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use crate::stop;
+
 /// Why a command gave no result.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -29,7 +31,7 @@ impl Failure {
                     cause = error.source();
                 }
                 complain!("error: {message}");
-                ExitCode::FAILURE
+                stop::exit_code()
             }
         }
     }
@@ -54,6 +56,8 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
         error.downcast_ref::<align::Error>().map(Fault::is_usage),
         error.downcast_ref::<vectors::Error>().map(Fault::is_usage),
         error.downcast_ref::<catalogue::Error>().map(Fault::is_usage),
+        error.downcast_ref::<world::Error>().map(Fault::is_usage),
+        error.downcast_ref::<train::pretrain::PretrainError>().map(Fault::is_usage),
     ];
     if let Some(usage) = faults.into_iter().flatten().next() {
         return usage;

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::stop;
+
 /// A finished command's result, in words and as JSON.
 pub(crate) struct Outcome {
     text: String,
@@ -20,6 +22,11 @@ impl Outcome {
         Self { text: text.into(), json, finished: true }
     }
 
+    /// Of a command that wrote its result to standard output itself.
+    pub(crate) fn silent() -> Self {
+        Self { text: String::new(), json: Value::Null, finished: true }
+    }
+
     /// The same of a command that was asked to stop before its end: whoever waits for it must not go
     /// on as if it were done.
     pub(crate) fn stopped(self) -> Self {
@@ -28,6 +35,9 @@ impl Outcome {
 
     /// Prints to standard output. A reader that went away (`| head`) is no failure.
     pub(crate) fn print(self, as_json: bool) -> ExitCode {
+        if self.json.is_null() && self.text.is_empty() {
+            return ExitCode::SUCCESS;
+        }
         let text = if as_json { self.json.to_string() } else { self.text };
         let mut out = io::stdout().lock();
         match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
@@ -39,7 +49,7 @@ impl Outcome {
                 ExitCode::FAILURE
             }
             _ if self.finished => ExitCode::SUCCESS,
-            _ => ExitCode::FAILURE,
+            _ => stop::exit_code(),
         }
     }
 }

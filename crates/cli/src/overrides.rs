@@ -1,5 +1,5 @@
-//! Any key of a configuration as a flag of the same name: `--adam.rate 1e-3` is
-//! `--set adam.rate=1e-3`.
+//! Any key of a configuration as a flag of the same name: `--adam.lr 1e-3` is
+//! `--set adam.lr=1e-3`.
 //!
 //! Keys with a dot are many and grow with the model, so they are not listed as flags; they are
 //! rewritten before the command line is parsed, and the configuration itself refuses the unknown.
@@ -46,9 +46,9 @@ mod tests {
 
     #[test]
     fn only_dotted_keys_are_rewritten() {
-        let typed = "pretrain --out a.b --adam.rate 1e-3 --text en=a.txt --encoder.norm=post \
+        let typed = "pretrain --out a.b --adam.lr 1e-3 --text en=a.txt --encoder.norm=post \
                      -- --x.y";
-        let expected = "pretrain --out a.b --set adam.rate=1e-3 --text en=a.txt --set \
+        let expected = "pretrain --out a.b --set adam.lr=1e-3 --text en=a.txt --set \
                         encoder.norm=post -- --x.y";
         let words = |text: &str| text.split_whitespace().map(OsString::from).collect::<Vec<_>>();
         assert_eq!(rewrite(words(typed)), words(expected));

@@ -57,7 +57,7 @@ fn encoding_takes_a_third_of_the_operations_or_less() {
 fn a_search_finds_the_same_on_any_number_of_threads() {
     let on = |threads| {
         let flags =
-            "search --rows 700 --columns 900 --dim 24 --neighbours 5 --repeats 2 --device cpu";
+            "search --rows 700 --columns 900 --dim 24 --neighbors 5 --repeats 2 --device cpu";
         let mut flags: Vec<&str> = flags.split(' ').collect();
         flags.extend(["--threads", threads]);
         facts(&flags)

@@ -22,11 +22,11 @@ fn every_condition_runs() {
         "sep-emb-l1-6",
         "monolingual",
         "same-language",
-        "random",
+        "untrained",
         "window-20",
     ];
     for name in names {
-        let steps = if name == "random" { &[][..] } else { &["--steps", "2"] };
+        let steps = if name == "untrained" { &[][..] } else { &["--steps", "2"] };
         let arguments = ["pretrain", "--world", "world", "--preset", name, "--out", name, "--json"];
         let output = isogloss(folder.path(), &[&arguments[..], steps].concat());
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -48,13 +48,13 @@ fn a_file_keeps_its_preset_and_scale() {
     done(folder, &[&begin[..], &["--out", "run"]].concat());
     let said = refused(
         folder,
-        &[&again[..], &["--preset", "random"]].concat(),
+        &[&again[..], &["--preset", "untrained"]].concat(),
         2,
         "the file's configuration is of preset `no-anchors`",
     );
-    assert!(said.contains("leave the flag out, or begin from --preset random"), "{said}");
+    assert!(said.contains("leave preset `untrained` out, or begin from it"), "{said}");
     refused(folder, &[&again[..], &["--scale", "small"]].concat(), 2, "is of scale `tiny`");
-    refused(folder, &[&again[..], &["--set", "preset=random"]].concat(), 2, "--preset NAME");
+    refused(folder, &[&again[..], &["--set", "preset=untrained"]].concat(), 2, "--preset NAME");
     let same = ["--preset", "no-anchors", "--scale", "tiny", "--seed", "2"];
     assert_eq!(done(folder, &[&again[..], &same].concat())["preset"], "no-anchors");
 }
@@ -64,8 +64,8 @@ fn what_is_not_the_condition_or_no_key_is_refused() {
     let folder = with_world();
     let world = ["pretrain", "--world", "world", "--out", "r"];
     for (flags, reason) in [
-        ("--preset random --steps 20", "steps: is 20, and preset `random` is no training at all"),
-        ("--preset random --set steps=20", "steps: is 20"),
+        ("--preset untrained --steps 20", "steps: is 20, and preset `untrained` has no training"),
+        ("--preset untrained --set steps=20", "steps: is 20"),
         ("--batch.lenght 8", "unknown field `lenght`"),
         ("--batch.mask.rte 0.9", "unknown field `rte`"),
         ("--set batch.foo=3", "unknown field `foo`"),

@@ -47,7 +47,7 @@ const SIDE: &str = "world/tatoeba/tatoeba.qab-qaa";
 #[test]
 fn sentences_become_arrays_in_their_order() {
     let folder = TRAINED.path();
-    let run = format!("encode --model run --lang qab --text {SIDE}.qab");
+    let run = format!("encode --model run --text qab={SIDE}.qab");
     let all = json(folder, &format!("{run} --out all.npy"));
     assert_eq!(all["shape"], serde_json::json!([5, 60, 48]));
     let all = npy::read::<f32>(&folder.join("all.npy")).unwrap();
@@ -70,18 +70,21 @@ fn sentences_become_arrays_in_their_order() {
         let sum: f32 = second.iter().skip(col).step_by(48).sum();
         assert!((sum / lengths[1] as f32 - mean).abs() < 1e-5);
     }
-    refused(folder, &format!("{run} --out t.npy --pool none"), 2, "--lengths");
-    refused(folder, &format!("{run} --out t.npy --layers 5"), 2, "layers 0 to 4");
+    refused(folder, &format!("{run} --out t.npy --layers 3"), 2, "t.npy");
+    json(folder, &format!("{run} --out t.npy --layers 3 --force"));
+    refused(folder, &format!("{run} --out u.npy --pool none"), 2, "--lengths");
+    refused(folder, &format!("{run} --out u.npy --layers 5"), 2, "layers 0 to 4");
+    refused(folder, &format!("{run} --out u.csv"), 2, "written as .npy");
 }
 
 #[test]
 fn a_line_without_text_is_named_and_nothing_is_written() {
     let folder = TRAINED.path();
     fs::write(folder.join("gap.txt"), "so\n\nti\n").unwrap();
-    let encode = "encode --model run --text gap.txt --out gap.npy --lang";
-    refused(folder, &format!("{encode} qaa"), 1, "gap.txt:2: a line without text");
+    let encode = "encode --model run --out gap.npy --text";
+    refused(folder, &format!("{encode} qaa=gap.txt"), 1, "gap.txt:2: a line without text");
     assert!(!folder.join("gap.npy").exists() && !folder.join("gap.npy.partial").exists());
-    refused(folder, &format!("{encode} xx"), 2, "no language `xx`");
+    refused(folder, &format!("{encode} xx=gap.txt"), 2, "no language `xx`");
 }
 
 #[test]
@@ -89,28 +92,28 @@ fn a_remedy_names_only_what_the_command_has() {
     let folder = TRAINED.path();
     fs::write(folder.join("latin1.txt"), b"so ti\nt\xe9\n").unwrap();
     for command in [
-        "encode --model run --lang qaa --text latin1.txt --out l.npy",
-        "words --model run --lang qaa --text latin1.txt --out l",
-        "align words --source l.vec --target l.vec --train latin1.txt --tolerant --save-map l-map.npy",
+        "encode --model run --text qaa=latin1.txt --out l.npy",
+        "words --model run --text qaa=latin1.txt --out l",
+        "align words --source l.vec --target l.vec --dictionary latin1.txt --tolerant --save-map l-map.npy",
     ] {
         fs::write(folder.join("l.vec"), "2 2\nso 1 2\nti 2 1\n").unwrap();
         let said = refused(folder, command, 1, "latin1.txt:2: not UTF-8");
         assert!(!said.contains("--tolerant"), "{said}");
     }
     fs::write(folder.join("rare.txt"), "zzz\n").unwrap();
-    let words = "words --model run --lang qaa --text world/text/qaa.base.txt --lines --out w";
+    let words = "words --model run --text qaa=world/text/qaa.base.txt --lines --out w";
     let rare = format!("{words} --words rare.txt");
     refused(folder, &rare, 1, "the text: none of the words occurs in it");
     refused(folder, "retrieve", 2, "--source and --target");
     refused(folder, "vocab stats run", 1, "name the folder `vocabulary` in it");
-    refused(folder, "hub import run", 2, "run is a run of ours already");
+    refused(folder, "hub import run --out again", 2, "run is a run of ours already");
 }
 
 /// What the system refuses is told with the file that was asked for.
 #[test]
 fn a_full_disk_is_told_with_the_file() {
     let folder = TRAINED.path();
-    let encode = format!("encode --model run --lang qaa --text {SIDE}.qaa --out full.npy");
+    let encode = format!("encode --model run --text qaa={SIDE}.qaa --out full.npy");
     // No file may grow beyond 8 KiB: what is larger fails as on a full disk.
     let limited =
         format!("trap '' XFSZ; ulimit -f 8; exec {} {encode}", env!("CARGO_BIN_EXE_isogloss"));
@@ -125,12 +128,9 @@ fn a_full_disk_is_told_with_the_file() {
 fn translations_are_looked_for_from_texts_and_from_arrays() {
     let folder = TRAINED.path();
     for side in ["qaa", "qab"] {
-        json(
-            folder,
-            &format!("encode --model run --lang {side} --text {SIDE}.{side} --out r-{side}.npy"),
-        );
+        json(folder, &format!("encode --model run --text {side}={SIDE}.{side} --out r-{side}.npy"));
     }
-    let texts = format!("retrieve --model run --text qab={SIDE}.qab --text qaa={SIDE}.qaa");
+    let texts = format!("retrieve --model run --parallel qab={SIDE}.qab --parallel qaa={SIDE}.qaa");
     let arrays = "retrieve --source r-qab.npy --target r-qaa.npy";
     let (of_texts, of_arrays) = (json(folder, &texts), json(folder, arrays));
     assert_eq!(of_texts["layers"], of_arrays["layers"]);
@@ -145,17 +145,22 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
 
     // Some layers keep their own numbers, in what is said and in what is saved.
     let some = json(folder, &format!("{texts} {train} --layers 2,4 --save-maps some"));
-    let numbers = |found: &Value| -> Vec<String> {
+    let numbers = |found: &Value| -> Vec<u64> {
         let layers = found["layers"].as_array().unwrap().iter();
-        layers.map(|layer| layer["layer"].as_str().unwrap().to_owned()).collect()
+        layers.map(|layer| layer["layer"].as_u64().unwrap()).collect()
     };
-    assert_eq!(numbers(&some), ["2", "4"]);
+    assert_eq!(numbers(&some), [2, 4]);
+    // Both directions are reported, and the mean is named.
+    let raw = &some["layers"][0]["raw"];
+    let [forward, backward, mean] =
+        ["forward", "backward", "mean"].map(|key| raw[key].as_f64().unwrap());
+    assert_eq!(mean, (forward + backward) / 2.0);
     assert_eq!(some["layers"][0]["raw"], of_texts["layers"][2]["raw"]);
     assert!(folder.join("some/layer-4.npy").is_file() && !folder.join("some/layer-0.npy").exists());
 
     fs::write(folder.join("short.qaa"), "so\nti\n").unwrap();
-    let short = format!("retrieve --model run --text qab={SIDE}.qab --text qaa=short.qaa");
-    let said = refused(folder, &short, 1, "short.qaa: has 2 rows, ");
+    let short = format!("retrieve --model run --parallel qab={SIDE}.qab --parallel qaa=short.qaa");
+    let said = refused(folder, &short, 1, "short.qaa: has 2 lines, ");
     assert!(said.contains("has 60"), "{said}");
 }
 
@@ -166,31 +171,29 @@ fn words_have_vectors_in_and_out_of_context() {
         let table =
             json(folder, &format!("words --model run --lang {side} --embeddings --out {side}.vec"));
         assert!(table["words"].as_u64().unwrap() > 150, "{table}");
-        let means =
-            format!("words --model run --lang {side} --text world/text/{side}.base.txt --lines");
-        let means = json(folder, &format!("{means} --first 500 --layers 0,4 --out w-{side}"));
+        let means = format!("words --model run --text {side}=world/text/{side}.base.txt --lines");
+        let means = json(folder, &format!("{means} --limit 500 --layers 0,4 --out w-{side}"));
         assert_eq!(means["sentences"], 500);
     }
     let files: Vec<_> = fs::read_dir(folder.join("w-qaa")).unwrap().collect();
     assert_eq!(files.len(), 2);
     let align = "align words --source w-qab/layer-0.vec --target w-qaa/layer-0.vec --cutoff 500";
-    let dictionaries =
-        "--train world/muse/qab-qaa.0-5000.txt --test world/muse/qab-qaa.5000-6500.txt";
+    let dictionaries = "--dictionary world/muse/qab-qaa.0-5000.txt --test-dictionary world/muse/qab-qaa.5000-6500.txt";
     let found = json(folder, &format!("{align} {dictionaries} --save-map w.npy --refine 2"));
-    for key in ["p@1", "p@5", "p@10", "mrr", "coverage"] {
+    for key in ["p_at_1", "p_at_5", "p_at_10", "mrr", "coverage"] {
         assert!((0.0..=1.0).contains(&found[key].as_f64().unwrap()), "{key} in {found}");
     }
     let signature = found["signature"].as_str().unwrap();
     assert!(signature.contains("norm:iterative|refine:2,mutual-csls,k=10"), "{signature}");
 
     // A kept map does again what it did.
-    let test = "--test world/muse/qab-qaa.5000-6500.txt";
+    let test = "--test-dictionary world/muse/qab-qaa.5000-6500.txt";
     let again = json(folder, &format!("{align} {test} --map w.npy"));
-    assert_eq!((&again["mrr"], &again["p@1"]), (&found["mrr"], &found["p@1"]));
+    assert_eq!((&again["mrr"], &again["p_at_1"]), (&found["mrr"], &found["p_at_1"]));
     json(folder, "align words --source w-qab/layer-0.vec --map w.npy --out mapped.vec");
     let common = "align words --source mapped.vec --target w-qaa/layer-0.vec --retrieval nn";
     let mapped = json(folder, &format!("{common} {test} --normalize none"));
-    assert_eq!(mapped["start"], "none");
+    assert_eq!(mapped["init"], "none");
     assert!(mapped["candidates"]["mrr"].as_f64().unwrap() > 0.0);
 }
 
@@ -205,9 +208,10 @@ fn a_map_for_each_layer_from_links() {
         links.join(" ") + "\n"
     });
     fs::write(folder.join("links"), links.collect::<String>()).unwrap();
-    let sides = "--text qab=world/parallel/train.qab.txt --text qaa=world/parallel/train.qaa.txt";
+    let sides =
+        "--parallel qab=world/parallel/train.qab.txt --parallel qaa=world/parallel/train.qaa.txt";
     let run = format!("align contexts --model run {sides} --links links");
-    let learned = json(folder, &format!("{run} --out context-maps --most 900"));
+    let learned = json(folder, &format!("{run} --out context-maps --sample-size 900"));
     assert_eq!(learned["links"], 900);
     for layer in learned["layers"].as_array().unwrap() {
         assert!(layer["after"].as_f64().unwrap() > layer["before"].as_f64().unwrap(), "{layer}");
@@ -227,8 +231,8 @@ fn a_map_for_each_layer_from_links() {
     fs::write(folder.join("pairs"), pairs.concat()).unwrap();
     let links = fs::read_to_string(folder.join("links")).unwrap() + "0-0 199-1\n\n";
     fs::write(folder.join("more-links"), links).unwrap();
-    let one = "align contexts --model run --pairs qaa-qab=pairs --links more-links --onto qaa";
-    let again = json(folder, &format!("{one} --out pair-maps --most 900"));
+    let one = "align contexts --model run --parallel qaa-qab=pairs --links more-links --onto qaa";
+    let again = json(folder, &format!("{one} --out pair-maps --sample-size 900"));
     assert_eq!((&again["pairs"], &again["left_out"]), (&202.into(), &1.into()));
     assert_eq!((&again["links"], &again["layers"]), (&learned["links"], &learned["layers"]));
     let other = one.replace("--onto qaa", "--onto qac");
@@ -249,27 +253,27 @@ fn similarity_of_matrices_and_of_stacks() {
     };
     write("x.npy", &[80, 6], &x[..480]);
     write("stack.npy", &[3, 80, 6], &x);
-    let itself = json(folder, "cka x.npy x.npy --bootstrap 20");
-    assert!((itself["cka"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
-    assert!((itself["debiased"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
-    assert_eq!((&itself["n"], &itself["d"]), (&80.into(), &serde_json::json!([6, 6])));
+    let itself = json(folder, "cka x.npy x.npy --subsamples 20");
+    assert!((itself["cka"][0][0].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
+    assert!((itself["debiased"][0][0].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
+    assert_eq!((&itself["n"], &itself["dims"]), (&80.into(), &serde_json::json!([6, 6])));
     assert_eq!(itself["few_rows"], false);
-    let on_cpu = json(folder, "cka x.npy x.npy --bootstrap 20 --device cpu --threads 1");
+    let on_cpu = json(folder, "cka x.npy x.npy --subsamples 20 --device cpu --threads 1");
     assert_eq!(on_cpu, itself, "so little is never made on a GPU");
-    refused(folder, "cka x.npy x.npy --device abacus", 2, "unknown device 'abacus'");
+    refused(folder, "cka x.npy x.npy --device abacus", 2, "invalid value 'abacus'");
 
     // A scale changes nothing, however large or small.
     for scale in [1e20_f32, 1e-30] {
         let scaled: Vec<f32> = x[..480].iter().map(|x| x * scale).collect();
         write("scaled.npy", &[80, 6], &scaled);
-        let found = json(folder, "cka x.npy scaled.npy --bootstrap 0");
-        assert!((found["cka"].as_f64().unwrap() - 1.0).abs() < 1e-5, "{found}");
+        let found = json(folder, "cka x.npy scaled.npy --subsamples 0");
+        assert!((found["cka"][0][0].as_f64().unwrap() - 1.0).abs() < 1e-5, "{found}");
     }
-    refused(folder, "cka x.npy x.npy --bootstrap 1", 2, "give 0, or at least 20");
+    refused(folder, "cka x.npy x.npy --subsamples 1", 2, "give 0, or at least 20");
 
     let chosen = json(folder, "retrieve --source stack.npy --target stack.npy --layers 2");
     assert_eq!(chosen["layers"].as_array().unwrap().len(), 1);
-    assert_eq!(chosen["layers"][0]["layer"], "2");
+    assert_eq!(chosen["layers"][0]["layer"], 2);
     let all = "retrieve --source stack.npy --target stack.npy";
     refused(folder, &format!("{all} --layers 3"), 2, "--layers 3: there are layers 0 to 2");
     let many = format!("{all} --retrieval csls --neighbours 81");
@@ -288,10 +292,9 @@ fn similarity_of_matrices_and_of_stacks() {
         "{said}"
     );
 
-    let layer = |value: f64| serde_json::json!({"raw": {"forward": value, "backward": value}});
-    let curve = serde_json::json!({"layers": [layer(0.1), layer(0.2), layer(0.4)]});
-    fs::write(folder.join("found.json"), curve.to_string()).unwrap();
-    let correlated = json(folder, "cka stack.npy stack.npy --curve found.json");
+    write("other.npy", &[3, 80, 6], &numbers(3 * 80 * 6, 3));
+    json(folder, "retrieve --source stack.npy --target other.npy --out found.json");
+    let correlated = json(folder, "cka stack.npy other.npy --curve found.json");
     assert!(correlated["pearson"].get("raw").is_some(), "{correlated}");
 }
 
@@ -346,7 +349,7 @@ fn bad_vectors_and_dictionaries_are_named() {
     }
     let align = |target: &str, dictionary: &str, more: &str| {
         format!(
-            "align words --source a.vec --target {target} --train {dictionary} --test {dictionary} {more}"
+            "align words --source a.vec --target {target} --dictionary {dictionary} --test-dictionary {dictionary} {more}"
         )
     };
     for (target, dictionary, expected) in [
@@ -358,12 +361,13 @@ fn bad_vectors_and_dictionaries_are_named() {
         refused(folder, &align(target, dictionary, ""), 1, expected);
     }
     let found = json(folder, &align("b.vec", "good.txt", "--normalize none --retrieval nn"));
-    assert_eq!((&found["p@1"], &found["coverage"]), (&1.0.into(), &1.0.into()));
+    assert_eq!((&found["p_at_1"], &found["coverage"]), (&1.0.into(), &1.0.into()));
     let tolerant = json(folder, &align("zero.vec", "good.txt", "--tolerant --normalize unit"));
     assert_eq!((&tolerant["target_words"], &tolerant["coverage"]), (&2.into(), &0.5.into()));
     // Words and pairs have each their own share.
     fs::write(folder.join("half.txt"), "un one\ndeux two\ndeux zwei\nquatre four\n").unwrap();
-    let half = "align words --source a.vec --target b.vec --test half.txt --normalize none";
+    let half =
+        "align words --source a.vec --target b.vec --test-dictionary half.txt --normalize none";
     let said = isogloss(folder, &words(half));
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let expected = "\ncoverage: 2 of 3 source words (0.667), 2 of 4 pairs (0.500)\n";
@@ -371,8 +375,9 @@ fn bad_vectors_and_dictionaries_are_named() {
     let half = json(folder, half);
     assert_eq!(half["words"], serde_json::json!([3, 2]));
     assert_eq!((&half["pairs"], &half["pair_coverage"]), (&serde_json::json!([4, 2]), &0.5.into()));
-    let alike = "align words --source a.vec --target b.vec --start identical --test good.txt";
-    refused(folder, alike, 2, "no word is written alike");
+    let alike =
+        "align words --source a.vec --target b.vec --init identical --test-dictionary good.txt";
+    refused(folder, alike, 2, "no word is spelled alike");
     let elsewhere = align("b.vec", "good.txt", "--device abacus");
-    refused(folder, &elsewhere, 2, "unknown device 'abacus'");
+    refused(folder, &elsewhere, 2, "invalid value 'abacus'");
 }

@@ -167,7 +167,7 @@ fn runs_are_exported_whole_or_for_one_language() {
         if !language.is_empty() {
             let (code, message) = refused(path, &format!("hub export {name} --out no"));
             assert_eq!(code, 2);
-            assert!(message.contains("--lang with one of qaa, qab"), "{message}");
+            assert!(message.contains("one language at a time: qaa, qab"), "{message}");
         }
         let exported = facts(path, &format!("hub export {name} {language} --out {name}-hf"));
         assert_eq!(exported["family"], family);

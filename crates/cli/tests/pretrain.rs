@@ -8,11 +8,13 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use encoder::Encoder;
 use encoder::archive::Archive;
 use serde_json::Value;
 use tempfile::TempDir;
-use tensor::Device;
-use train::pretrain::Beginning;
+use tensor::{Device, Params};
+use train::pretrain::{PretrainConfig, PretrainSummary, RunData, mlm_step};
+use train::{AdamGroup, Trainer};
 
 use crate::common::{command, isogloss, with_world};
 
@@ -87,9 +89,9 @@ fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     }
 }
 
-/// What is laid beside other programs' curves is the run itself: its weights, batches and updates.
+/// A training loop written by hand over the public parts makes the run's own weights.
 #[test]
-fn the_beginning_of_a_run_can_be_gone_through_again() {
+fn a_loop_over_the_public_parts_is_the_run() {
     let folder = with_world();
     let path = folder.path().join("run");
     // This process is elsewhere, so the run must know whole paths.
@@ -98,24 +100,109 @@ fn the_beginning_of_a_run_can_be_gone_through_again() {
     flags[2] = &world;
     let output = isogloss(folder.path(), &flags);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let kept = Archive::open(&path.join("model.safetensors")).unwrap();
-    let step = kept.metadata::<Value>().unwrap()["step"].as_u64().unwrap();
-    assert!(step >= 20, "the weights of step {step} are the best: nothing is checked");
-    let device = Device::cpu(2).unwrap();
-    let open = || Beginning::open(&path, &device).unwrap();
-    let (mut again, mut end) = (open(), open());
-    for number in 1..=step {
-        let pieces = again.next_batches();
-        assert_eq!(again.update(&pieces).unwrap().step, number);
+    let best = Archive::open(&path.join("model.safetensors")).unwrap();
+    let summary = PretrainSummary::read(&path).unwrap();
+    let steps = summary.best.unwrap().step;
+    assert!(steps >= 20, "the weights of step {steps} are the best: nothing is checked");
+
+    let config = PretrainConfig::read(&path).unwrap();
+    let data = RunData::prepare(&config, &path, &mut |_| {}).unwrap();
+    let mut params = Params::new(&Device::cpu(2).unwrap());
+    let encoder = data.encoder_config(&config);
+    let model = Encoder::new(encoder, &mut params, config.seed).unwrap();
+    let (adam, group) = (config.adam.clone(), |_| AdamGroup::default());
+    let mut trainer = Trainer::new(model.config(), params, adam, config.seed, group).unwrap();
+    let mut feed = data.feed(0);
+    for step in 1..=steps {
+        let pending = mlm_step(&mut trainer, &model, &feed.next_step(&data));
+        assert_eq!(trainer.finish(pending).unwrap().step, step);
     }
-    let params = end.trainer.params_mut();
-    let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
-    let weights = params.iter_mut().map(|(_, value, _)| value);
-    kept.load(names.into_iter().zip(weights).collect()).unwrap();
-    let (again, end) = (again.trainer.params(), end.trainer.params());
-    for id in again.ids() {
-        assert_eq!(again.value(id).to_vec(), end.value(id).to_vec(), "{}", again.name(id));
+    let mut kept = Params::new(&Device::cpu(2).unwrap());
+    Encoder::empty(model.config().clone(), &mut kept).unwrap();
+    let names: Vec<String> = kept.ids().map(|id| kept.name(id).to_owned()).collect();
+    let weights = kept.iter_mut().map(|(_, value, _)| value);
+    best.load(names.into_iter().zip(weights).collect()).unwrap();
+    for id in kept.ids() {
+        let own = trainer.params().value(id).to_vec();
+        assert_eq!(kept.value(id).to_vec(), own, "{}", kept.name(id));
     }
+}
+
+/// The lines of a run's metrics with a learning rate: the step, and the rate.
+fn learning_rates(folder: &Path, run: &str) -> Vec<(u64, f64)> {
+    let text = fs::read_to_string(folder.join(run).join("metrics.jsonl")).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter_map(|line| Some((line["step"].as_u64()?, line["lr"].as_f64()?))).collect()
+}
+
+/// Flags may be given again, others are refused with both values, and more steps extend the run.
+#[test]
+fn a_run_is_resumed_with_its_own_flags_and_extended_by_more_steps() {
+    let folder = with_world();
+    let folder = folder.path();
+    let begin = |out: &str, more: &[&str]| {
+        let all = ["pretrain", "--world", "world", "--preset", "no-anchors", "--out", out];
+        let output = isogloss(folder, &[&all[..], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let constant = ["--set", "stages=[]", "--set", "adam.schedule={kind=\"constant\"}"];
+    begin("whole", &[&constant[..], &["--steps", "30"]].concat());
+    begin("broken", &[&constant[..], &["--steps", "20"]].concat());
+    for (flags, says) in [
+        (["--preset", "default"], "preset: the run was begun with \"no-anchors\", and \"default\""),
+        (["--lr", "1e-2"], "adam.lr: the run was begun with 0.003, and 0.01 is asked for"),
+        (["--steps", "10"], "steps: the run was begun with 20, and 10 is asked for"),
+    ] {
+        let resume = ["pretrain", "--resume", "--out", "broken"];
+        common::refused(folder, &[&resume[..], &flags].concat(), 2, says);
+    }
+    // A schedule that does not depend on the goal: the extended run is the longer one.
+    begin("broken", &[&constant[..], &["--resume", "--steps", "30"]].concat());
+    let model = |run: &str| fs::read(folder.join(run).join("model.safetensors")).unwrap();
+    assert_eq!(PretrainSummary::read(&folder.join("broken")).unwrap().best.unwrap().step, 30);
+    assert!(model("whole") == model("broken"), "the weights of the longer run");
+
+    // Linear decay: up to the extension as planned first, from there on as in a run of the new length.
+    let linear = ["--set", "stages=[]", "--adam.schedule.warmup", "10"];
+    begin("line", &[&linear[..], &["--steps", "150"]].concat());
+    begin("line", &[&linear[..], &["--resume", "--steps", "300"]].concat());
+    let expected = |step: u64| {
+        let total = if step <= 150 { 150.0 } else { 300.0 };
+        3e-3 * (total + 1.0 - step as f64) / (total + 1.0 - 10.0)
+    };
+    let rates = learning_rates(folder, "line");
+    assert_eq!(rates.len(), 6);
+    for (step, lr) in rates {
+        assert!((lr - expected(step)).abs() < 1e-12, "step {step}: {lr}");
+    }
+    // The configuration of an extended run makes the same run again, in one go.
+    let again = ["pretrain", "line/config.toml", "--out", "again"];
+    assert!(isogloss(folder, &again).status.success());
+    for file in ["model.safetensors", "state.safetensors", "metrics.jsonl"] {
+        let read = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
+        assert_eq!(read("line"), read("again"), "{file}");
+    }
+    // Resumed once more it stays as it is, whichever of its goals is named.
+    for steps in ["150", "300"] {
+        let before = fs::read(folder.join("line/state.safetensors")).unwrap();
+        begin("line", &[&linear[..], &["--resume", "--steps", steps]].concat());
+        assert_eq!(before, fs::read(folder.join("line/state.safetensors")).unwrap());
+    }
+}
+
+#[test]
+fn a_run_is_replaced_only_by_force() {
+    let folder = with_world();
+    let begin = [&RUN[..], &["--out", "r", "--set", "steps=2"]].concat();
+    common::done(folder.path(), &begin);
+    common::refused(folder.path(), &begin, 2, "--force replaces a run");
+    common::done(folder.path(), &[&begin[..], &["--force", "--seed", "2"]].concat());
+    let config = fs::read_to_string(folder.path().join("r/config.toml")).unwrap();
+    assert!(config.contains("seed = 2"), "{config}");
+    fs::create_dir(folder.path().join("mine")).unwrap();
+    fs::write(folder.path().join("mine/thesis.tex"), "x").unwrap();
+    let other = [&RUN[..], &["--out", "mine", "--force"]].concat();
+    common::refused(folder.path(), &other, 2, "mine is not empty");
 }
 
 /// A schedule that ended with a run ends with the longer one that is made of its configuration.
@@ -147,7 +234,7 @@ fn a_configuration_serves_for_another_number_of_updates() {
     assert_eq!(before, after);
 }
 
-/// Whoever waits for a run that was asked to stop must not take it for done.
+/// A caller that waits for a run that was asked to stop must not take it for done.
 #[test]
 #[cfg(unix)]
 fn a_run_that_is_stopped_has_failed_and_can_go_on() {
@@ -162,21 +249,21 @@ fn a_run_that_is_stopped_has_failed_and_can_go_on() {
     let stop = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
     assert!(stop.success());
     let output = run.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(130));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["finished"], false);
 }
 
 #[test]
-fn what_makes_no_sense_is_told_with_exit_code_2() {
+fn wrong_requests_are_refused_with_exit_code_2() {
     let folder = with_world();
     for (flags, reason) in [
-        (&["--preset", "sep"][..], "preset: no 'sep'; there are default, "),
-        (&["--scale", "huge"], "scale: no 'huge'; there are tiny, small, paper"),
+        (&["--preset", "sep"][..], "invalid value 'sep' for '--preset <NAME>'"),
+        (&["--scale", "huge"], "[possible values: tiny, small, paper]"),
         (&["--set", "encoder.heads=5"], "heads: 5 heads do not divide dim = 48"),
         (&["--set", "encoder.headz=5"], "headz"),
         (&["--set", "checkpoint_every=0"], "checkpoint_every: must not be 0"),
-        (&["--world", "nowhere"], "make a world with `isogloss world generate`"),
+        (&["--world", "nowhere"], "name a folder that `isogloss world generate` wrote"),
         (&["--set", "batch.length=64"], "batch.length: is 64, more than encoder.positions = 32"),
         (&["--batch.length", "0"], "batch.length: is 0, and no token of an input"),
         (&["--batch.max_tokens", "1"], "batch.max_tokens: is 1, and no token of an input"),
@@ -194,18 +281,21 @@ fn what_makes_no_sense_is_told_with_exit_code_2() {
         (&["--set", "stages=[{steps=5,length=64}]"], "stages: "),
         (&["--accumulate", "70000"], "accumulate: must not be more than 65535"),
         (&["--encoder.dim", "0"], "encoder.dim: must not be 0"),
-        (&["--adam.rate", "fast"], "adam.rate: invalid type: string \"fast\", expected a number"),
+        (&["--adam.lr", "fast"], "adam.lr: invalid type: string \"fast\", expected a number"),
         (&["--select-by", "xx"], "select_by: 'xx' is none of the languages: qaa, qab"),
         (
             &["--preset", "no-anchors", "--dictionary", "qaa-qab=world/muse/qaa-qab.txt"],
-            "take --preset extra-anchors",
+            "take preset `extra-anchors`",
         ),
         (&["--patience", "0"], "patience: must not be 0"),
         (
             &["--steps", "9", "--adam.schedule.total", "8"],
             "adam.schedule.total: is 8, so that updates after it would change nothing",
         ),
-        (&["--set", "switch={probability=0.3,most=0.15,dictionaries=[]}"], "give --dictionary"),
+        (
+            &["--set", "switch={probability=0.3,most=0.15,dictionaries=[]}"],
+            "(--dictionary A-B=FILE)",
+        ),
     ] {
         let world = if flags[0] == "--world" { &[][..] } else { &["--world", "world"] };
         let output = isogloss(folder.path(), &[&["pretrain", "--out", "r"], world, flags].concat());
@@ -241,15 +331,15 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
     common::done(folder.path(), &begin);
 
     let resume = ["pretrain", "--resume", "--out", "r"];
-    let changed = [&resume[..], &["--adam.rate", "1e-2"]].concat();
-    refused(&changed, 2, "adam.rate: a run that is resumed goes on as it was begun");
+    let changed = [&resume[..], &["--adam.lr", "1e-2"]].concat();
+    refused(&changed, 2, "adam.lr: the run was begun with 0.003, and 0.01 is asked for");
     refused(&["transfer", "--resume", "--out", "r"], 2, "isogloss pretrain --resume --out r");
     // As a kill before the end leaves it.
     fs::remove_file(folder.path().join("r/summary.json")).unwrap();
     let elsewhere = folder.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let from = ["pretrain", "--resume", "--out", "../r"];
-    common::refused(&elsewhere, &from, 1, "meant from where the run was begun");
+    common::refused(&elsewhere, &from, 1, "relative to where the run was begun");
     fs::remove_file(folder.path().join("r/state.safetensors")).unwrap();
     let output = isogloss(folder.path(), &resume);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -291,7 +381,7 @@ fn listed(folder: &Path) -> Vec<String> {
 #[test]
 fn a_run_is_a_complete_folder() {
     let folder = with_world();
-    let flags = ["--preset", "default", "--steps", "60", "--adam.rate", "2e-3", "--out", "r"];
+    let flags = ["--preset", "default", "--steps", "60", "--lr", "2e-3", "--out", "r"];
     let output = isogloss(folder.path(), &[&["pretrain", "--world", "world"], &flags[..]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let run = folder.path().join("r");
@@ -311,7 +401,7 @@ fn a_run_is_a_complete_folder() {
     assert!(names.iter().any(|name| name.starts_with("events.out.tfevents.")), "{names:?}");
     assert!(!names.iter().any(|name| name.ends_with("partial")), "{names:?}");
     let config = fs::read_to_string(run.join("config.toml")).unwrap();
-    assert!(config.contains("rate = 0.002"), "{config}");
+    assert!(config.contains("lr = 0.002"), "{config}");
 }
 
 /// A run in `r` that has made 7 of its 40 updates.
@@ -326,7 +416,7 @@ fn begun() -> TempDir {
     folder
 }
 
-/// What the system refuses is told, and the last checkpoint stands.
+/// An error of the system is reported, and the last checkpoint stands.
 #[test]
 fn a_full_disk_leaves_the_last_checkpoint() {
     let folder = begun();

@@ -22,7 +22,8 @@ fn from_means_to_a_sweep() {
     refused(folder, &second, 2, "isogloss shift means");
 
     let texts = ["--text", "qaa=world/text/qaa.base.txt", "--text", "qab=world/text/qab.base.txt"];
-    let means = done(folder, &[&["shift", "means", "--model", "run"], &texts[..]].concat());
+    let out = ["--out", "run/means.safetensors"];
+    let means = done(folder, &[&["shift", "means", "--model", "run"], &texts[..], &out].concat());
     assert!(folder.join("run/means.safetensors").is_file());
     assert_eq!(means["languages"][1]["language"], "qab");
     assert!(means["languages"][0]["states"]["all"].as_u64().unwrap() > 10_000);
@@ -31,12 +32,12 @@ fn from_means_to_a_sweep() {
     let sentence = text.lines().next().unwrap();
     let flags = ["--layer", "2", "--alpha=-1,0,1", sentence];
     let said = done(folder, &[&translate[..], &flags].concat());
-    let lines = said["sentences"][0]["said"].as_array().unwrap();
+    let lines = said["sentences"][0]["outputs"].as_array().unwrap();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["alpha"], -1.0);
     // The text is that of the pieces, whichever language they are of.
     for line in lines {
-        let pieces = line["pieces"].as_array().unwrap();
+        let pieces = line["subwords"].as_array().unwrap();
         let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
         let said = pieces.iter().map(|piece| piece["text"].as_str().unwrap());
         let pieces: String = said.filter(|piece| !piece.starts_with('<')).map(letters).collect();
@@ -49,17 +50,26 @@ fn from_means_to_a_sweep() {
 
     // Which line, and what is wrong with it.
     std::fs::write(folder.join("long.txt"), format!("{sentence}\n{}\n", "so ".repeat(90))).unwrap();
-    let file = |name: &'static str| [&translate[..], &["--layer", "2", "--file", name]].concat();
-    refused(folder, &file("long.txt"), 2, "long.txt:2: the sentence is longer than the 30 pieces");
+    let file = |name: &'static str| [&translate[..], &["--layer", "2", "--text", name]].concat();
+    refused(
+        folder,
+        &file("qaa=long.txt"),
+        2,
+        "long.txt:2: the sentence is longer than the 30 subwords",
+    );
     std::fs::write(folder.join("gap.tsv"), format!("{sentence}\tx\n\ty\n")).unwrap();
-    refused(folder, &file("gap.tsv"), 1, "gap.tsv:2: a line without text");
+    refused(folder, &file("qaa=gap.tsv"), 1, "gap.tsv:2: a line without text");
     std::fs::write(folder.join("one.txt"), "so\n").unwrap();
-    let short = [&file("world/tatoeba/tatoeba.qab-qaa.qaa")[..], &["--reference", "one.txt"]];
-    refused(folder, &short.concat(), 2, "--reference has 1 lines for 10 sentences");
+    let short = [
+        &translate[..],
+        &["--layer", "2", "--parallel", "qaa=world/tatoeba/tatoeba.qab-qaa.qaa"],
+        &["--parallel", "qab=one.txt"],
+    ];
+    refused(folder, &short.concat(), 1, "one.txt: has 1 lines");
     let means = std::fs::read(folder.join("run/means.safetensors")).unwrap();
     std::fs::write(folder.join("cut.safetensors"), &means[..means.len() / 2]).unwrap();
     let cut = [&translate[..], &["--layer", "2", "--means", "cut.safetensors", "x"]].concat();
-    refused(folder, &cut, 1, "isogloss shift means");
+    refused(folder, &cut, 1, "cut.safetensors");
 
     let parallel = [
         "--parallel",
@@ -69,7 +79,16 @@ fn from_means_to_a_sweep() {
         "--dictionary",
         "qaa-qab=world/muse/qaa-qab.txt",
     ];
-    let flags = ["--kind", "mean", "--kind", "bands", "--alphas", "0,1,2", "--out", "sweep.json"];
+    let flags = [
+        "--shift-kind",
+        "mean",
+        "--shift-kind",
+        "bands",
+        "--alpha",
+        "0,1,2",
+        "--out",
+        "sweep.json",
+    ];
     let swept =
         done(folder, &[&["shift", "sweep", "--model", "run"], &parallel[..], &flags].concat());
     let sweeps = swept["sweeps"].as_array().unwrap();
@@ -77,9 +96,10 @@ fn from_means_to_a_sweep() {
     assert_eq!(sweeps[0]["cells"].as_array().unwrap().len(), 12);
     assert!(swept["signature"].as_str().unwrap().starts_with("BLEU-1|"));
     assert!(sweeps[0]["cells"][0]["translated"].is_number());
+    assert!((0.0..=1.0).contains(&sweeps[0]["cells"][0]["bleu1"].as_f64().unwrap()));
     assert!(folder.join("sweep.json").is_file());
-    let sweep = [&["shift", "sweep", "--model", "run"], &parallel[..], &["--sentences", "5"]];
-    let some = done(folder, &[&sweep.concat()[..], &["--layers", "1-2", "--alphas", "0"]].concat());
+    let sweep = [&["shift", "sweep", "--model", "run"], &parallel[..], &["--limit", "5"]];
+    let some = done(folder, &[&sweep.concat()[..], &["--layers", "1-2", "--alpha", "0"]].concat());
     assert_eq!(some["sweeps"][0]["cells"].as_array().unwrap().len(), 2);
     let other = [&sweep.concat()[..], &["--dictionary", "qaa-xx=world/muse/qaa-qab.txt"]].concat();
     refused(folder, &other, 2, "'xx' is none of the languages of --parallel: qaa, qab");

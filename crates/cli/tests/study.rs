@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::study::{CPU, StepId, Study, StudyPlan, UPDATES, sentences};
+use lab::study::{CPU, StepId, Study, StudyPlan};
 use serde_json::Value;
 use tempfile::TempDir;
 use terms::Scale;
@@ -294,7 +294,7 @@ fn a_runner_that_is_asked_to_stop_asks_its_step() {
     // To the runner alone, as `kill` and service managers do.
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    assert_eq!(runner.wait().unwrap().code(), Some(1));
+    assert_eq!(runner.wait().unwrap().code(), Some(130));
     assert!(step.join("run/state.safetensors").exists(), "it was not let save");
     assert!(!step.join("result.json").exists());
 }
@@ -347,16 +347,7 @@ fn commands_that_have_a_device_are_told_which() {
 
 /// What a plan thinks a pretraining is, is what it is.
 #[test]
-fn a_plan_knows_how_many_updates_and_sentences_there_are() {
-    for (scale, updates) in UPDATES {
-        let preset = train::pretrain::preset("default", scale.name()).unwrap();
-        assert_eq!(preset["steps"].as_integer(), Some(updates as i64), "{scale}");
-        for (condition, _) in train::pretrain::CONDITIONS {
-            let preset = train::pretrain::preset(condition, scale.name()).unwrap();
-            let sample = preset["text"].get("sample").and_then(|sample| sample.as_integer());
-            assert_eq!(sentences(condition, scale).map(|n| n as i64), sample, "{condition}");
-        }
-    }
+fn a_plan_knows_how_many_updates_there_are() {
     let place = TempDir::new().unwrap();
     let seconds = |pretrain: &str| {
         let words = ["study", "plan", "demo", "--device", CPU, "--pretrain", pretrain];

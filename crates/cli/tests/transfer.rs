@@ -30,7 +30,7 @@ static MADE: LazyLock<Shared> = LazyLock::new(|| {
     arguments.extend(sizes);
     for arguments in [
         arguments.as_slice(),
-        &["pretrain", "--preset", "random", "--world", "world", "--out", "run"],
+        &["pretrain", "--preset", "untrained", "--world", "world", "--out", "run"],
         &["shift", "means", "--model", "run", "--text", TEXTS[0], "--text", TEXTS[1]],
     ] {
         done(folder.path(), arguments);
@@ -126,7 +126,7 @@ fn a_run_is_resumed_with_the_same_inputs_or_not_at_all() {
     }
     for seed in ["1", "2"] {
         let out = format!("own-{seed}");
-        let random = ["pretrain", "--preset", "random", "--world", "world", "--seed", seed];
+        let random = ["pretrain", "--preset", "untrained", "--world", "world", "--seed", seed];
         done(folder, &[&random[..], &["--out", &out]].concat());
     }
     let sets = ["--train=qaa=own-train.tsv", "--dev=qaa=own-dev.tsv", "--test=qaa=own-test.tsv"];
@@ -464,7 +464,7 @@ fn a_frozen_layer_is_read_through_its_map() {
         &["--shift-vector", "qab=far.npy", "--shift-layer", "1", "--alpha", "1"],
     ] {
         let arguments = transfer("ner", "broken-numbers", &[&layer, broken].concat());
-        refused(folder, &arguments, 1, "is no finite number");
+        refused(folder, &arguments, 1, "is not finite");
     }
     let other = run("other", &["--map", "qab=other.npy"]);
     assert!(other["qaa"] == plain["qaa"] && other["qab"] != plain["qab"], "{other} {plain}");

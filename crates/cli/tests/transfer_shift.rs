@@ -190,7 +190,7 @@ fn what_would_not_be_a_shift_is_refused() {
         assert!(!folder.join("never").exists(), "nothing is begun");
     }
 
-    let other = ["pretrain", "--preset", "random", "--world", "world", "--out", "other"];
+    let other = ["pretrain", "--preset", "untrained", "--world", "world", "--out", "other"];
     done(folder, &other);
     done(folder, &[&["shift", "means", "--model", "other"], &TEXTS[..]].concat());
     let means = ["--shift-layer", "2", "--means", "other/means.safetensors"];

@@ -125,7 +125,7 @@ fn a_run_with_word_pieces_goes_on_and_is_used_like_any() {
     assert_eq!((&resumed["steps"], &resumed["finished"]), (&4.into(), &true.into()));
 
     let sentences = "world/tatoeba/tatoeba.qab-qaa.qab";
-    let encode = ["encode", "--model", "run", "--lang", "qab", "--text", sentences];
+    let encode = ["encode", "--model", "run", "--text", &format!("qab={sentences}")];
     done(folder, &[&encode[..], &["--out", "qab.npy"]].concat());
     let vectors = ["vectors", "word2vec", "--run", "run", "--dim", "4", "--epochs", "1"];
     done(folder, &[&vectors[..], &["--out", "v.vec"]].concat());
@@ -228,6 +228,6 @@ fn the_pieces_of_multilingual_bert_are_trained_on_real_text() {
     lengthen(&folder.join("run"));
     assert_eq!(done(folder, &["pretrain", "--resume", "--out", "run"])["steps"], 4);
     let sentences = real("tatoeba/tatoeba.cmn-eng.cmn");
-    let encode = ["encode", "--model", "run", "--lang", "zh", "--text", &sentences];
+    let encode = ["encode", "--model", "run", "--text", &format!("zh={sentences}")];
     done(folder, &[&encode[..], &["--out", "zh.npy"]].concat());
 }

@@ -99,7 +99,7 @@ pub enum PositionStart {
 /// How many entries the vocabulary has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Vocabulary {
+pub enum VocabularySize {
     /// The same for every language: one table, or tables of one size.
     Size(usize),
     /// For each language its own, where embeddings are separate.
@@ -113,7 +113,7 @@ pub struct EncoderConfig {
     /// The languages, in the order of their numbers.
     pub languages: Vec<String>,
     /// Entries of the vocabulary.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: VocabularySize,
     /// Transformer layers.
     pub layers: usize,
     /// Attention heads.
@@ -164,7 +164,7 @@ impl Default for EncoderConfig {
     fn default() -> Self {
         Self {
             languages: vec!["en".to_owned()],
-            vocabulary: Vocabulary::Size(80_000),
+            vocabulary: VocabularySize::Size(80_000),
             layers: 8,
             heads: 12,
             dim: 768,
@@ -204,8 +204,8 @@ impl EncoderConfig {
     /// How many entries the table of a language has.
     pub fn entries(&self, language: usize) -> usize {
         match &self.vocabulary {
-            Vocabulary::Size(size) => *size,
-            Vocabulary::Sizes(sizes) => sizes[&self.languages[language]],
+            VocabularySize::Size(size) => *size,
+            VocabularySize::Sizes(sizes) => sizes[&self.languages[language]],
         }
     }
 
@@ -276,8 +276,8 @@ impl EncoderConfig {
             return Err(error("separate", reason));
         }
         let sizes = match &self.vocabulary {
-            Vocabulary::Size(size) => return check_size("vocabulary", *size),
-            Vocabulary::Sizes(sizes) => sizes,
+            VocabularySize::Size(size) => return check_size("vocabulary", *size),
+            VocabularySize::Sizes(sizes) => sizes,
         };
         if !self.separate.tokens {
             let reason = "one size for each language needs separate embeddings; give one number, \
@@ -342,7 +342,10 @@ mod tests {
             refused(|c| c.dim = usize::MAX & !7),
             format!("dim: {} is more than 10000000", usize::MAX & !7)
         );
-        assert_eq!(refused(|c| c.vocabulary = Vocabulary::Size(0)), "vocabulary: must not be 0");
+        assert_eq!(
+            refused(|c| c.vocabulary = VocabularySize::Size(0)),
+            "vocabulary: must not be 0"
+        );
         let separate = refused(|c| c.separate = "7-9".parse().unwrap());
         assert_eq!(separate, "separate: layer 9 is to be separate, but layers = 8");
         assert!(refused(|c| c.dropout = 1.0).starts_with("dropout: 1 is not a share"));
@@ -352,7 +355,7 @@ mod tests {
         let sizes = |c: &mut EncoderConfig, names: &[&str]| {
             c.separate = "embeddings".parse().unwrap();
             let sizes = names.iter().map(|&name| (name.to_owned(), 10)).collect();
-            c.vocabulary = Vocabulary::Sizes(sizes);
+            c.vocabulary = VocabularySize::Sizes(sizes);
         };
         assert!(refused(|c| sizes(c, &["en"])).contains("no size for 'fr'"));
         assert!(refused(|c| sizes(c, &["en", "fr", "de"])).contains("'de' is none of"));

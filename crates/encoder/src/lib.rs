@@ -8,12 +8,12 @@
 //! - [`archive`] keeps weights on disk: whole or not at all, and never altered unnoticed.
 //!
 //! ```
-//! use encoder::{Batch, Encoder, EncoderConfig, ParamRole, Request, Vocabulary};
+//! use encoder::{Batch, Encoder, EncoderConfig, ParamRole, Request, VocabularySize};
 //! use tensor::{Device, Mode, Params, Spans, Tape};
 //!
 //! let config = EncoderConfig {
 //!     languages: vec!["en".to_owned(), "fr".to_owned()],
-//!     vocabulary: Vocabulary::Size(100),
+//!     vocabulary: VocabularySize::Size(100),
 //!     layers: 2,
 //!     heads: 2,
 //!     dim: 8,
@@ -42,10 +42,8 @@ mod params;
 mod plan;
 
 pub use crate::config::{
-    ConfigError, EncoderConfig, HiddenActivation, NormPlace, PositionStart, Vocabulary,
+    ConfigError, EncoderConfig, HiddenActivation, NormPlace, PositionStart, VocabularySize,
 };
-pub use crate::model::{Batch, Encoded, Encoder, Masked, Request};
-pub use crate::params::{
-    AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole, PerLanguage,
-};
+pub use crate::model::{Batch, Encoder, EncoderOutput, Masked, Request};
+pub use crate::params::{AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole};
 pub use crate::plan::SharingPlan;

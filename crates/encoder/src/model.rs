@@ -40,14 +40,14 @@ pub struct Masked {
 pub struct Request<'a> {
     /// Only these rows of the last layer, in ascending order; all of them if none are named.
     pub rows: Option<&'a Indices>,
-    /// The last layer to run, where those above it are not wanted; [`Encoded::output`] then is what
+    /// The last layer to run, where those above it are not wanted; [`EncoderOutput::output`] then is what
     /// the next layer would read.
     pub until: Option<usize>,
 }
 
 /// What comes out of the encoder.
 #[derive(Clone, Debug)]
-pub struct Encoded {
+pub struct EncoderOutput {
     /// What heads are put on: the wanted rows x dim.
     pub output: Var,
     /// The hidden states after the embeddings and after each layer that was run: layers + 1 of
@@ -57,7 +57,7 @@ pub struct Encoded {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Layer {
+struct LayerWeights {
     query: Affine,
     /// Keys, then values.
     key_value: Affine,
@@ -93,7 +93,7 @@ pub struct Encoder {
     segments: Option<ParamId>,
     /// With LayerNorm after: on the embeddings.
     embedding_norm: Option<PerLanguage<LayerNorm>>,
-    layers: Vec<PerLanguage<Layer>>,
+    layers: Vec<PerLanguage<LayerWeights>>,
     /// With LayerNorm before: on the last hidden states.
     final_norm: Option<LayerNorm>,
     transform: Option<Transform>,
@@ -127,7 +127,7 @@ impl Encoder {
             activation: config.activation.into(),
         });
         let builder = Builder { config: &config, params, seed };
-        let mut maker = Maker { builder, made: Vec::new() };
+        let mut maker = ParamMaker { builder, made: Vec::new() };
         let (plan, dim) = (&config.separate, config.dim);
         let entries = |language: Option<usize>| config.entries(language.unwrap_or(0));
         let tokens = maker.each(plan.tokens, |maker, language| {
@@ -211,7 +211,12 @@ impl Encoder {
     /// # Panics
     /// Where a sequence is longer than the encoder's positions, or a token or language is unknown to
     /// it: callers know the configuration.
-    pub fn encode(&self, tape: &mut Tape<'_>, batch: &Batch, request: Request<'_>) -> Encoded {
+    pub fn encode(
+        &self,
+        tape: &mut Tape<'_>,
+        batch: &Batch,
+        request: Request<'_>,
+    ) -> EncoderOutput {
         assert!(batch.spans.longest() <= self.config.positions, "a sequence is too long");
         let stream = self.embed(tape, batch);
         self.run(tape, batch, 0, stream, request)
@@ -228,7 +233,7 @@ impl Encoder {
         language: usize,
         spans: &Spans,
         request: Request<'_>,
-    ) -> Encoded {
+    ) -> EncoderOutput {
         assert!(spans.longest() <= self.config.positions, "a sequence is too long");
         let batch =
             Batch { language, tokens: Vec::new().into(), spans: spans.clone(), segments: None };
@@ -255,7 +260,7 @@ impl Encoder {
         layer: usize,
         hidden: Tensor,
         request: Request<'_>,
-    ) -> Encoded {
+    ) -> EncoderOutput {
         let hidden = tape.input(hidden, false);
         let mut stream = self.read(tape, layer, batch.language, hidden);
         // No layer is left to compute some rows alone.
@@ -273,7 +278,7 @@ impl Encoder {
         first: usize,
         mut stream: Stream,
         request: Request<'_>,
-    ) -> Encoded {
+    ) -> EncoderOutput {
         let last = request.until.unwrap_or(self.config.layers).min(self.config.layers);
         let mut hidden = Vec::with_capacity((last + 1).saturating_sub(first));
         for number in first..=last {
@@ -283,7 +288,7 @@ impl Encoder {
             }
             hidden.push(stream.hidden);
         }
-        Encoded { output: stream.read, hidden }
+        EncoderOutput { output: stream.read, hidden }
     }
 
     /// The logits of hidden states over the vocabulary of a language: rows x vocabulary.
@@ -421,12 +426,12 @@ impl Stream {
 }
 
 /// Makes weights and records their roles.
-struct Maker<'a> {
+struct ParamMaker<'a> {
     builder: Builder<'a>,
     made: Vec<EncoderParam>,
 }
 
-impl Maker<'_> {
+impl ParamMaker<'_> {
     /// One for all languages, or one for each.
     fn each<T>(
         &mut self,
@@ -500,14 +505,14 @@ impl Maker<'_> {
         Affine { weight, bias }
     }
 
-    fn layer(&mut self, number: usize, language: Option<usize>) -> Layer {
+    fn layer(&mut self, number: usize, language: Option<usize>) -> LayerWeights {
         let EncoderConfig { dim, hidden, layers, scale_outputs, .. } = *self.builder.config;
         let shrink = if scale_outputs { ((2 * layers) as f32).sqrt() } else { 1.0 };
         let affine =
             |role: fn(AffinePart) -> LayerRole| move |part| ParamRole::Layer(number, role(part));
         let norm =
             |role: fn(NormPart) -> LayerRole| move |part| ParamRole::Layer(number, role(part));
-        Layer {
+        LayerWeights {
             query: self.affine(affine(LayerRole::Query), language, [dim, dim], 1.0),
             key_value: self.affine(affine(LayerRole::KeyValue), language, [dim, 2 * dim], 1.0),
             output: self.affine(affine(LayerRole::Output), language, [dim, dim], shrink),

@@ -9,7 +9,7 @@ use tensor::ParamId;
 
 /// Something that all languages share, or that each has for itself.
 #[derive(Clone, Debug)]
-pub enum PerLanguage<T> {
+pub(crate) enum PerLanguage<T> {
     /// One for all.
     Shared(T),
     /// One for each, by the number of the language.
@@ -31,7 +31,7 @@ impl<T> PerLanguage<T> {
     }
 
     /// The one that a language uses.
-    pub fn get(&self, language: usize) -> &T {
+    pub(crate) fn get(&self, language: usize) -> &T {
         match self {
             Self::Shared(one) => one,
             Self::Separate(each) => &each[language],
@@ -79,7 +79,7 @@ pub enum LayerRole {
 /// What a weight matrix of an encoder is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamRole {
-    /// Vocabulary x dim; also the output weights of the softmax, unless there is a decoder.
+    /// VocabularySize x dim; also the output weights of the softmax, unless there is a decoder.
     TokenEmbedding,
     /// Positions x dim.
     PositionEmbedding,

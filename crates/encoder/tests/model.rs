@@ -2,7 +2,7 @@
 
 use encoder::{
     Batch, Encoder, EncoderConfig, EncoderParam, HiddenActivation, Masked, NormPlace, ParamGroup,
-    ParamRole, Request, Vocabulary,
+    ParamRole, Request, VocabularySize,
 };
 use tensor::{Device, Indices, Mode, Params, Spans, Tape};
 
@@ -13,7 +13,7 @@ const PLANS: [&str; 8] =
 fn config(norm: NormPlace, plan: &str) -> EncoderConfig {
     EncoderConfig {
         languages: vec!["en".to_owned(), "fr".to_owned()],
-        vocabulary: Vocabulary::Size(31),
+        vocabulary: VocabularySize::Size(31),
         layers: 3,
         heads: 2,
         dim: 12,

@@ -1,23 +1,27 @@
-//! Centred kernel alignment with a linear kernel: how similar two sets of vectors of the same
-//! things are, up to rotation and scale.
+//! Centred kernel alignment (CKA) with a linear kernel (Kornblith et al. 2019): how similar two sets of
+//! vectors of the same things are, up to rotation and scale.
 //!
-//! With centred X and Y, the biased value is |XᵀY|² / (|XᵀX| |YᵀY|) in Frobenius norms. It grows by
-//! chance alone where there are not many more rows than columns; the debiased value takes that away.
-//! Both need only products of columns, so rows are read a batch at a time: products in single
-//! precision within a batch, sums over batches in double. From 2·10⁹ additions and multiplications on,
-//! a GPU makes them where there is one.
+//! With centred X and Y (rows x dim), the biased value is |XᵀY|² / (|XᵀX| |YᵀY|) in Frobenius norms. It
+//! grows by chance alone where there are not many more rows than columns; the debiased value, from the
+//! unbiased estimator of HSIC (Song et al. 2012; Nguyen et al. 2021), does not. Both need only XᵀY, so
+//! rows are read a batch at a time: matmuls in single precision within a batch, sums over batches in
+//! double. From 2·10⁹ operations on, they run on a GPU where there is one.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use arrays::{Matrix, Stack};
+use files::At;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tensor::Device;
 use text::RandomStreams;
 
 use crate::error::{Error, Result};
 use crate::products::{Columns, Placed, Summed};
+use crate::retrieval::{RetrievalAccuracy, RetrievalResult};
 use crate::search::Watch;
 
 /// Rows of a batch.
@@ -31,12 +35,12 @@ pub const FEWEST: usize = 4;
 /// Rows for each column below which the biased value is high by chance.
 pub const ENOUGH: usize = 5;
 
-/// Which rows count, and what is taken away from them.
+/// Which rows count, and which mean is subtracted from them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rows<'a> {
     /// Only these rows, where not all.
     pub kept: Option<&'a [bool]>,
-    /// The group of each row, where not the mean of all is to be taken away but that of its group.
+    /// The group of each row, where not the mean of all is subtracted but that of its group.
     pub groups: Option<&'a [u32]>,
 }
 
@@ -50,12 +54,149 @@ impl Rows<'_> {
     }
 }
 
+/// What is computed beside the values.
+#[derive(Clone, Copy, Debug)]
+pub struct CkaConfig {
+    /// Subsamples for intervals; none for two stacks and [`SUBSAMPLES`] for two matrices, if not said.
+    pub subsamples: Option<usize>,
+    /// Seed of the subsamples.
+    pub seed: u64,
+}
+
+/// Subsamples for the interval of two matrices, where nothing else is asked for.
+pub const SUBSAMPLES: usize = 100;
+/// Fewer subsamples have no 95 % interval.
+pub const FEWEST_SUBSAMPLES: usize = 20;
+
+/// What came of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CkaResult {
+    /// For each layer of the first stack, each of the second: the biased value.
+    pub cka: Vec<Vec<f64>>,
+    /// The debiased values; none within groups, and where chance leaves nothing to divide by.
+    pub debiased: Vec<Vec<Option<f64>>>,
+    /// Rows that were compared.
+    pub n: usize,
+    /// Dimensions of the first and of the second.
+    pub dims: [usize; 2],
+    /// 95 % intervals of all values.
+    pub intervals: Option<CkaIntervals>,
+    /// Pearson correlation of the values on the diagonal with retrieval accuracy over layers, by
+    /// treatment: `raw`, `centered`, `aligned`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pearson: BTreeMap<String, Option<f64>>,
+    /// Whether there are too few rows for the biased value to mean much.
+    pub few_rows: bool,
+    /// Names every convention that a number depends on.
+    pub signature: String,
+}
+
+/// Compares all layers of two stacks, with intervals where they are asked for. `groups` is the group of
+/// each row, where the mean of its group is to be subtracted rather than that of all. `watch` is called
+/// after each layer, then after each subsample.
+pub fn compare(
+    x: &Stack,
+    y: &Stack,
+    groups: Option<&[u32]>,
+    config: CkaConfig,
+    device: &Device,
+    watch: [Watch<'_>; 2],
+) -> Result<CkaResult> {
+    let rows = Rows { kept: None, groups };
+    let table = table(x, y, rows, device, watch[0])?;
+    let single = x.layers() == 1 && y.layers() == 1;
+    let subsamples = config.subsamples.unwrap_or(if single { SUBSAMPLES } else { 0 });
+    let intervals = match subsamples {
+        0 => None,
+        _ if x.rows() / 2 < FEWEST => None,
+        _ => Some(intervals(x, y, rows, &table, (subsamples, config.seed), device, watch[1])?),
+    };
+    let dims = [x.dim(0), y.dim(0)];
+    let drawn = intervals.as_ref().map_or(0, |intervals| intervals.subsamples);
+    Ok(CkaResult {
+        few_rows: table.n < ENOUGH * dims[0].max(dims[1]),
+        cka: table.cka,
+        debiased: table.debiased,
+        n: table.n,
+        dims,
+        intervals,
+        pearson: BTreeMap::new(),
+        signature: signature(groups.is_some(), drawn, config.seed),
+    })
+}
+
+fn signature(grouped: bool, subsamples: usize, seed: u64) -> String {
+    let (centre, debiased) = match grouped {
+        true => ("within-groups", "none"),
+        false => ("mean", "unbiased-hsic"),
+    };
+    let intervals = match subsamples {
+        0 => "none".to_owned(),
+        _ => format!("95%,half-samples={subsamples},seed={seed}"),
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    format!("cka:linear|center:{centre}|debiased:{debiased}|interval:{intervals}|v{version}")
+}
+
+impl CkaResult {
+    /// Correlates the values on the diagonal with retrieval accuracy, layer by layer.
+    pub fn correlate(&mut self, retrieval: &RetrievalResult) -> Result<()> {
+        let wrong = |reason: String| Error::Request { reason, key: None };
+        let layers = &retrieval.layers;
+        if layers.len() != self.cka.len() || layers.len() != self.cka[0].len() {
+            return Err(wrong(format!(
+                "the retrieval result has {} layers, the vectors have {} and {}",
+                layers.len(),
+                self.cka.len(),
+                self.cka[0].len()
+            )));
+        }
+        if layers.len() < 3 {
+            return Err(wrong("a correlation needs at least three layers".to_owned()));
+        }
+        let diagonal: Vec<f64> = (0..layers.len()).map(|layer| self.cka[layer][layer]).collect();
+        let mean = |accuracy: RetrievalAccuracy| accuracy.mean;
+        let curves = [
+            ("raw", layers.iter().map(|layer| Some(mean(layer.raw))).collect::<Option<Vec<_>>>()),
+            ("centered", layers.iter().map(|layer| Some(mean(layer.centered))).collect()),
+            ("aligned", layers.iter().map(|layer| layer.aligned.map(mean)).collect()),
+        ];
+        let correlated = curves
+            .into_iter()
+            .filter_map(|(name, curve)| Some((name.to_owned(), pearson(&diagonal, &curve?))));
+        self.pearson = correlated.collect();
+        Ok(())
+    }
+}
+
+/// The group of each row, by the label on its line.
+pub fn read_labels(path: &Path, rows: usize) -> Result<Vec<u32>> {
+    let text = std::fs::read_to_string(path).at(path, "read")?;
+    let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut number = |label| {
+        let next = numbers.len() as u32;
+        *numbers.entry(label).or_insert(next)
+    };
+    let labels: Vec<u32> = text.lines().map(|line| number(line.trim())).collect();
+    if labels.len() != rows {
+        let reason = format!("has {} labels for {rows} rows", labels.len());
+        return Err(Error::input(path.display(), reason, "give one a line"));
+    }
+    if numbers.len() * 2 > rows {
+        let reason = format!("has {} labels for {rows} rows", numbers.len());
+        let remedy =
+            "give groups of at least two rows on average, so that something differs within";
+        return Err(Error::input(path.display(), reason, remedy));
+    }
+    Ok(labels)
+}
+
 /// The similarity of every layer of one stack to every layer of another.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
+#[derive(Clone, Debug, PartialEq)]
+pub struct CkaTable {
     /// Rows that counted.
     pub n: usize,
-    /// For each layer of the first, each of the second: as the papers have it.
+    /// For each layer of the first, each of the second: the biased value, which the papers report.
     pub cka: Vec<Vec<f64>>,
     /// The same without the part that is there by chance; none within groups, and where that leaves
     /// nothing to divide by.
@@ -75,21 +216,21 @@ struct Own {
     debiased: f64,
 }
 
-/// Compares all layers of two stacks. `watch` hears of each layer of the first.
+/// Compares all layers of two stacks. `watch` is called after each layer of the first.
 pub fn table(
     x: &Stack,
     y: &Stack,
     rows: Rows<'_>,
     device: &Device,
     watch: Watch<'_>,
-) -> Result<Table> {
+) -> Result<CkaTable> {
     let n = (0..x.rows()).filter(|&row| rows.keeps(row)).count();
     check(x, y, n)?;
     let (wide, deep) = (dims(x), dims(y));
     let columns = Columns::on(device, 2.0 * n as f64 * (wide as f64) * deep as f64);
     let of_x = owns(x, rows, columns)?;
     let of_y = owns(y, rows, columns)?;
-    let mut table = Table { n, cka: Vec::new(), debiased: Vec::new() };
+    let mut table = CkaTable { n, cka: Vec::new(), debiased: Vec::new() };
     // Those of the second are centred anew for every few layers of the first.
     let widest = (0..x.layers()).map(|layer| x.dim(layer)).max().unwrap_or(1);
     let at_once = ROOM / (widest * deep * size_of::<f64>());
@@ -114,7 +255,7 @@ fn owns(stack: &Stack, rows: Rows<'_>, columns: Columns<'_>) -> Result<Vec<Own>>
     (0..stack.layers()).map(|layer| Own::new(stack, layer, rows, columns)).collect()
 }
 
-impl Table {
+impl CkaTable {
     /// Adds the row of one layer, from |XᵀY|² with each of the other stack.
     fn add(&mut self, own: &Own, crosses: &[f64], of_y: &[Own], rows: Rows<'_>) {
         let pairs = || crosses.iter().zip(of_y);
@@ -259,8 +400,8 @@ fn debias(cross: f64, x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// Where a value lies with 95 % confidence.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Interval {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CkaInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end.
@@ -268,28 +409,28 @@ pub struct Interval {
 }
 
 /// The intervals of a table, layer by layer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Intervals {
-    /// How many samples were drawn.
-    pub samples: usize,
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CkaIntervals {
+    /// How many subsamples were drawn.
+    pub subsamples: usize,
     /// Of the biased values.
-    pub cka: Vec<Vec<Interval>>,
+    pub cka: Vec<Vec<CkaInterval>>,
     /// Of the debiased values; none where one of the samples has none.
-    pub debiased: Vec<Vec<Option<Interval>>>,
+    pub debiased: Vec<Vec<Option<CkaInterval>>>,
 }
 
-/// Draws half of the rows without putting any back, again and again, and looks how much the values
-/// move. (A half differs from the whole as much as the whole from what it was drawn from; and with
-/// rows put back, copies would look alike and raise the value.)
+/// Intervals by subsampling: half of the rows are drawn without replacement, again and again, and the
+/// spread of the values is that of the interval. (A half differs from the whole as much as the whole
+/// from what it was drawn from; a bootstrap would draw copies of rows, which raise the value.)
 pub fn intervals(
     x: &Stack,
     y: &Stack,
     rows: Rows<'_>,
-    whole: &Table,
+    whole: &CkaTable,
     (samples, seed): (usize, u64),
     device: &Device,
     watch: Watch<'_>,
-) -> Result<Intervals> {
+) -> Result<CkaIntervals> {
     let chance = RandomStreams::new(seed, "half-samples for CKA");
     let mut order: Vec<u32> = (0..x.rows() as u32).collect();
     let mut tables = Vec::with_capacity(samples);
@@ -301,12 +442,12 @@ pub fn intervals(
         tables.push(table(x, y, rows, device, &crate::search::unwatched)?);
         watch(sample as u64 + 1, samples as u64);
     }
-    let around = |value: f64, drawn: Vec<f64>| -> Interval {
+    let around = |value: f64, drawn: Vec<f64>| -> CkaInterval {
         let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
         let mut moves: Vec<f64> = drawn.iter().map(|x| x - mean).collect();
         moves.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| moves[(share * (moves.len() - 1) as f64).round() as usize];
-        Interval { low: value + at(0.025), high: value + at(0.975) }
+        CkaInterval { low: value + at(0.025), high: value + at(0.975) }
     };
     let each =
         |i: usize, j: usize| around(whole.cka[i][j], tables.iter().map(|t| t.cka[i][j]).collect());
@@ -315,8 +456,8 @@ pub fn intervals(
         Some(around(whole.debiased[i][j]?, drawn?))
     };
     let (down, across) = (x.layers(), y.layers());
-    Ok(Intervals {
-        samples,
+    Ok(CkaIntervals {
+        subsamples: samples,
         cka: (0..down).map(|i| (0..across).map(|j| each(i, j)).collect()).collect(),
         debiased: (0..down).map(|i| (0..across).map(|j| each_debiased(i, j)).collect()).collect(),
     })

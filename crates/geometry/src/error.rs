@@ -16,6 +16,14 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// The request makes no sense, whatever the files hold.
+    #[error("{reason}")]
+    Request {
+        /// What is wrong, and what to ask for instead.
+        reason: String,
+        /// The configuration key to change.
+        key: Option<&'static str>,
+    },
     /// An array could not be read or written, or holds what no vector does.
     #[error(transparent)]
     Arrays(#[from] arrays::Error),
@@ -38,16 +46,32 @@ impl Error {
     ) -> Self {
         Error::Input { place: place.to_string(), reason: reason.into(), remedy }
     }
+
+    pub(crate) fn request(key: &'static str, reason: impl Into<String>) -> Self {
+        Error::Request { reason: reason.into(), key: Some(key) }
+    }
 }
 
 impl terms::Fault for Error {
     fn is_usage(&self) -> bool {
         match self {
             Error::Input { .. } => false,
+            Error::Request { .. } => true,
             Error::Arrays(error) => error.is_usage(),
             Error::Text(error) => error.is_usage(),
             Error::Vectors(error) => error.is_usage(),
             Error::Files(error) => error.is_usage(),
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Input { .. } => None,
+            Error::Request { key, .. } => *key,
+            Error::Arrays(error) => error.key(),
+            Error::Text(error) => error.key(),
+            Error::Vectors(error) => error.key(),
+            Error::Files(error) => error.key(),
         }
     }
 }

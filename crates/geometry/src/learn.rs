@@ -1,36 +1,38 @@
-//! Maps learned from a dictionary, from equal strings, or from nothing but the two spaces.
+//! Self-learning of orthogonal maps: refinement of a first map, and unsupervised learning.
 //!
-//! A map makes a dictionary (pairs that are each other's nearest), and a dictionary makes a map:
-//! going round improves both. From nothing, the first dictionary comes from comparing each word's
-//! similarities to its own neighbours, sorted, which need no common space; chance then keeps the
-//! rounds from settling too early. The idea is of Artetxe, Labaka and Agirre (2018).
+//! A map induces a dictionary (mutual nearest neighbours by CSLS), and a dictionary determines a map
+//! (Procrustes): iterating improves both (Artetxe et al. 2017; Lample et al. 2018). Without any
+//! dictionary, the first one comes from the similarity distributions of words within their own
+//! language, which need no common space, and stochastic dropout of the similarity matrix keeps the
+//! iteration from settling too early: VecMap's unsupervised method (Artetxe, Labaka and Agirre 2018).
+//! Differences to VecMap: no re-weighting or whitening, and Procrustes in place of its final mapping.
 
 use arrays::Matrix;
 use faer::{Mat, Side};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tensor::Device;
 use vectors::WordVectors;
 
 use crate::map::Map;
 use crate::matmul::times_transposed;
 use crate::normalize::{Step, normalize};
-use crate::search::{Measure, Scores, Thinning, unwatched};
+use crate::search::{Measure, Scores, SimilarityDropout, unwatched};
 
-/// Words that take part in the first dictionary from nothing.
-const FIRST: usize = 4000;
-/// From nothing: the share of scores that is looked at in the beginning, and by how much it grows
-/// when nothing improves any more.
-const SHARE: f64 = 0.1;
-const GROWTH: f64 = 2.0;
+/// Words that take part in the unsupervised initialisation.
+const INIT_WORDS: usize = 4000;
+/// Stochastic dropout: the share of similarities kept at first, and the factor by which it grows when
+/// nothing improves any more.
+const INITIAL_KEEP: f64 = 0.1;
+const KEEP_GROWTH: f64 = 2.0;
 /// Rounds without improvement before the share grows.
 const PATIENCE: usize = 10;
 /// What counts as an improvement of the mean cosine.
 const IMPROVEMENT: f64 = 1e-6;
-/// From nothing, no more rounds than this.
+/// The most rounds of unsupervised learning.
 const MOST_ROUNDS: usize = 500;
 
 /// How dictionaries are induced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Induction {
     /// The most frequent words of each side take part, so many of them.
     pub cutoff: usize,
@@ -38,8 +40,8 @@ pub struct Induction {
     pub k: usize,
 }
 
-/// One round: how many pairs were found, and how close they are.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// One round of self-learning.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Round {
     /// Pairs that the map was learned from.
     pub pairs: usize,
@@ -47,7 +49,7 @@ pub struct Round {
     pub cosine: f64,
 }
 
-/// The words that are written alike on both sides.
+/// The words that are spelled alike on both sides.
 pub fn identical(source: &WordVectors, target: &WordVectors) -> Vec<(u32, u32)> {
     let alike = |(row, word): (usize, &str)| Some((row as u32, target.position(word)? as u32));
     source.words().enumerate().filter_map(alike).collect()
@@ -62,7 +64,7 @@ pub fn refine(
     rounds: usize,
     induction: Induction,
     device: &Device,
-    mut heard: impl FnMut(Round),
+    mut progress: impl FnMut(Round),
 ) -> Map {
     let (source, target) = (source.head(induction.cutoff), target.head(induction.cutoff));
     let mut pairs = mutual(&source, &target, &map, induction.k, device);
@@ -70,7 +72,7 @@ pub fn refine(
     for _ in 0..rounds {
         let map = Map::of_pairs(&source, &target, &pairs.rows);
         let next = mutual(&source, &target, &map, induction.k, device);
-        heard(Round { pairs: pairs.rows.len(), cosine: cosine(&next) });
+        progress(Round { pairs: pairs.rows.len(), cosine: cosine(&next) });
         if cosine(&next) > closest {
             (best, closest) = (map, cosine(&next));
         }
@@ -82,36 +84,36 @@ pub fn refine(
     best
 }
 
-/// Learns a map from nothing but the two spaces.
-pub fn from_nothing(
+/// Learns a map without any dictionary.
+pub fn unsupervised(
     source: &Matrix,
     target: &Matrix,
     induction: Induction,
     seed: u64,
     device: &Device,
-    mut heard: impl FnMut(Round),
+    mut progress: impl FnMut(Round),
 ) -> Map {
-    let mut pairs = similar_habits(source, target, induction.k, device);
+    let mut pairs = similarity_distributions(source, target, induction.k, device);
     let (source, target) = (source.head(induction.cutoff), target.head(induction.cutoff));
     let mut best = (Map::identity(source.cols()), f64::NEG_INFINITY);
-    let (mut share, mut idle) = (SHARE, 0);
+    let (mut keep, mut idle) = (INITIAL_KEEP, 0);
     for round in 0..MOST_ROUNDS {
         let map = Map::of_pairs(&source, &target, &pairs.rows);
-        let thinning = Thinning { share, seed: seed.wrapping_add(round as u64) };
+        let dropout = SimilarityDropout { keep, seed: seed.wrapping_add(round as u64) };
         let learned_from = pairs.rows.len();
-        pairs = induced(&source, &target, &map, (induction.k, Some(thinning)), device);
+        pairs = induced(&source, &target, &map, (induction.k, Some(dropout)), device);
         let cosine = cosine(&pairs);
-        heard(Round { pairs: learned_from, cosine });
+        progress(Round { pairs: learned_from, cosine });
         idle += 1;
         if cosine > best.1 + IMPROVEMENT {
             (best, idle) = ((map, cosine), 0);
         }
         if idle >= PATIENCE {
-            if share >= 1.0 {
+            if keep >= 1.0 {
                 break;
             }
-            // What was gained with fewer scores to choose from is not to be compared.
-            (share, idle, best.1) = ((share * GROWTH).min(1.0), 0, f64::NEG_INFINITY);
+            // Mean cosines under different dropout are not comparable.
+            (keep, idle, best.1) = ((keep * KEEP_GROWTH).min(1.0), 0, f64::NEG_INFINITY);
         }
     }
     best.0
@@ -140,18 +142,18 @@ fn mutual(source: &Matrix, target: &Matrix, map: &Map, k: usize, device: &Device
     with_cosines((0..source.rows()).filter_map(pair).collect(), &mapped, target)
 }
 
-/// The nearest of every word of either side by CSLS under a map, with some scores left out.
+/// The nearest of every word of either side by CSLS under a map, with some similarities dropped.
 fn induced(
     source: &Matrix,
     target: &Matrix,
     map: &Map,
-    (k, thinning): (usize, Option<Thinning>),
+    (k, dropout): (usize, Option<SimilarityDropout>),
     device: &Device,
 ) -> Pairs {
     let mapped = map.apply(source);
     let csls = Measure::Csls { k };
     let scores = Scores::new(mapped.clone(), target.clone(), csls, device, &unwatched);
-    let (forward, backward) = scores.thinned(thinning).both_ways(1, &unwatched);
+    let (forward, backward) = scores.with_dropout(dropout).both_ways(1, &unwatched);
     let there = (0..forward.rows()).map(|row| (row as u32, forward.ids(row)[0]));
     let back = (0..backward.rows()).map(|row| (backward.ids(row)[0], row as u32));
     with_cosines(there.chain(back).collect(), &mapped, target)
@@ -169,16 +171,17 @@ fn with_cosines(rows: Vec<(u32, u32)>, mapped: &Matrix, target: &Matrix) -> Pair
     Pairs { rows, cosines }
 }
 
-/// The first pairs from nothing: words whose similarities to the words of their own side, sorted,
-/// are alike.
-fn similar_habits(source: &Matrix, target: &Matrix, k: usize, device: &Device) -> Pairs {
-    let count = FIRST.min(source.rows()).min(target.rows());
-    let (source, target) = (habits(&source.head(count)), habits(&target.head(count)));
+/// Similarity-distribution initialisation: pairs of words whose similarities to the words of their own
+/// language, sorted, are alike.
+fn similarity_distributions(source: &Matrix, target: &Matrix, k: usize, device: &Device) -> Pairs {
+    let count = INIT_WORDS.min(source.rows()).min(target.rows());
+    let (source, target) =
+        (sorted_similarities(&source.head(count)), sorted_similarities(&target.head(count)));
     induced(&source, &target, &Map::identity(count), (k, None), device)
 }
 
 /// For each word, its similarities to all words in falling order: the rows of (X Xᵀ)^½, sorted.
-fn habits(matrix: &Matrix) -> Matrix {
+fn sorted_similarities(matrix: &Matrix) -> Matrix {
     let (rows, dim) = (matrix.rows(), matrix.cols());
     let x = Mat::from_fn(rows, dim, |row, col| f64::from(matrix.row(row)[col]));
     // With X = U S Vᵀ, (X Xᵀ)^½ = U S Uᵀ = (X V S^-½) (X V S^-½)ᵀ, and V, S² belong to Xᵀ X.

@@ -1,4 +1,5 @@
-//! Dictionaries as pairs of rows, and how well translations are found, by the conventions of MUSE.
+//! Bilingual lexicons as pairs of rows, and the accuracy of lookups by the conventions of MUSE (Lample
+//! et al. 2018).
 //!
 //! A pair counts where both its words have vectors. A source word is one query however many
 //! translations it has, and any of them is right: P@k is the share of queries with a right answer
@@ -9,7 +10,7 @@ use std::path::Path;
 
 use arrays::Matrix;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tensor::Device;
 use text::{Dictionary, LineRules};
 use vectors::WordVectors;
@@ -86,7 +87,7 @@ impl Lexicon {
         self.queries().len() as f64 / self.words.max(1) as f64
     }
 
-    /// How well the translations are found among the whole target vocabulary.
+    /// Lookup among the whole target vocabulary.
     pub fn among_all(
         &self,
         source: Matrix,
@@ -94,19 +95,21 @@ impl Lexicon {
         measure: Measure,
         device: &Device,
         watch: Watch<'_>,
-    ) -> Found {
-        Found::of(&Scores::new(source, target, measure, device, watch).ranks(&self.queries()))
+    ) -> LookupAccuracy {
+        LookupAccuracy::of(
+            &Scores::new(source, target, measure, device, watch).ranks(&self.queries()),
+        )
     }
 
-    /// How well each pair's translation is found, by cosine, among the translations that the
-    /// dictionary lists: the word retrieval of "A Study of Cross-Lingual Ability". Every pair is a
-    /// query, and only its own translation is right.
+    /// Lookup of each pair's translation, by cosine, among the translations that the
+    /// dictionary lists: the word retrieval of Liu et al. 2020. Every pair is a query, and only its own
+    /// translation is right.
     pub fn among_candidates(
         &self,
         source: &Matrix,
         target: &Matrix,
         device: &Device,
-    ) -> Candidates {
+    ) -> CandidateAccuracy {
         let number = |words: &mut FxHashMap<u32, u32>, word: u32| {
             let next = words.len() as u32;
             *words.entry(word).or_insert(next)
@@ -125,34 +128,34 @@ impl Lexicon {
         };
         let (source, target) = (chosen(source, &sources), chosen(target, &targets));
         let scores = Scores::new(source, target, Measure::Cosine, device, &unwatched);
-        Candidates { words: targets.len(), found: Found::of(&scores.ranks(&queries)) }
+        CandidateAccuracy {
+            words: targets.len(),
+            accuracy: LookupAccuracy::of(&scores.ranks(&queries)),
+        }
     }
 }
 
-/// How often a right answer was found.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Found {
-    /// Questions asked.
+/// The accuracy of dictionary lookups.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LookupAccuracy {
+    /// Queries.
     pub queries: usize,
-    /// The share whose best answer is right.
-    #[serde(rename = "p@1")]
-    pub p1: f64,
-    /// The share with a right one among the best five.
-    #[serde(rename = "p@5")]
-    pub p5: f64,
-    /// The share with a right one among the best ten.
-    #[serde(rename = "p@10")]
-    pub p10: f64,
-    /// The mean of 1 / rank of the first right answer.
+    /// P@1: the share of queries whose best answer is right.
+    pub p_at_1: f64,
+    /// P@5: the share with a right one among the best five.
+    pub p_at_5: f64,
+    /// P@10: the share with a right one among the best ten.
+    pub p_at_10: f64,
+    /// Mean reciprocal rank of the first right answer.
     pub mrr: f64,
 }
 
-impl Found {
+impl LookupAccuracy {
     /// From the place of the first right answer to each query, counted from 1.
     pub fn of(ranks: &[usize]) -> Self {
         let share = |k: usize| mean(ranks.iter().map(|&rank| f64::from(u8::from(rank <= k))));
         let mrr = mean(ranks.iter().map(|&rank| 1.0 / rank as f64));
-        Self { queries: ranks.len(), p1: share(1), p5: share(5), p10: share(10), mrr }
+        Self { queries: ranks.len(), p_at_1: share(1), p_at_5: share(5), p_at_10: share(10), mrr }
     }
 }
 
@@ -161,14 +164,14 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// Retrieval among a dictionary's own translations.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Candidates {
+/// Word retrieval among a dictionary's own translations (Liu et al. 2020).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CandidateAccuracy {
     /// Distinct translations to choose from.
     pub words: usize,
-    /// How often the right one was found, a query for each pair.
+    /// A query for each pair.
     #[serde(flatten)]
-    pub found: Found,
+    pub accuracy: LookupAccuracy,
 }
 
 #[cfg(test)]
@@ -194,11 +197,11 @@ mod tests {
         let cpu = Device::cpu(1).unwrap();
         let (a, b) = (source.clone(), target.clone());
         let found = lexicon.among_all(a, b, Measure::Cosine, &cpu, &unwatched);
-        assert_eq!((found.queries, found.p1, found.p5), (2, 0.5, 1.0));
+        assert_eq!((found.queries, found.p_at_1, found.p_at_5), (2, 0.5, 1.0));
         assert!((found.mrr - (1.0 + 1.0 / 3.0) / 2.0).abs() < 1e-12);
         // Among candidates x and y: (a, x) is second, (a, y) first, (b, y) second.
         let candidates = lexicon.among_candidates(&source, &target, &cpu);
-        assert_eq!((candidates.words, candidates.found.queries), (2, 3));
-        assert!((candidates.found.mrr - 2.0 / 3.0).abs() < 1e-12);
+        assert_eq!((candidates.words, candidates.accuracy.queries), (2, 3));
+        assert!((candidates.accuracy.mrr - 2.0 / 3.0).abs() < 1e-12);
     }
 }

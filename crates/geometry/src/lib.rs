@@ -1,13 +1,27 @@
-//! What is common to two spaces of vectors, and what a map between them can recover.
+//! Geometry of vector spaces: what two of them have in common, and what a map between them recovers.
 //!
-//! - [`Matrix`], [`Step`]: vectors in rows, and how they are normalised before anything is learned.
-//! - [`Map`]: the orthogonal map of one space onto another.
-//! - [`search`]: neighbours by cosine, CSLS or margin, never holding all scores at once.
-//! - [`lexicon`]: dictionaries as pairs of rows, and how well translations are found.
-//! - [`learn`]: maps from a dictionary, from equal strings, or from nothing at all.
-//! - [`sentences`]: translations found among sentences, layer by layer.
-//! - [`cka`]: how similar two sets of vectors are up to a rotation.
+//! - [`Step`], [`normalize`]: length normalisation, centring and iterative normalisation.
+//! - [`Map`]: the orthogonal map of one space onto another (Procrustes).
+//! - [`search`]: nearest neighbours by cosine, CSLS or margin, never holding all scores at once.
+//! - [`lexicon`]: bilingual dictionaries as pairs of rows, and the accuracy of lookups.
+//! - [`learn`]: refinement of a map, and unsupervised learning without a dictionary.
+//! - [`align`]: the whole alignment of word vectors, and of the layers of contextual vectors.
+//! - [`retrieval`]: translations retrieved among sentences: raw, mean-centred, Procrustes-aligned.
+//! - [`cka`]: representational similarity of two stacks of layers.
+//!
+//! ```
+//! use geometry::{Map, Matrix};
+//!
+//! // Four points, and the same after a rotation by a right angle.
+//! let source = Matrix::new(4, 2, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, -1.0]);
+//! let target = Matrix::new(4, 2, vec![0.0, 1.0, -1.0, 0.0, -1.0, 1.0, 1.0, 2.0]);
+//! let map = Map::procrustes(&source, &target);
+//! for (mapped, wanted) in map.apply(&source).values().iter().zip(target.values()) {
+//!     assert!((mapped - wanted).abs() < 1e-6);
+//! }
+//! ```
 
+pub mod align;
 pub mod cka;
 mod error;
 pub mod learn;
@@ -16,8 +30,8 @@ mod map;
 mod matmul;
 mod normalize;
 mod products;
+pub mod retrieval;
 pub mod search;
-pub mod sentences;
 
 pub use arrays::{Matrix, Stack};
 

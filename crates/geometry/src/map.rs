@@ -1,4 +1,4 @@
-//! The orthogonal map of one space onto another.
+//! The orthogonal map of one space onto another: the Procrustes problem (Schönemann 1966).
 
 use std::path::Path;
 

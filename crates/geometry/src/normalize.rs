@@ -1,4 +1,5 @@
-//! How vectors are normalised before a map is learned or neighbours are looked for.
+//! How vectors are normalised before a map is learned or neighbours are searched. Iterative
+//! normalisation is that of Zhang et al. 2019.
 //!
 //! An orthogonal map keeps lengths and fixes the origin, so two spaces can only fit where lengths
 //! and means agree. Iterative normalisation brings about both at once.

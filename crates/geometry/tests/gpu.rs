@@ -5,7 +5,7 @@
 
 use arrays::Stack;
 use geometry::cka::{Rows, intervals, table};
-use geometry::learn::{Induction, from_nothing};
+use geometry::learn::{Induction, unsupervised};
 use geometry::search::{Measure, Neighbours, Scores, unwatched};
 use geometry::{Map, Matrix};
 use tensor::Device;
@@ -118,7 +118,7 @@ fn ties_are_broken_as_on_the_cpu() {
 }
 
 #[test]
-fn a_map_from_nothing_thins_alike() {
+fn an_unsupervised_map_has_the_same_dropout() {
     let Some([cpu, gpu]) = devices() else { return };
     if quick() {
         return println!("LEFT OUT: hundreds of searches");
@@ -129,7 +129,7 @@ fn a_map_from_nothing_thins_alike() {
     let learn = |device: &Device| {
         let induction = Induction { cutoff: 5000, k: 10 };
         let mut rounds = Vec::new();
-        let map = from_nothing(&source, &target, induction, 1, device, |round| rounds.push(round));
+        let map = unsupervised(&source, &target, induction, 1, device, |round| rounds.push(round));
         (map, rounds)
     };
     let (theirs, ours) = (learn(&cpu), learn(&gpu));

@@ -1,6 +1,6 @@
 //! Maps between two views of one invented space, from every start.
 
-use geometry::learn::{Induction, from_nothing, identical, refine};
+use geometry::learn::{Induction, identical, refine, unsupervised};
 use geometry::{Map, Matrix, Step, normalize};
 use tensor::Device;
 use text::RandomStreams;
@@ -61,11 +61,11 @@ fn refinement_repairs_a_poor_dictionary() {
 }
 
 #[test]
-fn a_map_is_learned_from_nothing() {
+fn a_map_is_learned_unsupervised() {
     let (source, target) = two_views(400, 12);
-    let map = from_nothing(&source, &target, INDUCTION, 1, &cpu(), |_| {});
+    let map = unsupervised(&source, &target, INDUCTION, 1, &cpu(), |_| {});
     assert!(right(&source, &target, &map) > 0.9);
-    assert_eq!(from_nothing(&source, &target, INDUCTION, 1, &cpu(), |_| {}), map, "the same seed");
+    assert_eq!(unsupervised(&source, &target, INDUCTION, 1, &cpu(), |_| {}), map, "the same seed");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use arrays::Stack;
 use geometry::cka::{Rows, intervals, table};
-use geometry::lexicon::Found;
+use geometry::lexicon::LookupAccuracy;
 use geometry::search::{Measure, Scores, unwatched};
 use geometry::{Map, Matrix, Step, normalize};
 use serde_json::Value;
@@ -86,8 +86,8 @@ fn csls_scores_and_ranks() {
     let ranks = scores.ranks(&queries);
     assert_eq!(ranks, whole(&fixture["ranks"]));
     assert_eq!(cosines.ranks(&queries), whole(&fixture["ranks_nn"]));
-    let found = Found::of(&ranks);
-    let ours = [found.p1, found.p5, found.p10, found.mrr];
+    let found = LookupAccuracy::of(&ranks);
+    let ours = [found.p_at_1, found.p_at_5, found.p_at_10, found.mrr];
     close(&ours, &["p1", "p5", "p10", "mrr"].map(|key| fixture[key].as_f64().unwrap()), 1e-8);
 
     let ratio = Scores::new(x, y, Measure::Ratio { k: 4 }, &cpu(), &unwatched).nearest(1);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use encoder::{EncoderConfig, HiddenActivation, NormPlace, Vocabulary};
+use encoder::{EncoderConfig, HiddenActivation, NormPlace, VocabularySize};
 use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,7 +61,7 @@ impl ModelConfig {
         let text = std::fs::read_to_string(&path).at(&path, "read the model's configuration")?;
         let value = serde_json::from_str(&text);
         let value = value.map_err(|error| Error::file(&path, error.to_string(), SAVE_ANEW))?;
-        let keys = Keys { path: &path, value };
+        let keys = ConfigKeys { path: &path, value };
         let family = keys.family()?;
         let config = match family {
             Family::Bert | Family::Roberta | Family::XlmRobertaXl => keys.like_bert(family)?,
@@ -99,12 +99,12 @@ pub(crate) fn activation_name(activation: HiddenActivation) -> &'static str {
 const SAVE_ANEW: &str = "save the model anew with `save_pretrained`";
 
 /// The keys of a `config.json`.
-struct Keys<'a> {
+struct ConfigKeys<'a> {
     path: &'a Path,
     value: Value,
 }
 
-impl Keys<'_> {
+impl ConfigKeys<'_> {
     fn refuse(&self, reason: impl Into<String>) -> Error {
         Error::file(self.path, reason, "import a model of a shape that is known here")
     }
@@ -194,7 +194,7 @@ impl Keys<'_> {
         let pre = family == Family::XlmRobertaXl;
         let encoder = EncoderConfig {
             languages: vec![ANY.to_owned()],
-            vocabulary: Vocabulary::Size(self.size("vocab_size")?),
+            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
             layers: self.size("num_hidden_layers")?,
             heads: self.size("num_attention_heads")?,
             dim: self.size("hidden_size")?,
@@ -226,7 +226,7 @@ impl Keys<'_> {
         let activation = self.activation("activation")?;
         let encoder = EncoderConfig {
             languages: vec![ANY.to_owned()],
-            vocabulary: Vocabulary::Size(self.size("vocab_size")?),
+            vocabulary: VocabularySize::Size(self.size("vocab_size")?),
             layers: self.size("n_layers")?,
             heads: self.size("n_heads")?,
             dim: self.size("dim")?,
@@ -260,7 +260,7 @@ impl Keys<'_> {
         let languages = if several { self.languages()? } else { vec!["en".to_owned()] };
         let encoder = EncoderConfig {
             languages,
-            vocabulary: Vocabulary::Size(
+            vocabulary: VocabularySize::Size(
                 self.size("vocab_size").or_else(|_| self.size("n_words"))?,
             ),
             layers: self.size("n_layers")?,

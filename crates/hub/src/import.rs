@@ -9,10 +9,10 @@ use tensor::{Device, Params, Tensor};
 use text::{Error, Result, Vocabulary};
 
 use crate::config::{CONFIG, Family, ModelConfig};
-use crate::layout::Layout;
+use crate::layout::TensorNames;
 use crate::read::{Reading, sinusoid};
 use crate::tokenizer;
-use crate::weights::{Element, View, Weights};
+use crate::weights::{CheckpointWeights, NumberType, TensorBytes};
 
 const FITTING: &str = "give the configuration and the weights that belong together";
 
@@ -58,7 +58,7 @@ pub struct CheckpointSummary {
 /// Opens a Hugging Face folder.
 pub fn open(folder: &Path, device: &Device) -> Result<Checkpoint> {
     let config = ModelConfig::read(folder)?;
-    let weights = Weights::open(folder)?;
+    let weights = CheckpointWeights::open(folder)?;
     let plan = ImportPlan::new(folder, &config, &weights)?;
     let (vocabulary, loaded) = device
         .run(|| rayon::join(|| tokenizer::read(folder, &config), || load(&plan, device, folder)));
@@ -117,18 +117,18 @@ struct ImportPlan<'a> {
     /// How each weight matrix is read.
     readings: Vec<(ParamRole, Reading<'a>)>,
     /// The tensors that are read.
-    used: Vec<(String, View<'a>)>,
+    used: Vec<(String, TensorBytes<'a>)>,
     missing: Vec<String>,
     has_mlm_head: bool,
-    weights: &'a Weights,
+    weights: &'a CheckpointWeights,
     /// What names of the body begin with.
     prefix: &'static str,
     folder: &'a Path,
 }
 
 impl<'a> ImportPlan<'a> {
-    fn new(folder: &'a Path, config: &ModelConfig, weights: &'a Weights) -> Result<Self> {
-        let layout = Layout::of(config.family);
+    fn new(folder: &'a Path, config: &ModelConfig, weights: &'a CheckpointWeights) -> Result<Self> {
+        let layout = TensorNames::of(config.family);
         let with_head = weights.get(&format!("{}{}", layout.body, layout.tokens)).is_some();
         let mut plan = Self {
             encoder: config.encoder.clone(),
@@ -165,14 +165,14 @@ impl<'a> ImportPlan<'a> {
     }
 
     /// A tensor that must be there, of a shape that must be right.
-    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<View<'a>> {
+    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<TensorBytes<'a>> {
         let view = self.weights.get(name);
         let view = view.ok_or_else(|| self.refuse(format!("has no tensor {name}")))?;
         if view.shape != shape {
             let reason = format!("has {name} of shape {:?}, not {shape:?}", view.shape);
             return Err(self.refuse(reason));
         }
-        if !matches!(view.element, Element::F32 | Element::F16 | Element::Bf16) {
+        if !matches!(view.element, NumberType::F32 | NumberType::F16 | NumberType::Bf16) {
             let reason = format!("has {name} in {:?}, not f32, f16 or bf16", view.element);
             return Err(self.refuse(reason));
         }
@@ -184,7 +184,7 @@ impl<'a> ImportPlan<'a> {
         self.readings.push((role, reading));
     }
 
-    fn embeddings(&mut self, config: &ModelConfig, layout: &Layout) -> Result<()> {
+    fn embeddings(&mut self, config: &ModelConfig, layout: &TensorNames) -> Result<()> {
         let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
         let tokens = self.tensor(&self.body(layout.tokens), &[rows, dim])?;
         self.add(ParamRole::TokenEmbedding, Reading::Rows { table: tokens, skip: 0, add: None });
@@ -218,7 +218,7 @@ impl<'a> ImportPlan<'a> {
         }
     }
 
-    fn layer(&mut self, layout: &Layout, number: usize) -> Result<()> {
+    fn layer(&mut self, layout: &TensorNames, number: usize) -> Result<()> {
         let EncoderConfig { dim, hidden, .. } = self.encoder;
         let prefix = self.body("");
         let theirs =
@@ -265,7 +265,7 @@ impl<'a> ImportPlan<'a> {
     }
 
     /// The MLM head. A model without it can do everything else.
-    fn head(&mut self, layout: &Layout, tied: bool) -> Result<()> {
+    fn head(&mut self, layout: &TensorNames, tied: bool) -> Result<()> {
         let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
         let needed = layout.transform.iter().flat_map(|(dense, norm)| {
             [dense, norm]
@@ -297,7 +297,7 @@ impl<'a> ImportPlan<'a> {
     }
 
     /// The softmax's table, where it is not that of the tokens.
-    fn decoder(&mut self, layout: &Layout) -> Result<()> {
+    fn decoder(&mut self, layout: &TensorNames) -> Result<()> {
         let (dim, rows) = (self.encoder.dim, self.encoder.entries(0));
         if self.weights.get(layout.decoder).is_none() {
             return Ok(());
@@ -315,7 +315,7 @@ impl<'a> ImportPlan<'a> {
         Ok(())
     }
 
-    fn left_over(&self, weights: &Weights) -> Vec<String> {
+    fn left_over(&self, weights: &CheckpointWeights) -> Vec<String> {
         let used = |name: &str| self.used.iter().any(|(known, _)| known == name);
         weights.names().filter(|name| !used(name)).map(str::to_owned).collect()
     }
@@ -333,7 +333,7 @@ impl<'a> ImportPlan<'a> {
 
     /// A digest of every tensor that is read, its name and its shape.
     fn digest(&self) -> String {
-        let one = |(name, view): &(String, View<'_>)| {
+        let one = |(name, view): &(String, TensorBytes<'_>)| {
             let mut hasher = blake3::Hasher::new();
             hasher.update(format!("{name} {:?} {:?}\n", view.element, view.shape).as_bytes());
             hasher.update(view.bytes);

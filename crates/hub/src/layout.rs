@@ -6,7 +6,7 @@
 use crate::config::Family;
 
 /// The names of one family.
-pub(crate) struct Layout {
+pub(crate) struct TensorNames {
     /// What the body's names begin with in a model with a head.
     pub(crate) body: &'static str,
     pub(crate) tokens: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct Layout {
     pub(crate) decoder: &'static str,
 }
 
-impl Layout {
+impl TensorNames {
     pub(crate) fn of(family: Family) -> &'static Self {
         match family {
             Family::Bert => &BERT,
@@ -43,7 +43,7 @@ impl Layout {
     }
 }
 
-const BERT: Layout = Layout {
+const BERT: TensorNames = TensorNames {
     body: "bert.",
     tokens: "embeddings.word_embeddings.weight",
     positions: "embeddings.position_embeddings.weight",
@@ -64,7 +64,7 @@ const BERT: Layout = Layout {
     decoder: "cls.predictions.decoder.weight",
 };
 
-const ROBERTA: Layout = Layout {
+const ROBERTA: TensorNames = TensorNames {
     body: "roberta.",
     transform: Some(("lm_head.dense", "lm_head.layer_norm")),
     bias: ["lm_head.bias", "lm_head.decoder.bias"],
@@ -72,7 +72,7 @@ const ROBERTA: Layout = Layout {
     ..BERT
 };
 
-const XLM_ROBERTA_XL: Layout = Layout {
+const XLM_ROBERTA_XL: TensorNames = TensorNames {
     embedding_norm: None,
     attention_norm: "encoder.layer.{}.attention.self_attn_layer_norm",
     hidden_norm: "encoder.layer.{}.LayerNorm",
@@ -80,7 +80,7 @@ const XLM_ROBERTA_XL: Layout = Layout {
     ..ROBERTA
 };
 
-const DISTILBERT: Layout = Layout {
+const DISTILBERT: TensorNames = TensorNames {
     body: "distilbert.",
     segments: None,
     query: "transformer.layer.{}.attention.q_lin",
@@ -97,7 +97,7 @@ const DISTILBERT: Layout = Layout {
     ..BERT
 };
 
-const XLM: Layout = Layout {
+const XLM: TensorNames = TensorNames {
     body: "transformer.",
     tokens: "embeddings.weight",
     positions: "position_embeddings.weight",

@@ -7,16 +7,16 @@ use std::borrow::Cow;
 
 use half::{bf16, f16};
 
-use crate::weights::{Element, View};
+use crate::weights::{NumberType, TensorBytes};
 
 /// How a weight matrix is made of tensors of a file.
 pub(crate) enum Reading<'a> {
     /// The rows of a table from one on; where a row is to be added, to each of them.
-    Rows { table: View<'a>, skip: usize, add: Option<View<'a>> },
+    Rows { table: TensorBytes<'a>, skip: usize, add: Option<TensorBytes<'a>> },
     /// Matrices, transposed, side by side.
-    Transposed(Vec<View<'a>>),
+    Transposed(Vec<TensorBytes<'a>>),
     /// One after another.
-    Joined(Vec<View<'a>>),
+    Joined(Vec<TensorBytes<'a>>),
     /// Not from the file.
     Given(Vec<f32>),
 }
@@ -56,7 +56,7 @@ impl Reading<'_> {
     }
 }
 
-impl<'a> View<'a> {
+impl<'a> TensorBytes<'a> {
     /// The table without its first rows.
     fn rows_from(&self, skip: usize) -> Self {
         let width = self.element.bytes().unwrap_or(1) * self.shape[1];
@@ -65,7 +65,7 @@ impl<'a> View<'a> {
 
     /// The numbers in single precision: as they lie, where they lie so.
     pub(crate) fn numbers(&self) -> Cow<'a, [f32]> {
-        if self.element == Element::F32
+        if self.element == NumberType::F32
             && let Ok(numbers) = bytemuck::try_cast_slice(self.bytes)
         {
             return Cow::Borrowed(numbers);
@@ -77,11 +77,11 @@ impl<'a> View<'a> {
 }
 
 /// Copies numbers of any kind, converted.
-fn copy(view: &View<'_>, out: &mut [f32]) {
+fn copy(view: &TensorBytes<'_>, out: &mut [f32]) {
     match view.element {
-        Element::F32 => convert(view.bytes, out, f32::from_le_bytes),
-        Element::F16 => convert(view.bytes, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
-        Element::Bf16 => convert(view.bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+        NumberType::F32 => convert(view.bytes, out, f32::from_le_bytes),
+        NumberType::F16 => convert(view.bytes, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
+        NumberType::Bf16 => convert(view.bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
         _ => unreachable!("other kinds are refused before"),
     }
 }

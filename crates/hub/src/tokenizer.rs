@@ -41,7 +41,7 @@ pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &
         return Err(Error::file(folder, reason, SAVE_ANEW));
     };
     let path = folder.join(file);
-    let encoder::Vocabulary::Size(size) = config.encoder.vocabulary else {
+    let encoder::VocabularySize::Size(size) = config.encoder.vocabulary else {
         unreachable!("an imported model has one table");
     };
     check_size(&path, &tokenizer, size)?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use hub::weights::{Element, Tensors, parse_index, safetensors, torch};
+use hub::weights::{NumberType, Tensors, parse_index, safetensors, torch};
 use proptest::prelude::*;
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -27,7 +27,7 @@ fn state_dicts_of_both_formats_are_read() {
     }
     let bytes = fixture("parameter.bin");
     let tensors = torch::read(&bytes).unwrap();
-    assert_eq!(tensors["weight"].element, Element::Bf16);
+    assert_eq!(tensors["weight"].element, NumberType::Bf16);
     assert_eq!(tensors["weight"].shape, [2, 3]);
 }
 

@@ -160,6 +160,36 @@ fn numbers_decide_what_is_said() {
     assert_eq!(verdict(&[], &[0.85, 0.86, 0.84]), ["not tested", "not tested"]);
 }
 
+/// Tasks that no paper has are shown without a paper's numbers, and decide nothing about its findings.
+#[test]
+fn other_tasks_are_shown_and_change_no_verdict() {
+    let steady: &[f64] = &[0.80, 0.81, 0.79];
+    let conditions =
+        [("default-anchors", steady), ("no-anchors", steady), ("extra-anchors", steady)];
+    let mut records = entities("anchors", &conditions);
+    let before = ReportPage::of(&records, &[]);
+    assert!(!before.html.contains("POS tagging"));
+    for (seed, condition) in (0..3).zip(["default-anchors", "no-anchors", "extra-anchors"]) {
+        for task in ["pos", "classify"] {
+            let factors = [
+                ("condition", condition),
+                ("pair", "qaa-qab"),
+                ("task", task),
+                ("language", "qab"),
+                ("role", "target"),
+            ];
+            records.push(record("anchors", seed, "accuracy", &factors, 0.1));
+        }
+    }
+    let after = ReportPage::of(&records, &[]);
+    assert!(after.html.contains("POS tagging") && after.html.contains("Classification"));
+    parsed(&after.html);
+    let verdicts = |page: &ReportPage| -> Vec<(String, String)> {
+        page.findings.iter().map(|one| (one.finding.to_string(), one.verdict.to_string())).collect()
+    };
+    assert_eq!(verdicts(&after), verdicts(&before));
+}
+
 #[test]
 fn the_order_of_conditions_is_compared_with_the_papers() {
     let order = [

@@ -6,11 +6,11 @@
 use std::path::Path;
 
 use arrays::Matrix;
-use text::{LineRules, RandomStreams};
+use text::RandomStreams;
 
 use crate::error::{Error, Result};
+use crate::parallel::ParallelSide;
 use crate::pretrained::PretrainedModel;
-use crate::sentences::{lines, open};
 use crate::states::for_each;
 
 /// The links of each pair of sentences.
@@ -86,41 +86,6 @@ impl LinkSide {
     }
 }
 
-/// One side of parallel text, a sentence a line.
-pub struct ParallelSide {
-    /// What messages call it.
-    pub name: String,
-    /// The sentences, with spaces between words.
-    pub lines: Vec<String>,
-}
-
-impl ParallelSide {
-    /// Reads a file of its own.
-    pub fn read(path: &Path) -> Result<Self> {
-        let source = open(path)?;
-        let lines = lines(&source).collect::<Result<_>>()?;
-        Ok(Self { name: path.display().to_string(), lines })
-    }
-
-    /// Reads both sides from lines of `a ||| b`; a side may be empty.
-    pub fn read_pairs(path: &Path) -> Result<[Self; 2]> {
-        let (source, name) = (open(path)?, path.display().to_string());
-        let mut sides = [Vec::new(), Vec::new()];
-        let mut lines = source.raw_lines(LineRules::default());
-        while let Some(line) = lines.next_line()? {
-            let mut parts = line.split("|||");
-            let (Some(a), Some(b), None) = (parts.next(), parts.next(), parts.next()) else {
-                let place = format!("{name}:{}", lines.number());
-                let remedy = "give what `word-align --prepared` wrote: `a ||| b` on every line";
-                return Err(Error::input(place, "does not hold two sides", remedy));
-            };
-            sides[0].push(a.trim().to_owned());
-            sides[1].push(b.trim().to_owned());
-        }
-        Ok(sides.map(|lines| Self { name: name.clone(), lines }))
-    }
-}
-
 /// The sentences of one side as a model's subwords.
 pub struct TokenizedSide {
     language: usize,
@@ -136,23 +101,22 @@ impl TokenizedSide {
     /// not there is refused.
     pub fn new(
         model: &PretrainedModel,
-        language: &str,
         text: &ParallelSide,
         links: &WordLinks,
         side: LinkSide,
     ) -> Result<Self> {
-        let mut reader = model.reader(language)?;
+        let mut reader = model.reader(&text.language)?;
         if text.lines.len() != links.len() {
             let reason =
                 format!("has {} lines for {} lines of links", text.lines.len(), links.len());
-            return Err(Error::input(&text.name, reason, "give the text that was aligned"));
+            return Err(Error::input(&text.file, reason, "give the text that was aligned"));
         }
         let mut sentences = Vec::new();
         for (number, (line, links)) in text.lines.iter().zip(links).enumerate() {
             let encoded = reader.raw_words(line.split_whitespace());
             let words = encoded.firsts.len();
             if let Some(&link) = links.iter().find(|&&link| side.of(link) >= words) {
-                let place = format!("{}:{}", text.name, number + 1);
+                let place = format!("{}:{}", text.file, number + 1);
                 let reason = format!("has {words} words, but a link names word {}", side.of(link));
                 return Err(Error::input(
                     place,
@@ -243,21 +207,6 @@ mod tests {
         assert!(read("0-0\n1:1\n", 2).unwrap_err().contains(":2: `1:1` is no link"));
         assert!(read("0-0\n", 2).unwrap_err().contains("has 1 lines for 2 pairs"));
         assert!(read("\n\n", 2).unwrap_err().contains("holds no link"));
-    }
-
-    #[test]
-    fn pairs_are_read_or_named() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("pairs");
-        let read = |text: &str| {
-            std::fs::write(&path, text).unwrap();
-            let sides = ParallelSide::read_pairs(&path).map_err(|error| error.to_string())?;
-            Ok::<_, String>(sides.map(|side| side.lines))
-        };
-        let sides = read("a b ||| c\n ||| d e\n").unwrap();
-        assert_eq!(sides, [["a b", ""], ["c", "d e"]].map(|side| side.map(str::to_owned).to_vec()));
-        assert!(read("a ||| b\nc\n").unwrap_err().contains("pairs:2: does not hold two sides"));
-        assert!(read("a ||| b ||| c\n").unwrap_err().contains("pairs:1"));
     }
 
     #[test]

@@ -47,6 +47,14 @@ pub enum Error {
         /// What to do about it.
         remedy: &'static str,
     },
+    /// The request makes no sense, whatever the files hold.
+    #[error("{reason}")]
+    Request {
+        /// What is wrong, and what to ask for instead.
+        reason: String,
+        /// The configuration key to change.
+        key: &'static str,
+    },
     /// The model could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -69,16 +77,32 @@ impl Error {
     ) -> Self {
         Error::Input { place: place.to_string(), reason: reason.into(), remedy }
     }
+
+    pub(crate) fn request(key: &'static str, reason: impl Into<String>) -> Self {
+        Error::Request { reason: reason.into(), key }
+    }
 }
 
 impl Fault for Error {
     fn is_usage(&self) -> bool {
         match self {
             Error::Input { .. } => false,
+            Error::Request { .. } => true,
             Error::Open(error) => error.is_usage(),
             Error::Text(error) => error.is_usage(),
             Error::Vectors(error) => error.is_usage(),
             Error::Files(error) => error.is_usage(),
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Input { .. } => None,
+            Error::Request { key, .. } => Some(key),
+            Error::Open(error) => error.key(),
+            Error::Text(error) => error.key(),
+            Error::Vectors(error) => error.key(),
+            Error::Files(error) => error.key(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! language's softmax has rows for its own subwords alone, so the encoder's id of a token is its place
 //! among these.
 
-use encoder::Vocabulary as Entries;
+use encoder::VocabularySize;
 use tensor::Indices;
 use text::Vocabulary;
 
@@ -29,14 +29,14 @@ impl TokenIdMap {
     }
 
     /// How many entries the encoder needs.
-    pub fn entries(&self, vocabulary: &Vocabulary) -> Entries {
+    pub fn entries(&self, vocabulary: &Vocabulary) -> VocabularySize {
         if self.local.is_none() {
-            return Entries::Size(vocabulary.len());
+            return VocabularySize::Size(vocabulary.len());
         }
         let size = |(number, name): (usize, &str)| {
             (name.to_owned(), vocabulary.language_ids(number).len())
         };
-        Entries::Sizes(vocabulary.languages().enumerate().map(size).collect())
+        VocabularySize::Sizes(vocabulary.languages().enumerate().map(size).collect())
     }
 
     /// The encoder's ids of vocabulary ids.

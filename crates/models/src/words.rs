@@ -3,9 +3,16 @@
 //! A word in context is the mean of its subwords; a word is the mean of its occurrences. Sums are kept
 //! for chosen words only, so memory is bounded by their number whatever the corpus.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use text::{Corpus, SentenceReader, Vocabulary};
+use serde::{Deserialize, Serialize};
+use text::{
+    Corpus, LineRules, Preparation, Preparer, Selection, SentenceReader, Subset, TextSource,
+    Vocabulary, WordTokenizer,
+};
 use vectors::WordVectors;
 
 use crate::error::{Error, Result};
@@ -74,6 +81,63 @@ pub fn from_subwords(
     }
     let missing = words.len() - found.len();
     Ok((WordVectors::new(found, dim, values)?, missing))
+}
+
+/// The text of a language as it is cut into words for this model. Lines are split into sentences unless
+/// `lines` says that each is one; at most `limit` sentences are read.
+pub fn corpus(
+    vocabulary: &Vocabulary,
+    language: &str,
+    files: &[String],
+    lines: bool,
+    limit: Option<u64>,
+) -> Result<Corpus> {
+    let preparer = vocabulary.preparer(vocabulary.language(language)?);
+    // Text that a tokenizer reads raw has no words until it is cut.
+    let preparation = match preparer.preparation() {
+        Preparation { words: WordTokenizer::Raw, .. } => Preparation::for_language(language),
+        preparation => preparation,
+    };
+    let preparation = Preparation { split: preparation.split && !lines, ..preparation };
+    let simplified = preparer.simplified().cloned().map(Arc::new);
+    let take = limit.map_or(Subset::All, Subset::First);
+    Ok(Corpus {
+        source: TextSource::new(language, files)?,
+        preparer: Preparer::new(language, preparation, simplified)?,
+        rules: LineRules::default(),
+        selection: Selection { take, distinct: false, dev: 0, test: 0, seed: 0 },
+    })
+}
+
+/// Reads a list of words, one a line, each once.
+pub fn read_list(path: &Path) -> Result<Vec<String>> {
+    let source = TextSource::new("words", &[path.display().to_string()])?;
+    let mut lines = source.lines(LineRules::default());
+    let mut words = Vec::new();
+    let mut seen = FxHashSet::default();
+    while let Some(line) = lines.next_line()? {
+        if seen.insert(line.to_owned()) {
+            words.push(line.to_owned());
+        }
+    }
+    Ok(words)
+}
+
+/// What came of the vectors of words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WordsResult {
+    /// The files that were written.
+    pub files: Vec<PathBuf>,
+    /// Words that have a vector.
+    pub words: usize,
+    /// Columns.
+    pub dim: usize,
+    /// Sentences that were encoded.
+    pub sentences: Option<u64>,
+    /// Words of the list that did not occur, or that have a subword without a static vector.
+    pub missing: usize,
+    /// The fingerprint of the weights.
+    pub model: String,
 }
 
 /// The most frequent words of a corpus, the more frequent first.

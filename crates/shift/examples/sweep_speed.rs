@@ -1,43 +1,46 @@
-//! What a sweep costs beside running the whole model for each of its settings, by turns:
-//! `sweep_speed RUN FROM=FILE TO=FILE` (a run with means, and parallel sentences).
+//! What a sweep over all layers and ten weights costs, beside as many forward passes of the whole model:
+//! `sweep_speed RUN MEANS FROM=FILE TO=FILE` (a model, its language mean vectors, and parallel sentences).
 
 use std::path::Path;
 use std::time::Instant;
 
 use encoder::Request;
 use models::PretrainedModel;
-use shift::means::Means;
-use shift::sentences;
-use shift::shifter::{Kind, Shifter};
-use shift::translate::{Direction, Grid, Truth, sweep};
+use models::states::for_each_batch;
+use shift::means::MeanVectors;
+use shift::shifter::ShiftKind;
+use shift::translate::{GoldTranslations, ShiftDirection, SweepGrid, decode, sweep};
+use shift::{TokenizedSentences, sentences};
 use tensor::{Device, Mode, Tape};
 
 const ALPHAS: [f32; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [run, from, to] = &arguments[..] else { return Err("RUN FROM=FILE TO=FILE".into()) };
+    let [run, means, from, to] = &arguments[..] else {
+        return Err("RUN MEANS FROM=FILE TO=FILE".into());
+    };
     let side = |text: &str| -> Result<(String, String), String> {
         let (language, file) = text.split_once('=').ok_or("write LANG=FILE")?;
         Ok((language.to_owned(), file.to_owned()))
     };
-    let ((from, source), (to, target)) = (side(from)?, side(to)?);
-    let device = Device::cpu(0)?;
+    let texts = models::parallel::read_pair(&[side(from)?, side(to)?])?;
+    let device = Device::named("auto", 0)?;
     let mut model = PretrainedModel::open(Path::new(run), &device)?;
-    let means = Means::open(&Path::new(run).join("means.safetensors"), &model)?;
-    let direction =
-        Direction { means: &means, from: means.language(&from)?, to: means.language(&to)? };
-    let sides = [sentences(&model, &from, &source)?, sentences(&model, &to, &target)?];
+    let means = MeanVectors::open(Path::new(means), &model)?;
+    let [from, to] = [&texts[0], &texts[1]].map(|text| means.language(&text.language));
+    let direction = ShiftDirection { means: &means, from: from?, to: to? };
+    let sides = [sentences(&model, &texts[0], 1000)?, sentences(&model, &texts[1], 1000)?];
     let layers: Vec<usize> = (1..=model.encoder.config().layers).collect();
-    let grid = Grid { layers: &layers, alphas: &ALPHAS, kind: Kind::Mean };
-    let truth = Truth::default();
+    let grid = SweepGrid { layers: &layers, alphas: &ALPHAS, kind: ShiftKind::Mean };
+    let gold = GoldTranslations::default();
     for turn in 1..=3 {
         let start = Instant::now();
         let both = [&sides[0], &sides[1]];
-        device.run(|| sweep(&mut model, &direction, &grid, both, &truth, &mut |_| {}))?;
+        device.run(|| sweep(&mut model, &direction, &grid, both, &gold, &mut |_| {}))?;
         let once = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        device.run(|| every_setting(&mut model, &direction, &layers, &sides[0]))?;
+        device.run(|| whole_model(&mut model, &sides[0], layers.len() * ALPHAS.len()))?;
         let each = start.elapsed().as_secs_f64();
         println!(
             "turn {turn}: sweep {once:.3} s, whole model each time {each:.3} s, ratio {:.2}",
@@ -47,39 +50,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The whole model, once for every layer and weight, with every position decoded.
-fn every_setting(
+/// The whole model `times` times, with every position decoded.
+fn whole_model(
     model: &mut PretrainedModel,
-    direction: &Direction<'_>,
-    layers: &[usize],
-    sentences: &shift::Sentences,
+    sentences: &TokenizedSentences,
+    times: usize,
 ) -> shift::Result<()> {
-    let ids: Vec<&[u32]> = sentences.ids.iter().flatten().map(Vec::as_slice).collect();
-    let device = model.params.device().clone();
-    for &layer in layers {
-        let shifter =
-            Shifter::new(direction.means, direction.from, direction.to, layer, Kind::Mean)?;
-        for alpha in ALPHAS {
-            let vector = shifter.vector(0);
-            let table = device.tensor(1, vector.len(), vector);
-            for chosen in ids.chunks(256) {
-                let batch = model.batch(sentences.language, chosen.iter().copied());
-                let PretrainedModel { encoder: model, params, .. } = &mut *model;
-                let mut tape = Tape::new(params, Mode::Evaluate);
-                let below = Request { until: Some(layer), ..Request::default() };
-                let hidden = model.encode(&mut tape, &batch, below).hidden[layer];
-                let rows = std::iter::repeat_n(0, batch.tokens.len()).collect();
-                let shifted = device.add_rows(tape.value(hidden), &table, &rows, alpha);
-                let request = Request::default();
-                let output = model.encode_from(&mut tape, &batch, layer, shifted, request).output;
-                std::hint::black_box(shift::translate::decode(
-                    model,
-                    &mut tape,
-                    batch.language,
-                    output,
-                ));
-            }
-        }
+    for _ in 0..times {
+        let ids = sentences.ids.iter().flatten().map(Ok::<_, shift::Error>);
+        for_each_batch(model.parts(), sentences.language, ids, |parts, tokens| {
+            let mut tape = Tape::new(parts.params, Mode::Evaluate);
+            let output = parts.encoder.encode(&mut tape, tokens.batch, Request::default()).output;
+            std::hint::black_box(decode(parts.encoder, &mut tape, sentences.language, output));
+            Ok(())
+        })?;
     }
     Ok(())
 }

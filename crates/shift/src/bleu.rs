@@ -1,48 +1,49 @@
-//! BLEU-1 as sacreBLEU computes it: clipped one-grams of the whole corpus, with the brevity penalty.
+//! BLEU-1 (Papineni et al. 2002) as sacreBLEU computes it: clipped unigrams of the whole corpus, with the
+//! brevity penalty; from 0 to 1.
 
 use std::collections::HashMap;
 
-/// What BLEU-1 is made of; sentences are added one by one.
+/// The counts of BLEU-1; sentences are added one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bleu {
     /// Tokens of the output that the reference has too, each at most as often as there.
     pub right: u64,
     /// Tokens of the output.
-    pub said: u64,
+    pub output: u64,
     /// Tokens of the reference.
     pub reference: u64,
 }
 
 impl Bleu {
     /// Adds a sentence and its reference.
-    pub fn add(&mut self, said: &[u32], reference: &[u32]) {
+    pub fn add(&mut self, output: &[u32], reference: &[u32]) {
         let mut left: HashMap<u32, u32> = HashMap::new();
         reference.iter().for_each(|&token| *left.entry(token).or_default() += 1);
-        for token in said {
+        for token in output {
             if let Some(count @ 1..) = left.get_mut(token) {
                 *count -= 1;
                 self.right += 1;
             }
         }
-        self.said += said.len() as u64;
+        self.output += output.len() as u64;
         self.reference += reference.len() as u64;
     }
 
     /// Adds another corpus.
     pub fn merge(&mut self, other: &Self) {
         self.right += other.right;
-        self.said += other.said;
+        self.output += other.output;
         self.reference += other.reference;
     }
 
-    /// The score, from 0 to 100.
+    /// The score, from 0 to 1.
     pub fn score(&self) -> f64 {
         if self.right == 0 {
             return 0.0;
         }
-        let (said, reference) = (self.said as f64, self.reference as f64);
-        let penalty = if said < reference { (1.0 - reference / said).exp() } else { 1.0 };
-        100.0 * penalty * self.right as f64 / said
+        let (output, reference) = (self.output as f64, self.reference as f64);
+        let penalty = if output < reference { (1.0 - reference / output).exp() } else { 1.0 };
+        penalty * self.right as f64 / output
     }
 }
 

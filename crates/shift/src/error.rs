@@ -1,24 +1,23 @@
 //! What can go wrong, said so that it can be put right.
 
+use terms::Fault;
+
 /// Results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The model could not be opened.
+    /// The model or its text could not be read.
     #[error(transparent)]
-    Open(#[from] models::OpenError),
+    Models(#[from] models::Error),
     /// Text could not be read.
     #[error(transparent)]
     Text(#[from] text::Error),
-    /// The file of means could not be written or read.
+    /// The file of mean vectors could not be written or read.
     #[error(transparent)]
     Archive(#[from] encoder::archive::ArchiveError),
-    /// The file of means is not what was written.
-    #[error("{0} (`isogloss shift means` makes it)")]
-    Means(encoder::archive::ArchiveError),
-    /// A sentence is none, or more than the model reads.
+    /// A sentence is empty, or longer than the model reads.
     #[error("the sentence {0}")]
     Sentence(String),
     /// What was asked for makes no sense for this model or these files.
@@ -29,5 +28,30 @@ pub enum Error {
 impl Error {
     pub(crate) fn request(message: impl Into<String>) -> Self {
         Self::Request(message.into())
+    }
+}
+
+impl From<models::OpenError> for Error {
+    fn from(error: models::OpenError) -> Self {
+        Error::Models(error.into())
+    }
+}
+
+impl Fault for Error {
+    fn is_usage(&self) -> bool {
+        match self {
+            Error::Models(error) => error.is_usage(),
+            Error::Text(error) => error.is_usage(),
+            Error::Archive(_) => false,
+            Error::Sentence(_) | Error::Request(_) => true,
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Models(error) => error.key(),
+            Error::Text(error) => error.key(),
+            _ => None,
+        }
     }
 }

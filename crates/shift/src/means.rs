@@ -1,11 +1,12 @@
-//! The mean of a language: of all its hidden states, at each layer.
+//! The mean vector of a language: the mean of all its hidden states, at each layer.
 //!
-//! Text is read twice. The first time only pieces are counted, so that it is known which languages
-//! share which; the second time the model reads, and sums are kept for each layer and class of
-//! pieces. Neither pass keeps text in memory.
+//! Text is read twice. The first pass only counts subwords, so that it is known which languages share
+//! which; in the second the model reads, and sums are kept for each layer and class of subwords.
+//! Neither pass keeps text in memory. Special tokens do not enter the means.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use encoder::Request;
 use encoder::archive::{self, Archive};
@@ -18,7 +19,7 @@ use tensor::kernels::Grad;
 use tensor::{Device, Indices, Mode, Tape, Tensor};
 use text::{Corpus, SentenceBlock, count_subwords};
 
-use crate::classes::{CLASSES, Classes};
+use crate::classes::{CLASSES, SubwordClasses};
 use crate::error::{Error, Result};
 
 /// Leading directions kept for each layer.
@@ -27,7 +28,7 @@ pub const DIRECTIONS: usize = 8;
 /// are the leading directions.
 const COVARIANCE_ROWS: usize = 50_000;
 
-/// What a file of means says of itself.
+/// The metadata of a file of mean vectors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct MeansMetadata {
     /// The weights' fingerprint.
@@ -40,9 +41,9 @@ struct MeansMetadata {
     counts: Vec<[u64; CLASSES.len()]>,
 }
 
-/// The means of one language.
+/// The mean vectors of one language.
 #[derive(Clone, Debug)]
-pub struct LanguageMeans {
+pub struct LanguageMean {
     /// Its name.
     pub name: String,
     /// How many states of each class were seen.
@@ -55,11 +56,11 @@ pub struct LanguageMeans {
     pub subwords: Vec<u64>,
 }
 
-/// The means of several languages under one model.
+/// The mean vectors of several languages under one model.
 #[derive(Clone, Debug)]
-pub struct Means {
+pub struct MeanVectors {
     /// The languages, in the order in which their text was given.
-    pub languages: Vec<LanguageMeans>,
+    pub languages: Vec<LanguageMean>,
     /// For each layer: the directions in which states differ most within a language, as rows,
     /// the leading one first.
     pub directions: Vec<Vec<f32>>,
@@ -68,8 +69,49 @@ pub struct Means {
     vocabulary: String,
 }
 
-/// Told what is being done, and how far through a language's text.
-pub type Watch<'a> = &'a mut dyn FnMut(&str, text::ReadProgress);
+/// Is called with what is being done, and how far through a language's text.
+pub type MeansObserver<'a> = &'a mut dyn FnMut(&str, text::ReadProgress);
+
+/// What came of the mean vectors of one language.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LanguageMeanSummary {
+    /// The language.
+    pub language: String,
+    /// States seen, by class of subwords.
+    pub states: BTreeMap<String, u64>,
+    /// Different subwords seen.
+    pub subwords: usize,
+    /// For each layer, the length of the standard error over the length of the mean.
+    pub standard_error: Vec<f64>,
+}
+
+/// What came of a computation of mean vectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MeansResult {
+    /// The file.
+    pub out: PathBuf,
+    /// The languages.
+    pub languages: Vec<LanguageMeanSummary>,
+    /// The fingerprint of the weights.
+    pub model: String,
+}
+
+impl LanguageMean {
+    fn summary(&self) -> LanguageMeanSummary {
+        let length =
+            |vector: &[f32]| vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        let error = |(mean, errors): (&Vec<f32>, &Vec<f32>)| {
+            length(errors) / length(&mean[..errors.len()]).max(1e-12)
+        };
+        let states = CLASSES.iter().zip(self.counts);
+        LanguageMeanSummary {
+            language: self.name.clone(),
+            states: states.map(|(class, count)| ((*class).to_owned(), count)).collect(),
+            subwords: self.subwords.iter().filter(|&&count| count > 0).count(),
+            standard_error: self.layers.iter().zip(&self.errors).map(error).collect(),
+        }
+    }
+}
 
 /// Sums over the states of one language at one layer.
 struct LayerSums {
@@ -83,8 +125,12 @@ struct LayerSums {
     gram: Option<Tensor>,
 }
 
-/// The means of the languages of some corpora.
-pub fn compute(model: &mut PretrainedModel, corpora: &[Corpus], watch: Watch<'_>) -> Result<Means> {
+/// The mean vectors of the languages of some corpora.
+pub fn compute(
+    model: &mut PretrainedModel,
+    corpora: &[Corpus],
+    watch: MeansObserver<'_>,
+) -> Result<MeanVectors> {
     let names: Vec<String> =
         corpora.iter().map(|corpus| corpus.source.language().to_owned()).collect();
     let mut subwords = Vec::new();
@@ -98,7 +144,7 @@ pub fn compute(model: &mut PretrainedModel, corpora: &[Corpus], watch: Watch<'_>
     let mut covariances = vec![vec![0.0; dim * dim]; layers + 1];
     let mut languages = Vec::new();
     for (index, (corpus, name)) in corpora.iter().zip(names).enumerate() {
-        let mut sums = LanguageSums::new(Classes::new(&subwords, index), layers, dim);
+        let mut sums = LanguageSums::new(SubwordClasses::new(&subwords, index), layers, dim);
         sums.read(model, corpus, watch)?;
         languages.push(sums.finish(name, subwords[index].clone(), &mut covariances)?);
     }
@@ -106,12 +152,12 @@ pub fn compute(model: &mut PretrainedModel, corpora: &[Corpus], watch: Watch<'_>
         covariances.par_iter().map(|covariance| leading(covariance, dim)).collect::<Result<_>>()?;
     let (fingerprint, vocabulary) =
         (model.fingerprint.clone(), model.vocabulary.fingerprint().to_owned());
-    Ok(Means { languages, directions, dim, model: fingerprint, vocabulary })
+    Ok(MeanVectors { languages, directions, dim, model: fingerprint, vocabulary })
 }
 
 /// Sums over the states of one language.
 struct LanguageSums {
-    classes: Classes,
+    classes: SubwordClasses,
     counts: [u64; CLASSES.len()],
     layers: Vec<LayerSums>,
     /// Rows that the covariance is computed from.
@@ -119,7 +165,7 @@ struct LanguageSums {
 }
 
 impl LanguageSums {
-    fn new(classes: Classes, layers: usize, dim: usize) -> Self {
+    fn new(classes: SubwordClasses, layers: usize, dim: usize) -> Self {
         let sums = |_| LayerSums {
             sums: vec![0.0; CLASSES.len() * dim],
             squares: vec![0.0; dim],
@@ -135,7 +181,7 @@ impl LanguageSums {
         &mut self,
         model: &mut PretrainedModel,
         corpus: &Corpus,
-        watch: Watch<'_>,
+        watch: MeansObserver<'_>,
     ) -> Result<()> {
         let language = model.vocabulary.language(corpus.source.language())?;
         let encoders = model.vocabulary.encoders(language);
@@ -209,13 +255,13 @@ impl LanguageSums {
         name: String,
         subwords: Vec<u64>,
         covariances: &mut [Vec<f64>],
-    ) -> Result<LanguageMeans> {
+    ) -> Result<LanguageMean> {
         if self.counts[0] == 0 {
             return Err(Error::request(format!("the text of `{name}` holds no subword at all")));
         }
         let dim = self.layers[0].squares.len();
         let (counts, layers, errors) = (self.counts, Vec::new(), Vec::new());
-        let mut language = LanguageMeans { name, counts, layers, errors, subwords };
+        let mut language = LanguageMean { name, counts, layers, errors, subwords };
         for sums in &self.layers {
             let mean = |place: usize| {
                 let count = self.counts[place / dim].max(1) as f64;
@@ -281,7 +327,13 @@ fn leading(matrix: &[f64], dim: usize) -> Result<Vec<f32>> {
     Ok((0..DIRECTIONS.min(dim)).flat_map(column).collect())
 }
 
-impl Means {
+impl MeanVectors {
+    /// What came of their computation, once they were written to a file.
+    pub fn summary(&self, out: &Path) -> MeansResult {
+        let languages = self.languages.iter().map(LanguageMean::summary).collect();
+        MeansResult { out: out.to_owned(), languages, model: self.model.clone() }
+    }
+
     /// Writes the means; the file appears whole or not at all.
     pub fn save(&self, path: &Path, device: &Device) -> Result<()> {
         let metadata = MeansMetadata {
@@ -309,12 +361,12 @@ impl Means {
 
     /// Reads the means of a model, and refuses those of another.
     pub fn open(path: &Path, model: &PretrainedModel) -> Result<Self> {
-        let archive = Archive::open(path).map_err(Error::Means)?;
+        let archive = Archive::open(path)?;
         let metadata: MeansMetadata = archive.metadata()?;
         if metadata.model != model.fingerprint {
             let path = path.display();
             return Err(Error::request(format!(
-                "{path} holds means of another model; make them anew with `isogloss shift means`"
+                "{path} holds the mean vectors of another model; compute them for this one"
             )));
         }
         model.vocabulary.check_fingerprint(&metadata.vocabulary, &path.display().to_string())?;
@@ -341,7 +393,7 @@ impl Means {
             let layers = rows(CLASSES.len() * dim);
             let errors = rows(dim);
             let subwords = rows(1).concat().iter().map(|&count| count as u64).collect();
-            LanguageMeans { name: name.clone(), counts, layers, errors, subwords }
+            LanguageMean { name: name.clone(), counts, layers, errors, subwords }
         });
         let languages = languages.collect();
         let (model, vocabulary) = (metadata.model, metadata.vocabulary);
@@ -355,7 +407,7 @@ impl Means {
             let there: Vec<&str> =
                 self.languages.iter().map(|language| language.name.as_str()).collect();
             Error::request(format!(
-                "there is no mean of `{name}`, only of {}; add its text to `isogloss shift means`",
+                "there is no mean vector of `{name}`, only of {}; compute it from text of that language too",
                 there.join(", ")
             ))
         })

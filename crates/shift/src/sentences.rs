@@ -1,12 +1,13 @@
 //! Sentences as token ids, ready for a model.
 
 use models::PretrainedModel;
-use text::{LineRules, SentenceReader, TextSource, sentence_on};
+use models::parallel::ParallelSide;
+use text::SentenceReader;
 
 use crate::error::Result;
 
 /// Sentences of one language as token ids.
-pub struct Sentences {
+pub struct TokenizedSentences {
     /// The language's number.
     pub language: usize,
     /// Vocabulary ids, special tokens included; none for a sentence that is empty or too long for the
@@ -14,27 +15,19 @@ pub struct Sentences {
     pub ids: Vec<Option<Vec<u32>>>,
 }
 
-impl Sentences {
-    /// How many sentences are of no use.
-    pub fn unusable(&self) -> usize {
-        self.ids.iter().filter(|ids| ids.is_none()).count()
-    }
-}
-
 /// The ids of a line between its special tokens; none if it is empty or too long.
-pub(crate) fn framed(reader: &mut SentenceReader, line: &str) -> Option<Vec<u32>> {
+pub(crate) fn tokenize(reader: &mut SentenceReader, line: &str) -> Option<Vec<u32>> {
     let sentence = reader.sentence(line);
     (!sentence.truncated && !line.trim().is_empty()).then_some(sentence.ids)
 }
 
-/// Reads a file of one sentence a line; of a file whose name ends in `.tsv`, the first column.
-pub fn sentences(model: &PretrainedModel, language: &str, file: &str) -> Result<Sentences> {
-    let mut reader = model.reader(language)?;
-    let source = TextSource::new(language, &[file.to_owned()])?;
-    let mut lines = source.raw_lines(LineRules::default());
-    let mut ids = Vec::new();
-    while let Some(line) = lines.next_line()? {
-        ids.push(framed(&mut reader, sentence_on(file, line)));
-    }
-    Ok(Sentences { language: reader.language(), ids })
+/// Tokenizes one side of parallel text, at most the first `limit` sentences of it.
+pub fn sentences(
+    model: &PretrainedModel,
+    side: &ParallelSide,
+    limit: usize,
+) -> Result<TokenizedSentences> {
+    let mut reader = model.reader(&side.language)?;
+    let ids = side.lines.iter().take(limit).map(|line| tokenize(&mut reader, line)).collect();
+    Ok(TokenizedSentences { language: reader.language(), ids })
 }

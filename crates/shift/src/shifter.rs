@@ -1,10 +1,14 @@
-//! What is added to the states of one language to make them another's.
+//! What is added to the hidden states of one language to shift them to another's: the mean difference
+//! shift of Liu et al. 2020, and variants of it.
+
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use tensor::{Device, Indices, Tensor};
 
-use crate::classes::Classes;
+use crate::classes::SubwordClasses;
 use crate::error::{Error, Result};
-use crate::means::{DIRECTIONS, Means};
+use crate::means::{DIRECTIONS, MeanVectors};
 
 /// States of a class that must have been seen on both sides before its own difference is trusted.
 const ENOUGH: u64 = 100;
@@ -12,10 +16,10 @@ const ENOUGH: u64 = 100;
 /// How the shift is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub enum Kind {
-    /// One difference of means for all pieces, as in paper 2.
+pub enum ShiftKind {
+    /// One difference of means for all subwords, as in Liu et al. 2020.
     Mean,
-    /// One for pieces that languages share, and one for those they do not.
+    /// One for subwords that languages share, and one for those they do not.
     Sharing,
     /// One for each band of frequency.
     Bands,
@@ -24,14 +28,14 @@ pub enum Kind {
     Without(usize),
 }
 
-impl Kind {
+impl ShiftKind {
     /// Its name, as it is typed.
     pub fn name(self) -> String {
         match self {
-            Kind::Mean => "mean".to_owned(),
-            Kind::Sharing => "sharing".to_owned(),
-            Kind::Bands => "bands".to_owned(),
-            Kind::Without(directions) => format!("without-{directions}"),
+            ShiftKind::Mean => "mean".to_owned(),
+            ShiftKind::Sharing => "sharing".to_owned(),
+            ShiftKind::Bands => "bands".to_owned(),
+            ShiftKind::Without(directions) => format!("without-{directions}"),
         }
     }
 
@@ -39,29 +43,46 @@ impl Kind {
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let without = || text.strip_prefix("without-")?.parse().ok();
         match text {
-            "mean" => Ok(Kind::Mean),
-            "sharing" => Ok(Kind::Sharing),
-            "bands" => Ok(Kind::Bands),
+            "mean" => Ok(ShiftKind::Mean),
+            "sharing" => Ok(ShiftKind::Sharing),
+            "bands" => Ok(ShiftKind::Bands),
             _ => match without() {
-                Some(number @ 1..=DIRECTIONS) => Ok(Kind::Without(number)),
+                Some(number @ 1..=DIRECTIONS) => Ok(ShiftKind::Without(number)),
                 _ => Err(format!("mean, sharing, bands, or without-1 to without-{DIRECTIONS}")),
             },
         }
     }
 }
 
-impl From<Kind> for String {
-    fn from(kind: Kind) -> Self {
+impl From<ShiftKind> for String {
+    fn from(kind: ShiftKind) -> Self {
         kind.name()
     }
 }
 
-impl TryFrom<String> for Kind {
+impl TryFrom<String> for ShiftKind {
     type Error = String;
 
     fn try_from(text: String) -> std::result::Result<Self, String> {
         Self::parse(&text)
     }
+}
+
+/// A difference of mean vectors that was written to a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DifferenceResult {
+    /// The file.
+    pub out: PathBuf,
+    /// The language that is shifted.
+    pub from: String,
+    /// The language that it is shifted to.
+    pub to: String,
+    /// After which layer.
+    pub layer: usize,
+    /// How the shift is made.
+    pub kind: ShiftKind,
+    /// The length of the vector.
+    pub length: f64,
 }
 
 /// The shift from one language to another at one layer.
@@ -76,7 +97,13 @@ pub struct Shifter {
 
 impl Shifter {
     /// From language `from` to language `to` (their places in the means), after layer `layer`.
-    pub fn new(means: &Means, from: usize, to: usize, layer: usize, kind: Kind) -> Result<Self> {
+    pub fn new(
+        means: &MeanVectors,
+        from: usize,
+        to: usize,
+        layer: usize,
+        kind: ShiftKind,
+    ) -> Result<Self> {
         let dim = means.dim();
         if layer >= means.directions.len() {
             let last = means.directions.len() - 1;
@@ -93,20 +120,20 @@ impl Shifter {
         };
         // Where a class was hardly seen, the difference of all serves it better than its own.
         let trusted = |class: usize| difference(if enough(class) { class } else { 0 });
-        // Classes as the means were taken by: among all languages of the file.
+        // SubwordClasses as the means were taken by: among all languages of the file.
         let counts: Vec<Vec<u64>> =
             means.languages.iter().map(|language| language.subwords.clone()).collect();
-        let classes = || Classes::new(&counts, from);
+        let classes = || SubwordClasses::new(&counts, from);
         let (vectors, class) = match kind {
-            Kind::Mean => (difference(0), Vec::new()),
-            Kind::Without(directions) => {
+            ShiftKind::Mean => (difference(0), Vec::new()),
+            ShiftKind::Without(directions) => {
                 (without(difference(0), &means.directions[layer], directions), Vec::new())
             }
-            Kind::Sharing => {
+            ShiftKind::Sharing => {
                 let shared = classes().shared;
                 (trusted(1).into_iter().chain(trusted(2)).collect(), as_classes(shared))
             }
-            Kind::Bands => {
+            ShiftKind::Bands => {
                 let vectors = (3..6).flat_map(trusted).collect();
                 (vectors, classes().band)
             }
@@ -114,18 +141,29 @@ impl Shifter {
         Ok(Self { dim, vectors, class })
     }
 
-    /// A vector that was made elsewhere, the same for all pieces.
+    /// A vector that was made elsewhere, the same for all subwords.
     pub fn of_vector(vector: Vec<f32>) -> Self {
         Self { dim: vector.len(), vectors: vector, class: Vec::new() }
     }
 
-    /// The difference for a piece: dim.
+    /// The difference for a subword: dim.
     pub fn vector(&self, id: u32) -> &[f32] {
         let class = self.class.get(id as usize).copied().unwrap_or(0);
         &self.vectors[usize::from(class) * self.dim..][..self.dim]
     }
 
-    /// Adds `alpha` times the difference to the states of these pieces: ids x dim.
+    /// All differences in a device's memory: classes x dim.
+    pub fn table(&self, device: &Device) -> Tensor {
+        device.tensor(self.vectors.len() / self.dim, self.dim, &self.vectors)
+    }
+
+    /// The row of the table that is added for each of some subwords.
+    pub fn rows(&self, ids: &[u32]) -> Indices {
+        let row = |&id: &u32| self.class.get(id as usize).copied().map_or(0, u32::from);
+        ids.iter().map(row).collect()
+    }
+
+    /// Adds `alpha` times the difference to the states of these subwords: ids x dim.
     pub fn apply(&self, ids: &[u32], alpha: f32, states: &mut [f32]) {
         for (&id, state) in ids.iter().zip(states.chunks_mut(self.dim)) {
             state.iter_mut().zip(self.vector(id)).for_each(|(x, step)| *x += alpha * step);
@@ -137,7 +175,7 @@ fn as_classes(flags: Vec<bool>) -> Vec<u8> {
     flags.into_iter().map(u8::from).collect()
 }
 
-/// A vector less its parts in the first `count` of some directions, each of length 1.
+/// A vector without its components in the first `count` of some directions, each of length 1.
 fn without(mut vector: Vec<f32>, directions: &[f32], count: usize) -> Vec<f32> {
     let dim = vector.len();
     for direction in directions.chunks(dim).take(count) {
@@ -164,9 +202,9 @@ mod tests {
 
     #[test]
     fn kinds_have_names() {
-        for kind in [Kind::Mean, Kind::Sharing, Kind::Bands, Kind::Without(3)] {
-            assert_eq!(Kind::parse(&kind.name()), Ok(kind));
+        for kind in [ShiftKind::Mean, ShiftKind::Sharing, ShiftKind::Bands, ShiftKind::Without(3)] {
+            assert_eq!(ShiftKind::parse(&kind.name()), Ok(kind));
         }
-        assert!(Kind::parse("without-0").is_err() && Kind::parse("without-99").is_err());
+        assert!(ShiftKind::parse("without-0").is_err() && ShiftKind::parse("without-99").is_err());
     }
 }

@@ -1,9 +1,10 @@
-//! Token translation: states are shifted at one layer, the rest of the model runs, and every position
-//! is decoded although none was masked.
+//! Token translation (Liu et al. 2020): hidden states are shifted at one layer, the layers above run, and
+//! every position is decoded although none was masked.
 //!
 //! A sweep tries all layers and weights. The states below the shifted layer do not depend on the
 //! shift, so they are computed once; a setting then costs only the layers above it and the softmax.
-//! A weight of 0 is the plain model, the same at every layer, and is run once.
+//! A weight of 0 is the unshifted model, the same at every layer, and is run once. The shift is added at
+//! every position, special tokens included; scores count the positions between these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -12,35 +13,35 @@ use encoder::{Batch, Request};
 use models::states::{TokenBatch, for_each_batch};
 use models::{EncoderParts, PretrainedModel};
 use rayon::prelude::*;
-use serde::Serialize;
-use tensor::{Mode, Tape, Var};
+use serde::{Deserialize, Serialize};
+use tensor::{Indices, Mode, Tape, Tensor, Var};
 
 use crate::bleu::Bleu;
 use crate::error::{Error, Result};
-use crate::means::Means;
-use crate::sentences::{Sentences, framed};
-use crate::shifter::{Kind, Shifter};
+use crate::means::MeanVectors;
+use crate::sentences::{TokenizedSentences, tokenize};
+use crate::shifter::{ShiftKind, Shifter};
 
 /// Rows decoded at once, so that the scores over a large vocabulary stay small.
 const DECODED_AT_ONCE: usize = 2048;
 
-/// Refuses a model that cannot guess, or whose softmax knows only the language that it reads.
+/// Refuses a model without an MLM head, or whose softmax has only the subwords of the language read.
 fn check(model: &PretrainedModel) -> Result<()> {
     if !model.has_mlm_head {
         return Err(Error::request(
-            "this checkpoint has no head that guesses tokens; take one saved from a model `…ForMaskedLM`",
+            "this checkpoint has no MLM head; take one saved from a model `…ForMaskedLM`",
         ));
     }
     if model.encoder.config().separate.tokens {
         return Err(Error::request(
-            "this model has separate embeddings: the softmax of a language has no piece of another, \
-             so nothing can be said in it; take a model that shares its embeddings",
+            "this model has separate embeddings: the softmax of a language has no subword of another, \
+             so none can be predicted; take a model that shares its embeddings",
         ));
     }
     Ok(())
 }
 
-/// The most likely piece of each row, by the softmax of a language.
+/// The most likely subword of each row, by the softmax of a language.
 pub fn decode(
     model: &encoder::Encoder,
     tape: &mut Tape<'_>,
@@ -78,51 +79,55 @@ fn best(scores: &[f32]) -> u32 {
     scores.iter().position(|&score| score == top).unwrap_or(0) as u32
 }
 
-/// What the model says for a batch: plainly, and at each of some settings.
-struct Said {
+/// The tokens predicted for a batch: unshifted, and at each of some settings.
+struct PredictedTokens {
     plain: Vec<u32>,
     shifted: Vec<Vec<u32>>,
 }
 
 /// A layer, a weight, and the shift there.
-struct Setting {
+struct ShiftSetting {
     layer: usize,
     alpha: f32,
 }
 
-/// Runs a batch plainly and at every setting. `ids` are the batch's tokens, as in the vocabulary.
-fn say(
+/// Runs a batch unshifted and at every setting. `ids` are the batch's tokens, as in the vocabulary.
+fn predict(
     parts: &mut EncoderParts<'_>,
     batch: &Batch,
     ids: &[u32],
     shifters: &BTreeMap<usize, Shifter>,
-    settings: &[Setting],
-) -> Said {
+    settings: &[ShiftSetting],
+) -> PredictedTokens {
     let EncoderParts { encoder: model, params, .. } = parts;
     let device = params.device().clone();
     let mut tape = Tape::new(params, Mode::Evaluate);
     let encoded = model.encode(&mut tape, batch, Request::default());
     let plain = decode(model, &mut tape, batch.language, encoded.output);
-    let states: BTreeMap<usize, Vec<f32>> =
-        shifters.keys().map(|&layer| (layer, tape.value(encoded.hidden[layer]).to_vec())).collect();
+    // The states of the shifted layers stay where they are, and so does what is added to them.
+    let states: BTreeMap<usize, (Tensor, Tensor, Indices)> = shifters
+        .iter()
+        .map(|(&layer, shifter)| {
+            let hidden = tape.take_value(encoded.hidden[layer]);
+            (layer, (hidden, shifter.table(&device), shifter.rows(ids)))
+        })
+        .collect();
     drop(tape);
-    let shifted = settings.iter().map(|setting| {
-        let mut states = states[&setting.layer].clone();
-        shifters[&setting.layer].apply(ids, setting.alpha, &mut states);
-        let states = device.tensor(ids.len(), states.len() / ids.len(), &states);
+    let shifted = settings.iter().map(|&ShiftSetting { layer, alpha }| {
+        let (hidden, table, rows) = &states[&layer];
+        let shifted = device.add_rows(hidden, table, rows, alpha);
         let mut tape = Tape::new(params, Mode::Evaluate);
-        let request = Request::default();
-        let encoded = model.encode_from(&mut tape, batch, setting.layer, states, request);
+        let encoded = model.encode_from(&mut tape, batch, layer, shifted, Request::default());
         decode(model, &mut tape, batch.language, encoded.output)
     });
     let shifted = shifted.collect();
-    Said { plain, shifted }
+    PredictedTokens { plain, shifted }
 }
 
-/// A piece that was said, and whose it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Piece {
-    /// The piece.
+/// A predicted subword, and which languages use it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputSubword {
+    /// The subword.
     pub text: String,
     /// Whether the language that was read uses it.
     pub source: bool,
@@ -130,125 +135,127 @@ pub struct Piece {
     pub target: bool,
 }
 
-/// What was said at one weight.
-#[derive(Clone, Debug, Serialize)]
-pub struct Line {
+/// The token translation at one weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TokenTranslation {
     /// The weight.
     pub alpha: f32,
-    /// The pieces, the frame left out.
-    pub pieces: Vec<Piece>,
+    /// The predicted subwords, special tokens left out.
+    pub subwords: Vec<OutputSubword>,
     /// The same as text.
     pub text: String,
-    /// The convert rate, if any piece counts.
-    pub convert_rate: Option<f64>,
+    /// The token conversion rate, if any subword counts.
+    pub conversion_rate: Option<f64>,
 }
 
 /// A direction: which languages, by their names and their places in the means.
-pub struct Direction<'a> {
+pub struct ShiftDirection<'a> {
     /// The means.
-    pub means: &'a Means,
+    pub means: &'a MeanVectors,
     /// The language that is read.
     pub from: usize,
     /// The language that is shifted to.
     pub to: usize,
 }
 
-impl Direction<'_> {
+impl ShiftDirection<'_> {
     fn name(&self, side: usize) -> &str {
         &self.means.languages[side].name
     }
 
-    /// Whether the languages read and shifted to use a piece.
+    /// Whether the languages read and shifted to use a subword.
     fn users(&self, id: u32) -> (bool, bool) {
         let uses = |side: usize| self.means.languages[side].subwords[id as usize] > 0;
         (uses(self.from), uses(self.to))
     }
 }
 
-/// Reads a sentence and says it at each weight.
+/// Translates a sentence token by token at each weight.
 pub fn translate(
     model: &mut PretrainedModel,
-    direction: &Direction<'_>,
+    direction: &ShiftDirection<'_>,
     layer: usize,
-    kind: Kind,
+    kind: ShiftKind,
     alphas: &[f32],
     sentence: &str,
-) -> Result<Vec<Line>> {
+) -> Result<Vec<TokenTranslation>> {
     check(model)?;
     let target = model.vocabulary.language(direction.name(direction.to))?;
     let source = model.vocabulary.language(direction.name(direction.from))?;
     let mut reader = model.reader(direction.name(direction.from))?;
-    let ids = framed(&mut reader, sentence).ok_or_else(|| {
+    let ids = tokenize(&mut reader, sentence).ok_or_else(|| {
         let room = reader.max_subwords();
         Error::Sentence(match sentence.trim().is_empty() {
             true => "is empty; leave it out".to_owned(),
-            false => format!("is longer than the {room} pieces that the model reads; shorten it"),
+            false => format!("is longer than the {room} subwords that the model reads; shorten it"),
         })
     })?;
     let shifter = Shifter::new(direction.means, direction.from, direction.to, layer, kind)?;
     let batch = model.batch(reader.language(), [ids.as_slice()]);
-    let settings: Vec<Setting> = alphas.iter().map(|&alpha| Setting { layer, alpha }).collect();
-    let said =
-        say(&mut model.parts(), &batch, &ids, &BTreeMap::from([(layer, shifter)]), &settings);
+    let settings: Vec<ShiftSetting> =
+        alphas.iter().map(|&alpha| ShiftSetting { layer, alpha }).collect();
+    let predicted =
+        predict(&mut model.parts(), &batch, &ids, &BTreeMap::from([(layer, shifter)]), &settings);
     let line = |(&alpha, shifted): (&f32, &Vec<u32>)| {
         // With nothing added the plain model is the answer, to the bit.
-        let said = if alpha == 0.0 { &said.plain } else { shifted };
-        let said = &said[1..ids.len() - 1];
-        let mut converted = Converted::default();
-        converted.add(said.iter().map(|&id| direction.users(id)));
-        let piece = |&id: &u32| {
+        let predicted = if alpha == 0.0 { &predicted.plain } else { shifted };
+        let predicted = &predicted[1..ids.len() - 1];
+        let mut converted = ConversionCounts::default();
+        converted.add(predicted.iter().map(|&id| direction.users(id)));
+        let subword = |&id: &u32| {
             let (source, target) = direction.users(id);
             let text = shown(model.vocabulary.subword(id).unwrap_or_default());
-            Piece { text, source, target }
+            OutputSubword { text, source, target }
         };
-        Line {
+        TokenTranslation {
             alpha,
-            pieces: said.iter().map(piece).collect(),
-            text: in_words(model, direction, [source, target], said),
-            convert_rate: converted.rate(),
+            subwords: predicted.iter().map(subword).collect(),
+            text: in_words(model, direction, [source, target], predicted),
+            conversion_rate: converted.rate(),
         }
     };
-    Ok(alphas.iter().zip(&said.shifted).map(line).collect())
+    Ok(alphas.iter().zip(&predicted.shifted).map(line).collect())
 }
 
-/// What was said as text: runs of pieces in the language that uses them, the one shifted to first.
+/// Predicted tokens as text: runs of subwords decoded in the language that uses them, the one shifted to
+/// first.
 fn in_words(
     model: &PretrainedModel,
-    direction: &Direction<'_>,
+    direction: &ShiftDirection<'_>,
     [source, target]: [usize; 2],
-    said: &[u32],
+    predicted: &[u32],
 ) -> String {
     let language = |id: u32| if direction.users(id) == (true, false) { source } else { target };
-    let runs = said.chunk_by(|&a, &b| language(a) == language(b));
+    let runs = predicted.chunk_by(|&a, &b| language(a) == language(b));
     let decoded = runs.map(|run| model.vocabulary.decode(language(run[0]), run));
     decoded.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// A piece as people read it: without the language in front, and with a hyphen where the word goes
+/// A subword as people read it: without the language in front, and with a hyphen where the word goes
 /// on.
-fn shown(piece: &str) -> String {
+fn shown(subword: &str) -> String {
     let own =
-        piece.split_once(':').filter(|(language, rest)| !language.is_empty() && !rest.is_empty());
-    let piece = own.map_or(piece, |(_, rest)| rest);
-    match piece.strip_suffix("</w>") {
+        subword.split_once(':').filter(|(language, rest)| !language.is_empty() && !rest.is_empty());
+    let subword = own.map_or(subword, |(_, rest)| rest);
+    match subword.strip_suffix("</w>") {
         Some(word) => word.to_owned(),
-        None if piece.starts_with("##") || piece.starts_with('<') => piece.to_owned(),
-        None => format!("{piece}-"),
+        None if subword.starts_with("##") || subword.starts_with('<') => subword.to_owned(),
+        None => format!("{subword}-"),
     }
 }
 
-/// Pieces counted for the convert rate: of those that only one of the two languages uses, or none,
-/// how many only the language shifted to uses.
+/// Counts of the token conversion rate (Liu et al. 2020): of the predicted subwords that not both
+/// languages use, the share that only the target language, the one shifted to, uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Converted {
-    /// Pieces that the language shifted to uses and the language read does not.
+pub struct ConversionCounts {
+    /// Subwords that the target language uses and the source language does not.
     pub converted: u64,
-    /// Pieces that not both use.
+    /// Subwords that not both use.
     pub counted: u64,
 }
 
-impl Converted {
-    /// Adds pieces, each by whether the language read and the one shifted to use it.
+impl ConversionCounts {
+    /// Adds subwords, each by whether the source and the target language use it.
     pub fn add(&mut self, users: impl IntoIterator<Item = (bool, bool)>) {
         for (source, target) in users {
             self.converted += u64::from(target && !source);
@@ -256,18 +263,18 @@ impl Converted {
         }
     }
 
-    /// The convert rate.
+    /// The token conversion rate; none if no subword counts.
     pub fn rate(&self) -> Option<f64> {
         (self.counted > 0).then(|| self.converted as f64 / self.counted as f64)
     }
 }
 
-/// The translations of pieces that are words by themselves, by which exact translation is counted.
+/// The translations of subwords that are words by themselves, by which exact translation is counted.
 #[derive(Clone, Debug, Default)]
-pub struct Truth(BTreeMap<u32, BTreeSet<u32>>);
+pub struct GoldTranslations(BTreeMap<u32, BTreeSet<u32>>);
 
-impl Truth {
-    /// From pairs of words; a pair counts where both are one piece each.
+impl GoldTranslations {
+    /// From pairs of words; a pair counts where both are one subword each.
     pub fn new<'a>(
         model: &PretrainedModel,
         from: &str,
@@ -277,16 +284,16 @@ impl Truth {
         let (from, to) = (model.vocabulary.language(from)?, model.vocabulary.language(to)?);
         let (mut source, mut target) =
             (model.vocabulary.encoder(from), model.vocabulary.encoder(to));
-        let mut truth = BTreeMap::<u32, BTreeSet<u32>>::new();
+        let mut gold = BTreeMap::<u32, BTreeSet<u32>>::new();
         for (word, translation) in pairs {
             let (mut a, mut b) = (Vec::new(), Vec::new());
             source.encode(word, &mut a);
             target.encode(translation, &mut b);
             if let ([a], [b]) = (&a[..], &b[..]) {
-                truth.entry(*a).or_default().insert(*b);
+                gold.entry(*a).or_default().insert(*b);
             }
         }
-        Ok(Self(truth))
+        Ok(Self(gold))
     }
 
     /// How many words have a translation.
@@ -300,80 +307,122 @@ impl Truth {
     }
 }
 
-/// What came of one layer and weight.
+/// The counts of one layer and weight.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct CellCounts {
     bleu: Bleu,
-    converted: Converted,
-    /// Words of the dictionary that were read, and those said in translation.
+    converted: ConversionCounts,
+    /// Words of the dictionary that were read, and those predicted in translation.
     words: u64,
     translated: u64,
-    /// Pieces read, and those said again as they were.
-    pieces: u64,
+    /// Subwords read, and those predicted unchanged.
+    subwords: u64,
     repeated: u64,
 }
 
 /// One cell of a sweep.
-#[derive(Clone, Debug, Serialize)]
-pub struct Cell {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepCell {
     /// After which layer was shifted.
     pub layer: usize,
     /// The weight.
     pub alpha: f32,
-    /// BLEU-1 against the reference.
-    pub bleu: f64,
-    /// The convert rate, if any piece counts.
-    pub convert_rate: Option<f64>,
-    /// Of the words of the dictionary, the share said in translation.
+    /// BLEU-1 against the reference, from 0 to 1.
+    pub bleu1: f64,
+    /// The token conversion rate, if any subword counts.
+    pub conversion_rate: Option<f64>,
+    /// Of the words of the dictionary, the share predicted in translation.
     pub translated: Option<f64>,
-    /// Of all pieces, the share said again as they were.
+    /// Of all subwords, the share predicted unchanged.
     pub repeated: f64,
 }
 
 /// A sweep over layers and weights in one direction.
-#[derive(Clone, Debug, Serialize)]
-pub struct Sweep {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DirectionSweep {
     /// The language that is read.
     pub from: String,
     /// The language that is shifted to.
     pub to: String,
     /// How the shift is made.
     pub kind: String,
-    /// Sentences that were used, and those that were not: empty or too long on either side.
+    /// TokenizedSentences that were used, and those that were not: empty or too long on either side.
     pub sentences: usize,
-    /// Sentences left out.
+    /// TokenizedSentences left out.
     pub left_out: usize,
     /// Every layer and weight.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<SweepCell>,
 }
 
-impl Sweep {
+/// What came of a sweep over layers and weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweepResult {
+    /// Names every convention that BLEU-1 depends on.
+    pub signature: String,
+    /// Every direction and kind of shift.
+    pub sweeps: Vec<DirectionSweep>,
+}
+
+impl SweepResult {
+    /// These sweeps, signed.
+    pub fn new(sweeps: Vec<DirectionSweep>) -> Self {
+        Self { signature: crate::bleu::signature("subwords"), sweeps }
+    }
+}
+
+/// A sentence and its token translations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TranslatedSentence {
+    /// The sentence that was read.
+    pub sentence: String,
+    /// Its translation at each weight.
+    pub outputs: Vec<TokenTranslation>,
+    /// A reference translation, where there is one.
+    pub reference: Option<String>,
+}
+
+/// What came of a token translation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TranslationResult {
+    /// The language that was read.
+    pub from: String,
+    /// The language that was shifted to.
+    pub to: String,
+    /// After which layer was shifted.
+    pub layer: usize,
+    /// How the shift was made.
+    pub kind: ShiftKind,
+    /// The sentences.
+    pub sentences: Vec<TranslatedSentence>,
+}
+
+impl DirectionSweep {
     /// The cell of the best BLEU-1.
-    pub fn best(&self) -> Option<&Cell> {
-        self.cells.iter().max_by(|a, b| a.bleu.total_cmp(&b.bleu))
+    pub fn best(&self) -> Option<&SweepCell> {
+        self.cells.iter().max_by(|a, b| a.bleu1.total_cmp(&b.bleu1))
     }
 }
 
 /// What a sweep tries.
-pub struct Grid<'a> {
+pub struct SweepGrid<'a> {
     /// Layers, from 0 (the embeddings) up.
     pub layers: &'a [usize],
     /// Weights.
     pub alphas: &'a [f32],
     /// How the shift is made.
-    pub kind: Kind,
+    pub kind: ShiftKind,
 }
 
-/// Tries every layer and weight on sentences whose translations are known. `watch` is told after
-/// each batch how many sentences are done.
+/// Tries every layer and weight on sentences whose translations are known. `watch` is called
+/// after each batch with how many sentences are done.
 pub fn sweep(
     model: &mut PretrainedModel,
-    direction: &Direction<'_>,
-    grid: &Grid<'_>,
-    sides: [&Sentences; 2],
-    truth: &Truth,
+    direction: &ShiftDirection<'_>,
+    grid: &SweepGrid<'_>,
+    sides: [&TokenizedSentences; 2],
+    gold: &GoldTranslations,
     watch: &mut (dyn FnMut(usize) + Send),
-) -> Result<Sweep> {
+) -> Result<DirectionSweep> {
     check(model)?;
     let pairs: Vec<(&[u32], &[u32])> = sides[0]
         .ids
@@ -392,28 +441,33 @@ pub fn sweep(
         let (means, from, to) = (direction.means, direction.from, direction.to);
         shifters.insert(layer, Shifter::new(means, from, to, layer, grid.kind)?);
     }
-    let settings: Vec<Setting> = grid
+    let settings: Vec<ShiftSetting> = grid
         .layers
         .iter()
-        .flat_map(|&layer| grid.alphas.iter().map(move |&alpha| Setting { layer, alpha }))
+        .flat_map(|&layer| grid.alphas.iter().map(move |&alpha| ShiftSetting { layer, alpha }))
         .collect();
     // Nothing is run twice where nothing is added.
     let (run, still): (Vec<usize>, Vec<usize>) =
         (0..settings.len()).partition(|&number| settings[number].alpha != 0.0);
-    let running: Vec<Setting> = run.iter().map(|&number| Setting { ..settings[number] }).collect();
-    let mut tallies = vec![Tally::default(); settings.len()];
+    let running: Vec<ShiftSetting> =
+        run.iter().map(|&number| ShiftSetting { ..settings[number] }).collect();
+    let mut tallies = vec![CellCounts::default(); settings.len()];
     let sources: Vec<&[u32]> = pairs.iter().map(|(source, _)| *source).collect();
     let sources = sources.into_iter().map(Ok::<_, Infallible>);
     let Ok(()) = for_each_batch(model.parts(), sides[0].language, sources, |parts, tokens| {
         let TokenBatch { first, sentences, batch } = tokens;
         let done = first + sentences.len();
         let references = &pairs[first..done];
-        let said = say(parts, batch, &sentences.concat(), &shifters, &running);
-        let outputs = run.iter().zip(&said.shifted).chain(still.iter().map(|n| (n, &said.plain)));
-        let outputs: Vec<(usize, &Vec<u32>)> = outputs.map(|(&n, said)| (n, said)).collect();
-        let added: Vec<(usize, Tally)> = outputs
+        let predicted = predict(parts, batch, &sentences.concat(), &shifters, &running);
+        let outputs =
+            run.iter().zip(&predicted.shifted).chain(still.iter().map(|n| (n, &predicted.plain)));
+        let outputs: Vec<(usize, &Vec<u32>)> =
+            outputs.map(|(&n, predicted)| (n, predicted)).collect();
+        let added: Vec<(usize, CellCounts)> = outputs
             .into_par_iter()
-            .map(|(number, said)| (number, tally(direction, truth, batch, references, said)))
+            .map(|(number, predicted)| {
+                (number, tally(direction, gold, batch, references, predicted))
+            })
             .collect();
         for (number, tally) in added {
             tallies[number].merge(&tally);
@@ -422,7 +476,7 @@ pub fn sweep(
         Ok(())
     });
     let name = |side: usize| direction.name(side).to_owned();
-    Ok(Sweep {
+    Ok(DirectionSweep {
         from: name(direction.from),
         to: name(direction.to),
         kind: grid.kind.name(),
@@ -432,71 +486,71 @@ pub fn sweep(
     })
 }
 
-/// Counts what was said for a batch.
+/// Counts the predictions of a batch.
 fn tally(
-    direction: &Direction<'_>,
-    truth: &Truth,
+    direction: &ShiftDirection<'_>,
+    gold: &GoldTranslations,
     batch: &Batch,
     pairs: &[(&[u32], &[u32])],
-    said: &[u32],
-) -> Tally {
-    let mut tally = Tally::default();
+    predicted: &[u32],
+) -> CellCounts {
+    let mut tally = CellCounts::default();
     for (span, (source, reference)) in batch.spans.iter().zip(pairs) {
         let inside = |ids: &[u32]| 1..ids.len() - 1;
-        let said = &said[span][inside(source)];
+        let predicted = &predicted[span][inside(source)];
         let source = &source[inside(source)];
-        tally.bleu.add(said, &reference[inside(reference)]);
-        tally.converted.add(said.iter().map(|&id| direction.users(id)));
-        for (read, said) in source.iter().zip(said) {
-            tally.pieces += 1;
-            tally.repeated += u64::from(read == said);
-            if let Some(translations) = truth.0.get(read) {
+        tally.bleu.add(predicted, &reference[inside(reference)]);
+        tally.converted.add(predicted.iter().map(|&id| direction.users(id)));
+        for (read, predicted) in source.iter().zip(predicted) {
+            tally.subwords += 1;
+            tally.repeated += u64::from(read == predicted);
+            if let Some(translations) = gold.0.get(read) {
                 tally.words += 1;
-                tally.translated += u64::from(translations.contains(said));
+                tally.translated += u64::from(translations.contains(predicted));
             }
         }
     }
     tally
 }
 
-impl Tally {
+impl CellCounts {
     fn merge(&mut self, other: &Self) {
         self.bleu.merge(&other.bleu);
         self.converted.converted += other.converted.converted;
         self.converted.counted += other.converted.counted;
         self.words += other.words;
         self.translated += other.translated;
-        self.pieces += other.pieces;
+        self.subwords += other.subwords;
         self.repeated += other.repeated;
     }
 
-    fn cell(&self, setting: &Setting) -> Cell {
+    fn cell(&self, setting: &ShiftSetting) -> SweepCell {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
-        Cell {
+        SweepCell {
             layer: setting.layer,
             alpha: setting.alpha,
-            bleu: self.bleu.score(),
-            convert_rate: self.converted.rate(),
+            bleu1: self.bleu.score(),
+            conversion_rate: self.converted.rate(),
             translated: (self.words > 0).then(|| share(self.translated, self.words)),
-            repeated: share(self.repeated, self.pieces),
+            repeated: share(self.repeated, self.subwords),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Converted, best};
+    use super::{ConversionCounts, best};
 
-    /// Of six pieces, two only of the target, one only of the source, one of nobody and two of both:
+    /// Of six subwords, two only of the target, one only of the source, one of neither and two of both:
     /// the two of both do not count, and of the other four two are converted.
     #[test]
-    fn the_convert_rate_is_that_of_the_paper() {
+    fn the_conversion_rate_is_that_of_the_paper() {
         let (source, target, both, nobody) =
             ((true, false), (false, true), (true, true), (false, false));
-        let mut converted = Converted::default();
+        let mut converted = ConversionCounts::default();
         converted.add([target, both, source, nobody, target, both]);
         assert_eq!(converted.rate(), Some(0.5));
-        let mut shared = Converted::default();
+        let mut shared = ConversionCounts::default();
         shared.add([both]);
         assert_eq!(shared.rate(), None);
     }

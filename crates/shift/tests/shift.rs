@@ -1,18 +1,19 @@
-//! Means, shifts and token translation on a small model, held against plain computations.
+//! MeanVectors, shifts and token translation on a small model, held against plain computations.
 
 use std::path::Path;
 
 use encoder::Request;
 use models::PretrainedModel;
+use models::parallel::ParallelSide;
 use shift::bleu::Bleu;
-use shift::means::{Means, compute};
-use shift::shifter::{Kind, Shifter};
-use shift::translate::{Direction, Grid, Truth, sweep, translate};
+use shift::means::{MeanVectors, compute};
+use shift::shifter::{ShiftKind, Shifter};
+use shift::translate::{GoldTranslations, ShiftDirection, SweepGrid, sweep, translate};
 use shift::{CLASSES, sentences};
 use tempfile::TempDir;
 use tensor::{Device, Mode, Tape};
 use text::{Corpus, LineRules, Selection, TextSource};
-use train::pretrain::{Observer, PretrainConfig, begin, complete, overlay, preset};
+use train::pretrain::{Observer, RunRequest, begin};
 
 struct Silent;
 
@@ -24,7 +25,7 @@ impl Observer for Silent {
     }
 }
 
-/// Sentences of two languages that share the word `no`; line by line translations.
+/// TokenizedSentences of two languages that share the word `no`; line by line translations.
 fn line(number: usize, suffix: &str) -> String {
     let word = |place: usize| match (number * 7 + place * 3) % 11 {
         0 => "no".to_owned(),
@@ -41,18 +42,16 @@ fn run(extra: &str) -> (TempDir, Device) {
         std::fs::write(folder.path().join(language), lines.join("\n") + "\n").unwrap();
     }
     let file = |name: &str| folder.path().join(name).display().to_string();
-    let mut table = preset("default", "tiny").unwrap();
     let text = format!(
         "steps = 30\nlanguages = [\"aa\", \"bb\"]\n[files]\naa = [{:?}]\nbb = [{:?}]\n[text]\n\
          prepared = true\ndev = 20\n[vocabulary]\nmerges = 60\n{extra}",
         file("aa"),
         file("bb")
     );
-    overlay(&mut table, text.parse().unwrap());
-    complete(&mut table);
-    let config = PretrainConfig::from_table(table).unwrap();
+    let request = RunRequest { keys: text.parse().unwrap(), ..RunRequest::default() };
+    let config = request.config().unwrap();
     let device = Device::cpu(2).unwrap();
-    begin(&config, &folder.path().join("run"), &device, &mut Silent).unwrap();
+    begin(&config, &folder.path().join("run"), false, &device, &mut Silent).unwrap();
     (folder, device)
 }
 
@@ -67,7 +66,7 @@ fn corpus(model: &PretrainedModel, folder: &Path, language: &str) -> Corpus {
 }
 
 /// The model of the run, and the means of its languages.
-fn opened(folder: &Path, device: &Device) -> (PretrainedModel, Means) {
+fn opened(folder: &Path, device: &Device) -> (PretrainedModel, MeanVectors) {
     let mut model = PretrainedModel::open(&folder.join("run"), device).unwrap();
     let corpora = ["aa", "bb"].map(|language| corpus(&model, folder, language));
     let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
@@ -144,7 +143,7 @@ fn a_file_of_means_comes_back_and_fits_its_model_alone() {
     let (model, means) = opened(folder.path(), &device);
     let path = folder.path().join("means");
     means.save(&path, &device).unwrap();
-    let again = Means::open(&path, &model).unwrap();
+    let again = MeanVectors::open(&path, &model).unwrap();
     assert_eq!(again.directions, means.directions);
     for (a, b) in again.languages.iter().zip(&means.languages) {
         assert_eq!((&a.name, a.counts, &a.layers), (&b.name, b.counts, &b.layers));
@@ -152,15 +151,15 @@ fn a_file_of_means_comes_back_and_fits_its_model_alone() {
     }
     let (other, device) = run("[encoder]\nlayers = 2\n");
     let other = PretrainedModel::open(&other.path().join("run"), &device).unwrap();
-    let error = Means::open(&path, &other).unwrap_err().to_string();
-    assert!(error.contains("means of another model"), "{error}");
+    let error = MeanVectors::open(&path, &other).unwrap_err().to_string();
+    assert!(error.contains("mean vectors of another model"), "{error}");
 }
 
 #[test]
 fn there_and_back_are_opposite_and_nothing_added_is_the_plain_model() {
     let (folder, device) = run("");
     let (mut model, means) = opened(folder.path(), &device);
-    for kind in [Kind::Mean, Kind::Without(2)] {
+    for kind in [ShiftKind::Mean, ShiftKind::Without(2)] {
         let there = Shifter::new(&means, 0, 1, 3, kind).unwrap();
         let back = Shifter::new(&means, 1, 0, 3, kind).unwrap();
         for (a, b) in there.vector(7).iter().zip(back.vector(7)) {
@@ -181,14 +180,14 @@ fn there_and_back_are_opposite_and_nothing_added_is_the_plain_model() {
         let upper = model.encoder.encode_from(&mut tape, &batch, layer, states, request);
         assert_eq!(tape.value(upper.output).to_vec(), whole, "layer {layer}");
     }
-    let direction = Direction { means: &means, from: 0, to: 1 };
+    let direction = ShiftDirection { means: &means, from: 0, to: 1 };
     let sentence = line(3, "a");
     let mut say = |layer, alphas: &[f32]| {
-        translate(&mut model, &direction, layer, Kind::Mean, alphas, &sentence).unwrap()
+        translate(&mut model, &direction, layer, ShiftKind::Mean, alphas, &sentence).unwrap()
     };
     let plain = say(1, &[0.0]);
-    assert_eq!(plain[0].pieces, say(4, &[0.0, -1.0])[0].pieces);
-    assert_eq!(plain[0].pieces.len(), say(2, &[5.0])[0].pieces.len());
+    assert_eq!(plain[0].subwords, say(4, &[0.0, -1.0])[0].subwords);
+    assert_eq!(plain[0].subwords.len(), say(2, &[5.0])[0].subwords.len());
 }
 
 #[test]
@@ -197,17 +196,19 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
     let (mut model, means) = opened(folder.path(), &device);
     let sides = ["aa", "bb"].map(|language| {
         let file = folder.path().join(language).display().to_string();
-        sentences(&model, language, &file).unwrap()
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (language, lines) = (language.to_owned(), text.lines().map(str::to_owned).collect());
+        sentences(&model, &ParallelSide { language, file, lines }, 1000).unwrap()
     });
-    let direction = Direction { means: &means, from: 0, to: 1 };
-    let grid = Grid { layers: &[1, 4], alphas: &[0.0, 2.0, -2.0], kind: Kind::Mean };
+    let direction = ShiftDirection { means: &means, from: 0, to: 1 };
+    let grid = SweepGrid { layers: &[1, 4], alphas: &[0.0, 2.0, -2.0], kind: ShiftKind::Mean };
     let words: Vec<(String, String)> =
         (1..11).map(|number| (format!("w{number}a"), format!("w{number}b"))).collect();
     let pairs = words.iter().map(|(a, b)| (a.as_str(), b.as_str()));
-    let truth = Truth::new(&model, "aa", "bb", pairs).unwrap();
-    assert!(!truth.is_empty());
+    let gold = GoldTranslations::new(&model, "aa", "bb", pairs).unwrap();
+    assert!(!gold.is_empty());
     let swept =
-        sweep(&mut model, &direction, &grid, [&sides[0], &sides[1]], &truth, &mut |_| {}).unwrap();
+        sweep(&mut model, &direction, &grid, [&sides[0], &sides[1]], &gold, &mut |_| {}).unwrap();
     assert_eq!((swept.cells.len(), swept.sentences, swept.left_out), (6, 300, 0));
     // By hand, from what is said sentence by sentence.
     for cell in &swept.cells {
@@ -216,21 +217,21 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
             let alphas = [cell.alpha];
             let sentence = line(number, "a");
             let said =
-                translate(&mut model, &direction, cell.layer, Kind::Mean, &alphas, &sentence);
+                translate(&mut model, &direction, cell.layer, ShiftKind::Mean, &alphas, &sentence);
             let said = &said.unwrap()[0];
-            for piece in &said.pieces {
+            for piece in &said.subwords {
                 converted += u32::from(piece.target && !piece.source);
                 counted += u32::from(!piece.target || !piece.source);
             }
         }
-        assert_eq!(cell.convert_rate, Some(f64::from(converted) / f64::from(counted)));
+        assert_eq!(cell.conversion_rate, Some(f64::from(converted) / f64::from(counted)));
     }
     let separate = run("[encoder]\nseparate = \"embeddings\"\n").0;
     let mut model = PretrainedModel::open(&separate.path().join("run"), &device).unwrap();
     let corpora = ["aa", "bb"].map(|language| corpus(&model, separate.path(), language));
     let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
-    let direction = Direction { means: &means, from: 0, to: 1 };
-    let refused = translate(&mut model, &direction, 1, Kind::Mean, &[1.0], "w1a");
+    let direction = ShiftDirection { means: &means, from: 0, to: 1 };
+    let refused = translate(&mut model, &direction, 1, ShiftKind::Mean, &[1.0], "w1a");
     assert!(refused.unwrap_err().to_string().contains("separate embeddings"));
 }
 
@@ -246,7 +247,7 @@ fn bleu_is_that_of_sacrebleu() {
             bleu.add(&numbers(said), &numbers(reference));
         }
         let score: f64 = score.parse().unwrap();
-        assert!((bleu.score() - score).abs() < 1e-9, "{row}: {}", bleu.score());
+        assert!((100.0 * bleu.score() - score).abs() < 1e-9, "{row}: {}", bleu.score());
         checked += 1;
     }
     assert_eq!(checked, 2000);

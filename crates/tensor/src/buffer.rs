@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::cuda::Block;
-use crate::kernels::Precision;
+use crate::cuda::DeviceBlock;
+use crate::kernels::MatrixPrecision;
 
 /// A cache line of host memory: the unit in which it is allocated, so that rows are aligned.
 #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C, align(64))]
-struct Line([f32; LINE]);
+struct CacheLine([f32; LINE]);
 
 /// Floats in a cache line.
 const LINE: usize = 16;
@@ -22,14 +22,14 @@ pub(crate) enum Buffer {
     /// In ordinary memory of this process.
     Host(HostBuffer),
     /// In the memory of a GPU.
-    Cuda(Block),
+    Cuda(DeviceBlock),
 }
 
 impl Buffer {
     /// How exactly the numbers are kept.
-    pub(crate) fn precision(&self) -> Precision {
+    pub(crate) fn precision(&self) -> MatrixPrecision {
         match self {
-            Self::Host(_) => Precision::Full,
+            Self::Host(_) => MatrixPrecision::Full,
             Self::Cuda(block) => block.precision,
         }
     }
@@ -51,7 +51,7 @@ impl Buffer {
     }
 
     /// The block in the memory of a GPU.
-    pub(crate) fn block(&self) -> &Block {
+    pub(crate) fn block(&self) -> &DeviceBlock {
         match self {
             Self::Cuda(block) => block,
             Self::Host(_) => panic!("{HERE}"),
@@ -59,7 +59,7 @@ impl Buffer {
     }
 
     /// The block in the memory of a GPU, to write.
-    pub(crate) fn block_mut(&mut self) -> &mut Block {
+    pub(crate) fn block_mut(&mut self) -> &mut DeviceBlock {
         match self {
             Self::Cuda(block) => block,
             Self::Host(_) => panic!("{HERE}"),
@@ -73,13 +73,13 @@ const HERE: &str = "this matrix is in the memory of the CPU, and a GPU is to rea
 /// The free host memory of a device, by size.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: Mutex<BTreeMap<usize, Vec<Vec<Line>>>>,
+    free: Mutex<BTreeMap<usize, Vec<Vec<CacheLine>>>>,
 }
 
 impl Pool {
     /// The smallest free memory of at least so many lines, and less than twice as many: batches of
     /// all lengths then share memory instead of each length keeping its own.
-    fn take(&self, lines: usize) -> Option<Vec<Line>> {
+    fn take(&self, lines: usize) -> Option<Vec<CacheLine>> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut fitting = free.range_mut(lines..(2 * lines).max(1));
         fitting.find_map(|(_, memory)| memory.pop())
@@ -94,7 +94,7 @@ fn size_class(lines: usize) -> usize {
 
 /// A run of floats in host memory. Its content is whatever was there before, until it is written.
 pub(crate) struct HostBuffer {
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     len: usize,
     pool: Arc<Pool>,
 }

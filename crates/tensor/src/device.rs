@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::cpu::Cpu;
 use crate::cuda::{Cuda, DeviceFault};
-use crate::kernels::{GramSum, Kernels, Precision, Transpose};
+use crate::kernels::{GramSum, Kernels, MatrixPrecision, Transpose};
 use crate::value::{Indices, Tensor};
 
 /// Why a device cannot be used. Messages name no flags: [`terms::Fault::key`] says which key is to blame,
@@ -155,13 +155,13 @@ impl Device {
 
     /// A matrix whose content is yet to be written.
     pub fn empty(&self, rows: usize, cols: usize) -> Tensor {
-        self.kernels.empty(rows, cols, Precision::Full)
+        self.kernels.empty(rows, cols, MatrixPrecision::Full)
     }
 
     /// A matrix for what flows between operations, in the precision that the device computes in;
     /// its content is yet to be written.
     pub(crate) fn working(&self, rows: usize, cols: usize) -> Tensor {
-        self.kernels.empty(rows, cols, Precision::Working)
+        self.kernels.empty(rows, cols, MatrixPrecision::Working)
     }
 
     /// A matrix of zeros.

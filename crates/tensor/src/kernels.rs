@@ -11,7 +11,7 @@ use crate::value::{DeferredRead, Indices, Tensor};
 
 /// How exactly a device keeps the numbers of a matrix. The CPU has `f32` alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Precision {
+pub enum MatrixPrecision {
     /// `f32`: weights, their gradients, statistics, losses.
     Full,
     /// What the device computes in (bf16 on a GPU): what flows from one operation to the next.
@@ -297,7 +297,7 @@ pub trait Kernels: Send + Sync {
     fn expect(&self, _shape: ExpectedShape) {}
 
     /// Takes memory for a matrix from the device's pool; its content is yet to be written.
-    fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor;
+    fn empty(&self, rows: usize, cols: usize, precision: MatrixPrecision) -> Tensor;
 
     /// A matrix in the precision that the device computes in.
     fn working(&self, x: Tensor) -> Tensor {

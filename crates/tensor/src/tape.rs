@@ -38,7 +38,7 @@ pub(crate) trait Backward {
 }
 
 /// A recorded operation, and the values that it made.
-struct Node {
+struct RecordedOp {
     operation: Box<dyn Backward>,
     outputs: std::ops::Range<usize>,
 }
@@ -49,12 +49,12 @@ pub struct Tape<'a> {
     pub(crate) params: &'a mut Params,
     mode: Mode,
     streams: u32,
-    slots: Vec<Slot>,
-    nodes: Vec<Node>,
+    slots: Vec<TapeSlot>,
+    nodes: Vec<RecordedOp>,
 }
 
 /// A value, its gradient, and whether that gradient is wanted.
-struct Slot {
+struct TapeSlot {
     value: Option<Tensor>,
     grad: Option<Tensor>,
     wanted: bool,
@@ -143,7 +143,11 @@ impl<'a> Tape<'a> {
 
     /// Adds a value.
     pub(crate) fn push(&mut self, value: Tensor, wanted: bool) -> Var {
-        self.slots.push(Slot { value: Some(value), grad: None, wanted: wanted && self.learning() });
+        self.slots.push(TapeSlot {
+            value: Some(value),
+            grad: None,
+            wanted: wanted && self.learning(),
+        });
         Var(self.slots.len() - 1)
     }
 
@@ -151,7 +155,7 @@ impl<'a> Tape<'a> {
     pub(crate) fn remember(&mut self, outputs: usize, operation: impl Backward + 'static) {
         let outputs = self.slots.len() - outputs..self.slots.len();
         if self.slots[outputs.clone()].iter().any(|slot| slot.wanted) {
-            self.nodes.push(Node { operation: Box::new(operation), outputs });
+            self.nodes.push(RecordedOp { operation: Box::new(operation), outputs });
         }
     }
 

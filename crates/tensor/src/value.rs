@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use crate::buffer::Buffer;
-use crate::kernels::Precision;
+use crate::kernels::MatrixPrecision;
 
 /// A matrix of `f32` on a device, rows by columns, row after row.
 pub struct Tensor {
@@ -102,7 +102,7 @@ impl Tensor {
     }
 
     /// How exactly the elements are kept.
-    pub(crate) fn precision(&self) -> Precision {
+    pub(crate) fn precision(&self) -> MatrixPrecision {
         self.buffer.precision()
     }
 

@@ -1,15 +1,16 @@
 //! The terms that all crates share, each defined once: what a task is and what chance scores on it,
-//! how large an experiment is, language codes, a mean with its confidence interval, and which errors
+//! how large an experiment is, under which conditions encoders are pretrained, language codes, a mean with its confidence interval, and which errors
 //! are mistakes of use.
 //!
 //! This crate depends on no other of the workspace, so that every other may depend on it.
 //!
 //! ```
-//! use terms::{Estimate, Scale, Task};
+//! use terms::{Estimate, Preset, Scale, Task};
 //!
 //! let task: Task = "ner".parse().unwrap();
 //! assert_eq!((task.measure(), task.chance()), ("f1", 0.0));
 //! assert_eq!("small".parse(), Ok(Scale::Small));
+//! assert_eq!(Preset::Sentences200k.sentences(Scale::Tiny), Some(20_000));
 //! let f1 = Estimate::of(&[0.81, 0.84, 0.79]).unwrap();
 //! assert_eq!(f1.n, 3);
 //! ```
@@ -17,11 +18,13 @@
 mod estimate;
 mod fault;
 mod language;
+mod preset;
 mod scale;
 mod task;
 
 pub use estimate::Estimate;
 pub use fault::Fault;
 pub use language::{is_chinese, iso639_3};
+pub use preset::Preset;
 pub use scale::Scale;
 pub use task::Task;

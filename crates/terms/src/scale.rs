@@ -6,10 +6,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// A set of sizes and training lengths that go together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// Invented languages, minutes on two CPU cores.
+    #[default]
     Tiny,
     /// Real text, minutes to an hour on one GPU.
     Small,
@@ -30,6 +33,32 @@ impl Scale {
         }
     }
 
+    /// The updates of a pretraining, where nothing else is asked for.
+    pub fn steps(self) -> u64 {
+        match self {
+            Self::Tiny => 6000,
+            Self::Small => 24_000,
+            Self::Paper => 417_000,
+        }
+    }
+
+    /// The layers of an encoder.
+    pub fn layers(self) -> usize {
+        match self {
+            Self::Tiny => 4,
+            Self::Small | Self::Paper => 8,
+        }
+    }
+
+    /// The dimension of an encoder's hidden states.
+    pub fn dim(self) -> usize {
+        match self {
+            Self::Tiny => 48,
+            Self::Small => 512,
+            Self::Paper => 768,
+        }
+    }
+
     /// What it is for, in a few words.
     pub fn summary(self) -> &'static str {
         match self {
@@ -42,7 +71,7 @@ impl Scale {
 
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.pad(self.name())
     }
 }
 

@@ -1,23 +1,23 @@
-//! How the rate of learning changes with the step.
+//! Learning-rate schedules: linear warm-up (Goyal et al. 2017), then constant, linear decay (Devlin et
+//! al. 2019) or inverse square root (Vaswani et al. 2017).
 
 use encoder::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// The share of the full rate that each step is given. Steps are counted from 1.
+/// The factor of the peak learning rate at each step. Steps are counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
-    /// Always the full rate.
+    /// Always the peak learning rate.
     Constant,
-    /// Up to the full rate in a line, then down with the inverse square root of the step, as the
-    /// papers have it.
+    /// Linear warm-up, then decay with the inverse square root of the step, as in the papers.
     InverseSqrt {
-        /// Steps on the way up.
+        /// Steps of warm-up.
         warmup: u64,
     },
-    /// Up to the full rate in a line, then down in a line, to nothing after the last step.
+    /// Linear warm-up, then linear decay to zero after the last step.
     Linear {
-        /// Steps on the way up.
+        /// Steps of warm-up.
         warmup: u64,
         /// Steps in all.
         total: u64,
@@ -25,7 +25,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// The share of the full rate at a step.
+    /// The factor of the peak learning rate at a step.
     pub fn factor(self, step: u64) -> f64 {
         let step = step.max(1) as f64;
         let rising = |warmup: u64| step / warmup.max(1) as f64;
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn up_and_down_in_lines() {
+    fn linear_warm_up_and_decay() {
         let schedule = Schedule::Linear { warmup: 10, total: 109 };
         assert_eq!(schedule.factor(5), 0.5);
         assert_eq!(schedule.factor(10), 1.0);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_values_are_refused() {
         let error = Schedule::Linear { warmup: 20, total: 10 }.check().unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -1,4 +1,5 @@
-//! One step after another.
+//! The training step: gradients accumulated over micro-batches, one update, and checkpoints from which
+//! a run resumes to the bit.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,8 +8,10 @@ use encoder::ConfigError;
 use encoder::archive::{self, Archive, ArchiveError};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tensor::{DeferredRead, Mode, ParamId, Params, Tape, Tensor};
+use terms::Fault;
 
-use crate::adam::{Adam, AdamConfig, Group, Moments, Updated};
+use crate::adam::{Adam, AdamConfig, AdamGroup, AdamProgress, UpdatedParams};
+use crate::schedule::Schedule;
 
 /// Why training cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +19,10 @@ pub enum TrainError {
     /// The settings make no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The loss or the gradient is no number any more. The weights are those of the step before.
+    /// The loss or the gradient is not finite any more. The weights are those of the step before.
     #[error(
         "step {step}: the {what} is {value}; the weights are still those of step {}. Try a lower \
-         rate, a longer warm-up, a smaller clip, or norm = \"pre\", from the last checkpoint", step - 1
+         learning rate, a longer warm-up, a smaller clip, or norm = \"pre\", from the last checkpoint", step - 1
     )]
     Diverged {
         /// The step that failed.
@@ -34,63 +37,77 @@ pub enum TrainError {
     Archive(#[from] ArchiveError),
     /// A checkpoint is of a run with other settings.
     #[error(
-        "the checkpoint was made with {key} = {found}, this run has {wanted}; resume with the same settings"
+        "the checkpoint was made with {key} = {saved}, this run has {asked}; resume with the same settings"
     )]
     OtherRun {
         /// What differs.
         key: &'static str,
         /// In the checkpoint.
-        found: String,
+        saved: String,
         /// Here.
-        wanted: String,
+        asked: String,
     },
 }
 
-/// What a step did.
+impl Fault for TrainError {
+    fn is_usage(&self) -> bool {
+        matches!(self, TrainError::Config(_))
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            TrainError::Config(error) => Some(&error.key),
+            TrainError::Diverged { .. } => Some("adam.lr"),
+            _ => None,
+        }
+    }
+}
+
+/// What came of a step.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
+pub struct StepReport {
     /// The number of the step, counted from 1.
     pub step: u64,
     /// The mean loss over all targets.
     pub loss: f64,
-    /// The share of targets that were guessed right.
+    /// The share of targets that were predicted correctly.
     pub accuracy: f64,
-    /// The norm of the gradients before clipping.
+    /// The global norm of the gradients before clipping.
     pub norm: f32,
-    /// The full rate of learning at this step.
-    pub rate: f64,
-    /// The sum of the losses of each piece.
-    pub piece_losses: Vec<f64>,
+    /// The learning rate of this step.
+    pub lr: f64,
+    /// The summed loss of each micro-batch.
+    pub micro_batch_losses: Vec<f64>,
 }
 
-/// A step that was begun.
-pub struct Pending {
+/// A step that the device is still working on.
+pub struct PendingStep {
     step: u64,
     targets: usize,
-    updated: Updated,
-    /// The score of each piece, and the norm of the gradients.
-    told: DeferredRead,
+    lr: f64,
+    updated: UpdatedParams,
+    /// For each micro-batch its summed loss and correct predictions; last, the norm of the gradients.
+    scores: DeferredRead,
 }
 
-/// What a checkpoint says besides weights and running means.
+/// What a checkpoint holds besides weights and the optimiser's state.
 #[derive(Serialize, Deserialize)]
-struct Facts<T> {
+struct CheckpointMetadata<T> {
     step: u64,
     seed: u64,
     adam: AdamConfig,
-    /// What the weights are of.
+    /// The configuration of the model.
     model: serde_json::Value,
-    /// How often each weight matrix was updated, and its group; none where it is frozen.
-    updates: Vec<Option<(u64, Group)>>,
-    /// Whatever the caller needs to go on: its configuration, its place in the data.
-    rest: T,
+    progress: AdamProgress,
+    /// What the caller needs to go on: its configuration, its position in the data.
+    caller: T,
 }
 
-/// Weights that learn.
+/// Weights under training.
 pub struct Trainer {
     params: Params,
     adam: Adam,
-    /// What the weights are of, as checkpoints say it.
+    /// The configuration of the model, as checkpoints record it.
     model: serde_json::Value,
     seed: u64,
     step: u64,
@@ -99,24 +116,29 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Begins at step 0 with these weights. What is frozen must be frozen before. `model` says what
-    /// the weights are of (its configuration): a checkpoint of anything else is refused.
+    /// Begins at step 0 with these weights. What is frozen must be frozen before. `model` is the
+    /// configuration of what the weights are of: a checkpoint of anything else is refused.
     pub fn new(
         model: &impl Serialize,
         params: Params,
         config: AdamConfig,
         seed: u64,
-        group: impl Fn(ParamId) -> Group,
+        group: impl Fn(ParamId) -> AdamGroup,
     ) -> Result<Self, TrainError> {
         let adam = Adam::new(config, &params, group)?;
         let model = serde_json::to_value(model).expect("a configuration is valid JSON");
         Ok(Self { params, adam, model, seed, step: 0, same_shape: false })
     }
 
-    /// Says that steps are of one shape, or nearly so, and so large that a device is busier than whoever
-    /// asks it: see [`tensor::kernels::Kernels::as_one`].
+    /// Declares that steps are of one shape, or nearly so, and so large that the device is the
+    /// bottleneck: see [`tensor::kernels::Kernels::as_one`].
     pub fn expect_same_shape(&mut self) {
         self.same_shape = true;
+    }
+
+    /// Replaces the schedule, from the next step on: a run that is extended decays more slowly.
+    pub fn set_schedule(&mut self, schedule: Schedule) {
+        self.adam.set_schedule(schedule);
     }
 
     /// How many steps were done.
@@ -134,66 +156,65 @@ impl Trainer {
         &mut self.params
     }
 
-    /// One step over all `pieces`, whose gradients are added up. `loss` runs one piece and returns
-    /// its score: the sum of its losses and how many targets were right. `targets` counts the
-    /// targets of all pieces; whoever computes the losses weighs their gradients by one over it.
+    /// One step over all micro-batches, whose gradients are added up. `loss` runs one micro-batch and
+    /// returns its score: the sum of its losses and the number of correct predictions. `targets` counts
+    /// the targets of all micro-batches; `loss` weights its gradients by one over it.
     pub fn step<P: Sync>(
         &mut self,
-        pieces: &[P],
+        micro_batches: &[P],
         targets: usize,
         loss: impl Fn(&mut Tape<'_>, &P) -> Tensor + Sync,
-    ) -> Result<Report, TrainError> {
-        let pending = self.begin(pieces, targets, loss);
+    ) -> Result<StepReport, TrainError> {
+        let pending = self.begin(micro_batches, targets, loss);
         self.finish(pending)
     }
 
-    /// Asks for a step as [`Trainer::step`] does, without waiting for the device. Whoever asks for the
-    /// next one before finishing this one keeps the device busy.
+    /// Submits a step as [`Trainer::step`] does, without waiting for the device. Submitting the next
+    /// step before finishing this one keeps the device busy.
     pub fn begin<P: Sync>(
         &mut self,
-        pieces: &[P],
+        micro_batches: &[P],
         targets: usize,
         loss: impl Fn(&mut Tape<'_>, &P) -> Tensor + Sync,
-    ) -> Pending {
+    ) -> PendingStep {
         let device = self.params.device().clone();
-        device.run(|| self.begin_here(pieces, targets, &loss))
+        device.run(|| self.begin_here(micro_batches, targets, &loss))
     }
 
     fn begin_here<P>(
         &mut self,
-        pieces: &[P],
+        micro_batches: &[P],
         targets: usize,
         loss: impl Fn(&mut Tape<'_>, &P) -> Tensor,
-    ) -> Pending {
+    ) -> PendingStep {
         self.step += 1;
         let device = self.params.device().clone();
         let (mut done, same_shape) = (None, self.same_shape);
-        let mut work = || done = Some(self.work(pieces, &loss));
+        let mut work = || done = Some(self.work(micro_batches, &loss));
         if same_shape {
             device.kernels().as_one(&mut work)
         } else {
             work()
         }
         let (scores, updated) = done.expect("the device does the work once");
-        let told: Vec<&Tensor> = scores.iter().chain([self.adam.norm()]).collect();
-        let told = device.kernels().read_later(&told);
-        Pending { step: self.step, targets, updated, told }
+        let scores: Vec<&Tensor> = scores.iter().chain([self.adam.norm()]).collect();
+        let scores = device.kernels().read_later(&scores);
+        PendingStep { step: self.step, targets, lr: self.adam.lr(self.step), updated, scores }
     }
 
-    /// Gradients of all pieces, and the update; returns the scores.
+    /// Gradients of all micro-batches, and the update; returns the scores.
     fn work<P>(
         &mut self,
-        pieces: &[P],
+        micro_batches: &[P],
         loss: impl Fn(&mut Tape<'_>, &P) -> Tensor,
-    ) -> (Vec<Tensor>, Updated) {
+    ) -> (Vec<Tensor>, UpdatedParams) {
         self.params.clear_grads();
-        let mut scores = Vec::with_capacity(pieces.len());
-        for (number, piece) in pieces.iter().enumerate() {
-            let piece_number = u16::try_from(number).expect("fewer than 65,536 pieces a step");
-            let mode =
-                Mode::Train { seed: self.seed, step: self.step as u32, micro_batch: piece_number };
+        let mut scores = Vec::with_capacity(micro_batches.len());
+        for (number, micro_batch) in micro_batches.iter().enumerate() {
+            let number = u16::try_from(number).expect("fewer than 65,536 micro-batches a step");
+            let mode = Mode::Train { seed: self.seed, step: self.step as u32, micro_batch: number };
             let mut tape = Tape::new(&mut self.params, mode);
-            scores.push(loss(&mut tape, piece));
+            scores.push(loss(&mut tape, micro_batch));
             tape.backward();
         }
         (scores, self.adam.update(&mut self.params, self.step))
@@ -202,12 +223,12 @@ impl Trainer {
     /// Waits for a step, in the order in which steps were begun. Where it failed, the weights are those
     /// of the step before, whatever was begun since; to go on from there, finish that too (it fails
     /// likewise).
-    pub fn finish(&mut self, pending: Pending) -> Result<Report, TrainError> {
-        let Pending { step, targets, updated, told } = pending;
-        let told = told.read();
-        let (norm, scores) = told.split_last().expect("the norm at least");
+    pub fn finish(&mut self, pending: PendingStep) -> Result<StepReport, TrainError> {
+        let PendingStep { step, targets, lr, updated, scores } = pending;
+        let scores = scores.read();
+        let (norm, scores) = scores.split_last().expect("the norm at least");
         let losses = || scores.iter().step_by(2);
-        // Gradients of a loss that is no number are none, so the weights are as they were.
+        // A loss that is not finite has gradients that are not either, so the weights are unchanged.
         let loss = losses().map(|loss| ("loss", *loss));
         let failed = loss.chain([("norm of the gradient", *norm)]).find(|(_, x)| !x.is_finite());
         if let Some((what, value)) = failed {
@@ -216,96 +237,87 @@ impl Trainer {
             return Err(TrainError::Diverged { step, what, value });
         }
         let count = targets.max(1) as f64;
-        let piece_losses: Vec<f64> = losses().map(|&loss| f64::from(loss)).collect();
-        let right: f64 = scores.iter().skip(1).step_by(2).map(|&right| f64::from(right)).sum();
-        let (loss, rate) = (piece_losses.iter().sum::<f64>() / count, self.adam.rate(step));
-        Ok(Report { step, loss, accuracy: right / count, norm: *norm, rate, piece_losses })
+        let micro_batch_losses: Vec<f64> = losses().map(|&loss| f64::from(loss)).collect();
+        let correct: f64 = scores.iter().skip(1).step_by(2).map(|&x| f64::from(x)).sum();
+        let loss = micro_batch_losses.iter().sum::<f64>() / count;
+        let accuracy = correct / count;
+        Ok(StepReport { step, loss, accuracy, norm: *norm, lr, micro_batch_losses })
     }
 
     /// Writes everything that the run needs to go on exactly, with whatever the caller adds.
-    pub fn save(&self, path: &Path, rest: &impl Serialize) -> Result<(), TrainError> {
-        let name = |id: ParamId| self.params.name(id);
+    pub fn save(&self, path: &Path, caller: &impl Serialize) -> Result<(), TrainError> {
         let weights =
-            self.params.ids().map(|id| (format!("weights/{}", name(id)), self.params.value(id)));
-        let moments = self.params.ids().zip(&self.adam.moments).filter_map(|(id, moments)| {
-            let moments = moments.as_ref()?;
-            Some([
-                (format!("mean/{}", name(id)), &moments.mean),
-                (format!("square/{}", name(id)), &moments.square),
-            ])
-        });
-        let adam = self.adam.config().clone();
-        let updates = |moments: &Option<Moments>| {
-            moments.as_ref().map(|moments| (moments.updates, moments.group))
+            self.params.ids().map(|id| (weight_name(self.params.name(id)), self.params.value(id)));
+        let metadata = CheckpointMetadata {
+            step: self.step,
+            seed: self.seed,
+            adam: self.adam.config().clone(),
+            model: self.model.clone(),
+            progress: self.adam.progress(),
+            caller,
         };
-        let updates = self.adam.moments.iter().map(updates).collect();
-        let model = self.model.clone();
-        let facts = Facts { step: self.step, seed: self.seed, model, adam, updates, rest };
-        archive::write(path, weights.chain(moments.flatten()), &facts)?;
+        archive::write(path, weights.chain(self.adam.state(&self.params)), &metadata)?;
         Ok(())
     }
 
     /// Puts the run where a checkpoint left it, and returns what the caller had added. Nothing has
-    /// changed where the checkpoint is unsound or of another run.
+    /// changed where the checkpoint is damaged or of another run. The schedule is the caller's own: that
+    /// of a run that was extended differs from the checkpoint's.
     pub fn resume<T: DeserializeOwned>(&mut self, path: &Path) -> Result<T, TrainError> {
         let archive = Archive::open(path)?;
-        let facts: Facts<T> = archive.metadata()?;
-        let (adam, config) = (&facts.adam, self.adam.config());
-        if facts.seed != self.seed {
-            return Err(other("seed", facts.seed, self.seed));
-        }
-        if facts.model != self.model {
-            let (found, wanted) = difference(&facts.model, &self.model);
-            return Err(other("model", found, wanted));
-        }
-        for (moments, updates) in self.adam.moments.iter().zip(&facts.updates) {
-            let (here, there) =
-                (moments.as_ref().map(|m| m.group), updates.map(|(_, group)| group));
-            if here != there {
-                return Err(other("rate of a group", format!("{there:?}"), format!("{here:?}")));
-            }
-        }
-        if adam != config {
-            let text = |config| serde_json::to_string(config).expect("settings are valid JSON");
-            return Err(other("optimiser", text(adam), text(config)));
-        }
+        let saved: CheckpointMetadata<T> = archive.metadata()?;
+        self.refuse_other(&saved)?;
         let names: Vec<String> =
             self.params.ids().map(|id| self.params.name(id).to_owned()).collect();
-        let mut targets = Vec::new();
-        let weights = self.params.iter_mut().zip(&mut self.adam.moments).zip(&names);
-        for (((_, value, _), moments), name) in weights {
-            targets.push((format!("weights/{name}"), value));
-            if let Some(moments) = moments {
-                targets.push((format!("mean/{name}"), &mut moments.mean));
-                targets.push((format!("square/{name}"), &mut moments.square));
-            }
+        let weights = self.params.iter_mut().zip(&names);
+        let weights = weights.map(|((_, value, _), name)| (weight_name(name), value));
+        archive.load(weights.chain(self.adam.state_mut(&names)).collect())?;
+        self.step = saved.step;
+        self.adam.set_progress(&saved.progress);
+        Ok(saved.caller)
+    }
+
+    /// Refuses a checkpoint of a run with other settings.
+    fn refuse_other<T>(&self, saved: &CheckpointMetadata<T>) -> Result<(), TrainError> {
+        if saved.seed != self.seed {
+            return Err(other("seed", saved.seed, self.seed));
         }
-        archive.load(targets)?;
-        self.step = facts.step;
-        for (moments, updates) in self.adam.moments.iter_mut().zip(facts.updates) {
-            if let (Some(moments), Some((updates, _))) = (moments, updates) {
-                moments.updates = updates;
-            }
+        if saved.model != self.model {
+            let (saved, asked) = difference(&saved.model, &self.model);
+            return Err(other("model", saved, asked));
         }
-        Ok(facts.rest)
+        let (there, here) = (saved.progress.groups(), self.adam.progress().groups());
+        if let Some((there, here)) = there.iter().zip(&here).find(|(there, here)| there != here) {
+            return Err(other("parameter group", format!("{there:?}"), format!("{here:?}")));
+        }
+        let config = self.adam.config();
+        if (AdamConfig { schedule: config.schedule, ..saved.adam.clone() }) != *config {
+            let text = |config| serde_json::to_string(config).expect("settings are valid JSON");
+            return Err(other("optimiser", text(&saved.adam), text(config)));
+        }
+        Ok(())
     }
 }
 
-/// The keys in which two descriptions differ, on either side.
-fn difference(found: &serde_json::Value, wanted: &serde_json::Value) -> (String, String) {
-    let (Some(a), Some(b)) = (found.as_object(), wanted.as_object()) else {
-        return (found.to_string(), wanted.to_string());
+fn weight_name(parameter: &str) -> String {
+    format!("weights/{parameter}")
+}
+
+/// The keys in which two configurations differ, on either side.
+fn difference(saved: &serde_json::Value, asked: &serde_json::Value) -> (String, String) {
+    let (Some(a), Some(b)) = (saved.as_object(), asked.as_object()) else {
+        return (saved.to_string(), asked.to_string());
     };
     let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let differing = keys.into_iter().filter(|key| a.get(*key) != b.get(*key));
-    let say = |key: &&String, value: Option<&serde_json::Value>| {
+    let show = |key: &&String, value: Option<&serde_json::Value>| {
         format!("{key} {}", value.unwrap_or(&serde_json::Value::Null))
     };
     let both: (Vec<_>, Vec<_>) =
-        differing.map(|key| (say(&key, a.get(key)), say(&key, b.get(key)))).unzip();
+        differing.map(|key| (show(&key, a.get(key)), show(&key, b.get(key)))).unzip();
     (both.0.join(", "), both.1.join(", "))
 }
 
-fn other(key: &'static str, found: impl ToString, wanted: impl ToString) -> TrainError {
-    TrainError::OtherRun { key, found: found.to_string(), wanted: wanted.to_string() }
+fn other(key: &'static str, saved: impl ToString, asked: impl ToString) -> TrainError {
+    TrainError::OtherRun { key, saved: saved.to_string(), asked: asked.to_string() }
 }

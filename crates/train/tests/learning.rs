@@ -2,16 +2,16 @@
 
 use encoder::{
     Batch, Encoder, EncoderConfig, Masked, NormPlace, ParamGroup, PositionStart, SharingPlan,
-    Vocabulary,
+    VocabularySize,
 };
 use tensor::random::{Draws, Key};
 use tensor::{Device, Params, Spans};
-use train::{AdamConfig, Group, Report, Schedule, TrainError, Trainer};
+use train::{AdamConfig, AdamGroup, Schedule, StepReport, TrainError, Trainer};
 
 fn config(norm: NormPlace) -> EncoderConfig {
     EncoderConfig {
         languages: vec!["en".to_owned(), "fr".to_owned()],
-        vocabulary: Vocabulary::Size(600),
+        vocabulary: VocabularySize::Size(600),
         layers: 2,
         heads: 4,
         dim: 64,
@@ -25,7 +25,7 @@ fn config(norm: NormPlace) -> EncoderConfig {
 
 fn adam() -> AdamConfig {
     AdamConfig {
-        rate: 2e-3,
+        lr: 2e-3,
         schedule: Schedule::Linear { warmup: 5, total: 200 },
         clip: Some(1.0),
         ..AdamConfig::default()
@@ -35,13 +35,13 @@ fn adam() -> AdamConfig {
 fn trainer(norm: NormPlace, threads: usize, adam: AdamConfig) -> (Encoder, Trainer) {
     let mut params = Params::new(&Device::cpu(threads).unwrap());
     let model = Encoder::new(config(norm), &mut params, 3).unwrap();
-    let trainer = Trainer::new(model.config(), params, adam, 9, |_| Group::default()).unwrap();
+    let trainer = Trainer::new(model.config(), params, adam, 9, |_| AdamGroup::default()).unwrap();
     (model, trainer)
 }
 
 /// Ragged text in which every sequence says one word over and over, out of so many words.
-fn pieces(step: u32, words: u32) -> Vec<(Batch, Masked)> {
-    let piece = |language: usize| {
+fn micro_batches(step: u32, words: u32) -> Vec<(Batch, Masked)> {
+    let micro_batch = |language: usize| {
         let mut draws = Draws::new(Key { seed: 77, step, stream: language as u32 });
         let spans = Spans::of_lengths((0..24).map(|_| 2 + draws.below(31) as usize));
         let mut tokens = Vec::with_capacity(spans.rows());
@@ -55,20 +55,20 @@ fn pieces(step: u32, words: u32) -> Vec<(Batch, Masked)> {
         let batch = Batch { language, tokens: tokens.into(), spans, segments: None };
         (batch, Masked { rows: rows.into(), targets })
     };
-    vec![piece(0), piece(1)]
+    vec![micro_batch(0), micro_batch(1)]
 }
 
-fn step(model: &Encoder, trainer: &mut Trainer) -> Result<Report, TrainError> {
-    step_on(model, trainer, pieces(trainer.steps() as u32, 599))
+fn step(model: &Encoder, trainer: &mut Trainer) -> Result<StepReport, TrainError> {
+    step_on(model, trainer, micro_batches(trainer.steps() as u32, 599))
 }
 
 fn step_on(
     model: &Encoder,
     trainer: &mut Trainer,
-    pieces: Vec<(Batch, Masked)>,
-) -> Result<Report, TrainError> {
-    let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
-    trainer.step(&pieces, targets, |tape, (batch, masked)| {
+    micro_batches: Vec<(Batch, Masked)>,
+) -> Result<StepReport, TrainError> {
+    let targets = micro_batches.iter().map(|(_, masked)| masked.rows.len()).sum();
+    trainer.step(&micro_batches, targets, |tape, (batch, masked)| {
         model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
     })
 }
@@ -90,10 +90,12 @@ fn it_learns() {
     };
     let mut params = Params::new(&Device::cpu(2).unwrap());
     let model = Encoder::new(config, &mut params, 3).unwrap();
-    let adam = AdamConfig { rate: 5e-3, beta2: 0.98, ..adam() };
-    let mut trainer = Trainer::new(model.config(), params, adam, 9, |_| Group::default()).unwrap();
-    let reports: Vec<Report> =
-        (0..200).map(|number| step_on(&model, &mut trainer, pieces(number, 20)).unwrap()).collect();
+    let adam = AdamConfig { lr: 5e-3, beta2: 0.98, ..adam() };
+    let mut trainer =
+        Trainer::new(model.config(), params, adam, 9, |_| AdamGroup::default()).unwrap();
+    let reports: Vec<StepReport> = (0..200)
+        .map(|number| step_on(&model, &mut trainer, micro_batches(number, 20)).unwrap())
+        .collect();
     let (first, last) = (&reports[0], &reports[199]);
     assert!(first.loss > 6.0 && first.accuracy < 0.1, "{first:?}");
     assert!(last.loss < 0.5 && last.accuracy > 0.8, "{last:?}");
@@ -121,12 +123,12 @@ fn a_resumed_run_is_the_run_that_never_stopped() {
     let (model, mut whole) = trainer(NormPlace::Post, 2, adam());
     (0..3).for_each(|_| _ = step(&model, &mut whole).unwrap());
     whole.save(&path, &"where the data stands").unwrap();
-    let after: Vec<Report> = (0..3).map(|_| step(&model, &mut whole).unwrap()).collect();
+    let after: Vec<StepReport> = (0..3).map(|_| step(&model, &mut whole).unwrap()).collect();
 
     let (model, mut resumed) = trainer(NormPlace::Post, 1, adam());
     let rest: String = resumed.resume(&path).unwrap();
     assert_eq!((rest.as_str(), resumed.steps()), ("where the data stands", 3));
-    let again: Vec<Report> = (0..3).map(|_| step(&model, &mut resumed).unwrap()).collect();
+    let again: Vec<StepReport> = (0..3).map(|_| step(&model, &mut resumed).unwrap()).collect();
     assert_eq!(after, again);
     assert!(weights(&whole) == weights(&resumed));
 }
@@ -137,10 +139,10 @@ fn a_checkpoint_of_another_run_is_refused_and_changes_nothing() {
     let path = folder.path().join("state.safetensors");
     let (_, run) = trainer(NormPlace::Post, 1, adam());
     run.save(&path, &()).unwrap();
-    let (_, mut other) = trainer(NormPlace::Post, 1, AdamConfig { rate: 1e-3, ..adam() });
+    let (_, mut other) = trainer(NormPlace::Post, 1, AdamConfig { lr: 1e-3, ..adam() });
     let before = weights(&other);
     let error = other.resume::<()>(&path).unwrap_err().to_string();
-    assert!(error.contains("\"rate\":0.002") && error.contains("\"rate\":0.001"), "{error}");
+    assert!(error.contains("\"lr\":0.002") && error.contains("\"lr\":0.001"), "{error}");
     let (_, mut other) = trainer(NormPlace::Pre, 1, adam());
     let error = other.resume::<()>(&path).unwrap_err().to_string();
     assert!(error.contains("norm \"post\"") && error.contains("norm \"pre\""), "{error}");
@@ -148,7 +150,7 @@ fn a_checkpoint_of_another_run_is_refused_and_changes_nothing() {
     let mut params = Params::new(&Device::cpu(1).unwrap());
     let heads = EncoderConfig { heads: 2, ..config(NormPlace::Post) };
     let model = Encoder::new(heads, &mut params, 3).unwrap();
-    let slow = Group { rate: 0.1, ..Group::default() };
+    let slow = AdamGroup { lr_scale: 0.1, ..AdamGroup::default() };
     let mut other = Trainer::new(model.config(), params, adam(), 9, |_| slow).unwrap();
     let error = other.resume::<()>(&path).unwrap_err().to_string();
     assert!(error.contains("heads 4") && error.contains("heads 2"), "{error}");
@@ -156,7 +158,7 @@ fn a_checkpoint_of_another_run_is_refused_and_changes_nothing() {
     let model = Encoder::new(config(NormPlace::Post), &mut params, 3).unwrap();
     let mut other = Trainer::new(model.config(), params, adam(), 9, |_| slow).unwrap();
     let error = other.resume::<()>(&path).unwrap_err().to_string();
-    assert!(error.contains("rate of a group"), "{error}");
+    assert!(error.contains("parameter group"), "{error}");
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x40;
@@ -168,7 +170,7 @@ fn a_checkpoint_of_another_run_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_loss_that_is_no_number_stops_the_run_and_spares_the_checkpoint() {
+fn a_loss_that_is_not_finite_stops_the_run_and_spares_the_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.safetensors");
     let (model, mut trainer) = trainer(NormPlace::Post, 2, adam());
@@ -181,7 +183,7 @@ fn a_loss_that_is_no_number_stops_the_run_and_spares_the_checkpoint() {
         let before = weights(&trainer);
         let error = step(&model, &mut trainer).unwrap_err().to_string();
         assert!(error.starts_with("step 2: the loss is NaN"), "{error}");
-        assert!(error.contains("lower rate"), "{error}");
+        assert!(error.contains("lower learning rate"), "{error}");
         assert!(weights(&trainer) == before && trainer.steps() == 1);
     }
     assert_eq!(good, std::fs::read(&path).unwrap());
@@ -193,7 +195,7 @@ fn a_loss_that_is_no_number_stops_the_run_and_spares_the_checkpoint() {
 fn two_halves_make_the_gradient_of_the_whole() {
     let mut config = config(NormPlace::Post);
     (config.dropout, config.attention_dropout) = (0.0, 0.0);
-    let halves = pieces(1, 599).swap_remove(0);
+    let halves = micro_batches(1, 599).swap_remove(0);
     let (batch, masked) = &halves;
     let cut = batch.spans.get(12).start;
     let split = |rows: std::ops::Range<usize>, spans: std::ops::Range<usize>| {
@@ -210,12 +212,12 @@ fn two_halves_make_the_gradient_of_the_whole() {
     };
     let parts = [split(0..cut, 0..12), split(cut..batch.spans.rows(), 12..24)];
     let targets = masked.rows.len();
-    let run = |pieces: &[(Batch, Masked)]| {
+    let run = |micro_batches: &[(Batch, Masked)]| {
         let mut params = Params::new(&Device::cpu(2).unwrap());
         let model = Encoder::new(config.clone(), &mut params, 3).unwrap();
         let mut trainer =
-            Trainer::new(model.config(), params, adam(), 9, |_| Group::default()).unwrap();
-        let report = trainer.step(pieces, targets, |tape, (batch, masked)| {
+            Trainer::new(model.config(), params, adam(), 9, |_| AdamGroup::default()).unwrap();
+        let report = trainer.step(micro_batches, targets, |tape, (batch, masked)| {
             model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
         });
         report.unwrap()
@@ -226,14 +228,14 @@ fn two_halves_make_the_gradient_of_the_whole() {
 }
 
 #[test]
-fn groups_have_rates_of_their_own() {
+fn groups_have_learning_rates_of_their_own() {
     let mut params = Params::new(&Device::cpu(1).unwrap());
     let model = Encoder::new(config(NormPlace::Post), &mut params, 3).unwrap();
-    let still = |place| matches!(place, ParamGroup::Layer(_));
+    let still = |group| matches!(group, ParamGroup::Layer(_));
     let of_model = model.params();
     let group = |id| {
         let param = of_model.iter().find(|param| param.id == id).unwrap();
-        Group { rate: if still(param.group()) { 0.0 } else { 1.0 }, decay: 1.0 }
+        AdamGroup { lr_scale: if still(param.group()) { 0.0 } else { 1.0 }, decay_scale: 1.0 }
     };
     let mut trainer = Trainer::new(model.config(), params, adam(), 9, group).unwrap();
     let before = weights(&trainer);

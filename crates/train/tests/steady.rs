@@ -2,10 +2,10 @@
 
 use std::alloc::System;
 
-use encoder::{Batch, Encoder, EncoderConfig, Masked, Vocabulary};
+use encoder::{Batch, Encoder, EncoderConfig, Masked, VocabularySize};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tensor::{Device, Params, Spans};
-use train::{AdamConfig, Group, Trainer};
+use train::{AdamConfig, AdamGroup, Trainer};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -13,7 +13,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 #[test]
 fn a_steady_step_allocates_next_to_nothing() {
     let config = EncoderConfig {
-        vocabulary: Vocabulary::Size(8000),
+        vocabulary: VocabularySize::Size(8000),
         layers: 4,
         heads: 4,
         dim: 128,
@@ -24,7 +24,7 @@ fn a_steady_step_allocates_next_to_nothing() {
     let mut params = Params::new(&Device::cpu(2).unwrap());
     let model = Encoder::new(config, &mut params, 1).unwrap();
     let mut trainer =
-        Trainer::new(model.config(), params, AdamConfig::default(), 1, |_| Group::default())
+        Trainer::new(model.config(), params, AdamConfig::default(), 1, |_| AdamGroup::default())
             .unwrap();
     let rows: Vec<u32> = (0..1024).step_by(7).collect();
     let batch = Batch {
@@ -34,12 +34,12 @@ fn a_steady_step_allocates_next_to_nothing() {
         segments: None,
     };
     let targets = rows.iter().map(|&row| batch.tokens[row as usize]).collect();
-    let piece = [(batch, Masked { rows: rows.into(), targets })];
+    let micro_batch = [(batch, Masked { rows: rows.into(), targets })];
     let mut step = || {
         let loss = |tape: &mut tensor::Tape<'_>, (batch, masked): &(Batch, Masked)| {
             model.mlm_loss(tape, batch, masked, 1.0 / 147.0)
         };
-        trainer.step(&piece, 147, loss).unwrap();
+        trainer.step(&micro_batch, 147, loss).unwrap();
     };
     (0..3).for_each(|_| step());
     let region = Region::new(ALLOCATOR);
@@ -48,8 +48,8 @@ fn a_steady_step_allocates_next_to_nothing() {
     let change = region.change();
     let bytes = change.bytes_allocated / STEPS;
     let kept = change.bytes_allocated as i64 - change.bytes_deallocated as i64;
-    let pieces = change.allocations / STEPS;
-    println!("a steady step allocates {bytes} bytes in {pieces} pieces and keeps {kept}");
+    let allocations = change.allocations / STEPS;
+    println!("a steady step allocates {bytes} bytes in {allocations} allocations and keeps {kept}");
     // One activation of this model alone, 1,024 x 512, is 2 MB, and a step makes some sixty. What is
     // left are lists of a few bytes: the tape's nodes, the slots of Adam, flags inside `gemm`.
     assert!(bytes < 512 << 10, "{bytes} bytes a step");

@@ -9,7 +9,7 @@ use encoder::{Batch, Encoder, EncoderConfig, Masked, Request};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 use tensor::{Device, Mode, Params, Spans, Tape};
-use train::{AdamConfig, Group, Schedule, Trainer};
+use train::{AdamConfig, AdamGroup, Schedule, Trainer};
 
 #[derive(Deserialize)]
 struct Facts {
@@ -139,7 +139,7 @@ fn ten_steps_of_adam_are_pytorchs() {
     each_fixture(|name, fixture| {
         let (model, params) = fixture.model();
         let config = AdamConfig {
-            rate: 3e-3,
+            lr: 3e-3,
             schedule: Schedule::Constant,
             beta1: 0.9,
             beta2: 0.98,
@@ -148,7 +148,7 @@ fn ten_steps_of_adam_are_pytorchs() {
             clip: Some(1.0),
         };
         let mut trainer =
-            Trainer::new(model.config(), params, config, 1, |_| Group::default()).unwrap();
+            Trainer::new(model.config(), params, config, 1, |_| AdamGroup::default()).unwrap();
         for (batch, theirs) in fixture.facts.steps.iter().zip(&fixture.facts.losses) {
             let (batch, masked) = batch.ours(model.config());
             let targets = masked.rows.len();

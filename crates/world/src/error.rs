@@ -1,7 +1,9 @@
-//! What can go wrong, said so that it can be put right.
+//! Errors, each with its cause and a remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
+
+use terms::Fault;
 
 /// Why no world came out.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +26,9 @@ pub enum Error {
         /// The parser's words, with line and column.
         message: String,
     },
+    /// The output folder holds a world already.
+    #[error("{0} already holds a world; name another folder, or set `force` to replace it")]
+    Exists(PathBuf),
     /// The output folder holds something that must not be overwritten.
     #[error("{path} {reason}; {remedy}")]
     Occupied {
@@ -49,6 +54,16 @@ pub enum Error {
         /// How many there were before the search was given up.
         found: usize,
     },
+    /// The folder holds no world.
+    #[error(
+        "{folder} holds no world ({reason}); name a folder that `isogloss world generate` wrote"
+    )]
+    NoWorld {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// A file or folder could not be put in its place.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -65,12 +80,22 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// Whether the request itself was wrong, as against something failing on the way.
-    pub fn is_usage(&self) -> bool {
+impl Fault for Error {
+    fn is_usage(&self) -> bool {
         !matches!(self, Error::Io { .. } | Error::Files(_))
     }
 
+    fn key(&self) -> Option<&str> {
+        match self {
+            Error::Config { key, .. } => Some(key),
+            Error::Exhausted { key, .. } => Some(key),
+            Error::Exists(_) => Some("force"),
+            _ => None,
+        }
+    }
+}
+
+impl Error {
     /// A refused key.
     pub(crate) fn config(
         key: impl Into<String>,

@@ -35,6 +35,6 @@ pub use language::{Affix, Language, Morphology, Order, Script, Side, VerbOrder};
 pub use meaning::{EntityType, Meaning, MeaningId, World};
 pub use nli::Label;
 pub use output::{
-    FileRecord, LanguageRecord, MANIFEST, Manifest, MeaningRecord, Truth, WordRecord, excerpt,
+    FileRecord, Gold, LanguageRecord, MANIFEST, Manifest, MeaningRecord, WordRecord, excerpt,
     generate, steps,
 };

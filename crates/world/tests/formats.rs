@@ -66,7 +66,7 @@ fn entities_are_tagged_as_the_truth_names_them() {
     let world = Generated::new(rich());
     for code in world.codes() {
         let meanings = world.meanings_of(&code);
-        let truth = &world.manifest["truth"]["entities"];
+        let truth = &world.manifest["gold"]["entities"];
         let mut found = HashMap::new();
         for path in ["train", "dev", "test"].map(|split| format!("ner/panx-{split}-{code}.tsv")) {
             for sentence in tagged(&world.read(path)) {

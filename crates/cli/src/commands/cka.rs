@@ -1,167 +1,150 @@
-//! `isogloss cka`: how similar two sets of vectors are, up to rotation and scale.
+//! `isogloss cka`: representational similarity of two sets of vectors, up to rotation and scale.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use arrays::Stack;
 use clap::Args;
-use geometry::cka::{ENOUGH, Interval, Intervals, Rows, Table, intervals, pearson, table};
+use geometry::cka::{CkaConfig, CkaInterval, CkaResult, FEWEST_SUBSAMPLES, compare, read_labels};
+use geometry::retrieval::RetrievalResult;
 use lab::draw::{Figure, Heatmap};
-use serde::Serialize;
-use serde_json::Value;
 use tensor::Device;
 
-use super::models::Place;
+use super::models::{Compute, Layers, encode_parallel};
+use super::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::counted;
 
 const EXAMPLES: &str = "Examples:
-  Two matrices of the same sentences, with an interval:
+  Two matrices of the same sentences, with a 95 % interval:
     isogloss cka fr.npy en.npy
-  Two stacks of layers, as `isogloss encode --layers all` writes them, and a picture:
-    isogloss cka fr.npy en.npy --svg layers.svg
-  With what only comes from sentences of unequal length taken away:
-    isogloss encode --model run --lang fr --text fr.txt --out fr.npy --lengths fr.lengths
+  Parallel text through a model, all pairs of layers, and a figure:
+    isogloss cka --model run --parallel fr=fr.txt --parallel en=en.txt --svg layers.svg
+  Within groups of sentences of the same length:
+    isogloss encode --model run --text fr=fr.txt --out fr.npy --lengths fr.lengths
     isogloss cka fr.npy en.npy --within fr.lengths
-  Does it go with retrieval, layer by layer?
-    isogloss retrieve --source fr.npy --target en.npy --json > found.json
-    isogloss cka fr.npy en.npy --curve found.json";
+  Correlation with retrieval, layer by layer:
+    isogloss retrieve --source fr.npy --target en.npy --out found.json
+    isogloss cka fr.npy en.npy --curve found.json
 
-/// Samples drawn for the interval of one value, where nothing else is asked for.
-const SAMPLES: usize = 100;
+Linear CKA is that of Kornblith et al. 2019; the debiased value uses the unbiased estimator of HSIC.";
 
 /// Flags of `cka`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cka {
     /// Vectors: rows x dimension, or layers x rows x dimension; .npy, .npz or safetensors.
-    x: PathBuf,
+    #[arg(requires = "y", required_unless_present = "models")]
+    x: Option<PathBuf>,
 
     /// Other vectors of the same things in the same order.
-    y: PathBuf,
+    y: Option<PathBuf>,
 
-    /// Half-samples to draw for intervals of 95 % [default: 100 for two matrices, 0 for stacks].
-    #[arg(long, value_name = "N", value_parser = samples)]
-    bootstrap: Option<usize>,
+    /// The folder of a run, or a Hugging Face folder, to encode --parallel with: one for both sides, or
+    /// one for each.
+    #[arg(
+        short,
+        long = "model",
+        value_name = "DIR",
+        requires = "parallel",
+        conflicts_with = "x",
+        help_heading = "Input"
+    )]
+    models: Vec<PathBuf>,
 
-    /// Take away the mean of rows that have the same label, rather than that of all: a label a line.
-    #[arg(long, value_name = "FILE")]
+    /// Parallel text: given twice, line i translates line i; or once as A-B=FILE.tsv, two columns.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, requires = "models",
+        help_heading = "Input")]
+    parallel: Vec<(String, String)>,
+
+    /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
+    #[arg(long, default_value = "all", help_heading = "Input")]
+    layers: Layers,
+
+    /// Subsamples (halves, drawn without replacement) for 95 % intervals [default: 100 for two
+    /// matrices, 0 for stacks].
+    #[arg(long, value_name = "N", value_parser = subsamples, help_heading = "Evaluation")]
+    subsamples: Option<usize>,
+
+    /// Subtract the mean of rows that have the same label, rather than that of all: a label a line.
+    #[arg(long, value_name = "FILE", help_heading = "Evaluation")]
     within: Option<PathBuf>,
 
-    /// Draw the table of layers.
-    #[arg(long, value_name = "FILE.svg")]
-    svg: Option<PathBuf>,
-
-    /// What `isogloss retrieve --json` printed of the same layers: to correlate with.
-    #[arg(long, value_name = "FILE.json")]
+    /// What `isogloss retrieve --out` wrote of the same layers: to correlate with.
+    #[arg(long, value_name = "FILE.json", help_heading = "Evaluation")]
     curve: Option<PathBuf>,
 
-    /// Decides the samples.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the subsamples.
+    #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     seed: u64,
 
+    /// Draw the table of layers.
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    svg: Option<PathBuf>,
+
+    /// Replace a file that exists.
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
-/// What `cka` says when done. Of two matrices, `cka` and `debiased` are numbers; of stacks, tables.
-#[derive(Serialize)]
-struct Compared {
-    cka: Value,
-    debiased: Value,
-    n: usize,
-    /// Dimensions of the first and of the second.
-    d: [usize; 2],
-    interval: Value,
-    /// Correlation of the layers' values with each retrieval curve.
-    #[serde(skip_serializing_if = "HashMap::is_empty")]
-    pearson: HashMap<String, Option<f64>>,
-    /// Whether there are too few rows for the biased value to mean much.
-    few_rows: bool,
-    signature: String,
+/// How many subsamples: none, or enough for the ends of an interval.
+fn subsamples(text: &str) -> Result<usize, String> {
+    let enough = |&subsamples: &usize| subsamples == 0 || subsamples >= FEWEST_SUBSAMPLES;
+    let subsamples = text.parse().ok().filter(enough);
+    subsamples.ok_or_else(|| format!("give 0, or at least {FEWEST_SUBSAMPLES}"))
 }
-
-/// How many half-samples: none, or enough for the ends of an interval.
-fn samples(text: &str) -> Result<usize, String> {
-    let samples = text.parse().ok().filter(|&samples: &usize| samples == 0 || samples >= FEW);
-    samples.ok_or_else(|| format!("give 0, or at least {FEW}"))
-}
-
-/// Fewer samples have no 95 %.
-const FEW: usize = 20;
 
 impl Cka {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if let Some(path) = &self.svg {
-            files::check_new_file(path, true)?;
+            files::check_new_file(path, self.force)?;
         }
-        self.place.run(|device| self.compare(device))?
+        let [x, y] = self.stacks()?;
+        self.compute.run(|device| self.compare(&x, &y, device))?
     }
 
-    fn compare(&self, device: &Device) -> Result<Outcome, Failure> {
-        let (x, y) = (Stack::open(&self.x)?, Stack::open(&self.y)?);
-        let labels = self.within.as_deref().map(|path| read_labels(path, x.rows())).transpose()?;
-        let rows = Rows { kept: None, groups: labels.as_deref() };
-        let table = table(&x, &y, rows, device, &counted("layers"))?;
-        let single = x.layers() == 1 && y.layers() == 1;
-        let samples = self.bootstrap.unwrap_or(if single { SAMPLES } else { 0 });
-        let intervals = match samples {
-            0 => None,
-            _ if x.rows() / 2 < geometry::cka::FEWEST => None,
-            _ => {
-                let (drawn, watch) = ((samples, self.seed), counted("samples"));
-                Some(intervals(&x, &y, rows, &table, drawn, device, &watch)?)
+    fn stacks(&self) -> Result<[Stack; 2], Failure> {
+        if let (Some(x), Some(y)) = (&self.x, &self.y) {
+            let mut stacks = [Stack::open(x)?, Stack::open(y)?];
+            for stack in &mut stacks {
+                let chosen = self.layers.of(stack.layers() - 1)?;
+                stack.keep(&chosen);
             }
-        };
-        if let Some(path) = &self.svg {
-            files::write(path, self.picture(&x, &y, &table).svg())?;
+            return Ok(stacks);
         }
-        let d = [x.dim(0), y.dim(0)];
-        let compared = Compared {
-            cka: of_table(&table.cka, single),
-            debiased: of_table(&table.debiased, single),
-            n: table.n,
-            d,
-            interval: intervals
-                .as_ref()
-                .map_or(Value::Null, |intervals| of_intervals(intervals, single)),
-            pearson: self.correlations(&table)?,
-            few_rows: table.n < ENOUGH * d[0].max(d[1]),
-            signature: self.signature(intervals.as_ref().map_or(0, |intervals| intervals.samples)),
-        };
-        let text = in_words(&compared, &x, &y, &table, intervals.as_ref());
-        Ok(Outcome::new(text, &compared))
+        let (models, layers) = (&self.models, &self.layers);
+        Ok(encode_parallel(&self.compute, models, layers, &self.parallel, &[])?.0.stacks)
     }
 
-    fn signature(&self, samples: usize) -> String {
-        let (centre, debiased) = match self.within {
-            Some(_) => ("within-groups", "none"),
-            None => ("mean", "unbiased-hsic"),
-        };
-        let intervals = if samples == 0 {
-            "none".to_owned()
-        } else {
-            format!("95%,half-samples={samples},seed={}", self.seed)
-        };
-        format!(
-            "cka:linear|center:{centre}|debiased:{debiased}|interval:{intervals}|v{}",
-            env!("CARGO_PKG_VERSION")
-        )
+    fn compare(&self, x: &Stack, y: &Stack, device: &Device) -> Result<Outcome, Failure> {
+        let labels = self.within.as_deref().map(|path| read_labels(path, x.rows())).transpose()?;
+        let config = CkaConfig { subsamples: self.subsamples, seed: self.seed };
+        let (layers, samples) = (counted("layers"), counted("subsamples"));
+        let mut result = compare(x, y, labels.as_deref(), config, device, [&layers, &samples])?;
+        if let Some(path) = &self.curve {
+            result.correlate(&read_retrieval(path)?)?;
+        }
+        if let Some(path) = &self.svg {
+            files::write(path, self.picture(x, y, &result).svg())?;
+        }
+        Ok(Outcome::new(in_words(&result, x, y), &result))
     }
 
-    fn picture(&self, x: &Stack, y: &Stack, table: &Table) -> Figure {
+    fn picture(&self, x: &Stack, y: &Stack, result: &CkaResult) -> Figure {
         let names = |stack: &Stack| {
             (0..stack.layers()).map(|layer| stack.layer_name(layer).to_owned()).collect()
         };
         let of = |stack: &Stack| (format!("layers of {}", file_name(stack)), names(stack));
         let within = self.within.is_some();
         let map = Heatmap {
-            title: format!("n = {}, d = {} and {}", table.n, x.dim(0), y.dim(0)),
+            title: format!("n = {}, d = {} and {}", result.n, x.dim(0), y.dim(0)),
             down: of(x),
             across: of(y),
-            values: if within { biased(table) } else { table.debiased.clone() },
+            values: if within { biased(result) } else { result.debiased.clone() },
             range: (0.0, 1.0),
         };
         let kind = if within { "linear CKA within groups" } else { "debiased linear CKA" };
@@ -172,42 +155,19 @@ impl Cka {
             panels: vec![map.panel()],
         }
     }
+}
 
-    /// The correlation of the diagonal with each curve of the file.
-    fn correlations(&self, table: &Table) -> Result<HashMap<String, Option<f64>>, Failure> {
-        let Some(path) = &self.curve else { return Ok(HashMap::new()) };
-        let wrong = |reason: &str| {
-            Failure::Usage(format!(
-                "{}: {reason}; give what `isogloss retrieve --json` printed of these layers",
-                path.display()
-            ))
-        };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| wrong(&format!("cannot read it ({error})")))?;
-        let json: Value = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
-        let layers = json["layers"].as_array().ok_or_else(|| wrong("it has no layers"))?;
-        if layers.len() != table.cka.len() || layers.len() != table.cka[0].len() {
-            return Err(wrong(&format!(
-                "it has {} layers, the vectors have {} and {}",
-                layers.len(),
-                table.cka.len(),
-                table.cka[0].len()
-            )));
-        }
-        if layers.len() < 3 {
-            return Err(wrong("a correlation needs at least three layers"));
-        }
-        let diagonal: Vec<f64> = (0..layers.len()).map(|layer| table.cka[layer][layer]).collect();
-        let curve = |name: &str| -> Option<Vec<f64>> {
-            let value = |layer: &Value| {
-                Some((layer[name]["forward"].as_f64()? + layer[name]["backward"].as_f64()?) / 2.0)
-            };
-            layers.iter().map(value).collect()
-        };
-        let names = ["raw", "shifted", "aligned"];
-        let correlate = |name: &str| Some((name.to_owned(), pearson(&diagonal, &curve(name)?)));
-        Ok(names.into_iter().filter_map(correlate).collect())
-    }
+/// What `retrieve` wrote.
+fn read_retrieval(path: &Path) -> Result<RetrievalResult, Failure> {
+    let wrong = |reason: String| {
+        Failure::Usage(format!(
+            "{}: {reason}; give what `isogloss retrieve --out` wrote of these layers",
+            path.display()
+        ))
+    };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| wrong(format!("cannot read it ({error})")))?;
+    serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
 }
 
 fn file_name(stack: &Stack) -> String {
@@ -215,72 +175,25 @@ fn file_name(stack: &Stack) -> String {
     name.map_or_else(|| stack.name().to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// One number where there is one, else the table.
-fn of_table<T: Serialize>(table: &[Vec<T>], single: bool) -> Value {
-    if single { serde_json::json!(table[0][0]) } else { serde_json::json!(table) }
-}
-
-fn of_intervals(intervals: &Intervals, single: bool) -> Value {
-    serde_json::json!({
-        "samples": intervals.samples,
-        "cka": of_table(&intervals.cka, single),
-        "debiased": of_table(&intervals.debiased, single),
-    })
-}
-
-/// The group of each row, by the label on its line.
-fn read_labels(path: &Path, rows: usize) -> Result<Vec<u32>, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
-    let mut numbers: HashMap<&str, u32> = HashMap::new();
-    let mut number = |label| {
-        let next = numbers.len() as u32;
-        *numbers.entry(label).or_insert(next)
-    };
-    let labels: Vec<u32> = text.lines().map(|line| number(line.trim())).collect();
-    if labels.len() != rows {
-        let message = format!(
-            "{} has {} labels for {rows} rows; give one a line",
-            path.display(),
-            labels.len()
-        );
-        return Err(Failure::Usage(message));
-    }
-    if numbers.len() * 2 > rows {
-        let message = format!(
-            "{} has {} labels for {rows} rows, which leaves too little within them",
-            path.display(),
-            numbers.len()
-        );
-        return Err(Failure::Usage(message));
-    }
-    Ok(labels)
-}
-
-fn in_words(
-    compared: &Compared,
-    x: &Stack,
-    y: &Stack,
-    table: &Table,
-    intervals: Option<&Intervals>,
-) -> String {
+fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
     let mut text = String::new();
     let shown = |value: Option<f64>| value.map_or("none".to_owned(), |value| format!("{value:.3}"));
+    let intervals = result.intervals.as_ref();
     if x.layers() == 1 && y.layers() == 1 {
-        let range = |interval: Option<Interval>| {
+        let range = |interval: Option<CkaInterval>| {
             interval.map_or(String::new(), |i| format!("   95 %: {:.3} to {:.3}", i.low, i.high))
         };
         let of = intervals.map(|intervals| (intervals.cka[0][0], intervals.debiased[0][0]));
-        let _ = writeln!(text, "CKA        {:.4}{}", table.cka[0][0], range(of.map(|of| of.0)));
+        let _ = writeln!(text, "CKA        {:.4}{}", result.cka[0][0], range(of.map(|of| of.0)));
         let _ = writeln!(
             text,
             "debiased   {}{}",
-            table.debiased[0][0].map_or("none".to_owned(), |v| format!("{v:.4}")),
+            result.debiased[0][0].map_or("none".to_owned(), |v| format!("{v:.4}")),
             range(of.and_then(|of| of.1))
         );
     } else {
         for (name, rows) in
-            [("CKA as the papers have it", biased(table)), ("debiased", table.debiased.clone())]
+            [("CKA, biased", biased(result)), ("CKA, debiased", result.debiased.clone())]
         {
             let _ = writeln!(text, "{name} (down: {}, across: {})", file_name(x), file_name(y));
             let heads = (0..y.layers()).map(|layer| format!("{:>7}", y.layer_name(layer)));
@@ -294,33 +207,31 @@ fn in_words(
         }
         if let Some(intervals) = intervals {
             let widest = intervals.cka.iter().flatten().map(|i| i.high - i.low).fold(0.0, f64::max);
-            let _ = writeln!(text, "intervals of 95 % (in --json): at most {widest:.3} wide");
+            let _ = writeln!(text, "95 % intervals (in --json): at most {widest:.3} wide");
         }
     }
-    for name in ["raw", "shifted", "aligned"] {
-        if let Some(value) = compared.pearson.get(name) {
-            let _ = writeln!(text, "correlation with retrieval ({name})   {}", shown(*value));
-        }
+    for (name, value) in &result.pearson {
+        let _ = writeln!(text, "Pearson correlation with retrieval ({name})   {}", shown(*value));
     }
-    let _ = writeln!(text, "n {}, d {} and {}", compared.n, compared.d[0], compared.d[1]);
-    if compared.few_rows {
+    let _ = writeln!(text, "n {}, d {} and {}", result.n, result.dims[0], result.dims[1]);
+    if result.few_rows {
         let _ = writeln!(
             text,
             "warning: n is not well above d, so that CKA is high by chance alone; trust the debiased value"
         );
     }
-    if compared.signature.contains("within-groups") {
+    if result.signature.contains("within-groups") {
         let _ = writeln!(text, "none: within groups there is no debiased value");
-    } else if table.debiased.iter().flatten().any(Option::is_none) {
+    } else if result.debiased.iter().flatten().any(Option::is_none) {
         let _ = writeln!(
             text,
             "none: the vectors differ by no more than chance, which leaves nothing to compare"
         );
     }
-    let _ = write!(text, "{}", compared.signature);
+    let _ = write!(text, "{}", result.signature);
     text
 }
 
-fn biased(table: &Table) -> Vec<Vec<Option<f64>>> {
-    table.cka.iter().map(|row| row.iter().map(|&value| Some(value)).collect()).collect()
+fn biased(result: &CkaResult) -> Vec<Vec<Option<f64>>> {
+    result.cka.iter().map(|row| row.iter().map(|&value| Some(value)).collect()).collect()
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tasks::finetune::TransferResult;
 use terms::Scale;
 
-use super::studied::{LiveView, duration, planned, this_build};
+use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -163,14 +163,14 @@ fn said(kind: &str, result: &Value) -> Option<String> {
             let layers = result["layers"].as_array()?.iter();
             layers.filter_map(|layer| number(&layer[how]["forward"])).max_by(f64::total_cmp)
         };
-        let (raw, shifted, aligned) = (best("raw")?, best("shifted")?, best("aligned")?);
+        let (raw, centred, aligned) = (best("raw")?, best("centered")?, best("aligned")?);
         return Some(format!(
-            "    found: {raw:.3} as they are, {shifted:.3} less the means, {aligned:.3} rotated"
+            "    P@1: {raw:.3} raw, {centred:.3} mean-centred, {aligned:.3} aligned"
         ));
     }
     if kind.starts_with("shift translate") {
         let sentence = &result["sentences"][0];
-        let pieces = sentence["said"][1]["pieces"].as_array()?.iter();
+        let pieces = sentence["outputs"][1]["subwords"].as_array()?.iter();
         let said: Vec<&str> = pieces.filter_map(|piece| piece["text"].as_str()).collect();
         let (read, right) = (sentence["sentence"].as_str()?, sentence["reference"].as_str()?);
         return Some(format!(

@@ -5,22 +5,27 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use arrays::Stack;
 use clap::{Args, ValueEnum};
 use geometry::Step;
 use models::PretrainedModel;
+use models::parallel::{ParallelSide, read_pair};
+use models::sentences::pooled;
 use tensor::{Device, DeviceError};
 
 use crate::failure::Failure;
+use crate::progress::Waiting;
 
-/// Where things run.
+/// Where a command computes.
 #[derive(Args)]
-pub(crate) struct Place {
-    /// Where to run: cpu, cuda, or auto: a GPU where one can be used.
-    #[arg(long, default_value = "auto")]
+#[command(next_help_heading = "Compute")]
+pub(crate) struct Compute {
+    /// Where to run; auto takes a GPU where one can be used.
+    #[arg(long, default_value = "auto", value_parser = ["auto", "cpu", "cuda"])]
     device: String,
 
-    /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0)]
+    /// CPU threads; 0 takes every core.
+    #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
 
     /// The device, once it was opened.
@@ -28,7 +33,7 @@ pub(crate) struct Place {
     opened: OnceLock<Device>,
 }
 
-impl Place {
+impl Compute {
     /// The device.
     pub(crate) fn device(&self) -> Result<Device, Failure> {
         if let Some(device) = self.opened.get() {
@@ -38,7 +43,7 @@ impl Place {
         Ok(self.opened.get_or_init(|| device).clone())
     }
 
-    /// Runs work on the CPU's threads, and tells it of the device, to which it may turn.
+    /// Runs work on the CPU's threads, and gives it the device, which it may use.
     pub(crate) fn run<R: Send>(
         &self,
         work: impl FnOnce(&Device) -> R + Send,
@@ -120,13 +125,13 @@ impl Layers {
 /// How vectors are normalised before a map is learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Normalize {
-    /// Unit length and centring by turns, five times, then unit length.
+    /// Unit length and centring alternated five times, then unit length (Zhang et al. 2019).
     Iterative,
-    /// The mean is taken away.
+    /// The mean is subtracted.
     Center,
     /// Unit length.
     Unit,
-    /// As the vectors are.
+    /// Raw vectors.
     None,
 }
 
@@ -141,19 +146,56 @@ pub(crate) fn steps(chosen: &[Normalize]) -> Vec<Step> {
     chosen.iter().filter_map(step).collect()
 }
 
-/// The two sides of something parallel, as LANG=FILE.
-pub(crate) fn two_sides<'a>(
-    flag: &str,
-    texts: &'a [(String, String)],
-) -> Result<[(&'a str, PathBuf); 2], Failure> {
-    let [a, b] = texts else {
-        let message = format!(
-            "{flag} is given {} times; give both sides, as {flag} fr=FILE {flag} en=FILE",
-            texts.len()
-        );
-        return Err(Failure::Usage(message));
+/// The vectors of parallel sentences: from one model or two, or from arrays.
+pub(crate) struct ParallelVectors {
+    /// Layers of each side, sentences x dim.
+    pub(crate) stacks: [Stack; 2],
+    /// The numbers of the layers in their model.
+    pub(crate) layers: Vec<usize>,
+    /// Sentences that were too long for a model and truncated.
+    pub(crate) truncated: usize,
+}
+
+/// Encodes both sides of parallel text, each by its model, and both sides of other parallel text beside it.
+pub(crate) fn encode_parallel(
+    compute: &Compute,
+    models: &[PathBuf],
+    layers: &Layers,
+    test: &[(String, String)],
+    train: &[(String, String)],
+) -> Result<(ParallelVectors, Option<ParallelVectors>), Failure> {
+    let folders = two_models(models)?;
+    let test = read_pair(test)?;
+    let train = if train.is_empty() { None } else { Some(read_pair(train)?) };
+    let (mut tests, mut trains) = (Vec::new(), Vec::new());
+    let (mut numbers, mut truncated) = (Vec::new(), [0, 0]);
+    for (side, folder) in folders.into_iter().enumerate() {
+        let mut model = compute.open(folder)?;
+        numbers = layers.of(model.encoder.config().layers)?;
+        let mut encode = |text: &ParallelSide, truncated: &mut usize| -> Result<Stack, Failure> {
+            let _waiting = Waiting::new(&format!("encoding {}", text.file));
+            let (stack, cut) = pooled(&mut model, text, &numbers, |_| {})?;
+            *truncated += cut;
+            Ok(stack)
+        };
+        tests.push(encode(&test[side], &mut truncated[0])?);
+        if let Some(train) = &train {
+            let language = &test[side].language;
+            // The same side first: both may be of one language.
+            let mut order = [&train[side], &train[1 - side]].into_iter();
+            let text = order.find(|other| other.language == *language).ok_or_else(|| {
+                let message = format!("--train has no text in `{language}`; give both languages");
+                Failure::Usage(message)
+            })?;
+            trains.push(encode(text, &mut truncated[1])?);
+        }
+    }
+    let vectors = |stacks: Vec<Stack>, truncated| {
+        let stacks = stacks.try_into().ok()?;
+        Some(ParallelVectors { stacks, layers: numbers.clone(), truncated })
     };
-    Ok([a, b].map(|(language, file)| (language.as_str(), PathBuf::from(file))))
+    let test = vectors(tests, truncated[0]).expect("two sides");
+    Ok((test, vectors(trains, truncated[1])))
 }
 
 /// One model for both sides, or one for each.
@@ -166,8 +208,12 @@ pub(crate) fn two_models(models: &[PathBuf]) -> Result<[&Path; 2], Failure> {
 }
 
 /// Puts every map of a list into a new folder, `layer-N.npy`.
-pub(crate) fn save_maps(folder: &Path, maps: &[(usize, geometry::Map)]) -> Result<(), Failure> {
-    let draft = files::NewFolder::new(folder)?;
+pub(crate) fn save_maps(
+    folder: &Path,
+    force: bool,
+    maps: &[(usize, geometry::Map)],
+) -> Result<(), Failure> {
+    let draft = files::NewFolder::with_force(folder, force)?;
     for (layer, map) in maps {
         map.save(&draft.path().join(format!("layer-{layer}.npy")))?;
     }

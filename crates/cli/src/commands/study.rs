@@ -14,7 +14,7 @@ use serde_json::json;
 use terms::{Scale, Task};
 
 use super::score::task_values;
-use super::studied::{LiveView, duration, planned, this_build};
+use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::stop;
@@ -134,7 +134,7 @@ pub(crate) struct RunFlags {
 }
 
 /// A parser of scales that lists them.
-fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
+pub(super) fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
     use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
     let named = |scale: Scale| PossibleValue::new(scale.name()).help(scale.summary());
     PossibleValuesParser::new(Scale::ALL.map(named))

@@ -153,7 +153,12 @@ impl Generate {
         let start = Instant::now();
         let mut progress = Progress::new("world", world::steps(&plan));
         let mut step = |note: &str| progress.step(note);
-        let manifest = world::generate(&plan, &self.out, self.force, &mut step).map_err(told)?;
+        let manifest = world::generate(&plan, &self.out, self.force, &mut step).map_err(
+            |error| match error {
+                world::Error::Exists(_) => Failure::Usage(format!("{error} (--force)")),
+                error => error.into(),
+            },
+        )?;
         drop(progress);
         Ok(report(&self.out.display().to_string(), &manifest, start.elapsed().as_secs_f64()))
     }
@@ -175,7 +180,7 @@ fn report(out: &str, manifest: &Manifest, seconds: f64) -> Outcome {
         out,
         seed: manifest.seed,
         languages: &manifest.languages,
-        meanings: manifest.truth.meanings.len(),
+        meanings: manifest.gold.meanings.len(),
         files: &manifest.files,
         sentences: corpora.map(|file| file.items).sum(),
         seconds,
@@ -279,7 +284,7 @@ impl Keys {
                 })?;
                 let text = String::from_utf8(bytes)
                     .map_err(|error| Failure::Usage(format!("{origin}: not UTF-8: {error}")))?;
-                WorldConfig::from_toml(&text, &origin).map_err(told)?
+                WorldConfig::from_toml(&text, &origin)?
             }
         };
         self.world_keys(&mut config);
@@ -289,9 +294,9 @@ impl Keys {
                 let message = format!("--set {pair}: no value; write --set KEY=VALUE");
                 return Err(Failure::Usage(message));
             };
-            config = config.set(key.trim(), value.trim()).map_err(told)?;
+            config = config.set(key.trim(), value.trim())?;
         }
-        config.resolve().map_err(told)
+        Ok(config.resolve()?)
     }
 
     fn world_keys(&self, config: &mut WorldConfig) {
@@ -343,7 +348,7 @@ impl Keys {
             }
             for (at, value) in values.iter().cycle().take(others).enumerate() {
                 let key = format!("language.{}.{key}", at + 1);
-                *config = config.clone().set(&key, value).map_err(told)?;
+                *config = config.clone().set(&key, value)?;
             }
         }
         Ok(())
@@ -391,8 +396,4 @@ fn other_domain(name: String, shift: f64) -> DomainConfig {
         pronouns: 0.15,
         ..DomainConfig::default()
     }
-}
-
-fn told(error: world::Error) -> Failure {
-    if error.is_usage() { Failure::Usage(error.to_string()) } else { error.into() }
 }

@@ -1,14 +1,15 @@
-//! Nearest neighbours among many vectors: by cosine, by CSLS, or by margin.
+//! Nearest neighbours among many vectors: by cosine, by CSLS (cross-domain similarity local scaling,
+//! Lample et al. 2018), or by margin (Artetxe and Schwenk 2019).
 //!
-//! Scores are made a tile at a time and sifted while the tile is still in the cache, so that all
-//! scores never stand in memory. One pass finds the neighbours of both sides, and with them the two
-//! means that CSLS and margins need. Equal scores are told apart by the lower number, and tiles are
-//! cut by shape alone: the result is the same on any number of threads. A large search goes to a GPU
-//! where there is one, with the same result but for the rounding of the products.
+//! Scores are computed a tile at a time, and the best are selected while the tile is still in the
+//! cache, so that all scores are never in memory. One pass finds the neighbours of both sides, and
+//! with them the two means that CSLS and margins need. Of equal scores the lower row comes first, and
+//! tiles are cut by shape alone: the result is the same on any number of threads. A large search runs
+//! on a GPU where there is one, with the same result but for the rounding of the matmuls.
 
+mod dropout;
 mod resident;
 mod sift;
-mod thin;
 mod top;
 
 use std::ops::Range;
@@ -22,9 +23,9 @@ use tensor::Device;
 
 use crate::matmul::rows_by_rows;
 use crate::normalize::{Step, normalize};
+pub use dropout::SimilarityDropout;
 use resident::Resident;
 use sift::Sieve;
-pub use thin::Thinning;
 pub use top::Neighbours;
 use top::Top;
 
@@ -42,17 +43,17 @@ const LEAST: f32 = 1e-6;
 pub enum Measure {
     /// Their cosine.
     Cosine,
-    /// Twice their cosine, less the mean cosine of each to its `k` nearest on the other side.
+    /// CSLS: twice their cosine, less the mean cosine of each to its `k` nearest on the other side.
     Csls {
         /// Neighbours that make up the mean.
         k: usize,
     },
-    /// Their cosine, divided by the mean of those two means.
+    /// Ratio margin: their cosine, divided by the mean of those two means.
     Ratio {
         /// Neighbours that make up the mean.
         k: usize,
     },
-    /// Their cosine, less the mean of those two means.
+    /// Distance margin: their cosine, less the mean of those two means.
     Distance {
         /// Neighbours that make up the mean.
         k: usize,
@@ -78,10 +79,10 @@ impl Measure {
     }
 }
 
-/// Hears how many strips of rows are done, and of how many.
+/// Called with how many steps are done, and of how many.
 pub type Watch<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// Says nothing.
+/// For callers that show no progress.
 pub fn unwatched(_: u64, _: u64) {}
 
 /// The scores between two sets of vectors, ready to be asked for.
@@ -95,16 +96,15 @@ pub struct Scores {
     of_source: Vec<f32>,
     /// The mean cosine of each target vector to its nearest sources; empty where not needed.
     of_target: Vec<f32>,
-    thinning: Option<Thinning>,
+    dropout: Option<SimilarityDropout>,
     device: Device,
-    /// Both sides once more in the memory of a GPU, once neighbours were looked for there.
+    /// Both sides in the memory of a GPU, once neighbours were searched there.
     resident: OnceLock<Option<Resident>>,
 }
 
 impl Scores {
     /// Prepares the scores of all sources against all targets. On a device that is a GPU they are
-    /// made there, unless there are few: below 2·10⁹ additions and multiplications the CPU is sooner
-    /// done.
+    /// computed there, unless there are few: below 2·10⁹ operations the CPU is faster.
     ///
     /// # Panics
     /// Where the two differ in dimension, or one has no row.
@@ -116,7 +116,7 @@ impl Scores {
         watch: Watch<'_>,
     ) -> Self {
         assert_eq!(source.cols(), target.cols(), "vectors are compared within one dimension");
-        assert!(source.rows() > 0 && target.rows() > 0, "there is something to look for");
+        assert!(source.rows() > 0 && target.rows() > 0, "there is something to search");
         normalize(&mut source, &[Step::Unit]);
         normalize(&mut target, &[Step::Unit]);
         let mut scores = Self {
@@ -125,7 +125,7 @@ impl Scores {
             measure: Measure::Cosine,
             of_source: Vec::new(),
             of_target: Vec::new(),
-            thinning: None,
+            dropout: None,
             device: device.clone(),
             resident: OnceLock::new(),
         };
@@ -137,9 +137,9 @@ impl Scores {
         scores
     }
 
-    /// The same scores, some of them left out by chance when neighbours are looked for.
-    pub(crate) fn thinned(self, thinning: Option<Thinning>) -> Self {
-        Self { thinning, ..self }
+    /// The same scores, some of them dropped at random in the search.
+    pub(crate) fn with_dropout(self, dropout: Option<SimilarityDropout>) -> Self {
+        Self { dropout, ..self }
     }
 
     /// The `k` best targets of each source, and the `k` best sources of each target.
@@ -166,7 +166,7 @@ impl Scores {
         }
     }
 
-    /// The best of each source and of each target, where they are looked for on a GPU.
+    /// The best of each source and of each target, where the search runs on a GPU.
     fn on_device(&self, k: [usize; 2], watch: Watch<'_>) -> Option<[Neighbours; 2]> {
         let make = || Resident::new(&self.device, &self.source, &self.target);
         self.resident.get_or_init(make).as_ref()?.best(self, k, watch)
@@ -186,8 +186,8 @@ impl Scores {
                 let cols = col..self.target.rows().min(col + TILE_COLS);
                 let tile = &mut tile[..rows.len() * cols.len()];
                 self.fill(self.source.strip(rows.clone()), means, cols.clone(), tile);
-                if let Some(thinning) = self.thinning {
-                    thinning.apply(start, cols.clone(), tile);
+                if let Some(dropout) = self.dropout {
+                    dropout.apply(start, cols.clone(), tile);
                 }
                 let mut sieve = Sieve { rows: &mut top, first_row: start, first_col: col };
                 match columns {

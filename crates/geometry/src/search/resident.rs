@@ -1,11 +1,11 @@
-//! The same search on a GPU: both sides lie there, tiles of scores are sifted there, and only the best
-//! come back.
+//! The same search on a GPU: both sides are in its memory, the best of every tile of scores are
+//! selected there, and only these are copied back.
 
 use arrays::Matrix;
 use tensor::search::{MOST_BEST, NearestSearch, NeighbourMeans, ScoreRule};
 use tensor::{Device, Tensor};
 
-use super::{LEAST, Measure, Neighbours, Scores, Thinning, Watch};
+use super::{LEAST, Measure, Neighbours, Scores, SimilarityDropout, Watch};
 use crate::products::worth_a_gpu;
 
 /// Two sets of vectors in the memory of a GPU.
@@ -51,7 +51,7 @@ impl Resident {
             source: &self.source,
             target: &self.target,
             rule,
-            dropout: scores.thinning.and_then(Thinning::as_bits),
+            dropout: scores.dropout.and_then(SimilarityDropout::as_bits),
             of_source: wide,
             of_target: deep,
         };

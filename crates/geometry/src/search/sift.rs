@@ -1,4 +1,5 @@
-//! Sifting a tile of scores: almost none of them matters, so most are passed over sixteen at once.
+//! Selecting the best scores of a tile: almost none of them matters, so most are skipped sixteen at a
+//! time.
 
 use super::top::Top;
 

@@ -23,7 +23,7 @@ pub use self::card::ModelCard;
 use self::tensors::TensorBuilder;
 use self::tokenizer::ExportIds;
 use crate::config::{Family, activation_name};
-use crate::layout::Layout;
+use crate::layout::TensorNames;
 
 /// What is exported.
 pub struct ExportSource<'a> {
@@ -74,7 +74,7 @@ pub fn export(
     let pad = ids.of(source.vocabulary.specials().pad);
     let (head, architecture) = (source.has_mlm_head, class(family, source.has_mlm_head));
     let builder = TensorBuilder::new(source.model, source.params, language, &ids, pad, head);
-    let bytes = builder.build(Layout::of(family), family)?;
+    let bytes = builder.build(TensorNames::of(family), family)?;
     draft.write("model.safetensors", &bytes)?;
     drop(bytes);
     let mut described = describe(&config, family, language, &ids, source.vocabulary);

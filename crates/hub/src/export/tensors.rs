@@ -12,7 +12,7 @@ use text::{Error, Result};
 
 use super::tokenizer::ExportIds;
 use crate::config::Family;
-use crate::layout::Layout;
+use crate::layout::TensorNames;
 
 /// The bias of a row that stands for no subword: it is never predicted.
 const NEVER: f32 = -1e4;
@@ -45,7 +45,7 @@ impl<'a> TensorBuilder<'a> {
     }
 
     /// The whole file.
-    pub(super) fn build(mut self, layout: &Layout, family: Family) -> Result<Vec<u8>> {
+    pub(super) fn build(mut self, layout: &TensorNames, family: Family) -> Result<Vec<u8>> {
         self.embeddings(layout, family);
         for number in 0..self.config.layers {
             self.layer(layout, number);
@@ -73,7 +73,7 @@ impl<'a> TensorBuilder<'a> {
     }
 
     /// The full name of a tensor of the body, which stands alone where there is no head.
-    fn body(&self, layout: &Layout, name: &str) -> String {
+    fn body(&self, layout: &TensorNames, name: &str) -> String {
         format!("{}{name}", if self.has_mlm_head { layout.body } else { "" })
     }
 
@@ -88,7 +88,7 @@ impl<'a> TensorBuilder<'a> {
         (0..self.ids.len()).flat_map(|at| &table[row(at) * dim..][..dim]).copied().collect()
     }
 
-    fn embeddings(&mut self, layout: &Layout, family: Family) {
+    fn embeddings(&mut self, layout: &TensorNames, family: Family) {
         let (dim, config) = (self.config.dim, self.config);
         let tokens = self.table(ParamRole::TokenEmbedding);
         self.put(self.body(layout, layout.tokens), &[self.ids.len(), dim], tokens);
@@ -124,7 +124,7 @@ impl<'a> TensorBuilder<'a> {
         }
     }
 
-    fn layer(&mut self, layout: &Layout, number: usize) {
+    fn layer(&mut self, layout: &TensorNames, number: usize) {
         let EncoderConfig { dim, hidden, .. } = *self.config;
         let prefix = self.body(layout, "");
         let theirs =
@@ -171,7 +171,7 @@ impl<'a> TensorBuilder<'a> {
         }
     }
 
-    fn head(&mut self, layout: &Layout, family: Family) -> Result<()> {
+    fn head(&mut self, layout: &TensorNames, family: Family) -> Result<()> {
         let dim = self.config.dim;
         match layout.transform {
             Some((dense, norm)) if self.config.transform => {

@@ -19,7 +19,7 @@ use text::{Error, Result};
 /// What the numbers of a tensor are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
-pub enum Element {
+pub enum NumberType {
     F32,
     F16,
     Bf16,
@@ -33,7 +33,7 @@ pub enum Element {
     Other,
 }
 
-impl Element {
+impl NumberType {
     /// Bytes of one number; none where that is not known.
     pub(crate) fn bytes(self) -> Option<usize> {
         match self {
@@ -50,7 +50,7 @@ impl Element {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
     /// What its numbers are.
-    pub element: Element,
+    pub element: NumberType,
     /// Its shape.
     pub shape: Vec<usize>,
     /// Where its numbers stand in the file, row after row.
@@ -62,9 +62,9 @@ pub type Tensors = BTreeMap<String, Located>;
 
 /// A tensor to be read.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub struct TensorBytes<'a> {
     /// What its numbers are.
-    pub element: Element,
+    pub element: NumberType,
     /// Its shape.
     pub shape: &'a [usize],
     /// Its numbers, row after row, the low byte first.
@@ -72,7 +72,7 @@ pub struct View<'a> {
 }
 
 /// All tensors of a checkpoint.
-pub struct Weights {
+pub struct CheckpointWeights {
     maps: Vec<Mmap>,
     tensors: BTreeMap<String, (usize, Located)>,
     /// The files' names.
@@ -94,7 +94,7 @@ struct Index {
 
 const FETCH: &str = "fetch the file anew, or save the model anew with `save_pretrained`";
 
-impl Weights {
+impl CheckpointWeights {
     /// Finds the weights in a folder: one file or several, safetensors before PyTorch's own.
     pub fn open(folder: &Path) -> Result<Self> {
         let formats = [
@@ -164,10 +164,10 @@ impl Weights {
     }
 
     /// A tensor.
-    pub fn get(&self, name: &str) -> Option<View<'_>> {
+    pub fn get(&self, name: &str) -> Option<TensorBytes<'_>> {
         let (file, located) = self.tensors.get(name)?;
         let bytes = &self.maps[*file][located.bytes.clone()];
-        Some(View { element: located.element, shape: &located.shape, bytes })
+        Some(TensorBytes { element: located.element, shape: &located.shape, bytes })
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::Element;
+use super::NumberType;
 
 /// A value on the stack. What has parts lies among the nodes.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(super) enum Value<'a> {
     Float,
     Text(&'a str),
     Name(Name),
-    Node(usize),
+    PickleNode(usize),
 }
 
 /// The names that are known.
@@ -30,31 +30,31 @@ pub(super) enum Name {
     OrderedDict,
     RebuildTensor,
     RebuildParameter,
-    Storage(Element),
+    Storage(NumberType),
 }
 
 /// A value with parts.
 #[derive(Debug)]
-pub(super) enum Node<'a> {
+pub(super) enum PickleNode<'a> {
     Tuple(Vec<Value<'a>>),
     List(Vec<Value<'a>>),
     Dict(Vec<(Value<'a>, Value<'a>)>),
     Storage(Storage<'a>),
-    Tensor(Tensor<'a>),
+    Tensor(PickledTensor<'a>),
 }
 
 /// Numbers that lie elsewhere in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Storage<'a> {
     pub(super) key: &'a str,
-    pub(super) element: Element,
+    pub(super) element: NumberType,
     /// How many numbers it is said to have.
     pub(super) numbers: i64,
 }
 
 /// A tensor over a storage.
 #[derive(Clone, Debug)]
-pub(super) struct Tensor<'a> {
+pub(super) struct PickledTensor<'a> {
     pub(super) storage: Storage<'a>,
     /// Numbers of the storage that come before it.
     pub(super) offset: i64,
@@ -72,7 +72,7 @@ pub(super) struct Machine<'a> {
     stack: Vec<Value<'a>>,
     marks: Vec<usize>,
     memo: HashMap<u32, Value<'a>>,
-    pub(super) nodes: Vec<Node<'a>>,
+    pub(super) nodes: Vec<PickleNode<'a>>,
 }
 
 impl<'a> Machine<'a> {
@@ -110,18 +110,18 @@ impl<'a> Machine<'a> {
             0x8c => self.text(1),
             b'c' => self.name(),
             0x93 => self.stacked_name(),
-            b')' => self.node(Node::Tuple(vec![])),
-            b']' => self.node(Node::List(vec![])),
-            b'}' => self.node(Node::Dict(vec![])),
+            b')' => self.node(PickleNode::Tuple(vec![])),
+            b']' => self.node(PickleNode::List(vec![])),
+            b'}' => self.node(PickleNode::Dict(vec![])),
             b't' => {
                 let parts = self.since_mark()?;
-                self.node(Node::Tuple(parts))
+                self.node(PickleNode::Tuple(parts))
             }
             0x85..=0x87 => {
                 let first = self.stack.len().checked_sub(usize::from(code - 0x84));
                 let first = first.filter(|&first| first >= self.floor()).ok_or(UNDERFLOW)?;
                 let parts = self.stack.split_off(first);
-                self.node(Node::Tuple(parts))
+                self.node(PickleNode::Tuple(parts))
             }
             b'a' | b'e' | b's' | b'u' => self.extend(code),
             b'q' | b'r' | 0x94 => self.memorise(code),
@@ -158,9 +158,9 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn node(&mut self, node: Node<'a>) -> Result<()> {
+    fn node(&mut self, node: PickleNode<'a>) -> Result<()> {
         self.nodes.push(node);
-        self.push(Value::Node(self.nodes.len() - 1))
+        self.push(Value::PickleNode(self.nodes.len() - 1))
     }
 
     /// What lies below belongs to somebody else.
@@ -249,12 +249,12 @@ impl<'a> Machine<'a> {
             }
             _ => self.since_mark()?,
         };
-        let Some(&Value::Node(target)) = self.stack.last() else {
+        let Some(&Value::PickleNode(target)) = self.stack.last() else {
             return Err("its pickle adds to what is neither list nor dict".to_owned());
         };
         match (&mut self.nodes[target], code) {
-            (Node::List(list), b'a' | b'e') => list.extend(parts),
-            (Node::Dict(dict), b's' | b'u') if parts.len().is_multiple_of(2) => {
+            (PickleNode::List(list), b'a' | b'e') => list.extend(parts),
+            (PickleNode::Dict(dict), b's' | b'u') if parts.len().is_multiple_of(2) => {
                 dict.extend(parts.chunks_exact(2).map(|pair| (pair[0], pair[1])));
             }
             _ => return Err("its pickle adds to what is neither list nor dict".to_owned()),
@@ -264,8 +264,8 @@ impl<'a> Machine<'a> {
 
     fn tuple(&self, value: Value<'a>) -> Result<&[Value<'a>]> {
         match value {
-            Value::Node(node) => match &self.nodes[node] {
-                Node::Tuple(parts) => Ok(parts),
+            Value::PickleNode(node) => match &self.nodes[node] {
+                PickleNode::Tuple(parts) => Ok(parts),
                 _ => Err("its pickle has no tuple where one belongs".to_owned()),
             },
             _ => Err("its pickle has no tuple where one belongs".to_owned()),
@@ -286,20 +286,20 @@ impl<'a> Machine<'a> {
             ] if matches!(view, [] | [Value::None]) => Storage { key, element, numbers },
             _ => return Err("its pickle points at something other than a storage".to_owned()),
         };
-        self.node(Node::Storage(storage))
+        self.node(PickleNode::Storage(storage))
     }
 
     fn call(&mut self) -> Result<()> {
         let (arguments, called) = (self.pop()?, self.pop()?);
         let arguments = self.tuple(arguments)?;
         match (called, arguments) {
-            (Value::Name(Name::OrderedDict), []) => self.node(Node::Dict(vec![])),
+            (Value::Name(Name::OrderedDict), []) => self.node(PickleNode::Dict(vec![])),
             (
                 Value::Name(Name::RebuildTensor),
                 &[storage, Value::Int(offset), shape, strides, ..],
             ) => {
                 let tensor = self.tensor(storage, offset, shape, strides)?;
-                self.node(Node::Tensor(tensor))
+                self.node(PickleNode::Tensor(tensor))
             }
             (Value::Name(Name::RebuildParameter), &[tensor, ..]) => self.push(tensor),
             _ => Err("its pickle calls something with what it does not take".to_owned()),
@@ -312,7 +312,7 @@ impl<'a> Machine<'a> {
         offset: i64,
         shape: Value<'a>,
         strides: Value<'a>,
-    ) -> Result<Tensor<'a>> {
+    ) -> Result<PickledTensor<'a>> {
         let numbers = |value: Value<'a>| {
             let number = |part: &Value<'a>| match part {
                 Value::Int(number) => Ok(*number),
@@ -325,20 +325,22 @@ impl<'a> Machine<'a> {
             }
             parts.iter().map(number).collect::<Result<Vec<i64>>>()
         };
-        let Value::Node(node) = storage else {
+        let Value::PickleNode(node) = storage else {
             return Err("its pickle has a tensor without a storage".to_owned());
         };
-        let Node::Storage(storage) = self.nodes[node] else {
+        let PickleNode::Storage(storage) = self.nodes[node] else {
             return Err("its pickle has a tensor without a storage".to_owned());
         };
-        Ok(Tensor { storage, offset, shape: numbers(shape)?, strides: numbers(strides)? })
+        Ok(PickledTensor { storage, offset, shape: numbers(shape)?, strides: numbers(strides)? })
     }
 
     /// A state dict carries the versions of its modules, which nobody here needs.
     fn set_state(&mut self) -> Result<()> {
         self.pop()?;
         match self.stack.last() {
-            Some(&Value::Node(node)) if matches!(self.nodes[node], Node::Dict(_)) => Ok(()),
+            Some(&Value::PickleNode(node)) if matches!(self.nodes[node], PickleNode::Dict(_)) => {
+                Ok(())
+            }
             _ => Err("its pickle sets the state of something other than a dict".to_owned()),
         }
     }
@@ -354,16 +356,16 @@ fn known(module: &str, name: &str) -> Result<Name> {
         ("collections", "OrderedDict") => Name::OrderedDict,
         ("torch._utils", "_rebuild_tensor_v2") => Name::RebuildTensor,
         ("torch._utils", "_rebuild_parameter") => Name::RebuildParameter,
-        ("torch", "FloatStorage") => Name::Storage(Element::F32),
-        ("torch", "HalfStorage") => Name::Storage(Element::F16),
-        ("torch", "BFloat16Storage") => Name::Storage(Element::Bf16),
-        ("torch", "DoubleStorage") => Name::Storage(Element::F64),
-        ("torch", "LongStorage") => Name::Storage(Element::I64),
-        ("torch", "IntStorage") => Name::Storage(Element::I32),
-        ("torch", "ShortStorage") => Name::Storage(Element::I16),
-        ("torch", "CharStorage") => Name::Storage(Element::I8),
-        ("torch", "ByteStorage") => Name::Storage(Element::U8),
-        ("torch", "BoolStorage") => Name::Storage(Element::Bool),
+        ("torch", "FloatStorage") => Name::Storage(NumberType::F32),
+        ("torch", "HalfStorage") => Name::Storage(NumberType::F16),
+        ("torch", "BFloat16Storage") => Name::Storage(NumberType::Bf16),
+        ("torch", "DoubleStorage") => Name::Storage(NumberType::F64),
+        ("torch", "LongStorage") => Name::Storage(NumberType::I64),
+        ("torch", "IntStorage") => Name::Storage(NumberType::I32),
+        ("torch", "ShortStorage") => Name::Storage(NumberType::I16),
+        ("torch", "CharStorage") => Name::Storage(NumberType::I8),
+        ("torch", "ByteStorage") => Name::Storage(NumberType::U8),
+        ("torch", "BoolStorage") => Name::Storage(NumberType::Bool),
         _ => {
             let shown: String = format!("{module}.{name}").chars().take(100).collect();
             return Err(format!(

@@ -3,7 +3,7 @@
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 
-use super::{Element, Located, Tensors};
+use super::{Located, NumberType, Tensors};
 
 /// Finds the tensors of a file. The library refuses headers of more than 100 MB, and tensors that
 /// overlap, leave gaps, go beyond the file, or are not as large as their shape.
@@ -24,18 +24,18 @@ pub fn read(bytes: &[u8]) -> Result<Tensors, String> {
     Ok(tensors)
 }
 
-fn element(dtype: Dtype) -> Element {
+fn element(dtype: Dtype) -> NumberType {
     match dtype {
-        Dtype::F32 => Element::F32,
-        Dtype::F16 => Element::F16,
-        Dtype::BF16 => Element::Bf16,
-        Dtype::F64 => Element::F64,
-        Dtype::I64 => Element::I64,
-        Dtype::I32 => Element::I32,
-        Dtype::I16 => Element::I16,
-        Dtype::I8 => Element::I8,
-        Dtype::U8 => Element::U8,
-        Dtype::BOOL => Element::Bool,
-        _ => Element::Other,
+        Dtype::F32 => NumberType::F32,
+        Dtype::F16 => NumberType::F16,
+        Dtype::BF16 => NumberType::Bf16,
+        Dtype::F64 => NumberType::F64,
+        Dtype::I64 => NumberType::I64,
+        Dtype::I32 => NumberType::I32,
+        Dtype::I16 => NumberType::I16,
+        Dtype::I8 => NumberType::I8,
+        Dtype::U8 => NumberType::U8,
+        Dtype::BOOL => NumberType::Bool,
+        _ => NumberType::Other,
     }
 }

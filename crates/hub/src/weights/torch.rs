@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use zip::{CompressionMethod, ZipArchive};
 
-use super::pickle::{Machine, Node, Tensor, Value};
+use super::pickle::{Machine, PickleNode, PickledTensor, Value};
 use super::{Located, Tensors};
 
 type Result<T> = std::result::Result<T, String>;
@@ -96,8 +96,8 @@ fn locate(
         let Value::Text(name) = key else {
             return Err("has a tensor whose name is no text".to_owned());
         };
-        let Value::Node(node) = value else { return Err(no_tensor(name)) };
-        let Node::Tensor(tensor) = &machine.nodes[node] else { return Err(no_tensor(name)) };
+        let Value::PickleNode(node) = value else { return Err(no_tensor(name)) };
+        let PickleNode::Tensor(tensor) = &machine.nodes[node] else { return Err(no_tensor(name)) };
         let located = locate_one(tensor, place).map_err(|reason| format!("{name} {reason}"))?;
         tensors.insert(name.to_owned(), located);
     }
@@ -108,13 +108,13 @@ fn no_tensor(name: &str) -> String {
     format!("has `{name}`, which is no tensor; save the `state_dict()` alone")
 }
 
-type Pairs<'v, 'a> = &'v [(Value<'a>, Value<'a>)];
+type PicklePairs<'v, 'a> = &'v [(Value<'a>, Value<'a>)];
 
 /// The dict itself, or the one that it holds under `state_dict`.
-fn state_dict<'v, 'a>(value: Value<'a>, machine: &'v Machine<'a>) -> Result<Pairs<'v, 'a>> {
+fn state_dict<'v, 'a>(value: Value<'a>, machine: &'v Machine<'a>) -> Result<PicklePairs<'v, 'a>> {
     let dict = |value: Value<'a>| match value {
-        Value::Node(node) => match &machine.nodes[node] {
-            Node::Dict(pairs) => Some(pairs.as_slice()),
+        Value::PickleNode(node) => match &machine.nodes[node] {
+            PickleNode::Dict(pairs) => Some(pairs.as_slice()),
             _ => None,
         },
         _ => None,
@@ -125,10 +125,10 @@ fn state_dict<'v, 'a>(value: Value<'a>, machine: &'v Machine<'a>) -> Result<Pair
 }
 
 fn locate_one(
-    tensor: &Tensor<'_>,
+    tensor: &PickledTensor<'_>,
     place: &dyn Fn(&str) -> Option<Range<usize>>,
 ) -> Result<Located> {
-    let Tensor { storage, offset, shape, strides } = tensor;
+    let PickledTensor { storage, offset, shape, strides } = tensor;
     let bytes = storage.element.bytes().ok_or("is of an unknown kind of number")?;
     let size = |&size: &i64| usize::try_from(size).map_err(|_| "has a negative size".to_owned());
     let shape: Vec<usize> = shape.iter().map(size).collect::<Result<_>>()?;
@@ -169,12 +169,14 @@ fn read_old(bytes: &[u8]) -> Result<Tensors> {
     let (value, machine) = Machine::run(bytes, after.at)?;
     let (keys, after) = Machine::run(bytes, machine.at)?;
     let sizes = machine.nodes.iter().filter_map(|node| match node {
-        Node::Storage(storage) => Some((storage.key, (storage.numbers, storage.element.bytes()))),
+        PickleNode::Storage(storage) => {
+            Some((storage.key, (storage.numbers, storage.element.bytes())))
+        }
         _ => None,
     });
     let sizes: HashMap<&str, _> = sizes.collect();
-    let Value::Node(node) = keys else { return Err(NO_KEYS.to_owned()) };
-    let Node::List(keys) = &after.nodes[node] else { return Err(NO_KEYS.to_owned()) };
+    let Value::PickleNode(node) = keys else { return Err(NO_KEYS.to_owned()) };
+    let PickleNode::List(keys) = &after.nodes[node] else { return Err(NO_KEYS.to_owned()) };
     let (mut at, mut storages) = (after.at, HashMap::new());
     for key in keys {
         let Value::Text(key) = key else { return Err(NO_KEYS.to_owned()) };
@@ -196,8 +198,8 @@ fn read_old(bytes: &[u8]) -> Result<Tensors> {
 const NO_KEYS: &str = "has no list of its storages";
 
 fn check_order(system: Value<'_>, machine: &Machine<'_>) -> Result<()> {
-    let Value::Node(node) = system else { return Ok(()) };
-    let Node::Dict(pairs) = &machine.nodes[node] else { return Ok(()) };
+    let Value::PickleNode(node) = system else { return Ok(()) };
+    let PickleNode::Dict(pairs) = &machine.nodes[node] else { return Ok(()) };
     let little = |(key, value): &(Value<'_>, Value<'_>)| {
         !matches!((key, value), (Value::Text("little_endian"), Value::Bool(false)))
     };

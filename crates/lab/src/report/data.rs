@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::record::{Factors, Record, TextRecord};
 use crate::store::natural;
-use terms::{Estimate, Scale};
+use terms::{Estimate, Scale, Task};
 
 use super::observations::Observations;
 
@@ -125,6 +125,15 @@ impl<'a> StudyData<'a> {
             records: self.records.iter().copied().filter(|one| has(&one.factors)).collect(),
             texts: self.texts.iter().copied().filter(|one| has(&one.factors)).collect(),
         }
+    }
+}
+
+impl<'a> StudyData<'a> {
+    /// Without the records of other tasks: for sections about the task of a paper.
+    pub(super) fn without_tasks_but(mut self, task: Task) -> StudyData<'a> {
+        let other = |factors: &Factors| factors.get("task").is_some_and(|own| own != task.name());
+        self.records.retain(|one| !other(&one.factors));
+        self
     }
 }
 

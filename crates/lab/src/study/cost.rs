@@ -3,18 +3,20 @@
 
 use std::collections::HashMap;
 
-use terms::Scale;
+use terms::{Preset, Scale};
 
 use super::step::CPU;
 
 /// Seconds that a step of a kind takes on two CPU cores, until one was measured here.
-const TYPICAL: [(&str, f64); 26] = [
+const TYPICAL: [(&str, f64); 28] = [
     ("world generate", 1.5),
     ("pretrain tiny", 75.0),
     ("pretrain tiny real", 85.0),
     ("transfer nli tiny", 20.0),
     ("transfer ner tiny", 5.0),
     ("transfer parse tiny", 8.0),
+    ("transfer pos tiny", 5.0),
+    ("transfer classify tiny", 10.0),
     ("transfer ner tiny above", 3.0),
     ("transfer parse tiny above", 5.0),
     ("retrieve", 3.0),
@@ -40,10 +42,6 @@ const TYPICAL: [(&str, f64); 26] = [
 /// Seconds of a pretraining before its updates: vocabulary and corpora (of real text: some 60 MB a language).
 const PREPARATION: [(&str, f64); 2] = [("pretrain tiny", 1.2), ("pretrain tiny real", 11.0)];
 
-/// The default number of updates of a pretraining at each scale.
-pub const UPDATES: [(Scale, u64); 3] =
-    [(Scale::Tiny, 6000), (Scale::Small, 24_000), (Scale::Paper, 417_000)];
-
 /// How many of the latest steps of a kind and size are averaged.
 const LAST: usize = 5;
 
@@ -59,9 +57,8 @@ impl Workload {
             let place = words.iter().rposition(|word| *word == flag)?;
             words.get(place + 1).copied()
         };
-        let scale = value("--scale");
-        let default = UPDATES.iter().find(|(known, _)| scale == Some(known.name()));
-        let Some(&(_, default)) = default.filter(|_| words.get(1) == Some(&"pretrain")) else {
+        let scale = value("--scale").and_then(|scale| scale.parse::<Scale>().ok());
+        let Some(scale) = scale.filter(|_| words.get(1) == Some(&"pretrain")) else {
             return Self(1.0);
         };
         let joined = words
@@ -70,8 +67,8 @@ impl Workload {
             .find_map(|word| word.strip_prefix("--steps=").or_else(|| word.strip_prefix("steps=")));
         let steps = value("--steps").or(joined);
         match (steps.and_then(|steps| steps.parse::<u64>().ok()), value("--preset")) {
-            (Some(steps), _) => Self(steps as f64 / default as f64),
-            (None, Some("random")) => Self(0.0),
+            (Some(steps), _) => Self(steps as f64 / scale.steps() as f64),
+            (None, Some(preset)) if preset == Preset::Untrained.name() => Self(0.0),
             (None, _) => Self(1.0),
         }
     }
@@ -144,9 +141,12 @@ mod tests {
         assert_eq!(work("--steps=600"), Workload(0.1));
         assert_eq!(work("--set steps=600"), Workload(0.1));
         assert_eq!(work("--steps 5 --steps 12000"), Workload(2.0));
-        assert_eq!(Workload::of("isogloss pretrain --preset random --scale small"), Workload(0.0));
         assert_eq!(
-            Workload::of("isogloss pretrain --preset random --scale small --steps 24"),
+            Workload::of("isogloss pretrain --preset untrained --scale small"),
+            Workload(0.0)
+        );
+        assert_eq!(
+            Workload::of("isogloss pretrain --preset untrained --scale small --steps 24"),
             Workload(0.001)
         );
         assert_eq!(Workload::of("isogloss retrieve --model run"), Workload(1.0));

@@ -18,7 +18,6 @@ mod sizes;
 mod step;
 mod systems;
 
-pub use cost::UPDATES;
 pub use error::{Error, Result};
 pub use file::{
     InventedLanguages, RealLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind,
@@ -28,5 +27,5 @@ pub use plan::StudyPlan;
 pub use readings::{Extraction, Extractor, Measurement, StepResults, TextSample};
 pub use revision::{COMMANDS, StepCommand};
 pub use run::{RunOptions, StepOutcome, StudyObserver, run};
-pub use sizes::{SentenceCounter, sentences};
+pub use sizes::SentenceCounter;
 pub use step::{CPU, CommandArg, StepDraft, StepId, StepList, StepResume, StudyStep};

@@ -137,7 +137,7 @@ pub(super) struct EvaluationContext<'a> {
 impl EvaluationContext<'_> {
     /// How many layers encoders have at this scale.
     pub(super) fn layers(&self) -> usize {
-        if self.scale == Scale::Tiny { 4 } else { 8 }
+        self.scale.layers()
     }
 
     /// How many sentences of each language word vectors and mean vectors are taken from; Conneau et al. 2020 take 500,000.
@@ -417,6 +417,30 @@ mod tests {
         let mapped = |extraction: &&Extraction| extraction.factors["system"].ends_with("-aligned");
         // Two systems, two tasks, three layers.
         assert_eq!(plan.extractions.iter().filter(mapped).count(), 12);
+    }
+
+    #[test]
+    fn a_study_may_name_tasks_that_the_papers_do_not_have() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        std::fs::create_dir(folder.path().join("classify")).unwrap();
+        for file in ["train-en", "dev-en", "test-en", "test-fr"] {
+            std::fs::write(folder.path().join(format!("classify/{file}.tsv")), "").unwrap();
+        }
+        let mut study = real(folder.path(), "anchors");
+        let tasks = [terms::Task::Pos, terms::Task::Classify];
+        study.evaluate = tasks.map(StudyEvaluation::Transfer).to_vec();
+        let plan = planned(&study, Scale::Tiny).unwrap();
+        let commands = commands(&plan);
+        let transfer = |task: &str| {
+            let verb = format!("transfer --task {task} ");
+            commands.iter().find(|command| command.starts_with(&verb)).unwrap()
+        };
+        let files = ["en_gsd-ud-train.conllu", "en_gsd-ud-dev.conllu", "fr_gsd-ud-test.conllu"];
+        assert!(files.iter().all(|file| transfer("pos").contains(file)), "{}", transfer("pos"));
+        let classify = transfer("classify");
+        assert!(classify.contains("--train en=") && classify.contains("classify/train-en.tsv"));
+        assert!(classify.contains("classify/test-fr.tsv"), "{classify}");
     }
 
     #[test]

@@ -100,13 +100,13 @@ impl Extraction {
             Extractor::ShiftedTransfer { task, source } => reader.shifted(result, *task, source)?,
             Extractor::Retrieval => reader.retrieval(result)?,
             Extractor::AlignWords => {
-                for (measure, key) in [("p_at_1", "p@1"), ("p_at_5", "p@5"), ("mrr", "mrr")] {
+                for (measure, key) in [("p_at_1", "p_at_1"), ("p_at_5", "p_at_5"), ("mrr", "mrr")] {
                     reader.number(measure, &[], result, &[key])?;
                 }
             }
             Extractor::WordRetrieval => {
                 reader.number("mrr", &[], result, &["candidates", "mrr"])?;
-                reader.number("p_at_1", &[], result, &["candidates", "p@1"])?;
+                reader.number("p_at_1", &[], result, &["candidates", "p_at_1"])?;
             }
             Extractor::Similarity { within } => reader.similarity(result, *within)?,
             Extractor::Sweep => reader.sweep(result)?,
@@ -208,8 +208,8 @@ impl ResultCollector<'_> {
 
     fn retrieval(&mut self, result: &Value) -> Result<(), Mismatch> {
         for layer in list(result, &["layers"])? {
-            let number = text(layer, &["layer"])?;
-            for (key, kind) in [("raw", "raw"), ("shifted", "centered"), ("aligned", "aligned")] {
+            let number = &plain(at(layer, &["layer"])?);
+            for (key, kind) in [("raw", "raw"), ("centered", "centered"), ("aligned", "aligned")] {
                 let Some(found) = layer.get(key).filter(|found| !found.is_null()) else {
                     continue;
                 };
@@ -264,14 +264,13 @@ impl ResultCollector<'_> {
                     ("layer", &layer),
                     ("alpha", &alpha),
                 ];
-                // The papers give BLEU as a share, sacreBLEU in hundredths.
-                let bleu = at(cell, &["bleu"])?.as_f64().ok_or("bleu")?;
+                let bleu = at(cell, &["bleu1"])?.as_f64().ok_or("bleu1")?;
                 let (measure, factors) = ("bleu1".to_owned(), self.factors(&more));
-                self.found.measurements.push(Measurement { measure, factors, value: bleu / 100.0 });
+                self.found.measurements.push(Measurement { measure, factors, value: bleu });
                 self.number("repeated", &more, cell, &["repeated"])?;
                 // Where nothing could be converted or looked up there is no share.
                 for (measure, key) in
-                    [("conversion_rate", "convert_rate"), ("dictionary_accuracy", "translated")]
+                    [("conversion_rate", "conversion_rate"), ("dictionary_accuracy", "translated")]
                 {
                     if cell.get(key).is_some_and(Value::is_number) {
                         self.number(measure, &more, cell, &[key])?;
@@ -286,9 +285,9 @@ impl ResultCollector<'_> {
         for (line, sentence) in list(result, &["sentences"])?.iter().enumerate() {
             let line = (line + 1).to_string();
             self.say(&[("line", &line), ("alpha", "input")], text(sentence, &["sentence"])?);
-            for said in list(sentence, &["said"])? {
+            for said in list(sentence, &["outputs"])? {
                 let alpha = plain(at(said, &["alpha"])?);
-                let pieces = list(said, &["pieces"])?.iter();
+                let pieces = list(said, &["subwords"])?.iter();
                 let pieces: Vec<_> =
                     pieces.filter_map(|piece| piece.get("text")?.as_str()).collect();
                 self.say(&[("line", &line), ("alpha", &alpha)], &pieces.join(" "));
@@ -352,8 +351,8 @@ mod tests {
     #[test]
     fn retrieval_is_the_mean_of_both_directions() {
         let layer = json!({
-            "layer": "2", "raw": { "forward": 0.2, "backward": 0.4 },
-            "shifted": { "forward": 0.5, "backward": 0.5 }, "aligned": null,
+            "layer": 2, "raw": { "forward": 0.2, "backward": 0.4 },
+            "centered": { "forward": 0.5, "backward": 0.5 }, "aligned": null,
         });
         let found = read(Extractor::Retrieval, &json!({ "layers": [layer] })).unwrap();
         assert_eq!(found.measurements.len(), 2);
@@ -409,7 +408,7 @@ mod tests {
     #[test]
     fn a_sweep_without_a_dictionary_has_no_exact_translations() {
         let cell = json!({
-            "alpha": 1.0, "layer": 2, "bleu": 30.0, "repeated": 0.1, "convert_rate": 0.5,
+            "alpha": 1.0, "layer": 2, "bleu1": 0.3, "repeated": 0.1, "conversion_rate": 0.5,
             "translated": null,
         });
         let sweep = json!({ "from": "a", "to": "b", "kind": "mean", "cells": [cell] });

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use terms::Scale;
+use terms::{Preset, Scale};
 
 use super::error::{Error, Result};
 use super::materials::LanguageData;
@@ -13,13 +13,11 @@ pub type SentenceCounter<'a> =
     dyn FnMut(&str, &[PathBuf], u64) -> std::result::Result<u64, String> + 'a;
 
 /// The smaller size; text of no more than that has no larger one.
-const SMALLER: &str = "sentences-200k";
+const SMALLER: Preset = Preset::Sentences200k;
 
-/// The sentences of each language that a preset takes at a scale, where its name says so.
-pub fn sentences(preset: &str, scale: Scale) -> Option<u64> {
-    let thousands: u64 = preset.strip_prefix("sentences-")?.split_once('k')?.0.parse().ok()?;
-    // Invented languages, which `tiny` is for, have a small vocabulary: a tenth of the sentences covers it.
-    Some(thousands * if scale == Scale::Tiny { 100 } else { 1000 })
+/// The sentences of each language that a preset takes at a scale, where it limits them.
+pub(super) fn sentences(preset: &str, scale: Scale) -> Option<u64> {
+    preset.parse::<Preset>().ok()?.sentences(scale)
 }
 
 /// Sizes of real text, each language counted once.
@@ -50,7 +48,7 @@ impl<'a> CorpusSizes<'a> {
             least = least.filter(|least| least.0 <= there).or(Some((there, language)));
         }
         let Some((there, language)) = least else { return Ok(None) };
-        let smaller = sentences(SMALLER, scale).unwrap_or(0);
+        let smaller = SMALLER.sentences(scale).unwrap_or(0);
         if there >= wanted || there > smaller {
             return Ok(Some(there.min(wanted)));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use terms::Scale;
+use terms::Preset;
 
 use super::error::Result;
 use super::file::{System, SystemKind};
@@ -53,7 +53,8 @@ impl PlannedSystem {
             }
             SystemKind::Untrained => {
                 let trained = alone(planner, scene, system, source[0], 0)?;
-                let untrained = System { preset: "random".to_owned(), ..system.clone() };
+                let untrained =
+                    System { preset: Preset::Untrained.name().to_owned(), ..system.clone() };
                 let untrained = pretrain(planner, scene, &untrained, &languages, 0)?;
                 let others = vec![untrained; languages.len() - 1];
                 encoders(std::iter::once(trained).chain(others).collect(), false)
@@ -112,7 +113,7 @@ fn pretrain(
     {
         draft = draft.flag("--set", format!("text.sample={there}"));
     }
-    if system.preset != "random" {
+    if system.preset != Preset::Untrained.name() {
         draft = draft.args(scene.settings.pretrain.clone());
     }
     let seed = (scene.seed + 1000 * another).to_string();
@@ -145,14 +146,9 @@ fn statics(
     let encoder = System { model: SystemKind::Encoder, flags: Vec::new(), ..system.clone() };
     let run = pretrain(planner, scene, &encoder, languages, 0)?;
     let kind = if system.model == SystemKind::Glove { "glove" } else { "word2vec" };
-    let dim = match scene.scale {
-        Scale::Tiny => "48",
-        Scale::Small => "512",
-        Scale::Paper => "768",
-    };
     let draft = StepDraft::new(&format!("vectors {kind}"), scene.name(kind, system))
         .flag("--run", run.clone())
-        .flag("--dim", dim)
+        .flag("--dim", scene.scale.dim().to_string())
         .args(system.flags.clone())
         .flag("--seed", scene.seed.to_string())
         .flag("--out", CommandArg::here("subwords.vec"));
@@ -172,14 +168,14 @@ fn statics(
 
 /// The flags of `words` for a language and its text.
 pub(super) fn words_of(scene: &EvaluationContext<'_>, language: &str) -> Vec<CommandArg> {
-    let mut flags = vec!["--lang".into(), language.into()];
+    let mut flags = Vec::new();
     for file in scene.materials.text(language, false) {
-        flags.extend(["--text".into(), file]);
+        flags.extend(["--text".into(), file.after(&format!("{language}="))]);
     }
     if scene.materials.prepared() {
         flags.push("--lines".into());
     }
-    flags.extend(["--first".into(), scene.sentences().into()]);
+    flags.extend(["--limit".into(), scene.sentences().into()]);
     flags
 }
 

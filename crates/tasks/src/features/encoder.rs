@@ -6,7 +6,7 @@ use std::path::Path;
 use ::encoder::{EncoderParam, ParamGroup, Request};
 use models::PretrainedModel;
 use serde_json::{Value, json};
-use shift::means::Means;
+use shift::means::MeanVectors;
 use tensor::{Device, Params, Tape, Var};
 use text::{EncodedWords, SubwordEncoders};
 
@@ -104,8 +104,8 @@ impl TokenSource for EncoderFeatures {
         Some(self.pretrained.encoder.config().layers)
     }
 
-    fn means(&self, file: &Path) -> Result<Means> {
-        Ok(Means::open(file, &self.pretrained)?)
+    fn means(&self, file: &Path) -> Result<MeanVectors> {
+        Ok(MeanVectors::open(file, &self.pretrained)?)
     }
 
     fn special_tokens(&self) -> (u32, u32) {

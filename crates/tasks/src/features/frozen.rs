@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use ::encoder::{Encoder, EncoderConfig, NormPlace, PositionStart, Request, Vocabulary};
+use ::encoder::{
+    Encoder, EncoderConfig, NormPlace, ParamRole, PositionStart, Request, VocabularySize,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{Device, Params, Spans, Tape, Tensor, Var};
@@ -51,7 +53,7 @@ impl<V: FrozenVectors> FrozenFeatures<V> {
         let config = EncoderConfig {
             languages: vec!["any".to_owned()],
             // Vectors come from elsewhere: the token embeddings are not used.
-            vocabulary: Vocabulary::Size(1),
+            vocabulary: VocabularySize::Size(1),
             layers: above.layers,
             heads: heads(dim),
             dim,
@@ -85,12 +87,9 @@ impl<V: FrozenVectors> Features for FrozenFeatures<V> {
 
     fn start(&self, seed: u64, _layers: Option<&BTreeSet<usize>>) -> Result<Params> {
         let mut params = Params::new(&self.device);
-        Encoder::new(self.config.clone(), &mut params, seed)?;
-        for name in ["embeddings.tokens", "head.bias"] {
-            if let Some(unused) = params.find(name) {
-                params.set_trainable(unused, false);
-            }
-        }
+        let above = Encoder::new(self.config.clone(), &mut params, seed)?;
+        let unused = [ParamRole::TokenEmbedding, ParamRole::MlmBias];
+        above.set_trainable(&mut params, |param| !unused.contains(&param.role));
         Ok(params)
     }
 

@@ -8,7 +8,7 @@ use ::encoder::Request;
 use arrays::npy;
 use models::PretrainedModel;
 use serde_json::{Value, json};
-use shift::means::Means;
+use shift::means::MeanVectors;
 use tensor::{Device, Mode, Tape, Tensor};
 use text::EncodedWords;
 
@@ -141,9 +141,9 @@ impl TokenSource for LayerVectors {
     }
 
     /// Means are of one encoder.
-    fn means(&self, file: &Path) -> Result<Means> {
+    fn means(&self, file: &Path) -> Result<MeanVectors> {
         match self.models.as_slice() {
-            [model] => Ok(model.with(|pretrained| Means::open(file, pretrained))?),
+            [model] => Ok(model.with(|pretrained| MeanVectors::open(file, pretrained))?),
             _ => Err(Error::request(
                 "the languages are read by different encoders, which share no mean vectors",
                 "shift within one encoder: give one model for all languages",

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
-use shift::means::Means;
+use shift::means::MeanVectors;
 use tensor::{Indices, Params, Tape, Var};
 use text::EncodedWords;
 
@@ -57,7 +57,7 @@ pub trait TokenSource: Sync {
     fn layers(&self) -> Option<usize>;
 
     /// Reads the language mean vectors of the encoder, and refuses those of another.
-    fn means(&self, file: &Path) -> Result<Means>;
+    fn means(&self, file: &Path) -> Result<MeanVectors>;
 
     /// The special tokens before and after a text.
     fn special_tokens(&self) -> (u32, u32);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use shift::means::Means;
+use shift::means::MeanVectors;
 use tensor::random::{Draws, Key};
 use tensor::{Device, Tensor};
 use text::{EncodedWords, Preparation, Preparer};
@@ -110,7 +110,7 @@ impl TokenSource for StaticVectors {
         None
     }
 
-    fn means(&self, _file: &Path) -> Result<Means> {
+    fn means(&self, _file: &Path) -> Result<MeanVectors> {
         let remedy = "shift a layer of an encoder";
         Err(Error::request("static vectors have no layers, and no mean vectors of them", remedy))
     }

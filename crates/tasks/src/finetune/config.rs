@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use encoder::SharingPlan;
 use serde::{Deserialize, Serialize};
-use shift::shifter::Kind;
+use shift::shifter::ShiftKind;
 use terms::Task;
 
 use super::recipe::LrSchedule;
@@ -84,7 +84,7 @@ pub enum ShiftSource {
         /// The file of mean vectors, of the encoder as it was pretrained.
         file: PathBuf,
         /// How the difference is made.
-        kind: Kind,
+        kind: ShiftKind,
     },
     /// A vector of the hidden states' width for each language, an array of NumPy.
     Vectors(BTreeMap<String, PathBuf>),

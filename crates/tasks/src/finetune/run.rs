@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tensor::{ParamId, Params};
 use text::RandomStreams;
 use train::pretrain::Observer;
-use train::{AdamConfig, Group, Pending, Schedule, Trainer};
+use train::{AdamConfig, AdamGroup, PendingStep, Schedule, Trainer};
 
 use super::config::{GridSetting, TransferConfig};
 use super::evaluate::TaskModel;
@@ -103,7 +103,7 @@ struct SettingRun {
 
 /// An update that was begun.
 struct PendingUpdate {
-    pending: Pending,
+    pending: PendingStep,
     targets: usize,
     tokens: u64,
 }
@@ -194,7 +194,7 @@ impl TransferRun<'_> {
             LrSchedule::Constant => Schedule::Constant,
         };
         let adam = AdamConfig {
-            rate: setting.lr,
+            lr: setting.lr,
             schedule,
             beta1: 0.9,
             beta2: 0.999,
@@ -204,8 +204,8 @@ impl TransferRun<'_> {
         };
         let of_head: Vec<ParamId> = params.ids().skip(below).collect();
         let group = |id: ParamId| match of_head.contains(&id) {
-            true => Group { rate: setting.head_lr / setting.lr, ..Group::default() },
-            false => Group::default(),
+            true => AdamGroup { lr_scale: setting.head_lr / setting.lr, ..AdamGroup::default() },
+            false => AdamGroup::default(),
         };
         let mut trainer = Trainer::new(&self.metadata(setting), params, adam, setting.seed, group)?;
         let state = self.path(STATE);

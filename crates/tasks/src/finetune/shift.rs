@@ -9,7 +9,7 @@ use std::path::Path;
 
 use arrays::npy;
 use serde::{Deserialize, Serialize};
-use shift::means::Means;
+use shift::means::MeanVectors;
 use shift::shifter::Shifter;
 use tensor::Params;
 use terms::Estimate;
@@ -122,7 +122,7 @@ impl ShiftTarget {
     }
 }
 
-fn open_means(file: &Path, source: &dyn TokenSource) -> Result<Means> {
+fn open_means(file: &Path, source: &dyn TokenSource) -> Result<MeanVectors> {
     if !file.is_file() {
         let remedy = "make it with `isogloss shift means --model RUN --text LANG=FILE …`";
         return Err(Error::request(format!("{} is not there", file.display()), remedy));

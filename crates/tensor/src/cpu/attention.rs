@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::Cpu;
 use super::math::{dot, max};
-use super::matmul::{View, ViewMut, Write, multiply, transpose_padded};
+use super::matmul::{MatrixView, MatrixViewMut, Write, multiply, transpose_padded};
 use crate::kernels::{AttentionForward, AttentionGrads, AttentionShape};
 use crate::math::exp;
 use crate::random::Dropout;
@@ -22,7 +22,7 @@ use crate::value::Tensor;
 const QUERIES: usize = 128;
 
 /// One head of one sequence: where its rows and columns are.
-struct Head {
+struct AttentionHead {
     number: usize,
     heads: usize,
     dim: usize,
@@ -30,7 +30,7 @@ struct Head {
     keys: Range<usize>,
 }
 
-impl Head {
+impl AttentionHead {
     fn of(task: usize, shape: &AttentionShape, dim: usize) -> Self {
         let (sequence, number) = (task / shape.heads, task % shape.heads);
         let (queries, keys) = (shape.queries.get(sequence), shape.keys.get(sequence));
@@ -49,15 +49,15 @@ impl Head {
     }
 
     /// Its columns of some rows of `q`, `y` or their gradients.
-    fn queries<'a>(&self, tensor: &'a Tensor, rows: Range<usize>) -> View<'a> {
+    fn queries<'a>(&self, tensor: &'a Tensor, rows: Range<usize>) -> MatrixView<'a> {
         let from = rows.start * self.dim + self.cols().start;
-        View::new(&tensor.as_slice()[from..], rows.len(), self.cols().len(), self.dim)
+        MatrixView::new(&tensor.as_slice()[from..], rows.len(), self.cols().len(), self.dim)
     }
 
     /// Its keys (`half` 0) or its values (`half` 1).
-    fn half<'a>(&self, kv: &'a Tensor, half: usize) -> View<'a> {
+    fn half<'a>(&self, kv: &'a Tensor, half: usize) -> MatrixView<'a> {
         let from = (2 * self.keys.start + half) * self.dim + self.cols().start;
-        View::new(&kv.as_slice()[from..], self.keys.len(), self.cols().len(), 2 * self.dim)
+        MatrixView::new(&kv.as_slice()[from..], self.keys.len(), self.cols().len(), 2 * self.dim)
     }
 
     /// Its keys (`half` 0) or its values (`half` 1) transposed, in `space`: how a matmul wants its right
@@ -68,10 +68,10 @@ impl Head {
         kv: &Tensor,
         half: usize,
         space: &'a mut [f32],
-    ) -> View<'a> {
+    ) -> MatrixView<'a> {
         let (keys, width) = (self.keys.len(), self.cols().len());
         cpu.arch.dispatch(|| transpose_padded(self.half(kv, half), space, padded(keys)));
-        View::new(space, width, keys, padded(keys))
+        MatrixView::new(space, width, keys, padded(keys))
     }
 
     /// A number for each row of weights, to draw its dropout by.
@@ -109,9 +109,9 @@ pub(super) fn forward(
     lse: &mut Tensor,
 ) {
     let dim = q.cols();
-    let (y, lse) = (ViewMut::of(y), ViewMut::of(lse));
+    let (y, lse) = (MatrixViewMut::of(y), MatrixViewMut::of(lse));
     (0..shape.keys.count() * shape.heads).into_par_iter().with_max_len(1).for_each(|task| {
-        let head = Head::of(task, shape, dim);
+        let head = AttentionHead::of(task, shape, dim);
         if head.queries.is_empty() {
             return;
         }
@@ -122,7 +122,7 @@ pub(super) fn forward(
         let transposed_keys = head.transposed(cpu, kv, 0, space);
         for block in head.blocks() {
             let weights = &mut weights[..block.len() * keys];
-            let mut scores = ViewMut::new(weights, block.len(), keys, keys);
+            let mut scores = MatrixViewMut::new(weights, block.len(), keys, keys);
             let queries = head.queries(q, block.clone());
             multiply(&mut scores, Write::Overwrite, head.scale(), queries, transposed_keys);
             let mut inverse = [0.0; QUERIES];
@@ -141,7 +141,7 @@ pub(super) fn forward(
                     drop_row(shape.dropout, head.weight_row(query), weights, factors);
                 }
             });
-            let weights = View::new(weights, block.len(), keys, keys);
+            let weights = MatrixView::new(weights, block.len(), keys, keys);
             // SAFETY: this task alone has this sequence's rows and this head's columns.
             let mut out = unsafe { y.block(block.clone(), head.cols()) };
             multiply(&mut out, Write::Overwrite, 1.0, weights, head.half(kv, 1));
@@ -164,9 +164,9 @@ pub(super) fn backward(
     grads: AttentionGrads<'_>,
 ) {
     let dim = forward.q.cols();
-    let (dq, dkv) = (ViewMut::of(grads.q), ViewMut::of(grads.kv));
+    let (dq, dkv) = (MatrixViewMut::of(grads.q), MatrixViewMut::of(grads.kv));
     (0..shape.keys.count() * shape.heads).into_par_iter().with_max_len(1).for_each(|task| {
-        let head = Head::of(task, shape, dim);
+        let head = AttentionHead::of(task, shape, dim);
         let (keys, cols) = (head.keys.len(), head.cols());
         if keys == 0 {
             return;
@@ -195,9 +195,9 @@ pub(super) fn backward(
             let dscores = &mut dscores[..block.len() * keys];
             let (q, dy_block) =
                 (head.queries(forward.q, block.clone()), head.queries(dy, block.clone()));
-            let mut view = ViewMut::new(weights, block.len(), keys, keys);
+            let mut view = MatrixViewMut::new(weights, block.len(), keys, keys);
             multiply(&mut view, Write::Overwrite, head.scale(), q, transposed_keys);
-            let mut view = ViewMut::new(dscores, block.len(), keys, keys);
+            let mut view = MatrixViewMut::new(dscores, block.len(), keys, keys);
             multiply(&mut view, Write::Overwrite, 1.0, dy_block, transposed_values);
             cpu.arch.dispatch(|| {
                 let rows =
@@ -214,8 +214,8 @@ pub(super) fn backward(
                     row.backward(mask, weights, dscores);
                 }
             });
-            let weights = View::new(weights, block.len(), keys, keys);
-            let dscores = View::new(dscores, block.len(), keys, keys);
+            let weights = MatrixView::new(weights, block.len(), keys, keys);
+            let dscores = MatrixView::new(dscores, block.len(), keys, keys);
             multiply(&mut dv, write, 1.0, weights.t(), dy_block);
             multiply(&mut dk, write, 1.0, dscores.t(), q);
             // SAFETY: this task alone has this sequence's rows and this head's columns.

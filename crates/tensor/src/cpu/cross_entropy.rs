@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::Cpu;
 use super::math::sum;
-use super::matmul::{MAX_COLUMNS, View, ViewMut, Write, multiply, transpose_padded};
+use super::matmul::{MAX_COLUMNS, MatrixView, MatrixViewMut, Write, multiply, transpose_padded};
 use crate::kernels::{TiedGrads, TiedSoftmax};
 use crate::math::exp;
 use crate::value::Tensor;
@@ -52,7 +52,7 @@ pub(super) fn run(
     let (mut loss, mut correct) = (0.0, 0);
     for start in (0..rows).step_by(height.max(1)) {
         let count = height.min(rows - start);
-        let mut chunk = Chunk {
+        let mut chunk = LogitChunk {
             cpu,
             softmax,
             count,
@@ -67,10 +67,10 @@ pub(super) fn run(
         if let Some(grads) = &mut grads {
             let dhidden = &mut grads.hidden.as_mut_slice()[start * dim..(start + count) * dim];
             let table = grads.table.as_mut().map(|grad| {
-                (Write::accumulate(grad.accumulate || start > 0), ViewMut::of(grad.tensor))
+                (Write::accumulate(grad.accumulate || start > 0), MatrixViewMut::of(grad.tensor))
             });
             let bias = grads.bias.as_mut().map(|grad| {
-                (Write::accumulate(grad.accumulate || start > 0), ViewMut::of(grad.tensor))
+                (Write::accumulate(grad.accumulate || start > 0), MatrixViewMut::of(grad.tensor))
             });
             chunk.gradients(&lse, &Sinks { table, bias }, dhidden);
         }
@@ -83,7 +83,7 @@ pub(super) fn run(
 const STATS: usize = 3;
 
 /// Some rows, and their scores.
-struct Chunk<'a> {
+struct LogitChunk<'a> {
     cpu: &'a Cpu,
     softmax: &'a TiedSoftmax<'a>,
     /// How many rows.
@@ -101,30 +101,30 @@ struct Chunk<'a> {
 
 /// Where the gradients of the weights go; tasks write different rows.
 struct Sinks<'a> {
-    table: Option<(Write, ViewMut<'a>)>,
-    bias: Option<(Write, ViewMut<'a>)>,
+    table: Option<(Write, MatrixViewMut<'a>)>,
+    bias: Option<(Write, MatrixViewMut<'a>)>,
 }
 
-impl Chunk<'_> {
+impl LogitChunk<'_> {
     /// Some rows of the table.
-    fn entries(&self, range: &Range<usize>) -> View<'_> {
+    fn entries(&self, range: &Range<usize>) -> MatrixView<'_> {
         let dim = self.softmax.table.cols();
         let entries = &self.softmax.table.as_slice()[range.start * dim..range.end * dim];
-        View::new(entries, range.len(), dim, dim)
+        MatrixView::new(entries, range.len(), dim, dim)
     }
 
     /// Fills in the scores and their statistics.
     fn score(&mut self) {
         let (width, dim) = (self.width, self.softmax.table.cols());
         let mut transposed = self.cpu.scratch(dim * width);
-        let hidden = View::new(self.hidden, self.count, dim, dim);
+        let hidden = MatrixView::new(self.hidden, self.count, dim, dim);
         self.cpu.arch.dispatch(|| transpose_padded(hidden, transposed.as_mut_slice(), width));
-        let transposed = View::new(transposed.as_slice(), dim, width, width);
+        let transposed = MatrixView::new(transposed.as_slice(), dim, width, width);
         let (scores, stats) = (std::mem::take(&mut self.scores), std::mem::take(&mut self.stats));
         let blocks = scores.par_chunks_mut(BLOCK * width).zip(stats.par_chunks_mut(STATS * width));
         blocks.enumerate().for_each(|(block, (scores, stats))| {
             let range = block * BLOCK..block * BLOCK + scores.len() / width;
-            let mut product = ViewMut::new(scores, range.len(), width, width);
+            let mut product = MatrixViewMut::new(scores, range.len(), width, width);
             multiply(&mut product, Write::Overwrite, 1.0, self.entries(&range), transposed);
             let bias = &self.softmax.bias.as_slice()[range.clone()];
             self.cpu.arch.dispatch(|| self.exponentiate(range, bias, scores, stats));
@@ -253,14 +253,15 @@ impl Chunk<'_> {
                 }
             });
         }
-        let dscores = View::new(scores, range.len(), count, width);
+        let dscores = MatrixView::new(scores, range.len(), count, width);
         if let Some((write, table)) = &sinks.table {
             // SAFETY: every block belongs to one task.
             let mut entries = unsafe { table.block(range.clone(), 0..dim) };
-            let hidden = View::new(self.hidden, count, dim, dim);
+            let hidden = MatrixView::new(self.hidden, count, dim, dim);
             multiply(&mut entries, *write, 1.0, dscores, hidden);
         }
-        let (dhidden, entries) = (ViewMut::new(dhidden, count, dim, dim), self.entries(&range));
+        let (dhidden, entries) =
+            (MatrixViewMut::new(dhidden, count, dim, dim), self.entries(&range));
         for start in (0..dim).step_by(MAX_COLUMNS) {
             let cols = start..dim.min(start + MAX_COLUMNS);
             // SAFETY: panels of different columns, one after another.

@@ -8,7 +8,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::math::{elu, elu_derivative, gelu, gelu_tanh, relu, relu_derivative, silu};
-use super::matmul::{View, ViewMut, Write, multiply_parallel, transpose};
+use super::matmul::{MatrixView, MatrixViewMut, Write, multiply_parallel, transpose};
 use super::{Cpu, TASK, rows};
 use crate::kernels::{Activation, Grad, GramSum, LinearForward, Transpose};
 use crate::value::Tensor;
@@ -22,8 +22,8 @@ pub(super) fn forward(
     y: &mut Tensor,
     derivative: Option<&mut Tensor>,
 ) {
-    let y = ViewMut::of(y);
-    let derivative = derivative.map(ViewMut::of);
+    let y = MatrixViewMut::of(y);
+    let derivative = derivative.map(MatrixViewMut::of);
     let finish = |rows: Range<usize>, cols: Range<usize>| {
         let bias = &bias.as_slice()[cols.clone()];
         arch.dispatch(|| {
@@ -40,7 +40,7 @@ pub(super) fn forward(
             }
         });
     };
-    multiply_parallel(&y, Write::Overwrite, View::of(x), View::of(weight), finish);
+    multiply_parallel(&y, Write::Overwrite, MatrixView::of(x), MatrixView::of(weight), finish);
 }
 
 /// Applies an activation to part of a row, and keeps its derivative where the result does not tell it.
@@ -82,29 +82,42 @@ pub(super) fn input_grad(cpu: &Cpu, dy: &Tensor, weight: &Tensor, dx: Grad<'_>) 
     // having every block pack them column after column.
     let mut transposed = cpu.scratch(weight.len());
     transpose(cpu.arch, weight.as_slice(), weight.cols(), transposed.as_mut_slice());
-    let transposed = View::new(transposed.as_slice(), weight.cols(), weight.rows(), weight.rows());
+    let transposed =
+        MatrixView::new(transposed.as_slice(), weight.cols(), weight.rows(), weight.rows());
     let write = Write::accumulate(dx.accumulate);
-    multiply_parallel(&ViewMut::of(dx.tensor), write, View::of(dy), transposed, |_, _| {});
+    multiply_parallel(
+        &MatrixViewMut::of(dx.tensor),
+        write,
+        MatrixView::of(dy),
+        transposed,
+        |_, _| {},
+    );
 }
 
 pub(super) fn weight_grad(x: &Tensor, dy: &Tensor, dw: Grad<'_>) {
     let write = Write::accumulate(dw.accumulate);
-    multiply_parallel(&ViewMut::of(dw.tensor), write, View::of(x).t(), View::of(dy), |_, _| {});
+    multiply_parallel(
+        &MatrixViewMut::of(dw.tensor),
+        write,
+        MatrixView::of(x).t(),
+        MatrixView::of(dy),
+        |_, _| {},
+    );
 }
 
 pub(super) fn matmul(a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
     let right = match transpose {
-        Transpose::Neither => View::of(b),
-        Transpose::Right => View::of(b).t(),
+        Transpose::Neither => MatrixView::of(b),
+        Transpose::Right => MatrixView::of(b).t(),
     };
-    multiply_parallel(&ViewMut::of(y), Write::Overwrite, View::of(a), right, |_, _| {});
+    multiply_parallel(&MatrixViewMut::of(y), Write::Overwrite, MatrixView::of(a), right, |_, _| {});
 }
 
 pub(super) fn add_gram(cpu: &Cpu, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
     let (rows, cols, begun) = (a.cols(), b.cols(), sum.begun);
     let mut product = cpu.scratch(rows * cols);
-    let out = ViewMut::new(product.as_mut_slice(), rows, cols, cols);
-    multiply_parallel(&out, Write::Overwrite, View::of(a).t(), View::of(b), |_, _| {});
+    let out = MatrixViewMut::new(product.as_mut_slice(), rows, cols, cols);
+    multiply_parallel(&out, Write::Overwrite, MatrixView::of(a).t(), MatrixView::of(b), |_, _| {});
     let sums: &mut [f64] = bytemuck::cast_slice_mut(sum.wide.as_mut_slice());
     sums.par_chunks_mut(TASK).zip(product.as_slice().par_chunks(TASK)).for_each(
         |(sums, product)| {
@@ -116,7 +129,7 @@ pub(super) fn add_gram(cpu: &Cpu, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
 }
 
 pub(super) fn logits(arch: Arch, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
-    let y = ViewMut::of(y);
+    let y = MatrixViewMut::of(y);
     let finish = |rows: Range<usize>, cols: Range<usize>| {
         arch.dispatch(|| {
             for row in rows.clone() {
@@ -128,5 +141,11 @@ pub(super) fn logits(arch: Arch, hidden: &Tensor, table: &Tensor, bias: &Tensor,
             }
         });
     };
-    multiply_parallel(&y, Write::Overwrite, View::of(hidden), View::of(table).t(), finish);
+    multiply_parallel(
+        &y,
+        Write::Overwrite,
+        MatrixView::of(hidden),
+        MatrixView::of(table).t(),
+        finish,
+    );
 }

@@ -30,7 +30,7 @@ const ROWS_OF_WIDE: usize = 2048;
 
 /// A matrix to read: elements `row · row_stride + col · col_stride`.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+pub(super) struct MatrixView<'a> {
     data: &'a [f32],
     rows: usize,
     cols: usize,
@@ -38,7 +38,7 @@ pub(super) struct View<'a> {
     col_stride: usize,
 }
 
-impl<'a> View<'a> {
+impl<'a> MatrixView<'a> {
     /// Rows of `stride` elements, of which the first `cols` are meant.
     pub(super) fn new(data: &'a [f32], rows: usize, cols: usize, stride: usize) -> Self {
         assert!(rows == 0 || cols <= stride && (rows - 1) * stride + cols <= data.len());
@@ -69,7 +69,7 @@ impl<'a> View<'a> {
 }
 
 /// A matrix to write, parts of which can be handed to several threads.
-pub(super) struct ViewMut<'a> {
+pub(super) struct MatrixViewMut<'a> {
     data: *mut f32,
     rows: usize,
     cols: usize,
@@ -79,11 +79,11 @@ pub(super) struct ViewMut<'a> {
 
 // SAFETY: it stands for a `&mut [f32]`, which may be sent; sharing it gives out elements only
 // through `segment`, whose caller promises that no two threads ask for the same ones.
-unsafe impl Send for ViewMut<'_> {}
+unsafe impl Send for MatrixViewMut<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for ViewMut<'_> {}
+unsafe impl Sync for MatrixViewMut<'_> {}
 
-impl<'a> ViewMut<'a> {
+impl<'a> MatrixViewMut<'a> {
     /// Rows of `stride` elements, of which the first `cols` are meant.
     pub(super) fn new(data: &'a mut [f32], rows: usize, cols: usize, stride: usize) -> Self {
         assert!(rows == 0 || cols <= stride && (rows - 1) * stride + cols <= data.len());
@@ -124,12 +124,12 @@ impl<'a> ViewMut<'a> {
     ///
     /// # Safety
     /// No two live blocks may overlap.
-    pub(super) unsafe fn block(&self, rows: Range<usize>, cols: Range<usize>) -> ViewMut<'_> {
+    pub(super) unsafe fn block(&self, rows: Range<usize>, cols: Range<usize>) -> MatrixViewMut<'_> {
         assert!(rows.start < rows.end && rows.end <= self.rows);
         assert!(cols.start < cols.end && cols.end <= self.cols);
         // SAFETY: in bounds by the assertion above; alone by contract.
         let data = unsafe { self.data.add(rows.start * self.stride + cols.start) };
-        ViewMut {
+        MatrixViewMut {
             data,
             rows: rows.len(),
             cols: cols.len(),
@@ -156,7 +156,13 @@ impl Write {
 }
 
 /// `c (+)= scale · a · b`, on this thread.
-pub(super) fn multiply(c: &mut ViewMut<'_>, write: Write, scale: f32, a: View<'_>, b: View<'_>) {
+pub(super) fn multiply(
+    c: &mut MatrixViewMut<'_>,
+    write: Write,
+    scale: f32,
+    a: MatrixView<'_>,
+    b: MatrixView<'_>,
+) {
     assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a matmul");
     if c.rows == 0 || c.cols == 0 {
         return;
@@ -191,10 +197,10 @@ pub(super) fn multiply(c: &mut ViewMut<'_>, write: Write, scale: f32, a: View<'_
 /// `c (+)= a · b` on all threads; `finish` is called once for each block of `c` when it is done,
 /// with the rows and columns of the block.
 pub(super) fn multiply_parallel(
-    c: &ViewMut<'_>,
+    c: &MatrixViewMut<'_>,
     write: Write,
-    a: View<'_>,
-    b: View<'_>,
+    a: MatrixView<'_>,
+    b: MatrixView<'_>,
     finish: impl Fn(Range<usize>, Range<usize>) + Sync,
 ) {
     assert_eq!((a.rows, a.cols, b.cols), (c.rows, b.rows, c.cols), "shapes of a matmul");
@@ -208,8 +214,8 @@ pub(super) fn multiply_parallel(
         let (row, col) = (block / across * height, block % across * width);
         let rows = row..c.rows.min(row + height);
         let cols = col..c.cols.min(col + width);
-        let a_block = View { data: &a.data[row * a.row_stride..], rows: rows.len(), ..a };
-        let b_block = View { data: &b.data[col * b.col_stride..], cols: cols.len(), ..b };
+        let a_block = MatrixView { data: &a.data[row * a.row_stride..], rows: rows.len(), ..a };
+        let b_block = MatrixView { data: &b.data[col * b.col_stride..], cols: cols.len(), ..b };
         // SAFETY: blocks of different numbers share no element.
         let mut c_block = unsafe { c.block(rows.clone(), cols.clone()) };
         multiply(&mut c_block, write, 1.0, a_block, b_block);
@@ -227,14 +233,14 @@ pub(super) fn transpose(arch: pulp::Arch, src: &[f32], cols: usize, dst: &mut [f
         return;
     }
     dst.par_chunks_mut(rows * TILE).enumerate().for_each(|(strip, dst)| {
-        let strip = View::new(&src[strip * TILE..], rows, dst.len() / rows, cols);
+        let strip = MatrixView::new(&src[strip * TILE..], rows, dst.len() / rows, cols);
         arch.dispatch(|| transpose_padded(strip, dst, rows));
     });
 }
 
 /// `dst = srcᵀ` on this thread, with rows of `stride` elements of which those beyond are zero.
 #[inline(always)]
-pub(super) fn transpose_padded(src: View<'_>, dst: &mut [f32], stride: usize) {
+pub(super) fn transpose_padded(src: MatrixView<'_>, dst: &mut [f32], stride: usize) {
     if src.rows == 0 {
         return dst.fill(0.0);
     }
@@ -264,12 +270,12 @@ mod tests {
         for (m, n, k) in [(1, 1, 1), (3, 200, 5), (700, 33, 17), (65, 300, 64), (5, 7, 0)] {
             let (a, b) = (numbers(m * k), numbers(k * n));
             let mut c = vec![1.0; m * n];
-            let view = ViewMut::new(&mut c, m, n, n);
+            let view = MatrixViewMut::new(&mut c, m, n, n);
             multiply_parallel(
                 &view,
                 Write::Add,
-                View::new(&a, m, k, k),
-                View::new(&b, k, n, n),
+                MatrixView::new(&a, m, k, k),
+                MatrixView::new(&b, k, n, n),
                 |_, _| {},
             );
             for (at, &c) in c.iter().enumerate() {

@@ -24,8 +24,8 @@ use crate::buffer::{Buffer, HostBuffer, Pool};
 use crate::device::DeviceError;
 use crate::kernels::{
     Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    Grad, GramSum, Kernels, LinearForward, NormForward, NormGrads, NormWeights, PairGrads,
-    PairSpans, Precision, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
+    Grad, GramSum, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads, NormWeights,
+    PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
 };
 use crate::random::Dropout;
 use crate::value::{Indices, Tensor};
@@ -86,7 +86,7 @@ impl Kernels for Cpu {
         self.threads.install(work);
     }
 
-    fn empty(&self, rows: usize, cols: usize, _: Precision) -> Tensor {
+    fn empty(&self, rows: usize, cols: usize, _: MatrixPrecision) -> Tensor {
         Tensor::new(Buffer::Host(HostBuffer::take(&self.pool, rows * cols)), rows, cols)
     }
 

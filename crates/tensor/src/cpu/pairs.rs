@@ -9,20 +9,20 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::math::dot;
-use super::matmul::{View, ViewMut, Write, multiply};
+use super::matmul::{MatrixView, MatrixViewMut, Write, multiply};
 use super::task_rows;
 use crate::kernels::{PairGrads, PairSpans};
 use crate::value::Tensor;
 
 /// Some rows of a matrix, and of those the first `cols` columns.
-fn part(x: &Tensor, rows: Range<usize>, cols: usize) -> View<'_> {
-    View::new(&x.as_slice()[rows.start * x.cols()..], rows.len(), cols, x.cols())
+fn part(x: &Tensor, rows: Range<usize>, cols: usize) -> MatrixView<'_> {
+    MatrixView::new(&x.as_slice()[rows.start * x.cols()..], rows.len(), cols, x.cols())
 }
 
 pub(super) fn scores(q: &Tensor, k: &Tensor, spans: PairSpans<'_>, y: &mut Tensor) {
     let PairSpans { queries, keys } = spans;
     let (dim, cols) = (q.cols(), y.cols());
-    let y = ViewMut::of(y);
+    let y = MatrixViewMut::of(y);
     (0..queries.count()).into_par_iter().for_each(|sequence| {
         let (rows, keys) = (queries.get(sequence), keys.get(sequence));
         if rows.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn scores_grad(
     grads: PairGrads<'_>,
 ) {
     let dim = q.cols();
-    let (dq, dk) = (ViewMut::of(grads.left), ViewMut::of(grads.right));
+    let (dq, dk) = (MatrixViewMut::of(grads.left), MatrixViewMut::of(grads.right));
     (0..queries.count()).into_par_iter().for_each(|sequence| {
         let (rows, keys) = (queries.get(sequence), keys.get(sequence));
         if keys.is_empty() {

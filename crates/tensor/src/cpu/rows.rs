@@ -5,7 +5,7 @@
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::matmul::ViewMut;
+use super::matmul::MatrixViewMut;
 use super::{TASK, task_rows};
 use crate::kernels::Grad;
 use crate::random::Dropout;
@@ -91,7 +91,7 @@ pub(super) fn gather_sum(arch: Arch, tables: &[(&Tensor, &Indices)], sum: &mut T
 
 pub(super) fn scatter_add(arch: Arch, x: &Tensor, rows: &Indices, table: &mut Tensor) {
     let cols = x.cols();
-    let table = ViewMut::of(table);
+    let table = MatrixViewMut::of(table);
     (0..cols.div_ceil(STRIP)).into_par_iter().with_max_len(1).for_each(|strip| {
         let strip = strip * STRIP..cols.min((strip + 1) * STRIP);
         arch.dispatch(|| {

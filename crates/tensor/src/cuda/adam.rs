@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 
 use super::lists::put;
-use super::transfer::Sent;
+use super::transfer::SentList;
 use super::{Cuda, Program, THREADS, at, block, launch, lock, to};
 use crate::kernels::{AdamSlot, AdamStep};
 use crate::value::Tensor;
@@ -17,7 +17,7 @@ const CHUNK: usize = 16384;
 /// As the kernels have it.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Slot {
+struct AdamSlotLayout {
     value: u64,
     grad: u64,
     mean: u64,
@@ -33,20 +33,20 @@ struct Slot {
 /// As the kernels have it: the number of a slot, and of a chunk of it.
 #[derive(Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Chunk {
+struct AdamChunk {
     slot: u32,
     number: u32,
 }
 
 /// The chunks of the last update: they are the same in every step where all matrices learn.
 #[derive(Default)]
-pub(super) struct AdamChunks(Mutex<Option<(Vec<usize>, Sent, usize)>>);
+pub(super) struct AdamChunks(Mutex<Option<(Vec<usize>, SentList, usize)>>);
 
 /// How the matrices are cut, for matrices of these sizes.
-fn chunks(sizes: &[usize]) -> Vec<Chunk> {
+fn chunks(sizes: &[usize]) -> Vec<AdamChunk> {
     let of_slot = |(slot, &size): (usize, &usize)| {
         (0..size.div_ceil(CHUNK))
-            .map(move |number| Chunk { slot: slot as u32, number: number as u32 })
+            .map(move |number| AdamChunk { slot: slot as u32, number: number as u32 })
     };
     sizes.iter().enumerate().flat_map(of_slot).collect()
 }
@@ -55,7 +55,7 @@ pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, no
     if slots.is_empty() {
         return super::rows::fill(cuda, norm, 0.0);
     }
-    let laid_out: Vec<Slot> = slots.iter_mut().map(|slot| lay_out(slot, step)).collect();
+    let laid_out: Vec<AdamSlotLayout> = slots.iter_mut().map(|slot| lay_out(slot, step)).collect();
     let sizes: Vec<usize> = slots.iter().map(|slot| slot.value.len()).collect();
     let mut last = lock(&cuda.adam.0);
     if last.as_ref().is_none_or(|(known, ..)| *known != sizes) {
@@ -81,10 +81,10 @@ pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, no
     );
 }
 
-fn lay_out(slot: &mut AdamSlot<'_>, step: AdamStep) -> Slot {
+fn lay_out(slot: &mut AdamSlot<'_>, step: AdamStep) -> AdamSlotLayout {
     // The corrections are taken in double precision: late in training they are nearly 1.
     let correction = |beta: f32| 1.0 - f64::from(beta).powf(slot.number as f64);
-    Slot {
+    AdamSlotLayout {
         // The rounded copy is written along, and stays true.
         value: at(slot.value),
         rounded: block(slot.value).kept_rounded().unwrap_or(0),

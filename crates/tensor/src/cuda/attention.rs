@@ -27,7 +27,7 @@ const HEADS: [usize; 4] = [16, 32, 64, 128];
 /// As the kernels have it.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Shape {
+struct AttentionSizes {
     queries: u64,
     keys: u64,
     heads: i32,
@@ -39,7 +39,7 @@ struct Shape {
     drop: Drops,
 }
 
-impl Shape {
+impl AttentionSizes {
     fn of(cuda: &Cuda, shape: &AttentionShape, dim: usize) -> Self {
         let width = dim / shape.heads;
         Self {
@@ -136,7 +136,7 @@ fn forward_with(
     y: &mut Tensor,
     stats: &mut Tensor,
 ) {
-    let (sizes, stats) = (Shape::of(cuda, shape, q.cols()), to(stats));
+    let (sizes, stats) = (AttentionSizes::of(cuda, shape, q.cols()), to(stats));
     let width = q.cols() / shape.heads;
     let program = hopper.map_or_else(|| program(width), |groups| Program::Hopper { groups });
     if sizes.groups > 0 {
@@ -190,7 +190,7 @@ fn backward_hopper(
 ) {
     let AttentionForward { q, kv, y, stats } = forward;
     let AttentionGrads { q: dq, kv: dkv } = grads;
-    let sizes = Shape::of(cuda, shape, q.cols());
+    let sizes = AttentionSizes::of(cuda, shape, q.cols());
     let items = shape.heads * shape.queries.count();
     // Where a block fills a SM, each goes from item to item.
     let (blocks, buffers) =
@@ -223,7 +223,7 @@ fn backward_mma(
     let AttentionGrads { q: dq, kv: dkv } = grads;
     let width = q.cols() / shape.heads;
     let (head, program) = (head(width), program(width));
-    let sizes = Shape::of(cuda, shape, q.cols());
+    let sizes = AttentionSizes::of(cuda, shape, q.cols());
     let lse = at(stats) + logsumexps(shape);
     let delta = cuda.scratch(q.rows() * shape.heads * 4);
     let grid = [shape.queries.longest().div_ceil(QUERIES), shape.heads, shape.queries.count()];
@@ -244,7 +244,7 @@ fn backward_mma(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::{Kernels, Precision};
+    use crate::kernels::{Kernels, MatrixPrecision};
     use crate::random::{Draws, Dropout, Key};
     use crate::spans::Spans;
 
@@ -253,7 +253,7 @@ mod tests {
 
     fn noise(cuda: &Cuda, draws: &mut Draws, rows: usize, cols: usize) -> Tensor {
         let elements: Vec<f32> = (0..rows * cols).map(|_| draws.normal()).collect();
-        let mut x = cuda.empty(rows, cols, Precision::Working);
+        let mut x = cuda.empty(rows, cols, MatrixPrecision::Working);
         x.write(&elements);
         x
     }
@@ -275,9 +275,9 @@ mod tests {
         shape: &AttentionShape,
         stats: &mut Tensor,
     ) -> [Tensor; 3] {
-        let like = |x: &Tensor| cuda.empty(x.rows(), x.cols(), Precision::Working);
+        let like = |x: &Tensor| cuda.empty(x.rows(), x.cols(), MatrixPrecision::Working);
         let (mut y, mut dq, mut dkv) = (like(q), like(q), like(kv));
-        let sizes = Shape::of(cuda, shape, q.cols());
+        let sizes = AttentionSizes::of(cuda, shape, q.cols());
         let (mask, lse) = (to(stats), to(stats) + logsumexps(shape));
         let program = Program::AttentionReference;
         let sequences = shape.queries.count();
@@ -340,8 +340,8 @@ mod tests {
                 let q = noise(&cuda, &mut draws, rows, dim);
                 let kv = noise(&cuda, &mut draws, shape.keys.rows(), 2 * dim);
                 let dy = noise(&cuda, &mut draws, rows, dim);
-                let empty = |x: &Tensor| cuda.empty(x.rows(), x.cols(), Precision::Working);
-                let statistics = || cuda.empty(rows, stats(&shape), Precision::Full);
+                let empty = |x: &Tensor| cuda.empty(x.rows(), x.cols(), MatrixPrecision::Working);
+                let statistics = || cuda.empty(rows, stats(&shape), MatrixPrecision::Full);
                 let expected = reference(&cuda, [&q, &kv, &dy], &shape, &mut statistics());
                 let mut kernels = vec![("mma.sync", None)];
                 let groups = hopper(&cuda, &shape, dim);

@@ -6,24 +6,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::CUdeviceptr;
 
-use super::context::{Context, Memory};
+use super::context::{Context, DeviceMemory};
 use super::lock;
-use crate::kernels::Precision;
+use crate::kernels::MatrixPrecision;
 
 /// A run of numbers: f32 where precision is full, bf16 where it is the working one.
-pub(crate) struct Block {
-    memory: Memory,
-    pub(crate) precision: Precision,
+pub(crate) struct DeviceBlock {
+    memory: DeviceMemory,
+    pub(crate) precision: MatrixPrecision,
     len: usize,
     /// Of full numbers, a rounded copy for matmuls.
     rounded: Mutex<Option<Rounded>>,
     /// Sums of the matrix's columns, where the kernel that wrote it computed them too.
-    parts: Option<Parts>,
+    parts: Option<PartialSums>,
 }
 
 /// Partial column sums, which lie below one another and are yet to be added up.
-pub(super) struct Parts {
-    pub(super) memory: Memory,
+pub(super) struct PartialSums {
+    pub(super) memory: DeviceMemory,
     /// Numbers before the first.
     pub(super) skip: usize,
     pub(super) count: usize,
@@ -31,7 +31,7 @@ pub(super) struct Parts {
     pub(super) stride: usize,
 }
 
-impl Parts {
+impl PartialSums {
     pub(super) fn pointer(&self) -> CUdeviceptr {
         self.memory.pointer + (self.skip * size_of::<f32>()) as u64
     }
@@ -39,12 +39,12 @@ impl Parts {
 
 /// A rounded copy, and whether it is up to date.
 struct Rounded {
-    memory: Memory,
+    memory: DeviceMemory,
     fresh: bool,
 }
 
-impl Block {
-    pub(super) fn new(context: &Arc<Context>, len: usize, precision: Precision) -> Self {
+impl DeviceBlock {
+    pub(super) fn new(context: &Arc<Context>, len: usize, precision: MatrixPrecision) -> Self {
         let bytes = len * precision.bytes();
         let memory = context.take(bytes);
         if cfg!(debug_assertions) {
@@ -68,11 +68,11 @@ impl Block {
     }
 
     /// Sums of the columns of what was just written.
-    pub(super) fn take_parts(&mut self, parts: Parts) {
+    pub(super) fn take_parts(&mut self, parts: PartialSums) {
         self.parts = Some(parts);
     }
 
-    pub(super) fn parts(&self) -> Option<&Parts> {
+    pub(super) fn parts(&self) -> Option<&PartialSums> {
         self.parts.as_ref()
     }
 
@@ -80,12 +80,12 @@ impl Block {
     pub(crate) fn to_vec(&self) -> Vec<f32> {
         let context = &self.memory.context;
         match self.precision {
-            Precision::Full => {
+            MatrixPrecision::Full => {
                 let mut elements = vec![0.0_f32; self.len];
                 context.download(self.pointer(), bytemuck::cast_slice_mut(&mut elements));
                 elements
             }
-            Precision::Working => {
+            MatrixPrecision::Working => {
                 let mut halves = vec![0_u16; self.len];
                 context.download(self.pointer(), bytemuck::cast_slice_mut(&mut halves));
                 halves.iter().map(|&half| f32::from_bits(u32::from(half) << 16)).collect()
@@ -98,8 +98,10 @@ impl Block {
         assert_eq!(elements.len(), self.len, "as many elements as the matrix has");
         let pointer = self.pointer_mut();
         match self.precision {
-            Precision::Full => self.memory.context.upload(bytemuck::cast_slice(elements), pointer),
-            Precision::Working => {
+            MatrixPrecision::Full => {
+                self.memory.context.upload(bytemuck::cast_slice(elements), pointer)
+            }
+            MatrixPrecision::Working => {
                 let halves: Vec<u16> = elements.iter().map(|&x| narrow(x)).collect();
                 self.memory.context.upload(bytemuck::cast_slice(&halves), pointer);
             }
@@ -110,7 +112,7 @@ impl Block {
     pub(super) fn rounded(&self, round: impl FnOnce(CUdeviceptr)) -> CUdeviceptr {
         let mut rounded = lock(&self.rounded);
         let rounded = rounded.get_or_insert_with(|| {
-            let bytes = self.len * Precision::Working.bytes();
+            let bytes = self.len * MatrixPrecision::Working.bytes();
             Rounded { memory: self.memory.context.take(bytes), fresh: false }
         });
         if !rounded.fresh {
@@ -126,7 +128,7 @@ impl Block {
     }
 }
 
-impl Precision {
+impl MatrixPrecision {
     /// What a number takes up on a GPU.
     pub(super) fn bytes(self) -> usize {
         match self {

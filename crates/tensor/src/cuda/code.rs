@@ -114,7 +114,7 @@ fn activation_name(activation: Activation) -> &'static str {
 #[derive(Default)]
 pub(super) struct Code {
     functions: Mutex<HashMap<(Program, &'static str), Function>>,
-    loaded: Mutex<HashMap<Program, Loaded>>,
+    loaded: Mutex<HashMap<Program, CodeModule>>,
     binaries: Mutex<HashMap<Program, Arc<OnceLock<Binary>>>>,
     compiling: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -127,9 +127,9 @@ struct Function(CUfunction);
 // SAFETY: a function's handle may be used from any thread.
 unsafe impl Send for Function {}
 
-struct Loaded(cudarc::driver::sys::CUmodule);
+struct CodeModule(cudarc::driver::sys::CUmodule);
 // SAFETY: a module's handle may be used from any thread.
-unsafe impl Send for Loaded {}
+unsafe impl Send for CodeModule {}
 
 /// Shared memory that a kernel gets without asking.
 const PLAIN_SHARED: usize = 48 << 10;
@@ -170,8 +170,8 @@ impl Code {
     }
 
     /// Loads a program, from the disk where it was compiled before.
-    fn load(&self, context: &Context, program: Program) -> Loaded {
-        let order = Order::new(context, program);
+    fn load(&self, context: &Context, program: Program) -> CodeModule {
+        let order = Compilation::new(context, program);
         // A file that the driver does not take was not written whole, or by another version.
         if let Some(known) = order.known().and_then(|binary| load(&binary).ok()) {
             return known;
@@ -188,7 +188,7 @@ impl Code {
     /// Begins to compile what will be needed and was not compiled before.
     pub(super) fn expect(&self, context: &Context, programs: &[Program]) {
         for &program in programs {
-            let order = Order::new(context, program);
+            let order = Compilation::new(context, program);
             if order.path.as_ref().is_some_and(|path| path.exists()) {
                 continue;
             }
@@ -216,13 +216,13 @@ impl Drop for Code {
 }
 
 /// A program to compile: for what, and where it is kept.
-struct Order {
+struct Compilation {
     source: String,
     arch: String,
     path: Option<PathBuf>,
 }
 
-impl Order {
+impl Compilation {
     fn new(context: &Context, program: Program) -> Self {
         let (source, arch) = (program.source(), arch(context));
         Self { path: cached(&source, &arch), source, arch }
@@ -251,9 +251,9 @@ fn arch(context: &Context) -> String {
     }
 }
 
-fn load(binary: &[u8]) -> Result<Loaded, String> {
+fn load(binary: &[u8]) -> Result<CodeModule, String> {
     // SAFETY: the driver checks what it is given.
-    unsafe { module::load_data(binary.as_ptr().cast::<c_void>()) }.map(Loaded).map_err(say)
+    unsafe { module::load_data(binary.as_ptr().cast::<c_void>()) }.map(CodeModule).map_err(say)
 }
 
 /// Compiles a program to machine code; else says why it does not compile.

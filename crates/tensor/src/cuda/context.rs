@@ -19,7 +19,7 @@ use cudarc::driver::sys::{
 use super::fault::{fail, must};
 use super::graph::Recorder;
 use super::lock;
-use super::transfer::Transfer;
+use super::transfer::HostTransfer;
 use crate::device::DeviceError;
 
 /// The unit in which memory is taken.
@@ -38,7 +38,7 @@ pub(super) struct Context {
     total: usize,
     free: Mutex<BTreeMap<usize, Vec<CUdeviceptr>>>,
     held: AtomicUsize,
-    pub(super) transfer: Transfer,
+    pub(super) transfer: HostTransfer,
     pub(super) recorder: Recorder,
 }
 
@@ -86,7 +86,7 @@ impl Context {
         let total = unsafe { result::device::total_mem(device) }.map_err(asked)?;
         let stream =
             result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
-        let transfer = Transfer::open()?;
+        let transfer = HostTransfer::open()?;
         let (free, held) = (Mutex::default(), AtomicUsize::new(0));
         Ok(Arc::new(Self {
             context,
@@ -117,7 +117,7 @@ impl Context {
     }
 
     /// Takes memory of at least so many bytes: from the pool where it has some, else newly allocated.
-    pub(super) fn take(self: &Arc<Self>, bytes: usize) -> Memory {
+    pub(super) fn take(self: &Arc<Self>, bytes: usize) -> DeviceMemory {
         let class = size_class(bytes);
         let recycled = {
             let mut free = lock(&self.free);
@@ -125,12 +125,12 @@ impl Context {
             fitting.find_map(|(&class, list)| list.pop().map(|pointer| (class, pointer)))
         };
         let (class, pointer) = recycled.unwrap_or_else(|| (class, self.allocate(class)));
-        Memory { pointer, class, context: Arc::clone(self) }
+        DeviceMemory { pointer, class, context: Arc::clone(self) }
     }
 
     pub(super) fn allocate(&self, bytes: usize) -> CUdeviceptr {
         self.bind();
-        // SAFETY: the pointer is only used through `Memory`, which knows its size.
+        // SAFETY: the pointer is only used through `DeviceMemory`, which knows its size.
         let mut taken = unsafe { result::malloc_sync(bytes) };
         if matches!(taken, Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY))) {
             self.give_back();
@@ -233,13 +233,13 @@ impl Context {
 }
 
 /// Some memory of the GPU, which goes back to the pool when dropped.
-pub(super) struct Memory {
+pub(super) struct DeviceMemory {
     pub(super) pointer: CUdeviceptr,
     class: usize,
     pub(super) context: Arc<Context>,
 }
 
-impl Drop for Memory {
+impl Drop for DeviceMemory {
     fn drop(&mut self) {
         lock(&self.context.free).entry(self.class).or_default().push(self.pointer);
     }

@@ -42,11 +42,11 @@ impl Event {
     }
 }
 
-/// Events that nobody needs at present: making one takes longer than marking with it.
+/// EventPool that nobody needs at present: making one takes longer than marking with it.
 #[derive(Default)]
-pub(super) struct Events(Mutex<Vec<Event>>);
+pub(super) struct EventPool(Mutex<Vec<Event>>);
 
-impl Events {
+impl EventPool {
     pub(super) fn take(&self) -> Event {
         let spare = lock(&self.0).pop();
         spare.unwrap_or_else(|| {

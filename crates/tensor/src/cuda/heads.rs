@@ -8,7 +8,7 @@ use cudarc::driver::sys::CUdeviceptr;
 use super::lists::IndexCopy;
 use super::softmax::sum_losses;
 use super::{Cuda, Program, ROWS, THREADS, at, block, lanes, launch, to};
-use crate::kernels::{ClassSoftmax, PairGrads, PairSpans, Precision};
+use crate::kernels::{ClassSoftmax, MatrixPrecision, PairGrads, PairSpans};
 use crate::spans::Spans;
 use crate::value::Tensor;
 
@@ -17,13 +17,13 @@ const SIDE: usize = 64;
 
 /// Where a matrix is that flows between operations, to read.
 fn from(x: &Tensor) -> CUdeviceptr {
-    assert_eq!(block(x).precision, Precision::Working, "what flows between operations");
+    assert_eq!(block(x).precision, MatrixPrecision::Working, "what flows between operations");
     at(x)
 }
 
 /// Where it is, to write.
 fn into(y: &mut Tensor) -> CUdeviceptr {
-    assert_eq!(block(y).precision, Precision::Working, "what flows between operations");
+    assert_eq!(block(y).precision, MatrixPrecision::Working, "what flows between operations");
     to(y)
 }
 

@@ -1,14 +1,14 @@
 //! Affine maps and other matmuls: a GEMM of cuBLASLt with the bias in its epilogue, then the activation.
 
 use super::{
-    Cuda, Matmul, Memory, Operand, Program, STRIPS, THREADS, at, block, lanes, launch, to,
+    Cuda, DeviceMemory, Matmul, Operand, Program, STRIPS, THREADS, at, block, lanes, launch, to,
 };
-use crate::kernels::{Activation, Grad, GramSum, LinearForward, Precision, Transpose};
+use crate::kernels::{Activation, Grad, GramSum, LinearForward, MatrixPrecision, Transpose};
 use crate::value::Tensor;
 
 /// A matrix as an operand in the working precision: its rounded copy, where it is of full precision.
 fn operand(cuda: &Cuda, x: &Tensor) -> Operand {
-    let (precision, pitch) = (Precision::Working, x.cols());
+    let (precision, pitch) = (MatrixPrecision::Working, x.cols());
     Operand { pointer: cuda.rounded(x), precision, pitch, transposed: false }
 }
 
@@ -20,7 +20,7 @@ fn exact_operand(x: &Tensor) -> Operand {
 /// Both operands of a matmul: unrounded where both are of full precision.
 fn operands(cuda: &Cuda, a: &Tensor, b: &Tensor) -> [Operand; 2] {
     match (a.precision(), b.precision()) {
-        (Precision::Full, Precision::Full) => [exact_operand(a), exact_operand(b)],
+        (MatrixPrecision::Full, MatrixPrecision::Full) => [exact_operand(a), exact_operand(b)],
         _ => [operand(cuda, a), operand(cuda, b)],
     }
 }
@@ -130,7 +130,7 @@ struct Cut {
     /// Rows of a block.
     height: i32,
     /// What each block finds.
-    partial: Memory,
+    partial: DeviceMemory,
 }
 
 impl Cut {
@@ -204,7 +204,7 @@ pub(super) fn add_gram(cuda: &Cuda, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
     let product = cuda.scratch(4 * count);
     let [left, right] = operands(cuda, a, b);
     let (pointer, pitch) = (product.pointer, size[1]);
-    let out = Operand { pointer, precision: Precision::Full, pitch, transposed: false };
+    let out = Operand { pointer, precision: MatrixPrecision::Full, pitch, transposed: false };
     let left = transposed(left);
     cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias: None });
     let grid = [count.div_ceil(THREADS as usize), 1, 1];
@@ -217,8 +217,8 @@ pub(super) fn add_gram(cuda: &Cuda, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
 /// Matrices of full precision are multiplied unrounded.
 pub(super) fn logits(cuda: &Cuda, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
     let [left, right] = match hidden.precision() {
-        Precision::Full => [exact_operand(hidden), exact_operand(table)],
-        Precision::Working => [operand(cuda, hidden), operand(cuda, table)],
+        MatrixPrecision::Full => [exact_operand(hidden), exact_operand(table)],
+        MatrixPrecision::Working => [operand(cuda, hidden), operand(cuda, table)],
     };
     let (out, bias) = (result(y), Some(at(bias)));
     let size = [hidden.rows(), table.rows(), table.cols()];

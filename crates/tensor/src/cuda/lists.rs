@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use cudarc::driver::sys::CUdeviceptr;
 
 use super::context::Context;
-use super::transfer::Sent;
+use super::transfer::SentList;
 use crate::value::Indices;
 
 /// Sources that one warp adds up.
@@ -16,18 +16,18 @@ const GROUP: usize = 32;
 
 /// What a GPU keeps of a list.
 pub(super) struct IndexCopy {
-    rows: Sent,
-    inverse: OnceLock<Inverse>,
+    rows: SentList,
+    inverse: OnceLock<InverseList>,
 }
 
 /// A list inverted.
-pub(super) struct Inverse {
+pub(super) struct InverseList {
     /// All sources, by the row that they go to.
-    pub(super) order: Sent,
-    pub(super) groups: Sent,
+    pub(super) order: SentList,
+    pub(super) groups: SentList,
     pub(super) group_count: usize,
     /// Rows with several groups.
-    pub(super) joints: Sent,
+    pub(super) joints: SentList,
     pub(super) joint_count: usize,
     /// How many groups must put their sum aside.
     pub(super) slots: usize,
@@ -36,7 +36,7 @@ pub(super) struct Inverse {
 /// As the kernels have it: a row, its sources `begin..end`, where its sum goes (-1: the table).
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Group {
+struct ScatterGroup {
     row: u32,
     begin: u32,
     end: u32,
@@ -46,14 +46,14 @@ struct Group {
 /// As the kernels have it: a row, its slots `begin..end`.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
-struct Joint {
+struct ScatterJoint {
     row: u32,
     begin: u32,
     end: u32,
 }
 
 /// Sends plain data ahead.
-pub(super) fn put<T: bytemuck::NoUninit>(context: &Arc<Context>, list: &[T]) -> Sent {
+pub(super) fn put<T: bytemuck::NoUninit>(context: &Arc<Context>, list: &[T]) -> SentList {
     context.send(bytemuck::cast_slice(list))
 }
 
@@ -70,12 +70,12 @@ impl IndexCopy {
         self.rows.pointer
     }
 
-    pub(super) fn inverse(&self, list: &[u32]) -> &Inverse {
-        self.inverse.get_or_init(|| Inverse::of(&self.rows.context, list))
+    pub(super) fn inverse(&self, list: &[u32]) -> &InverseList {
+        self.inverse.get_or_init(|| InverseList::of(&self.rows.context, list))
     }
 }
 
-impl Inverse {
+impl InverseList {
     fn of(context: &Arc<Context>, list: &[u32]) -> Self {
         let keyed = list.iter().zip(0_u64..).map(|(&row, source)| u64::from(row) << 32 | source);
         let mut keyed: Vec<u64> = keyed.collect();
@@ -91,11 +91,11 @@ impl Inverse {
                 let alone = same.len() <= GROUP;
                 let slot = if alone { -1 } else { slots as i32 };
                 slots += u32::from(!alone);
-                groups.push(Group { row, begin, end, slot });
+                groups.push(ScatterGroup { row, begin, end, slot });
                 begin = end;
             }
             if slots > first {
-                joints.push(Joint { row, begin: first, end: slots });
+                joints.push(ScatterJoint { row, begin: first, end: slots });
             }
         }
         Self {

@@ -13,13 +13,13 @@ use cudarc::cublaslt::result as lt;
 use cudarc::cublaslt::sys;
 use cudarc::driver::sys::CUdeviceptr;
 
-use super::context::{Context, Memory};
+use super::context::{Context, DeviceMemory};
 use super::fault::{fail, must};
 use super::lock;
 use crate::device::DeviceError;
-use crate::kernels::Precision;
+use crate::kernels::MatrixPrecision;
 
-/// Memory in which the library may add up partial sums (split-K).
+/// DeviceMemory in which the library may add up partial sums (split-K).
 const WORKSPACE: usize = 64 << 20;
 /// Plans that are kept before all are dropped.
 const MOST_PLANS: usize = 4096;
@@ -28,7 +28,7 @@ const MOST_PLANS: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand {
     pub(super) pointer: CUdeviceptr,
-    pub(super) precision: Precision,
+    pub(super) precision: MatrixPrecision,
     /// Elements from one row to the next.
     pub(super) pitch: usize,
     /// Whether the matmul reads it transposed.
@@ -50,7 +50,7 @@ pub(super) struct Matmul {
 /// What a plan depends on.
 #[derive(PartialEq, Eq, Hash)]
 struct MatmulShape {
-    operands: [(Precision, usize, bool, u32); 3],
+    operands: [(MatrixPrecision, usize, bool, u32); 3],
     size: [usize; 3],
     accumulate: bool,
     bias: bool,
@@ -70,7 +70,7 @@ unsafe impl Send for MatmulPlan {}
 pub(super) struct CublasLt {
     handle: sys::cublasLtHandle_t,
     context: Arc<Context>,
-    workspace: Memory,
+    workspace: DeviceMemory,
     plans: Mutex<HashMap<MatmulShape, MatmulPlan>>,
 }
 
@@ -243,8 +243,8 @@ impl Matmul {
         let layout = |side: Operand, rows: usize, cols: usize| {
             let (rows, cols) = if side.transposed { (cols, rows) } else { (rows, cols) };
             let kind = match side.precision {
-                Precision::Full => sys::cudaDataType::CUDA_R_32F,
-                Precision::Working => sys::cudaDataType::CUDA_R_16BF,
+                MatrixPrecision::Full => sys::cudaDataType::CUDA_R_32F,
+                MatrixPrecision::Working => sys::cudaDataType::CUDA_R_16BF,
             };
             let made = lt::create_matrix_layout(kind, cols as u64, rows as u64, side.pitch as i64);
             must(made, "planning a matmul")

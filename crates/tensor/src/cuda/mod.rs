@@ -30,18 +30,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::CUdeviceptr;
 
-pub(crate) use self::block::Block;
-use self::block::Parts;
+pub(crate) use self::block::DeviceBlock;
+use self::block::PartialSums;
 use self::code::{Code, Program};
-use self::context::{Context, Memory};
+use self::context::{Context, DeviceMemory};
 pub use self::fault::DeviceFault;
 use self::matmul::{CublasLt, Matmul, Operand};
 use crate::buffer::Buffer;
 use crate::device::DeviceError;
 use crate::kernels::{
     Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    ExpectedShape, Grad, GramSum, Kernels, LinearForward, NormForward, NormGrads, NormWeights,
-    PairGrads, PairSpans, Precision, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
+    ExpectedShape, Grad, GramSum, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads,
+    NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
 };
 use crate::random::Dropout;
 use crate::search::{BestScores, NearestSearch};
@@ -83,7 +83,7 @@ pub(crate) struct Cuda {
     blas: CublasLt,
     adam: adam::AdamChunks,
     /// For every strip of columns, how many blocks have summed up theirs: 0 between kernels.
-    arrived: Memory,
+    arrived: DeviceMemory,
 }
 
 /// Dropout as the kernels have it.
@@ -123,8 +123,8 @@ impl Cuda {
         Ok(Self { context, code, blas, adam, arrived })
     }
 
-    /// Memory for the time of one operation.
-    fn scratch(&self, bytes: usize) -> Memory {
+    /// DeviceMemory for the time of one operation.
+    fn scratch(&self, bytes: usize) -> DeviceMemory {
         let memory = self.context.take(bytes);
         if cfg!(debug_assertions) {
             self.context.set_bytes(memory.pointer, 0xff, bytes);
@@ -132,17 +132,17 @@ impl Cuda {
         memory
     }
 
-    /// Memory for sums of columns, in so many parts.
-    fn parts(&self, count: usize, cols: usize) -> Parts {
-        Parts { memory: self.scratch(count * cols * 4), skip: 0, count, stride: cols }
+    /// DeviceMemory for sums of columns, in so many parts.
+    fn parts(&self, count: usize, cols: usize) -> PartialSums {
+        PartialSums { memory: self.scratch(count * cols * 4), skip: 0, count, stride: cols }
     }
 
     /// The matrix in the precision of matmuls: itself, or its rounded copy.
     fn rounded(&self, x: &Tensor) -> CUdeviceptr {
         let block = block(x);
         match block.precision {
-            Precision::Working => block.pointer(),
-            Precision::Full => block.rounded(|to| self.round(block.pointer(), to, x.len())),
+            MatrixPrecision::Working => block.pointer(),
+            MatrixPrecision::Full => block.rounded(|to| self.round(block.pointer(), to, x.len())),
         }
     }
 
@@ -159,7 +159,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The block of a matrix of this device.
-fn block(x: &Tensor) -> &Block {
+fn block(x: &Tensor) -> &DeviceBlock {
     x.buffer().block()
 }
 
@@ -207,15 +207,19 @@ impl Kernels for Cuda {
         }
     }
 
-    fn empty(&self, rows: usize, cols: usize, precision: Precision) -> Tensor {
-        Tensor::new(Buffer::Cuda(Block::new(&self.context, rows * cols, precision)), rows, cols)
+    fn empty(&self, rows: usize, cols: usize, precision: MatrixPrecision) -> Tensor {
+        Tensor::new(
+            Buffer::Cuda(DeviceBlock::new(&self.context, rows * cols, precision)),
+            rows,
+            cols,
+        )
     }
 
     fn working(&self, x: Tensor) -> Tensor {
-        if x.precision() == Precision::Working {
+        if x.precision() == MatrixPrecision::Working {
             return x;
         }
-        let mut y = self.empty(x.rows(), x.cols(), Precision::Working);
+        let mut y = self.empty(x.rows(), x.cols(), MatrixPrecision::Working);
         self.round(at(&x), to(&mut y), x.len());
         y
     }
@@ -229,7 +233,7 @@ impl Kernels for Cuda {
             return DeferredRead::done(matrices);
         }
         let part = |x: &&Tensor| {
-            assert_eq!(x.precision(), Precision::Full, "what is read later is f32");
+            assert_eq!(x.precision(), MatrixPrecision::Full, "what is read later is f32");
             (at(x), x.len())
         };
         let parts: Vec<_> = matrices.iter().map(part).collect();

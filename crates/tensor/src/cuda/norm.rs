@@ -1,6 +1,6 @@
 //! LayerNorm (Ba et al. 2016) and the residual connection before it: a warp for each row.
 
-use super::block::Parts;
+use super::block::PartialSums;
 use super::linear::sum_partials;
 use super::{Cuda, Drops, Program, ROWS, THREADS, at, lanes, launch, to};
 use crate::cuda::fault::fail;
@@ -100,7 +100,7 @@ pub(super) fn backward(
     let stride = lists * cols;
     sum_partials(cuda, partial.pointer, blocks, stride, cols, sinks);
     if let Some(dropped) = dropped.filter(|_| takes_sums) {
-        let parts = Parts { memory: partial, skip: 2 * cols, count: blocks, stride };
+        let parts = PartialSums { memory: partial, skip: 2 * cols, count: blocks, stride };
         dropped.buffer_mut().block_mut().take_parts(parts);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::lists::IndexCopy;
 use super::{Cuda, Drops, Program, ROWS, THREADS, at, block, lanes, launch, to};
-use crate::kernels::{Grad, Precision};
+use crate::kernels::{Grad, MatrixPrecision};
 use crate::random::Dropout;
 use crate::value::{Indices, Tensor};
 
@@ -16,8 +16,8 @@ pub(super) fn fill(cuda: &Cuda, y: &mut Tensor, value: f32) {
         return cuda.context.set_bytes(to(y), 0, bytes);
     }
     let name = match block(y).precision {
-        Precision::Full => "fill_full",
-        Precision::Working => "fill_working",
+        MatrixPrecision::Full => "fill_full",
+        MatrixPrecision::Working => "fill_working",
     };
     let grid = [count.div_ceil(THREADS as usize), 1, 1];
     launch!(cuda, Program::Elements, name, grid, [THREADS, 1, 1], 0; to(y), value, count as u64);
@@ -26,8 +26,8 @@ pub(super) fn fill(cuda: &Cuda, y: &mut Tensor, value: f32) {
 pub(super) fn add(cuda: &Cuda, y: &mut Tensor, x: &Tensor) {
     assert_eq!(block(x).precision, block(y).precision, "equals are added");
     let name = match block(x).precision {
-        Precision::Full => "add_full",
-        Precision::Working => "add_working",
+        MatrixPrecision::Full => "add_full",
+        MatrixPrecision::Working => "add_working",
     };
     let grid = [x.len().div_ceil(8 * THREADS as usize), 1, 1];
     launch!(cuda, Program::Elements, name, grid, [THREADS, 1, 1], 0; to(y), at(x), x.len() as u64);
@@ -41,11 +41,11 @@ pub(super) fn add_rows(
     scale: f32,
     y: &mut Tensor,
 ) {
-    assert_eq!(table.precision(), Precision::Full, "what is added is of full precision");
+    assert_eq!(table.precision(), MatrixPrecision::Full, "what is added is of full precision");
     let (rows, cols) = x.shape();
     let name = match x.precision() {
-        Precision::Full => "add_rows_full",
-        Precision::Working => "add_rows_working",
+        MatrixPrecision::Full => "add_rows_full",
+        MatrixPrecision::Working => "add_rows_working",
     };
     let grid = [rows.div_ceil(ROWS), 1, 1];
     launch!(
@@ -58,7 +58,7 @@ pub(super) fn add_rows(
 pub(super) fn row_means(cuda: &Cuda, x: &Tensor, ranges: &Indices, y: &mut Tensor) {
     assert_eq!(
         block(x).precision,
-        Precision::Working,
+        MatrixPrecision::Working,
         "means are of what flows between operations"
     );
     let (count, cols) = y.shape();
@@ -97,10 +97,10 @@ pub(super) fn gather_sum(cuda: &Cuda, tables: &[(&Tensor, &Indices)], sum: &mut 
         *gather = Gather { table: at(table), rows: IndexCopy::of(&cuda.context, list).pointer() };
     }
     let name = match (block(tables[0].0).precision, lanes(cols)) {
-        (Precision::Full, 8) => "gather_full_8",
-        (Precision::Full, _) => "gather_full_1",
-        (Precision::Working, 8) => "gather_working_8",
-        (Precision::Working, _) => "gather_working_1",
+        (MatrixPrecision::Full, 8) => "gather_full_8",
+        (MatrixPrecision::Full, _) => "gather_full_1",
+        (MatrixPrecision::Working, 8) => "gather_working_8",
+        (MatrixPrecision::Working, _) => "gather_working_1",
     };
     let grid = [rows.div_ceil(ROWS), 1, 1];
     launch!(
@@ -114,10 +114,10 @@ pub(super) fn scatter_add(cuda: &Cuda, x: &Tensor, list: &Indices, table: &mut T
     let inverse = IndexCopy::of(&cuda.context, list).inverse(list);
     let partial = cuda.scratch(inverse.slots * cols * 4);
     let (groups, joints) = match (block(table).precision, lanes(cols)) {
-        (Precision::Full, 8) => ("scatter_full_groups_8", "scatter_full_joints"),
-        (Precision::Full, _) => ("scatter_full_groups_1", "scatter_full_joints"),
-        (Precision::Working, 8) => ("scatter_working_groups_8", "scatter_working_joints"),
-        (Precision::Working, _) => ("scatter_working_groups_1", "scatter_working_joints"),
+        (MatrixPrecision::Full, 8) => ("scatter_full_groups_8", "scatter_full_joints"),
+        (MatrixPrecision::Full, _) => ("scatter_full_groups_1", "scatter_full_joints"),
+        (MatrixPrecision::Working, 8) => ("scatter_working_groups_8", "scatter_working_joints"),
+        (MatrixPrecision::Working, _) => ("scatter_working_groups_1", "scatter_working_joints"),
     };
     let grid = [inverse.group_count.div_ceil(ROWS), 1, 1];
     launch!(

@@ -1,8 +1,8 @@
 //! The nearest of many vectors: tiles of scores by cuBLASLt, sifted in the GPU's memory.
 
-use super::context::Memory;
+use super::context::DeviceMemory;
 use super::{Cuda, Matmul, Operand, Program, ROWS, THREADS, at, launch};
-use crate::kernels::Precision;
+use crate::kernels::MatrixPrecision;
 use crate::search::{BestScores, MOST_BEST, NearestSearch, NeighbourMeans, ScoreRule};
 use crate::value::Tensor;
 
@@ -52,10 +52,10 @@ struct ScoreTile {
 
 impl ScoreTile {
     /// scores = the tile's rows of the sources · its rows of the targets, transposed.
-    fn multiply(&self, cuda: &Cuda, search: &NearestSearch<'_>, scores: &Memory) {
+    fn multiply(&self, cuda: &Cuda, search: &NearestSearch<'_>, scores: &DeviceMemory) {
         let [rows, cols] = self.size;
         let right = Operand { transposed: true, ..rows_from(search.target, self.first[1]) };
-        let (pointer, precision) = (scores.pointer, Precision::Full);
+        let (pointer, precision) = (scores.pointer, MatrixPrecision::Full);
         cuda.blas.run(&Matmul {
             left: rows_from(search.source, self.first[0]),
             right,
@@ -66,7 +66,7 @@ impl ScoreTile {
         });
     }
 
-    fn sift(&self, cuda: &Cuda, scores: &Memory, scoring: Scoring, lists: &[BestLists; 2]) {
+    fn sift(&self, cuda: &Cuda, scores: &DeviceMemory, scoring: Scoring, lists: &[BestLists; 2]) {
         let [rows, cols] = self.size;
         let names = ["best_of_rows", "best_of_columns"];
         let grids = [rows.div_ceil(ROWS), cols.div_ceil(COLUMNS)];
@@ -85,9 +85,9 @@ impl ScoreTile {
 
 /// The rows of a matrix of full precision from one on, as an operand.
 fn rows_from(x: &Tensor, first: usize) -> Operand {
-    assert_eq!(x.precision(), Precision::Full, "vectors are compared unrounded");
+    assert_eq!(x.precision(), MatrixPrecision::Full, "vectors are compared unrounded");
     let pointer = at(x) + (4 * first * x.cols()) as u64;
-    Operand { pointer, precision: Precision::Full, pitch: x.cols(), transposed: false }
+    Operand { pointer, precision: MatrixPrecision::Full, pitch: x.cols(), transposed: false }
 }
 
 /// How a dot product becomes a score, as `search.cu` numbers it.
@@ -138,8 +138,8 @@ impl Scoring {
 struct BestLists {
     k: usize,
     count: usize,
-    scores: Memory,
-    ids: Memory,
+    scores: DeviceMemory,
+    ids: DeviceMemory,
 }
 
 impl BestLists {

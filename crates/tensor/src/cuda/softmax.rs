@@ -4,7 +4,7 @@ use super::linear::{column_sums, result};
 use super::lists::IndexCopy;
 use super::rows::clear;
 use super::{Cuda, Matmul, Operand, Program, launch, to};
-use crate::kernels::{Grad, Precision, TiedGrads, TiedSoftmax};
+use crate::kernels::{Grad, MatrixPrecision, TiedGrads, TiedSoftmax};
 use crate::value::Tensor;
 
 /// The most bytes that scores may take at once.
@@ -33,12 +33,12 @@ pub(super) fn tied_cross_entropy(
     let losses = cuda.scratch(height * 2 * 4);
     let scores = Operand {
         pointer: scores.pointer,
-        precision: Precision::Working,
+        precision: MatrixPrecision::Working,
         pitch,
         transposed: false,
     };
     for start in (0..rows).step_by(height) {
-        let chunk = Chunk { softmax, cuda, start, count: height.min(rows - start), scores };
+        let chunk = LogitRows { softmax, cuda, start, count: height.min(rows - start), scores };
         chunk.score(grads.is_some(), losses.pointer, score);
         if let Some(grads) = &mut grads {
             chunk.gradients(grads);
@@ -55,7 +55,7 @@ pub(super) fn sum_losses(cuda: &Cuda, losses: u64, rows: usize, add: bool, score
 }
 
 /// Some rows.
-struct Chunk<'a> {
+struct LogitRows<'a> {
     softmax: &'a TiedSoftmax<'a>,
     cuda: &'a Cuda,
     start: usize,
@@ -64,12 +64,12 @@ struct Chunk<'a> {
     scores: Operand,
 }
 
-impl Chunk<'_> {
+impl LogitRows<'_> {
     /// Vocabulary x dim.
     fn table(&self) -> Operand {
         let pointer = self.cuda.rounded(self.softmax.table);
         let pitch = self.softmax.table.cols();
-        Operand { pointer, precision: Precision::Working, pitch, transposed: false }
+        Operand { pointer, precision: MatrixPrecision::Working, pitch, transposed: false }
     }
 
     /// These rows of a matrix like the hidden states: count x dim.
@@ -81,7 +81,12 @@ impl Chunk<'_> {
         let hidden = self.softmax.hidden;
         let pointer = self.cuda.rounded(hidden);
         let pitch = hidden.cols();
-        self.rows(Operand { pointer, precision: Precision::Working, pitch, transposed: false })
+        self.rows(Operand {
+            pointer,
+            precision: MatrixPrecision::Working,
+            pitch,
+            transposed: false,
+        })
     }
 
     /// Computes scores, losses and, where they are wanted, gradients of the scores.

@@ -13,7 +13,7 @@ use cudarc::driver::result::{self, stream::StreamKind};
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 
 use super::context::{Context, say, size_class};
-use super::events::{Event, Events};
+use super::events::{Event, EventPool};
 use super::fault::must;
 use super::lock;
 use crate::device::DeviceError;
@@ -25,19 +25,19 @@ const HALF: usize = 16 << 20;
 pub(super) const PAGE: usize = 64;
 
 /// What carries numbers there and back.
-pub(super) struct Transfer {
+pub(super) struct HostTransfer {
     /// The stream of what is sent ahead.
     ahead: CUstream,
-    stage: Mutex<Stage>,
-    /// Memory for what is sent ahead, with the point after which it may be overwritten; the one that
+    stage: Mutex<PinnedStage>,
+    /// DeviceMemory for what is sent ahead, with the point after which it may be overwritten; the one that
     /// was given up first comes first.
     given_up: Mutex<BTreeMap<usize, VecDeque<(CUdeviceptr, Event)>>>,
-    pages: Mutex<Vec<Page>>,
-    pub(super) events: Events,
+    pages: Mutex<Vec<PinnedPage>>,
+    pub(super) events: EventPool,
 }
 
-/// Page-locked memory in two halves: one is filled while what lies in the other arrives.
-struct Stage {
+/// PinnedPage-locked memory in two halves: one is filled while what lies in the other arrives.
+struct PinnedStage {
     base: *mut u8,
     half: usize,
     used: usize,
@@ -48,30 +48,30 @@ struct Stage {
 }
 
 // SAFETY: the memory is this stage's own.
-unsafe impl Send for Stage {}
+unsafe impl Send for PinnedStage {}
 
-/// Page-locked memory for numbers that come back.
-struct Page(*mut f32);
+/// PinnedPage-locked memory for numbers that come back.
+struct PinnedPage(*mut f32);
 
 // SAFETY: the memory is this page's own.
-unsafe impl Send for Page {}
+unsafe impl Send for PinnedPage {}
 
 // SAFETY: a stream's handle may be used from any thread; what changes is behind locks.
-unsafe impl Send for Transfer {}
+unsafe impl Send for HostTransfer {}
 // SAFETY: as above.
-unsafe impl Sync for Transfer {}
+unsafe impl Sync for HostTransfer {}
 
-impl Transfer {
+impl HostTransfer {
     pub(super) fn open() -> Result<Self, DeviceError> {
         let failed = |what| move |error| DeviceError::Gpu { what, reason: say(error) };
         let ahead =
             result::stream::create(StreamKind::NonBlocking).map_err(failed("make a stream"))?;
-        // SAFETY: the memory is only written through `Stage`.
+        // SAFETY: the memory is only written through `PinnedStage`.
         let base =
             unsafe { result::malloc_host(2 * HALF, 0) }.map_err(failed("lock host memory"))?;
         let arrived = [Vec::new(), Vec::new()];
-        let stage = Stage { base: base.cast(), half: 0, used: 0, with_work: false, arrived };
-        let (given_up, pages, events) = (Mutex::default(), Mutex::default(), Events::default());
+        let stage = PinnedStage { base: base.cast(), half: 0, used: 0, with_work: false, arrived };
+        let (given_up, pages, events) = (Mutex::default(), Mutex::default(), EventPool::default());
         Ok(Self { ahead, stage: Mutex::new(stage), given_up, pages, events })
     }
 
@@ -100,7 +100,7 @@ impl Transfer {
     }
 
     /// Goes over to the other half, when what lies there has arrived.
-    fn swap(&self, stage: &mut Stage, main: Option<CUstream>) {
+    fn swap(&self, stage: &mut PinnedStage, main: Option<CUstream>) {
         if let Some(main) = main {
             self.mark_work(stage, main);
         }
@@ -121,7 +121,7 @@ impl Transfer {
         self.mark_work(&mut lock(&self.stage), main);
     }
 
-    fn mark_work(&self, stage: &mut Stage, main: CUstream) {
+    fn mark_work(&self, stage: &mut PinnedStage, main: CUstream) {
         if std::mem::take(&mut stage.with_work) {
             let event = self.events.take();
             event.mark(main);
@@ -137,14 +137,14 @@ impl Transfer {
         self.events.give_back(arrived);
     }
 
-    /// Memory that may be overwritten after what was asked of the stream so far.
+    /// DeviceMemory that may be overwritten after what was asked of the stream so far.
     pub(super) fn give_up(&self, class: usize, pointer: CUdeviceptr, stream: CUstream) {
         let event = self.events.take();
         event.mark(stream);
         lock(&self.given_up).entry(class).or_default().push_back((pointer, event));
     }
 
-    /// Memory that was given up, returned for good: the caller has waited for the GPU.
+    /// DeviceMemory that was given up, returned for good: the caller has waited for the GPU.
     pub(super) fn drain(&self) -> Vec<(usize, CUdeviceptr)> {
         let all = std::mem::take(&mut *lock(&self.given_up));
         let spare =
@@ -167,7 +167,7 @@ impl Context {
     }
 
     /// Sends bytes to memory of their own, ahead of the work that was asked for before.
-    pub(super) fn send(self: &Arc<Self>, bytes: &[u8]) -> Sent {
+    pub(super) fn send(self: &Arc<Self>, bytes: &[u8]) -> SentList {
         let stream = self.prepare();
         let transfer = &self.transfer;
         let class = size_class(bytes.len());
@@ -192,7 +192,7 @@ impl Context {
         if !recording {
             transfer.await_sent(stream);
         }
-        Sent { pointer, class, context: Arc::clone(self) }
+        SentList { pointer, class, context: Arc::clone(self) }
     }
 
     /// Lets numbers come back behind the work that was asked for so far.
@@ -204,7 +204,7 @@ impl Context {
         let page = lock(&self.transfer.pages).pop().unwrap_or_else(|| {
             // SAFETY: the memory is only read through `PendingNumbers`, once it was written.
             let page = unsafe { result::malloc_host(PAGE * size_of::<f32>(), 0) };
-            Page(must(page, "locking host memory").cast())
+            PinnedPage(must(page, "locking host memory").cast())
         });
         let mut at = 0;
         for &(from, count) in parts {
@@ -224,13 +224,13 @@ impl Context {
 
 /// What was sent ahead. Its memory is overwritten only after the work that was asked for until it is
 /// dropped.
-pub(super) struct Sent {
+pub(super) struct SentList {
     pub(super) pointer: CUdeviceptr,
     class: usize,
     pub(super) context: Arc<Context>,
 }
 
-impl Drop for Sent {
+impl Drop for SentList {
     fn drop(&mut self) {
         let stream = self.context.prepare();
         if !self.context.recorder.keep_back(self.class, self.pointer) {
@@ -241,7 +241,7 @@ impl Drop for Sent {
 
 /// Numbers that are coming back.
 pub(super) struct PendingNumbers {
-    page: Option<(Page, Event)>,
+    page: Option<(PinnedPage, Event)>,
     count: usize,
     context: Arc<Context>,
 }
@@ -259,7 +259,7 @@ impl PendingCopy for PendingNumbers {
 }
 
 impl PendingNumbers {
-    fn give_back(&self, page: Page, event: Event) {
+    fn give_back(&self, page: PinnedPage, event: Event) {
         self.context.transfer.events.give_back(event);
         lock(&self.context.transfer.pages).push(page);
     }

@@ -64,13 +64,13 @@ impl Backward for Attention {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     fn check(queries: [usize; 3], keys: [usize; 3], rate: f32) {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (queries, keys) = (Spans::of_lengths(queries), Spans::of_lengths(keys));
         let (q, kv) = (rig.values(queries.rows(), 8, 1.0), rig.values(keys.rows(), 16, 1.0));
-        rig.check(&[q, kv], Check::default(), |tape, inputs| {
+        rig.check(&[q, kv], GradCheck::default(), |tape, inputs| {
             tape.attention(inputs[0], inputs[1], 2, &queries, &keys, rate)
         });
     }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn queries_in_several_blocks_are_like_queries_in_one() {
         // 300 queries are more than one block of the CPU's kernel.
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let long = Spans::of_lengths([300]);
         let (q, kv) = (rig.values(300, 4, 1.0), rig.values(300, 8, 1.0));
         let whole = rig.forward(&[q.clone(), kv.clone()], |tape, inputs| {

@@ -43,22 +43,24 @@ impl Backward for BlockDots {
 mod tests {
     use crate::kernels::Activation;
     use crate::ops::Affine;
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     #[test]
     fn gradients_of_every_label() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (x, z) = (rig.values(4, 15, 1.0), rig.values(4, 5, 1.0));
-        rig.check(&[x, z], Check::default(), |tape, inputs| tape.block_dots(inputs[0], inputs[1]));
+        rig.check(&[x, z], GradCheck::default(), |tape, inputs| {
+            tape.block_dots(inputs[0], inputs[1])
+        });
     }
 
     #[test]
     fn gradients_of_a_bilinear_form() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let affine =
             Affine { weight: rig.param("weight", 4, 15, 0.5), bias: rig.param("bias", 1, 15, 0.5) };
         let (x, z) = (rig.values(3, 4, 1.0), rig.values(3, 5, 1.0));
-        rig.check(&[x, z], Check::default(), |tape, inputs| {
+        rig.check(&[x, z], GradCheck::default(), |tape, inputs| {
             let wide = tape.linear(inputs[0], affine, Activation::None);
             tape.block_dots(wide, inputs[1])
         });

@@ -41,33 +41,33 @@ impl Tape<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
     use crate::value::Indices;
 
     #[test]
     fn gradients_of_the_softmax() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let scores = rig.values(9, 7, 1.5);
         let (widths, targets): (Indices, Indices) =
             ([7; 9].into_iter().collect(), (0..9).map(|row| row * 5 % 7).collect());
-        rig.check_loss(&[scores], Check::default(), |tape, inputs| {
+        rig.check_loss(&[scores], GradCheck::default(), |tape, inputs| {
             tape.cross_entropy(inputs[0], &widths, &targets, 1.0)
         });
     }
 
     #[test]
     fn gradients_of_rows_of_different_width() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let scores = rig.values(4, 6, 1.5);
         let (widths, targets) = (Indices::from(vec![1, 6, 3, 2]), Indices::from(vec![0, 5, 1, 1]));
-        rig.check_loss(&[scores], Check::default(), |tape, inputs| {
+        rig.check_loss(&[scores], GradCheck::default(), |tape, inputs| {
             tape.cross_entropy(inputs[0], &widths, &targets, 1.0)
         });
     }
 
     #[test]
     fn losses_and_correct_predictions() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let scores = rig.values(50, 5, 2.0);
         let (widths, targets): (Indices, Indices) =
             ((0..50).map(|row| row % 4 + 2).collect(), (0..50).map(|row| row % 2).collect());

@@ -62,7 +62,7 @@ impl Tape<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     /// More rows than one chunk of the CPU's kernel, and more entries than one of its blocks.
     const ROWS: usize = 131;
@@ -74,20 +74,20 @@ mod tests {
 
     #[test]
     fn gradients_of_the_tied_softmax() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (table, bias) =
             (rig.param("table", VOCABULARY, 4, 0.7), rig.param("bias", 1, VOCABULARY, 0.7));
         let hidden = rig.values(ROWS, 4, 1.0);
         rig.check_loss(
             &[hidden],
-            Check { step: 0.05, tolerance: 5e-3, samples: 40 },
+            GradCheck { step: 0.05, tolerance: 5e-3, samples: 40 },
             |tape, inputs| tape.tied_cross_entropy(inputs[0], table, bias, &targets(), 1.0),
         );
     }
 
     #[test]
     fn no_targets_give_no_gradient() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (table, bias) = (rig.param("table", 9, 4, 0.7), rig.param("bias", 1, 9, 0.7));
         let hidden = rig.values(3, 4, 1.0);
         // A first pass leaves gradients behind in the memory that the second is given.
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_loss_is_that_of_the_logits() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (table, bias) =
             (rig.param("table", VOCABULARY, 4, 0.7), rig.param("bias", 1, VOCABULARY, 0.7));
         let hidden = rig.values(ROWS, 4, 2.0);

@@ -39,18 +39,18 @@ impl Backward for DropoutOp {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     #[test]
     fn gradients_of_what_is_kept() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let x = rig.values(6, 11, 1.0);
-        rig.check(&[x], Check::default(), |tape, inputs| tape.drop(inputs[0], 0.3));
+        rig.check(&[x], GradCheck::default(), |tape, inputs| tape.drop(inputs[0], 0.3));
     }
 
     #[test]
     fn evaluating_drops_nothing() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let x = rig.values(3, 4, 1.0);
         let kept = rig.forward(std::slice::from_ref(&x), |tape, inputs| tape.drop(inputs[0], 0.9));
         let same = rig.forward(&[x], |_, inputs| inputs[0]);

@@ -88,10 +88,10 @@ impl Backward for Embed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     fn check(with_norm: bool, rate: f32) {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let tokens = rig.param("tokens", 6, 8, 1.0);
         let positions = rig.param("positions", 4, 8, 1.0);
         let norm = with_norm.then(|| LayerNorm {
@@ -103,7 +103,7 @@ mod tests {
             (tokens, Indices::from(vec![5, 0, 5, 2, 1])),
             (positions, Indices::from(vec![0, 1, 2, 0, 1])),
         ];
-        rig.check(&[], Check::default(), |tape, _| tape.embed(tables.clone(), norm, rate));
+        rig.check(&[], GradCheck::default(), |tape, _| tape.embed(tables.clone(), norm, rate));
     }
 
     #[test]

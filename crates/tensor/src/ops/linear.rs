@@ -74,14 +74,14 @@ impl Backward for Linear {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     fn check(activation: Activation) {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let affine =
             Affine { weight: rig.param("weight", 5, 7, 0.5), bias: rig.param("bias", 1, 7, 0.5) };
         let x = rig.values(3, 5, 1.0);
-        rig.check(&[x], Check::default(), |tape, inputs| {
+        rig.check(&[x], GradCheck::default(), |tape, inputs| {
             tape.linear(inputs[0], affine, activation)
         });
     }

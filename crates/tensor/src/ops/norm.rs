@@ -183,9 +183,9 @@ impl Backward for ResidualNorm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
-    fn norm(rig: &mut Rig, dim: usize) -> LayerNorm {
+    fn norm(rig: &mut GradRig, dim: usize) -> LayerNorm {
         LayerNorm {
             gamma: rig.param("gamma", 1, dim, 1.0),
             beta: rig.param("beta", 1, dim, 1.0),
@@ -195,26 +195,26 @@ mod tests {
 
     #[test]
     fn gradients_of_the_norm() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (norm, x) = (norm(&mut rig, 9), rig.values(4, 9, 2.0));
-        rig.check(&[x], Check::default(), |tape, inputs| tape.norm(inputs[0], norm));
+        rig.check(&[x], GradCheck::default(), |tape, inputs| tape.norm(inputs[0], norm));
     }
 
     #[test]
     fn gradients_of_the_residual_with_dropout() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (x, update) = (rig.values(6, 11, 1.0), rig.values(6, 11, 1.0));
-        rig.check(&[x, update], Check::default(), |tape, inputs| {
+        rig.check(&[x, update], GradCheck::default(), |tape, inputs| {
             tape.residual(inputs[0], inputs[1], 0.3)
         });
     }
 
     #[test]
     fn gradients_of_the_fused_residual_and_norm() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (norm, x, update) =
             (norm(&mut rig, 10), rig.values(5, 10, 1.0), rig.values(5, 10, 1.0));
-        rig.check(&[x, update], Check::default(), |tape, inputs| {
+        rig.check(&[x, update], GradCheck::default(), |tape, inputs| {
             let (sum, normed) = tape.residual_norm(inputs[0], inputs[1], 0.3, norm);
             // Both outputs are used, as where LayerNorm comes before a layer.
             tape.residual(sum, normed, 0.0)

@@ -52,13 +52,13 @@ impl Backward for PairScores {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
 
     fn check(queries: [usize; 3], keys: [usize; 3]) {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (queries, keys) = (Spans::of_lengths(queries), Spans::of_lengths(keys));
         let (q, k) = (rig.values(queries.rows(), 5, 1.0), rig.values(keys.rows(), 5, 1.0));
-        rig.check(&[q, k], Check::default(), |tape, inputs| {
+        rig.check(&[q, k], GradCheck::default(), |tape, inputs| {
             tape.pair_scores(inputs[0], inputs[1], &queries, &keys)
         });
     }
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn a_row_holds_the_scores_of_its_own_sequence() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let (queries, keys) = (Spans::of_lengths([1, 2]), Spans::of_lengths([2, 3]));
         let (q, k) = (rig.values(3, 4, 1.0), rig.values(5, 4, 1.0));
-        let value = |rig: &mut Rig, x| rig.forward(&[x], |_, inputs| inputs[0]);
+        let value = |rig: &mut GradRig, x| rig.forward(&[x], |_, inputs| inputs[0]);
         let (qs, ks) = (value(&mut rig, q.clone()), value(&mut rig, k.clone()));
         let y = rig.forward(&[q, k], |tape, inputs| {
             tape.pair_scores(inputs[0], inputs[1], &queries, &keys)

@@ -37,14 +37,14 @@ impl Backward for Select {
 
 #[cfg(test)]
 mod tests {
-    use crate::ops::testing::{Check, Rig};
+    use crate::ops::testing::{GradCheck, GradRig};
     use crate::value::Indices;
 
     #[test]
     fn gradients_go_back_to_their_rows() {
-        let mut rig = Rig::new();
+        let mut rig = GradRig::new();
         let x = rig.values(6, 4, 1.0);
         let rows = Indices::from(vec![5, 0, 3, 3]);
-        rig.check(&[x], Check::default(), |tape, inputs| tape.select(inputs[0], &rows));
+        rig.check(&[x], GradCheck::default(), |tape, inputs| tape.select(inputs[0], &rows));
     }
 }

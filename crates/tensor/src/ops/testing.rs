@@ -24,7 +24,7 @@ impl Values {
 }
 
 /// How a check is made.
-pub(crate) struct Check {
+pub(crate) struct GradCheck {
     /// How far to move an element to each side.
     pub(crate) step: f32,
     /// How far the two gradients may differ, in units of the larger plus one.
@@ -33,19 +33,19 @@ pub(crate) struct Check {
     pub(crate) samples: usize,
 }
 
-impl Default for Check {
+impl Default for GradCheck {
     fn default() -> Self {
         Self { step: 5e-3, tolerance: 4e-3, samples: 60 }
     }
 }
 
 /// A model of a few random weights to check operations on.
-pub(crate) struct Rig {
+pub(crate) struct GradRig {
     params: Params,
     draws: Draws,
 }
 
-impl Rig {
+impl GradRig {
     pub(crate) fn new() -> Self {
         let device = Device::cpu(2).expect("two threads");
         let draws = Draws::new(Key { seed: 5, step: 0, stream: 0 });
@@ -101,7 +101,7 @@ impl Rig {
     pub(crate) fn check(
         &mut self,
         inputs: &[Values],
-        check: Check,
+        check: GradCheck,
         operation: impl Fn(&mut Tape<'_>, &[Var]) -> Var,
     ) {
         let weights = self.values(1, 1 << 12, 1.0).elements;
@@ -122,7 +122,7 @@ impl Rig {
     pub(crate) fn check_loss(
         &mut self,
         inputs: &[Values],
-        check: Check,
+        check: GradCheck,
         operation: impl Fn(&mut Tape<'_>, &[Var]) -> Tensor,
     ) {
         self.compare(inputs, check, |tape, inputs, _| {
@@ -133,7 +133,7 @@ impl Rig {
     fn compare(
         &mut self,
         inputs: &[Values],
-        check: Check,
+        check: GradCheck,
         loss: impl Fn(&mut Tape<'_>, &[Var], bool) -> f64,
     ) {
         let mode = Mode::Train { seed: 3, step: 1, micro_batch: 0 };

@@ -1,30 +1,31 @@
-//! What a pretraining run is made of.
-//!
-//! A configuration is laid together from layers: the defaults of a scale, the changes of a
-//! condition, a file, and flags; each overrides the one before, key by key. What comes out is
-//! checked once and saved with the run.
+//! The configuration of a pretraining run: checked once, saved with the run as `config.toml`, and enough
+//! to make the same run again.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use encoder::{ConfigError, EncoderConfig};
+use files::At;
 use serde::{Deserialize, Serialize};
+use terms::{Preset, Scale};
 use text::{BatchSettings, MlmEvaluation, SwitchSettings, VocabularyKind};
 use toml::{Table, Value};
 
+use super::PretrainError;
 use super::preparation::TextConfig;
 use crate::adam::AdamConfig;
 use crate::schedule::Schedule;
 
-/// The vocabulary that a run learns from its text, or takes as it is.
+/// The vocabulary that a run learns from its text, or uses as it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VocabularyConfig {
-    /// How the languages hang together in one that is learned.
+    /// What languages share in one that is learned.
     pub kind: Option<VocabularyKind>,
     /// Merges to learn: in all for a joint vocabulary, for each language otherwise.
     pub merges: Option<usize>,
-    /// A folder of `isogloss vocab train` to take instead of learning one; text is prepared as it says.
+    /// A folder of `vocab train` to use instead of learning one; text is prepared as it says.
     pub folder: Option<PathBuf>,
 }
 
@@ -52,8 +53,7 @@ pub struct DictionaryConfig {
     pub file: PathBuf,
 }
 
-/// Sentences of two languages, line by line translations of one another, to watch a shared space
-/// emerge by.
+/// Parallel sentences of two languages, on which retrieval is measured while training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeConfig {
@@ -63,36 +63,48 @@ pub struct ProbeConfig {
     pub files: [PathBuf; 2],
 }
 
-/// A stretch at the beginning of a run whose batches have another shape.
+/// Updates at the beginning of a run whose batches have another shape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StageConfig {
-    /// Updates that it lasts.
+    /// How many updates.
     pub steps: u64,
     /// Tokens in a row.
     pub length: Option<usize>,
     /// Rows in a batch.
     pub sequences: Option<usize>,
-    /// Batches whose gradients make one update.
+    /// Micro-batches whose gradients make one update.
     pub accumulate: Option<usize>,
 }
 
-/// Keys of the encoder that are not for the configuration to say.
+/// A goal that a run had before it was extended to more updates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Extension {
+    /// Updates that were made when the run was extended.
+    pub after: u64,
+    /// The goal until then.
+    pub steps: u64,
+    /// The learning-rate schedule until then.
+    pub schedule: Schedule,
+}
+
+/// Keys of the encoder that follow from the text and its vocabulary.
 const DERIVED: [&str; 2] = ["languages", "vocabulary"];
 
 /// A pretraining run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PretrainConfig {
-    /// The condition that the run began from.
-    pub preset: String,
+    /// The preset that the run began from.
+    pub preset: Preset,
     /// The scale that the run began from.
-    pub scale: String,
-    /// Decides weights, batches, masks and dropout.
+    pub scale: Scale,
+    /// Seeds weights, batches, masks and dropout.
     pub seed: u64,
     /// Updates to make.
     pub steps: u64,
-    /// Batches whose gradients make one update.
+    /// Micro-batches whose gradients make one update.
     pub accumulate: usize,
     /// Updates between two checkpoints.
     pub checkpoint_every: u64,
@@ -110,7 +122,7 @@ pub struct PretrainConfig {
     pub text: TextConfig,
     /// The vocabulary.
     pub vocabulary: VocabularyConfig,
-    /// The shape of batches and how tokens are hidden.
+    /// The shape of batches and how tokens are masked.
     pub batch: BatchSettings,
     /// Stages before the batches take that shape.
     #[serde(default)]
@@ -121,13 +133,16 @@ pub struct PretrainConfig {
     pub adam: AdamConfig,
     /// Extra anchors.
     pub switch: Option<SwitchConfig>,
-    /// Translations to watch.
+    /// Parallel sentences to measure retrieval on.
     #[serde(default)]
     pub probes: Vec<ProbeConfig>,
+    /// Earlier goals of a run that was extended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<Extension>,
 }
 
 impl PretrainConfig {
-    /// Reads a configuration that was laid together from layers, and checks it.
+    /// Reads a configuration that has every key, and checks it.
     pub fn from_table(table: Table) -> Result<Self, ConfigError> {
         let encoder = table.get("encoder").and_then(Value::as_table);
         if let Some(key) = DERIVED.iter().find(|&&key| encoder.is_some_and(|e| e.contains_key(key)))
@@ -140,15 +155,88 @@ impl PretrainConfig {
         Ok(config)
     }
 
+    /// Reads the configuration of the run in a folder.
+    pub fn read(folder: &Path) -> Result<Self, PretrainError> {
+        let path = folder.join(Self::FILE);
+        if !path.is_file() {
+            return Err(PretrainError::Nothing(folder.to_owned()));
+        }
+        let text = fs::read_to_string(&path).at(&path, "read")?;
+        let table: Table = text.parse().map_err(|error: toml::de::Error| {
+            ConfigError::new(path.display().to_string(), error.to_string())
+        })?;
+        if table.contains_key("task") {
+            return Err(PretrainError::OtherKind(folder.to_owned()));
+        }
+        Ok(Self::from_table(table)?)
+    }
+
+    /// Its file in a run's folder.
+    pub(super) const FILE: &str = "config.toml";
+
     /// The configuration as a file.
     pub fn to_toml(&self) -> String {
+        self.to_table().to_string()
+    }
+
+    /// The configuration as keys, which [`PretrainConfig::from_table`] reads back.
+    pub(super) fn to_table(&self) -> Table {
         // By way of text, where the shortest number that reads back as the same f32 is written.
         let text = toml::to_string(self).expect("a configuration is valid TOML");
         let mut table: Table = text.parse().expect("just written");
         if let Some(Value::Table(encoder)) = table.get_mut("encoder") {
             DERIVED.iter().for_each(|&key| _ = encoder.remove(key));
         }
-        table.to_string()
+        table
+    }
+
+    /// Whether this number of updates is the goal of the run, or was before it was extended.
+    pub(super) fn has_goal(&self, steps: u64) -> bool {
+        steps == self.steps || self.extensions.iter().any(|earlier| earlier.steps == steps)
+    }
+
+    /// The configuration of this run with a later goal, after `done` updates. The learning rate follows
+    /// the schedule as it was up to there and as it would be in a run of the new length from there on:
+    /// linear decay then ends with the new goal, the other schedules do not depend on it.
+    pub(super) fn extended(&self, steps: u64, done: u64) -> Result<Self, ConfigError> {
+        if steps < self.steps {
+            let reason = format!(
+                "the run was begun with {}, and {steps} is asked for; a run can be extended, not shortened",
+                self.steps
+            );
+            return Err(ConfigError::new("steps", reason));
+        }
+        let mut config = self.clone();
+        if done > 0 {
+            let schedule = self.adam.schedule;
+            config.extensions.push(Extension { after: done, steps: self.steps, schedule });
+        }
+        config.steps = steps;
+        if let Schedule::Linear { total, .. } = &mut config.adam.schedule {
+            *total = (*total).max(steps);
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The extension that is still to come at an update, if any.
+    fn before_extension(&self, step: u64) -> Option<&Extension> {
+        self.extensions.iter().find(|extension| step <= extension.after)
+    }
+
+    /// The learning-rate schedule that an update follows.
+    pub fn schedule_at(&self, step: u64) -> Schedule {
+        self.before_extension(step).map_or(self.adam.schedule, |earlier| earlier.schedule)
+    }
+
+    /// The number of updates that was the goal when an update was made.
+    pub fn goal_at(&self, step: u64) -> u64 {
+        self.before_extension(step).map_or(self.steps, |earlier| earlier.steps)
+    }
+
+    /// Whether the run was extended after this update.
+    pub(super) fn is_extended_after(&self, step: u64) -> bool {
+        self.extensions.iter().any(|extension| extension.after == step)
     }
 
     /// The language that the best weights are chosen by.
@@ -188,6 +276,7 @@ impl PretrainConfig {
         if stages.chain([self.accumulate]).any(|accumulate| accumulate > most) {
             return refuse("accumulate", "must not be more than 65535");
         }
+        self.check_extensions()?;
         match self.adam.schedule {
             Schedule::Linear { total, .. } if total < self.steps => {
                 let reason = format!(
@@ -201,14 +290,25 @@ impl PretrainConfig {
         }
     }
 
+    fn check_extensions(&self) -> Result<(), ConfigError> {
+        for extension in &self.extensions {
+            if extension.after > extension.steps || extension.steps >= self.steps {
+                let reason = "a run is extended at its goal or before, to a later one";
+                return Err(ConfigError::new("extensions", reason));
+            }
+            extension.schedule.check().map_err(|error| error.within("extensions"))?;
+        }
+        Ok(())
+    }
+
     fn check_languages(&self) -> Result<(), ConfigError> {
         if self.languages.is_empty() {
-            let reason = "no text; give --world DIR or --text LANG=FILE";
+            let reason = "no text; name the languages and their files";
             return Err(ConfigError::new("languages", reason));
         }
         for language in &self.languages {
             if self.files.get(language).is_none_or(Vec::is_empty) {
-                let reason = format!("'{language}' has no text; give --text {language}=FILE");
+                let reason = format!("'{language}' has no text; name at least one file");
                 return Err(ConfigError::new("files", reason));
             }
         }
@@ -222,15 +322,14 @@ impl PretrainConfig {
 
     fn check_switch(&self) -> Result<(), ConfigError> {
         let Some(switch) = &self.switch else { return Ok(()) };
-        let refuse = |reason: &str| Err(ConfigError::new("switch", reason));
         if switch.dictionaries.is_empty() {
-            return refuse("no dictionary to switch by; give --dictionary A-B=FILE");
+            let reason = "no dictionary to replace words by; name at least one";
+            return Err(ConfigError::new("switch.dictionaries", reason));
         }
         if self.encoder.separate.tokens {
-            return refuse(
-                "code-switched text needs embeddings that all languages share; leave out 'switch', or \
-                 take 'embeddings' out of encoder.separate",
-            );
+            let reason = "code-switched text needs embeddings that all languages share; leave out 'switch', \
+                          or take 'embeddings' out of encoder.separate";
+            return Err(ConfigError::new("switch", reason));
         }
         Ok(())
     }
@@ -248,14 +347,14 @@ impl PretrainConfig {
         if !self.stages.iter().all(fits) {
             let reason = format!(
                 "a stage needs sequences and accumulate > 0, and a length from 2 to encoder.positions = \
-                 {positions}; change them, or do without by --set 'stages=[]'"
+                 {positions}; change them, or leave stages out: stages = []"
             );
             return refuse("stages", reason);
         }
         Ok(())
     }
 
-    /// Whether inputs are neither too long for the encoder nor too short to guess anything in.
+    /// Whether inputs are neither too long for the encoder nor too short to mask anything in.
     fn check_window(&self) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, reason: String| Err(ConfigError::new(key, reason));
         let (length, window) = (self.batch.length, self.batch.max_tokens);
@@ -264,7 +363,7 @@ impl PretrainConfig {
             if let Some(tokens) = tokens.filter(|&tokens| tokens < least) {
                 let reason = format!(
                     "is {tokens}, and no token of an input with fewer than {least} stands between two others, \
-                     to be guessed by them; take {least} or more"
+                     to be predicted from them; take {least} or more"
                 );
                 return refuse(key, reason);
             }
@@ -280,7 +379,7 @@ impl PretrainConfig {
     }
 }
 
-/// What serde says of a value, with the key before it and types in plain words.
+/// The message of a value that cannot be read, with its key first and types in plain words.
 fn unreadable(error: toml::de::Error) -> ConfigError {
     let text = error.to_string();
     let (reason, key) = text.trim().split_once("\nin `").unwrap_or((text.trim(), "configuration"));
@@ -296,8 +395,8 @@ fn unreadable(error: toml::de::Error) -> ConfigError {
     ConfigError::new(key.trim_end_matches('`').to_owned(), reason)
 }
 
-/// Lays `top` over `base`: tables are merged key by key, all else is replaced; so is a table of
-/// another `kind`, whose other keys would mean nothing.
+/// Merges `top` into `base`: tables key by key, all else is replaced; so is a schedule of another `kind`,
+/// whose other keys would mean nothing.
 pub fn overlay(base: &mut Table, top: Table) {
     let same_kind = |below: &Table, above: &Table| {
         above.get("kind").is_none_or(|kind| below.get("kind") == Some(kind))
@@ -321,11 +420,11 @@ mod tests {
     #[test]
     fn messages_name_the_key() {
         let refused = |text: &str| {
-            let mut table = super::super::preset("default", "tiny").unwrap();
+            let mut table = super::super::preset_keys(Preset::Default, Scale::Tiny);
             let texts = "languages = [\"en\"]\nfiles = { en = [\"a\"] }";
             overlay(&mut table, texts.parse().unwrap());
             overlay(&mut table, text.parse().unwrap());
-            super::super::complete(&mut table);
+            super::super::request::complete(&mut table);
             PretrainConfig::from_table(table).unwrap_err().to_string()
         };
         assert_eq!(refused("encoder = { dim = 0 }"), "encoder.dim: must not be 0");
@@ -342,16 +441,16 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_they_were_given() {
-        let mut table = super::super::preset("default", "tiny").unwrap();
+        let mut table = super::super::preset_keys(Preset::Default, Scale::Tiny);
         let given = "languages = [\"en\"]\nfiles = { en = [\"a\"] }\nadam = { beta1 = 0.9 }";
         overlay(&mut table, given.parse().unwrap());
-        super::super::complete(&mut table);
+        super::super::request::complete(&mut table);
         let written = PretrainConfig::from_table(table).unwrap().to_toml();
         assert!(written.contains("beta1 = 0.9\n"), "{written}");
     }
 
     #[test]
-    fn layers_are_laid_over_one_another() {
+    fn tables_are_merged_key_by_key() {
         let parse = |text: &str| text.parse::<Table>().unwrap();
         let mut table =
             parse("a = 1\nb = { c = 1, d = 2 }\nschedule = { kind = \"linear\", warmup = 5 }");

@@ -1,4 +1,6 @@
-//! From the files of a configuration to batches that the encoder takes.
+//! From the files of a configuration to batches that the encoder takes. Languages are drawn with
+//! probabilities smoothed by an exponent (Conneau & Lample 2019), tokens masked as in BERT (Devlin et al.
+//! 2019); both in crate `text`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,57 +15,58 @@ use text::{
 };
 
 use super::config::PretrainConfig;
-use super::log::Watch;
 
 /// Batches made ahead of training, in updates.
 const AHEAD: usize = 8;
 
-/// A stretch of a run whose batches have one shape.
-struct Stage {
+/// Updates of a run whose batches have one shape.
+struct BatchStage {
     /// The first update after it, or never.
     until: u64,
     accumulate: usize,
     batches: Arc<MlmBatches>,
 }
 
-/// Gives the batches of update after update.
-pub(crate) struct Feed {
+/// The micro-batches of one update after another, made ahead of training on threads of their own.
+pub struct BatchFeed {
     stage: usize,
     /// Updates fed so far, over all stages.
     step: u64,
     batches: BatchPrefetcher,
 }
 
-impl Feed {
-    /// The batches of the next update.
-    pub(crate) fn next_step(&mut self, data: &Data) -> Vec<(Batch, Masked)> {
+impl BatchFeed {
+    /// The micro-batches of the next update, with the masked positions to predict.
+    pub fn next_step(&mut self, data: &RunData) -> Vec<(Batch, Masked)> {
         if self.step >= data.stages[self.stage].until {
             *self = data.feed(self.step);
         }
         self.step += 1;
         let accumulate = data.stages[self.stage].accumulate;
-        self.batches.by_ref().take(accumulate).map(|batch| data.piece(&batch)).collect()
+        self.batches.by_ref().take(accumulate).map(|batch| data.micro_batch(&batch)).collect()
     }
 }
 
-/// Everything that a run reads.
-pub(crate) struct Data {
-    pub(crate) vocabulary: Arc<Vocabulary>,
+/// The text of a run, ready for training: vocabulary, batches, held-out text.
+pub struct RunData {
+    /// The vocabulary of all languages.
+    pub vocabulary: Arc<Vocabulary>,
     /// Batches by stage; the last goes on to the end.
-    stages: Vec<Stage>,
+    stages: Vec<BatchStage>,
     /// Held-out text of each language.
     pub(crate) dev: Vec<MlmEvaluation>,
-    /// What tells the text of each language from any other.
+    /// A fingerprint of each language's text.
     pub(crate) fingerprints: Vec<String>,
     token_ids: TokenIdMap,
 }
 
-impl Data {
-    /// Learns or loads the vocabulary and tokenises or finds the corpora, in the run's folder.
-    pub(crate) fn prepare(
+impl RunData {
+    /// Learns or loads the vocabulary and tokenises or finds the corpora, in the run's folder. `watch` is
+    /// called with what is being prepared.
+    pub fn prepare(
         config: &PretrainConfig,
         folder: &Path,
-        watch: &mut Watch<'_>,
+        watch: &mut dyn FnMut(&str),
     ) -> text::Result<Self> {
         let vocabulary = Arc::new(vocabulary(config, &folder.join(VOCABULARY_FOLDER), watch)?);
         let mut corpora = Vec::new();
@@ -97,32 +100,32 @@ impl Data {
             .iter()
             .map(|corpus: &Arc<TokenizedCorpus>| corpus.fingerprint().to_owned())
             .collect();
-        let mut stages: Vec<Stage> = Vec::new();
+        let mut stages: Vec<BatchStage> = Vec::new();
         for (until, accumulate, settings) in shapes(config) {
             let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
             let batches =
                 MlmBatches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
-            stages.push(Stage { until, accumulate, batches: Arc::new(batches) });
+            stages.push(BatchStage { until, accumulate, batches: Arc::new(batches) });
         }
         Ok(Self { vocabulary, stages, dev, fingerprints, token_ids })
     }
 
-    /// The batches of a run from update `step` on.
-    pub(crate) fn feed(&self, step: u64) -> Feed {
+    /// The batches of a run after update `step`.
+    pub fn feed(&self, step: u64) -> BatchFeed {
         let stage = self.stages.partition_point(|stage| stage.until <= step);
         let begun = stage.checked_sub(1).map_or(0, |before| self.stages[before].until);
-        let Stage { accumulate, batches, .. } = &self.stages[stage];
+        let BatchStage { accumulate, batches, .. } = &self.stages[stage];
         let first = (step - begun) * *accumulate as u64;
-        Feed { stage, step, batches: batches.ahead(first, AHEAD * accumulate) }
+        BatchFeed { stage, step, batches: batches.ahead(first, AHEAD * accumulate) }
     }
 
-    /// The chance of each language's batch.
+    /// The probability of each language's batches.
     pub(crate) fn chances(&self) -> Vec<f64> {
         self.stages[0].batches.chances()
     }
 
     /// The encoder's configuration for this vocabulary.
-    pub(crate) fn encoder_config(&self, config: &PretrainConfig) -> EncoderConfig {
+    pub fn encoder_config(&self, config: &PretrainConfig) -> EncoderConfig {
         let entries = self.token_ids.entries(&self.vocabulary);
         let languages = self.vocabulary.languages().map(str::to_owned).collect();
         EncoderConfig { languages, vocabulary: entries, ..config.encoder.clone() }
@@ -143,7 +146,7 @@ impl Data {
     }
 
     /// A batch of text as the encoder takes it.
-    pub(crate) fn piece(&self, batch: &text::MlmBatch) -> (Batch, Masked) {
+    pub(crate) fn micro_batch(&self, batch: &text::MlmBatch) -> (Batch, Masked) {
         let language = batch.language;
         let lengths = batch.starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
         let spans = Spans::of_lengths(lengths);
@@ -154,7 +157,7 @@ impl Data {
     }
 }
 
-/// When each stage ends, how many batches make an update, and their shape.
+/// When each stage ends, how many micro-batches make an update, and their shape.
 fn shapes(config: &PretrainConfig) -> Vec<(u64, usize, BatchSettings)> {
     let mut until = 0;
     let mut shapes: Vec<_> = config
@@ -210,7 +213,7 @@ fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
     })
 }
 
-/// How many sentences a run would find in files of a language's raw text, up to so many.
+/// How many sentences a run would read from files of a language's raw text, up to `most`.
 pub fn count_sentences(language: &str, files: &[String], most: u64) -> text::Result<u64> {
     let raw = Preparation {
         split: true,
@@ -228,33 +231,33 @@ pub fn count_sentences(language: &str, files: &[String], most: u64) -> text::Res
     Ok(corpus.read(&mut |_| {}, &mut |_| Ok(()))?.kept[0])
 }
 
-/// The vocabulary of the run: learned once, then found.
+/// The vocabulary of the run: learned once, then loaded.
 fn vocabulary(
     config: &PretrainConfig,
     folder: &Path,
-    watch: &mut Watch<'_>,
+    watch: &mut dyn FnMut(&str),
 ) -> text::Result<Vocabulary> {
     if folder.is_dir() {
         return Vocabulary::load(folder);
     }
     let vocabulary = match &config.vocabulary.folder {
-        Some(given) => taken(config, given, watch)?,
-        None => learned(config, watch)?,
+        Some(existing) => load_vocabulary(config, existing, watch)?,
+        None => learn_vocabulary(config, watch)?,
     };
     vocabulary.save(folder)?;
     Vocabulary::load(folder)
 }
 
-/// The vocabulary that was given, if it is of the run's languages.
-fn taken(
+/// A vocabulary that exists, if it is of the run's languages.
+fn load_vocabulary(
     config: &PretrainConfig,
     folder: &Path,
-    watch: &mut Watch<'_>,
+    watch: &mut dyn FnMut(&str),
 ) -> text::Result<Vocabulary> {
     let vocabulary = Vocabulary::load(folder)?;
     if vocabulary.languages().eq(&config.languages) {
-        let (kind, pieces) = (vocabulary.kind(), vocabulary.len());
-        watch(&format!("vocabulary of {}: {kind:?}, {pieces} pieces", folder.display()));
+        let (kind, subwords) = (vocabulary.kind(), vocabulary.len());
+        watch(&format!("vocabulary of {}: {kind:?}, {subwords} subwords", folder.display()));
         return Ok(vocabulary);
     }
     let of = vocabulary.languages().collect::<Vec<_>>().join(", ");
@@ -268,7 +271,10 @@ fn taken(
     })
 }
 
-fn learned(config: &PretrainConfig, watch: &mut Watch<'_>) -> text::Result<Vocabulary> {
+fn learn_vocabulary(
+    config: &PretrainConfig,
+    watch: &mut dyn FnMut(&str),
+) -> text::Result<Vocabulary> {
     let mut texts = Vec::new();
     for preparer in config.text.preparers(&config.languages)? {
         let name = preparer.language().to_owned();

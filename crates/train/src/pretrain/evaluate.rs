@@ -5,8 +5,8 @@ use std::path::Path;
 
 use arrays::Matrix;
 use encoder::Encoder;
+use geometry::retrieval::{Ties, accuracy};
 use geometry::search::Measure;
-use geometry::sentences::{Ties, accuracy};
 use geometry::{Step, normalize};
 use models::EncoderParts;
 use models::states::{Pooling, for_each};
@@ -15,14 +15,14 @@ use tensor::{Mode, Params, Tape};
 use text::{LineRules, TextSource};
 
 use super::config::ProbeConfig;
-use super::data::Data;
+use super::data::RunData;
 
-/// The perplexity of each language's held-out text, with the same tokens hidden every time.
-pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &Data) -> Vec<f64> {
+/// The perplexity of each language's held-out text, with the same tokens masked every time.
+pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &RunData) -> Vec<f64> {
     let perplexity = |evaluation: &text::MlmEvaluation| {
         let (mut loss, mut targets) = (0.0, 0);
         for batch in evaluation.batches() {
-            let (batch, masked) = data.piece(&batch);
+            let (batch, masked) = data.micro_batch(&batch);
             let mut tape = Tape::new(params, Mode::Evaluate);
             let score = model.mlm_loss(&mut tape, &batch, &masked, 1.0);
             loss += f64::from(score.to_vec()[0]);
@@ -47,28 +47,28 @@ struct ProbeSide {
 
 /// Retrieval accuracy (P@1 by cosine) at each layer from the embeddings up, mean of both directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Retrieval {
+pub struct ProbeRetrieval {
     /// The two languages.
     pub languages: [String; 2],
     /// How many sentences there are to choose from.
     pub sentences: usize,
-    /// As the vectors are.
+    /// Of the raw vectors.
     pub raw: Vec<f64>,
-    /// After the mean of each language was taken away.
-    pub shifted: Vec<f64>,
+    /// Of the vectors minus their language's mean.
+    pub centered: Vec<f64>,
 }
 
-impl Retrieval {
-    /// The best layer as the vectors are, and after the shift.
+impl ProbeRetrieval {
+    /// The best layer's accuracy, raw and mean-centred.
     pub fn best(&self) -> (f64, f64) {
         let best = |layers: &[f64]| layers.iter().copied().fold(0.0, f64::max);
-        (best(&self.raw), best(&self.shifted))
+        (best(&self.raw), best(&self.centered))
     }
 }
 
 impl Probe {
     /// Reads the two files.
-    pub(crate) fn read(config: &ProbeConfig, data: &Data, longest: usize) -> text::Result<Self> {
+    pub(crate) fn read(config: &ProbeConfig, data: &RunData, longest: usize) -> text::Result<Self> {
         let first = side(&config.languages[0], &config.files[0], data, longest)?;
         let second = side(&config.languages[1], &config.files[1], data, longest)?;
         let (a, b) = (first.sentences.len(), second.sentences.len());
@@ -83,11 +83,16 @@ impl Probe {
     }
 
     /// Retrieves each sentence's translation, at every layer.
-    pub(crate) fn retrieve(&self, model: &Encoder, params: &mut Params, data: &Data) -> Retrieval {
+    pub(crate) fn retrieve(
+        &self,
+        model: &Encoder,
+        params: &mut Params,
+        data: &RunData,
+    ) -> ProbeRetrieval {
         let device = params.device().clone();
         let [a, b] = [0, 1].map(|side| self.sides[side].vectors(data.parts(model, params)));
         let accuracy = |(a, b): (&Matrix, &Matrix)| {
-            accuracy(a.clone(), b.clone(), Measure::Cosine, Ties::Wrong, &device).mean()
+            accuracy(a.clone(), b.clone(), Measure::Cosine, Ties::Wrong, &device).mean
         };
         let centered = |vectors: &Matrix| {
             let mut vectors = vectors.clone();
@@ -95,11 +100,11 @@ impl Probe {
             vectors
         };
         let pairs = || a.iter().zip(&b);
-        Retrieval {
+        ProbeRetrieval {
             languages: self.languages.clone(),
             sentences: self.sides[0].sentences.len(),
             raw: pairs().map(accuracy).collect(),
-            shifted: pairs().map(|(a, b)| accuracy((&centered(a), &centered(b)))).collect(),
+            centered: pairs().map(|(a, b)| accuracy((&centered(a), &centered(b)))).collect(),
         }
     }
 }
@@ -121,7 +126,7 @@ impl ProbeSide {
 }
 
 /// Reads the sentences of one language.
-fn side(language: &str, file: &Path, data: &Data, longest: usize) -> text::Result<ProbeSide> {
+fn side(language: &str, file: &Path, data: &RunData, longest: usize) -> text::Result<ProbeSide> {
     let mut reader = data.vocabulary.reader(language, longest)?;
     let source = TextSource::new(language, &[file.display().to_string()])?;
     let mut lines = source.raw_lines(LineRules::default());

@@ -1,4 +1,5 @@
-//! What a run tells: notes, metrics, and whether it has left the plateau.
+//! Training metrics, and whether the loss has left the initial plateau: at first a masked language model
+//! learns no more than token frequencies, and its loss stays near the unigram entropy.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -8,61 +9,58 @@ use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::trainer::Report;
-
-/// Told what is being prepared.
-pub(crate) type Watch<'a> = dyn FnMut(&str) + 'a;
+use crate::trainer::StepReport;
 
 /// Updates between two lines of training metrics.
 const LINE_EVERY: u64 = 50;
-/// The loss has left the plateau when it is this share of what guessing by frequency gives.
+/// The loss has left the plateau when it is this share of the unigram entropy.
 const LEFT: f64 = 0.9;
-/// After this share of the updates without leaving it, there is advice.
+/// The share of the updates after which a run still on the plateau gets advice.
 const LATE: f64 = 0.4;
 
 /// Losses since the last line, and the plateau. Part of every checkpoint, so that a resumed run
 /// writes the lines that the unbroken one would have written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Log {
+pub(crate) struct LossLog {
     /// For each language: the sum of the losses, and how many targets.
     sums: Vec<(f64, u64)>,
-    right: f64,
+    correct: f64,
     left_plateau: bool,
     advised: bool,
 }
 
-/// What the log has to say after an update.
+/// What there is to report after an update.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct LogOutput {
     pub(crate) line: Option<Value>,
     pub(crate) note: Option<String>,
     /// Whether the loss has just left the plateau.
-    pub(crate) left: bool,
+    pub(crate) left_plateau: bool,
     /// The mean loss of the line.
     pub(crate) loss: Option<f64>,
 }
 
-impl Log {
+impl LossLog {
     pub(crate) fn new(languages: usize) -> Self {
         Self { sums: vec![(0.0, 0); languages], ..Self::default() }
     }
 
-    /// Takes in an update: its report, and the language and number of targets of each batch.
+    /// Adds an update: its report, and the language and number of targets of each micro-batch.
     pub(crate) fn step(
         &mut self,
-        report: &Report,
-        pieces: impl Iterator<Item = (usize, usize)>,
+        report: &StepReport,
+        micro_batches: impl Iterator<Item = (usize, usize)>,
         names: &[String],
-        by_frequency: f64,
+        unigram_entropy: f64,
         steps: u64,
-    ) -> Told {
-        for ((language, targets), loss) in pieces.zip(&report.piece_losses) {
+    ) -> LogOutput {
+        for ((language, targets), loss) in micro_batches.zip(&report.micro_batch_losses) {
             self.sums[language].0 += loss;
             self.sums[language].1 += targets as u64;
-            self.right += report.accuracy * targets as f64;
+            self.correct += report.accuracy * targets as f64;
         }
         if !report.step.is_multiple_of(LINE_EVERY) {
-            return Told::default();
+            return LogOutput::default();
         }
         let targets: u64 = self.sums.iter().map(|(_, targets)| targets).sum();
         let loss = self.sums.iter().map(|(loss, _)| loss).sum::<f64>() / targets.max(1) as f64;
@@ -72,45 +70,46 @@ impl Log {
             .collect();
         let line = json!({
             "kind": "train", "step": report.step, "loss": loss, "losses": by_language,
-            "accuracy": self.right / targets.max(1) as f64, "norm": report.norm, "rate": report.rate,
+            "accuracy": self.correct / targets.max(1) as f64, "norm": report.norm, "lr": report.lr,
         });
         let on_plateau = !self.left_plateau;
-        let note = self.plateau(report.step, loss, by_frequency, steps);
+        let note = self.plateau(report.step, loss, unigram_entropy, steps);
         self.sums.fill((0.0, 0));
-        self.right = 0.0;
-        Told { line: Some(line), note, left: on_plateau && self.left_plateau, loss: Some(loss) }
+        self.correct = 0.0;
+        let left_plateau = on_plateau && self.left_plateau;
+        LogOutput { line: Some(line), note, left_plateau, loss: Some(loss) }
     }
 
-    fn plateau(&mut self, step: u64, loss: f64, by_frequency: f64, steps: u64) -> Option<String> {
+    fn plateau(&mut self, step: u64, loss: f64, entropy: f64, steps: u64) -> Option<String> {
         if self.left_plateau {
             return None;
         }
-        if loss < LEFT * by_frequency {
+        if loss < LEFT * entropy {
             self.left_plateau = true;
             return Some(format!(
-                "step {step}: the loss has left the plateau ({loss:.2}; guessing by frequency \
-                 gives {by_frequency:.2})"
+                "step {step}: the loss has left the initial plateau ({loss:.2}; the unigram entropy is \
+                 {entropy:.2})"
             ));
         }
         if !self.advised && step as f64 > LATE * steps as f64 {
             self.advised = true;
             return Some(format!(
-                "step {step}: the loss is {loss:.2}, hardly better than guessing by frequency \
-                 ({by_frequency:.2}). What has helped: encoder.norm = \"pre\", a higher adam.rate with a \
-                 warm-up, encoder.start_positions = \"sinusoid\", no dropout, and more steps"
+                "step {step}: the loss is {loss:.2}, hardly below the unigram entropy ({entropy:.2}). What \
+                 has helped: encoder.norm = \"pre\", a higher adam.lr with a warm-up, \
+                 encoder.start_positions = \"sinusoid\", no dropout, and more steps"
             ));
         }
         None
     }
 }
 
-/// A file of metrics, a JSON object a line.
-pub(crate) struct Metrics {
+/// The file of metrics, a JSON object a line.
+pub(crate) struct MetricsFile {
     path: PathBuf,
 }
 
-impl Metrics {
-    /// Begins the file, or cuts it back to what a checkpoint at `step` had seen.
+impl MetricsFile {
+    /// Begins the file, or truncates it to the lines up to a checkpoint at `step`.
     pub(crate) fn open(path: PathBuf, step: Option<u64>) -> files::Result<Self> {
         let text = match step {
             Some(_) => fs::read_to_string(&path).unwrap_or_default(),

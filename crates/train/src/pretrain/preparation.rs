@@ -1,5 +1,5 @@
-//! How the text of a run becomes words: as its keys say where the run learns a vocabulary, and as the
-//! vocabulary's own text did where there is one. A key that says otherwise is refused, since pieces mean
+//! How the text of a run becomes words: by its keys where the run learns a vocabulary, and as the
+//! vocabulary's own text did where there is one. A key that differs from it is refused, since subwords mean
 //! nothing in text that was prepared in another way.
 
 use std::path::PathBuf;
@@ -7,38 +7,39 @@ use std::sync::Arc;
 
 use encoder::ConfigError;
 use serde::{Deserialize, Serialize};
+use terms::is_chinese;
 use text::{Preparation, Preparer, SimplificationTable, Vocabulary, WordTokenizer};
 
-/// How text is prepared before it is cut into pieces, and which of it is read. What is left out is as
-/// suits the language, or as the vocabulary has it that the run takes.
+/// How text is prepared before it is cut into subwords, and which of it is read. A key that is left out
+/// follows the language, or the vocabulary that the run uses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextConfig {
-    /// Take a line as a sentence, with words between spaces, as invented languages have them.
+    /// A line is a sentence, with words between spaces, as in invented languages.
     pub prepared: Option<bool>,
-    /// Take a line as a sentence.
+    /// A line is a sentence.
     pub lines: Option<bool>,
-    /// How words are told apart.
+    /// How text is cut into words.
     pub words: Option<WordTokenizer>,
-    /// Make all letters small.
+    /// Lowercase.
     pub lowercase: Option<bool>,
-    /// Take accents off.
+    /// Strip accents.
     pub strip_accents: Option<bool>,
-    /// Turn traditional Chinese characters into simplified ones, by this table of two columns.
+    /// Convert traditional Chinese characters to simplified ones, by this table of two columns.
     pub simplify: Option<PathBuf>,
-    /// Take only the first so many sentences of each language.
+    /// Read only the first so many sentences of each language.
     pub first: Option<u64>,
-    /// Take only so many sentences of each language, from anywhere.
+    /// Read a random sample of so many sentences of each language.
     pub sample: Option<u64>,
-    /// Drop sentences that came before.
+    /// Drop repeated sentences.
     #[serde(default)]
     pub distinct: bool,
-    /// Hold out so many sentences of each language to choose among models by.
+    /// Hold out so many sentences of each language as a development set.
     pub dev: u64,
 }
 
 impl TextConfig {
-    /// What can be refused before anything is read.
+    /// Refuses what can be refused before anything is read.
     pub(super) fn check(&self, languages: &[String], taken: bool) -> Result<(), ConfigError> {
         let refuse = |key: &'static str, reason: &str| Err(ConfigError::new(key, reason));
         if self.first.is_some() && self.sample.is_some() {
@@ -110,8 +111,10 @@ impl TextConfig {
     ) -> text::Result<()> {
         let has = own.preparation();
         let name = |words: WordTokenizer| format!("words = {words:?}").to_lowercase();
-        let switch = |key, said: Option<bool>, has: bool| {
-            said.filter(|&said| said != has).map(|said| (key, said.to_string(), has.to_string()))
+        let switch = |key, asked: Option<bool>, has: bool| {
+            asked
+                .filter(|&asked| asked != has)
+                .map(|asked| (key, asked.to_string(), has.to_string()))
         };
         let words = self.words().filter(|&(_, words)| words != has.words);
         let words = words.map(|(key, words)| (key, name(words), name(has.words)));
@@ -127,13 +130,13 @@ impl TextConfig {
             words,
             simplify,
         ];
-        let Some((key, said, has)) = others.into_iter().flatten().next() else { return Ok(()) };
+        let Some((key, asked, has)) = others.into_iter().flatten().next() else { return Ok(()) };
         let lines = if key == "text.prepared" { " (text.lines has a sentence a line)" } else { "" };
         Err(text::Error::request(
             format!(
-                "{key}: asks for {said}, and the vocabulary was made with {has} for `{language}`"
+                "{key}: asks for {asked}, and the vocabulary was made with {has} for `{language}`"
             ),
-            format!("leave it out{lines}, or take a vocabulary that was made with {said}"),
+            format!("leave it out{lines}, or take a vocabulary that was made with {asked}"),
         ))
     }
 
@@ -142,7 +145,7 @@ impl TextConfig {
         self.lines.or(self.prepared)
     }
 
-    /// How words are told apart, where a key says so, and which.
+    /// How text is cut into words, where a key says so, and which.
     fn words(&self) -> Option<(&'static str, WordTokenizer)> {
         let prepared = self.prepared.filter(|&prepared| prepared);
         let words = self.words.map(|words| ("text.words", words));
@@ -152,8 +155,4 @@ impl TextConfig {
     fn table(&self) -> text::Result<Option<Arc<SimplificationTable>>> {
         Ok(self.simplify.as_deref().map(SimplificationTable::read).transpose()?.map(Arc::new))
     }
-}
-
-fn is_chinese(language: &str) -> bool {
-    WordTokenizer::for_language(language) == WordTokenizer::Jieba
 }

@@ -1,28 +1,30 @@
-//! The loop of a run: batches in, updates, and whatever is due after each.
+//! The training loop of a run: batches, updates, and after them evaluations and checkpoints.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use encoder::{Batch, Encoder, Masked, archive};
+use encoder::archive::{self, Archive};
+use encoder::{Batch, Encoder, Masked};
 use models::MODEL_FILE;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tensor::{Device, Params};
 
 use super::config::PretrainConfig;
-use super::data::Data;
+use super::data::RunData;
 use super::evaluate::{Probe, perplexities};
-use super::log::Metrics;
-use super::summary::{Best, Moment, Position, Shares, Summary};
+use super::log::MetricsFile;
+use super::summary::{BestWeights, PretrainSummary, RunState, TimeShares, TrainingMoment};
 use super::{Observer, PretrainError};
-use crate::adam::Group;
+use crate::adam::AdamGroup;
 use crate::events::Events;
-use crate::trainer::{Pending, Trainer};
+use crate::trainer::{PendingStep, Trainer};
 
 pub(super) const STATE: &str = "state.safetensors";
-/// Numbers of a layer of a batch from which on a GPU is busier than whoever asks it.
+/// Activations of a layer of a batch from which on a GPU, and not the host, is the bottleneck.
 const LARGE: usize = 1 << 22;
 
-/// Where the time of this process goes.
+/// How this process spends its time.
 struct Clock {
     start: Instant,
     tokens: u64,
@@ -36,10 +38,10 @@ impl Clock {
         self.tokens as f64 / self.start.elapsed().as_secs_f64().max(1e-9)
     }
 
-    fn shares(&self) -> Shares {
+    fn shares(&self) -> TimeShares {
         let whole = self.start.elapsed().as_secs_f64().max(1e-9);
         let share = |part: Duration| part.as_secs_f64() / whole;
-        Shares {
+        TimeShares {
             waiting: share(self.waiting),
             evaluating: share(self.evaluating),
             saving: share(self.saving),
@@ -47,31 +49,31 @@ impl Clock {
     }
 }
 
-/// An update that was begun.
-struct Begun {
-    pending: Pending,
-    /// For each piece, its language and how many targets it has.
-    facts: Vec<(usize, usize)>,
+/// An update that the device is working on.
+struct PendingUpdate {
+    pending: PendingStep,
+    /// For each micro-batch, its language and how many targets it has.
+    languages: Vec<(usize, usize)>,
     tokens: u64,
 }
 
 /// A run under way.
-pub(crate) struct Run<'a> {
+pub(crate) struct PretrainRun<'a> {
     config: &'a PretrainConfig,
     folder: &'a Path,
-    data: Data,
+    data: RunData,
     model: Encoder,
     trainer: Trainer,
-    position: Position,
-    metrics: Metrics,
+    state: RunState,
+    metrics: MetricsFile,
     events: Events,
     probes: Vec<Probe>,
-    /// The loss of guessing by frequency.
-    by_frequency: f64,
+    /// The loss of predicting every token by its frequency.
+    unigram_entropy: f64,
     clock: Clock,
 }
 
-impl<'a> Run<'a> {
+impl<'a> PretrainRun<'a> {
     /// Prepares the data and the model, and goes back to the last checkpoint if there is one.
     pub(crate) fn open(
         config: &'a PretrainConfig,
@@ -80,33 +82,36 @@ impl<'a> Run<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Self, PretrainError> {
         observer.note(&format!("running on {device:?}"));
-        let data = Data::prepare(config, folder, &mut |text| observer.note(text))?;
+        let data = RunData::prepare(config, folder, &mut |text| observer.note(text))?;
         let mut params = Params::new(device);
         let model = Encoder::new(data.encoder_config(config), &mut params, config.seed)?;
         let adam = config.adam.clone();
         let mut trainer =
-            Trainer::new(model.config(), params, adam, config.seed, |_| Group::default())?;
+            Trainer::new(model.config(), params, adam, config.seed, |_| AdamGroup::default())?;
         if config.batch.sequences * config.batch.length * model.config().dim >= LARGE {
             trainer.expect_same_shape();
         }
         describe(folder, &model, &data)?;
-        let mut position = Position::new(data.fingerprints.clone());
-        let state = folder.join(STATE);
-        let resumed = state.is_file();
+        let mut state = RunState::new(data.fingerprints.clone());
+        let checkpoint = folder.join(STATE);
+        let resumed = checkpoint.is_file();
         if resumed {
-            position = trainer.resume(&state)?;
-            if position.text != data.fingerprints {
+            state = trainer.resume(&checkpoint)?;
+            if state.text != data.fingerprints {
                 return Err(PretrainError::OtherText(folder.to_owned()));
             }
-            observer.note(&format!("going on from step {}", trainer.steps()));
+            if config.is_extended_after(trainer.steps()) {
+                state.since_best = 0;
+            }
+            observer.note(&format!("resuming from step {}", trainer.steps()));
         }
         let metrics =
-            Metrics::open(folder.join("metrics.jsonl"), resumed.then(|| trainer.steps()))?;
+            MetricsFile::open(folder.join("metrics.jsonl"), resumed.then(|| trainer.steps()))?;
         let events = Events::begin(folder, trainer.steps())?;
         let longest = model.config().positions;
         let probes = config.probes.iter().map(|probe| Probe::read(probe, &data, longest));
         let probes = probes.collect::<text::Result<_>>()?;
-        let by_frequency = guessing_by_frequency(&data);
+        let unigram_entropy = unigram_entropy(&data);
         let [waiting, evaluating, saving] = [Duration::ZERO; 3];
         let clock = Clock { start: Instant::now(), tokens: 0, waiting, evaluating, saving };
         Ok(Self {
@@ -115,17 +120,20 @@ impl<'a> Run<'a> {
             data,
             model,
             trainer,
-            position,
+            state,
             metrics,
             events,
             probes,
-            by_frequency,
+            unigram_entropy,
             clock,
         })
     }
 
-    /// Trains to the end, or until asked to stop.
-    pub(crate) fn go(mut self, observer: &mut dyn Observer) -> Result<Summary, PretrainError> {
+    /// Trains to the goal, or until asked to stop.
+    pub(crate) fn train(
+        mut self,
+        observer: &mut dyn Observer,
+    ) -> Result<PretrainSummary, PretrainError> {
         self.clock.start = Instant::now();
         let first = self.trainer.steps();
         if first == 0 {
@@ -133,16 +141,16 @@ impl<'a> Run<'a> {
         }
         let mut feed = self.data.feed(first);
         // The update that the device is working on while the next one is prepared.
-        let mut begun: Option<Begun> = None;
+        let mut begun: Option<PendingUpdate> = None;
         let finished = loop {
             let finished = self.trainer.steps() >= self.config.steps || self.out_of_patience();
             if finished || observer.stop() {
                 break finished;
             }
             let waiting = Instant::now();
-            let pieces = feed.next_step(&self.data);
+            let micro_batches = feed.next_step(&self.data);
             self.clock.waiting += waiting.elapsed();
-            let next = self.begin(&pieces);
+            let next = self.begin(&micro_batches);
             if let Some(begun) = begun.replace(next) {
                 self.finish(begun, observer)?;
             }
@@ -157,51 +165,64 @@ impl<'a> Run<'a> {
         }
         let summary = self.summary(finished);
         let text = serde_json::to_string_pretty(&summary).expect("a summary is valid JSON");
-        files::write(&self.folder.join(Summary::FILE), text)?;
+        files::write(&self.folder.join(PretrainSummary::FILE), text)?;
         Ok(summary)
     }
 
-    /// Asks for an update.
-    fn begin(&mut self, pieces: &[(Batch, Masked)]) -> Begun {
-        let pending = begin_update(&mut self.trainer, &self.model, pieces);
-        let facts = pieces.iter().map(|(batch, masked)| (batch.language, masked.rows.len()));
-        let tokens = pieces.iter().map(|(batch, _)| batch.tokens.len() as u64).sum();
-        Begun { pending, facts: facts.collect(), tokens }
+    /// Submits an update to the device.
+    fn begin(&mut self, micro_batches: &[(Batch, Masked)]) -> PendingUpdate {
+        self.trainer.set_schedule(self.config.schedule_at(self.trainer.steps() + 1));
+        let pending = mlm_step(&mut self.trainer, &self.model, micro_batches);
+        let languages = micro_batches.iter();
+        let languages = languages.map(|(batch, masked)| (batch.language, masked.rows.len()));
+        let tokens = micro_batches.iter().map(|(batch, _)| batch.tokens.len() as u64).sum();
+        PendingUpdate { pending, languages: languages.collect(), tokens }
     }
 
     /// Whether the last update that was begun must be done before the next one begins.
     fn is_something_due(&self) -> bool {
-        let (config, step) = (self.config, self.trainer.steps());
-        let every = [config.evaluate_every, config.checkpoint_every];
-        step == config.steps || every.iter().any(|&every| step.is_multiple_of(every))
+        let step = self.trainer.steps();
+        self.is_evaluation_due(step) || step.is_multiple_of(self.config.checkpoint_every)
+    }
+
+    /// Every so many updates, and at the goal.
+    fn is_evaluation_due(&self, step: u64) -> bool {
+        step.is_multiple_of(self.config.evaluate_every) || step == self.config.goal_at(step)
     }
 
     /// Waits for an update, and does whatever is due after it.
-    fn finish(&mut self, begun: Begun, observer: &mut dyn Observer) -> Result<(), PretrainError> {
+    fn finish(
+        &mut self,
+        update: PendingUpdate,
+        observer: &mut dyn Observer,
+    ) -> Result<(), PretrainError> {
         let config = self.config;
-        let Begun { pending, facts, tokens } = begun;
+        let PendingUpdate { pending, languages, tokens } = update;
         let report = self.trainer.finish(pending)?;
-        self.position.tokens += tokens;
+        self.state.tokens += tokens;
         self.clock.tokens += tokens;
-        let facts = facts.into_iter();
-        let log = &mut self.position.log;
-        let told = log.step(&report, facts, &config.languages, self.by_frequency, config.steps);
-        if told.left {
-            let moment = Moment { step: report.step, tokens: self.position.tokens };
-            self.position.left_plateau = Some(moment);
+        let (log, goal) = (&mut self.state.log, config.goal_at(report.step));
+        let (languages, entropy) = (languages.into_iter(), self.unigram_entropy);
+        let output = log.step(&report, languages, &config.languages, entropy, goal);
+        if output.left_plateau {
+            let moment = TrainingMoment { step: report.step, tokens: self.state.tokens };
+            self.state.left_plateau = Some(moment);
         }
-        if let Some(line) = &told.line {
+        if let Some(line) = &output.line {
             self.metrics.write(line)?;
-            self.show(report.step, line)?;
+            self.write_curves(report.step, line)?;
         }
-        if let Some(note) = told.note {
+        if let Some(note) = output.note {
             observer.note(&note);
         }
-        let loss = told.loss.unwrap_or(report.loss);
+        let loss = output.loss.unwrap_or(report.loss);
         let text = format!("loss {loss:.3}, {:.0} tokens/s", self.clock.tokens_per_second());
         observer.step(report.step, config.steps, &text);
-        if report.step.is_multiple_of(config.evaluate_every) || report.step == config.steps {
+        if self.is_evaluation_due(report.step) {
             self.evaluate(observer)?;
+        }
+        if config.is_extended_after(report.step) {
+            self.state.since_best = 0;
         }
         if report.step.is_multiple_of(config.checkpoint_every) {
             self.save()?;
@@ -209,10 +230,10 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A line of metrics as curves, with what the clock says.
-    fn show(&mut self, step: u64, line: &Value) -> Result<(), PretrainError> {
+    /// Writes a line of metrics as curves, with the speed.
+    fn write_curves(&mut self, step: u64, line: &Value) -> Result<(), PretrainError> {
         let number = |name: &str| (name.to_owned(), line[name].as_f64().unwrap_or(f64::NAN));
-        let mut values = ["loss", "accuracy", "norm", "rate"].map(number).to_vec();
+        let mut values = ["loss", "accuracy", "norm", "lr"].map(number).to_vec();
         for (language, loss) in line["losses"].as_object().into_iter().flatten() {
             values.push((format!("loss/{language}"), loss.as_f64().unwrap_or(f64::NAN)));
         }
@@ -223,16 +244,16 @@ impl<'a> Run<'a> {
 
     fn save(&mut self) -> Result<(), PretrainError> {
         let start = Instant::now();
-        self.trainer.save(&self.folder.join(STATE), &self.position)?;
+        self.trainer.save(&self.folder.join(STATE), &self.state)?;
         self.clock.saving += start.elapsed();
         Ok(())
     }
 
     fn out_of_patience(&self) -> bool {
-        self.config.patience.is_some_and(|patience| self.position.since_best >= patience)
+        self.config.patience.is_some_and(|patience| self.state.since_best >= patience)
     }
 
-    /// Measures perplexity and retrieval, and keeps the weights if they are the best so far.
+    /// Measures perplexity and retrieval, and saves the weights if they are the best so far.
     fn evaluate(&mut self, observer: &mut dyn Observer) -> Result<(), PretrainError> {
         let start = Instant::now();
         let step = self.trainer.steps();
@@ -240,111 +261,140 @@ impl<'a> Run<'a> {
         let (model, data, probes) = (&self.model, &self.data, &self.probes);
         let params = self.trainer.params_mut();
         let (perplexities, retrieval) = device.run(|| {
-            let found: Vec<_> =
+            let retrieval: Vec<_> =
                 probes.iter().map(|probe| probe.retrieve(model, params, data)).collect();
-            (perplexities(model, params, data), found)
+            (perplexities(model, params, data), retrieval)
         });
         let names = self.config.languages.iter().cloned();
-        self.position.measured(step, names.zip(perplexities).collect(), retrieval);
+        self.state.record(step, names.zip(perplexities).collect(), retrieval);
         let line = json!({
             "kind": "evaluation", "step": step,
-            "perplexity": self.position.perplexity, "retrieval": self.position.retrieval,
+            "perplexity": self.state.perplexity, "retrieval": self.state.retrieval,
         });
         self.metrics.write(&line)?;
-        self.events.write(step, &self.measured())?;
-        observer.note(&self.evaluated(step));
-        let perplexity = self.position.perplexity[self.config.selector()];
-        if self.position.best.is_none_or(|best| perplexity < best.perplexity) {
-            self.position.best = Some(Best { step, perplexity });
-            self.position.since_best = 0;
-            self.keep(step)?;
+        self.events.write(step, &self.evaluation_curves())?;
+        observer.note(&self.evaluation_line(step));
+        let perplexity = self.state.perplexity[self.config.selector()];
+        if self.state.best.is_none_or(|best| perplexity < best.perplexity) {
+            self.state.best = Some(BestWeights { step, perplexity });
+            self.state.since_best = 0;
+            self.save_best(step)?;
         } else {
-            self.position.since_best += 1;
+            self.state.since_best += 1;
         }
         self.clock.evaluating += start.elapsed();
         Ok(())
     }
 
     /// The last evaluation as curves.
-    fn measured(&self) -> Vec<(String, f64)> {
+    fn evaluation_curves(&self) -> Vec<(String, f64)> {
         let perplexity = |(name, value): (&String, &f64)| (format!("perplexity/{name}"), *value);
-        let mut values: Vec<_> = self.position.perplexity.iter().map(perplexity).collect();
-        for retrieval in &self.position.retrieval {
+        let mut values: Vec<_> = self.state.perplexity.iter().map(perplexity).collect();
+        for retrieval in &self.state.retrieval {
             let [a, b] = &retrieval.languages;
-            let (raw, shifted) = retrieval.best();
+            let (raw, centered) = retrieval.best();
             values.push((format!("retrieval/{a}-{b}"), raw));
-            values.push((format!("retrieval/{a}-{b} shifted"), shifted));
+            values.push((format!("retrieval/{a}-{b} centered"), centered));
         }
         values
     }
 
-    /// An evaluation in words.
-    fn evaluated(&self, step: u64) -> String {
+    /// The last evaluation as a line.
+    fn evaluation_line(&self, step: u64) -> String {
         let each = |(name, perplexity): (&String, &f64)| format!("{name} {perplexity:.1}");
-        let perplexity: Vec<String> = self.position.perplexity.iter().map(each).collect();
+        let perplexity: Vec<String> = self.state.perplexity.iter().map(each).collect();
         let mut text = format!("step {step}: perplexity {}", perplexity.join(", "));
-        for retrieval in &self.position.retrieval {
-            let (raw, shifted) = retrieval.best();
+        for retrieval in &self.state.retrieval {
+            let (raw, centered) = retrieval.best();
             let [a, b] = &retrieval.languages;
-            text += &format!("; {a}-{b} found {raw:.3}, shifted {shifted:.3}");
+            text += &format!("; {a}-{b} P@1 {raw:.3} raw, {centered:.3} mean-centred");
         }
         text
     }
 
     /// Writes the weights, with what is needed to use them.
-    fn keep(&self, step: u64) -> Result<(), PretrainError> {
+    fn save_best(&self, step: u64) -> Result<(), PretrainError> {
         let params = self.trainer.params();
         let weights = params.ids().map(|id| (params.name(id).to_owned(), params.value(id)));
-        let facts = json!({
+        let metadata = json!({
             "encoder": self.model.config(),
             "vocabulary": self.data.vocabulary.fingerprint(),
-            "step": step, "perplexity": self.position.perplexity,
+            "step": step, "perplexity": self.state.perplexity,
         });
-        Ok(archive::write(&self.folder.join(MODEL_FILE), weights, &facts)?)
+        Ok(archive::write(&self.folder.join(MODEL_FILE), weights, &metadata)?)
     }
 
-    fn summary(&self, finished: bool) -> Summary {
-        Summary {
-            preset: self.config.preset.clone(),
-            scale: self.config.scale.clone(),
+    /// What was trained and how, in one line.
+    fn signature(&self) -> String {
+        let config = self.config;
+        format!(
+            "pretrain|preset:{}|scale:{}|languages:{}|seed:{}|steps:{}|isogloss:{}",
+            config.preset,
+            config.scale,
+            config.languages.join(","),
+            config.seed,
+            self.trainer.steps(),
+            env!("CARGO_PKG_VERSION")
+        )
+    }
+
+    fn summary(&self, finished: bool) -> PretrainSummary {
+        PretrainSummary {
+            signature: self.signature(),
+            preset: self.config.preset,
+            scale: self.config.scale,
             seed: self.config.seed,
             steps: self.trainer.steps(),
             finished,
-            tokens: self.position.tokens,
+            tokens: self.state.tokens,
             seconds: self.clock.start.elapsed().as_secs_f64(),
             tokens_per_second: self.clock.tokens_per_second(),
             shares: self.clock.shares(),
             parameters: self.trainer.params().count(),
-            left_plateau: self.position.left_plateau,
-            emerged: self.position.emerged.clone(),
-            best: self.position.best,
-            perplexity: self.position.perplexity.clone(),
-            retrieval: self.position.retrieval.clone(),
+            left_plateau: self.state.left_plateau,
+            emerged: self.state.emerged.clone(),
+            best: self.state.best,
+            perplexity: self.state.perplexity.clone(),
+            retrieval: self.state.retrieval.clone(),
         }
     }
 }
 
-/// Asks for an update from batches whose gradients are added up.
-pub(super) fn begin_update(
+/// The updates that the last checkpoint of the run in a folder has; 0 without one.
+pub(super) fn checkpoint_step(folder: &Path) -> Result<u64, PretrainError> {
+    #[derive(Deserialize)]
+    struct Step {
+        step: u64,
+    }
+    let path = folder.join(STATE);
+    if !path.is_file() {
+        return Ok(0);
+    }
+    Ok(Archive::open(&path)?.metadata::<Step>()?.step)
+}
+
+/// Submits one update by masked language modelling (Devlin et al. 2019): the mean loss over the masked
+/// tokens of all micro-batches.
+pub fn mlm_step(
     trainer: &mut Trainer,
     model: &Encoder,
-    pieces: &[(Batch, Masked)],
-) -> Pending {
-    let targets = pieces.iter().map(|(_, masked)| masked.rows.len()).sum();
-    trainer.begin(pieces, targets, |tape, (batch, masked)| {
+    micro_batches: &[(Batch, Masked)],
+) -> PendingStep {
+    let targets = micro_batches.iter().map(|(_, masked)| masked.rows.len()).sum();
+    trainer.begin(micro_batches, targets, |tape, (batch, masked)| {
         model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
     })
 }
 
-/// Lays beside the weights what other programs ask for: the encoder's shape and its tokenizers.
-fn describe(folder: &Path, model: &Encoder, data: &Data) -> Result<(), PretrainError> {
-    let facts = json!({
+/// Writes beside the weights what other programs need: the encoder's shape and its tokenizers.
+fn describe(folder: &Path, model: &Encoder, data: &RunData) -> Result<(), PretrainError> {
+    let metadata = json!({
         "model_type": "isogloss",
         "encoder": model.config(),
         "specials": data.vocabulary.specials(),
         "vocabulary": data.vocabulary.fingerprint(),
     });
-    let text = serde_json::to_string_pretty(&facts).expect("plain data");
+    let text = serde_json::to_string_pretty(&metadata).expect("plain data");
     files::write(&folder.join("config.json"), text)?;
     for (name, text) in data.vocabulary.tokenizers()? {
         files::write(&folder.join(name), text)?;
@@ -352,9 +402,9 @@ fn describe(folder: &Path, model: &Encoder, data: &Data) -> Result<(), PretrainE
     Ok(())
 }
 
-/// The loss of guessing every token by its frequency in its language, over all languages as they
-/// come by.
-fn guessing_by_frequency(data: &Data) -> f64 {
+/// The loss of predicting every token by its frequency in its language: the mean over languages, as
+/// often as each is drawn.
+fn unigram_entropy(data: &RunData) -> f64 {
     let entropy = |counts: &[u64]| {
         let total = counts.iter().sum::<u64>().max(1) as f64;
         let share = |&count: &u64| count as f64 / total;

@@ -1,11 +1,11 @@
 //! A sentence before it has an order: words of meaning and what each depends on.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::meaning::{EntityType, MeaningId};
 
 /// Parts of speech, by their names in Universal Dependencies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Upos {
     #[serde(rename = "NOUN")]

@@ -9,7 +9,7 @@ mod vocabulary;
 pub(crate) mod words;
 
 use rand::rngs::ChaCha8Rng;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use domain::{Domain, Subject};
 pub(crate) use entities::Entity;
@@ -27,14 +27,14 @@ use latent::Latents;
 pub type MeaningId = u32;
 
 /// What is known of a meaning.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meaning {
     /// A name for people to read.
     pub gloss: String,
     /// Its part of speech, the same in every language.
     pub upos: Upos,
     /// The meaning one step more general, for nouns that have one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypernym: Option<MeaningId>,
 }
 

@@ -108,9 +108,9 @@ impl Writer<'_> {
         self.progress.add(trees.len(), "classify");
         let record = FileRecord {
             path: format!("classify/{split}-{}.tsv", language.code()),
-            kind: "classify",
+            kind: "classify".into(),
             languages: vec![language.code().to_owned()],
-            split: Some(split),
+            split: Some(split.into()),
             ..Default::default()
         };
         self.folder.put(record, &text, trees.len())

@@ -53,9 +53,9 @@ impl Writer<'_> {
         }
         let record = FileRecord {
             path: format!("muse/{}-{}{suffix}.txt", from.code(), to.code()),
-            kind: "dictionary",
+            kind: "dictionary".into(),
             languages: vec![from.code().to_owned(), to.code().to_owned()],
-            split,
+            split: split.map(Into::into),
             ..Default::default()
         };
         self.folder.put(record, &text, entries)

@@ -1,37 +1,40 @@
 //! The output folder: built aside and moved into place whole, so that it is never half there.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use files::NewFolder;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::manifest::Manifest;
 use crate::error::Error;
 
 /// The file that makes a folder a world.
 pub const MANIFEST: &str = "manifest.json";
 
 /// What is known of a file of the world.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileRecord {
     /// Where it stands, from the folder on.
     pub path: String,
-    /// What it is: `text`, `parallel`, `treebank` and so on.
-    pub kind: &'static str,
+    /// Its kind: `config`, `text`, `parallel`, `bitext`, `alignment`, `tatoeba`, `treebank`, `ner`, `nli`,
+    /// `classify` or `dictionary`.
+    pub kind: Cow<'static, str>,
     /// The languages in it, by code.
     pub languages: Vec<String>,
     /// `train`, `dev`, `test` or `parallel`, where it is one part of several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub split: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Cow<'static, str>>,
     /// The domain of its text.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// Sentences, pairs or entries.
     pub items: usize,
     /// Words of running text, as spaces set them apart.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<usize>,
     /// Its size.
     pub bytes: u64,
@@ -121,13 +124,9 @@ impl Sink {
 
 /// Refuses to take away, with a world, what the world did not make.
 fn refuse_foreign(target: &Path) -> Result<(), Error> {
-    let manifest = target.join(MANIFEST);
-    let text = fs::read(&manifest).map_err(Error::io("read", &manifest))?;
-    let made: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
-    let files = made["files"].as_array().into_iter().flatten();
-    let mut own: HashSet<PathBuf> =
-        files.filter_map(|file| Some(target.join(file["path"].as_str()?))).collect();
-    own.extend([manifest, target.join("world.toml")]);
+    let files = Manifest::read(target)?.files;
+    let mut own: HashSet<PathBuf> = files.iter().map(|file| target.join(&file.path)).collect();
+    own.extend([target.join(MANIFEST), target.join("world.toml")]);
     let mut folders = vec![target.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(Error::io("read", &folder))? {
@@ -161,7 +160,7 @@ fn refuse_occupied(target: &Path, force: bool) -> Result<(), Error> {
     }
     match (target.join(MANIFEST).is_file() && target.join("world.toml").is_file(), force) {
         (true, true) => refuse_foreign(target),
-        (true, false) => occupied("already holds a world", "give --force to replace it"),
+        (true, false) => Err(Error::Exists(target.to_owned())),
         (false, _) => occupied("is not empty and holds no world", "choose another folder"),
     }
 }

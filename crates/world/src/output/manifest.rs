@@ -1,19 +1,22 @@
-//! The manifest: every file with its fingerprint, and the truth about the languages.
+//! The manifest: every file with its fingerprint, and the gold annotations of the languages.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::FileRecord;
+use super::{FileRecord, MANIFEST};
 use crate::config::Plan;
+use crate::error::Error;
 use crate::language::{Language, Morphology, Order, Script};
 use crate::meaning::{EntityType, Meaning, MeaningId, World};
 
 /// What `manifest.json` holds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Always `isogloss-world`.
-    pub format: &'static str,
+    pub format: String,
     /// The version of this format.
     pub version: u32,
     /// The seed.
@@ -23,11 +26,11 @@ pub struct Manifest {
     /// Every other file of the folder.
     pub files: Vec<FileRecord>,
     /// What an evaluation needs as gold.
-    pub truth: Truth,
+    pub gold: Gold,
 }
 
 /// What a language came to be.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LanguageRecord {
     /// Its code.
     pub code: String,
@@ -43,19 +46,19 @@ pub struct LanguageRecord {
     pub content_words: usize,
 }
 
-/// The world behind the words.
-#[derive(Clone, Debug, Serialize)]
-pub struct Truth {
+/// The gold annotations: meanings, and the words for them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gold {
     /// Every meaning, by id.
     pub meanings: Vec<MeaningRecord>,
     /// Named entities by tag, each as the ids of its words.
-    pub entities: BTreeMap<&'static str, Vec<Vec<MeaningId>>>,
+    pub entities: BTreeMap<String, Vec<Vec<MeaningId>>>,
     /// By language: the words for each meaning, by id.
     pub lexicon: BTreeMap<String, Vec<WordRecord>>,
 }
 
 /// A meaning.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeaningRecord {
     /// Its id, which is its place in the list.
     pub id: MeaningId,
@@ -67,7 +70,7 @@ pub struct MeaningRecord {
 }
 
 /// A word.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WordRecord {
     /// What it means.
     pub meaning: MeaningId,
@@ -79,7 +82,37 @@ pub struct WordRecord {
     pub anchor: bool,
 }
 
+/// What tells the manifest of a world from that of anything else.
+const FORMAT: &str = "isogloss-world";
+
 impl Manifest {
+    /// Reads the manifest of a folder that [`crate::generate`] wrote.
+    pub fn read(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(MANIFEST);
+        let no_world = |reason: String| Error::NoWorld { folder: folder.to_owned(), reason };
+        let text = fs::read(&path).map_err(|error| no_world(error.to_string()))?;
+        let manifest: Self =
+            serde_json::from_slice(&text).map_err(|error| no_world(error.to_string()))?;
+        if manifest.format != FORMAT {
+            return Err(no_world(format!("its format is {}", manifest.format)));
+        }
+        Ok(manifest)
+    }
+
+    /// The paths of the files of a kind that hold a language, from the folder on.
+    pub fn files_of(&self, kind: &str, language: &str) -> impl Iterator<Item = PathBuf> {
+        let files = self.files.iter().filter(move |file| file.kind == kind);
+        let of_language =
+            files.filter(move |file| file.languages.iter().any(|code| code == language));
+        of_language.map(|file| PathBuf::from(&file.path))
+    }
+
+    /// How many domains the corpora come from.
+    pub fn domains(&self) -> usize {
+        let texts = self.files.iter().filter(|file| file.kind == "text");
+        texts.map(|file| &file.domain).collect::<std::collections::BTreeSet<_>>().len()
+    }
+
     pub(super) fn new(
         plan: &Plan,
         world: &World,
@@ -96,14 +129,17 @@ impl Manifest {
         let names = |kind: EntityType| world.names(kind).map(<[_]>::to_vec).collect();
         let words = |language: &Language| (language.code().to_owned(), lexicon(language, world));
         Self {
-            format: "isogloss-world",
+            format: FORMAT.to_owned(),
             version: 1,
             seed: plan.config().seed,
             languages: languages.iter().map(|language| record(language, world)).collect(),
             files: files.to_vec(),
-            truth: Truth {
+            gold: Gold {
                 meanings: (0..).zip(world.meanings()).map(meaning).collect(),
-                entities: EntityType::ALL.iter().map(|&kind| (kind.tag(), names(kind))).collect(),
+                entities: EntityType::ALL
+                    .iter()
+                    .map(|&kind| (kind.tag().to_owned(), names(kind)))
+                    .collect(),
                 lexicon: languages.iter().map(words).collect(),
             },
         }

@@ -15,7 +15,7 @@ use std::path::Path;
 use documents::Documents;
 use folder::Folder;
 pub use folder::{FileRecord, MANIFEST};
-pub use manifest::{LanguageRecord, Manifest, MeaningRecord, Truth, WordRecord};
+pub use manifest::{Gold, LanguageRecord, Manifest, MeaningRecord, WordRecord};
 
 use crate::config::Plan;
 use crate::error::Error;
@@ -44,7 +44,8 @@ pub fn generate(
     let languages = Language::invent(plan, &world);
     let progress = Progress { report: progress, sentences: 0 };
     let mut writer = Writer { plan, world: &world, languages: &languages, folder, progress };
-    let record = FileRecord { path: "world.toml".into(), kind: "config", ..Default::default() };
+    let record =
+        FileRecord { path: "world.toml".into(), kind: "config".into(), ..Default::default() };
     writer.folder.put(record, &plan.config().to_toml(), 0)?;
     let held_out = writer.parallel()?;
     for (language, held_out) in languages.iter().zip(&held_out) {
@@ -121,7 +122,8 @@ impl<'a> Writer<'a> {
         let files = self.folder.records();
         let manifest = Manifest::new(self.plan, self.world, self.languages, frequency, files);
         let text = serde_json::to_string(&manifest).expect("a manifest is always valid JSON");
-        let record = FileRecord { path: MANIFEST.into(), kind: "manifest", ..Default::default() };
+        let record =
+            FileRecord { path: MANIFEST.into(), kind: "manifest".into(), ..Default::default() };
         self.folder.put(record, &(text + "\n"), 0)?;
         self.folder.commit()?;
         Ok(manifest)

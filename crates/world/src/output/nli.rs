@@ -91,9 +91,9 @@ impl Writer<'_> {
         self.progress.add(items.len(), "nli");
         let record = FileRecord {
             path: format!("xnli/{split}-{}.tsv", language.code()),
-            kind: "nli",
+            kind: "nli".into(),
             languages: vec![language.code().to_owned()],
-            split: Some(split),
+            split: Some(split.into()),
             ..Default::default()
         };
         self.folder.put(record, &text, items.len())

@@ -115,9 +115,9 @@ impl Writer<'_> {
             }
             let record = FileRecord {
                 path: format!("ud/{}_pud-ud-test.conllu", language.code()),
-                kind: "treebank",
+                kind: "treebank".into(),
                 languages: vec![language.code().to_owned()],
-                split: Some("parallel"),
+                split: Some("parallel".into()),
                 ..Default::default()
             };
             self.folder.put(record, &text, lines.len())?;
@@ -170,6 +170,7 @@ impl Writer<'_> {
             text.push('\n');
         }
         let languages = codes.iter().map(|&code| code.to_owned()).collect();
+        let (kind, split) = (kind.into(), split.map(Into::into));
         let record = FileRecord { path, kind, languages, split, ..Default::default() };
         self.folder.put(record, &text, lines.len())
     }

@@ -29,7 +29,7 @@ impl Writer<'_> {
             }
             let mut sink = self.folder.file(FileRecord {
                 path: format!("text/{}.{name}.txt", plan.code),
-                kind: "text",
+                kind: "text".into(),
                 languages: vec![plan.code.clone()],
                 domain: Some(name),
                 ..Default::default()

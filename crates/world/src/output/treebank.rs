@@ -43,8 +43,13 @@ impl Writer<'_> {
         mut label: impl FnMut(&Tree, &mut String),
     ) -> Result<(), Error> {
         let languages = vec![language.code().to_owned()];
-        let split_of = Some(split);
-        let record = FileRecord { path, kind, languages, split: split_of, ..Default::default() };
+        let record = FileRecord {
+            path,
+            kind: kind.into(),
+            languages,
+            split: Some(split.into()),
+            ..Default::default()
+        };
         let purpose = format!("{kind}/{}/{split}", language.code());
         let documents = self.documents(0, &purpose);
         let mut sink = self.folder.file(record)?;

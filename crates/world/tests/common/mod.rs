@@ -70,7 +70,7 @@ impl Generated {
     /// Every form of a language with its meaning; checks that no form has two.
     pub(crate) fn meanings_of(&self, code: &str) -> HashMap<String, usize> {
         let mut meanings = HashMap::new();
-        for word in self.manifest["truth"]["lexicon"][code].as_array().unwrap() {
+        for word in self.manifest["gold"]["lexicon"][code].as_array().unwrap() {
             let id = word["meaning"].as_u64().unwrap() as usize;
             for form in word["forms"].as_array().unwrap() {
                 let form = form.as_str().unwrap().to_owned();
@@ -83,13 +83,13 @@ impl Generated {
     }
 
     pub(crate) fn upos(&self, meaning: usize) -> &str {
-        self.manifest["truth"]["meanings"][meaning]["upos"].as_str().unwrap()
+        self.manifest["gold"]["meanings"][meaning]["upos"].as_str().unwrap()
     }
 
     /// A meaning and everything more general.
     pub(crate) fn ancestry(&self, meaning: usize) -> Vec<usize> {
         let hypernym = |&id: &usize| {
-            self.manifest["truth"]["meanings"][id]["hypernym"].as_u64().map(|id| id as usize)
+            self.manifest["gold"]["meanings"][id]["hypernym"].as_u64().map(|id| id as usize)
         };
         std::iter::successors(Some(meaning), hypernym).collect()
     }

@@ -1,14 +1,14 @@
 //! `isogloss align contexts`: a map for each layer from linked words of translated sentences.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use geometry::{Map, Matrix, describe, normalize};
-use models::contexts::{self, LinkSide, ParallelSide, TokenizedSide};
-use serde::Serialize;
+use geometry::align::{AlignContextsResult, LayerFit, align_layers, contexts_signature};
+use models::contexts::{LinkSide, TokenizedSide, leave_out_long, read, sample, vectors};
+use models::parallel::{ParallelSide, read_pair};
 
-use crate::commands::models::{Normalize, Place, save_maps, steps, two_models, two_sides};
+use crate::commands::models::{Compute, Normalize, save_maps, steps, two_models};
 use crate::commands::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -19,140 +19,115 @@ const BOTH: [LinkSide; 2] = [LinkSide::First, LinkSide::Second];
 pub(super) const EXAMPLES: &str = "Example:
   Two monolingual encoders; each layer of the French one is mapped onto the English:
     isogloss align contexts --model fr-run --model en-run \\
-      --text fr=xnli.fr.txt --text en=xnli.en.txt --links fr-en.pharaoh --out maps
+      --parallel fr=xnli.fr.txt --parallel en=xnli.en.txt --links fr-en.pharaoh --out maps
   The same from raw parallel text, cut into words and linked first:
-    isogloss word-align bitext.en-fr.tsv --lang en --lang fr --prepared words --out links
-    isogloss align contexts --model en-run --model fr-run --pairs en-fr=words --links links \\
+    isogloss word-align --parallel en-fr=bitext.tsv --prepared words --out links
+    isogloss align contexts --model en-run --model fr-run --parallel en-fr=words --links links \\
       --onto en --out maps
 
-Links are `i-j` pairs, a line for each pair of sentences; words count from 0 and are told
-apart by spaces, so give the text as it was aligned. Pairs of which a side is longer than the
-model reads are left out and counted.";
+Links are `i-j` pairs, a line for each pair of sentences; words count from 0 and are separated
+by spaces, so give the text that was aligned. Pairs of which a side is longer than the model
+reads are left out and counted.";
 
 /// Flags of `align contexts`.
 #[derive(Args)]
 pub(crate) struct Contexts {
-    /// The folder of a trained run: one for both sides, or one for each, in the order of the text's.
-    #[arg(long = "model", value_name = "DIR", required = true)]
+    /// The folder of a run, or a Hugging Face folder: one for both sides, or one for each, in the order
+    /// of --parallel.
+    #[arg(short, long = "model", value_name = "DIR", required = true, help_heading = "Input")]
     models: Vec<PathBuf>,
 
-    /// The two sides, one sentence a line: first the one that is mapped, then the one mapped onto.
-    #[arg(long = "text", value_name = "LANG=FILE", value_parser = parse_text)]
-    texts: Vec<(String, String)>,
+    /// Parallel text, first the side that is mapped: given twice, line i translates line i; or once as
+    /// A-B=FILE, lines of `a ||| b` as `word-align --prepared` writes them (of a .tsv, two columns).
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, required = true,
+        help_heading = "Input")]
+    parallel: Vec<(String, String)>,
 
-    /// Both sides in one file of lines `a ||| b`, as `word-align --prepared` writes it.
-    #[arg(long, value_name = "A-B=FILE", value_parser = parse_text, conflicts_with = "texts")]
-    pairs: Option<(String, String)>,
-
-    /// The language whose side is mapped onto; the second, if not said.
-    #[arg(long, value_name = "LANG")]
-    onto: Option<String>,
-
-    /// The links of each pair of sentences, as Pharaoh writes them.
-    #[arg(long, value_name = "FILE")]
+    /// The links of each pair of sentences, in Pharaoh format.
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     links: PathBuf,
 
-    /// Learn from so many links at most, drawn by chance.
-    #[arg(long, value_name = "N", default_value_t = 20_000,
+    /// The language whose side is mapped onto; the second, if not given.
+    #[arg(long, value_name = "LANG", help_heading = "Training")]
+    onto: Option<String>,
+
+    /// Learn from a random sample of at most N links.
+    #[arg(long, value_name = "N", default_value_t = 20_000, help_heading = "Training",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
-    most: usize,
+    sample_size: usize,
 
     /// What is done to both sides first; several steps with commas between.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "iterative")]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "iterative",
+        help_heading = "Training"
+    )]
     normalize: Vec<Normalize>,
 
-    /// The folder to make, with a map for each layer: W of W x, `layer-N.npy`.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-
-    /// Decides which links are drawn.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the sample of links.
+    #[arg(long, default_value_t = 1, help_heading = "Training")]
     seed: u64,
 
-    #[command(flatten)]
-    place: Place,
-}
-
-/// What `align contexts` says when done.
-#[derive(Serialize)]
-struct Learned {
+    /// The folder to make, with a map for each layer: W of W x, `layer-N.npy`.
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     out: PathBuf,
-    links: usize,
-    /// Pairs of sentences, and how many of them are longer than a model reads.
-    pairs: usize,
-    left_out: usize,
-    dim: usize,
-    layers: Vec<Fit>,
-    signature: String,
-}
 
-/// What a map was learned from.
-struct Used {
-    links: usize,
-    pairs: usize,
-    left_out: usize,
-}
+    /// Replace a folder that exists.
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
 
-/// How well a layer's map fits the links that it was learned from.
-#[derive(Serialize)]
-struct Fit {
-    layer: usize,
-    /// Mean cosine of linked words before.
-    before: f64,
-    /// And after.
-    after: f64,
+    #[command(flatten)]
+    compute: Compute,
 }
 
 impl Contexts {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_folder(&self.out, false)?;
-        let sides = self.sides()?;
+        files::check_new_folder(&self.out, self.force)?;
+        let sides = read_pair(&self.parallel)?;
         let onto_first = self.onto_first(&sides)?;
         let folders = two_models(&self.models)?;
-        let mut links = contexts::read(&self.links, sides[0].1.lines.len())?;
+        let mut links = read(&self.links, sides[0].lines.len())?;
         let pairs = links.len();
-        let (mut models, mut cuts) = (Vec::new(), Vec::new());
-        for ((folder, (language, text)), side) in folders.iter().zip(&sides).zip(BOTH) {
-            let _waiting = Waiting::new(&format!("reading {}", text.name));
-            let model = self.place.open(folder)?;
-            cuts.push(TokenizedSide::new(&model, language, text, &links, side)?);
+        let (mut models, mut texts) = (Vec::new(), Vec::new());
+        for ((folder, text), side) in folders.iter().zip(&sides).zip(BOTH) {
+            let _waiting = Waiting::new(&format!("reading {}", text.file));
+            let model = self.compute.open(folder)?;
+            texts.push(TokenizedSide::new(&model, text, &links, side)?);
             models.push(model);
         }
-        let left_out = contexts::leave_out_long(&mut links, [&cuts[0], &cuts[1]])?;
-        let count = contexts::sample(&mut links, self.most, self.seed);
-        let mut vectors = Vec::new();
-        for ((model, cut), side) in models.iter_mut().zip(&cuts).zip(BOTH) {
+        let left_out = leave_out_long(&mut links, [&texts[0], &texts[1]])?;
+        let count = sample(&mut links, self.sample_size, self.seed);
+        let mut layers = Vec::new();
+        for ((model, text), side) in models.iter_mut().zip(&texts).zip(BOTH) {
             let _waiting = Waiting::new("encoding");
-            vectors.push(contexts::vectors(model, cut, &links, side)?);
+            layers.push(vectors(model, text, &links, side)?);
         }
         if onto_first {
-            vectors.reverse();
+            layers.reverse();
         }
-        let target = vectors.pop().expect("two sides");
-        let source = vectors.pop().expect("two sides");
-        self.learn(source, target, Used { links: count, pairs, left_out })
-    }
-
-    /// The two sides, each with its language.
-    fn sides(&self) -> Result<[(String, ParallelSide); 2], Failure> {
-        let Some((pair, file)) = &self.pairs else {
-            let [(a, first), (b, second)] = two_sides("--text", &self.texts)?;
-            return Ok([
-                (a.to_owned(), ParallelSide::read(&first)?),
-                (b.to_owned(), ParallelSide::read(&second)?),
-            ]);
-        };
-        let Some((a, b)) = pair.split_once('-').filter(|(a, b)| !a.is_empty() && !b.is_empty())
-        else {
-            let message = format!("--pairs {pair}: name both languages, as --pairs en-fr=FILE");
-            return Err(Failure::Usage(message));
-        };
-        let [first, second] = ParallelSide::read_pairs(Path::new(file))?;
-        Ok([(a.to_owned(), first), (b.to_owned(), second)])
+        let target = layers.pop().expect("two sides");
+        let source = layers.pop().expect("two sides");
+        let dim = source[0].cols();
+        if count < dim {
+            say!("warning: {count} links do not determine a map of {dim} dimensions");
+        }
+        let steps = steps(&self.normalize);
+        let learned = align_layers(source, target, &steps)?;
+        let layers = learned.iter().map(|(_, fit)| *fit).collect();
+        let maps: Vec<_> = learned.into_iter().map(|(map, fit)| (fit.layer, map)).collect();
+        save_maps(&self.out, self.force, &maps)?;
+        let signature = contexts_signature(&steps, count);
+        let out = self.out.clone();
+        let result =
+            AlignContextsResult { out, links: count, pairs, left_out, dim, layers, signature };
+        Ok(Outcome::new(in_words(&result), &result))
     }
 
     /// Whether the first side is mapped onto, and not the second.
-    fn onto_first(&self, [(a, _), (b, _)]: &[(String, ParallelSide); 2]) -> Result<bool, Failure> {
+    fn onto_first(&self, [a, b]: &[ParallelSide; 2]) -> Result<bool, Failure> {
+        let (a, b) = (&a.language, &b.language);
         match &self.onto {
             Some(onto) if onto == a && onto != b => Ok(true),
             Some(onto) if onto != b => {
@@ -161,77 +136,24 @@ impl Contexts {
             _ => Ok(false),
         }
     }
-
-    fn learn(
-        &self,
-        source: Vec<Matrix>,
-        target: Vec<Matrix>,
-        Used { links, pairs, left_out }: Used,
-    ) -> Result<Outcome, Failure> {
-        let shape = |layers: &[Matrix]| (layers.len(), layers[0].cols());
-        if shape(&source) != shape(&target) {
-            let message = format!(
-                "the models have {:?} and {:?} layers and dimensions; a map needs the same of both",
-                shape(&source),
-                shape(&target)
-            );
-            return Err(Failure::Usage(message));
-        }
-        let dim = source[0].cols();
-        if links < dim {
-            say!("warning: {links} links do not determine a map of {dim} dimensions");
-        }
-        let (mut maps, mut layers) = (Vec::new(), Vec::new());
-        for (layer, (mut x, mut y)) in source.into_iter().zip(target).enumerate() {
-            normalize(&mut x, &steps(&self.normalize));
-            normalize(&mut y, &steps(&self.normalize));
-            let map = Map::procrustes(&x, &y);
-            layers.push(Fit { layer, before: cosine(&x, &y), after: cosine(&map.apply(&x), &y) });
-            maps.push((layer, map));
-        }
-        save_maps(&self.out, &maps)?;
-        let signature = format!(
-            "procrustes|norm:{}|words:mean-of-pieces|links:{links}",
-            describe(&steps(&self.normalize))
-        );
-        let out = self.out.clone();
-        let learned = Learned { out, links, pairs, left_out, dim, layers, signature };
-        Ok(Outcome::new(learned.in_words(), &learned))
-    }
 }
 
-/// The mean cosine of rows of the same number.
-fn cosine(a: &Matrix, b: &Matrix) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
-    };
-    let cosine = |(a, b): (&[f32], &[f32])| {
-        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(f64::MIN_POSITIVE)
-    };
-    a.iter().zip(b.iter()).map(cosine).sum::<f64>() / a.rows() as f64
-}
-
-impl Learned {
-    fn in_words(&self) -> String {
-        let mut text = format!(
-            "{}: a map of {} dimensions for each layer, from {} links of {} pairs of sentences\n",
-            self.out.display(),
-            self.dim,
-            self.links,
-            self.pairs,
-        );
-        if self.left_out > 0 {
-            let _ = writeln!(
-                text,
-                "{} pairs are longer than a model reads, and left out",
-                self.left_out
-            );
-        }
-        text += "\nlayer   mean cosine before   after\n";
-        for Fit { layer, before, after } in &self.layers {
-            let _ = writeln!(text, "{layer:>5}   {before:>18.3}   {after:>5.3}");
-        }
-        let _ = write!(text, "\n{}", self.signature);
-        text
+fn in_words(result: &AlignContextsResult) -> String {
+    let mut text = format!(
+        "{}: a map of {} dimensions for each layer, from {} links of {} pairs of sentences\n",
+        result.out.display(),
+        result.dim,
+        result.links,
+        result.pairs,
+    );
+    if result.left_out > 0 {
+        let _ =
+            writeln!(text, "{} pairs are longer than a model reads, and left out", result.left_out);
     }
+    text += "\nlayer   mean cosine before   after\n";
+    for LayerFit { layer, before, after } in &result.layers {
+        let _ = writeln!(text, "{layer:>5}   {before:>18.3}   {after:>5.3}");
+    }
+    let _ = write!(text, "\n{}", result.signature);
+    text
 }

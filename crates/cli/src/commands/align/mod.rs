@@ -1,8 +1,8 @@
 //! `isogloss align`: orthogonal maps between spaces of vectors.
 
-mod aligned;
 mod contexts;
 mod words;
+mod words_report;
 
 use clap::Subcommand;
 
@@ -10,8 +10,9 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Examples:
-  isogloss align words --source fr.vec --target en.vec --start nothing --out fr-in-en.vec
-  isogloss align contexts --model run --text fr=fr.txt --text en=en.txt --links links --out maps";
+  isogloss align words --source fr.vec --target en.vec --init unsupervised --out fr-in-en.vec
+  isogloss align contexts --model run --parallel fr=fr.txt --parallel en=en.txt \\
+    --links links --out maps";
 
 /// Learn orthogonal maps between spaces of vectors, and see what they recover.
 #[derive(Subcommand)]

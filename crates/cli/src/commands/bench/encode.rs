@@ -7,19 +7,19 @@ use encoder::{Batch, Encoder, Request};
 use models::states::{HiddenStates, Pooling};
 use tensor::{Mode, Params, Tape};
 
-use super::rate::{MOST_TOKENS, Memory, Rate, Shape, usage};
+use super::rate::{BenchShape, MOST_TOKENS, PeakMemory, SpeedResult, usage};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
 /// Flags of `bench encode`.
 #[derive(Args)]
-pub(crate) struct Encode {
+pub(crate) struct BenchEncode {
     #[command(flatten)]
-    shape: Shape,
+    shape: BenchShape,
 }
 
-impl Encode {
+impl BenchEncode {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let shape = &self.shape;
         if shape.steps == 0 || shape.length < 3 || !(3..=MOST_TOKENS).contains(&shape.tokens()) {
@@ -29,7 +29,7 @@ impl Encode {
             );
             return Err(Failure::Usage(reason));
         }
-        let device = shape.place.device()?;
+        let device = shape.compute.device()?;
         let mut params = Params::new(&device);
         let model =
             Encoder::new(shape.config(), &mut params, shape.seed).map_err(|error| usage(&error))?;
@@ -46,10 +46,10 @@ impl Encode {
             progress.step("");
         }
         drop(progress);
-        let (memory, parameters) = (Memory::of(&device), params.count());
+        let (memory, parameters) = (PeakMemory::of(&device), params.count());
         drop(params);
         let operations = shape.forward_operations();
-        let rate = Rate::new(shape, &device, times, operations, parameters, memory);
+        let rate = SpeedResult::new(shape, &device, times, operations, parameters, memory);
         Ok(Outcome::new(rate.text(""), &rate))
     }
 }

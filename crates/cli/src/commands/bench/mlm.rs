@@ -6,18 +6,18 @@ use clap::Args;
 use encoder::{Batch, Encoder, Masked};
 use serde::Serialize;
 use tensor::{Indices, Params};
-use train::{AdamConfig, Group, Schedule, Trainer};
+use train::{AdamConfig, AdamGroup, Schedule, Trainer};
 
-use super::rate::{MOST_TOKENS, Memory, Rate, Shape, usage};
+use super::rate::{BenchShape, MOST_TOKENS, PeakMemory, SpeedResult, usage};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
 /// Flags of `bench mlm`.
 #[derive(Args)]
-pub(crate) struct Mlm {
+pub(crate) struct BenchMlm {
     #[command(flatten)]
-    shape: Shape,
+    shape: BenchShape,
     /// Launch the kernels of a GPU one by one, instead of a step as one CUDA graph.
     #[arg(long)]
     one_by_one: bool,
@@ -27,14 +27,14 @@ pub(crate) struct Mlm {
 #[derive(Serialize)]
 struct TrainingSpeed {
     #[serde(flatten)]
-    rate: Rate,
+    rate: SpeedResult,
     /// Seconds from the start of the command to the end of the first step.
     first_step_s: f64,
     executed_gflops: f64,
     loss: f64,
 }
 
-impl Mlm {
+impl BenchMlm {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let began = Instant::now();
         let shape = &self.shape;
@@ -47,14 +47,14 @@ impl Mlm {
             return Err(Failure::Usage(reason));
         }
         let masked = tokens * 15 / 100;
-        let device = shape.place.device()?;
+        let device = shape.compute.device()?;
         let mut params = Params::new(&device);
         let model =
             Encoder::new(shape.config(), &mut params, shape.seed).map_err(|error| usage(&error))?;
         let parameters = params.count();
         let adam = AdamConfig { schedule: Schedule::Constant, ..AdamConfig::default() };
         let mut trainer =
-            Trainer::new(model.config(), params, adam, shape.seed, |_| Group::default())?;
+            Trainer::new(model.config(), params, adam, shape.seed, |_| AdamGroup::default())?;
 
         if !self.one_by_one {
             trainer.expect_same_shape();
@@ -83,9 +83,10 @@ impl Mlm {
         }
         trainer.finish(begun)?;
         drop(progress);
-        let memory = Memory::of(&device);
+        let memory = PeakMemory::of(&device);
         drop(trainer);
-        let rate = Rate::new(shape, &device, times, self.operations(masked), parameters, memory);
+        let rate =
+            SpeedResult::new(shape, &device, times, self.operations(masked), parameters, memory);
         let executed_gflops = rate.gflops - self.saved(masked) / rate.step_s / 1e9;
         let speed = TrainingSpeed { rate, first_step_s, executed_gflops, loss };
         Ok(Outcome::new(speed.text(), &speed))

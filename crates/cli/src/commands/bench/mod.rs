@@ -13,7 +13,7 @@ use crate::outcome::Outcome;
 const EXAMPLES: &str = "Examples:
   isogloss bench mlm --dim 256 --heads 4 --layers 4 --vocab 8000
   isogloss bench encode --dim 256 --heads 4 --layers 4 --vocab 8000
-  isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbours 10";
+  isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbors 10";
 
 /// What can be measured.
 #[derive(Subcommand)]
@@ -28,7 +28,7 @@ pub(crate) enum Bench {
     /// Example:
     ///   isogloss bench mlm --batch 8 --length 128 --dim 256 --heads 4 --layers 4 --vocab 8000
     #[command(verbatim_doc_comment)]
-    Mlm(mlm::Mlm),
+    Mlm(mlm::BenchMlm),
 
     /// Encode random tokens and print the speed.
     ///
@@ -39,7 +39,7 @@ pub(crate) enum Bench {
     /// Example:
     ///   isogloss bench encode --batch 16 --length 128 --dim 256 --heads 4 --layers 4 --vocab 8000
     #[command(verbatim_doc_comment)]
-    Encode(encode::Encode),
+    Encode(encode::BenchEncode),
 
     /// Search the nearest neighbours among random vectors, both ways, and print the time.
     ///
@@ -48,9 +48,9 @@ pub(crate) enum Bench {
     /// counts.
     ///
     /// Example:
-    ///   isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbours 10
+    ///   isogloss bench search --rows 20000 --columns 20000 --dim 300 --neighbors 10
     #[command(verbatim_doc_comment)]
-    Search(search::Search),
+    Search(search::BenchSearch),
 }
 
 impl Bench {

@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use encoder::{Batch, EncoderConfig, Vocabulary};
+use encoder::{Batch, EncoderConfig, VocabularySize};
 use serde::Serialize;
 use tensor::random::{Draws, Key};
 use tensor::{Activation, Affine, Device, Indices, Mode, Params, Spans, Tape};
 
-use crate::commands::models::Place;
+use crate::commands::models::Compute;
 use crate::failure::Failure;
 
 /// The shape of the model and of the batch.
 #[derive(Args)]
-pub(super) struct Shape {
+pub(super) struct BenchShape {
     /// Sequences in a batch.
     #[arg(long, default_value_t = 8)]
     pub(super) batch: usize,
@@ -40,13 +40,13 @@ pub(super) struct Shape {
     #[arg(long, default_value_t = 1)]
     pub(super) seed: u64,
     #[command(flatten)]
-    pub(super) place: Place,
+    pub(super) compute: Compute,
 }
 
 /// The most tokens in a batch: more than any memory holds.
 pub(super) const MOST_TOKENS: usize = 100_000_000;
 
-impl Shape {
+impl BenchShape {
     /// Tokens of a step.
     pub(super) fn tokens(&self) -> usize {
         self.batch.saturating_mul(self.length)
@@ -54,7 +54,7 @@ impl Shape {
 
     pub(super) fn config(&self) -> EncoderConfig {
         EncoderConfig {
-            vocabulary: Vocabulary::Size(self.vocab),
+            vocabulary: VocabularySize::Size(self.vocab),
             layers: self.layers,
             heads: self.heads,
             dim: self.dim,
@@ -82,7 +82,7 @@ impl Shape {
 
 /// How fast it went.
 #[derive(Serialize)]
-pub(super) struct Rate {
+pub(super) struct SpeedResult {
     device: String,
     pub(super) tokens_per_s: f64,
     pub(super) gflops: f64,
@@ -96,23 +96,23 @@ pub(super) struct Rate {
 }
 
 /// What the device held when the steps were done.
-pub(super) struct Memory(Option<u64>, Option<usize>);
+pub(super) struct PeakMemory(Option<u64>, Option<usize>);
 
-impl Memory {
+impl PeakMemory {
     pub(super) fn of(device: &Device) -> Self {
         Self(peak_rss(), device.kernels().held_memory())
     }
 }
 
-impl Rate {
+impl SpeedResult {
     /// From the times of all steps, each of so many operations. Measures the device's peak.
     pub(super) fn new(
-        shape: &Shape,
+        shape: &BenchShape,
         device: &Device,
         mut times: Vec<Duration>,
         operations: f64,
         parameters: usize,
-        Memory(peak_rss_bytes, device_bytes): Memory,
+        PeakMemory(peak_rss_bytes, device_bytes): PeakMemory,
     ) -> Self {
         let peak = gemm_peak(device);
         let counted = &mut times[shape.steps / 2..];

@@ -10,14 +10,14 @@ use serde::Serialize;
 use tensor::Device;
 use tensor::random::{Draws, Key};
 
-use crate::commands::models::Place;
+use crate::commands::models::Compute;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
 /// Flags of `bench search`.
 #[derive(Args)]
-pub(crate) struct Search {
+pub(crate) struct BenchSearch {
     /// Vectors of one side.
     #[arg(long, default_value_t = 20_000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
     rows: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Search {
     dim: usize,
     /// Neighbours of each.
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
-    neighbours: usize,
+    neighbors: usize,
     /// Repeats; the first warms up, and the median of the others counts.
     #[arg(long, default_value_t = 4, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
     repeats: usize,
@@ -37,7 +37,7 @@ pub(crate) struct Search {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// What was measured: purely timing, so it lives here.
@@ -52,14 +52,14 @@ struct SearchTimes {
     mean_cosine: f64,
 }
 
-impl Search {
+impl BenchSearch {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let (source, target) = (self.noise(self.rows, 0), self.noise(self.columns, 1));
         let mut progress = Progress::new("repeats", self.repeats as u64);
         let (mut seconds_each, mut mean_cosine) = (Vec::with_capacity(self.repeats), 0.0);
         for _ in 0..self.repeats {
             let (source, target) = (source.clone(), target.clone());
-            let (seconds, cosine) = self.place.run(|device| self.time(source, target, device))?;
+            let (seconds, cosine) = self.compute.run(|device| self.time(source, target, device))?;
             seconds_each.push(seconds);
             mean_cosine = cosine;
             progress.step("");
@@ -71,7 +71,7 @@ impl Search {
         let seconds = counted[counted.len() / 2];
         let operations = 2.0 * self.rows as f64 * self.columns as f64 * self.dim as f64;
         let times = SearchTimes {
-            device: format!("{:?}", self.place.device()?),
+            device: format!("{:?}", self.compute.device()?),
             seconds,
             fastest_s: counted[0],
             first_s,
@@ -85,7 +85,7 @@ impl Search {
     fn time(&self, source: Matrix, target: Matrix, device: &Device) -> (f64, f64) {
         let start = Instant::now();
         let scores = Scores::new(source, target, Measure::Cosine, device, &unwatched);
-        let (there, back) = scores.both_ways(self.neighbours, &unwatched);
+        let (there, back) = scores.both_ways(self.neighbors, &unwatched);
         let seconds = start.elapsed().as_secs_f64();
         let means = [there.means(), back.means()].concat();
         let mean = means.iter().map(|&x| f64::from(x)).sum::<f64>() / means.len() as f64;

@@ -8,7 +8,7 @@ use hub::{ExportResult, ExportSource, ModelCard};
 use models::PretrainedModel;
 
 use super::import::{IMPORTED, Note, model_name};
-use crate::commands::models::Place;
+use crate::commands::models::Compute;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -36,13 +36,13 @@ pub(crate) struct Export {
     lang: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 impl Export {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         files::check_new_folder(&self.out, false)?;
-        let mut opened = self.place.open(&self.run)?;
+        let mut opened = self.compute.open(&self.run)?;
         let card = card(&self.run, &self.out)?;
         let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head: guesses, .. } =
             &mut opened;

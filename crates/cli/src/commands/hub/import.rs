@@ -9,7 +9,7 @@ use hub::CheckpointSummary;
 use models::PretrainedModel;
 use serde::{Deserialize, Serialize};
 
-use crate::commands::models::Place;
+use crate::commands::models::Compute;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -32,7 +32,7 @@ pub(crate) struct Import {
     out: Option<PathBuf>,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// The file of an imported folder that says where it comes from.
@@ -74,7 +74,7 @@ impl Import {
                 "{folder} is a run of ours already; name it wherever a model is asked for"
             )));
         }
-        let device = self.place.device()?;
+        let device = self.compute.device()?;
         let start = Instant::now();
         let checkpoint = hub::open(&self.folder, &device)?;
         let seconds = start.elapsed().as_secs_f64();

@@ -1,4 +1,4 @@
-//! `isogloss pretrain`: an encoder under a condition of the papers.
+//! `isogloss pretrain`: pretrain an encoder under a condition of the papers.
 
 mod report;
 
@@ -7,17 +7,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use terms::{Fault, Preset, Scale};
 use toml::{Table, Value};
 use train::pretrain::{
-    CONDITIONS, PretrainConfig, PretrainError, SCALES, begin, complete, loosen, overlay, preset,
-    resume,
+    DictionaryConfig, PretrainError, ProbeConfig, RunRequest, RunText, begin, overlay, resume,
 };
+use world::Manifest;
 
 use self::report::in_words;
-use super::manifest::{Manifest, ManifestFile};
-use super::models::Place;
-use super::shown::Shown;
+use super::models::Compute;
+use super::study::scales;
 use super::texts::parse_text;
+use super::training_view::TrainingView;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -25,208 +27,174 @@ const EXAMPLES: &str = "Examples:
   Two invented languages that share no word:
     isogloss world generate --out world
     isogloss pretrain --preset no-anchors --scale tiny --world world --out run
-  Real text, embeddings and lower layers separate, a key changed:
-    isogloss pretrain --preset sep-emb-l1-3 --scale small --adam.rate 5e-4 \\
+  Real text, embeddings and lower layers separate, another learning rate:
+    isogloss pretrain --preset sep-emb-l1-3 --scale small --lr 5e-4 \\
         --text en=en.txt.zst --text fr=fr.txt.zst --out run
   A vocabulary made beforehand, with text prepared as it says:
     isogloss vocab train --kind wordpiece --pieces vocab.txt \\
-        --text en=en.txt.zst --text zh=zh.txt.zst --out pieces
-    isogloss pretrain --vocabulary.folder pieces --scale small \\
+        --text en=en.txt.zst --text zh=zh.txt.zst --out vocabulary
+    isogloss pretrain --vocabulary.folder vocabulary --scale small \\
         --text en=en.txt.zst --text zh=zh.txt.zst --out run
   Any key of the configuration is a flag:
     isogloss pretrain --world world --encoder.norm post --batch.length 24 --out run
   After a stop or a kill:
-    isogloss pretrain --resume --out run";
+    isogloss pretrain --resume --out run
+  To train a finished run further, its learning rate decaying to the new end:
+    isogloss pretrain --resume --out run --steps 9000";
 
 const USAGE: &str = "isogloss pretrain [OPTIONS] --out <DIR> [CONFIG.toml]
-       isogloss pretrain --resume --out <DIR> [--device NAME] [--threads N]";
+       isogloss pretrain --resume --out <DIR> [OPTIONS]";
 
 /// Flags of `pretrain`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, after_long_help = long_help(), override_usage = USAGE)]
 pub(crate) struct Pretrain {
-    /// Keys to lay over the preset, in TOML; a run's own config.toml makes the same run again.
-    #[arg(value_name = "CONFIG.toml")]
+    /// Keys over those of the preset, in TOML; a run's own config.toml makes the same run again.
+    #[arg(value_name = "CONFIG.toml", help_heading = "Input")]
     config: Option<PathBuf>,
 
-    /// The run's folder.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-
-    /// Go on with the run in the folder, from its last checkpoint.
-    #[arg(long, conflicts_with_all = [
-        "config", "preset", "scale", "world", "texts", "seed", "steps", "checkpoint_every",
-        "evaluate_every", "accumulate", "patience", "select_by", "dictionaries",
-    ])]
-    resume: bool,
-
-    /// The condition; --help names them all [default: default].
-    #[arg(long, value_name = "NAME")]
-    preset: Option<String>,
-
-    /// How large everything is: tiny, small or paper [default: tiny].
-    #[arg(long, value_name = "NAME")]
-    scale: Option<String>,
-
-    /// A folder of `world generate`: its text, and its translations to watch.
-    #[arg(long, value_name = "DIR", conflicts_with = "texts")]
+    /// A folder of `world generate`: its text, and parallel sentences to measure retrieval on.
+    #[arg(long, value_name = "DIR", conflicts_with = "texts", help_heading = "Input")]
     world: Option<PathBuf>,
 
     /// Text of a language; repeat for more files and more languages.
-    #[arg(long = "text", value_name = "LANG=FILE", value_parser = parse_text)]
+    #[arg(short = 't', long = "text", value_name = "LANG=FILE", value_parser = parse_text,
+        help_heading = "Input")]
     texts: Vec<(String, String)>,
 
     /// A dictionary for extra anchors, such as en-fr=FILE; repeat for more.
-    #[arg(long = "dictionary", value_name = "A-B=FILE", value_parser = parse_text)]
+    #[arg(long = "dictionary", value_name = "A-B=FILE", value_parser = parse_text,
+        help_heading = "Input")]
     dictionaries: Vec<(String, String)>,
 
+    /// The run's folder.
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    out: PathBuf,
+
+    /// Replace a run that is there.
+    #[arg(short, long, conflicts_with = "resume", help_heading = "Output")]
+    force: bool,
+
+    /// Resume the run in the folder from its last checkpoint. Flags may be given again as they were; more
+    /// --steps extend the run.
+    #[arg(long, help_heading = "Output")]
+    resume: bool,
+
+    /// The condition [default: default].
+    #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = "Training")]
+    preset: Option<Preset>,
+
+    /// How large everything is [default: tiny].
+    #[arg(long, value_name = "NAME", value_parser = scales(), help_heading = "Training")]
+    scale: Option<Scale>,
+
     /// Updates to make [default: 6000 at scale tiny, 24000 at small, 417000 at paper].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Training")]
     steps: Option<i64>,
 
-    /// Updates between two checkpoints.
-    #[arg(long, value_name = "N")]
-    checkpoint_every: Option<i64>,
+    /// The peak learning rate: adam.lr.
+    #[arg(long, value_name = "X", help_heading = "Training")]
+    lr: Option<f64>,
 
-    /// Updates between two evaluations.
-    #[arg(long, value_name = "N")]
-    evaluate_every: Option<i64>,
-
-    /// Decides weights, batches, masks and dropout [default: 1].
-    #[arg(long, value_name = "N")]
+    /// Seeds weights, batches, masks and dropout [default: 1].
+    #[arg(long, value_name = "N", help_heading = "Training")]
     seed: Option<i64>,
 
-    /// Batches whose gradients make one update.
-    #[arg(long, value_name = "N")]
+    /// Micro-batches whose gradients make one update.
+    #[arg(long, value_name = "N", help_heading = "Training")]
     accumulate: Option<i64>,
 
+    /// Updates between two checkpoints.
+    #[arg(long, value_name = "N", help_heading = "Training")]
+    checkpoint_every: Option<i64>,
+
+    /// Set any key, such as encoder.norm=post or adam.beta2=0.98; repeat for more. A key with a dot is a
+    /// flag too: --adam.beta2 0.98.
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Training")]
+    set: Vec<String>,
+
+    /// Updates between two evaluations.
+    #[arg(long, value_name = "N", help_heading = "Evaluation")]
+    evaluate_every: Option<i64>,
+
     /// Stop after so many evaluations without a better one.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Evaluation")]
     patience: Option<i64>,
 
     /// The language whose perplexity on held-out text chooses the best weights; the first if none.
-    #[arg(long, value_name = "LANG")]
+    #[arg(long, value_name = "LANG", help_heading = "Evaluation")]
     select_by: Option<String>,
 
-    /// Set any key, such as encoder.norm=post or adam.rate=1e-3; repeat for more. A key with a dot
-    /// is a flag too: --adam.rate 1e-3.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
-
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
+}
+
+/// A parser of presets that lists them.
+fn presets() -> impl TypedValueParser<Value = Preset> {
+    let named = |preset: Preset| PossibleValue::new(preset.name()).help(preset.summary());
+    PossibleValuesParser::new(Preset::all().map(named))
+        .map(|name| name.parse().expect("one of the listed values"))
 }
 
 /// Keys of text and vocabulary, which a preset leaves open.
 const KEYS: [(&str, &str); 12] = [
-    ("vocabulary.folder", "take this folder of `vocab train`, and prepare text as it says"),
+    ("vocabulary.folder", "use this folder of `vocab train`, and prepare text as it says"),
     ("vocabulary.kind", "or learn one: joint, union or disjoint"),
     ("vocabulary.merges", "merges to learn: in all if joint, for each language otherwise"),
-    ("text.words", "spaces, moses or jieba: how words are told apart; else by language"),
-    ("text.lowercase", "true: make all letters small"),
-    ("text.strip_accents", "true: take accents off"),
-    ("text.simplify", "a table that makes traditional Chinese characters simplified ones"),
+    ("text.words", "spaces, moses or jieba: how text is cut into words; else by language"),
+    ("text.lowercase", "true: lowercase"),
+    ("text.strip_accents", "true: strip accents"),
+    ("text.simplify", "a table from traditional to simplified Chinese characters"),
     ("text.lines", "true: a line is a sentence"),
-    ("text.prepared", "true: and words stand between spaces; so for --world"),
-    ("text.first", "take the first so many sentences of each language"),
-    ("text.sample", "take so many sentences of each language, from anywhere"),
-    ("text.distinct", "true: drop sentences that came before"),
+    ("text.prepared", "true: and words stand between spaces; the default for --world"),
+    ("text.first", "read the first so many sentences of each language"),
+    ("text.sample", "read a random sample of so many sentences of each language"),
+    ("text.distinct", "true: drop repeated sentences"),
 ];
 
-/// The examples, and the names that presets and keys have.
+/// The examples and the keys.
 fn long_help() -> String {
-    let mut help = EXAMPLES.to_owned();
-    for (title, names) in [
-        ("Conditions", &CONDITIONS[..]),
-        ("Scales", &SCALES[..]),
-        ("Keys of text and vocabulary", &KEYS[..]),
-    ] {
-        let _ = write!(help, "\n\n{title}:");
-        for (name, what) in names {
-            let _ = write!(help, "\n  {name:<18} {what}");
-        }
+    let mut help = format!("{EXAMPLES}\n\nKeys of text and vocabulary:");
+    for (name, what) in KEYS {
+        let _ = write!(help, "\n  {name:<18} {what}");
     }
     help
 }
 
 impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+        let request = self.request()?;
         let config = match self.resume {
             true => None,
-            false => {
-                Some(PretrainConfig::from_table(self.table()?).map_err(|error| usage(&error))?)
-            }
+            false => Some(request.config().map_err(|error| failure(error.into()))?),
         };
-        if let Some(setting) = self.set.first().filter(|_| self.resume) {
-            let key = setting.split('=').next().unwrap_or(setting);
-            return Err(Failure::Usage(format!(
-                "{key}: a run that is resumed goes on as it was begun; leave it out, or begin another run"
-            )));
-        }
-        let device = self.place.device()?;
-        let mut shown = Shown::new("steps");
+        let device = self.compute.device()?;
+        let mut shown = TrainingView::new("steps");
         let summary = match &config {
-            None => resume(&self.out, &device, &mut shown),
-            Some(config) => begin(config, &self.out, &device, &mut shown),
+            None => resume(&self.out, &request, &device, &mut shown),
+            Some(config) => begin(config, &self.out, self.force, &device, &mut shown),
         };
         drop(shown);
-        let summary = summary.map_err(|error| match error {
-            PretrainError::Config(_)
-            | PretrainError::Text(text::Error::Request { .. })
-            | PretrainError::Occupied(_)
-            | PretrainError::Unstarted(_)
-            | PretrainError::OtherKind(_)
-            | PretrainError::Nothing(_) => usage(&error),
-            error => error.into(),
-        })?;
+        let summary = summary.map_err(failure)?;
         let outcome = Outcome::new(in_words(&summary, &self.out), &summary);
         Ok(if summary.finished { outcome } else { outcome.stopped() })
     }
 
-    /// Lays preset, file and flags over one another.
-    fn table(&self) -> Result<Table, Failure> {
-        let mut file = self.config.as_deref().map(read_toml).transpose()?.unwrap_or_default();
-        let given = [("preset", &self.preset), ("scale", &self.scale)];
-        given.into_iter().try_for_each(|(key, flag)| refuse_other(&file, key, flag))?;
-        let named = |flag: &Option<String>, key: &str, otherwise: &str| {
-            let in_file = file.get(key).and_then(Value::as_str).map(str::to_owned);
-            flag.clone().or(in_file).unwrap_or_else(|| otherwise.to_owned())
+    /// What is asked for, of the library.
+    fn request(&self) -> Result<RunRequest, Failure> {
+        let file = self.config.as_deref().map(read_toml).transpose()?.unwrap_or_default();
+        let in_file = || file.get("preset").and_then(Value::as_str)?.parse().ok();
+        let preset = self.preset.or_else(in_file);
+        let text = match &self.world {
+            Some(folder) => Some(text_of_world(folder, preset)?),
+            None if self.texts.is_empty() => None,
+            None => Some(RunText { languages: by_language(&self.texts), ..RunText::default() }),
         };
-        let condition = &named(&self.preset, "preset", "default");
-        let scale = &named(&self.scale, "scale", "tiny");
-        let mut table =
-            preset(condition, scale).map_err(|error| Failure::Usage(error.to_string()))?;
-        let flags = self.flags(condition)?;
-        if let Some(key) = ["kind", "merges"].iter().find(|key| of_vocabulary(&flags, key))
-            && of_vocabulary(&flags, "folder")
-        {
-            return Err(Failure::Usage(format!(
-                "vocabulary.{key}: is for a vocabulary to be learned, and vocabulary.folder is taken as it \
-                 is; leave one of them out"
-            )));
-        }
-        loosen(&mut file, &flags);
-        overlay(&mut table, file);
-        table.insert("preset".to_owned(), Value::from(condition.as_str()));
-        table.insert("scale".to_owned(), Value::from(scale.as_str()));
-        if let Some(world) = &self.world {
-            let taken = of_vocabulary(&flags, "folder") || of_vocabulary(&table, "folder");
-            overlay(&mut table, of_world(world, condition, taken)?);
-        }
-        overlay(&mut table, flags);
-        let switched = table.get("switch").is_none_or(|switch| switch.get("probability").is_some());
-        if !self.dictionaries.is_empty() && !switched {
-            return Err(Failure::Usage(format!(
-                "--dictionary is for extra anchors, and --preset {condition} has none; take --preset \
-                 extra-anchors, or add --switch.probability 0.3 --switch.most 0.15"
-            )));
-        }
-        complete(&mut table);
-        Ok(table)
+        Ok(RunRequest { preset: self.preset, scale: self.scale, file, text, keys: self.keys()? })
     }
 
-    fn flags(&self, condition: &str) -> Result<Table, Failure> {
+    /// The keys that flags set.
+    fn keys(&self) -> Result<Table, Failure> {
         let mut table = Table::new();
         for (key, number) in [
             ("steps", self.steps),
@@ -243,26 +211,9 @@ impl Pretrain {
         if let Some(language) = &self.select_by {
             table.insert("select_by".to_owned(), Value::from(language.as_str()));
         }
-        if !self.texts.is_empty() {
-            let mut languages: Vec<&str> = Vec::new();
-            let mut files = Table::new();
-            for (language, file) in &self.texts {
-                if !languages.contains(&language.as_str()) {
-                    languages.push(language);
-                }
-                let list = files.entry(language).or_insert_with(|| Value::Array(Vec::new()));
-                list.as_array_mut().expect("made as a list").push(Value::from(file.as_str()));
-            }
-            let alone = matches!(condition, "monolingual" | "same-language");
-            languages.truncate(if alone { 1 } else { usize::MAX });
-            let mut languages: Vec<String> = languages.into_iter().map(str::to_owned).collect();
-            if let ("same-language", [only]) = (condition, &languages[..]) {
-                let second = twin(only);
-                files.insert(second.clone(), files[only].clone());
-                languages.push(second);
-            }
-            table.insert("languages".to_owned(), Value::from(languages));
-            table.insert("files".to_owned(), Value::Table(files));
+        if let Some(lr) = self.lr {
+            let adam = Table::from_iter([("lr".to_owned(), Value::Float(lr))]);
+            table.insert("adam".to_owned(), Value::Table(adam));
         }
         if !self.dictionaries.is_empty() {
             let mut list = Vec::new();
@@ -271,7 +222,9 @@ impl Pretrain {
                     let message = format!("--dictionary {pair}={file}: write A-B=FILE");
                     return Err(Failure::Usage(message));
                 };
-                list.push(dictionary(from, to, file));
+                let entries = [("from", from), ("to", to), ("file", file)];
+                let entries = entries.map(|(key, value)| (key.to_owned(), Value::from(value)));
+                list.push(Value::Table(entries.into_iter().collect()));
             }
             let switch = Table::from_iter([("dictionaries".to_owned(), Value::Array(list))]);
             table.insert("switch".to_owned(), Value::Table(switch));
@@ -286,15 +239,57 @@ impl Pretrain {
     }
 }
 
-/// Whether a table says this of the vocabulary.
-fn of_vocabulary(table: &Table, key: &str) -> bool {
-    table.get("vocabulary").is_some_and(|vocabulary| vocabulary.get(key).is_some())
+/// An error with the flag that sets the key to blame.
+fn failure(error: PretrainError) -> Failure {
+    let hint = match &error {
+        PretrainError::Occupied(_) | PretrainError::Unstarted(_) => {
+            Some("--resume; --force replaces a run".to_owned())
+        }
+        error => error.key().and_then(flag),
+    };
+    let message = hint.map_or(error.to_string(), |hint| format!("{error} ({hint})"));
+    match error.is_usage() {
+        true => Failure::Usage(message),
+        false if message == error.to_string() => error.into(),
+        false => Failure::Failed(message.into()),
+    }
+}
+
+/// The flag that sets a key.
+fn flag(key: &str) -> Option<String> {
+    Some(match key {
+        "languages" | "files" => "--world DIR, or --text LANG=FILE".to_owned(),
+        "switch.dictionaries" => "--dictionary A-B=FILE".to_owned(),
+        "adam.lr" => "--lr".to_owned(),
+        "preset" | "scale" | "steps" | "seed" | "accumulate" | "patience" => format!("--{key}"),
+        "checkpoint_every" | "evaluate_every" | "select_by" => {
+            format!("--{}", key.replace('_', "-"))
+        }
+        "stages" | "switch" | "extensions" => format!("--set {key}=VALUE"),
+        // The name of a file that cannot be read is no key.
+        _ if key.contains(['/', '\\']) || !key.contains('.') || key.ends_with(".toml") => {
+            return None;
+        }
+        _ => format!("--{key}"),
+    })
+}
+
+/// Files by language, languages in the order in which they are first named.
+fn by_language(texts: &[(String, String)]) -> Vec<(String, Vec<String>)> {
+    let mut languages: Vec<(String, Vec<String>)> = Vec::new();
+    for (language, file) in texts {
+        match languages.iter_mut().find(|(known, _)| known == language) {
+            Some((_, files)) => files.push(file.clone()),
+            None => languages.push((language.clone(), vec![file.clone()])),
+        }
+    }
+    languages
 }
 
 /// `a.b=value` as a table; a value that is no TOML is text.
 fn parse_setting(setting: &str) -> Result<Table, Failure> {
     let wrong =
-        || Failure::Usage(format!("--set {setting}: write KEY=VALUE, such as adam.rate=1e-3"));
+        || Failure::Usage(format!("--set {setting}: write KEY=VALUE, such as adam.beta2=0.98"));
     let (key, value) = setting.split_once('=').ok_or_else(wrong)?;
     let as_toml = format!("{key} = {value}").parse::<Table>();
     as_toml.or_else(|_| format!("{key} = {value:?}").parse()).map_err(|_| wrong())
@@ -307,95 +302,35 @@ fn read_toml(path: &Path) -> Result<Table, Failure> {
         .map_err(|error: toml::de::Error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// A file's keys are of its own preset and scale: under another name they would be a lie.
-fn refuse_other(file: &Table, key: &str, flag: &Option<String>) -> Result<(), Failure> {
-    let in_file = file.get(key).and_then(Value::as_str);
-    match (in_file, flag) {
-        (Some(in_file), Some(flag)) if in_file != flag => Err(Failure::Usage(format!(
-            "--{key} {flag}: the file's configuration is of {key} `{in_file}`, and its keys would stay so; \
-             leave the flag out, or begin from --{key} {flag} without the file"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// The name of a language's second self.
-fn twin(language: &str) -> String {
-    format!("{language}-b")
-}
-
-/// Whether the languages' text is of more than one domain, as the condition says.
-fn refuse_one_domain(manifest: &Manifest) -> Result<(), Failure> {
-    let texts = manifest.files.iter().filter(|file| file.kind == "text");
-    let mut domains: Vec<_> = texts.map(|file| &file.domain).collect();
-    domains.dedup();
-    if domains.len() > 1 {
-        return Ok(());
-    }
-    let message = "--preset wiki-cc: all text of this world is of one domain; make one with \
-                   `isogloss world generate --domain-shift 0.5`";
-    Err(Failure::Usage(message.to_owned()))
-}
-
-/// The text of a world, its translations to watch, and for extra anchors its dictionaries. A vocabulary that
-/// is taken as it is says for itself what words are.
-fn of_world(folder: &Path, condition: &str, taken: bool) -> Result<Table, Failure> {
+/// The text of a world, its parallel sentences and its dictionaries.
+fn text_of_world(folder: &Path, preset: Option<Preset>) -> Result<RunText, Failure> {
     let manifest = Manifest::read(folder)?;
-    let full = |file: &str| folder.join(file).display().to_string();
-    let mut languages: Vec<String> =
-        manifest.languages.iter().map(|language| language.code.clone()).collect();
-    let first = languages.first().cloned().unwrap_or_default();
-    match condition {
-        "monolingual" => languages.truncate(1),
-        "same-language" => languages = vec![first.clone(), twin(&first)],
-        "wiki-cc" => refuse_one_domain(&manifest)?,
-        _ => {}
+    if preset == Some(Preset::WikiCc) && manifest.domains() < 2 {
+        let message = "--preset wiki-cc: all text of this world is of one domain; make one with \
+                       `isogloss world generate --domain-shift 0.5`";
+        return Err(Failure::Usage(message.to_owned()));
     }
-    // A second self has the files of the first.
-    let speaker = |language: &String| match condition {
-        "same-language" => first.clone(),
-        _ => language.clone(),
+    let codes = || manifest.languages.iter().map(|language| language.code.as_str());
+    let texts = |code: &str| {
+        let files = manifest.files_of("text", code).map(|file| folder.join(file));
+        (code.to_owned(), files.map(|file| file.display().to_string()).collect())
     };
-    let mut files = Table::new();
-    for language in &languages {
-        let speaker = speaker(language);
-        let of_language =
-            |file: &&ManifestFile| file.kind == "text" && file.languages.contains(&speaker);
-        let paths: Vec<String> =
-            manifest.files.iter().filter(of_language).map(|file| full(&file.path)).collect();
-        files.insert(language.clone(), Value::from(paths));
-    }
-    let (mut probes, mut dictionaries) = (Vec::new(), Vec::new());
-    for other in languages.iter().skip(1) {
-        let pair = manifest.languages.iter().map(|language| &language.code);
-        let pair = pair.skip(1).find(|&code| code == other || condition == "same-language");
-        let Some(pair) = pair else { continue };
-        let side = |language: &String| {
-            full(&format!("tatoeba/tatoeba.{pair}-{first}.{}", speaker(language)))
-        };
-        probes.push(Value::Table(Table::from_iter([
-            ("languages".to_owned(), Value::from(vec![first.clone(), other.clone()])),
-            ("files".to_owned(), Value::from(vec![side(&first), side(other)])),
-        ])));
-        dictionaries.push(dictionary(&first, other, &full(&format!("muse/{first}-{other}.txt"))));
-    }
-    let mut table = Table::new();
-    table.insert("languages".to_owned(), Value::from(languages));
-    table.insert("files".to_owned(), Value::Table(files));
-    table.insert("probes".to_owned(), Value::Array(probes));
-    let key = if taken { "lines" } else { "prepared" };
-    let text = Table::from_iter([(key.to_owned(), Value::Boolean(true))]);
-    table.insert("text".to_owned(), Value::Table(text));
-    if condition == "extra-anchors" {
-        let switch = Table::from_iter([("dictionaries".to_owned(), Value::Array(dictionaries))]);
-        table.insert("switch".to_owned(), Value::Table(switch));
-    }
-    Ok(table)
-}
-
-fn dictionary(from: &str, to: &str, file: &str) -> Value {
-    let entries = [("from", from), ("to", to), ("file", file)];
-    Value::Table(
-        entries.map(|(key, value)| (key.to_owned(), Value::from(value))).into_iter().collect(),
-    )
+    let first = codes().next().unwrap_or_default();
+    let probe = |other: &str| ProbeConfig {
+        languages: [first.to_owned(), other.to_owned()],
+        files: [first, other]
+            .map(|code| folder.join(format!("tatoeba/tatoeba.{other}-{first}.{code}"))),
+    };
+    let dictionary = |other: &str| DictionaryConfig {
+        from: first.to_owned(),
+        to: other.to_owned(),
+        file: folder.join(format!("muse/{first}-{other}.txt")),
+    };
+    let has_probes = manifest.files.iter().any(|file| file.kind == "tatoeba");
+    Ok(RunText {
+        languages: codes().map(texts).collect(),
+        probes: codes().skip(1).filter(|_| has_probes).map(probe).collect(),
+        dictionaries: codes().skip(1).map(dictionary).collect(),
+        prepared: true,
+    })
 }

@@ -1,17 +1,17 @@
-//! What a run came to, in words.
+//! The summary of a run as a person reads it.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use train::pretrain::{Shares, Summary};
+use train::pretrain::{PretrainSummary, TimeShares};
 
-/// A number of tokens in words.
+/// A number of tokens in millions.
 fn tokens(tokens: u64) -> String {
     format!("{:.2} M tokens", tokens as f64 / 1e6)
 }
 
-/// A run's summary as its user reads it.
-pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
+/// A run's summary as lines.
+pub(super) fn in_words(summary: &PretrainSummary, folder: &Path) -> String {
     let folder = folder.display();
     let mut text = format!(
         "{folder}: {} at {} scale, {} steps, {:.1} M parameters, {:.0} tokens/s\n",
@@ -21,7 +21,7 @@ pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
         summary.parameters as f64 / 1e6,
         summary.tokens_per_second,
     );
-    let Shares { waiting, evaluating, saving } = summary.shares;
+    let TimeShares { waiting, evaluating, saving } = summary.shares;
     let _ = writeln!(
         text,
         "  time      {:.0} s: {:.1} % waiting for data, {:.1} % evaluating, {:.1} % saving",
@@ -49,17 +49,17 @@ pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
         };
         let _ = writeln!(
             text,
-            "  {a}-{b}   translations found among {} by layer: {}\n  {:width$}   after a shift of means: {}",
+            "  {a}-{b}   P@1 among {} translations by layer, raw: {}\n  {:width$}   mean-centred: {}",
             retrieval.sentences,
             layers(&retrieval.raw),
             "",
-            layers(&retrieval.shifted),
+            layers(&retrieval.centered),
             width = a.len() + b.len() + 1,
         );
         if let Some(at) = emerged {
             let _ = writeln!(
                 text,
-                "  {:width$}   found without alignment from step {} on ({})",
+                "  {:width$}   retrieval without alignment emerged at step {} ({})",
                 "",
                 at.step,
                 tokens(at.tokens),
@@ -68,7 +68,7 @@ pub(super) fn in_words(summary: &Summary, folder: &Path) -> String {
         }
     }
     if !summary.finished {
-        let _ = writeln!(text, "stopped; go on with: isogloss pretrain --resume --out {folder}");
+        let _ = writeln!(text, "stopped; resume with: isogloss pretrain --resume --out {folder}");
     }
     text
 }

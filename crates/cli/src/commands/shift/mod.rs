@@ -1,114 +1,113 @@
-//! `isogloss shift`: means of languages, token translation, and sweeps over layers and weights.
+//! `isogloss shift`: language mean vectors, token translation, and sweeps over layers and weights.
 
 mod difference;
 mod sweep;
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use models::PretrainedModel;
-use serde::Serialize;
-use serde_json::json;
-use shift::CLASSES;
-use shift::means::{Means, compute};
-use shift::shifter::Kind;
-use shift::translate::{Direction, Line, translate};
+use models::parallel::{self, ParallelSide};
+use shift::means::{MeanVectors, MeansResult, compute};
+use shift::shifter::ShiftKind;
+use shift::translate::{
+    ShiftDirection, TokenTranslation, TranslatedSentence, TranslationResult, translate,
+};
 use tensor::Device;
 
 use self::difference::DifferenceOf;
 use self::sweep::SweepOver;
-use super::models::Place;
-use super::texts::{TextFlags, watch};
+use super::models::Compute;
+use super::texts::{TextFlags, parse_text, watch};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Examples:
-  isogloss shift means --model run \\
+  isogloss shift means --model run --out means.safetensors \\
     --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt
-  isogloss shift translate --model run --from qaa --to qab --layer 2 'SENTENCE'
-  isogloss shift sweep --model run --parallel qaa=a.txt --parallel qab=b.txt \\
-    --dictionary qaa-qab=muse.txt
-  isogloss shift difference --model run --from qab --to qaa --layer 2 --out D.npy";
+  isogloss shift translate --model run --means means.safetensors --from qaa --to qab --layer 2 \\
+    'SENTENCE'
+  isogloss shift sweep --model run --means means.safetensors \\
+    --parallel qaa=a.txt --parallel qab=b.txt --dictionary qaa-qab=muse.txt
+  isogloss shift difference --model run --means means.safetensors --from qab --to qaa --layer 2 \\
+    --out D.npy";
 
 const MEANS_EXAMPLES: &str = "Example:
-  isogloss shift means --model run --sample 20000 \\
+  isogloss shift means --model run --out means.safetensors \\
     --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
 
 const TRANSLATE_EXAMPLES: &str = "Examples:
-  isogloss shift translate --model run --from qaa --to qab --layer 2 'SENTENCE'
-  isogloss shift translate --model run --from qaa --to qab --layer 2 --alpha 0,0.5,1 \\
-    --file world/tatoeba/tatoeba.qab-qaa.qaa \\
-    --reference world/tatoeba/tatoeba.qab-qaa.qab --first 3";
+  isogloss shift translate --model run --means means.safetensors --from qaa --to qab --layer 2 \\
+    'SENTENCE'
+  isogloss shift translate --model run --means means.safetensors --from qaa --to qab --layer 2 \\
+    --alpha 0,0.5,1 --limit 3 --parallel qaa=world/tatoeba/tatoeba.qab-qaa.qaa \\
+    --parallel qab=world/tatoeba/tatoeba.qab-qaa.qab
 
-/// The file of a run that holds the means of its languages.
+The shift is added at every position, special tokens included. The conversion rate is, of the
+predicted subwords that not both languages use, the share that only the target language uses.";
+
+/// The file of a run's folder where language mean vectors are looked for.
 pub(super) const MEANS: &str = "means.safetensors";
 
-/// What can be asked of the language inside the vectors.
+/// What can be asked of the language inside hidden states.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Shift {
-    /// The mean of all hidden states of each language, at each layer.
+    /// Compute the mean vector of each language at each layer.
     Means(MeansOf),
-    /// Read a sentence in one language, shift it to another, and print what the model says.
+    /// Translate sentences token by token: shift their hidden states to another language.
     Translate(Translate),
-    /// BLEU-1 and convert rate over layers and weights, in every direction.
+    /// BLEU-1 and conversion rate over layers and weights, in every direction.
     Sweep(SweepOver),
-    /// Write the difference of two languages' means at a layer, as an array of NumPy.
+    /// Write the difference of two languages' mean vectors at a layer, as a NumPy array.
     Difference(DifferenceOf),
 }
 
 /// Which model, and where it runs.
 #[derive(Args)]
 struct ModelFlags {
-    /// A folder of `isogloss pretrain`.
-    #[arg(long, value_name = "RUN")]
+    /// The folder of a run, or a Hugging Face folder.
+    #[arg(short, long, value_name = "DIR", help_heading = "Input")]
     model: PathBuf,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 impl ModelFlags {
     fn open(&self) -> Result<(PretrainedModel, Device), Failure> {
-        let device = self.place.device()?;
-        Ok((PretrainedModel::open(&self.model, &device)?, device))
+        Ok((self.compute.open(&self.model)?, self.compute.device()?))
     }
 }
 
-/// A model whose languages' means were taken.
+/// A model whose languages have mean vectors.
 #[derive(Args)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredModel {
     #[command(flatten)]
     model: ModelFlags,
 
-    /// The means; those in the run's folder if not given.
-    #[arg(long, value_name = "FILE")]
+    /// The language mean vectors, as `shift means` wrote them [default: means.safetensors in the
+    /// model's folder].
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     means: Option<PathBuf>,
 }
 
-impl Measured {
-    fn open(&self) -> Result<(PretrainedModel, Device, Means), Failure> {
+impl MeasuredModel {
+    fn open(&self) -> Result<(PretrainedModel, Device, MeanVectors), Failure> {
         let (model, device) = self.model.open()?;
         let run = &self.model.model;
         let path = self.means.clone().unwrap_or_else(|| run.join(MEANS));
         if !path.is_file() {
             let (path, run) = (path.display(), run.display());
             return Err(Failure::Usage(format!(
-                "{path} is not there; make it with `isogloss shift means --model {run} --text LANG=FILE …`"
+                "{path} is not there; make it with `isogloss shift means --model {run} --text LANG=FILE … \
+                 --out FILE`, and name it by --means"
             )));
         }
-        let means = Means::open(&path, &model).map_err(refused)?;
+        let means = MeanVectors::open(&path, &model)?;
         Ok((model, device, means))
-    }
-}
-
-/// What makes no sense is a matter of usage.
-fn refused(error: shift::Error) -> Failure {
-    match error {
-        shift::Error::Request(message) => Failure::Usage(message),
-        error => error.into(),
     }
 }
 
@@ -122,9 +121,13 @@ pub(crate) struct MeansOf {
     #[command(flatten)]
     text: TextFlags,
 
-    /// The file to write; in the run's folder if not given.
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    out: PathBuf,
+
+    /// Replace a file that exists.
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
 }
 
 /// Flags of `shift translate`.
@@ -132,7 +135,7 @@ pub(crate) struct MeansOf {
 #[command(after_help = TRANSLATE_EXAMPLES)]
 pub(crate) struct Translate {
     #[command(flatten)]
-    measured: Measured,
+    measured: MeasuredModel,
 
     /// The language to read.
     #[arg(long, value_name = "LANG")]
@@ -151,26 +154,29 @@ pub(crate) struct Translate {
         value_parser = weight, default_values_t = [0.0, 1.0, 2.0, 3.0])]
     alpha: Vec<f32>,
 
-    /// How the shift is made: mean, sharing (by whether languages share a piece), bands (by
-    /// frequency), without-N (less N leading directions).
-    #[arg(long, value_name = "KIND", default_value = "mean", value_parser = Kind::parse)]
-    kind: Kind,
+    /// How the shift is made: mean, sharing (by whether languages share a subword), bands (by
+    /// frequency), without-N (without N leading directions).
+    #[arg(long, value_name = "KIND", default_value = "mean", value_parser = ShiftKind::parse)]
+    shift_kind: ShiftKind,
 
-    /// A file of sentences, one a line; of a .tsv file (such as XNLI's) the first column.
-    #[arg(long, value_name = "FILE", conflicts_with = "text")]
-    file: Option<PathBuf>,
+    /// Sentences of --from, one a line; of a .tsv file (such as XNLI's) the first column.
+    #[arg(short, long, value_name = "LANG=FILE", value_parser = parse_text,
+        conflicts_with = "sentence", help_heading = "Input")]
+    text: Option<(String, String)>,
 
-    /// The translations of the file's sentences, line by line, to show below.
-    #[arg(long, value_name = "FILE", requires = "file")]
-    reference: Option<PathBuf>,
+    /// Sentences of --from with their translations in --to, to show below: given twice, line i
+    /// translates line i; or once as A-B=FILE.tsv, two columns.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text,
+        conflicts_with_all = ["sentence", "text"], help_heading = "Input")]
+    parallel: Vec<(String, String)>,
 
-    /// Take the first N sentences of the file.
-    #[arg(long, value_name = "N", requires = "file", default_value_t = 10)]
-    first: usize,
+    /// Read at most the first N sentences of the file.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = "Input")]
+    limit: usize,
 
-    /// The sentence; standard input, a sentence a line, if neither it nor a file is given.
+    /// The sentence; standard input, a sentence a line, if no text is given.
     #[arg(value_name = "TEXT")]
-    text: Option<String>,
+    sentence: Option<String>,
 }
 
 impl Shift {
@@ -184,26 +190,13 @@ impl Shift {
     }
 }
 
-/// A language in the result of `shift means`.
-#[derive(Serialize)]
-struct MeanFacts {
-    language: String,
-    /// States seen, by class.
-    states: serde_json::Map<String, serde_json::Value>,
-    /// Different pieces seen.
-    pieces: usize,
-    /// For each layer, the largest standard error over the mean's length.
-    error: Vec<f64>,
-}
-
 /// Shows how far a pass over a text has come.
 type Bar = Box<dyn FnMut(text::ReadProgress) + Send>;
 
 impl MeansOf {
     fn run(self) -> Result<Outcome, Failure> {
+        files::check_new_file(&self.out, self.force)?;
         let (mut model, device) = self.model.open()?;
-        let out = self.out.clone().unwrap_or_else(|| self.model.model.join(MEANS));
-        files::check_new_file(&out, true)?;
         let corpora = self.text.corpora_for(&model.vocabulary)?;
         let mut shown: Option<(String, Bar)> = None;
         let mut show = |doing: &str, at: text::ReadProgress| {
@@ -212,108 +205,110 @@ impl MeansOf {
             }
             shown.as_mut().into_iter().for_each(|(_, bar)| bar(at));
         };
-        let means = device.run(|| compute(&mut model, &corpora, &mut show)).map_err(refused)?;
+        let means = device.run(|| compute(&mut model, &corpora, &mut show))?;
         drop(shown);
-        means.save(&out, &device)?;
-        let facts: Vec<MeanFacts> = means.languages.iter().map(mean_facts).collect();
-        let mut text = format!("{}: means of {} languages\n", out.display(), facts.len());
-        for language in &facts {
-            let worst = language.error.iter().copied().fold(0.0, f64::max);
-            let states = &language.states["all"];
-            let error = match states.as_u64() {
-                // One state says nothing of how states differ.
-                Some(0 | 1) => "no standard error from so few".to_owned(),
-                _ => format!("standard error at most {:.2} % of the mean", 100.0 * worst),
-            };
-            let (name, pieces) = (&language.language, language.pieces);
-            let _ =
-                writeln!(text, "  {name:<8} {states} states of {pieces} different pieces; {error}");
-        }
-        Ok(Outcome::new(text, &json!({ "file": out, "languages": facts })))
+        means.save(&self.out, &device)?;
+        let result = means.summary(&self.out);
+        Ok(Outcome::new(means_in_words(&result), &result))
     }
 }
 
-fn mean_facts(language: &shift::means::LanguageMeans) -> MeanFacts {
-    let states = CLASSES.iter().zip(language.counts);
-    let states = states.map(|(class, count)| ((*class).to_owned(), json!(count))).collect();
-    let length = |vector: &[f32]| vector.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-    let error = |(mean, errors): (&Vec<f32>, &Vec<f32>)| {
-        length(errors) / length(&mean[..errors.len()]).max(1e-12)
-    };
-    MeanFacts {
-        language: language.name.clone(),
-        states,
-        pieces: language.subwords.iter().filter(|&&count| count > 0).count(),
-        error: language.layers.iter().zip(&language.errors).map(error).collect(),
+fn means_in_words(result: &MeansResult) -> String {
+    let languages = result.languages.len();
+    let mut text = format!("{}: mean vectors of {languages} languages\n", result.out.display());
+    for language in &result.languages {
+        let worst = language.standard_error.iter().copied().fold(0.0, f64::max);
+        let states = language.states["all"];
+        let error = match states {
+            // One state has no variance.
+            0 | 1 => "no standard error from so few".to_owned(),
+            _ => format!("standard error at most {:.2} % of the mean", 100.0 * worst),
+        };
+        let (name, subwords) = (&language.language, language.subwords);
+        let _ =
+            writeln!(text, "  {name:<8} {states} states of {subwords} different subwords; {error}");
     }
+    text
+}
+
+/// A sentence to translate, where it stands (as `FILE:LINE: `), and its reference translation.
+struct InputSentence {
+    place: String,
+    sentence: String,
+    reference: Option<String>,
 }
 
 impl Translate {
     fn run(self) -> Result<Outcome, Failure> {
         let (mut model, device, means) = self.measured.open()?;
-        let (from, to) = (
-            means.language(&self.from).map_err(refused)?,
-            means.language(&self.to).map_err(refused)?,
-        );
-        let direction = Direction { means: &means, from, to };
-        let references = match &self.reference {
-            Some(path) => first_lines(path, self.first)?,
-            None => Vec::new(),
-        };
+        let (from, to) = (means.language(&self.from)?, means.language(&self.to)?);
+        let direction = ShiftDirection { means: &means, from, to };
         let colour = std::io::stdout().is_terminal();
-        let (mut shown, mut facts) = (String::new(), Vec::new());
-        let sentences = self.sentences()?;
-        if self.reference.is_some() && references.len() < sentences.len() {
-            return Err(Failure::Usage(format!(
-                "--reference has {} lines for {} sentences; give a translation of each",
-                references.len(),
-                sentences.len()
-            )));
-        }
-        for (number, (place, sentence)) in sentences.iter().enumerate() {
-            let reference = references.get(number);
-            let lines = device
-                .run(|| {
-                    translate(&mut model, &direction, self.layer, self.kind, &self.alpha, sentence)
-                })
+        let (mut shown, mut sentences) = (String::new(), Vec::new());
+        for InputSentence { place, sentence, reference } in self.sentences()? {
+            let (layer, kind) = (self.layer, self.shift_kind);
+            let outputs = device
+                .run(|| translate(&mut model, &direction, layer, kind, &self.alpha, &sentence))
                 .map_err(|error| match error {
                     shift::Error::Sentence(_) => Failure::Usage(format!("{place}{error}")),
-                    error => refused(error),
+                    error => error.into(),
                 })?;
             let _ = writeln!(shown, "{:>9}  {sentence}", self.from);
-            lines.iter().for_each(|line| shown += &in_colour(line, &self.to, colour));
-            if let Some(reference) = reference {
+            outputs.iter().for_each(|output| shown += &in_colour(output, &self.to, colour));
+            if let Some(reference) = &reference {
                 let _ = writeln!(shown, "{:>9}  {reference}\n", "reference");
             }
-            facts.push(json!({ "sentence": sentence, "said": lines, "reference": reference }));
+            sentences.push(TranslatedSentence { sentence, outputs, reference });
         }
-        if facts.is_empty() {
+        if sentences.is_empty() {
             return Err(Failure::Usage("there is no sentence to translate".to_owned()));
         }
-        let facts = json!({
-            "from": self.from, "to": self.to, "layer": self.layer, "kind": self.kind.name(),
-            "sentences": facts,
-        });
-        Ok(Outcome::new(shown, &facts))
+        let (layer, kind) = (self.layer, self.shift_kind);
+        let result = TranslationResult { from: self.from, to: self.to, layer, kind, sentences };
+        Ok(Outcome::new(shown, &result))
+    }
+
+    fn sentences(&self) -> Result<Vec<InputSentence>, Failure> {
+        if !self.parallel.is_empty() {
+            return self.parallel_sentences();
+        }
+        if let Some((language, file)) = &self.text {
+            if *language != self.from {
+                let message = format!("--text {language}={file}: --from is {}", self.from);
+                return Err(Failure::Usage(message));
+            }
+            let source = models::sentences::open(file.as_ref())?;
+            let lines = models::sentences::lines(&source).take(self.limit);
+            let lines = lines.collect::<models::Result<Vec<String>>>()?.into_iter().enumerate();
+            return Ok(lines.map(|(number, line)| at(file, number, line, None)).collect());
+        }
+        if let Some(sentence) = &self.sentence {
+            let sentence = sentence.clone();
+            return Ok(vec![InputSentence { place: String::new(), sentence, reference: None }]);
+        }
+        let text = std::io::read_to_string(std::io::stdin())?;
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        Ok(lines.map(|(n, line)| at("standard input", n, line.to_owned(), None)).collect())
+    }
+
+    fn parallel_sentences(&self) -> Result<Vec<InputSentence>, Failure> {
+        let sides = parallel::read(&self.parallel)?;
+        let side = |flag: &str, language: &str| -> Result<&ParallelSide, Failure> {
+            sides.iter().find(|side| side.language == language).ok_or_else(|| {
+                Failure::Usage(format!("{flag} {language}: --parallel has no text in it"))
+            })
+        };
+        let (from, to) = (side("--from", &self.from)?, side("--to", &self.to)?);
+        let pairs = from.lines.iter().zip(&to.lines).take(self.limit).enumerate();
+        let input = |(number, (line, reference)): (usize, (&String, &String))| {
+            at(&from.file, number, line.clone(), Some(reference.clone()))
+        };
+        Ok(pairs.map(input).collect())
     }
 }
 
-impl Translate {
-    /// What was given to translate, and where it stands (as `FILE:LINE: `).
-    fn sentences(&self) -> Result<Vec<(String, String)>, Failure> {
-        if let Some(path) = &self.file {
-            let lines = first_lines(path, self.first)?.into_iter().enumerate();
-            let place = |number| format!("{}:{}: ", path.display(), number + 1);
-            return Ok(lines.map(|(number, line)| (place(number), line)).collect());
-        }
-        let (text, name) = match &self.text {
-            Some(text) => (text.clone(), None),
-            None => (std::io::read_to_string(std::io::stdin())?, Some("standard input")),
-        };
-        let place = |number| name.map_or(String::new(), |name| format!("{name}:{}: ", number + 1));
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        Ok(lines.map(|(number, line)| (place(number), line.to_owned())).collect())
-    }
+fn at(file: &str, number: usize, sentence: String, reference: Option<String>) -> InputSentence {
+    InputSentence { place: format!("{file}:{}: ", number + 1), sentence, reference }
 }
 
 /// A weight of a shift.
@@ -322,29 +317,23 @@ fn weight(text: &str) -> Result<f32, String> {
     weight.ok_or_else(|| "a weight is a finite number".to_owned())
 }
 
-/// The first sentences of a file.
-fn first_lines(path: &Path, most: usize) -> Result<Vec<String>, Failure> {
-    let source = models::sentences::open(path)?;
-    Ok(models::sentences::lines(&source).take(most).collect::<Result<_, _>>()?)
-}
-
-/// A line of the table; pieces of the target language stand out.
-fn in_colour(line: &Line, to: &str, colour: bool) -> String {
-    let mut text = format!("{to} {:>6}  ", format!("α={}", line.alpha));
-    for piece in &line.pieces {
-        let code = match (piece.source, piece.target) {
+/// A line of the table; subwords of the target language stand out.
+fn in_colour(output: &TokenTranslation, to: &str, colour: bool) -> String {
+    let mut text = format!("{to} {:>6}  ", format!("α={}", output.alpha));
+    for subword in &output.subwords {
+        let code = match (subword.source, subword.target) {
             (false, true) => "\x1b[1;32m",
             (true, false) => "\x1b[0m",
             _ => "\x1b[2m",
         };
-        let shown = piece.text.as_str();
+        let shown = subword.text.as_str();
         match colour {
             true => _ = write!(text, "{code}{shown}\x1b[0m "),
             false => _ = write!(text, "{shown} "),
         }
     }
-    match line.convert_rate {
-        Some(rate) => text + &format!(" ({:.0} % converted)\n", 100.0 * rate),
+    match output.conversion_rate {
+        Some(rate) => text + &format!(" (conversion rate {rate:.2})\n"),
         None => text + "\n",
     }
 }

@@ -12,15 +12,15 @@ use tasks::finetune::{
     saved_config,
 };
 use terms::{Fault, Task};
+use world::Manifest;
 
 use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::SourceFlags;
-use super::manifest::Manifest;
-use super::models::Place;
+use super::models::Compute;
 use super::score::{RuleFlags, task_values};
-use super::shown::Shown;
 use super::texts::parse_text;
+use super::training_view::TrainingView;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -111,7 +111,7 @@ pub(crate) struct Transfer {
     shift: ShiftFlags,
 
     #[command(flatten)]
-    place: Place,
+    compute: Compute,
 }
 
 /// The labelled files.
@@ -253,8 +253,8 @@ struct NamedSets {
 
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        let device = self.place.device()?;
-        let mut shown = Shown::new("steps");
+        let device = self.compute.device()?;
+        let mut shown = TrainingView::new("steps");
         let result = if self.resume {
             let saved = saved_config(&self.out).map_err(of_tasks)?;
             resume(&self.config(Some(&saved))?, &self.out, &device, &mut shown)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use shift::shifter::Kind;
+use shift::shifter::ShiftKind;
 use tasks::finetune::{SetConfig, ShiftConfig, ShiftSource};
 
 use super::missing;
@@ -38,9 +38,9 @@ pub(super) struct ShiftFlags {
 
     /// How the shift is made: mean, sharing (by whether languages share a subword), bands (by
     /// frequency), without-N (less N leading directions) [default: mean].
-    #[arg(long, value_name = "KIND", value_parser = Kind::parse, conflicts_with = "shift_vector",
+    #[arg(long, value_name = "KIND", value_parser = ShiftKind::parse, conflicts_with = "shift_vector",
         help_heading = "Evaluation")]
-    shift_kind: Option<Kind>,
+    shift_kind: Option<ShiftKind>,
 
     /// A vector of your own to add to the hidden states of a language in place of a difference of
     /// means, an array of NumPy.
@@ -77,7 +77,10 @@ impl ShiftFlags {
                 let own = || model.map(|model| model.join(MEANS));
                 let file = self.means.clone().or(file).or_else(own);
                 let file = file.ok_or_else(|| missing("--means FILE"))?;
-                ShiftSource::Means { file, kind: self.shift_kind.or(kind).unwrap_or(Kind::Mean) }
+                ShiftSource::Means {
+                    file,
+                    kind: self.shift_kind.or(kind).unwrap_or(ShiftKind::Mean),
+                }
             }
             (vectors, _) => ShiftSource::Vectors(paths(vectors)),
         };

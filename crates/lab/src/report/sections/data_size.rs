@@ -9,7 +9,7 @@ use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
 use crate::report::finding::{Criterion, Evidence, PaperClaim};
 use crate::report::observations::{Observations, chosen_by_others};
-use terms::Estimate;
+use terms::{Estimate, Task};
 
 const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", "untrained"];
 const SIZES: [&str; 2] = ["small", "large"];
@@ -31,7 +31,7 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
             quantity: "MRR of Word2Vec or GloVe, whichever is better in the other seeds, minus the encoder's, small",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("data-size");
+                let data = study(view, "data-size");
                 chosen_difference(&statics(&data, "small"), &[mrr(&data, "encoder", "small")])
             },
         },
@@ -42,7 +42,7 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
             quantity: "MRR of the encoder minus that of Word2Vec or GloVe, whichever is better in the other seeds, large",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("data-size");
+                let data = study(view, "data-size");
                 chosen_difference(&[mrr(&data, "encoder", "large")], &statics(&data, "large"))
             },
         },
@@ -54,7 +54,7 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
                        seeds",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("data-size");
+                let data = study(view, "data-size");
                 let encoder = mrr(&data, "encoder", "large").minus(&mrr(&data, "encoder", "small"));
                 let (large, small) = (statics(&data, "large"), statics(&data, "small"));
                 let gain = chosen_by_others(&large).minus(&chosen_by_others(&small));
@@ -79,7 +79,7 @@ pub(in crate::report) const WINDOW: ReportSection = ReportSection {
             paper: NOT_PRINTED,
             quantity: "MRR of the encoder with full contexts minus with short ones, large",
             criterion: Criterion::Above(0.0),
-            measure: |view| windows(&view.study("window"), "mrr"),
+            measure: |view| windows(&study(view, "window"), "mrr"),
         },
         PaperClaim {
             finding: "With much text, short contexts reduce transfer",
@@ -87,11 +87,16 @@ pub(in crate::report) const WINDOW: ReportSection = ReportSection {
             paper: NOT_PRINTED,
             quantity: "NLI accuracy of the encoder with full contexts minus with short ones, large",
             criterion: Criterion::Above(0.0),
-            measure: |view| windows(&view.study("window"), "accuracy"),
+            measure: |view| windows(&study(view, "window"), "accuracy"),
         },
     ],
     show: show_windows,
 };
+
+/// The records of a study. Liu et al. 2020 transfer NLI here; other tasks that a study may have are left out.
+fn study<'a>(view: &SettingView<'a>, name: &str) -> StudyData<'a> {
+    view.study(name).without_tasks_but(Task::Nli)
+}
 
 /// Word retrieval of a system. The factor `sentences` repeats what `size` says, and is dropped.
 fn mrr(data: &StudyData<'_>, system: &str, size: &str) -> Observations {
@@ -148,7 +153,7 @@ fn system_bars(data: &StudyData<'_>, measure: &str, size: &str) -> Vec<BarGroup>
 }
 
 fn show_sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
-    let data = view.study("data-size");
+    let data = study(view, "data-size");
     let names: Vec<String> = SYSTEMS.map(|system| system_name(system).to_owned()).to_vec();
     let figure = |size: &str| {
         let panels = [("mrr", "Word retrieval", "MRR"), ("accuracy", "NLI", "accuracy")];
@@ -199,7 +204,7 @@ fn show_sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
 }
 
 fn show_windows(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
-    let data = view.study("window");
+    let data = study(view, "window");
     let sizes = data.levels(&["mrr", "accuracy"], "size", &SIZES);
     let score = |measure: &str, window: &str, more: &[(&str, &str)]| {
         data.mean(measure, &[&[("system", "encoder"), ("window", window)], more].concat())

@@ -21,8 +21,8 @@ fn retrieve(
     let draft = StepDraft::new("retrieve", scene.name(&format!("retrieve, {target}"), system))
         .flag("--model", from.folder.clone())
         .flag("--model", to.folder.clone())
-        .flag("--text", side(from, test_a))
-        .flag("--text", side(to, test_b))
+        .flag("--parallel", side(from, test_a))
+        .flag("--parallel", side(to, test_b))
         .flag("--train", side(from, train_a))
         .flag("--train", side(to, train_b));
     planner.add(draft)
@@ -60,8 +60,7 @@ pub(in crate::study) fn similarity(
             let name = scene.name(&format!("encode {}", run.language), system);
             let draft = StepDraft::new("encode", name)
                 .flag("--model", run.folder.clone())
-                .flag("--lang", run.language.as_str())
-                .flag("--text", text.clone())
+                .flag("--text", text.clone().after(&format!("{}=", run.language)))
                 .flag("--out", CommandArg::here("states.npy"))
                 .flag("--lengths", CommandArg::here("lengths"));
             Ok(StepList::made(planner.add(draft)?, ""))

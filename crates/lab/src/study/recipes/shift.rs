@@ -57,9 +57,9 @@ pub(in crate::study) fn shift(
                 .flag("--parallel", own.after(&format!("{}=", materials.source)))
                 .flag("--parallel", foreign.after(&format!("{target}=")))
                 .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
-                .arg("--alphas=-1,0,0.5,1,1.5,2,2.5,3");
+                .arg("--alpha=-1,0,0.5,1,1.5,2,2.5,3");
         for kind in ["mean", "sharing", "bands", "without-4"] {
-            sweep = sweep.flag("--kind", kind);
+            sweep = sweep.flag("--shift-kind", kind);
         }
         let sweep = planner.add(sweep)?;
         planner.read(sweep, Extractor::Sweep, scene.seed, scene.factors(system, &[]));
@@ -74,9 +74,9 @@ pub(in crate::study) fn shift(
                 .flag("--to", target.as_str())
                 .flag("--layer", layer.as_str())
                 .flag("--alpha", "0,1,2,3")
-                .flag("--file", sentence)
-                .flag("--reference", translation)
-                .flag("--first", "5");
+                .flag("--parallel", sentence.after(&format!("{}=", materials.source)))
+                .flag("--parallel", translation.after(&format!("{target}=")))
+                .flag("--limit", "5");
         let translate = planner.add(translate)?;
         let factors = scene.factors(system, &[("direction", &pair), ("layer", &layer)]);
         planner.read(translate, Extractor::Translation, scene.seed, factors);

@@ -156,8 +156,8 @@ fn aligned_text(
         return Ok(maps
             .flag("--model", from.folder.clone())
             .flag("--model", to.folder.clone())
-            .flag("--text", foreign.after(&format!("{target}=")))
-            .flag("--text", own.after(&format!("{source}=")))
+            .flag("--parallel", foreign.after(&format!("{target}=")))
+            .flag("--parallel", own.after(&format!("{source}=")))
             .flag("--links", links));
     }
     let pair = materials.pair(target);
@@ -174,7 +174,7 @@ fn aligned_text(
         .kind("real")
         .flag("--model", to.folder.clone())
         .flag("--model", from.folder.clone())
-        .flag("--pairs", linked.join("words").after(&format!("{pair}=")))
+        .flag("--parallel", linked.join("words").after(&format!("{pair}=")))
         .flag("--onto", source)
         .flag("--links", linked.join("links")))
 }

@@ -102,8 +102,8 @@ fn align(
     let draft = StepDraft::new("align words", scene.name(&format!("align words{at}"), system))
         .flag("--source", from)
         .flag("--target", to)
-        .flag("--train", scene.materials.dictionary(target, "0-5000"))
-        .flag("--test", scene.materials.dictionary(target, "5000-6500"));
+        .flag("--dictionary", scene.materials.dictionary(target, "0-5000"))
+        .flag("--test-dictionary", scene.materials.dictionary(target, "5000-6500"));
     let step = planner.add(draft)?;
     let pair = scene.materials.pair(target);
     let mut more = vec![("pair", pair.as_str()), ("retrieval", "csls")];
@@ -128,10 +128,10 @@ pub(in crate::study) fn word_retrieval(
         let draft = StepDraft::new("align words", name)
             .flag("--source", from)
             .flag("--target", to)
-            .flag("--start", "none")
+            .flag("--init", "none")
             .flag("--normalize", "none")
             .flag("--retrieval", "nn")
-            .flag("--test", scene.materials.dictionary(target, "5000-6500"));
+            .flag("--test-dictionary", scene.materials.dictionary(target, "5000-6500"));
         let step = planner.add(draft)?;
         let pair = scene.materials.pair(target);
         let factors = scene.factors(system, &[("language", target), ("pair", &pair)]);

@@ -1,27 +1,27 @@
-//! A run as it is shown on standard error, and the wish to stop it.
+//! The progress of training on standard error; an interrupt asks it to stop.
 
 use train::pretrain::Observer;
 
 use crate::progress::Progress;
 use crate::stop;
 
-/// Shows a run on standard error.
-pub(super) struct Shown {
+/// Shows training on standard error.
+pub(super) struct TrainingView {
     label: &'static str,
     progress: Option<Progress>,
-    /// The step that was shown last.
+    /// The last step that was shown.
     last: u64,
 }
 
-impl Shown {
-    /// Counts what `label` names. From now on, an interrupt is a wish to stop.
+impl TrainingView {
+    /// Counts what `label` names. From now on, an interrupt asks to stop.
     pub(super) fn new(label: &'static str) -> Self {
         stop::listen();
         Self { label, progress: None, last: 0 }
     }
 }
 
-impl Observer for Shown {
+impl Observer for TrainingView {
     fn note(&mut self, text: &str) {
         match &self.progress {
             Some(progress) => progress.line(text),
@@ -31,7 +31,7 @@ impl Observer for Shown {
 
     fn step(&mut self, done: u64, total: u64, text: &str) {
         if done <= self.last {
-            // A count that begins again is of something else.
+            // The count starts again: something else is being trained.
             self.progress = None;
         }
         self.last = done;

@@ -1,0 +1,40 @@
+//! The result of `isogloss align words` in words.
+
+use std::fmt::Write as _;
+
+use geometry::align::AlignWordsResult;
+use geometry::lexicon::{CandidateAccuracy, LookupAccuracy};
+
+pub(super) fn in_words(result: &AlignWordsResult) -> String {
+    let target = result.target_words.map_or(String::new(), |words| format!(" x {words}"));
+    let mut text = format!("{}{target} words, {} dimensions", result.source_words, result.dim);
+    match result.train_pairs {
+        Some(pairs) => _ = write!(text, ", map learned from {pairs} pairs"),
+        None => _ = write!(text, ", init: {}", result.init.name()),
+    }
+    if let Some(last) = result.rounds.last() {
+        let rounds = result.rounds.len();
+        let _ = write!(text, ", {rounds} rounds (mean cosine {:.3})", last.cosine);
+    }
+    let (Some(accuracy), Some(words), Some(pairs)) = (result.accuracy, result.words, result.pairs)
+    else {
+        return text;
+    };
+    text += "\n\n                          queries    P@1    P@5   P@10    MRR\n";
+    text += &row("whole vocabulary", accuracy);
+    if let Some(CandidateAccuracy { words, accuracy }) = result.candidates {
+        text += &row(&format!("{words} candidates"), accuracy);
+    }
+    let (words, pairs) = (share(words, "source words"), share(pairs, "pairs"));
+    text + &format!("\ncoverage: {words}, {pairs}\n{}", result.signature)
+}
+
+fn row(label: &str, accuracy: LookupAccuracy) -> String {
+    let LookupAccuracy { queries, p_at_1, p_at_5, p_at_10, mrr } = accuracy;
+    format!("{label:<22} {queries:>10}  {p_at_1:.3}  {p_at_5:.3}  {p_at_10:.3}  {mrr:.3}\n")
+}
+
+/// `116 of 1500 words (0.077)`.
+fn share([all, part]: [usize; 2], what: &str) -> String {
+    format!("{part} of {all} {what} ({:.3})", part as f64 / all.max(1) as f64)
+}

@@ -1,0 +1,440 @@
+//! Alignment of two spaces of vectors by an orthogonal map, from files to scores.
+//!
+//! [`align_words`] maps the word vectors of one language onto another's and looks up a dictionary;
+//! [`align_layers`] learns a map for each layer of contextual vectors.
+
+use std::path::{Path, PathBuf};
+
+use arrays::Matrix;
+use serde::{Deserialize, Serialize};
+use tensor::Device;
+use vectors::WordVectors;
+use vectors::formats::{self, ReadOptions};
+
+use crate::error::{Error, Result};
+use crate::learn::{Induction, Round, identical, refine, unsupervised};
+use crate::lexicon::{CandidateAccuracy, Lexicon, LookupAccuracy};
+use crate::map::Map;
+use crate::normalize::{Step, describe, normalize};
+use crate::search::{Measure, Watch};
+
+/// A map that is further from orthogonal than this is remarked on.
+const ORTHOGONAL: f64 = 1e-3;
+
+/// What a map is first learned from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MapInit {
+    /// A training dictionary.
+    Dictionary,
+    /// Words that are spelled alike in both languages.
+    Identical,
+    /// The similarity distributions of both spaces, without any dictionary (Artetxe et al. 2018).
+    Unsupervised,
+    /// No map is learned: the spaces are one already.
+    None,
+    /// A map that was learned before.
+    Map,
+}
+
+impl MapInit {
+    /// Its name in signatures.
+    pub fn name(self) -> &'static str {
+        match self {
+            MapInit::Dictionary => "dictionary",
+            MapInit::Identical => "identical",
+            MapInit::Unsupervised => "unsupervised",
+            MapInit::None => "none",
+            MapInit::Map => "map",
+        }
+    }
+}
+
+/// How word vectors are aligned and evaluated.
+#[derive(Clone, Debug)]
+pub struct AlignWordsConfig {
+    /// The vectors to map.
+    pub source: PathBuf,
+    /// The vectors to map onto.
+    pub target: Option<PathBuf>,
+    /// The dictionary to learn from.
+    pub dictionary: Option<PathBuf>,
+    /// The dictionary to look up.
+    pub test_dictionary: Option<PathBuf>,
+    /// What the map is first learned from; the dictionary where there is one, else none.
+    pub init: Option<MapInit>,
+    /// A map to use, rather than learn one.
+    pub map: Option<PathBuf>,
+    /// Rounds of refinement from mutual nearest neighbours.
+    pub refine: usize,
+    /// The most frequent words of each side that take part in refinement and unsupervised learning.
+    pub cutoff: usize,
+    /// What is done to both sides first.
+    pub normalize: Vec<Step>,
+    /// Whether translations are looked up by CSLS, or by cosine.
+    pub csls: bool,
+    /// Neighbours of CSLS.
+    pub neighbours: usize,
+    /// The most frequent words of each side that are read.
+    pub max_vocab: usize,
+    /// Leave vectors of zeros out, rather than refuse them.
+    pub skip_zero_vectors: bool,
+    /// Seed of the stochastic dropout in unsupervised learning.
+    pub seed: u64,
+}
+
+/// What came of an alignment of words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlignWordsResult {
+    /// Lookup of the test dictionary among the whole target vocabulary.
+    #[serde(flatten)]
+    pub accuracy: Option<LookupAccuracy>,
+    /// The share of the test dictionary's source words that have a pair.
+    pub coverage: Option<f64>,
+    /// Source words of the test dictionary, and how many of them have a pair.
+    pub words: Option<[usize; 2]>,
+    /// Pairs of the test dictionary, and how many of them have vectors on both sides.
+    pub pairs: Option<[usize; 2]>,
+    /// The share of the test dictionary's pairs that have vectors on both sides.
+    pub pair_coverage: Option<f64>,
+    /// Word retrieval among the dictionary's translations (Liu et al. 2020).
+    pub candidates: Option<CandidateAccuracy>,
+    /// Names every convention that a number depends on.
+    pub signature: String,
+    /// What the map was first learned from.
+    pub init: MapInit,
+    /// Pairs that the first map was learned from.
+    pub train_pairs: Option<usize>,
+    /// Rounds of self-learning.
+    pub rounds: Vec<Round>,
+    /// Words of the source side.
+    pub source_words: usize,
+    /// Words of the target side.
+    pub target_words: Option<usize>,
+    /// Dimension of both spaces.
+    pub dim: usize,
+}
+
+/// The words of one side, and their vectors after normalisation.
+pub struct WordSpace {
+    /// The words, with their vectors as read.
+    pub words: WordVectors,
+    /// words x dim, normalised.
+    pub matrix: Matrix,
+}
+
+impl WordSpace {
+    /// These words with other vectors, words x dim, written to a file of vectors.
+    pub fn write(&self, path: &Path, matrix: &Matrix) -> Result<()> {
+        let names = self.words.words().map(str::to_owned).collect();
+        let vectors = WordVectors::new(names, matrix.cols(), matrix.values().to_vec())?;
+        Ok(formats::write(path, &vectors, None)?)
+    }
+}
+
+/// An alignment of words: its scores, and what can be saved of it.
+pub struct WordAlignment {
+    /// The scores.
+    pub result: AlignWordsResult,
+    /// The map.
+    pub map: Map,
+    /// The source side.
+    pub source: WordSpace,
+    /// The source side's vectors, mapped.
+    pub mapped: Matrix,
+    /// The target side.
+    pub target: Option<WordSpace>,
+}
+
+/// Is called with what is being done, and with remarks.
+pub trait AlignObserver: Sync {
+    /// Something that may take long begins.
+    fn stage(&self, _name: &str) {}
+    /// Something that the user should know.
+    fn remark(&self, _text: &str) {}
+}
+
+/// An observer that does nothing.
+pub struct Unobserved;
+
+impl AlignObserver for Unobserved {}
+
+/// Reads two spaces, learns the map of one onto the other, refines it, and looks up a dictionary.
+pub fn align_words(
+    config: &AlignWordsConfig,
+    device: &Device,
+    observer: &dyn AlignObserver,
+    watch: Watch<'_>,
+) -> Result<WordAlignment> {
+    check_request(config)?;
+    let source = read_space(&config.source, config, observer)?;
+    let target = match &config.target {
+        Some(path) => Some(read_space(path, config, observer)?),
+        None => None,
+    };
+    if let (Some(target), Some(path)) = (&target, &config.target) {
+        check_dims((&config.source, source.matrix.cols()), (path, target.matrix.cols()))?;
+    }
+    let fewest = target.as_ref().map_or(usize::MAX, |target| target.words.len());
+    let k = config.neighbours.min(fewest).min(source.words.len());
+    let init = init(config);
+    let mut result = AlignWordsResult {
+        accuracy: None,
+        coverage: None,
+        words: None,
+        pairs: None,
+        pair_coverage: None,
+        candidates: None,
+        signature: signature(config, init, k),
+        init,
+        train_pairs: None,
+        rounds: Vec::new(),
+        source_words: source.words.len(),
+        target_words: target.as_ref().map(|target| target.words.len()),
+        dim: source.matrix.cols(),
+    };
+    let map = match &target {
+        Some(target) if init != MapInit::Map => {
+            learn(config, init, k, [&source, target], &mut result, device, observer)?
+        }
+        _ => saved_map(config, source.matrix.cols(), observer)?,
+    };
+    let mapped = map.apply(&source.matrix);
+    if let (Some(path), Some(target)) = (&config.test_dictionary, &target) {
+        let lexicon = Lexicon::read(path, &source.words, &target.words)?;
+        result.coverage = Some(lexicon.coverage());
+        result.words = Some([lexicon.words, lexicon.queries().len()]);
+        result.pairs = Some([lexicon.listed, lexicon.pairs.len()]);
+        result.pair_coverage = Some(lexicon.pairs.len() as f64 / lexicon.listed.max(1) as f64);
+        result.candidates = Some(lexicon.among_candidates(&mapped, &target.matrix, device));
+        let (x, y) = (mapped.clone(), target.matrix.clone());
+        result.accuracy = Some(lexicon.among_all(x, y, measure(config, k), device, watch));
+    }
+    Ok(WordAlignment { result, map, source, mapped, target })
+}
+
+/// What can be refused before anything is read.
+fn check_request(config: &AlignWordsConfig) -> Result<()> {
+    if config.init == Some(MapInit::Dictionary) && config.dictionary.is_none() {
+        return Err(Error::request("init", "init = dictionary needs a dictionary to learn from"));
+    }
+    if config.dictionary.is_some() && !matches!(config.init, None | Some(MapInit::Dictionary)) {
+        let reason = "a dictionary to learn from is for init = dictionary; leave one of them out";
+        return Err(Error::request("init", reason));
+    }
+    Ok(())
+}
+
+fn init(config: &AlignWordsConfig) -> MapInit {
+    let otherwise = if config.dictionary.is_some() { MapInit::Dictionary } else { MapInit::None };
+    let chosen = config.init.unwrap_or(otherwise);
+    if config.map.is_some() { MapInit::Map } else { chosen }
+}
+
+fn read_space(
+    path: &Path,
+    config: &AlignWordsConfig,
+    observer: &dyn AlignObserver,
+) -> Result<WordSpace> {
+    observer.stage(&format!("reading {}", path.display()));
+    let options = ReadOptions { format: None, first: Some(config.max_vocab) };
+    let mut words = formats::read(path, options)?;
+    let mut matrix = Matrix::from(&words);
+    let zero = |row: &usize| matrix.row(*row).iter().all(|&x| x == 0.0);
+    let zeros: Vec<usize> = (0..words.len()).filter(zero).collect();
+    if config.skip_zero_vectors && !zeros.is_empty() {
+        let (count, first) = (zeros.len(), words.word(zeros[0]));
+        let path = path.display();
+        observer
+            .remark(&format!("{path}: {count} vectors of zeros left out, the first of `{first}`"));
+        let kept: Vec<usize> =
+            (0..words.len()).filter(|row| zeros.binary_search(row).is_err()).collect();
+        let names = kept.iter().map(|&row| words.word(row).to_owned()).collect();
+        matrix = matrix.select(kept);
+        words = WordVectors::new(names, matrix.cols(), matrix.values().to_vec())?;
+    }
+    let name = |row: usize| format!("word {} (`{}`)", row + 1, words.word(row));
+    matrix.check(&path.display().to_string(), name)?;
+    normalize(&mut matrix, &config.normalize);
+    Ok(WordSpace { words, matrix })
+}
+
+fn learn(
+    config: &AlignWordsConfig,
+    init: MapInit,
+    k: usize,
+    [source, target]: [&WordSpace; 2],
+    result: &mut AlignWordsResult,
+    device: &Device,
+    observer: &dyn AlignObserver,
+) -> Result<Map> {
+    let dim = source.matrix.cols();
+    let induction = Induction { cutoff: config.cutoff, k };
+    let map = match init {
+        MapInit::None | MapInit::Map => Map::identity(dim),
+        MapInit::Unsupervised => {
+            observer.stage("unsupervised self-learning");
+            let progress = |round| result.rounds.push(round);
+            let (x, y) = (&source.matrix, &target.matrix);
+            unsupervised(x, y, induction, config.seed, device, progress)
+        }
+        MapInit::Dictionary | MapInit::Identical => {
+            let pairs = training_pairs(config, source, target)?;
+            result.train_pairs = Some(pairs.len());
+            if pairs.len() < dim {
+                let count = pairs.len();
+                observer.remark(&format!(
+                    "warning: {count} pairs do not determine a map of {dim} dimensions; what they \
+                     leave open is arbitrary"
+                ));
+            }
+            Map::of_pairs(&source.matrix, &target.matrix, &pairs)
+        }
+    };
+    if config.refine == 0 {
+        return Ok(map);
+    }
+    observer.stage("refining");
+    let progress = |round: Round| {
+        let Round { pairs, cosine } = round;
+        observer.remark(&format!("refined from {pairs} pairs: mean cosine {cosine:.4}"));
+        result.rounds.push(round);
+    };
+    let (x, y) = (&source.matrix, &target.matrix);
+    Ok(refine(x, y, map, config.refine, induction, device, progress))
+}
+
+fn training_pairs(
+    config: &AlignWordsConfig,
+    source: &WordSpace,
+    target: &WordSpace,
+) -> Result<Vec<(u32, u32)>> {
+    if let Some(path) = &config.dictionary {
+        return Ok(Lexicon::read(path, &source.words, &target.words)?.pairs);
+    }
+    let pairs = identical(&source.words, &target.words);
+    match pairs.is_empty() {
+        false => Ok(pairs),
+        true => Err(Error::request(
+            "init",
+            "no word is spelled alike in both languages; give a dictionary to learn from, or learn \
+             with init = unsupervised",
+        )),
+    }
+}
+
+fn saved_map(config: &AlignWordsConfig, dim: usize, observer: &dyn AlignObserver) -> Result<Map> {
+    let Some(path) = &config.map else { return Ok(Map::identity(dim)) };
+    let map = Map::load(path)?;
+    check_dims((path, map.dim()), (&config.source, dim))?;
+    if map.distortion() > ORTHOGONAL {
+        let (path, off) = (path.display(), map.distortion());
+        observer.remark(&format!("warning: {path} is not orthogonal (off by {off:.3})"));
+    }
+    Ok(map)
+}
+
+fn check_dims((first, a): (&Path, usize), (second, b): (&Path, usize)) -> Result<()> {
+    if a == b {
+        return Ok(());
+    }
+    let (first, second) = (first.display(), second.display());
+    Err(Error::Request {
+        reason: format!(
+            "{first} has {a} dimensions, {second} has {b}; an orthogonal map needs the same of both"
+        ),
+        key: None,
+    })
+}
+
+fn measure(config: &AlignWordsConfig, k: usize) -> Measure {
+    if config.csls { Measure::Csls { k } } else { Measure::Cosine }
+}
+
+/// Names every convention that a number depends on.
+fn signature(config: &AlignWordsConfig, init: MapInit, k: usize) -> String {
+    let refined = match config.refine {
+        0 => String::new(),
+        rounds => format!("|refine:{rounds},mutual-csls,k={k},cutoff={}", config.cutoff),
+    };
+    format!(
+        "init:{}|norm:{}{refined}|retrieval:{}|queries:unique-source|gold:any|oov:dropped|vocab:{}|ties:lower-row|v{}",
+        init.name(),
+        describe(&config.normalize),
+        measure(config, k).describe(),
+        config.max_vocab,
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+/// How well a layer's map fits the pairs that it was learned from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerFit {
+    /// The layer.
+    pub layer: usize,
+    /// Mean cosine of the pairs before the map.
+    pub before: f64,
+    /// And after.
+    pub after: f64,
+}
+
+/// What came of an alignment of contextual vectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlignContextsResult {
+    /// Where the maps were written.
+    pub out: PathBuf,
+    /// Links between words that the maps were learned from.
+    pub links: usize,
+    /// Pairs of sentences.
+    pub pairs: usize,
+    /// How many of them are longer than a model reads, and left out.
+    pub left_out: usize,
+    /// Dimension of every layer.
+    pub dim: usize,
+    /// How well each layer's map fits.
+    pub layers: Vec<LayerFit>,
+    /// Names every convention that a map depends on.
+    pub signature: String,
+}
+
+/// Learns the map of every layer of one side onto the same layer of the other (pairs x dim each), and
+/// how well it fits. Row i of one side belongs to row i of the other.
+pub fn align_layers(
+    source: Vec<Matrix>,
+    target: Vec<Matrix>,
+    steps: &[Step],
+) -> Result<Vec<(Map, LayerFit)>> {
+    let shape = |layers: &[Matrix]| (layers.len(), layers.first().map_or(0, Matrix::cols));
+    if shape(&source) != shape(&target) {
+        let reason = format!(
+            "the models have {:?} and {:?} layers and dimensions; a map needs the same of both",
+            shape(&source),
+            shape(&target)
+        );
+        return Err(Error::Request { reason, key: None });
+    }
+    let learned = source.into_iter().zip(target).enumerate().map(|(layer, (mut x, mut y))| {
+        normalize(&mut x, steps);
+        normalize(&mut y, steps);
+        let map = Map::procrustes(&x, &y);
+        let (before, after) = (mean_cosine(&x, &y), mean_cosine(&map.apply(&x), &y));
+        (map, LayerFit { layer, before, after })
+    });
+    Ok(learned.collect())
+}
+
+/// What maps of contextual vectors depend on.
+pub fn contexts_signature(steps: &[Step], links: usize) -> String {
+    format!("procrustes|norm:{}|words:mean-of-subwords|links:{links}", describe(steps))
+}
+
+/// The mean cosine of rows of the same number.
+fn mean_cosine(a: &Matrix, b: &Matrix) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+    };
+    let cosine = |(a, b): (&[f32], &[f32])| {
+        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(f64::MIN_POSITIVE)
+    };
+    a.iter().zip(b.iter()).map(cosine).sum::<f64>() / a.rows() as f64
+}
