@@ -161,7 +161,8 @@ impl WordAlign {
 
 impl Align {
     fn run(self) -> Result<Outcome, Failure> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads.into()).build()?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads.into()).build();
+        let pool = pool.map_err(|error| Failure::Failed(error.to_string()))?;
         pool.install(|| self.align())
     }
 
