@@ -40,7 +40,7 @@ QUARTER = keys("batch.aligned=true", "batch.sequences=8")
 
 # Eight layers, as in Conneau et al. 2020, and the learning rate that post-LayerNorm bears.
 EIGHT = keys("encoder.layers=8", "encoder.dim=64", "encoder.hidden=256")
-GENTLE = keys("adam.rate=1e-3", "adam.schedule.warmup=1000")
+GENTLE = keys("adam.lr=1e-3", "adam.schedule.warmup=1000")
 PLACES = {
     "pre, 3e-3": EIGHT,
     "pre, 1e-3": EIGHT + GENTLE,

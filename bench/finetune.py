@@ -41,7 +41,7 @@ def sentences(task, path):
     return items
 
 
-def torch_epoch(task, run, language, path, batch_size, first):
+def torch_epoch(task, run, language, path, batch_size, limit):
     """Trains one epoch; returns tokens per second without padding, and the share of padding."""
     import torch
     from tokenizers import Tokenizer
@@ -55,7 +55,7 @@ def torch_epoch(task, run, language, path, batch_size, first):
     tokenizer = Tokenizer.from_file(str(Path(run) / "vocabulary" / f"tokenizer.{language}.json"))
     vocabulary = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1
     examples, classes = [], {}
-    for words, answers in sentences(task, path)[:first]:
+    for words, answers in sentences(task, path)[:limit]:
         tokens, firsts = [1], []
         for word in words:
             subwords = tokenizer.encode(word, add_special_tokens=False).ids or [3]

@@ -32,7 +32,7 @@ ISOGLOSS = HERE.parent / "target" / "release" / "isogloss"
 
 def ours(kind, text, out, *flags, seed=1):
     command = [ISOGLOSS, "vectors", kind, "--text", f"xx={text}", "--lines", "--tokenizer", "whitespace",
-               "--out", out, "--seed", str(seed), "--json", *flags]
+               "--out", out, "--force", "--seed", str(seed), "--json", *flags]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
 

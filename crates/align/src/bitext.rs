@@ -1,5 +1,4 @@
-//! Parallel text as numbers: two sides, sentence i of one the translation of sentence i of the
-//! other.
+//! Parallel text as word ids: two sides, where sentence i of one translates sentence i of the other.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -58,11 +57,11 @@ impl BitextSide {
 pub struct Bitext {
     source: BitextSide,
     target: BitextSide,
-    preparing: BitextPreparation,
+    preparation: BitextPreparation,
 }
 
 impl Bitext {
-    /// Numbers the words of sentence pairs, which are told apart by white space.
+    /// Assigns ids to the words of sentence pairs, which are split at whitespace.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut block = PairBlock::default();
         pairs.into_iter().for_each(|(source, target)| block.push(source, target));
@@ -81,9 +80,9 @@ impl Bitext {
         &self.target
     }
 
-    /// What was done to the text before its words were numbered.
-    pub fn preparing(&self) -> &BitextPreparation {
-        &self.preparing
+    /// How the text was preprocessed.
+    pub fn preparation(&self) -> &BitextPreparation {
+        &self.preparation
     }
 
     /// How many sentence pairs there are.
@@ -132,8 +131,8 @@ impl PairBlock {
     }
 }
 
-/// A bitext in the making. Blocks are cut into words and numbered each by itself, in parallel;
-/// only each block's list of different words is then gone through in order.
+/// Builds a bitext. Blocks are split into words with ids of their own, in parallel; only each block's
+/// list of word types is then processed in order.
 pub(crate) struct BitextBuilder {
     sides: [SideBuilder; 2],
 }
@@ -149,8 +148,7 @@ enum IdAssignment {
     Known(WordIndex),
 }
 
-/// One side of a block: its different words with their counts, and its sentences by their number
-/// among these.
+/// One side of a block: its word types with their counts, and its sentences as indices into these.
 #[derive(Default)]
 struct BlockIds<'a> {
     ids: FxHashMap<&'a str, u32>,
@@ -159,7 +157,7 @@ struct BlockIds<'a> {
     lengths: Vec<u32>,
 }
 
-/// Text of more words than can be numbered.
+/// Text of more words than there are ids.
 #[derive(Debug)]
 pub(crate) struct TooManyTokens;
 
@@ -191,10 +189,10 @@ impl BitextBuilder {
         Ok(())
     }
 
-    /// Numbers words by their frequency, where the vocabulary was learned.
-    pub(crate) fn finish(self, preparing: BitextPreparation) -> Bitext {
+    /// Orders ids by frequency, where the vocabulary is new.
+    pub(crate) fn finish(self, preparation: BitextPreparation) -> Bitext {
         let [source, target] = self.sides.map(SideBuilder::finish);
-        Bitext { source, target, preparing }
+        Bitext { source, target, preparation }
     }
 }
 

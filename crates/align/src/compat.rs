@@ -1,5 +1,5 @@
-//! The arithmetic of the original program where it departs from the model, so that the two can be
-//! compared: known faults, reproduced on request and nowhere else.
+//! The arithmetic of fast_align where it departs from its model, so that the two can be compared: known
+//! faults, reproduced on request only.
 //!
 //! - The observed feature counts a target word's place from 0 and everything else from 1 (issue 4).
 //! - The derivative of the normaliser is divided by the normaliser of the transposed shape (issue 11).

@@ -1,10 +1,9 @@
-//! How likely a word is to be linked to each place of the other sentence, before the words
-//! themselves are looked at: the farther from the diagonal, the less.
+//! The alignment prior of fast_align (Dyer et al. 2013): positions far from the diagonal are less likely.
 //!
-//! Word j of m (from 1) goes to place i of n with a weight of exp(-λ |i/n - j/m|). On either side
-//! of the diagonal the weights are a geometric series with the ratio exp(-λ/n), so the powers of
-//! that ratio and their sums, kept for each length n, give every weight, the normaliser and its
-//! derivative by λ without a loop over places.
+//! Word j of m (from 1) is aligned to position i of n with weight exp(-λ |i/n - j/m|). On either side of
+//! the diagonal the weights are a geometric series with ratio exp(-λ/n), so the powers of that ratio and
+//! their sums, precomputed for each length n, give every weight, the normaliser and its derivative by λ
+//! without a loop over positions.
 
 /// The least tension that is learned.
 pub(crate) const LEAST_TENSION: f64 = 0.1;

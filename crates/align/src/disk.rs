@@ -18,7 +18,7 @@ use crate::words::WordIndex;
 use files::At;
 
 /// The first line; the number changes when the format does.
-const MAGIC: &[u8] = b"isogloss word alignment 1\n";
+const MAGIC: &[u8] = b"isogloss word alignment 2\n";
 /// No line of JSON of ours is longer.
 const LONGEST_HEADER: usize = 1 << 16;
 const DIGEST: usize = blake3::OUT_LEN;
@@ -31,7 +31,7 @@ struct ModelHeader {
     target: [u64; 2],
     forward: DirectionHeader,
     reverse: DirectionHeader,
-    preparing: BitextPreparation,
+    preparation: BitextPreparation,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl AlignmentModel {
             target: words(&self.target),
             forward: self.forward.header(),
             reverse: self.reverse.header(),
-            preparing: self.preparing.clone(),
+            preparation: self.preparation.clone(),
         };
         let header = serde_json::to_string(&header).expect("numbers and names") + "\n";
         files::write_with(path, |writer| {
@@ -114,7 +114,7 @@ impl AlignmentModel {
         if expected != digest {
             return Err(damaged("the file is damaged: its digest is not that of its content"));
         }
-        Ok(Self { source, target, forward, reverse, preparing: header.preparing })
+        Ok(Self { source, target, forward, reverse, preparation: header.preparation })
     }
 }
 

@@ -1,72 +1,90 @@
-//! Reading parallel text: pairs on a line, or two files whose lines belong together.
+//! Reading parallel text: two columns of a file, or two files that are parallel line by line.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use text::{LineReader, LineRules, Preparation, Preparer, TextSource, sentence_on};
+use text::{
+    LineReader, LineRules, Preparation, Preparer, TextSource, TokenizerChoice, sentence_on,
+};
 
 use crate::bitext::{Bitext, BitextBuilder, LONGEST, PairBlock};
 use crate::error::{Error, Result};
 use crate::score::rest;
 use crate::words::WordIndex;
 
-/// Bytes of text in a block, and blocks that are gone through side by side.
+/// Bytes of text in a block, and blocks that are processed in parallel.
 const BLOCK: usize = 1 << 19;
 const BLOCKS: usize = 16;
 
-/// Where parallel text lies.
+/// Where parallel text is.
 pub enum ParallelText {
     /// A pair on each line, with `|||` or a tab between; the first line decides which.
     Pairs(TextSource),
-    /// Two files, or two lists of files, whose lines belong together (of `.tsv` files, the first columns).
+    /// Two files, or two lists of files, that are parallel line by line (of `.tsv` files, the first column).
     Parallel(TextSource, TextSource),
 }
 
-/// What is done to text before its words are numbered. A model remembers it, as new text must be
-/// treated alike.
+/// How the two sides are preprocessed. A saved model records it, as new text must be preprocessed alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BitextPreparation {
-    /// Make all letters small.
+    /// Lowercase, after tokenization: a full stop is recognised by the capital after it.
     pub lowercase: bool,
-    /// Cut words as suits these two languages; otherwise they are cut at white space (of ASCII).
-    pub languages: Option<[String; 2]>,
+    /// The languages, source and target; empty where they are unknown.
+    pub languages: [String; 2],
+    /// How words are tokenized; without it, they are split at ASCII whitespace.
+    pub tokenizer: Option<TokenizerChoice>,
+}
+
+impl BitextPreparation {
+    /// Which languages have no tokenization rules of their own, though rules were asked for.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let rules = matches!(self.tokenizer, Some(TokenizerChoice::Auto | TokenizerChoice::Moses));
+        let unknown = |language: &&String| rules && !text::has_tokenizer_rules(language);
+        let warn = |language: &String| {
+            format!(
+                "no tokenization rules for `{language}`: those common to all languages are used"
+            )
+        };
+        self.languages.iter().filter(unknown).map(warn).collect()
+    }
 }
 
 /// How parallel text is read.
 #[derive(Default)]
 pub struct BitextReader {
     allow_empty: bool,
-    preparing: BitextPreparation,
+    preparation: BitextPreparation,
     preparers: Option<[Preparer; 2]>,
 }
 
-/// Hears of the two sides of a pair.
+/// Is called with the two sides of a pair.
 pub type PairCallback<'a> = dyn FnMut(&str, &str) + 'a;
 
-/// What hears of the pairs as they are aligned, and of bytes read.
+/// Callbacks while parallel text is read.
 pub struct BitextObserver<'a> {
     /// Bytes read so far.
     pub bytes: &'a mut dyn FnMut(u64),
-    /// The two sides of a pair, prepared.
+    /// The two sides of a pair, preprocessed.
     pub pair: Option<&'a mut PairCallback<'a>>,
 }
 
 impl BitextReader {
-    /// A reader that prepares text so; a pair with an empty side is taken as one without links, or
-    /// refused.
-    pub fn new(preparing: BitextPreparation, allow_empty: bool) -> Result<Self> {
-        let preparer = |language: &String| {
-            let words = Preparation::for_language(language);
-            let lowercase = preparing.lowercase;
-            Preparer::new(language, Preparation { split: false, lowercase, ..words }, None)
+    /// A reader with this preprocessing; a pair with an empty side is kept without links, or refused.
+    pub fn new(preparation: BitextPreparation, allow_empty: bool) -> Result<Self> {
+        let preparer = |language: &String, choice: TokenizerChoice| {
+            let words = choice.for_language(language);
+            let plain = Preparation::for_language(language);
+            Preparer::new(language, Preparation { split: false, words, ..plain }, None)
         };
-        let preparers = match &preparing.languages {
-            Some([source, target]) => Some([preparer(source)?, preparer(target)?]),
-            None => None,
+        let preparers = match (preparation.tokenizer, &preparation.languages) {
+            (Some(choice), [source, target]) => {
+                Some([preparer(source, choice)?, preparer(target, choice)?])
+            }
+            (None, _) => None,
         };
-        Ok(Self { allow_empty, preparing, preparers })
+        Ok(Self { allow_empty, preparation, preparers })
     }
 
-    /// Reads it all and numbers its words: anew, or by two vocabularies that are known.
+    /// Reads the whole text and assigns ids to its words: new ones, or those of two known vocabularies.
     pub fn read(
         &self,
         input: &ParallelText,
@@ -81,7 +99,7 @@ impl BitextReader {
         loop {
             let blocks = self.read_blocks(&mut pairs)?;
             if blocks.is_empty() {
-                return Ok(reading.finish(self.preparing.clone()));
+                return Ok(reading.finish(self.preparation.clone()));
             }
             let blocks = self.prepare(blocks);
             if let Some(hear) = &mut heard.pair {
@@ -92,7 +110,7 @@ impl BitextReader {
             }
             (heard.bytes)(pairs.bytes());
             reading.add(&blocks).map_err(|_| {
-                let reason = "holds more than four thousand million words".to_owned();
+                let reason = "holds more than 2^32 words".to_owned();
                 Error::file(pairs.name(), reason, "align it in parts")
             })?;
         }
@@ -112,14 +130,15 @@ impl BitextReader {
     }
 
     fn prepare(&self, blocks: Vec<PairBlock>) -> Vec<PairBlock> {
-        if !self.preparing.lowercase && self.preparers.is_none() {
+        let lowercase = self.preparation.lowercase;
+        if !lowercase && self.preparers.is_none() {
             return blocks;
         }
         let prepare = |text: &str, side: usize| match &self.preparers {
             Some(preparers) => {
                 let mut words = String::new();
                 preparers[side].prepare(text, &mut words);
-                words
+                if lowercase { words.to_lowercase() } else { words }
             }
             None => text.to_lowercase(),
         };
@@ -253,7 +272,7 @@ fn check(side: &str, allow_empty: bool) -> std::result::Result<(), String> {
 
 fn refuse(lines: &LineReader, reason: String) -> Error {
     let remedy = if reason.ends_with("is empty") {
-        "take the pair out, or keep it without links by --allow-empty"
+        "remove the pair, or set `allow_empty` to keep it without links"
     } else if reason.ends_with("words") {
         "break it up"
     } else {
@@ -356,17 +375,35 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_made_small_and_words_cut_on_request() {
+    fn words_are_lowercased_and_tokenized_on_request() {
         let (_file, text) = source("The House. ||| La Maison.\n");
-        let small = BitextPreparation { lowercase: true, languages: None };
+        let small = BitextPreparation { lowercase: true, ..BitextPreparation::default() };
         let bitext =
             read(&ParallelText::Pairs(text), &BitextReader::new(small, false).unwrap()).unwrap();
         assert_eq!(bitext.source().words().iter().collect::<Vec<_>>(), ["the", "house."]);
-        let languages = Some(["en", "fr"].map(String::from));
-        let cut = BitextPreparation { lowercase: false, languages };
+        let cut = BitextPreparation {
+            lowercase: false,
+            languages: ["en", "fr"].map(String::from),
+            tokenizer: Some(TokenizerChoice::Auto),
+        };
         let (_file, text) = source("The House. ||| La Maison.\n");
         let bitext =
             read(&ParallelText::Pairs(text), &BitextReader::new(cut, false).unwrap()).unwrap();
         assert_eq!(bitext.target().words().iter().collect::<Vec<_>>(), ["La", "Maison", "."]);
+    }
+
+    /// Lowercased first, every full stop in mid-line would look like that of an abbreviation.
+    #[test]
+    fn full_stops_in_mid_line_are_separated_before_lowercasing() {
+        let (_file, text) = source("He left. She stayed. ||| Il partit. Elle resta.\n");
+        let preparation = BitextPreparation {
+            lowercase: true,
+            languages: ["en", "fr"].map(String::from),
+            tokenizer: Some(TokenizerChoice::Auto),
+        };
+        let reader = BitextReader::new(preparation, false).unwrap();
+        let bitext = read(&ParallelText::Pairs(text), &reader).unwrap();
+        let words: Vec<_> = bitext.source().words().iter().collect();
+        assert_eq!(words, [".", "he", "left", "she", "stayed"]);
     }
 }

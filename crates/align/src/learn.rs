@@ -1,6 +1,6 @@
-//! Learning one direction: expectation and maximisation, pass after pass.
+//! Training one direction by expectation-maximisation (Dempster et al. 1977).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::bitext::Bitext;
 use crate::compat;
@@ -11,87 +11,99 @@ use crate::links::WordLinks;
 use crate::table::CountTable;
 use crate::view::{AlignmentDirection, DirectionView};
 
-/// How alignment is learned.
+/// The configuration of training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlignmentConfig {
-    /// Passes through the text; the last one only links.
-    pub passes: usize,
-    /// The probability that a word is linked to nothing, whatever it is.
-    pub null: f64,
-    /// How strongly links keep to the diagonal, at first. 0 is model 1: every place alike.
+    /// Iterations of expectation-maximisation; the last one only links.
+    pub iterations: usize,
+    /// The probability of the null alignment.
+    pub p_null: f64,
+    /// The initial tension (λ), how strongly links favour the diagonal. 0 is IBM model 1.
     pub tension: f64,
-    /// Learn the tension, from the second pass on.
+    /// Train the tension, from the second iteration on.
     pub learn_tension: bool,
-    /// The most that it grows to. The likelihood of real text often grows far beyond, but links get
-    /// worse: places then stand for what words should tell.
-    pub most_tension: f64,
+    /// The largest tension. The likelihood of real text often increases far beyond it, but links get
+    /// worse: positions then explain what words should.
+    pub max_tension: f64,
     /// The Dirichlet prior of variational Bayes; without one, plain expectation-maximisation.
     pub prior: Option<f64>,
-    /// Reproduce the original program's arithmetic, with its faults.
-    pub like_fast_align: bool,
+    /// Reproduce the arithmetic of fast_align, with its faults.
+    pub fast_align_compat: bool,
 }
 
 impl Default for AlignmentConfig {
     fn default() -> Self {
         Self {
-            passes: 5,
-            null: 0.08,
+            iterations: 5,
+            p_null: 0.08,
             tension: 2.0,
             learn_tension: true,
-            most_tension: 4.0,
+            max_tension: 4.0,
             prior: Some(0.01),
-            like_fast_align: false,
+            fast_align_compat: false,
         }
     }
 }
 
 impl AlignmentConfig {
-    /// Refuses settings that make no sense.
+    /// Refuses values out of range.
     pub fn check(&self) -> Result<()> {
         let refuse = |key, value, remedy| Err(Error::Setting { key, value, remedy });
-        if self.passes == 0 {
-            return refuse("the number of passes", 0.0, "give at least 1 (5 is usual)");
+        if self.iterations == 0 {
+            return refuse("iterations", 0.0, "give at least 1 (5 is usual)");
         }
-        if !(0.0..1.0).contains(&self.null) {
-            return refuse("the probability of no link", self.null, "give 0 or more, less than 1");
+        if !(0.0..1.0).contains(&self.p_null) {
+            return refuse("p_null", self.p_null, "give 0 or more, less than 1");
         }
         if !(0.0..=100.0).contains(&self.tension) {
-            return refuse("the tension", self.tension, "give a number from 0 to 100 (2 is usual)");
+            return refuse("tension", self.tension, "give a number from 0 to 100 (2 is usual)");
         }
-        if !(LEAST_TENSION..=100.0).contains(&self.most_tension) {
-            return refuse(
-                "the greatest tension",
-                self.most_tension,
-                "give 0.1 to 100 (4 is usual)",
-            );
+        if !(LEAST_TENSION..=100.0).contains(&self.max_tension) {
+            return refuse("max_tension", self.max_tension, "give 0.1 to 100 (4 is usual)");
         }
-        let learned = LEAST_TENSION..=self.most_tension;
-        let learned = if self.like_fast_align { LEAST_TENSION..=100.0 } else { learned };
+        let learned = LEAST_TENSION..=self.max_tension;
+        let learned = if self.fast_align_compat { LEAST_TENSION..=100.0 } else { learned };
         if self.learn_tension && !learned.contains(&self.tension) {
-            let remedy = "begin between 0.1 and the greatest tension, or keep it fixed";
-            return refuse("the tension to begin with", self.tension, remedy);
+            let remedy = "begin between 0.1 and max_tension, or keep it fixed";
+            return refuse("tension", self.tension, remedy);
         }
         match self.prior {
             Some(alpha) if !(1e-3..=1e3).contains(&alpha) => {
-                refuse("the prior", alpha, "give a number from 0.001 to 1000 (0.01 is usual)")
+                refuse("prior", alpha, "give a number from 0.001 to 1000 (0.01 is usual)")
             }
             _ => Ok(()),
         }
     }
 }
 
-/// What one pass through the text found.
-#[derive(Clone, Debug, Serialize)]
+impl AlignmentConfig {
+    /// The configuration in a result's signature.
+    pub(crate) fn signature(&self) -> String {
+        let compat = if self.fast_align_compat { "|compat:fast_align" } else { "" };
+        let prior = self.prior.map_or("none".to_owned(), |alpha| alpha.to_string());
+        let tension = match self.learn_tension {
+            true => format!("{}..{}", self.tension, self.max_tension),
+            false => self.tension.to_string(),
+        };
+        format!(
+            "iterations:{}|p_null:{}|tension:{tension}|prior:{prior}{compat}",
+            self.iterations, self.p_null
+        )
+    }
+}
+
+/// One iteration of expectation-maximisation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EmIteration {
     /// Its number, from 1.
-    pub pass: usize,
+    pub iteration: usize,
     /// The natural logarithm of the probability of the explained words.
     pub log_likelihood: f64,
     /// That per word, as a perplexity.
     pub perplexity: f64,
-    /// The expected share of words that are linked to nothing.
+    /// The expected share of words aligned to null.
     pub null: f64,
-    /// The tension that the pass went by.
+    /// The tension of the iteration.
     pub tension: f64,
 }
 
@@ -119,7 +131,7 @@ impl DirectionalLinks {
     }
 }
 
-/// Learns one direction and links the text by it; `watch` hears of every pass.
+/// Trains one direction and links the text by it; `watch` is called after every iteration.
 pub fn train_direction(
     bitext: &Bitext,
     direction: AlignmentDirection,
@@ -128,30 +140,30 @@ pub fn train_direction(
 ) -> Result<(DirectionModel, DirectionalLinks)> {
     config.check()?;
     let view = DirectionView::new(bitext, direction);
-    let first = match config.like_fast_align {
+    let first = match config.fast_align_compat {
         true => compat::FIRST,
         false => 1.0 / view.explained_words().max(1) as f64,
     };
     let mut lexicon = DirectionModel {
         table: CountTable::new(&view),
         estimate: ParameterEstimate::First(first),
-        null: config.null,
+        null: config.p_null,
         tension: config.tension,
     };
-    for pass in 1..config.passes {
-        let learned = lexicon.learn(&view, if config.like_fast_align { 1.0 } else { 0.0 });
-        watch(&EmIteration::new(pass, &learned.sums, &lexicon, &view));
-        if config.learn_tension && pass > 1 {
+    for iteration in 1..config.iterations {
+        let learned = lexicon.learn(&view, if config.fast_align_compat { 1.0 } else { 0.0 });
+        watch(&EmIteration::new(iteration, &learned.sums, &lexicon, &view));
+        if config.learn_tension && iteration > 1 {
             lexicon.tension = next_tension(&lexicon, &learned, &view, config);
         }
         lexicon.estimate(view.given_ids(), config.prior);
     }
     let (best, sums) = lexicon.best(&view);
-    watch(&EmIteration::new(config.passes, &sums, &lexicon, &view));
+    watch(&EmIteration::new(config.iterations, &sums, &lexicon, &view));
     Ok((lexicon, DirectionalLinks { best, direction }))
 }
 
-/// Links a text by what was learned before.
+/// Links a text by a trained direction.
 pub(crate) fn link(
     lexicon: &DirectionModel,
     bitext: &Bitext,
@@ -163,14 +175,14 @@ pub(crate) fn link(
 
 impl EmIteration {
     fn new(
-        pass: usize,
+        iteration: usize,
         sums: &LikelihoodSums,
         lexicon: &DirectionModel,
         view: &DirectionView,
     ) -> Self {
         let tokens = view.tokens().max(1) as f64;
         Self {
-            pass,
+            iteration,
             log_likelihood: sums.log,
             perplexity: (-sums.log / tokens).exp(),
             null: sums.null / tokens,
@@ -179,14 +191,14 @@ impl EmIteration {
     }
 }
 
-/// The tension under which links are as far from the diagonal as they were seen to be.
+/// The tension whose expected distance from the diagonal is the observed one.
 fn next_tension(
     lexicon: &DirectionModel,
     learned: &EmStatistics,
     view: &DirectionView,
     config: &AlignmentConfig,
 ) -> f64 {
-    if config.like_fast_align {
+    if config.fast_align_compat {
         let observed = learned.sums.feature / view.tokens() as f64;
         return compat::step_tension(lexicon.tension, observed, view.shapes());
     }
@@ -195,7 +207,7 @@ fn next_tension(
     if linked <= 0.0 {
         return lexicon.tension;
     }
-    solve_tension(learned.sums.feature / linked, config.most_tension, |tension| {
+    solve_tension(learned.sums.feature / linked, config.max_tension, |tension| {
         let diagonal = Diagonal::new(tension, view.shapes().iter().map(|shape| shape.n));
         let of_shape = |shape: &crate::view::LengthPair| {
             let linked = &learned.linked[shape.base..][..shape.m];

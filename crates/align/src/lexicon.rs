@@ -1,5 +1,5 @@
-//! What one direction has learned, and the two things done with it: explaining a text and
-//! learning from that.
+//! The parameters of one direction: the E-step and M-step of expectation-maximisation, and Viterbi
+//! links.
 
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
@@ -9,29 +9,29 @@ use crate::diagonal::Diagonal;
 use crate::special::exp_digamma;
 use crate::table::{CountTable, TableColumn, TableShard};
 use crate::view::{DirectionView, Occurrence, OccurrenceBatch};
-use crate::words::EMPTY;
+use crate::words::NULL;
 
 /// The probability of a translation that was never seen.
 const UNSEEN: f64 = 1e-9;
 
-/// Marks a word that is linked to nothing.
-const NOTHING: u16 = u16::MAX;
+/// Marks a word aligned to null.
+const TO_NULL: u16 = u16::MAX;
 
-/// Whole numbers in which shares are added up, so that the order of adding does not matter.
+/// The fixed-point unit in which posteriors are summed, so that the order of summation does not matter.
 const ONE: f64 = (1_u64 << 32) as f64;
 
-/// How counts become probabilities.
+/// How expected counts become probabilities (the M-step).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ParameterEstimate {
-    /// Nothing is counted yet: all alike.
+    /// Before the first iteration: uniform.
     First(f64),
-    /// Shares of the given word's total; this is one over it.
+    /// Maximum likelihood: the count divided by the given word's total; these are the inverse totals.
     Share(Vec<f64>),
-    /// The mean under a Dirichlet prior: exp(ψ(count + α)) times this, by given word.
+    /// Variational Bayes under a Dirichlet prior α: exp(ψ(count + α)) times these, by given word.
     Bayes(f64, Vec<f64>),
 }
 
-/// One direction's translation table, with all that makes probabilities of it.
+/// The parameters of one direction: translation table, null probability and tension.
 #[derive(Debug)]
 pub struct DirectionModel {
     pub(crate) table: CountTable,
@@ -40,25 +40,25 @@ pub struct DirectionModel {
     pub(crate) tension: f64,
 }
 
-/// Sums over a text.
+/// Sums over a text in one iteration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LikelihoodSums {
-    /// The logarithm of the text's probability.
+    /// The log-likelihood.
     pub(crate) log: f64,
-    /// Words linked to nothing.
+    /// Expected words aligned to null.
     pub(crate) null: f64,
     /// Features -|i/n - j/m| of links.
     pub(crate) feature: f64,
 }
 
-/// What one pass learned besides counts.
+/// The expected statistics of one E-step besides counts.
 pub(crate) struct EmStatistics {
     pub(crate) sums: LikelihoodSums,
-    /// How many words are linked to something, by shape and place.
+    /// Expected words not aligned to null, by length pair and position.
     pub(crate) linked: Vec<f64>,
 }
 
-/// For each explained word of a text, the place of the given word it is linked to.
+/// Viterbi links: for each generated word of a text, the position of the given word.
 pub(crate) struct BestLinks {
     places: Vec<AtomicU16>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct BestLinks {
 impl BestLinks {
     /// The place linked to the word at `at` among all words of its side.
     pub(crate) fn place(&self, at: usize) -> Option<u16> {
-        Some(self.places[at].load(Ordering::Relaxed)).filter(|&place| place != NOTHING)
+        Some(self.places[at].load(Ordering::Relaxed)).filter(|&place| place != TO_NULL)
     }
 }
 
@@ -77,7 +77,7 @@ struct GivenWord {
     count: f64,
 }
 
-/// A thread's own tables.
+/// The working memory of one thread.
 struct ThreadTables {
     /// For all given words.
     cells: Vec<GivenWord>,
@@ -100,8 +100,8 @@ impl ThreadTables {
         }
     }
 
-    /// Hands on what was counted. Whole numbers come to the same sum in any order.
-    fn hand_on(&mut self, linked: &[AtomicU64]) {
+    /// Adds the thread's sums to the shared ones. Integers have the same sum in any order.
+    fn flush(&mut self, linked: &[AtomicU64]) {
         for (mine, sum) in self.linked.iter_mut().zip(linked) {
             if *mine > 0 {
                 sum.fetch_add(std::mem::take(mine), Ordering::Relaxed);
@@ -128,19 +128,18 @@ impl DirectionModel {
         Diagonal::new(self.tension, view.shapes().iter().map(|shape| shape.n))
     }
 
-    /// Explains the text, and puts the expected counts of that in the place of those before.
-    /// `origin` is the place from which the observed feature counts a word's own (0, or 1 in the
-    /// original's reading).
+    /// The E-step: replaces the counts by the expected counts under the current parameters. `origin` is
+    /// subtracted from a word's position in the observed feature (0, or 1 as in fast_align).
     pub(crate) fn learn(&mut self, view: &DirectionView, origin: f64) -> EmStatistics {
         let diagonal = self.diagonal(view);
         let linked: Vec<AtomicU64> = (0..view.places()).map(|_| AtomicU64::new(0)).collect();
         let mut table = std::mem::take(&mut self.table);
-        let learn = |bench: &mut ThreadTables, shard: &mut TableShard| {
+        let learn = |tables: &mut ThreadTables, shard: &mut TableShard| {
             let mut sums = LikelihoodSums::default();
             shard.for_each_column(|column| {
-                self.learn_word(view, &diagonal, origin, column, bench, &mut sums);
+                self.learn_word(view, &diagonal, origin, column, tables, &mut sums);
             });
-            bench.hand_on(&linked);
+            tables.flush(&linked);
             sums
         };
         let shards = table.shards_mut().par_iter_mut();
@@ -157,10 +156,10 @@ impl DirectionModel {
         diagonal: &Diagonal,
         origin: f64,
         column: TableColumn,
-        bench: &mut ThreadTables,
+        tables: &mut ThreadTables,
         sums: &mut LikelihoodSums,
     ) {
-        let ThreadTables { cells, row, linked, fetched } = bench;
+        let ThreadTables { cells, row, linked, fetched } = tables;
         for (&given, &count) in column.given.iter().zip(&*column.counts) {
             let probability = self.probability(given, count);
             cells[given as usize] = GivenWord { probability, count: 0.0 };
@@ -179,7 +178,7 @@ impl DirectionModel {
                 distance += share * (i as f64 - middle).abs();
             }
             let empty = empty * inverse;
-            cells[EMPTY as usize].count += empty;
+            cells[NULL as usize].count += empty;
             sums.log += sum.ln();
             sums.null += empty;
             sums.feature -= distance / shape.n as f64;
@@ -201,7 +200,7 @@ impl DirectionModel {
     ) -> (f64, f64) {
         let Occurrence { given, shape, j, .. } = *occurrence;
         let weights = diagonal.row(j, shape.m, shape.n).scaled_to(1.0 - self.null);
-        let empty = cells[EMPTY as usize].probability * self.null;
+        let empty = cells[NULL as usize].probability * self.null;
         let mut sum = empty;
         let (lower, upper) = row.split_at_mut(weights.floor);
         let (given_lower, given_upper) = given.split_at(weights.floor);
@@ -216,7 +215,7 @@ impl DirectionModel {
         (empty, sum)
     }
 
-    /// Makes probabilities of the counts: shares, or the mean under a Dirichlet prior.
+    /// The M-step: maximum likelihood, or variational Bayes under a Dirichlet prior.
     pub(crate) fn estimate(&mut self, given_ids: usize, prior: Option<f64>) {
         let inverse = |total: f64| if total > 0.0 { 1.0 / total } else { 0.0 };
         self.estimate = match prior {
@@ -233,17 +232,17 @@ impl DirectionModel {
         };
     }
 
-    /// Links every explained word to the given word, or to nothing, that most likely stands behind
-    /// it. Of equals the empty word comes first, then the first place.
+    /// Links every generated word to its most probable given word or to null. Of equals, null comes
+    /// first, then the first position.
     pub(crate) fn best(&self, view: &DirectionView) -> (BestLinks, LikelihoodSums) {
         let diagonal = self.diagonal(view);
-        let places = (0..view.explained_tokens()).map(|_| AtomicU16::new(NOTHING)).collect();
+        let places = (0..view.explained_tokens()).map(|_| AtomicU16::new(TO_NULL)).collect();
         let best = BestLinks { places };
         let shards = self.table.shards().par_iter();
-        let link = |bench: &mut ThreadTables, shard: &TableShard| {
+        let link = |tables: &mut ThreadTables, shard: &TableShard| {
             let mut sums = LikelihoodSums::default();
             for column in shard.columns() {
-                self.link_word(view, &diagonal, column, bench, &mut sums, &best);
+                self.link_word(view, &diagonal, column, tables, &mut sums, &best);
             }
             sums
         };
@@ -256,18 +255,18 @@ impl DirectionModel {
         view: &DirectionView,
         diagonal: &Diagonal,
         (word, given, counts): (usize, &[u32], &[f32]),
-        bench: &mut ThreadTables,
+        tables: &mut ThreadTables,
         sums: &mut LikelihoodSums,
         best: &BestLinks,
     ) {
-        let ThreadTables { cells, row, fetched, .. } = bench;
+        let ThreadTables { cells, row, fetched, .. } = tables;
         for (&given, &count) in given.iter().zip(counts) {
             cells[given as usize].probability = self.probability(given, count);
         }
         view.for_each_occurrence(word, fetched, |occurrence| {
             let row = &mut row[..occurrence.given.len()];
             let (empty, sum) = self.explain(diagonal, &occurrence, cells, row);
-            let mut most = (empty, NOTHING);
+            let mut most = (empty, TO_NULL);
             for (place, &joint) in (0..).zip(&*row) {
                 if joint > most.0 {
                     most = (joint, place);
@@ -282,8 +281,8 @@ impl DirectionModel {
         }
     }
 
-    /// The probability of each given place (from 0) behind each explained word, m x (n + 1), the
-    /// last column for nothing; and the logarithm of the sentence's probability.
+    /// The posterior probability of each given position (from 0) for each generated word, m x (n + 1),
+    /// the last column for null; and the log-probability of the sentence.
     pub fn posteriors(&self, given: &[u32], explained: &[u32]) -> (Vec<f64>, f64) {
         let (m, n) = (explained.len(), given.len());
         if n == 0 || m == 0 {
@@ -301,7 +300,7 @@ impl DirectionModel {
             let weights = diagonal.row(j, m, n).scaled_to(1.0 - self.null);
             let from = all.len();
             all.extend((1..).zip(given).map(|(i, &word)| probability(word) * weights.weight(i)));
-            all.push(probability(EMPTY) * self.null);
+            all.push(probability(NULL) * self.null);
             let row = &mut all[from..];
             let sum: f64 = row.iter().sum();
             row.iter_mut().for_each(|joint| *joint /= sum);

@@ -1,10 +1,29 @@
-//! Word alignment: which word of a sentence stands for which word of its translation, learned from
-//! parallel text alone.
+//! Word alignment of parallel text, trained on the text alone.
 //!
-//! The model is IBM model 2 with its table of positions replaced by a distance from the diagonal
-//! (Dyer, Chahuneau and Smith 2013): a [`Bitext`] is read, [`train`] learns a [`AlignmentModel`] with one
-//! [`DirectionModel`] for each [`AlignmentDirection`], each of which links a word to one word of the other sentence
-//! or to none, and [`symmetrize`](fn@symmetrize) makes one set of [`WordLinks`] of both.
+//! The model is IBM model 2 (Brown et al. 1993) with its table of positions replaced by a distance from
+//! the diagonal, as in fast_align (Dyer, Chahuneau and Smith 2013): a [`Bitext`] is read, [`train`] makes an
+//! [`AlignmentModel`] with one [`DirectionModel`] for each [`AlignmentDirection`], each of which links a
+//! word to one word of the other sentence or to null, and [`symmetrize`](fn@symmetrize) combines both into
+//! one set of [`WordLinks`]. [`align_text`] does all that from file to files, and [`compare`] evaluates
+//! links against gold annotations.
+//!
+//! ```
+//! use align::{AlignmentConfig, Bitext, Symmetrization, train};
+//!
+//! let bitext = Bitext::new([
+//!     ("the house", "la maison"),
+//!     ("the blue house", "la maison bleue"),
+//!     ("the flower", "la fleur"),
+//!     ("the blue flower", "la fleur bleue"),
+//!     ("a flower", "une fleur"),
+//!     ("a house", "une maison"),
+//! ]);
+//! let model = train(&bitext, &AlignmentConfig::default(), &mut |_, _| {})?;
+//! let posteriors = model.explain_text("the blue house", "la maison bleue");
+//! let links = posteriors.links(Symmetrization::GrowDiagFinalAnd);
+//! assert_eq!(links.to_string(), "0-0 1-2 2-1");
+//! # Ok::<(), align::Error>(())
+//! ```
 
 mod bitext;
 mod compat;
@@ -12,6 +31,7 @@ mod diagonal;
 mod disk;
 mod error;
 mod input;
+mod job;
 mod learn;
 mod lexicon;
 mod links;
@@ -26,6 +46,7 @@ mod words;
 pub use bitext::{Bitext, BitextSide};
 pub use error::{Error, Result};
 pub use input::{BitextObserver, BitextPreparation, BitextReader, PairCallback, ParallelText};
+pub use job::{AlignmentObserver, AlignmentOutputs, AlignmentRequest, WordAlignResult, align_text};
 pub use learn::{AlignmentConfig, DirectionalLinks, EmIteration, train_direction};
 pub use lexicon::DirectionModel;
 pub use links::WordLinks;

@@ -1,7 +1,7 @@
-//! Both directions together: what is saved, and what links new text exactly as it was learned.
+//! The model of both directions, which can be saved and links new text as the training text.
 
 use crate::bitext::Bitext;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::input::BitextPreparation;
 use crate::learn::{AlignmentConfig, DirectionalLinks, EmIteration, link, train_direction};
 use crate::lexicon::DirectionModel;
@@ -10,7 +10,7 @@ use crate::symmetrize::{Symmetrization, symmetrize};
 use crate::view::AlignmentDirection;
 use crate::words::WordIndex;
 
-/// Two vocabularies and what was learned in each direction between them.
+/// Two vocabularies and the trained parameters of both directions.
 #[derive(Debug)]
 pub struct AlignmentModel {
     /// The words of the first language.
@@ -21,11 +21,11 @@ pub struct AlignmentModel {
     pub forward: DirectionModel,
     /// Source words explained by target words.
     pub reverse: DirectionModel,
-    /// What was done to the text before its words were numbered.
-    pub preparing: BitextPreparation,
+    /// How the text was preprocessed.
+    pub preparation: BitextPreparation,
 }
 
-/// Learns both directions; `watch` hears of every pass.
+/// Trains both directions; `watch` is called after every iteration.
 pub fn train(
     bitext: &Bitext,
     config: &AlignmentConfig,
@@ -40,7 +40,7 @@ pub fn train(
     Ok(AlignmentModel::new(bitext, forward, reverse))
 }
 
-/// How a model sees one sentence pair.
+/// The posterior probabilities of one sentence pair's alignments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairPosteriors {
     /// The links of the forward direction.
@@ -65,25 +65,45 @@ impl PairPosteriors {
         [self.forward_posteriors[j * (n + 1) + i], self.reverse_posteriors[i * (m + 1) + j]]
     }
 
-    /// Both directions put together.
+    /// The symmetrized links.
     pub fn links(&self, symmetry: Symmetrization) -> WordLinks {
         symmetrize(&self.forward, &self.reverse, symmetry)
     }
 }
 
 impl AlignmentModel {
-    /// Puts two directions together that were learned from this text.
+    /// Combines two directions that were trained on this text.
     pub fn new(bitext: &Bitext, forward: DirectionModel, reverse: DirectionModel) -> Self {
         Self {
             source: bitext.source().words().clone(),
             target: bitext.target().words().clone(),
             forward,
             reverse,
-            preparing: bitext.preparing().clone(),
+            preparation: bitext.preparation().clone(),
         }
     }
 
-    /// Links a text whose words were numbered by this model's vocabularies, in one direction.
+    /// The preprocessing for new text of these languages; refuses them where they are the model's in
+    /// the opposite order, or others.
+    pub fn preparation_for(&self, languages: &[String; 2]) -> Result<BitextPreparation> {
+        let known = &self.preparation.languages;
+        if known == languages || known.iter().any(String::is_empty) {
+            return Ok(self.preparation.clone());
+        }
+        let [source, target] = known;
+        let reason = format!(
+            "the model is of `{source}` and `{target}`, and the text of `{}` and `{}`",
+            languages[0], languages[1]
+        );
+        let swapped = [&languages[1], &languages[0]] == [source, target];
+        let remedy = match swapped {
+            true => "give the two sides in the model's order",
+            false => "give text of the model's languages, or train another model",
+        };
+        Err(Error::Request { reason, remedy: remedy.to_owned() })
+    }
+
+    /// Links a text with ids of this model's vocabularies, in one direction.
     pub fn link(&self, bitext: &Bitext, direction: AlignmentDirection) -> DirectionalLinks {
         let lexicon = match direction {
             AlignmentDirection::Forward => &self.forward,
@@ -98,10 +118,10 @@ impl AlignmentModel {
         let (reverse_posteriors, reverse_log) = self.reverse.posteriors(target, source);
         let forward = most_likely(&forward_posteriors, source.len());
         let reverse = most_likely(&reverse_posteriors, target.len());
-        let turned = reverse.into_iter().map(|(given, explained)| (explained, given)).collect();
+        let transposed = reverse.into_iter().map(|(given, explained)| (explained, given)).collect();
         PairPosteriors {
             forward: WordLinks::new(forward),
-            reverse: WordLinks::new(turned),
+            reverse: WordLinks::new(transposed),
             log_probabilities: [forward_log, reverse_log],
             forward_posteriors,
             reverse_posteriors,

@@ -1,9 +1,8 @@
-//! Links against a gold standard: precision, recall, their mean, and the alignment error rate.
-//!
-//! A gold standard may tell sure links from possible ones (Och and Ney 2003): a link found is
-//! right where it is possible at least, and only the sure ones have to be found.
+//! Evaluation of links against gold annotations: precision, recall, F1 and alignment error rate (AER;
+//! Och and Ney 2003). Gold links are sure or possible: precision counts possible links as correct, and
+//! recall is over sure links.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use text::{LineRules, TextSource};
 
 use crate::error::{Error, Result};
@@ -12,9 +11,9 @@ use crate::links::{WordLinks, parse_link};
 /// A sentence pair's gold links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoldLinks {
-    /// Links that have to be found.
+    /// Sure links.
     pub sure: WordLinks,
-    /// Links that may be found; the sure ones are among them.
+    /// Possible links, the sure ones included.
     pub possible: WordLinks,
 }
 
@@ -39,58 +38,77 @@ impl GoldLinks {
 pub struct LinkCounts {
     /// Sentence pairs.
     pub sentences: u64,
-    /// Links found.
-    pub found: u64,
+    /// Predicted links.
+    pub predicted: u64,
     /// Sure gold links.
     pub sure: u64,
     /// Possible gold links, the sure ones among them.
     pub possible: u64,
-    /// Links found that are sure.
-    pub found_sure: u64,
-    /// Links found that are possible.
-    pub found_possible: u64,
+    /// Predicted links that are sure.
+    pub predicted_sure: u64,
+    /// Predicted links that are possible.
+    pub predicted_possible: u64,
 }
 
-/// The usual measures.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// The result of evaluating links.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlignmentScore {
-    /// The share of links found that are possible.
+    /// The share of predicted links that are possible.
     pub precision: f64,
-    /// The share of sure links that are found.
+    /// The share of sure links that are predicted.
     pub recall: f64,
     /// The harmonic mean of precision and recall.
-    pub f: f64,
-    /// The alignment error rate: 1 - (found sure + found possible) / (found + sure).
+    pub f1: f64,
+    /// The alignment error rate: 1 - (predicted sure + predicted possible) / (predicted + sure).
     pub aer: f64,
+    /// Sentence pairs.
+    pub sentences: u64,
+    /// Predicted links.
+    pub predicted: u64,
+    /// Sure gold links.
+    pub sure: u64,
+    /// Possible gold links, the sure ones included.
+    pub possible: u64,
+    /// How it was measured.
+    pub signature: String,
 }
 
 impl LinkCounts {
     /// Counts one more sentence pair.
-    pub fn add(&mut self, gold: &GoldLinks, found: &WordLinks) {
+    pub fn add(&mut self, gold: &GoldLinks, predicted: &WordLinks) {
         self.sentences += 1;
-        self.found += found.len() as u64;
+        self.predicted += predicted.len() as u64;
         self.sure += gold.sure.len() as u64;
         self.possible += gold.possible.len() as u64;
-        self.found_sure += found.iter().filter(|&link| gold.sure.contains(link)).count() as u64;
-        self.found_possible +=
-            found.iter().filter(|&link| gold.possible.contains(link)).count() as u64;
+        self.predicted_sure +=
+            predicted.iter().filter(|&link| gold.sure.contains(link)).count() as u64;
+        self.predicted_possible +=
+            predicted.iter().filter(|&link| gold.possible.contains(link)).count() as u64;
     }
 
-    /// The measures; `None` where no link was found or there is no sure one to find.
-    pub fn score(&self) -> Option<AlignmentScore> {
-        if self.found == 0 || self.sure == 0 {
-            return None;
+    /// The measures; refused where there is no predicted or no sure link.
+    pub fn score(&self) -> Result<AlignmentScore> {
+        if self.predicted == 0 || self.sure == 0 {
+            return Err(Error::Request {
+                reason: format!("{} predicted and {} sure gold links", self.predicted, self.sure),
+                remedy: "give files that have some".to_owned(),
+            });
         }
-        let precision = self.found_possible as f64 / self.found as f64;
-        let recall = self.found_sure as f64 / self.sure as f64;
+        let precision = self.predicted_possible as f64 / self.predicted as f64;
+        let recall = self.predicted_sure as f64 / self.sure as f64;
         let sum = precision + recall;
-        let f = if sum > 0.0 { 2.0 * precision * recall / sum } else { 0.0 };
-        let right = (self.found_sure + self.found_possible) as f64;
-        Some(AlignmentScore {
+        let f1 = if sum > 0.0 { 2.0 * precision * recall / sum } else { 0.0 };
+        let right = (self.predicted_sure + self.predicted_possible) as f64;
+        Ok(AlignmentScore {
             precision,
             recall,
-            f,
-            aer: 1.0 - right / (self.found + self.sure) as f64,
+            f1,
+            aer: 1.0 - right / (self.predicted + self.sure) as f64,
+            sentences: self.sentences,
+            predicted: self.predicted,
+            sure: self.sure,
+            possible: self.possible,
+            signature: format!("word-align|aer|v:{}", env!("CARGO_PKG_VERSION")),
         })
     }
 }
@@ -104,16 +122,16 @@ pub fn compare(gold: &TextSource, predicted: &TextSource, first: u16) -> Result<
         Error::line(lines.name(), lines.number(), "not links".into(), remedy)
     };
     loop {
-        let truth = gold_lines.next_line()?.map(|line| GoldLinks::parse(line, first));
-        let found = lines.next_line()?.map(WordLinks::parse);
-        let (truth, found) = match (truth, found) {
+        let gold_links = gold_lines.next_line()?.map(|line| GoldLinks::parse(line, first));
+        let predicted_links = lines.next_line()?.map(WordLinks::parse);
+        let (gold_links, predicted_links) = match (gold_links, predicted_links) {
             (None, None) => return Ok(tally),
-            (Some(truth), Some(found)) => (truth, found),
-            (truth, _) => {
-                let more = if truth.is_some() { &mut gold_lines } else { &mut lines };
+            (Some(gold_links), Some(predicted_links)) => (gold_links, predicted_links),
+            (gold_links, _) => {
+                let more = if gold_links.is_some() { &mut gold_lines } else { &mut lines };
                 let counts = [tally.sentences, tally.sentences + rest(more)?];
                 let [predicted_lines, gold_lines] =
-                    if truth.is_some() { counts } else { [counts[1], counts[0]] };
+                    if gold_links.is_some() { counts } else { [counts[1], counts[0]] };
                 let name = predicted.names().next().unwrap_or_default();
                 return Err(Error::file(
                     name,
@@ -122,11 +140,12 @@ pub fn compare(gold: &TextSource, predicted: &TextSource, first: u16) -> Result<
                 ));
             }
         };
-        let truth = truth.ok_or_else(|| {
+        let gold_links = gold_links.ok_or_else(|| {
             bad(&gold_lines, "write `0-0` for a sure link and `0?0` for a possible one, counted from 0 or, if so said, 1")
         })?;
-        let found = found.ok_or_else(|| bad(&lines, "write `0-0` for each link"))?;
-        tally.add(&truth, &found);
+        let predicted_links =
+            predicted_links.ok_or_else(|| bad(&lines, "write `0-0` for each link"))?;
+        tally.add(&gold_links, &predicted_links);
     }
 }
 
@@ -153,7 +172,7 @@ mod tests {
         assert!((score.precision - 2.0 / 3.0).abs() < 1e-12);
         assert!((score.recall - 0.5).abs() < 1e-12);
         assert!((score.aer - (1.0 - 3.0 / 5.0)).abs() < 1e-12);
-        assert_eq!(LinkCounts::default().score(), None);
+        assert!(LinkCounts::default().score().is_err());
         assert_eq!(GoldLinks::parse("0x0", 0), None);
         assert_eq!(GoldLinks::parse("1-1 2-2 3?3 4p4", 1), Some(gold));
         assert_eq!(GoldLinks::parse("0-1", 1), None);

@@ -1,28 +1,42 @@
-//! One set of links from two: both directions agree on some, and some of the rest are taken in.
+//! Symmetrization: one set of links from those of both directions (Och and Ney 2003), among them
+//! grow-diag-final-and (Koehn et al. 2003).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::links::WordLinks;
 
-/// How the links of both directions are put together. The four that lie between intersection and
-/// union follow the tool that comes with the original program, link by link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// How the links of both directions are combined. Those between intersection and union follow `atools`
+/// of fast_align, link by link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Symmetrization {
     /// Links that both directions have.
     Intersect,
     /// Links that either has.
     Union,
-    /// The intersection, and links of the union beside it, while one of their words is free.
+    /// The intersection, and neighbouring links of the union while one of their words is unaligned.
     GrowDiag,
-    /// Then links of which one word is free.
+    /// Then links of which one word is unaligned.
     GrowDiagFinal,
-    /// Then links of which both words are free.
+    /// Then links of which both words are unaligned.
     #[default]
     GrowDiagFinalAnd,
 }
 
-/// Puts the links of both directions together.
+impl Symmetrization {
+    /// Its name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Symmetrization::Intersect => "intersect",
+            Symmetrization::Union => "union",
+            Symmetrization::GrowDiag => "grow-diag",
+            Symmetrization::GrowDiagFinal => "grow-diag-final",
+            Symmetrization::GrowDiagFinalAnd => "grow-diag-final-and",
+        }
+    }
+}
+
+/// Combines the links of both directions.
 pub fn symmetrize(forward: &WordLinks, reverse: &WordLinks, symmetry: Symmetrization) -> WordLinks {
     let both = || forward.iter().filter(|&link| reverse.contains(link));
     match symmetry {

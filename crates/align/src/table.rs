@@ -1,16 +1,15 @@
-//! The translation table: for each explained word the given words that it was seen beside, each
-//! with its expected count.
+//! The translation table: for each generated word, the given words that it co-occurs with, each with
+//! its expected count.
 //!
-//! Only counts are kept. A probability is made of its count when its word's turn comes, so an
-//! entry is eight bytes and the table is there once, not once for what is known and once for what
-//! is being counted.
+//! Only counts are stored. A probability is computed from its count when its word is processed, so an
+//! entry is eight bytes and there is one table, not one for parameters and one for counts.
 
 use rayon::prelude::*;
 
 use crate::view::{DirectionView, OccurrenceBatch};
-use crate::words::EMPTY;
+use crate::words::NULL;
 
-/// Pieces into which the work is cut, whatever the number of threads.
+/// Shards of the work, whatever the number of threads.
 const SHARDS: usize = 256;
 /// Partial sums that are taken side by side, whatever the number of threads.
 const SUMS: usize = 8;
@@ -197,7 +196,7 @@ impl WordSet {
             return;
         }
         let from = given.len();
-        self.insert(EMPTY, given);
+        self.insert(NULL, given);
         let mut fetched = std::mem::take(&mut self.fetched);
         view.for_each_occurrence(word, &mut fetched, |occurrence| {
             for &other in occurrence.given {

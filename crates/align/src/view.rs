@@ -1,15 +1,15 @@
-//! Parallel text as one direction sees it: the source sentence by sentence, the target word by word.
+//! A bitext indexed for one direction: the source by sentences, the target by word types.
 //!
-//! Given the translation probabilities, every occurrence of a target word is explained by itself.
-//! So a pass goes through the target's *vocabulary*, and for each word through its occurrences:
-//! it then needs only that word's translations, which fit in the cache, belongs to one thread
-//! alone, and adds up its counts in the order of the text, whatever the number of threads.
+//! Given the translation probabilities, the posteriors of every target token are independent. So an
+//! iteration goes through the target's *vocabulary*, and for each type through its occurrences: it then
+//! needs only that type's translations, which fit in the cache, runs on one thread, and sums counts in
+//! the order of the text, whatever the number of threads.
 
 use rustc_hash::FxHashMap;
 
 use crate::bitext::{Bitext, BitextSide};
 
-/// Which side is given and which is explained by it.
+/// Which side generates the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlignmentDirection {
     /// Each target word is linked to one source word or to none.
@@ -21,13 +21,13 @@ pub enum AlignmentDirection {
 /// Sentence pairs of the same two lengths.
 #[derive(Clone, Debug)]
 pub(crate) struct LengthPair {
-    /// Words to be explained.
+    /// Words that are generated (m).
     pub(crate) m: usize,
-    /// Words that are given.
+    /// Words that are given (n).
     pub(crate) n: usize,
     /// How many pairs have this shape.
     pub(crate) sentences: usize,
-    /// Where the shape's own numbers, one for each j, begin among those of all shapes.
+    /// The offset of this length pair's values, one for each j, among those of all.
     pub(crate) base: usize,
 }
 
@@ -57,8 +57,8 @@ pub(crate) struct Occurrence<'a> {
     pub(crate) at: usize,
 }
 
-/// Occurrences fetched together: their sentences lie far apart in memory, and a short loop over
-/// several waits for them once, where a long one over each would wait every time.
+/// Occurrences gathered together: their sentences are far apart in memory, and a short loop over several
+/// overlaps the cache misses, where a long one over each would stall every time.
 #[derive(Default)]
 pub(crate) struct OccurrenceBatch {
     given: Vec<u32>,
@@ -66,7 +66,7 @@ pub(crate) struct OccurrenceBatch {
     at: Vec<usize>,
 }
 
-/// How many are fetched together.
+/// How many are gathered together.
 const TOGETHER: usize = 32;
 
 impl<'a> DirectionView<'a> {

@@ -1,12 +1,12 @@
-//! The words of one side of a parallel text, numbered from the most frequent on.
+//! The vocabulary of one side of a parallel text, ordered by frequency.
 
 use rustc_hash::FxHashMap;
 
-/// The id of the empty word, to which words without a counterpart are linked.
-pub(crate) const EMPTY: u32 = 0;
+/// The id of the null word, to which words without a counterpart are aligned.
+pub(crate) const NULL: u32 = 0;
 
-/// A vocabulary: words have the ids 1, 2, … by falling frequency; 0 is the empty word, and the id
-/// after the last word stands for all that are unknown.
+/// A vocabulary: words have the ids 1, 2, … by decreasing frequency; 0 is the null word, and the id
+/// after the last word stands for all unknown words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordIndex {
     list: Vec<Box<str>>,
@@ -14,9 +14,9 @@ pub struct WordIndex {
 }
 
 impl WordIndex {
-    /// Numbers words in this order.
+    /// Assigns ids in this order.
     pub(crate) fn new(list: Vec<Box<str>>) -> Self {
-        let ids = (EMPTY + 1..).zip(&list).map(|(id, word)| (word.clone(), id)).collect();
+        let ids = (NULL + 1..).zip(&list).map(|(id, word)| (word.clone(), id)).collect();
         Self { list, ids }
     }
 
@@ -45,13 +45,13 @@ impl WordIndex {
         self.list.len() as u32 + 1
     }
 
-    /// The number of ids: words, the empty word and the unknown one.
+    /// The number of ids: words, the null word and the unknown one.
     pub(crate) fn ids(&self) -> usize {
         self.list.len() + 2
     }
 }
 
-/// Words as they come by, with their numbers of occurrences.
+/// Counts words in the order of their first occurrence.
 #[derive(Default)]
 pub(crate) struct WordCounter {
     ids: FxHashMap<Box<str>, u32>,
@@ -59,7 +59,7 @@ pub(crate) struct WordCounter {
 }
 
 impl WordCounter {
-    /// The word's provisional number; it came by so often.
+    /// Counts a word so many times; returns its provisional id.
     pub(crate) fn add(&mut self, word: &str, count: u64) -> u32 {
         let id = match self.ids.get(word) {
             Some(&id) => id,
@@ -73,13 +73,13 @@ impl WordCounter {
         id
     }
 
-    /// The vocabulary, and the id of each provisional number. Among words of one frequency the
-    /// first seen comes first.
+    /// The vocabulary, and the final id of each provisional one. Words of equal frequency are in the
+    /// order of their first occurrence.
     pub(crate) fn finish(self) -> (WordIndex, Vec<u32>) {
         let mut order: Vec<u32> = (0..self.counts.len() as u32).collect();
         order.sort_by_key(|&id| std::cmp::Reverse(self.counts[id as usize]));
         let mut ids = vec![0; order.len()];
-        for (id, &provisional) in (EMPTY + 1..).zip(&order) {
+        for (id, &provisional) in (NULL + 1..).zip(&order) {
             ids[provisional as usize] = id;
         }
         let mut list = vec![Box::<str>::default(); order.len()];

@@ -24,7 +24,7 @@ fn the_likelihood_never_falls() {
     let bitext = bitext();
     for (tension, learn_tension) in [(3.0, true), (0.5, true), (3.0, false), (0.0, false)] {
         let config = AlignmentConfig {
-            passes: 30,
+            iterations: 30,
             prior: None,
             tension,
             learn_tension,
@@ -71,7 +71,7 @@ fn a_saved_model_links_as_it_did() {
     for config in [
         AlignmentConfig::default(),
         AlignmentConfig { prior: None, ..AlignmentConfig::default() },
-        AlignmentConfig { passes: 1, ..AlignmentConfig::default() },
+        AlignmentConfig { iterations: 1, ..AlignmentConfig::default() },
     ] {
         let model = train(&bitext, &config, &mut |_, _| {}).unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -138,9 +138,9 @@ fn unknown_words_and_empty_sides_are_no_trouble() {
 fn settings_without_sense_are_refused() {
     let usual = AlignmentConfig::default;
     for config in [
-        AlignmentConfig { passes: 0, ..usual() },
-        AlignmentConfig { null: 1.0, ..usual() },
-        AlignmentConfig { null: f64::NAN, ..usual() },
+        AlignmentConfig { iterations: 0, ..usual() },
+        AlignmentConfig { p_null: 1.0, ..usual() },
+        AlignmentConfig { p_null: f64::NAN, ..usual() },
         AlignmentConfig { tension: -1.0, ..usual() },
         AlignmentConfig { tension: 0.0, ..usual() },
         AlignmentConfig { prior: Some(0.0), ..usual() },

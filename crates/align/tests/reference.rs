@@ -27,13 +27,13 @@ fn expected() -> Value {
 
 fn config(case: &Value) -> AlignmentConfig {
     AlignmentConfig {
-        passes: case["passes"].as_u64().unwrap() as usize,
-        null: case["null"].as_f64().unwrap(),
+        iterations: case["passes"].as_u64().unwrap() as usize,
+        p_null: case["null"].as_f64().unwrap(),
         tension: case["tension"].as_f64().unwrap(),
         learn_tension: case["learn_tension"].as_bool().unwrap(),
-        most_tension: case["most_tension"].as_f64().unwrap(),
+        max_tension: case["most_tension"].as_f64().unwrap(),
         prior: case["prior"].as_f64(),
-        like_fast_align: false,
+        fast_align_compat: false,
     }
 }
 
@@ -114,7 +114,7 @@ fn posteriors_are_those_of_the_reference() {
 fn the_original_s_numbers_are_reproduced_on_request() {
     let (bitext, expected) = (bitext(), expected());
     let config =
-        AlignmentConfig { tension: 4.0, like_fast_align: true, ..AlignmentConfig::default() };
+        AlignmentConfig { tension: 4.0, fast_align_compat: true, ..AlignmentConfig::default() };
     for direction in [AlignmentDirection::Forward, AlignmentDirection::Reverse] {
         let name = if direction == AlignmentDirection::Forward { "forward" } else { "reverse" };
         let theirs = &expected["original"][name];

@@ -1,4 +1,4 @@
-//! From the columns of others to ours, a line at a time.
+//! Conversion of data sets to the formats that the other crates read, a line at a time.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -10,21 +10,21 @@ use crate::error::{Error, Result};
 use crate::unpack::damaged;
 use crate::{DownloadObserver, wiki};
 
-/// What changes between a file there and a file here.
+/// How a file is converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conversion {
-    /// Nothing.
+    /// Copied.
     #[default]
     AsItIs,
-    /// Nothing, once every line is seen to be a word and its translation.
+    /// Copied, and every line is verified to be a word and its translation.
     Dictionary,
-    /// Nothing, once every word of a treebank is seen to have its ten columns.
+    /// Copied, and every word of a treebank is verified to have ten columns.
     Treebank,
-    /// Nothing; lines are counted, since every file of a language has as many.
+    /// Copied, and lines are counted, since the files of a language are parallel.
     Parallel,
-    /// Inference pairs as JSON a line (MultiNLI, XNLI) become premise, hypothesis and label; pairs
-    /// of other languages, and those whose annotators did not agree, are left out.
+    /// NLI pairs as JSON lines (MultiNLI, XNLI) become premise, hypothesis and label; pairs of other
+    /// languages, and those without a gold label, are left out.
     Pairs,
     /// XNLI's translated pairs lose their heading, and `contradictory` becomes `contradiction`.
     TranslatedPairs,
@@ -156,7 +156,7 @@ fn each_line(
     for (number, line) in BufReader::with_capacity(1 << 16, reader).split(b'\n').enumerate() {
         let line = line.map_err(|error| damaged(job.from, &error))?;
         let line = String::from_utf8(line).map_err(|_| {
-            Error::line(job.from, number + 1, "is not UTF-8", "fetch the archive anew")
+            Error::line(job.from, number + 1, "is not UTF-8", "download the archive again")
         })?;
         match each(job, number + 1, line.trim_end_matches('\r'))? {
             LineFate::Kept(text) => {
@@ -192,7 +192,7 @@ fn pair(job: &ConversionJob, number: usize, line: &str) -> Result<LineFate> {
         return Ok(LineFate::Passed);
     }
     let pair: NliRecord = serde_json::from_str(line).map_err(|error| {
-        let reason = format!("is no inference pair: {error}");
+        let reason = format!("is no NLI pair: {error}");
         Error::line(job.from, number, reason, "give the archive as it lies on the server")
     })?;
     if pair.language.is_some_and(|language| language != job.language) {
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(written, "Un chat.\tIl dort.\tneutral\n");
         assert_eq!(lines, Some([1, 2]));
         let error = run(Conversion::Pairs, "{\"gold_label\":1}\n").unwrap_err().to_string();
-        assert!(error.contains("a.zip!b:1: is no inference pair"), "{error}");
+        assert!(error.contains("a.zip!b:1: is no NLI pair"), "{error}");
         let error = run(Conversion::Pairs, &text.replace("fr", "de")).unwrap_err().to_string();
         assert!(error.contains("holds nothing of `fr`"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! What the catalogue says: data sets, where they lie, and what becomes of them here.
+//! The entries of the catalogue: data sets, their addresses, and the files made of them.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::convert::Conversion;
 use crate::error::{Error, Result};
 
 /// The data sets that are known.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
     /// In the order in which they are shown.
@@ -52,8 +52,8 @@ pub struct Licence {
     pub asks: Option<String>,
 }
 
-/// A file on a server. `{lang}` and the words of a language stand for themselves in every address
-/// and name.
+/// A file on a server. `{lang}` and a language's own variables are substituted in every address and
+/// name.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DownloadSource {
@@ -65,7 +65,7 @@ pub struct DownloadSource {
     /// Its SHA-256, where that has been published and seen by others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// What becomes of it.
+    /// The files made of it.
     pub files: Vec<SourceFile>,
 }
 
@@ -78,7 +78,7 @@ pub struct SourceFile {
     pub member: Option<String>,
     /// Its name here.
     pub to: String,
-    /// What changes on the way.
+    /// How it is converted.
     #[serde(default)]
     pub convert: Conversion,
 }
@@ -105,9 +105,9 @@ impl DatasetEntry {
         let known = || self.languages.keys().cloned().collect::<Vec<_>>();
         if asked.is_empty() {
             if self.choose {
-                let reason = format!("{} is too large to bring every language", self.name);
-                let remedy = format!("name languages: --lang {}", known().join(","));
-                return Err(Error::request(reason, remedy));
+                let reason = format!("{} is too large to download in every language", self.name);
+                let remedy = format!("name some of {}", known().join(","));
+                return Err(Error::setting("lang", reason, remedy));
             }
             return Ok(known());
         }
@@ -175,7 +175,7 @@ mod tests {
             assert!(error.contains(reason), "{error}");
         };
         says("xnli", &["fr", "xx"], "xnli has no `xx`; its languages are ar, bg");
-        says("wikipedia", &[], "name languages: --lang");
+        says("wikipedia", &[], "name some of");
         says("wikipedia", &["../x"], "has no `../x`");
         let wikipedia = catalogue.entry("wikipedia").unwrap();
         assert_eq!(

@@ -15,6 +15,8 @@ pub enum Error {
         reason: String,
         /// What to ask for instead.
         remedy: String,
+        /// The configuration key to change, where it is one.
+        key: Option<&'static str>,
     },
 
     /// A file is not what it should be.
@@ -55,6 +57,7 @@ impl terms::Fault for Error {
 
     fn key(&self) -> Option<&str> {
         match self {
+            Error::Request { key, .. } => *key,
             Error::Files(error) => error.key(),
             _ => None,
         }
@@ -64,7 +67,16 @@ impl terms::Fault for Error {
 impl Error {
     /// A complaint about what was asked for.
     pub(crate) fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Error::Request { reason: reason.into(), remedy: remedy.into() }
+        Error::Request { reason: reason.into(), remedy: remedy.into(), key: None }
+    }
+
+    /// A complaint about the value of a configuration key.
+    pub(crate) fn setting(
+        key: &'static str,
+        reason: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Error::Request { reason: reason.into(), remedy: remedy.into(), key: Some(key) }
     }
 
     /// A complaint about a file.

@@ -1,4 +1,4 @@
-//! Brings a data set into a folder: fetch or take, check, unpack, and leave a receipt.
+//! Downloads a data set into a folder: fetch or take, verify, unpack, convert, and leave a receipt.
 
 use std::fs;
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use files::At;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::DownloadObserver;
 use crate::convert::{ConversionJob, LineCounts};
@@ -18,13 +18,13 @@ use crate::plan::{Download, TargetFile, needs};
 use crate::receipt::{self, DownloadReceipt, FetchRecord, FileRecord};
 use crate::unpack;
 
-/// What is asked for.
+/// A data set to download.
 pub struct DownloadRequest<'a> {
     /// The data set.
     pub entry: &'a DatasetEntry,
     /// Its languages, as [`DatasetEntry::choose`] gives them.
     pub languages: &'a [String],
-    /// The folder to bring it to.
+    /// The folder to download it to.
     pub out: &'a Path,
     /// Where it comes from.
     pub origin: DownloadOrigin,
@@ -41,8 +41,8 @@ pub enum DownloadOrigin {
     Hand(Vec<PathBuf>),
 }
 
-/// What has come.
-#[derive(Debug, Serialize)]
+/// The result of downloading a data set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DownloadResult {
     /// The data set.
     pub name: String,
@@ -52,12 +52,12 @@ pub struct DownloadResult {
     pub files: Vec<DatasetFile>,
     /// Where the receipt lies.
     pub receipt: PathBuf,
-    /// What should be known, though nothing went wrong.
-    pub notes: Vec<String>,
+    /// Warnings.
+    pub warnings: Vec<String>,
 }
 
 /// A file of a data set.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatasetFile {
     /// Where it lies.
     pub path: PathBuf,
@@ -69,7 +69,7 @@ pub struct DatasetFile {
     pub found: bool,
 }
 
-/// Brings a data set into a folder.
+/// Downloads a data set into a folder.
 pub fn get(request: &DownloadRequest, watch: &mut DownloadObserver) -> Result<DownloadResult> {
     let DownloadRequest { entry, out, .. } = *request;
     let receipts = out.join("receipts");
@@ -79,7 +79,7 @@ pub fn get(request: &DownloadRequest, watch: &mut DownloadObserver) -> Result<Do
         request,
         receipt: DownloadReceipt::of(entry, out)?,
         client: Client::new(Duration::from_millis(500)),
-        notes: Vec::new(),
+        warnings: Vec::new(),
     };
     let needs = needs(entry, request.languages);
     let mut files = Vec::new();
@@ -91,14 +91,14 @@ pub fn get(request: &DownloadRequest, watch: &mut DownloadObserver) -> Result<Do
     }
     let receipt = receipt::place(out, &entry.name);
     let (name, licence) = (entry.name.clone(), entry.licence.name.clone());
-    Ok(DownloadResult { name, licence, files, receipt, notes: getting.notes })
+    Ok(DownloadResult { name, licence, files, receipt, warnings: getting.warnings })
 }
 
 struct DownloadJob<'a> {
     request: &'a DownloadRequest<'a>,
     receipt: DownloadReceipt,
     client: Client,
-    notes: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl DownloadJob<'_> {
@@ -114,7 +114,7 @@ impl DownloadJob<'_> {
             let digest = digest::of(&path)?;
             if digest.blake3 != unpacked.blake3 {
                 let reason = "is not the file that the receipt was written for";
-                let remedy = "remove it to have it made anew, or name another folder with --out";
+                let remedy = "remove it to have it made again, or name another folder";
                 return Err(Error::file(&path, reason, remedy));
             }
             found.push(DatasetFile {
@@ -184,22 +184,17 @@ impl DownloadJob<'_> {
 
     /// How to go on without a network.
     fn remedy(&self, need: &Download) -> String {
-        let DownloadRequest { entry, languages, out, .. } = self.request;
+        let DownloadRequest { entry, languages, .. } = self.request;
         let all = needs(entry, languages);
         let rest: Vec<&Download> = all.iter().skip_while(|other| other.url != need.url).collect();
         let urls: String = rest.iter().map(|need| format!("\n  {}", need.url)).collect();
-        let asks = if entry.licence.asks.is_some() { " --accept" } else { "" };
         format!(
             "Ask again when there is a network: what has come so far is kept. Or download by hand \
-             on another machine, into one folder:{urls}\nand then run `isogloss data get {}{asks} \
-             --lang {} --out {} --from FOLDER`, which does the rest",
-            entry.name,
-            languages.join(","),
-            out.display(),
+             on another machine, into one folder:{urls}\nand set `from` to that folder"
         )
     }
 
-    /// Holds a file against the catalogue's checksum and an earlier receipt, and notes it.
+    /// Holds a file against the catalogue's checksum and an earlier receipt, and warnings it.
     fn check(
         &mut self,
         need: &Download,
@@ -211,11 +206,12 @@ impl DownloadJob<'_> {
         if let Some(sha256) = need.sha256.as_ref().filter(|_| !confirmed) {
             let reason = format!("has SHA-256 {}, but the catalogue knows {sha256}", digest.sha256);
             if !by_hand {
-                let remedy = "it is damaged or another file: remove it and fetch it anew; if it \
-                              comes out the same, take it with --from";
+                let remedy = "it is damaged or another file: remove it and download it again; if it \
+                              comes out the same, set `from` to it";
                 return Err(Error::file(path, reason, remedy));
             }
-            self.notes.push(format!("{} {reason}: another file, or packed anew", path.display()));
+            self.warnings
+                .push(format!("{} {reason}: another file, or packed again", path.display()));
         }
         let before = self.receipt.fetched.get(&need.url);
         if let Some(before) = before.filter(|before| before.blake3 != digest.blake3 && !by_hand) {
@@ -245,7 +241,7 @@ impl DownloadJob<'_> {
         let path = self.request.out.join(&wanted.to);
         let parent = path.parent().expect("it lies in a folder");
         fs::create_dir_all(parent).at(parent, "make the folder")?;
-        let (mut lines, mut facts, mut failure) = (None, (0, String::new()), None);
+        let (mut lines, mut size_and_hash, mut failure) = (None, (0, String::new()), None);
         let written = files::write_with(&path, |writer| {
             let mut writer = DigestWriter::new(writer);
             let result = unpack::open(from, wanted.member.as_deref(), &mut |reader, from| {
@@ -253,7 +249,7 @@ impl DownloadJob<'_> {
                 lines = wanted.convert.run(&job, reader, &mut writer, watch)?;
                 sides.iter().try_for_each(|side| check_side(from, lines, side))
             });
-            facts = writer.finish();
+            size_and_hash = writer.finish();
             result.map_err(|error| {
                 failure = Some(error);
                 io::Error::other("stopped")
@@ -263,7 +259,7 @@ impl DownloadJob<'_> {
             return Err(error);
         }
         written?;
-        let (bytes, blake3) = facts;
+        let (bytes, blake3) = size_and_hash;
         let unpacked = FileRecord { url: need.url.clone(), bytes, blake3, lines };
         self.receipt.files.insert(wanted.to.clone(), unpacked);
         Ok(DatasetFile { path, bytes, lines, found: false })
@@ -288,7 +284,7 @@ fn refuse_page(path: &Path) -> Result<()> {
         () if text.starts_with("404: not found") => "is a server's `404: Not Found`, and no data",
         () => return Ok(()),
     };
-    let remedy = "look into it for what the server said, then remove it and fetch it anew";
+    let remedy = "look into it for what the server said, then remove it and download it again";
     Err(Error::file(path, reason, remedy))
 }
 
@@ -302,7 +298,7 @@ fn check_side(from: &Path, lines: LineCounts, side: &Path) -> Result<()> {
     }
     let side = side.display();
     let reason = format!("has {here} lines and {side} has {there}, but line belongs to line");
-    Err(Error::file(from, reason, format!("fetch both anew, once {side} is removed")))
+    Err(Error::file(from, reason, format!("download both again, once {side} is removed")))
 }
 
 /// The file for a need among those that were given: the one of its name, or the only one there is.

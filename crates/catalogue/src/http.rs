@@ -1,8 +1,8 @@
-//! Files over HTTP: whole or not at all, going on where an earlier attempt stopped.
+//! HTTP downloads, whole or not at all, resumed where an earlier attempt stopped.
 //!
-//! What has come so far lies beside the file to make (`.part`), with the server's own mark of the
-//! file (`.mark`). The rest is asked for under that mark (`If-Range`), so that the server begins
-//! anew by itself where the file is another one by now.
+//! What has arrived so far is beside the target (`.part`), with the server's ETag or date of the file
+//! (`.mark`). The rest is requested under that validator (`If-Range`), so that the server starts over
+//! where the file has changed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,10 +16,10 @@ use ureq::{Agent, Body};
 
 use crate::DownloadObserver;
 
-/// Attempts in a row that may bring nothing before it is given up.
+/// Consecutive attempts without progress before a download fails.
 const ATTEMPTS: u32 = 4;
 
-/// Why a file did not come.
+/// Why a download failed.
 #[derive(Debug)]
 pub(crate) enum FetchError {
     /// No server was reached.
@@ -28,7 +28,7 @@ pub(crate) enum FetchError {
     Status(u16),
     /// The server answered, and then something else went wrong, again and again.
     Broken(String),
-    /// It came, and could not be kept.
+    /// It arrived, and could not be written.
     Files(files::Error),
 }
 
@@ -38,7 +38,7 @@ impl From<files::Error> for FetchError {
     }
 }
 
-/// Speaks to servers.
+/// The HTTP client.
 pub(crate) struct Client {
     agent: Agent,
     /// How long to wait after a first failure; each further one doubles it.
@@ -100,7 +100,7 @@ impl Client {
         if let Some(mark) = mark.filter(|_| have > 0) {
             request = request.header("Range", format!("bytes={have}-")).header("If-Range", mark);
         }
-        let response = request.call().map_err(|error| told(&error))?;
+        let response = request.call().map_err(|error| classify(&error))?;
         let (head, body) = response.into_parts();
         let begins = match head.status {
             StatusCode::OK => Some(0),
@@ -157,7 +157,7 @@ impl FetchError {
 }
 
 /// What an error of the client means: no server, or one that went away.
-pub(crate) fn told(error: &ureq::Error) -> FetchError {
+pub(crate) fn classify(error: &ureq::Error) -> FetchError {
     use ureq::Error::{ConnectionFailed, HostNotFound, Io, Protocol, StatusCode, Timeout};
     match error {
         StatusCode(status) => FetchError::Status(*status),
@@ -200,7 +200,7 @@ impl Part {
     }
 
     fn length(&self) -> u64 {
-        fs::metadata(&self.path).map_or(0, |facts| facts.len())
+        fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 
     fn mark(&self) -> Option<String> {

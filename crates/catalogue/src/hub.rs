@@ -1,7 +1,7 @@
-//! Models of the Hugging Face hub, through `hf-hub` and into the cache that all its clients share.
+//! Downloads models of the Hugging Face hub, through `hf-hub` into the cache that all its clients share.
 //!
-//! The crate is trusted with the cache's layout, with tokens and with going on after a break; it
-//! checks neither size nor digest of what came, so that is done here.
+//! That crate is trusted with the cache's layout, tokens and resumption; it checks neither the size nor
+//! the digest of a download, so that is done here.
 
 use std::env;
 use std::fs;
@@ -11,14 +11,14 @@ use files::At;
 use hf_hub::api::Progress;
 use hf_hub::api::sync::{Api, ApiBuilder, ApiError, ApiRepo, Metadata};
 use hf_hub::{Cache, CacheRepo, Repo, RepoType};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::DownloadObserver;
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::http::{self, FetchError};
 
-/// Files that say what a model is and how it reads; those that are there are fetched.
+/// Files of configuration and tokenizer; those that exist are fetched.
 const DESCRIPTION: [&str; 9] = [
     "config.json",
     "tokenizer.json",
@@ -39,9 +39,9 @@ const WEIGHTS: [(&str, &str, &str); 4] = [
     ("pytorch_model.bin.index.json", "pytorch_model-", ".bin"),
 ];
 
-/// A model that is here.
-#[derive(Debug, Serialize)]
-pub struct Downloaded {
+/// The result of downloading a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HubDownload {
     /// Its name.
     pub name: String,
     /// The branch, tag or commit that was asked for.
@@ -51,31 +51,31 @@ pub struct Downloaded {
     /// The folder with its files, which every command takes.
     pub folder: PathBuf,
     /// Its files.
-    pub files: Vec<Part>,
-    /// Whether the hub could not be asked, and this is what it had before.
+    pub files: Vec<HubFile>,
+    /// Whether the hub could not be reached, and this is the cached model.
     pub offline: bool,
 }
 
 /// A file of a model.
-#[derive(Debug, Serialize)]
-pub struct Part {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HubFile {
     /// Its name.
     pub name: String,
     /// Its size.
     pub bytes: u64,
-    /// Whether it was here before.
+    /// Whether it was in the cache already.
     pub found: bool,
 }
 
 /// Fetches what is missing of a model.
-pub fn download(name: &str, revision: &str, watch: &mut DownloadObserver) -> Result<Downloaded> {
+pub fn download(name: &str, revision: &str, watch: &mut DownloadObserver) -> Result<HubDownload> {
     check_name(name)?;
-    let hub = Hub::new(name, revision)?;
+    let hub = HubClient::new(name, revision)?;
     let info = match hub.remote.info() {
         Ok(info) => info,
-        Err(error) => match hub.complain("", error) {
-            // What the hub had before is better than nothing.
-            Error::Fetch { .. } if hub.held().is_some() => return hub.offline(),
+        Err(error) => match hub.explain("", error) {
+            // The cached model is better than none.
+            Error::Fetch { .. } if hub.cached().is_some() => return hub.offline(),
             complaint => return Err(complaint),
         },
     };
@@ -89,11 +89,11 @@ pub fn download(name: &str, revision: &str, watch: &mut DownloadObserver) -> Res
         }
         let path = folder.join(&file);
         let bytes = fs::metadata(&path).at(&path, "read")?.len();
-        files.push(Part { name: file, bytes, found });
+        files.push(HubFile { name: file, bytes, found });
     }
     hub.local.create_ref(&info.sha).at(&folder, "note the commit of")?;
     let (name, revision) = (name.to_owned(), revision.to_owned());
-    Ok(Downloaded { name, revision, commit: info.sha, folder, files, offline: false })
+    Ok(HubDownload { name, revision, commit: info.sha, folder, files, offline: false })
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -104,7 +104,7 @@ fn check_name(name: &str) -> Result<()> {
     match name.split('/').count() <= 2 && name.split('/').all(part) {
         true => Ok(()),
         false => {
-            let reason = format!("`{name}` is no name of a model");
+            let reason = format!("`{name}` is not a valid model name");
             Err(Error::request(
                 reason,
                 "write it as OWNER/MODEL, such as google-bert/bert-base-cased",
@@ -141,7 +141,7 @@ fn choose(model: &str, names: &[String]) -> Result<Vec<String>> {
     Ok(chosen)
 }
 
-struct Hub {
+struct HubClient {
     name: String,
     revision: String,
     endpoint: String,
@@ -153,7 +153,7 @@ struct Hub {
     token: bool,
 }
 
-impl Hub {
+impl HubClient {
     /// Cache, server and token as the hub's other clients take them from the environment.
     fn new(name: &str, revision: &str) -> Result<Self> {
         let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
@@ -174,7 +174,7 @@ impl Hub {
     }
 
     /// The folder of the commit that the cache has, if the model is whole there.
-    fn held(&self) -> Option<PathBuf> {
+    fn cached(&self) -> Option<PathBuf> {
         let config = self.local.get("config.json")?;
         let folder = config.parent()?.to_owned();
         let names: Vec<String> = names_in(&folder);
@@ -186,28 +186,29 @@ impl Hub {
     }
 
     /// What the cache has.
-    fn offline(&self) -> Result<Downloaded> {
-        let folder = self.held().expect("it was asked for because it is there");
+    fn offline(&self) -> Result<HubDownload> {
+        let folder = self.cached().expect("it was asked for because it is there");
         let commit = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut files = Vec::new();
         for name in choose(&self.name, &names_in(&folder))? {
             let path = folder.join(&name);
             let bytes = fs::metadata(&path).at(&path, "read")?.len();
-            files.push(Part { name, bytes, found: true });
+            files.push(HubFile { name, bytes, found: true });
         }
         let (name, revision) = (self.name.clone(), self.revision.clone());
-        Ok(Downloaded { name, revision, commit, folder, files, offline: true })
+        Ok(HubDownload { name, revision, commit, folder, files, offline: true })
     }
 
     /// Fetches a file, and once more from the beginning if what came is not it.
     fn fetch(&self, file: &str, watch: &mut DownloadObserver) -> Result<()> {
         let metadata = self.api.metadata(&self.remote.url(file));
-        let metadata = metadata.map_err(|error| self.complain(file, error))?;
+        let metadata = metadata.map_err(|error| self.explain(file, error))?;
         self.forget_overlong(&metadata)?;
         for attempt in 0.. {
-            let shown = Shown { watch: &mut *watch, file: file.to_owned(), done: 0, total: 0 };
+            let shown =
+                DownloadProgress { watch: &mut *watch, file: file.to_owned(), done: 0, total: 0 };
             let path = self.remote.download_with_progress(file, shown);
-            let path = path.map_err(|error| self.complain(file, error))?;
+            let path = path.map_err(|error| self.explain(file, error))?;
             let Some(reason) = differs(&path, &metadata)? else { break };
             for path in [self.local.blob_path(metadata.etag()), path] {
                 fs::remove_file(&path).at(&path, "remove")?;
@@ -223,21 +224,21 @@ impl Hub {
     /// The crate asks for what comes after a part; after all of it, there is nothing.
     fn forget_overlong(&self, metadata: &Metadata) -> Result<()> {
         let part = self.local.blob_path(metadata.etag()).with_extension("part");
-        if fs::metadata(&part).is_ok_and(|facts| facts.len() >= metadata.size() as u64) {
+        if fs::metadata(&part).is_ok_and(|part| part.len() >= metadata.size() as u64) {
             fs::remove_file(&part).at(&part, "remove")?;
         }
         Ok(())
     }
 
     /// What an error means, and what to do.
-    fn complain(&self, file: &str, error: ApiError) -> Error {
+    fn explain(&self, file: &str, error: ApiError) -> Error {
         let url = match file {
             "" => format!("{}/{}", self.endpoint, self.name),
             file => self.remote.url(file),
         };
         let trouble = meaning(error);
         let (reason, remedy) = match &trouble {
-            FetchError::Status(401 | 403) => (self.refused(), self.way_in()),
+            FetchError::Status(401 | 403) => (self.refused(), self.access_remedy()),
             FetchError::Status(404) => {
                 let reason = format!("there is no such model, or it has no `{}`", self.revision);
                 (reason, format!("look for its name at {}/models", self.endpoint))
@@ -254,7 +255,7 @@ impl Hub {
         }
     }
 
-    fn way_in(&self) -> String {
+    fn access_remedy(&self) -> String {
         format!(
             "Where a model is gated, accept its terms at {0}/{1} while logged in. Make a token at \
              {0}/settings/tokens, and set HF_TOKEN to it or write it into {2}",
@@ -303,21 +304,21 @@ fn differs(path: &Path, metadata: &Metadata) -> Result<Option<String>> {
 
 fn meaning(error: ApiError) -> FetchError {
     match error {
-        ApiError::RequestError(error) => http::told(&error),
+        ApiError::RequestError(error) => http::classify(&error),
         ApiError::TooManyRetries(error) => meaning(*error),
         error => FetchError::Broken(error.to_string()),
     }
 }
 
 /// Passes on how far a file has come.
-struct Shown<'a, 'b> {
+struct DownloadProgress<'a, 'b> {
     watch: &'a mut DownloadObserver<'b>,
     file: String,
     done: u64,
     total: u64,
 }
 
-impl Progress for Shown<'_, '_> {
+impl Progress for DownloadProgress<'_, '_> {
     fn init(&mut self, size: usize, _: &str) {
         (self.done, self.total) = (0, size as u64);
     }

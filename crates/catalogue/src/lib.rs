@@ -1,9 +1,20 @@
-//! Where data sets and models come from, and how they get here.
+//! The catalogue of data sets, and downloads of them and of models.
 //!
-//! `catalogue.toml` names what the papers used: addresses, licences, and which part of an archive
-//! becomes which file. [`get()`] brings an [`DatasetEntry`] into a folder, in the form that the rest of the
-//! laboratory reads, and leaves a [`DownloadReceipt`]; [`hub`] brings a model of the Hugging Face hub.
-//! [`wiki`] turns a dump of Wikipedia into plain text.
+//! `catalogue.toml` lists the data sets of the papers: addresses, licences, and which member of an
+//! archive becomes which file. [`get()`] downloads a [`DatasetEntry`] into a folder, converts it to the
+//! formats that the other crates read, and leaves a [`DownloadReceipt`]; [`hub`] downloads a model of the
+//! Hugging Face hub; [`wiki`] extracts plain text from a Wikipedia dump.
+//!
+//! ```
+//! use catalogue::Catalogue;
+//!
+//! let catalogue = Catalogue::read();
+//! let xnli = catalogue.entry("xnli")?;
+//! let languages = xnli.choose(&["fr".into(), "de".into(), "fr".into()])?;
+//! assert_eq!(languages, ["de", "fr"]);
+//! assert!(xnli.choose(&["xx".into()]).unwrap_err().to_string().contains("has no `xx`"));
+//! # Ok::<(), catalogue::Error>(())
+//! ```
 
 mod convert;
 mod digest;
@@ -22,5 +33,5 @@ pub use error::{Error, Result};
 pub use get::{DatasetFile, DownloadOrigin, DownloadRequest, DownloadResult, get};
 pub use receipt::{DownloadReceipt, FetchRecord, FileRecord};
 
-/// How far something has come: bytes so far, and of how many where that is known.
+/// Is called with the name of a download, the bytes so far, and their total where that is known.
 pub type DownloadObserver<'a> = dyn FnMut(&str, u64, Option<u64>) + 'a;

@@ -63,7 +63,7 @@ impl DownloadReceipt {
         }
         let text = std::fs::read_to_string(&path).at(&path, "read")?;
         serde_json::from_str(&text).map_err(|error| {
-            let remedy = "remove it, and everything is fetched anew";
+            let remedy = "remove it, and everything is downloaded again";
             Error::file(&path, format!("is no receipt: {error}"), remedy)
         })
     }

@@ -86,5 +86,5 @@ fn missing(path: &Path, member: &str, names: &str) -> Error {
 /// An archive that cannot be read to its end.
 pub(crate) fn damaged(path: &Path, error: &dyn std::error::Error) -> Error {
     let reason = format!("is cut short or damaged ({error})");
-    Error::file(path, reason, "remove it and fetch it anew")
+    Error::file(path, reason, "remove it and download it again")
 }

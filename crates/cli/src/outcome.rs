@@ -1,6 +1,7 @@
 //! What a command hands back: the same facts for a person and for a program.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -13,18 +14,20 @@ pub(crate) struct Outcome {
     text: String,
     json: Value,
     finished: bool,
+    /// Whether standard output has the file that was asked for, so that the result goes elsewhere.
+    output_taken: bool,
 }
 
 impl Outcome {
     /// Pairs the lines a person reads with the object that `--json` prints.
     pub(crate) fn new(text: impl Into<String>, facts: &impl Serialize) -> Self {
         let json = serde_json::to_value(facts).expect("a result of ours is always valid JSON");
-        Self { text: text.into(), json, finished: true }
+        Self { text: text.into(), json, finished: true, output_taken: false }
     }
 
     /// Of a command that wrote its result to standard output itself.
     pub(crate) fn silent() -> Self {
-        Self { text: String::new(), json: Value::Null, finished: true }
+        Self { text: String::new(), json: Value::Null, finished: true, output_taken: false }
     }
 
     /// The same of a command that was asked to stop before its end: whoever waits for it must not go
@@ -33,12 +36,24 @@ impl Outcome {
         Self { finished: false, ..self }
     }
 
+    /// The same of a command that wrote to `out`: where that is `-`, the result goes to standard error.
+    pub(crate) fn beside(self, out: &Path) -> Self {
+        Self { output_taken: self.output_taken || files::is_standard(out), ..self }
+    }
+
     /// Prints to standard output. A reader that went away (`| head`) is no failure.
     pub(crate) fn print(self, as_json: bool) -> ExitCode {
         if self.json.is_null() && self.text.is_empty() {
             return ExitCode::SUCCESS;
         }
         let text = if as_json { self.json.to_string() } else { self.text };
+        if self.output_taken {
+            match as_json {
+                true => complain!("{text}"),
+                false => say!("{}", text.trim_end()),
+            }
+            return if self.finished { ExitCode::SUCCESS } else { stop::exit_code() };
+        }
         let mut out = io::stdout().lock();
         match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

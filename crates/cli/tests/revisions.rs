@@ -47,7 +47,7 @@ flags = ["--sentences", "2000", "--set", "tatoeba=50", "--set", "parallel={train
   "--set", "treebank={train=200,dev=20,test=20,parallel=20}"]
 
 [scales.tiny]
-pretrain = ["--steps", "200", "--text.dev", "100", "--adam.rate", "0.005"]
+pretrain = ["--steps", "200", "--text.dev", "100", "--adam.lr", "0.005"]
 transfer = ["--quick", "--epochs", "4"]
 layers = [2]
 "#;

@@ -30,7 +30,7 @@ fn from_text_to_tokens() {
         let stats = done(folder, &["vocab", "stats", kind]);
         assert_eq!(stats["fingerprint"], trained["fingerprint"]);
         let anchors = stats["pairs"][0]["anchors"].as_array().unwrap();
-        let paris = anchors.iter().any(|anchor| anchor["piece"] == "Paris</w>");
+        let paris = anchors.iter().any(|anchor| anchor["subword"] == "Paris</w>");
         assert_eq!(paris, shares, "{kind}: {anchors:?}");
     }
     let prepare = |extra: &[&str]| {
@@ -45,7 +45,7 @@ fn from_text_to_tokens() {
     assert_eq!(made["first"].as_array().unwrap().len(), 1);
     let found = prepare(&["--distinct", "--dev", "1", "--test", "1"]);
     assert_eq!((&found["found"], &found["folder"]), (&Value::Bool(true), &made["folder"]));
-    assert_ne!(prepare(&["--first", "10"])["folder"], made["folder"]);
+    assert_ne!(prepare(&["--limit", "10"])["folder"], made["folder"]);
 }
 
 #[test]
@@ -58,11 +58,11 @@ fn standard_input_is_a_file_like_any() {
 }
 
 #[test]
-fn word_pieces_are_counted_in_given_text() {
+fn wordpiece_subwords_are_counted_in_given_text() {
     let place = place();
     let pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nParis\nis\nest\n.\n";
     std::fs::write(place.path().join("vocab.txt"), pieces).unwrap();
-    let flags = ["--kind", "wordpiece", "--pieces", "vocab.txt", "--out", "m"];
+    let flags = ["--kind", "wordpiece", "--subwords", "vocab.txt", "--out", "m"];
     done(place.path(), &[&TRAIN[..], &flags].concat());
     let stats = done(
         place.path(),
@@ -105,9 +105,9 @@ fn numbers_without_bounds_are_met_or_refused() {
     let all = done(folder, &train(&["--merges", "5000", "--out", "all"]));
     for (merges, out) in [("99999999999", "many"), ("18446744073709551615", "most")] {
         let trained = done(folder, &train(&["--merges", merges, "--out", out]));
-        assert_eq!(trained["pieces"], all["pieces"]);
+        assert_eq!(trained["subwords"], all["subwords"]);
     }
-    for (flag, value) in [("--characters", "0"), ("--first", "0"), ("--sample", "0")] {
+    for (flag, value) in [("--characters", "0"), ("--limit", "0"), ("--sample-size", "0")] {
         refused(folder, &train(&[flag, value, "--out", "v"]), 2, flag);
     }
     let held_out = ["--dev", "18446744073709551615", "--test", "1", "--out", "v"];
@@ -123,11 +123,16 @@ fn what_can_be_refused_is_refused_before_text_is_read() {
     std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
     let train =
         |flags: &[&'static str]| [&["vocab", "train", "--text", "en=bad.txt"][..], flags].concat();
-    refused(folder, &train(&["--text", "e!n=fr.txt", "--out", "v"]), 2, "`e!n` is no name");
-    refused(folder, &train(&["--out", "file"]), 1, "file: is a file");
+    refused(
+        folder,
+        &train(&["--text", "e!n=fr.txt", "--out", "v"]),
+        2,
+        "`e!n` is not a valid name",
+    );
+    refused(folder, &train(&["--out", "file"]), 2, "file: is a file");
     refused(folder, &train(&["--out", "file/v"]), 1, "file: cannot make a folder in");
-    refused(folder, &train(&["--out", "."]), 2, "not empty");
-    let pieces = ["--kind", "wordpiece", "--pieces", "gone.txt", "--merges", "5", "--out", "v"];
+    refused(folder, &train(&["--out", "."]), 2, "exists; name another");
+    let pieces = ["--kind", "wordpiece", "--subwords", "gone.txt", "--merges", "5", "--out", "v"];
     refused(folder, &train(&pieces), 2, "--merges");
     refused(folder, &train(&["--simplify", "gone.tsv", "--out", "v"]), 2, "--simplify");
 }
@@ -145,9 +150,9 @@ fn a_cause_is_told_once_and_a_remedy_fits_it() {
     refused(folder, &train("en=cut.zst"), 1, "cut short or damaged");
     refused(folder, &train("en=."), 1, ".: is a folder");
     std::fs::write(folder.join("bad.txt"), b"bad \xff line\n").unwrap();
-    refused(folder, &train("en=bad.txt"), 1, "--tolerant");
+    refused(folder, &train("en=bad.txt"), 1, "set `tolerant`");
     let long = [&train("en=fr.txt")[..], &["--longest-line", "5"]].concat();
-    refused(folder, &long, 1, "--longest-line");
+    refused(folder, &long, 1, "raise `longest_line`");
 }
 
 #[test]
@@ -160,7 +165,7 @@ fn what_is_wrong_is_said_with_its_place() {
         folder,
         &["vocab", "train", "--kind", "wordpiece", "--text", "en=fr.txt", "--out", "v"],
         2,
-        "--pieces",
+        "--subwords",
     );
     refused(
         folder,
@@ -172,7 +177,7 @@ fn what_is_wrong_is_said_with_its_place() {
         folder,
         &["vocab", "train", "--text", "e/n=gone.txt", "--out", "v"],
         2,
-        "no name for a language",
+        "not a valid name for a language",
     );
     std::fs::write(folder.join("bad.txt"), b"good line\nbad \xff line\n").unwrap();
     let bad = ["vocab", "train", "--text", "en=bad.txt", "--out", "v"];
@@ -180,12 +185,13 @@ fn what_is_wrong_is_said_with_its_place() {
     assert!(!folder.join("v").exists());
     let tolerated = done(folder, &[&bad[..], &["--tolerant", "--merges", "9"]].concat());
     assert_eq!(tolerated["languages"][0]["report"]["skipped"]["invalid"], 1);
-    refused(folder, &bad, 2, "exists and is not empty");
+    refused(folder, &bad, 2, "exists; name another output, or set `force`");
+    done(folder, &[&bad[..], &["--tolerant", "--merges", "9", "--force"]].concat());
     let prepare = ["corpus", "prepare", "--vocab", "v", "--out", "c", "--text"];
     refused(folder, &[&prepare[..], &["fr=fr.txt"]].concat(), 2, "no language `fr`");
     refused(folder, &[&prepare[..], &["en=b.en.txt", "--dev", "9"]].concat(), 2, "dev = 9 and");
     refused(folder, &["vocab", "stats", "nowhere"], 1, "nowhere/vocabulary.json");
-    refused(folder, &["vocab", "stats", "v", "--first", "3"], 2, "--first has no effect");
+    refused(folder, &["vocab", "stats", "v", "--limit", "3"], 2, "--limit has no effect");
     let twice = ["vocab", "train", "--text", "en=-", "--text", "fr=-", "--out", "w"];
     refused(folder, &twice, 2, "standard input can be one text only");
 }

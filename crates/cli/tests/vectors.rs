@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::{command, done, isogloss, refused};
+use crate::common::{command, done, isogloss, reading, refused};
 
 /// Sentences about cats and about numbers, in two languages.
 fn place() -> TempDir {
@@ -56,7 +56,7 @@ fn both_kinds_learn_from_two_languages_together() {
 }
 
 #[test]
-fn words_are_an_encoders_own_pieces() {
+fn words_are_a_vocabularys_subwords() {
     let place = place();
     let folder = place.path();
     let vocabulary = ["vocab", "train", "--merges", "30", "--out", "joint"];
@@ -82,7 +82,7 @@ fn words_are_those_of_an_encoders_run() {
     for kind in ["word2vec", "glove"] {
         let learn = |out: &str, threads: &str| {
             let flags = ["--dim", "8", "--epochs", "1", "--threads", threads, "--out", out];
-            done(folder, &[&["vectors", kind, "--run", "run"][..], &flags].concat())
+            done(folder, &[&["vectors", kind, "--model", "run"][..], &flags].concat())
         };
         let said = learn("r.vec", "2");
         let text = fs::read_to_string(folder.join("r.vec")).unwrap();
@@ -107,15 +107,15 @@ fn words_are_those_of_an_encoders_run() {
         }
     };
     copy(".unfinished-1");
-    let again = ["vectors", "glove", "--run", "run", "--dim", "8", "--epochs", "1", "--out"];
+    let again = ["vectors", "glove", "--model", "run", "--dim", "8", "--epochs", "1", "--out"];
     done(folder, &[&again[..], &["again.vec"]].concat());
     let read = |name: &str| fs::read(folder.join(name)).unwrap();
     assert!(read("again.vec") == read("one.vec"));
     copy("other");
     refused(folder, &[&again[..], &["o.vec"]].concat(), 2, "two corpora of `qa");
-    let both = ["vectors", "glove", "--run", "run", "--text", "qaa=x", "--out", "o.vec"];
+    let both = ["vectors", "glove", "--model", "run", "--text", "qaa=x", "--out", "o.vec"];
     refused(folder, &both, 2, "cannot be used with");
-    refused(folder, &["vectors", "glove", "--run", "world", "--out", "o.vec"], 1, "vocabulary");
+    refused(folder, &["vectors", "glove", "--model", "world", "--out", "o.vec"], 1, "vocabulary");
 }
 
 /// Words and vectors of a file, and the words nearest to one by cosine.
@@ -159,7 +159,7 @@ fn neighbours_in_real_text_make_sense() {
     let folder = place.path();
     let text = format!("en={}", Path::new(&data).join("text/en.tatoeba.txt.zst").display());
     let learn = |kind: &str, flags: &[&str], out: &str| {
-        let common = ["vectors", kind, "--text", &text, "--lowercase", "--sample", "200000"];
+        let common = ["vectors", kind, "--text", &text, "--lowercase", "--sample-size", "200000"];
         done(folder, &[&common[..], &["--dim", "64", "--out", out], flags].concat());
         Table::read(&folder.join(out))
     };
@@ -187,8 +187,9 @@ fn neighbours_in_real_text_make_sense() {
 #[test]
 fn a_sample_larger_than_the_text_is_refused() {
     let place = place();
-    let sample =
-        |size: &'static str| train("word2vec", &["--dim", "8", "--sample", size, "--out", "s.vec"]);
+    let sample = |size: &'static str| {
+        train("word2vec", &["--dim", "8", "--sample-size", size, "--out", "s.vec"])
+    };
     refused(
         place.path(),
         &sample("901"),
@@ -202,9 +203,9 @@ fn a_sample_larger_than_the_text_is_refused() {
 #[test]
 fn vectors_that_did_not_learn_are_not_written() {
     let place = place();
-    for (kind, rate) in [("glove", "100"), ("word2vec", "1e30")] {
-        let flags = ["--dim", "8", "--epochs", "2", "--rate", rate, "--out", "g.vec"];
-        refused(place.path(), &train(kind, &flags), 2, "ask for a smaller --rate");
+    for (kind, lr) in [("glove", "100"), ("word2vec", "1e30")] {
+        let flags = ["--dim", "8", "--epochs", "2", "--lr", lr, "--out", "g.vec"];
+        refused(place.path(), &train(kind, &flags), 2, "lower lr, the learning rate");
         assert!(!place.path().join("g.vec").exists());
     }
 }
@@ -237,7 +238,7 @@ fn words_that_the_text_lacks_are_made_of_their_n_grams() {
     assert!(!words.contains(&"xyz"));
     refused(folder, &train("word2vec", &["--also", "also.txt", "--out", "o.vec"]), 2, "--ngrams");
     let none = ["--ngrams", "2-4", "--also", "none.txt", "--out", "o.vec"];
-    refused(folder, &train("word2vec", &none), 1, "none.txt: cannot read");
+    refused(folder, &train("word2vec", &none), 1, "none.txt: cannot open");
     fs::write(folder.join("two.txt"), "cats\nnew york\n").unwrap();
     let two = ["--ngrams", "2-4", "--also", "two.txt", "--out", "o.vec"];
     refused(folder, &train("word2vec", &two), 2, "two.txt:2: `new york` is more than one word");
@@ -257,7 +258,7 @@ fn formats_are_converted_there_and_back() {
     assert_eq!(fs::read_to_string(folder.join("d.vocab")).unwrap(), "the\ncat\n");
     let text = fs::read_to_string(folder.join("e.vec")).unwrap();
     assert_eq!(text, "2 2\nthe 0.5 -1\ncat 2 0.00003\n");
-    done(folder, &["vectors", "convert", "a.vec", "--first", "1", "--out", "f.vec"]);
+    done(folder, &["vectors", "convert", "a.vec", "--limit", "1", "--out", "f.vec"]);
     assert_eq!(fs::read_to_string(folder.join("f.vec")).unwrap(), "1 2\nthe 0.5 -1\n");
     // As fastText ships them; what is written is plain, and is not called otherwise.
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -267,11 +268,26 @@ fn formats_are_converted_there_and_back() {
     assert_eq!(fs::read_to_string(folder.join("g.vec")).unwrap(), text);
     let named = ["vectors", "convert", "g.vec", "--out", "h.vec.gz"];
     refused(folder, &named, 2, "h.vec.gz: vectors are written plain");
+    // Nothing is replaced unasked, pipes are files, and formats of other programs are named.
+    let again = ["vectors", "convert", "a.vec", "--out", "e.vec"];
+    refused(folder, &again, 2, "e.vec: exists; name another output, or set `force`");
+    done(folder, &[&again[..], &["--force"]].concat());
+    let piped = reading(folder, &["vectors", "convert", "-", "--out", "-"], &text);
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), text);
+    let csv = ["vectors", "convert", "a.vec", "--out", "a.csv"];
+    refused(folder, &csv, 2, "vectors are not written as .csv; name a file .vec or .txt");
+    done(folder, &[&csv[..], &["--to", "text"]].concat());
+    fs::write(folder.join("a.kv"), b"\x80\x04\x95gensim").unwrap();
+    let pickle = ["vectors", "convert", "a.kv", "--out", "k.vec"];
+    refused(folder, &pickle, 1, "a.kv: is a Python pickle, such as gensim's");
+    fs::write(folder.join("w.vec"), b"\xff\xfe2\0 \0").unwrap();
+    let utf16 = ["vectors", "convert", "w.vec", "--out", "k.vec"];
+    refused(folder, &utf16, 1, "w.vec: is UTF-16 text");
     // Text with a fault is no binary file.
     let commas = "3 3\nthe 0,1 0,2 0,3\nof 1 2 3\ncat 1 2 2\ndog 1 0 0\n";
     fs::write(folder.join("q.vec"), commas).unwrap();
     let convert = ["vectors", "convert", "q.vec", "--out", "q2.vec"];
-    refused(folder, &convert, 1, "q.vec:2: column 2 is `0,1`, which is no number");
+    refused(folder, &convert, 1, "q.vec:2: column 2 is `0,1`, which is not a number");
     assert!(!folder.join("q2.vec").exists());
 }
 
@@ -306,18 +322,18 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     let place = place();
     let folder = place.path();
     let w = |flags: &[&'static str]| train("word2vec", &[flags, &["--out", "o.vec"]].concat());
-    refused(folder, &w(&["--window", "0"]), 2, "a window reaches from 1 to 1000 words");
-    refused(folder, &w(&["--dim", "0"]), 2, "--dim");
-    refused(folder, &w(&["--negative", "0"]), 2, "--negative");
+    refused(folder, &w(&["--window", "0"]), 2, "window is a number of words");
+    refused(folder, &w(&["--dim", "0"]), 2, "dim is a number");
+    refused(folder, &w(&["--negative", "0"]), 2, "negative is a number");
     refused(folder, &w(&["--min-count", "9999"]), 2, "the vocabulary is empty");
-    refused(folder, &w(&["--resume"]), 2, "nothing to go on with");
+    refused(folder, &w(&["--resume"]), 2, "nothing to resume");
     let small = ["--lowercase", "--tokenizer", "joint"];
-    refused(folder, &w(&small), 2, "a vocabulary decides for itself");
+    refused(folder, &w(&small), 2, "a vocabulary itself decides");
     refused(folder, &w(&["--ngrams", "x"]), 2, "such as 3-6");
     refused(folder, &w(&["--tokenizer", "nowhere"]), 1, "nowhere");
     refused(folder, &["vectors", "word2vec", "--out", "o.vec"], 2, "no text");
     let glove = train("glove", &["--window", "0", "--out", "o.vec"]);
-    refused(folder, &glove, 2, "a window reaches from 1 to 1000 words");
+    refused(folder, &glove, 2, "window is a number of words");
     fs::write(folder.join("one.txt"), "word word word word word\n".repeat(9)).unwrap();
     for kind in ["word2vec", "glove"] {
         let one = ["vectors", kind, "--text", "en=one.txt", "--out", "o.vec"];

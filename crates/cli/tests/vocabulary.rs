@@ -65,9 +65,9 @@ fn text_is_prepared_as_the_vocabulary_says() {
     let place = place();
     let folder = place.path();
     for (name, flags) in [
-        ("bert", &["--kind", "wordpiece", "--pieces", "pieces.txt"][..]),
+        ("bert", &["--kind", "wordpiece", "--subwords", "pieces.txt"][..]),
         ("small", &["--merges", "60", "--lowercase", "--strip-accents", "--simplify", "table.tsv"]),
-        ("lines", &["--kind", "union", "--merges", "40", "--words", "spaces", "--lines"]),
+        ("lines", &["--kind", "union", "--merges", "40", "--tokenizer", "whitespace", "--lines"]),
     ] {
         let train = [&["vocab", "train", "--out", name], &TEXTS[..], flags].concat();
         done(folder, &train);
@@ -105,7 +105,7 @@ fn a_run_with_word_pieces_goes_on_and_is_used_like_any() {
     let texts = ["world/text/qaa.base.txt", "world/text/qab.base.txt"];
     let characters = texts.map(|file| fs::read_to_string(folder.join(file)).unwrap()).concat();
     fs::write(folder.join("pieces.txt"), pieces(&characters.replace(['\n', ' '], ""))).unwrap();
-    let train = ["vocab", "train", "--kind", "wordpiece", "--pieces", "pieces.txt", "--out", "v"];
+    let train = ["vocab", "train", "--kind", "wordpiece", "--subwords", "pieces.txt", "--out", "v"];
     let of_world =
         ["--text", "qaa=world/text/qaa.base.txt", "--text", "qab=world/text/qab.base.txt"];
     done(folder, &[&train[..], &of_world].concat());
@@ -149,7 +149,7 @@ fn keys_that_contradict_the_vocabulary_are_refused_by_name() {
     };
     refused(&["--text.lowercase", "false"], "text.lowercase: asks for false, and the vocabulary");
     refused(&["--text.strip_accents", "true"], "text.strip_accents: asks for true");
-    refused(&["--text.words", "spaces"], "text.words: asks for words = spaces");
+    refused(&["--text.words", "whitespace"], "text.words: asks for words = whitespace");
     refused(&["--text.prepared", "true"], "leave it out (text.lines has a sentence a line)");
     refused(&["--text.simplify", "other.tsv"], "made with another table for `zh`");
     refused(&["--vocabulary.merges", "9"], "vocabulary.merges: is for a vocabulary to be learned");
@@ -211,8 +211,8 @@ fn the_pieces_of_multilingual_bert_are_trained_on_real_text() {
     let texts = ["--text", &texts[0], "--text", &texts[1]];
     let (pieces, table) = (real("vocab/mbert_cased_vocab.txt"), real("vocab/trad2simp.tsv"));
     let train =
-        ["vocab", "train", "--kind", "wordpiece", "--pieces", &pieces, "--simplify", &table];
-    done(folder, &[&train[..], &texts, &["--first", "3000", "--out", "v"]].concat());
+        ["vocab", "train", "--kind", "wordpiece", "--subwords", &pieces, "--simplify", &table];
+    done(folder, &[&train[..], &texts, &["--limit", "3000", "--out", "v"]].concat());
     let begin = ["pretrain", "--vocabulary.folder", "v", "--text.first", "3000", "--out", "run"];
     let begun = done(folder, &[&begin[..], &texts, &SHORT].concat());
     assert!(begun["parameters"].as_u64().unwrap() > 119_547 * 48, "{begun}");

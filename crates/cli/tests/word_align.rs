@@ -3,7 +3,7 @@
 
 mod common;
 
-use crate::common::{done, refused};
+use crate::common::{done, isogloss, refused};
 
 const PAIRS: &str = "the house ||| la maison
 the blue house ||| la maison bleue
@@ -21,8 +21,10 @@ fn error_rate(flags: &[&str]) -> f64 {
         ["world", "generate", "--out", "w", "--sentences", "100", "--set", "parallel.train=5000"];
     let nothing_else = ["--set", "nli={train=0,dev=0,test=0}", "--set", "tatoeba=50"];
     done(folder, &[&small[..], &nothing_else, flags].concat());
-    let aligned =
-        done(folder, &["word-align", "w/bitext/bitext.qaa-qab.tsv", "--out", "links.txt"]);
+    let aligned = done(
+        folder,
+        &["word-align", "-p", "qaa-qab=w/bitext/bitext.qaa-qab.tsv", "--out", "links.txt"],
+    );
     assert_eq!(aligned["pairs"], 5000);
     let gold = ["--gold", "w/bitext/bitext.qaa-qab.align", "--predicted", "links.txt"];
     let score = done(folder, &[&["word-align", "score"], &gold[..]].concat());
@@ -52,16 +54,16 @@ fn every_form_of_input_gives_the_same_links() {
     put("en", side(|pair| pair.0.to_owned()));
     put("fr", side(|pair| pair.1.to_owned()));
     let links = |input: &[&str]| {
-        done(folder, &[&["word-align", "--out", "links"], input].concat());
+        done(folder, &[&["word-align", "--force", "--out", "links"], input].concat());
         std::fs::read_to_string(folder.join("links")).unwrap()
     };
-    let expected = links(&["bars"]);
+    let expected = links(&["-p", "en-fr=bars"]);
     assert_eq!(expected.lines().nth(1), Some("0-0 1-2 2-1"), "{expected}");
     for input in [
-        &["tight"][..],
-        &["tabs"],
-        &["--source", "en", "--target", "fr"],
-        &["bars", "--threads", "1"],
+        &["-p", "en-fr=tight"][..],
+        &["-p", "en-fr=tabs"],
+        &["--parallel", "en=en", "--parallel", "fr=fr"],
+        &["-p", "en-fr=bars", "--threads", "1"],
     ] {
         assert_eq!(links(input), expected, "{input:?}");
     }
@@ -75,8 +77,9 @@ fn everything_that_can_be_asked_for_is_written() {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let files =
         ["--forward", "f", "--reverse", "r", "--posteriors", "p", "--scores", "s", "--save", "m"];
-    let learn = ["word-align", "pairs", "--out", "links", "--lowercase", "--prepared", "words"];
-    let learned = done(folder, &[&learn[..], &files].concat());
+    let pairs = ["word-align", "-p", "en-fr=pairs"];
+    let learn = ["--out", "links", "--lowercase", "--prepared", "words"];
+    let learned = done(folder, &[&pairs[..], &learn, &files].concat());
     assert_eq!(learned["forward"].as_array().unwrap().len(), 5);
     assert!(learned["reverse"][4]["log_likelihood"].as_f64().unwrap() < 0.0);
     assert_eq!(read("words"), PAIRS);
@@ -87,11 +90,22 @@ fn everything_that_can_be_asked_for_is_written() {
     assert!(first.starts_with("0-0:") && first.split(' ').next().unwrap().split(':').count() == 3);
     // By the saved model, the same text in capitals is linked as it was.
     let links = read("links");
-    done(folder, &["word-align", "pairs", "--model", "m", "--out", "again"]);
+    done(folder, &[&pairs[..], &["--model", "m", "--out", "again"]].concat());
     assert_eq!(read("again"), links);
     std::fs::write(folder.join("new"), "A BLUE THING ||| UNE CHOSE BLEUE\n").unwrap();
-    done(folder, &["word-align", "new", "--model", "m", "--out", "new.links"]);
+    let new = ["word-align", "-p", "en-fr=new", "--model", "m", "--out"];
+    done(folder, &[&new[..], &["new.links"]].concat());
     assert!(read("new.links").contains("1-2"), "{}", read("new.links"));
+    refused(folder, &[&new[..], &["new.links"]].concat(), 2, "exists; name another output");
+    let printed = isogloss(folder, &[&new[..], &["-"]].concat()).stdout;
+    assert_eq!(String::from_utf8(printed).unwrap(), read("new.links"));
+    // The other way round, or of another language, the model does not fit.
+    let swapped = ["word-align", "-p", "fr-en=new", "--model", "m", "--out", "no"];
+    refused(folder, &swapped, 2, "give the two sides in the model's order");
+    std::fs::write(folder.join("other"), "X Y Z ||| UNE FLEUR\n").unwrap();
+    let other = ["word-align", "-p", "en-fr=other", "--model", "m", "--out", "other.links"];
+    let warned = done(folder, &other)["warnings"][0].as_str().unwrap().to_owned();
+    assert!(warned.contains("does not know 100 % of the words of `en`"), "{warned}");
 }
 
 #[test]
@@ -109,21 +123,23 @@ fn bad_input_is_refused_by_name() {
         refused(folder, &[&["word-align", "--out", "links"], input].concat(), code, expected);
         assert!(!folder.join("links").exists());
     };
-    align(&["pairs"], 1, "pairs:2: no ||| between two sides");
-    align(&["none"], 1, "none");
-    align(&["--source", "one", "--target", "two"], 1, "one: has 3 lines, and two has 2");
-    align(&["hole"], 1, "hole:2: the first side is empty");
-    align(&["hole", "--prepared", "words"], 1, "hole:2: the first side is empty");
+    align(&["-p", "a-b=pairs"], 1, "pairs:2: no ||| between two sides");
+    align(&["-p", "a-b=none"], 1, "none");
+    align(&["-p", "a=one", "-p", "b=two"], 1, "one: has 3 lines, and two has 2");
+    align(&["-p", "a-b=hole"], 1, "hole:2: the first side is empty");
+    align(&["-p", "a-b=hole", "--prepared", "words"], 1, "hole:2: the first side is empty");
     assert!(!folder.join("words").exists());
-    align(&["pairs", "--tension", "20"], 2, "the tension");
-    align(&["pairs", "--lang", "en"], 2, "--lang: give two");
-    align(&["pairs", "--model", "gold"], 1, "not a saved word alignment");
-    align(&["pairs", "--model", "m", "--passes", "3"], 2, "cannot be used with");
-    align(&[], 2, "no text");
-    align(&["two", "--threads", "100000"], 2, "--threads");
-    refused(folder, &["word-align", "two", "--out", "-"], 2, "`-` is no file");
-    align(&["pairs", "--save", "no/such/folder"], 1, "no/such");
-    refused(folder, &["word-align", "pairs"], 2, "--out");
+    align(&["-p", "a-b=pairs", "--tension", "20"], 2, "tension is 20");
+    align(&["-p", "a=pairs"], 2, "give the other side too");
+    align(&["-p", "a=one", "-p", "b=two", "-p", "c=two"], 2, "names 3 languages");
+    align(&["-p", "a-b=pairs", "--model", "gold"], 1, "not a saved word alignment");
+    align(&["-p", "a-b=pairs", "--model", "m", "--iterations", "3"], 2, "cannot be used with");
+    align(&[], 2, "no parallel text");
+    align(&["-p", "a-b=two", "--threads", "100000"], 2, "--threads");
+    let twice = ["word-align", "-p", "a-b=two", "--out", "-", "--forward", "-"];
+    refused(folder, &twice, 2, "only one output can be standard output");
+    align(&["-p", "a-b=pairs", "--save", "no/such/folder"], 1, "no/such");
+    refused(folder, &["word-align", "-p", "a-b=pairs"], 2, "--out");
     let score = |predicted: &str, expected: &str| {
         let files = ["--gold", "gold", "--predicted", predicted];
         refused(folder, &[&["word-align", "score"], &files[..]].concat(), 1, expected);
@@ -132,6 +148,6 @@ fn bad_input_is_refused_by_name() {
     score("one", "one:1: not links");
     put("short", "0-0\n");
     score("short", "short: has 1 lines, and the gold standard 2");
-    done(folder, &["word-align", "hole", "--allow-empty", "--out", "links"]);
+    done(folder, &["word-align", "-p", "a-b=hole", "--allow-empty", "--out", "links"]);
     assert_eq!(std::fs::read_to_string(folder.join("links")).unwrap(), "0-0\n\n");
 }

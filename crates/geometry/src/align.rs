@@ -237,7 +237,7 @@ fn read_space(
     observer: &dyn AlignObserver,
 ) -> Result<WordSpace> {
     observer.stage(&format!("reading {}", path.display()));
-    let options = ReadOptions { format: None, first: Some(config.max_vocab) };
+    let options = ReadOptions { format: None, limit: Some(config.max_vocab) };
     let mut words = formats::read(path, options)?;
     let mut matrix = Matrix::from(&words);
     let zero = |row: &usize| matrix.row(*row).iter().all(|&x| x == 0.0);

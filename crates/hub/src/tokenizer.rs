@@ -53,8 +53,8 @@ pub(crate) fn read(folder: &Path, config: &ModelConfig) -> Result<(Vocabulary, &
     };
     let languages = config.encoder.languages.iter().map(preparation).collect();
     let frame = (specials.start, specials.end);
-    let foreign = ImportedTokenizer::of(&tokenizer, frame, !config.lists_languages);
-    Ok((Vocabulary::imported(tokenizer, languages, specials, size, foreign)?, file))
+    let imported = ImportedTokenizer::of(&tokenizer, frame, !config.lists_languages);
+    Ok((Vocabulary::imported(tokenizer, languages, specials, size, imported)?, file))
 }
 
 /// The tokenizer's settings: `tokenizer_config.json` and `special_tokens_map.json`.

@@ -21,6 +21,7 @@
 //! ```
 
 pub mod build;
+pub mod demo;
 pub mod draw;
 pub mod export;
 pub mod papers;

@@ -1,11 +1,11 @@
-//! Batches to train on: number `n` of a seed is always the same, and can be had without making
-//! the ones before it, so that the number alone is the position in the data.
+//! Batches for masked language modelling: batch `n` of a seed is always the same and can be computed
+//! without those before it, so that its number alone is the position in the data.
 //!
-//! The text of a language is one long stream of sentences with ends between them. As in XLM, it
-//! is filled up in front to a whole number of batches and laid out in as many rows as a batch has
-//! sequences; a batch is a column of that layout `length` tokens wide, and the columns come in a
-//! new random order on each pass. A batch is of one language, drawn by the languages' shares of
-//! sentences to the power 0.7. Sequences are concatenated without padding.
+//! The text of a language is one stream of sentences with end-of-sentence tokens between them. As in
+//! XLM (Lample and Conneau 2019), it is padded in front to a whole number of batches and laid out in as
+//! many rows as a batch has sequences; a batch is a column of that layout, `length` tokens wide, and the
+//! columns come in a new random order in each epoch. A batch is of one language, drawn by the languages'
+//! shares of sentences to the power 0.7. Sequences are concatenated without padding.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -15,26 +15,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::Split;
 use crate::error::{Error, Result};
-use crate::mask::{MaskSettings, MaskedPositions, Masker, Replacements, hide_for_evaluation};
+use crate::mask::{MaskSettings, MaskedPositions, Masker, Replacements, mask_for_evaluation};
 use crate::random::RandomStreams;
 use crate::switch::CodeSwitch;
 use crate::tokens::TokenizedCorpus;
 use crate::vocabulary::Vocabulary;
 
-/// Sequences of one language with some tokens hidden.
+/// Sequences of one language with some tokens masked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MlmBatch {
     /// Its number in the run.
     pub number: u64,
     /// The language's index in the vocabulary.
     pub language: usize,
-    /// All sequences, one after another, with tokens hidden.
+    /// All sequences, concatenated, with tokens masked.
     pub tokens: Vec<u32>,
-    /// Where each sequence starts in `tokens`, and at last where the last one ends.
+    /// Where each sequence starts in `tokens`, and where the last one ends.
     pub starts: Vec<u32>,
-    /// Where in `tokens` something is to be predicted, in ascending order.
+    /// Positions in `tokens` to predict, in ascending order.
     pub masked: Vec<u32>,
-    /// What stood there.
+    /// The original tokens there.
     pub targets: Vec<u32>,
     /// Words that were replaced by translations.
     pub switched: u32,
@@ -55,16 +55,16 @@ pub struct BatchSettings {
     pub length: usize,
     /// Rows in a batch.
     pub sequences: usize,
-    /// Let every row begin with a sentence, so that the first words always stand at the first
-    /// places: a row is moved back to where the sentence that it would begin in begins.
+    /// Let every row begin with a sentence, so that sentence starts are always at the first positions: a
+    /// row is moved back to the start of the sentence that it would begin in.
     #[serde(default)]
     pub aligned: bool,
-    /// Cut every row into sequences of at most so many tokens: the same text with a smaller
-    /// window on it.
+    /// Split every row into sequences of at most so many tokens: the same text with a smaller context
+    /// window.
     pub max_tokens: Option<usize>,
     /// Languages are drawn by their share of sentences to this power.
     pub share_power: f64,
-    /// How tokens are hidden.
+    /// How tokens are masked.
     pub mask: MaskSettings,
 }
 
@@ -83,18 +83,19 @@ impl Default for BatchSettings {
 
 impl BatchSettings {
     fn check(&self) -> Result<()> {
-        let fault = if self.length < 2 || self.sequences == 0 {
-            "a batch needs a sequence at least, of two tokens at least"
+        let (key, reason) = if self.length < 2 || self.sequences == 0 {
+            ("batch.length", "a batch has at least one sequence of at least two tokens")
         } else if self.length.saturating_mul(self.sequences) > u32::MAX as usize / 2 {
-            "a batch has more tokens than positions can count"
+            ("batch.sequences", "a batch has more tokens than positions can count")
         } else if self.max_tokens.is_some_and(|most| most < 2) {
-            "a window holds two tokens at least"
+            ("batch.max_tokens", "a window holds at least two tokens")
         } else if !(self.share_power.is_finite() && self.share_power >= 0.0) {
-            "the power of the languages' shares is a number from 0 up"
+            ("batch.share_power", "the power of the languages' shares is a number from 0 up")
         } else {
             return Ok(());
         };
-        Err(Error::request(fault, "256 tokens, 96 sequences and 0.7 are the papers' choice"))
+        let remedy = "the papers use length 256, sequences 96 and share_power 0.7";
+        Err(Error::setting(key, reason, remedy))
     }
 }
 
@@ -104,9 +105,9 @@ pub struct MlmBatches {
     vocabulary: Arc<Vocabulary>,
     settings: BatchSettings,
     switch: Option<CodeSwitch>,
-    texts: Vec<Text>,
-    /// Sums of the chances of the languages, up to 1.
-    chances: Vec<f64>,
+    texts: Vec<LanguageStream>,
+    /// Cumulative probabilities of the languages, up to 1.
+    cumulative: Vec<f64>,
     draws: RandomStreams,
     masks: RandomStreams,
     switches: RandomStreams,
@@ -114,7 +115,7 @@ pub struct MlmBatches {
 
 /// One language's part.
 #[derive(Debug)]
-struct Text {
+struct LanguageStream {
     corpus: Arc<TokenizedCorpus>,
     layout: BatchLayout,
     masker: Masker,
@@ -140,13 +141,13 @@ impl MlmBatches {
             ));
         }
         let shares = corpora.iter().map(|corpus| corpus.sentences(Split::Train) as f64);
-        let chances = cumulate(shares.collect(), settings.share_power);
+        let cumulative = cumulate(shares.collect(), settings.share_power);
         let text = |corpus: Arc<TokenizedCorpus>| {
             let language = corpus.language();
             let masker = Masker::new(settings.mask, &vocabulary, language, corpus.counts())?;
             let layout = BatchLayout::new(corpus.tokens(Split::Train).len(), settings);
             let order = RandomStreams::new(seed, &format!("order of {}", corpus.language_name()));
-            Ok(Text { corpus, layout, masker, order })
+            Ok(LanguageStream { corpus, layout, masker, order })
         };
         let texts = corpora.into_iter().map(text).collect::<Result<_>>()?;
         Ok(Self {
@@ -154,21 +155,21 @@ impl MlmBatches {
             settings,
             switch,
             texts,
-            chances,
+            cumulative,
             draws: RandomStreams::new(seed, "languages"),
             masks: RandomStreams::new(seed, "masks"),
             switches: RandomStreams::new(seed, "switches"),
         })
     }
 
-    /// The chance of each language's batch, in the order in which the corpora were given.
-    pub fn chances(&self) -> Vec<f64> {
+    /// The probability of each language, in the order in which the corpora were given.
+    pub fn probabilities(&self) -> Vec<f64> {
         let mut below = 0.0;
-        self.chances.iter().map(|&sum| sum - std::mem::replace(&mut below, sum)).collect()
+        self.cumulative.iter().map(|&sum| sum - std::mem::replace(&mut below, sum)).collect()
     }
 
-    /// Batches in one pass over each corpus, in the order in which the corpora were given.
-    pub fn per_pass(&self) -> Vec<u64> {
+    /// Batches in one epoch of each corpus, in the order in which the corpora were given.
+    pub fn per_epoch(&self) -> Vec<u64> {
         self.texts.iter().map(|text| text.layout.batches).collect()
     }
 
@@ -177,8 +178,8 @@ impl MlmBatches {
         self.from(number).make_next()
     }
 
-    /// All batches from `number` on, without end. To know how far each language has come, the
-    /// draws before it are repeated: a few nanoseconds each.
+    /// All batches from `number` on, without end. To know the position in each language, the draws
+    /// before it are repeated: a few nanoseconds each.
     pub fn from(self: &Arc<Self>, number: u64) -> BatchReader {
         let mut taken = vec![0; self.texts.len()];
         for before in 0..number {
@@ -188,7 +189,7 @@ impl MlmBatches {
         BatchReader { batches: Arc::clone(self), number, taken, orders }
     }
 
-    /// The same, made on a thread of their own, up to `depth` ahead.
+    /// The same, made on another thread, up to `depth` ahead.
     pub fn ahead(self: &Arc<Self>, number: u64, depth: usize) -> BatchPrefetcher {
         let (sender, receiver) = sync_channel(depth.max(1));
         let reader = self.from(number);
@@ -204,10 +205,10 @@ impl MlmBatches {
 
     fn draw_text(&self, number: u64) -> usize {
         let drawn = self.draws.unit(number);
-        self.chances.partition_point(|&sum| sum <= drawn).min(self.texts.len() - 1)
+        self.cumulative.partition_point(|&sum| sum <= drawn).min(self.texts.len() - 1)
     }
 
-    fn make(&self, number: u64, text: &Text, column: u64) -> MlmBatch {
+    fn make(&self, number: u64, text: &LanguageStream, column: u64) -> MlmBatch {
         let stream = text.corpus.tokens(Split::Train);
         let end = self.vocabulary.specials().end;
         let mut rows: Vec<_> = (0..self.settings.sequences as u64)
@@ -216,14 +217,14 @@ impl MlmBatches {
         let language = text.corpus.language();
         let mut switched = 0;
         if let Some(switch) = &self.switch {
-            let mut chance = self.switches.stream(number);
+            let mut random = self.switches.stream(number);
             let length = self.settings.length;
-            let result = switch.apply(&self.vocabulary, language, rows, length, &mut chance);
+            let result = switch.apply(&self.vocabulary, language, rows, length, &mut random);
             (rows, switched) = (result.sequences, result.words);
         }
-        let (mut tokens, heads) = concatenate(&rows);
+        let (mut tokens, firsts) = concatenate(&rows);
         let MaskedPositions { positions, targets } =
-            text.masker.hide(&mut tokens, &heads, &mut self.masks.stream(number));
+            text.masker.mask(&mut tokens, &firsts, &mut self.masks.stream(number));
         let starts = cut(&rows, self.settings.max_tokens);
         MlmBatch { number, language, tokens, starts, masked: positions, targets, switched }
     }
@@ -246,7 +247,7 @@ fn check_corpora(vocabulary: &Vocabulary, corpora: &[Arc<TokenizedCorpus>]) -> R
     Ok(())
 }
 
-/// Sums of `share^power`, scaled to end at 1.
+/// Cumulative sums of `share^power`, scaled to end at 1.
 fn cumulate(sizes: Vec<f64>, power: f64) -> Vec<f64> {
     let all: f64 = sizes.iter().sum();
     let powers: Vec<f64> = sizes.iter().map(|size| (size / all).powf(power)).collect();
@@ -289,8 +290,8 @@ fn cut(rows: &[Vec<u32>], most: Option<usize>) -> Vec<u32> {
 struct BatchLayout {
     length: u64,
     batches: u64,
-    /// Ends of sentences put in front to fill the last batch.
-    filling: u64,
+    /// End-of-sentence tokens in front, to fill the last batch.
+    padding: u64,
     aligned: bool,
 }
 
@@ -301,25 +302,25 @@ impl BatchLayout {
         Self {
             length,
             batches,
-            filling: batches * length * rows - tokens as u64,
+            padding: batches * length * rows - tokens as u64,
             aligned: settings.aligned,
         }
     }
 
-    /// One row of one batch. Before a row's first token stands the end of a sentence, so that
-    /// every token of a row is seen one place to the right, and its last not at all.
+    /// One row of one batch. A row begins with an end-of-sentence token, so that its tokens are shifted
+    /// one position to the right and its last token is dropped.
     fn row(&self, stream: &[u32], end: u32, row: u64, column: u64) -> Vec<u32> {
         let width = self.batches * self.length;
         let first = row * width;
         let token = |place: u64| {
-            let place = (first + place.checked_sub(1)?).checked_sub(self.filling)?;
+            let place = (first + place.checked_sub(1)?).checked_sub(self.padding)?;
             stream.get(place as usize).copied()
         };
         let token = |place: u64| token(place).unwrap_or(end);
         let mut start = column * self.length;
         if self.aligned {
             let begins = |&place: &u64| token(place) == end;
-            // A sentence longer than a row is cut where the row would have begun.
+            // A sentence longer than a row is split where the row would have begun.
             let earliest = (start + 1).saturating_sub(self.length);
             start = (earliest..=start).rev().find(begins).unwrap_or(start);
         }
@@ -332,14 +333,14 @@ impl BatchLayout {
 pub struct BatchReader {
     batches: Arc<MlmBatches>,
     number: u64,
-    /// Batches taken of each language so far.
+    /// Batches drawn of each language so far.
     taken: Vec<u64>,
-    /// For each language, a pass and the order of its columns.
+    /// For each language, an epoch and the order of its columns.
     orders: Vec<Option<(u64, Vec<u32>)>>,
 }
 
 impl BatchReader {
-    /// The number of the batch that comes next: all that needs to be kept to go on from here.
+    /// The number of the next batch: the whole state of the data.
     pub fn position(&self) -> u64 {
         self.number
     }
@@ -348,13 +349,13 @@ impl BatchReader {
         let number = self.number;
         let index = self.batches.draw_text(number);
         let text = &self.batches.texts[index];
-        let (pass, place) =
+        let (epoch, place) =
             (self.taken[index] / text.layout.batches, self.taken[index] % text.layout.batches);
         let order = &mut self.orders[index];
-        if order.as_ref().is_none_or(|(of, _)| *of != pass) {
+        if order.as_ref().is_none_or(|(of, _)| *of != epoch) {
             let mut columns: Vec<u32> = (0..text.layout.batches as u32).collect();
-            text.order.stream(pass).shuffle(&mut columns);
-            *order = Some((pass, columns));
+            text.order.stream(epoch).shuffle(&mut columns);
+            *order = Some((epoch, columns));
         }
         let column = order.as_ref().expect("just made").1[place as usize];
         self.number += 1;
@@ -381,7 +382,7 @@ pub struct BatchPrefetcher {
 impl Iterator for BatchPrefetcher {
     type Item = MlmBatch;
 
-    /// There is always a next batch; a fault in the making thread comes through here.
+    /// There is always a next batch; a panic of the making thread is resumed here.
     fn next(&mut self) -> Option<MlmBatch> {
         if let Some(batch) = self.receiver.as_ref().and_then(|receiver| receiver.recv().ok()) {
             return Some(batch);
@@ -404,8 +405,8 @@ impl Drop for BatchPrefetcher {
     }
 }
 
-/// Held-out text in order, with the same tokens hidden every time, whatever the size of batches.
-/// Nothing is filled up: the last sequence is as long as the text leaves it.
+/// Held-out text in order, with the same tokens masked every time, whatever the size of batches, and
+/// without padding.
 #[derive(Clone, Debug)]
 pub struct MlmEvaluation {
     vocabulary: Arc<Vocabulary>,
@@ -416,10 +417,10 @@ pub struct MlmEvaluation {
 }
 
 impl MlmEvaluation {
-    /// Tokens that a sequence needs to have one hidden, which is never its first or last.
+    /// The shortest sequence in which a token can be masked: never its first or last.
     pub const SHORTEST: usize = 3;
 
-    /// Fails where nothing was held out, or nothing in it could be hidden.
+    /// Fails where nothing was held out, or nothing in it could be masked.
     pub fn new(
         vocabulary: Arc<Vocabulary>,
         corpus: Arc<TokenizedCorpus>,
@@ -429,9 +430,10 @@ impl MlmEvaluation {
         settings.check()?;
         let longest = settings.max_tokens.unwrap_or(settings.length).min(settings.length);
         if longest < Self::SHORTEST {
-            return Err(Error::request(
+            return Err(Error::setting(
+                "batch.length",
                 format!(
-                    "no token of an input of {longest} stands between two others, to be guessed by them"
+                    "an input of {longest} tokens has none between two others that could be masked"
                 ),
                 format!("make batch.length {} or more", Self::SHORTEST),
             ));
@@ -447,7 +449,7 @@ impl MlmEvaluation {
                 "hold some out when preparing the corpus",
             ));
         }
-        // As in XLM, the masks of evaluation know no seed.
+        // As in XLM, the masks of evaluation do not depend on the seed.
         Ok(Self { vocabulary, corpus, split, settings, masks: RandomStreams::new(0, "evaluation") })
     }
 
@@ -467,15 +469,15 @@ impl MlmEvaluation {
         let mut batch =
             MlmBatch { number, language: self.corpus.language(), ..MlmBatch::default() };
         for row in rows {
-            let mut chance = self.masks.stream(row);
+            let mut random = self.masks.stream(row);
             let longest = self.settings.max_tokens.unwrap_or(self.settings.length);
             for sequence in self.row(row as usize, specials.end).chunks_mut(longest) {
                 let start = batch.tokens.len() as u32;
                 let rate = self.settings.mask.rate;
-                let hidden = hide_for_evaluation(sequence, start, rate, specials.mask, &mut chance);
+                let masked = mask_for_evaluation(sequence, start, rate, specials.mask, &mut random);
                 batch.starts.push(start);
-                batch.masked.extend(hidden.positions);
-                batch.targets.extend(hidden.targets);
+                batch.masked.extend(masked.positions);
+                batch.targets.extend(masked.targets);
                 batch.tokens.extend_from_slice(sequence);
             }
         }

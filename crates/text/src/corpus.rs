@@ -1,9 +1,10 @@
-//! A language's corpus as sentences: read once, prepared on all threads, duplicates dropped, some
-//! taken, some held out, and handed on in the order of the text, whatever the number of threads.
+//! A language's corpus as sentences: read once, preprocessed on all threads, deduplicated, sampled,
+//! split into training and held-out parts, and passed on in the order of the text, whatever the number
+//! of threads.
 //!
-//! Memory is bounded. Text flows in blocks; duplicates are known by 64-bit hashes in two
-//! generations of fixed size; where a choice needs to know the whole corpus (a sample, sentences
-//! held out), the prepared sentences wait in a temporary file while ranks are drawn.
+//! Memory is bounded. Text is streamed in blocks; duplicates are recognised by 64-bit hashes in two
+//! generations of fixed size; where a selection depends on the whole corpus (a sample, held-out
+//! sentences), the preprocessed sentences wait in a temporary file while ranks are drawn.
 
 use std::collections::BinaryHeap;
 use std::fs::File;
@@ -23,22 +24,22 @@ use files::At;
 /// Raw text per block: large enough to keep a thread busy, small enough to hold a few.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// How messages call the file in which sentences wait.
+/// What messages call the temporary file of sentences.
 const SPOOL: &str = "temporary file of sentences";
 
-/// Which sentences are wanted.
+/// Which sentences of a corpus are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
-    /// How many, and which; counted before any are held out.
+    /// How many, and which, counted before any are held out.
     pub take: Subset,
-    /// Drop sentences that came before. Exact for the last 14 million distinct sentences at
-    /// least; a repeat from farther back may stay, which keeps memory bounded.
+    /// Drop duplicates. Exact for at least the last 14 million distinct sentences; a duplicate from
+    /// farther back may stay, which bounds memory.
     pub distinct: bool,
-    /// How many of the taken sentences are held out for choosing among models.
+    /// Sentences held out for development.
     pub dev: u64,
-    /// How many of the taken sentences are held out for the last word.
+    /// Sentences held out for test.
     pub test: u64,
-    /// Decides the sample and what is held out.
+    /// Seeds the sample and the held-out sentences.
     pub seed: u64,
 }
 
@@ -46,11 +47,11 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subset {
-    /// Every one.
+    /// All sentences.
     All,
-    /// So many from the start.
+    /// The first N.
     First(u64),
-    /// So many from anywhere, each as likely as the next, in the order of the text.
+    /// A uniform random sample of N, in the order of the text.
     Sample(u64),
 }
 
@@ -64,11 +65,11 @@ impl Default for Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
-    /// To learn from.
+    /// Training.
     Train,
-    /// To choose among models by.
+    /// Development.
     Dev,
-    /// To report.
+    /// Test.
     Test,
 }
 
@@ -86,7 +87,7 @@ impl Split {
     }
 }
 
-/// A run of prepared sentences.
+/// Consecutive preprocessed sentences.
 #[derive(Debug, Default)]
 pub struct SentenceBlock {
     text: String,
@@ -110,7 +111,7 @@ impl SentenceBlock {
     }
 }
 
-/// What reading a corpus came to, as far as it had to be read.
+/// Counts of what was read, as far as the corpus had to be read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusReport {
     /// Lines that held text, up to the one with the last sentence wanted.
@@ -134,33 +135,33 @@ pub struct ReadProgress {
     pub total: u64,
 }
 
-/// Is told now and then how far reading has come.
+/// Is called now and then with how far reading has come.
 pub type ReadObserver<'a> = &'a mut dyn FnMut(ReadProgress);
 
-/// Takes blocks of sentences, in order.
+/// Receives blocks of sentences, in order.
 pub type BlockConsumer<'a> = &'a mut dyn FnMut(&[SentenceBlock]) -> Result<()>;
 
-/// One language's text with everything that decides which sentences come out of it.
+/// One language's text with everything that decides which sentences are read from it.
 #[derive(Debug)]
 pub struct Corpus {
     /// The files.
     pub source: TextSource,
-    /// What is done to lines.
+    /// How lines are preprocessed.
     pub preparer: Preparer,
-    /// What a line may be.
+    /// Which lines are accepted.
     pub rules: LineRules,
-    /// Which sentences are wanted.
+    /// Which sentences are used.
     pub selection: Selection,
 }
 
 impl Corpus {
-    /// Hands every wanted sentence to `consume`, in the order of the text.
+    /// Passes every selected sentence to `consume`, in the order of the text.
     pub fn read(
         &self,
         watch: ReadObserver<'_>,
         consume: BlockConsumer<'_>,
     ) -> Result<CorpusReport> {
-        let report = if self.selection.needs_the_whole() {
+        let report = if self.selection.needs_whole_corpus() {
             self.read_twice(watch, consume)?
         } else {
             self.read_once(watch, consume)?
@@ -176,7 +177,7 @@ impl Corpus {
         Ok(report)
     }
 
-    /// Draws ranks while the sentences pass into a temporary file, then hands on the chosen ones.
+    /// Draws ranks while the sentences are written to a temporary file, then passes on the selected ones.
     fn read_twice(
         &self,
         watch: ReadObserver<'_>,
@@ -185,7 +186,7 @@ impl Corpus {
         let mut spool = Spool::new()?;
         let mut lottery = Lottery::new(self.selection);
         let total = self.source.size()?;
-        // Each of the two readings is half of the way.
+        // Each of the two passes is half of the progress.
         let mut first = |at: ReadProgress| watch(ReadProgress { bytes: at.bytes / 2, total });
         let mut report = self.read_once(&mut first, &mut |blocks| {
             for (_, sentence) in blocks.iter().flat_map(SentenceBlock::sentences) {
@@ -226,8 +227,8 @@ impl Corpus {
                 let hashes = self.selection.distinct;
                 let prepared: Vec<_> =
                     raw.into_par_iter().map(|raw| raw.prepare(&self.preparer, hashes)).collect();
-                // Block by block, so that what lies beyond the last sentence wanted has no part
-                // in the result, whether or not it was read already.
+                // Block by block, so that text beyond the last selected sentence does not affect the
+                // result, whether or not it was read already.
                 let mut blocks = Vec::new();
                 for block in prepared {
                     if filter.is_full() {
@@ -246,7 +247,7 @@ impl Corpus {
                     end => more = end.is_none(),
                 }
             }
-            // Dropped here, the receiver tells the reading thread to stop.
+            // Dropping the receiver stops the reading thread.
             drop(receiver);
             Ok(report)
         })
@@ -258,7 +259,7 @@ impl Corpus {
         loop {
             let mut block = RawBlock::default();
             let filled = block.fill(&mut lines);
-            // The lines before a bad one count: they may be all that is wanted.
+            // The lines before a bad one count: they may be all that is selected.
             if sender.send(Ok(block)).is_err() {
                 return;
             }
@@ -266,7 +267,7 @@ impl Corpus {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    // Nobody waits for it any more: then it does not matter.
+                    // Where nobody receives any more, the error does not matter.
                     let _ = sender.send(Err(error));
                     return;
                 }
@@ -313,7 +314,7 @@ impl RawBlock {
     fn fill(&mut self, lines: &mut crate::reader::LineReader<'_>) -> Result<bool> {
         let mut more = Ok(true);
         while matches!(more, Ok(true)) && self.text.len() < BLOCK_BYTES {
-            more = lines.next_line().map(|line| {
+            more = lines.next_sentence().map(|line| {
                 if let Some(line) = line {
                     self.text.push_str(line);
                     self.ends.push(self.text.len());
@@ -343,8 +344,8 @@ impl RawBlock {
     }
 }
 
-/// The first eight bytes of a strong hash: among a hundred million sentences, the chance that any
-/// two differ and look the same is one in four thousand.
+/// The first eight bytes of BLAKE3: among a hundred million sentences, the probability of any
+/// collision is 1 in 4,000.
 fn hash(sentence: &str) -> u64 {
     let hash = blake3::hash(sentence.as_bytes());
     u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight of 32 bytes"))
@@ -359,7 +360,7 @@ struct PreparedBlock {
     skipped: SkipCounts,
 }
 
-/// Drops duplicates, and everything after the last sentence wanted.
+/// Drops duplicates, and everything after the last selected sentence.
 struct SentenceFilter {
     seen: Option<RecentHashes>,
     left: u64,
@@ -415,8 +416,8 @@ impl CorpusReport {
     }
 }
 
-/// Hashes of sentences, in two generations: when the younger is full it becomes the older, and
-/// the older is forgotten.
+/// Hashes of sentences, in two generations: when the younger is full it becomes the older, and the
+/// older is dropped.
 #[derive(Default)]
 struct RecentHashes {
     younger: FxHashSet<u64>,
@@ -440,15 +441,15 @@ impl RecentHashes {
 }
 
 impl Selection {
-    fn needs_the_whole(&self) -> bool {
+    fn needs_whole_corpus(&self) -> bool {
         matches!(self.take, Subset::Sample(_)) || self.dev > 0 || self.test > 0
     }
 }
 
-/// Gives every sentence a rank; the lowest ranks are taken, and of these the lowest held out.
+/// Gives every sentence a random rank; the lowest ranks are sampled, and of these the lowest held out.
 struct Lottery {
     selection: Selection,
-    chance: RandomStreams,
+    ranks: RandomStreams,
     entered: u64,
     /// The lowest ranks so far, as many as can matter.
     lowest: BinaryHeap<u64>,
@@ -462,12 +463,12 @@ impl Lottery {
             Subset::Sample(count) => count.max(held_out),
             _ => held_out,
         };
-        let chance = RandomStreams::new(selection.seed, "sentences");
-        Self { selection, chance, entered: 0, lowest: BinaryHeap::new(), keep }
+        let ranks = RandomStreams::new(selection.seed, "sentences");
+        Self { selection, ranks, entered: 0, lowest: BinaryHeap::new(), keep }
     }
 
     fn enter(&mut self) {
-        let rank = self.chance.rank(self.entered);
+        let rank = self.ranks.rank(self.entered);
         self.entered += 1;
         if (self.lowest.len() as u64) < self.keep {
             self.lowest.push(rank);
@@ -483,24 +484,26 @@ impl Lottery {
         let taken = if let Subset::Sample(count) = take { count } else { self.entered };
         if taken > self.entered {
             let there = self.entered;
-            return Err(Error::request(
+            return Err(Error::setting(
+                "sample_size",
                 format!("a sample of {taken} sentences is asked for, and `{language}` has {there}"),
                 "give more text, or ask for a smaller sample",
             ));
         }
         if dev.saturating_add(test) >= taken {
-            return Err(Error::request(
+            return Err(Error::setting(
+                "dev",
                 format!(
                     "of {taken} sentences of `{language}`, dev = {dev} and test = {test} are to be held out"
                 ),
                 "lower these, take more sentences, or give more text",
             ));
         }
-        let ranks = self.lowest.into_sorted_vec();
-        let bound = |count: u64| count.checked_sub(1).map(|last| ranks[last as usize]);
+        let lowest = self.lowest.into_sorted_vec();
+        let bound = |count: u64| count.checked_sub(1).map(|last| lowest[last as usize]);
         let sampled = matches!(take, Subset::Sample(_));
         Ok(SplitRanks {
-            chance: self.chance,
+            ranks: self.ranks,
             test: bound(test),
             dev: bound(test + dev),
             train: if sampled { bound(taken) } else { Some(u64::MAX) },
@@ -510,7 +513,7 @@ impl Lottery {
 
 /// The highest rank of each split; no two sentences have the same rank.
 struct SplitRanks {
-    chance: RandomStreams,
+    ranks: RandomStreams,
     test: Option<u64>,
     dev: Option<u64>,
     train: Option<u64>,
@@ -518,7 +521,7 @@ struct SplitRanks {
 
 impl SplitRanks {
     fn split(&self, number: u64) -> Option<Split> {
-        let rank = Some(self.chance.rank(number));
+        let rank = Some(self.ranks.rank(number));
         match () {
             () if rank <= self.test => Some(Split::Test),
             () if rank <= self.dev => Some(Split::Dev),
@@ -528,18 +531,19 @@ impl SplitRanks {
     }
 }
 
-/// Sentences waiting on disk, a line each, in a file that has no name and goes by itself.
+/// Sentences in an anonymous temporary file, a line each.
 struct Spool {
     writer: BufWriter<File>,
     bytes: u64,
 }
 
-/// Takes blocks that come back from disk, with the bytes read so far.
+/// Receives blocks read back from disk, with the bytes read so far.
 type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[SentenceBlock], u64) -> Result<()>;
 
 impl Spool {
     fn new() -> Result<Self> {
-        let file = tempfile::tempfile().at(SPOOL, "make (set TMPDIR to a folder with room)")?;
+        let file =
+            tempfile::tempfile().at(SPOOL, "make (set TMPDIR to a folder with free space)")?;
         Ok(Self { writer: BufWriter::with_capacity(1 << 18, file), bytes: 0 })
     }
 
@@ -549,12 +553,12 @@ impl Spool {
             .writer
             .write_all(sentence.as_bytes())
             .and_then(|()| self.writer.write_all(b"\n"))
-            .at(SPOOL, "write (set TMPDIR to a folder with room)")?)
+            .at(SPOOL, "write (set TMPDIR to a folder with free space)")?)
     }
 
     fn read(self, drawn: &SplitRanks, consume: ConsumeSpooled<'_>) -> Result<()> {
         let file = self.writer.into_inner().map_err(|error| error.into_error());
-        let mut file = file.at(SPOOL, "write (set TMPDIR to a folder with room)")?;
+        let mut file = file.at(SPOOL, "write (set TMPDIR to a folder with free space)")?;
         file.rewind().at(SPOOL, "read")?;
         let mut reader = BufReader::with_capacity(1 << 18, file);
         let (mut bytes, mut line, mut blocks) = (0, String::new(), vec![SentenceBlock::default()]);

@@ -39,7 +39,7 @@ pub enum Error {
 
     /// A compressed file that cannot be decompressed to its end.
     #[error(
-        "{file}: the compressed file is cut short or damaged (fetch or make it anew, and test it \
+        "{file}: the compressed file is cut short or damaged (download or make it again, and test it \
          with `gzip -t` or `zstd -t`)"
     )]
     Damaged {

@@ -1,10 +1,35 @@
-//! From raw text to masked batches: corpora, sentences and words, vocabularies and the anchors
-//! they share, code-switching, and the streams that a masked language model is trained on.
+//! From raw text to batches for masked language modelling: corpora, sentences and words, subword
+//! vocabularies and the anchors that languages share, code-switching, and masked batches.
 //!
-//! The way of a text: a [`TextSource`] gives lines, a [`Preparer`] turns them into sentences of words,
-//! a [`Corpus`] chooses among these, a [`Vocabulary`] turns words into ids, a [`TokenizedCorpus`] corpus
-//! keeps the ids on disk, and [`MlmBatches`] are cut from them, with words switched by a
-//! [`CodeSwitch`] where asked and tokens hidden.
+//! A [`TextSource`] reads lines, a [`Preparer`] turns them into tokenized sentences, a [`Corpus`]
+//! deduplicates, samples and splits these, a [`Vocabulary`] encodes words as subword ids, a
+//! [`TokenizedCorpus`] keeps the ids on disk, and [`MlmBatches`] are drawn from it, with words replaced by a
+//! [`CodeSwitch`] where asked for and tokens masked. Whatever is random depends on a seed and a number
+//! alone ([`RandomStreams`]), so that results are the same on any number of threads.
+//!
+//! ```
+//! use text::{
+//!     BpeSettings, Corpus, LineRules, Preparation, Preparer, Selection, TextSource, Vocabulary,
+//! };
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let file = folder.path().join("en.txt");
+//! std::fs::write(&file, "The cat sat. The cat slept.\nA cat is a cat.\n").unwrap();
+//! let corpus = Corpus {
+//!     source: TextSource::new("en", &[file.display().to_string()])?,
+//!     preparer: Preparer::new("en", Preparation::for_language("en"), None)?,
+//!     rules: LineRules::default(),
+//!     selection: Selection::default(),
+//! };
+//! let settings = BpeSettings { merges: 20, ..BpeSettings::default() };
+//! let (vocabulary, reports) =
+//!     Vocabulary::from_corpora(vec![corpus], settings, &mut |_, _| {})?;
+//! assert_eq!(reports[0].sentences, 3);
+//! let sentence = vocabulary.reader("en", 16)?.sentence("The cat");
+//! let subwords: Vec<_> = sentence.ids.iter().map(|&id| vocabulary.subword(id).unwrap()).collect();
+//! assert_eq!(subwords, ["</s>", "The</w>", "cat</w>", "</s>"]);
+//! # Ok::<(), text::Error>(())
+//! ```
 
 mod batch;
 mod corpus;
@@ -25,17 +50,21 @@ pub use corpus::{
 };
 pub use error::{Error, Result};
 pub use mask::{MaskSettings, Replacements};
-pub use prepare::{Preparation, Preparer, SimplificationTable, WordTokenizer, chinese_words};
+pub use prepare::{
+    Preparation, Preparer, SimplificationTable, TokenizerChoice, WordTokenizer, chinese_words,
+    has_tokenizer_rules,
+};
 pub use random::{RandomStream, RandomStreams};
 pub use reader::{
     LineReader, LineRules, SkipCounts, TextSource, display_name, open_file, plain_name, read_whole,
     sentence_on, unreadable,
 };
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
-pub use tokens::TokenizedCorpus;
+pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};
 pub use vocabulary::{
-    Anchor, BpeSettings, EncodedSentence, EncodedWords, ImportedTokenizer, LanguageCounts,
-    LanguageText, PairSharing, SentenceReader, SpecialTokens, SubwordEncoder, SubwordEncoders,
-    Vocabulary, VocabularyKind, VocabularySharing, WordCounts, WordMark, check_language,
-    count_subwords, vocabulary_sharing,
+    Anchor, BpeSettings, CountedText, EncodedSentence, EncodedWords, ImportedTokenizer,
+    LanguageCounts, LanguageObserver, LanguageSummary, LanguageText, PairSharing, SentenceReader,
+    SpecialTokens, SubwordEncoder, SubwordEncoders, Vocabulary, VocabularyKind, VocabularySharing,
+    VocabularyStats, VocabularySummary, WordCounts, WordMark, check_language, count_subwords,
+    vocabulary_sharing,
 };

@@ -1,9 +1,9 @@
-//! Which tokens are hidden, and what stands in their place, as XLM does it.
+//! Masking for masked language modelling (Devlin et al. 2019), as XLM does it (Lample and Conneau 2019).
 //!
-//! Training: 15 % of positions, each by itself or (with a power) exactly so many with rare tokens
-//! likelier; of these 80 % become the mask, 10 % stay, 10 % become a random subword. The first
-//! position of a stream is never chosen. Evaluation: always the mask, never the first or last
-//! position, one at least, and the same positions every time.
+//! Training: 15 % of positions are predicted, drawn independently or (with `alpha` above 0) exactly so
+//! many with rare tokens likelier; of these 80 % become the mask, 10 % stay, 10 % become a random
+//! subword. The first position of a sequence is never drawn. Evaluation: always the mask, never the
+//! first or last position, at least one, and the same positions every time.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,19 +11,18 @@ use crate::error::{Error, Result};
 use crate::random::RandomStream;
 use crate::vocabulary::Vocabulary;
 
-/// How tokens are hidden in training.
+/// How tokens are masked in training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaskSettings {
     /// The share of positions to predict.
     pub rate: f64,
-    /// 0 chooses every position with the same chance. Above it, a position's weight is its
-    /// token's count to the power of minus this, and special tokens are left alone; XLM's authors
-    /// used 0.5.
+    /// 0 draws positions uniformly. Above it, a position's weight is its token's count to the power of
+    /// minus this, and special tokens are never drawn; XLM's authors used 0.5.
     pub alpha: f64,
-    /// Of the chosen positions, the share that becomes the mask.
+    /// Of the positions to predict, the share that becomes the mask.
     pub hide: f64,
-    /// Of the chosen positions, the share that stays as it is; the rest becomes random.
+    /// Of the positions to predict, the share that stays; the rest becomes a random subword.
     pub keep: f64,
     /// Where random subwords come from.
     pub replacements: Replacements,
@@ -33,9 +32,9 @@ pub struct MaskSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Replacements {
-    /// The whole vocabulary, foreign subwords and special ones included.
+    /// The whole vocabulary, subwords of other languages and special tokens included.
     All,
-    /// The language's own subwords, as separate embeddings demand.
+    /// The language's own subwords, as language-specific embeddings require.
     Own,
 }
 
@@ -48,34 +47,42 @@ impl Default for MaskSettings {
 impl MaskSettings {
     fn check(&self) -> Result<()> {
         let share = |value: f64| (0.0..=1.0).contains(&value);
-        let fault = if !(share(self.rate) && self.rate > 0.0) {
-            "the rate of masking is a share above 0, at most 1"
-        } else if !(share(self.hide) && share(self.keep) && self.hide + self.keep <= 1.0) {
-            "the shares hidden and kept are at least 0, and at most 1 together"
-        } else if !(self.alpha.is_finite() && self.alpha >= 0.0) {
-            "the power of frequency is a number from 0 up"
-        } else {
-            return Ok(());
+        let refuse = |key, reason: &str| {
+            Err(Error::setting(
+                key,
+                reason,
+                "the papers use rate 0.15, hide 0.8, keep 0.1, alpha 0",
+            ))
         };
-        Err(Error::request(fault, "0.15, 0.8, 0.1 and 0 are the papers' choice"))
+        if !(share(self.rate) && self.rate > 0.0) {
+            return refuse("mask.rate", "mask.rate is a share above 0, at most 1");
+        }
+        if !(share(self.hide) && share(self.keep) && self.hide + self.keep <= 1.0) {
+            let reason = "mask.hide and mask.keep are at least 0, and at most 1 together";
+            return refuse("mask.hide", reason);
+        }
+        if !(self.alpha.is_finite() && self.alpha >= 0.0) {
+            return refuse("mask.alpha", "mask.alpha is a number from 0 up");
+        }
+        Ok(())
     }
 }
 
-/// What is to be predicted: positions in a batch, and what stood there.
+/// What is to be predicted: positions in a batch, and the original tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MaskedPositions {
     pub(crate) positions: Vec<u32>,
     pub(crate) targets: Vec<u32>,
 }
 
-/// Hides tokens of one language.
+/// Masks tokens of one language.
 #[derive(Clone, Debug)]
 pub(crate) struct Masker {
     settings: MaskSettings,
     mask: u32,
-    /// For each subword, how readily it is chosen; none where all are alike.
+    /// The weight of each subword; none where positions are drawn uniformly.
     weights: Option<Vec<f64>>,
-    /// The subwords to draw random ones from; none for all ids below `size`.
+    /// The subwords that replacements are drawn from; none for all ids below `size`.
     pool: Option<Vec<u32>>,
     size: u64,
 }
@@ -102,52 +109,52 @@ impl Masker {
         })
     }
 
-    /// Hides tokens in place. `heads` are the first positions of the streams, in order.
-    pub(crate) fn hide(
+    /// Masks tokens in place. `firsts` are the first positions of the sequences, in order.
+    pub(crate) fn mask(
         &self,
         tokens: &mut [u32],
-        heads: &[u32],
-        chance: &mut RandomStream,
+        firsts: &[u32],
+        random: &mut RandomStream,
     ) -> MaskedPositions {
         let mut positions = match &self.weights {
-            None => self.choose_evenly(tokens.len(), chance),
-            Some(weights) => self.choose_by_weight(tokens, weights, chance),
+            None => self.draw_uniformly(tokens.len(), random),
+            Some(weights) => self.draw_weighted(tokens, weights, random),
         };
-        positions.retain(|position| heads.binary_search(position).is_err());
+        positions.retain(|position| firsts.binary_search(position).is_err());
         if positions.is_empty() {
-            // A loss is a mean over what was hidden, so a batch too small for chance gets one.
-            let eligible = |position: &u32| heads.binary_search(position).is_err();
+            // The loss is a mean over masked positions, so every batch has at least one.
+            let eligible = |position: &u32| firsts.binary_search(position).is_err();
             let eligible: Vec<_> = (0..tokens.len() as u32).filter(eligible).collect();
             if !eligible.is_empty() {
-                positions.push(eligible[chance.below(eligible.len() as u64) as usize]);
+                positions.push(eligible[random.below(eligible.len() as u64) as usize]);
             }
         }
         let targets = positions.iter().map(|&position| tokens[position as usize]).collect();
         for &position in &positions {
-            self.replace(&mut tokens[position as usize], chance);
+            self.replace(&mut tokens[position as usize], random);
         }
         MaskedPositions { positions, targets }
     }
 
-    fn choose_evenly(&self, length: usize, chance: &mut RandomStream) -> Vec<u32> {
-        (0..length as u32).filter(|_| chance.unit() < self.settings.rate).collect()
+    fn draw_uniformly(&self, length: usize, random: &mut RandomStream) -> Vec<u32> {
+        (0..length as u32).filter(|_| random.unit() < self.settings.rate).collect()
     }
 
-    /// Exactly so many without repetition: each position waits for a time that is exponential
-    /// with its weight as rate, and the first to come are taken.
-    fn choose_by_weight(
+    /// Weighted sampling without replacement by exponential clocks (Efraimidis and Spirakis 2006): the
+    /// positions with the smallest -ln(u) / weight are drawn.
+    fn draw_weighted(
         &self,
         tokens: &[u32],
         weights: &[f64],
-        chance: &mut RandomStream,
+        random: &mut RandomStream,
     ) -> Vec<u32> {
         let wanted = (self.settings.rate * tokens.len() as f64).ceil() as usize;
         let mut times = Vec::with_capacity(tokens.len());
         for (position, &token) in (0u32..).zip(tokens) {
-            let waited = -(1.0 - chance.unit()).ln();
+            let clock = -(1.0 - random.unit()).ln();
             let weight = weights[token as usize];
             if weight > 0.0 {
-                times.push((waited / weight, position));
+                times.push((clock / weight, position));
             }
         }
         if wanted < times.len() {
@@ -161,36 +168,36 @@ impl Masker {
         positions
     }
 
-    fn replace(&self, token: &mut u32, chance: &mut RandomStream) {
-        let draw = chance.unit();
+    fn replace(&self, token: &mut u32, random: &mut RandomStream) {
+        let draw = random.unit();
         if draw < self.settings.hide {
             *token = self.mask;
         } else if draw >= self.settings.hide + self.settings.keep {
             *token = match &self.pool {
-                Some(pool) => pool[chance.below(pool.len() as u64) as usize],
-                None => chance.below(self.size) as u32,
+                Some(pool) => pool[random.below(pool.len() as u64) as usize],
+                None => random.below(self.size) as u32,
             };
         }
     }
 }
 
-/// Hides tokens of one sequence for evaluation; `offset` is the sequence's place in its batch.
-pub(crate) fn hide_for_evaluation(
+/// Masks tokens of one sequence for evaluation; `offset` is the sequence's start in its batch.
+pub(crate) fn mask_for_evaluation(
     sequence: &mut [u32],
     offset: u32,
     rate: f64,
     mask: u32,
-    chance: &mut RandomStream,
+    random: &mut RandomStream,
 ) -> MaskedPositions {
-    let mut hidden = MaskedPositions::default();
+    let mut masked = MaskedPositions::default();
     let inner = 1..sequence.len().saturating_sub(1);
-    let mut chosen: Vec<usize> = inner.clone().filter(|_| chance.unit() < rate).collect();
+    let mut chosen: Vec<usize> = inner.clone().filter(|_| random.unit() < rate).collect();
     if chosen.is_empty() && !inner.is_empty() {
-        chosen.push(inner.start + chance.below(inner.len() as u64) as usize);
+        chosen.push(inner.start + random.below(inner.len() as u64) as usize);
     }
     for position in chosen {
-        hidden.positions.push(offset + position as u32);
-        hidden.targets.push(std::mem::replace(&mut sequence[position], mask));
+        masked.positions.push(offset + position as u32);
+        masked.targets.push(std::mem::replace(&mut sequence[position], mask));
     }
-    hidden
+    masked
 }

@@ -1,8 +1,9 @@
-//! Words of languages that put spaces between them, by rules like those of the Moses tokeniser:
-//! punctuation stands apart, numbers and abbreviations stay whole, apostrophes go by language.
+//! Word tokenization by rules like those of the Moses tokenizer (Koehn et al. 2007): punctuation is
+//! separated, numbers and abbreviations stay whole, apostrophes are split by language.
 //!
-//! The rules are written anew from the documented behaviour; the abbreviation lists are short and
-//! cover English, French, German and Russian. No text is escaped.
+//! The rules are written from the documented behaviour. The lists of nonbreaking prefixes are short and
+//! cover English, French, German and Russian. Nothing is escaped. Unlike Moses, a full stop in mid-line
+//! can end a sentence, since a line may hold several.
 
 /// Where a word with an apostrophe inside is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,12 @@ pub(crate) struct Moses {
 }
 
 impl Moses {
+    /// Whether a language has rules of its own.
+    pub(crate) fn has_rules(language: &str) -> bool {
+        let rules = Self::new(language);
+        rules.apostrophe != Apostrophe::Alone || !rules.abbreviations.is_empty()
+    }
+
     /// The rules for a language by its code; an unknown one gets the rules common to all.
     pub(crate) fn new(language: &str) -> Self {
         let language = language.split(['-', '_']).next().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! From a line of raw text to sentences of words: cleaned, split, and cut, one space between any
-//! two words. Vocabularies are learned from this form, and everything that is encoded later must
-//! pass through the same one, so a vocabulary remembers its [`Preparation`].
+//! Preprocessing: from a line of raw text to sentences of words, normalised, split and tokenized, with
+//! single spaces between words. Vocabularies are learned from this form, and whatever is encoded later
+//! must be preprocessed alike, so a vocabulary records its [`Preparation`].
 //!
-//! Sentences are found by `sentencex`, which knows the abbreviations and quotation marks of some
-//! thirty languages and has a neighbour to fall back on for the rest; plain Unicode rules would
-//! break after every `Mr.`. Chinese words are found by `jieba` in place of the Stanford segmenter
-//! that the papers used; other languages by rules like those of Moses.
+//! Sentences are split by `sentencex`, which knows the abbreviations and quotation marks of some thirty
+//! languages and falls back to a related language for the rest; plain Unicode rules would split after
+//! every `Mr.`. Chinese words are segmented by jieba in place of the Stanford segmenter of the papers;
+//! other languages are tokenized by rules like those of Moses.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,59 +21,87 @@ use crate::error::{Error, Result};
 use crate::moses::Moses;
 use files::At;
 
-/// The dictionary of `jieba` is large and never changes, so there is one for all.
+/// jieba's dictionary is large and never changes, so there is one for all.
 static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);
 
-/// Sentences are looked for in so many bytes at a time.
+/// Sentences are split in chunks of at most so many bytes.
 const LONGEST_PART: usize = 1 << 15;
 
-/// How words are told apart.
+/// How text is tokenized into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WordTokenizer {
-    /// Where the text has spaces: it is cut already, or the vocabulary cuts for itself.
+    /// At whitespace: the text is tokenized already, or the vocabulary has a tokenizer of its own.
     Whitespace,
-    /// By rules like those of the Moses tokeniser.
+    /// By rules like those of the Moses tokenizer (Koehn et al. 2007).
     Moses,
-    /// By dictionary, for Chinese.
+    /// By jieba's dictionary and HMM, for Chinese.
     Jieba,
-    /// Not at all, and nothing else is done either: what encodes the text does it all.
+    /// Not at all, and nothing else is done either: an imported tokenizer does everything itself.
     Raw,
 }
 
 impl WordTokenizer {
-    /// What suits a language: `jieba` for Chinese, `Moses` for all others.
+    /// The default for a language: jieba for Chinese, Moses for all others.
     pub fn for_language(language: &str) -> Self {
-        if is_chinese(language) { WordTokenizer::Jieba } else { WordTokenizer::Moses }
+        if terms::is_chinese(language) { WordTokenizer::Jieba } else { WordTokenizer::Moses }
     }
 }
 
-fn is_chinese(language: &str) -> bool {
-    matches!(language.split(['-', '_']).next(), Some("zh" | "cmn"))
+/// Which tokenizer a user asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenizerChoice {
+    /// The language's default: jieba for Chinese, Moses for all others.
+    #[default]
+    Auto,
+    /// At whitespace.
+    Whitespace,
+    /// By rules like those of Moses.
+    Moses,
+    /// By jieba, for Chinese.
+    Jieba,
 }
 
-/// The words of a Chinese text by dictionary, every character in one of them.
+impl TokenizerChoice {
+    /// The tokenizer for a language.
+    pub fn for_language(self, language: &str) -> WordTokenizer {
+        match self {
+            TokenizerChoice::Auto => WordTokenizer::for_language(language),
+            TokenizerChoice::Whitespace => WordTokenizer::Whitespace,
+            TokenizerChoice::Moses => WordTokenizer::Moses,
+            TokenizerChoice::Jieba => WordTokenizer::Jieba,
+        }
+    }
+}
+
+/// Whether there are tokenization rules for a language in particular; others share common rules.
+pub fn has_tokenizer_rules(language: &str) -> bool {
+    terms::is_chinese(language) || Moses::has_rules(language)
+}
+
+/// The words of a Chinese text by jieba; every character is in one of them.
 pub fn chinese_words(text: &str) -> Vec<&str> {
     JIEBA.cut(text, true).into_iter().map(|token| token.word).collect()
 }
 
-/// What is done to text before it is encoded.
+/// How text is preprocessed before it is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preparation {
     /// Split lines into sentences; otherwise a line is a sentence.
     pub split: bool,
-    /// How words are told apart.
+    /// How text is tokenized into words.
     pub words: WordTokenizer,
-    /// Make all letters small.
+    /// Lowercase.
     pub lowercase: bool,
-    /// Take accents off.
+    /// Remove accents.
     pub strip_accents: bool,
-    /// Turn traditional Chinese characters into simplified ones, by a table.
+    /// Map traditional Chinese characters to simplified ones, by a table.
     pub simplify: bool,
 }
 
 impl Preparation {
-    /// Sentences and words as suit the language, letters left as they are.
+    /// Sentences and words by the language's defaults, cased.
     pub fn for_language(language: &str) -> Self {
         Self {
             split: true,
@@ -84,12 +112,12 @@ impl Preparation {
         }
     }
 
-    /// Sentences as they stand, for a tokenizer that does everything else for itself.
+    /// Sentence splitting alone, for a tokenizer that does everything else itself.
     pub fn raw() -> Self {
         Self { split: true, words: WordTokenizer::Raw, ..Self::none() }
     }
 
-    /// Text that is already one prepared sentence a line.
+    /// None, for text that is already one tokenized sentence a line.
     pub fn none() -> Self {
         Self {
             split: false,
@@ -167,7 +195,7 @@ impl Preparer {
     ) -> Result<Self> {
         if preparation.simplify && simplified.is_none() {
             return Err(Error::request(
-                format!("`{language}` is to be simplified, but there is no table to do it by"),
+                format!("`{language}` is to be simplified, but there is no table for it"),
                 "give a file of two columns: traditional character, tab, simplified character",
             ));
         }
@@ -187,7 +215,7 @@ impl Preparer {
         &self.language
     }
 
-    /// What is done.
+    /// How text is preprocessed.
     pub fn preparation(&self) -> Preparation {
         self.preparation
     }
@@ -197,10 +225,10 @@ impl Preparer {
         self.simplified.as_deref()
     }
 
-    /// Hands on each sentence of a line, prepared. Sentences without a word are passed over.
+    /// Calls `each` with every preprocessed sentence of a line. Sentences without a word are skipped.
     pub fn sentences(&self, line: &str, mut each: impl FnMut(&str)) {
         let mut prepared = String::new();
-        let mut hand_on = |sentence: &str| {
+        let mut emit = |sentence: &str| {
             prepared.clear();
             self.prepare(sentence, &mut prepared);
             if !prepared.is_empty() {
@@ -209,10 +237,10 @@ impl Preparer {
         };
         if self.preparation.split {
             for part in parts(line) {
-                sentencex::segment(&self.language, part).into_iter().for_each(&mut hand_on);
+                sentencex::segment(&self.language, part).into_iter().for_each(&mut emit);
             }
         } else {
-            hand_on(line);
+            emit(line);
         }
     }
 
@@ -237,9 +265,9 @@ impl Preparer {
         }
     }
 
-    /// Composes characters, drops what cannot be seen, simplifies, and (where we cut words
-    /// ourselves) writes punctuation in one way, as the papers' pipeline does: otherwise the
-    /// same comma would be a different token in every script.
+    /// Normalises to NFC, drops invisible characters, maps traditional characters and (where words are
+    /// tokenized here) normalises punctuation, as the papers' pipeline does: otherwise the same comma
+    /// would be a different token in every script.
     fn clean(&self, sentence: &str) -> String {
         let mut text = String::with_capacity(sentence.len());
         let uniform = self.preparation.words != WordTokenizer::Whitespace;
@@ -264,8 +292,8 @@ impl Preparer {
     }
 }
 
-/// Cuts a line that is no paragraph any more at a space now and then: where quotation marks open
-/// and never close, the time to find sentences grows with the square of the length.
+/// Splits a line longer than any paragraph at spaces: where quotation marks open and never close, the
+/// time to find sentences is quadratic in the length.
 fn parts(mut line: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         if line.is_empty() {
@@ -282,15 +310,15 @@ fn parts(mut line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Control characters and marks of layout. The two joiners stay: in Persian and in Indic scripts
-/// they change what a word looks like.
+/// Control and formatting characters. The two joiners stay: in Persian and Indic scripts they
+/// distinguish words.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{fffd}')
 }
 
-/// Writes typographic, wide and ideographic punctuation as plain.
+/// Replaces typographic, full-width and ideographic punctuation by ASCII.
 fn push_uniform(c: char, text: &mut String) {
     let plain = match c {
         '’' | '‘' | '‚' | '‛' | '´' | '′' => '\'',

@@ -1,9 +1,9 @@
-//! Chance that can be asked for by number: stream `n` of a seed is the same whoever asks, in
-//! whatever order, on however many threads. This is what makes a batch computable without
-//! replaying the ones before it.
+//! Counter-based random streams: stream `n` of a seed and a purpose is the same in whatever order and
+//! on however many threads it is drawn. This makes a batch computable without replaying those before
+//! it.
 //!
-//! ChaCha8 is the source because its output is fixed by a published standard; the few
-//! distributions are written out here, so that an upgrade of a library cannot move an experiment.
+//! The generator is ChaCha8 (Bernstein 2008), whose output is fixed by its specification; the few
+//! distributions are written out here, so that an upgrade of a library cannot change an experiment.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -15,7 +15,7 @@ pub struct RandomStreams {
 }
 
 impl RandomStreams {
-    /// The family that belongs to a seed and a purpose; different purposes share nothing.
+    /// The family of a seed and a purpose; different purposes are independent.
     pub fn new(seed: u64, purpose: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(purpose.as_bytes()).update(&seed.to_le_bytes());
@@ -29,7 +29,7 @@ impl RandomStreams {
         RandomStream(generator)
     }
 
-    /// A scrambled rank for an item: no two items of a family have the same one.
+    /// A pseudorandom rank for an item: no two items of a family have the same one.
     pub fn rank(&self, item: u64) -> u64 {
         let word = |at: usize| {
             u64::from_le_bytes(self.key[at..at + 8].try_into().expect("eight bytes of a key"))
@@ -63,7 +63,7 @@ impl RandomStream {
     /// Uniform in `0..bound`; `bound` must not be zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);
-        // The draws that would make the low numbers likelier are thrown back.
+        // Rejects the draws that would bias low numbers (Lemire 2019).
         loop {
             let product = u128::from(self.0.next_u64()) * u128::from(bound);
             if product as u64 >= bound.wrapping_neg() % bound {
@@ -91,8 +91,8 @@ mod tests {
 
     #[test]
     fn a_stream_is_known_by_its_number_alone() {
-        let chance = RandomStreams::new(7, "test");
-        let draw = |number| chance.stream(number).below(1 << 40);
+        let streams = RandomStreams::new(7, "test");
+        let draw = |number| streams.stream(number).below(1 << 40);
         let forwards: Vec<_> = (0..50).map(draw).collect();
         let mut backwards: Vec<_> = (0..50).rev().map(draw).collect();
         backwards.reverse();
@@ -115,12 +115,12 @@ mod tests {
 
     #[test]
     fn ranks_are_a_permutation_and_fill_the_range() {
-        let chance = RandomStreams::new(3, "rank");
-        let mut ranks: Vec<_> = (0..100_000).map(|item| chance.rank(item)).collect();
+        let streams = RandomStreams::new(3, "rank");
+        let mut ranks: Vec<_> = (0..100_000).map(|item| streams.rank(item)).collect();
         ranks.sort_unstable();
         ranks.dedup();
         assert_eq!(ranks.len(), 100_000);
-        let mean = (0..100_000).map(|item| chance.unit(item)).sum::<f64>() / 1e5;
+        let mean = (0..100_000).map(|item| streams.unit(item)).sum::<f64>() / 1e5;
         assert!((mean - 0.5).abs() < 0.005, "{mean}");
     }
 

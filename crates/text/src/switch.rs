@@ -1,9 +1,9 @@
-//! Extra anchors: words replaced by their translations now and then, so that two languages meet
-//! in one sentence.
+//! Extra anchors by code-switching (Conneau et al. 2020, section 4.1): words are replaced by their
+//! dictionary translations with some probability, so that two languages occur in one sentence.
 //!
-//! It is done to batches, not to files: a word is found by its tokens, each pass over the text
-//! sees other replacements, and the limit holds for every batch. Any number of languages can take
-//! part; where a word has translations into several, each language is as likely as the next.
+//! It is applied to batches, not to files: a word is recognised by its subwords, each epoch has other
+//! replacements, and the limit holds for every batch. Where a word has translations into several
+//! languages, the language is drawn uniformly.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,11 +23,11 @@ pub struct Dictionary {
     pub from: String,
     /// The language of their translations.
     pub to: String,
-    /// Word, translation, and how good a translation it is.
+    /// Word, translation, and the translation's weight.
     pub entries: Vec<(String, String, f64)>,
-    /// Lines that a tolerant reader passed over for want of two columns or a weight.
+    /// Lines that a tolerant reader skipped for lack of two columns or a weight.
     pub malformed: u64,
-    /// Lines that a tolerant reader could not read at all.
+    /// Lines that a tolerant reader could not read.
     pub skipped: SkipCounts,
 }
 
@@ -60,15 +60,15 @@ impl Dictionary {
         Ok(Self { from, to, entries, malformed, skipped })
     }
 
-    /// The same dictionary the other way round.
+    /// The dictionary in the opposite direction.
     pub fn reversed(&self) -> Self {
-        let turn = |(word, translation, weight): &(String, String, f64)| {
+        let swap = |(word, translation, weight): &(String, String, f64)| {
             (translation.clone(), word.clone(), *weight)
         };
         Self {
             from: self.to.clone(),
             to: self.from.clone(),
-            entries: self.entries.iter().map(turn).collect(),
+            entries: self.entries.iter().map(swap).collect(),
             ..*self
         }
     }
@@ -91,12 +91,12 @@ fn parse(line: &str) -> Option<(String, String, f64)> {
     sound.then(|| (word.to_owned(), translation.to_owned(), weight))
 }
 
-/// How much is switched.
+/// How many words are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwitchSettings {
-    /// The chance that a word of the dictionary is replaced.
+    /// The probability that a word of the dictionary is replaced.
     pub probability: f64,
-    /// The largest share of a batch's words that is replaced.
+    /// The largest share of a batch's words that may be replaced.
     pub most: f64,
 }
 
@@ -106,14 +106,14 @@ impl Default for SwitchSettings {
     }
 }
 
-/// A translation's tokens, and the sum of weights up to it.
+/// A translation's subwords, and the cumulative weight up to it.
 type TranslationChoice = (Box<[u32]>, f64);
 
-/// Dictionaries made ready for batches of tokens.
+/// Dictionaries encoded as subwords, to be applied to batches.
 #[derive(Clone, Debug)]
 pub struct CodeSwitch {
     settings: SwitchSettings,
-    /// For each language of the vocabulary, words by their tokens.
+    /// For each language of the vocabulary, words by their subwords.
     words: Vec<FxHashMap<Box<[u32]>, Vec<TranslationChoice>>>,
     unusable: u64,
 }
@@ -126,8 +126,8 @@ pub(crate) struct SwitchedBatch {
 }
 
 impl CodeSwitch {
-    /// Encodes both sides of every dictionary. Words that the vocabulary's preparation cuts into
-    /// several cannot be found in a text by their tokens; they are counted as unusable.
+    /// Encodes both sides of every dictionary. Words that preprocessing splits into several cannot be
+    /// recognised by their subwords; they are counted as unusable.
     pub fn new(
         vocabulary: &Vocabulary,
         dictionaries: &[Dictionary],
@@ -135,8 +135,8 @@ impl CodeSwitch {
     ) -> Result<Self> {
         let share = |value: f64| (0.0..=1.0).contains(&value);
         if !share(settings.probability) || !share(settings.most) {
-            let reason = "the chance and the limit of code-switching are shares from 0 to 1";
-            return Err(Error::request(reason, "0.3 and 0.15 are the paper's choice"));
+            let reason = "the probability and the limit of code-switching are shares from 0 to 1";
+            return Err(Error::request(reason, "Conneau et al. 2020 use 0.3 and 0.15"));
         }
         let mut words: Vec<FxHashMap<_, _>> =
             vec![FxHashMap::default(); vocabulary.languages().len()];
@@ -165,25 +165,25 @@ impl CodeSwitch {
         self.unusable
     }
 
-    /// Replaces words of a batch, and cuts its sequences to `length` again.
+    /// Replaces words of a batch, and truncates its sequences to `length` again.
     pub(crate) fn apply(
         &self,
         vocabulary: &Vocabulary,
         language: usize,
         sequences: Vec<Vec<u32>>,
         length: usize,
-        chance: &mut RandomStream,
+        random: &mut RandomStream,
     ) -> SwitchedBatch {
         let known = &self.words[language];
         let (mut total, mut chosen) = (0u64, Vec::new());
         for (row, tokens) in sequences.iter().enumerate() {
             for word in vocabulary.words(tokens) {
                 total += u64::from(!vocabulary.is_special(tokens[word.start]));
-                // At the edge of a sequence, what looks like a word may be the rest of one.
+                // At the edge of a sequence, what looks like a word may be part of one.
                 let whole = word.start > 0 && word.end < tokens.len();
                 if whole
                     && known.contains_key(&tokens[word.clone()])
-                    && chance.unit() < self.settings.probability
+                    && random.unit() < self.settings.probability
                 {
                     chosen.push((row, word));
                 }
@@ -191,7 +191,7 @@ impl CodeSwitch {
         }
         let limit = (self.settings.most * total as f64).floor() as usize;
         if chosen.len() > limit {
-            chance.shuffle(&mut chosen);
+            random.shuffle(&mut chosen);
             chosen.truncate(limit);
             chosen.sort_by_key(|(row, word)| (*row, word.start));
         }
@@ -202,7 +202,7 @@ impl CodeSwitch {
             let (mut out, mut at) = (Vec::with_capacity(length), 0);
             while let Some((_, word)) = chosen.next_if(|(of, _)| *of == row) {
                 out.extend_from_slice(&tokens[at..word.start]);
-                out.extend_from_slice(draw(&known[&tokens[word.clone()]], chance));
+                out.extend_from_slice(draw(&known[&tokens[word.clone()]], random));
                 at = word.end;
             }
             out.extend_from_slice(&tokens[at..]);
@@ -213,9 +213,9 @@ impl CodeSwitch {
     }
 }
 
-fn draw<'a>(choices: &'a [TranslationChoice], chance: &mut RandomStream) -> &'a [u32] {
+fn draw<'a>(choices: &'a [TranslationChoice], random: &mut RandomStream) -> &'a [u32] {
     let total = choices.last().map_or(0.0, |(_, sum)| *sum);
-    let drawn = chance.unit() * total;
+    let drawn = random.unit() * total;
     let at = choices.partition_point(|(_, sum)| *sum <= drawn);
     &choices[at.min(choices.len() - 1)].0
 }
@@ -245,7 +245,7 @@ fn gather(
                 entries.push((prepare(to, translation), *weight));
             };
             add(word, translation);
-            // Dictionaries are mostly in small letters, and sentences start with a capital.
+            // Dictionaries are mostly lowercase, and sentences start with a capital.
             if let Some(capital) = capitalised(word).filter(|_| cased) {
                 add(&capital, &capitalised(translation).unwrap_or(translation.clone()));
             }
@@ -270,7 +270,7 @@ fn capitalised(word: &str) -> Option<String> {
     (capital != word).then_some(capital)
 }
 
-/// The tokens of one word; none where the text is not one word.
+/// The subwords of one word; none where the text is not one word.
 fn encode_one(vocabulary: &Vocabulary, language: usize, word: &str) -> Option<Box<[u32]>> {
     let mut ids = Vec::new();
     vocabulary.encoder(language).encode(word, &mut ids);

@@ -1,5 +1,5 @@
-//! Tokenised corpora on disk: built once, found again by what they were made from, and mapped
-//! into memory rather than read.
+//! Tokenised corpora on disk: built once, found again by what they were made from, and memory-mapped
+//! rather than read.
 //!
 //! A corpus is a folder: `train.bin`, `dev.bin` and `test.bin` hold token ids as little-endian
 //! 32-bit numbers, each sentence followed by the end-of-sentence id; `counts.bin` holds how often
@@ -18,20 +18,20 @@ use crate::corpus::{Corpus, CorpusReport, ReadObserver, Selection, SentenceBlock
 use crate::error::{Error, Result};
 use crate::prepare::Preparation;
 use crate::reader::LineRules;
-use crate::vocabulary::{SubwordEncoder, Vocabulary};
+use crate::vocabulary::{LanguageObserver, SubwordEncoder, Vocabulary};
 
 const MANIFEST: &str = "corpus.json";
 const COUNTS: &str = "counts.bin";
 const FORMAT: u32 = 2;
 const CHANGED: &str = "was changed since it was written";
-const PREPARE_ANEW: &str = "remove the folder and prepare the corpus anew";
+const PREPARE_AGAIN: &str = "remove the folder and prepare the corpus again";
 
 #[cfg(target_endian = "big")]
 compile_error!("token files are little-endian and are mapped as they are");
 
 /// What a tokenised corpus was made from: equal values, equal tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Origin {
+struct CorpusOrigin {
     format: u32,
     language: String,
     text: String,
@@ -42,14 +42,14 @@ struct Origin {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Manifest {
-    origin: Origin,
+struct CorpusManifest {
+    origin: CorpusOrigin,
     report: CorpusReport,
     /// Tokens to train on, for development, for test.
     tokens: [u64; 3],
     /// Hashes of the three files.
     hashes: [String; 3],
-    /// The hash of the counts. Formats before the second had none, nor a seal.
+    /// The hash of the counts.
     #[serde(default)]
     counts: String,
     /// The hash of all the rest of this manifest.
@@ -57,9 +57,9 @@ struct Manifest {
     seal: String,
 }
 
-impl Manifest {
+impl CorpusManifest {
     fn seal(&self) -> String {
-        let unsealed = Manifest { seal: String::new(), ..self.clone() };
+        let unsealed = CorpusManifest { seal: String::new(), ..self.clone() };
         let json = serde_json::to_vec(&unsealed).expect("plain data");
         blake3::hash(&json).to_hex().to_string()
     }
@@ -69,7 +69,7 @@ impl Manifest {
 #[derive(Debug)]
 pub struct TokenizedCorpus {
     folder: PathBuf,
-    manifest: Manifest,
+    manifest: CorpusManifest,
     language: usize,
     splits: [TokenFile; 3],
     counts: Vec<u64>,
@@ -85,7 +85,7 @@ impl TokenizedCorpus {
     ) -> Result<(Self, bool)> {
         let language = vocabulary.language(corpus.source.language())?;
         check_preparation(corpus, vocabulary.preparer(language).preparation())?;
-        let origin = Origin {
+        let origin = CorpusOrigin {
             format: FORMAT,
             language: corpus.source.language().to_owned(),
             text: corpus.source.fingerprint()?.to_hex().to_string(),
@@ -107,14 +107,14 @@ impl TokenizedCorpus {
     pub fn open(folder: &Path, vocabulary: &Vocabulary) -> Result<Self> {
         let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).at(&path, "read the corpus's manifest")?;
-        let manifest: Manifest = serde_json::from_str(&text)
-            .map_err(|error| Error::file(&path, error.to_string(), PREPARE_ANEW))?;
+        let manifest: CorpusManifest = serde_json::from_str(&text)
+            .map_err(|error| Error::file(&path, error.to_string(), PREPARE_AGAIN))?;
         if manifest.origin.format != FORMAT {
             let reason = format!("is of format {}, not {FORMAT}", manifest.origin.format);
-            return Err(Error::file(&path, reason, PREPARE_ANEW));
+            return Err(Error::file(&path, reason, PREPARE_AGAIN));
         }
         if manifest.seal != manifest.seal() {
-            return Err(Error::file(&path, CHANGED, PREPARE_ANEW));
+            return Err(Error::file(&path, CHANGED, PREPARE_AGAIN));
         }
         let what = format!("the corpus {}", folder.display());
         vocabulary.check_fingerprint(&manifest.origin.vocabulary, &what)?;
@@ -134,7 +134,7 @@ impl TokenizedCorpus {
             let bytes = bytemuck::cast_slice(self.tokens(split));
             if blake3::hash(bytes).to_hex().as_str() != self.manifest.hashes[split as usize] {
                 let path = self.folder.join(file_name(split));
-                return Err(Error::file(&path, CHANGED, PREPARE_ANEW));
+                return Err(Error::file(&path, CHANGED, PREPARE_AGAIN));
             }
         }
         Ok(())
@@ -160,7 +160,7 @@ impl TokenizedCorpus {
         &self.manifest.origin.vocabulary
     }
 
-    /// Tells this corpus from any other: text, vocabulary and settings.
+    /// Identifies the corpus: text, vocabulary and settings.
     pub fn fingerprint(&self) -> String {
         self.manifest.origin.fingerprint()
     }
@@ -180,13 +180,91 @@ impl TokenizedCorpus {
         &self.counts
     }
 
-    /// What reading the text came to.
+    /// Counts of what was read.
     pub fn report(&self) -> &CorpusReport {
         &self.manifest.report
     }
 }
 
-impl Origin {
+/// One language's tokenised corpus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TokenizedCorpusSummary {
+    /// The language.
+    pub language: String,
+    /// The corpus's folder.
+    pub folder: PathBuf,
+    /// Whether it was found already tokenised.
+    pub found: bool,
+    /// The corpus's fingerprint.
+    pub fingerprint: String,
+    /// The fingerprint of its vocabulary.
+    pub vocabulary: String,
+    /// Counts of what was read.
+    pub report: CorpusReport,
+    /// Sentences for training, development and test.
+    pub sentences: [u64; 3],
+    /// Tokens for training, development and test, end-of-sentence tokens included.
+    pub tokens: [usize; 3],
+    /// The share of training tokens that are unknown.
+    pub unknown: f64,
+    /// The first training sentences, as subwords with spaces between.
+    pub first: Vec<String>,
+}
+
+/// The result of tokenising corpora.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CorpusSummary {
+    /// One for each language.
+    pub corpora: Vec<TokenizedCorpusSummary>,
+}
+
+impl CorpusSummary {
+    /// Tokenises corpora under `shelf`, or verifies those that are there already, and describes each by
+    /// its first `show` sentences.
+    pub fn prepare(
+        corpora: &[Corpus],
+        vocabulary: &Vocabulary,
+        shelf: &Path,
+        show: usize,
+        observer: LanguageObserver<'_>,
+    ) -> Result<Self> {
+        let summarize = |corpus: &Corpus| {
+            let mut watch = |at| observer(corpus.source.language(), at);
+            let (corpus, found) = TokenizedCorpus::prepare(corpus, vocabulary, shelf, &mut watch)?;
+            if found {
+                corpus.verify()?;
+            }
+            Ok(corpus.summary(vocabulary, found, show))
+        };
+        Ok(Self { corpora: corpora.iter().map(summarize).collect::<Result<_>>()? })
+    }
+}
+
+impl TokenizedCorpus {
+    fn summary(&self, vocabulary: &Vocabulary, found: bool, show: usize) -> TokenizedCorpusSummary {
+        let specials = vocabulary.specials();
+        let words: u64 = self.counts.iter().sum();
+        let sentences = self.tokens(Split::Train).split(|&id| id == specials.end);
+        let subwords = |ids: &[u32]| {
+            let subwords = ids.iter().map(|&id| vocabulary.subword(id).unwrap_or_default());
+            subwords.collect::<Vec<_>>().join(" ")
+        };
+        TokenizedCorpusSummary {
+            language: self.language_name().to_owned(),
+            folder: self.folder.clone(),
+            found,
+            fingerprint: self.fingerprint(),
+            vocabulary: self.vocabulary().to_owned(),
+            report: *self.report(),
+            sentences: Split::ALL.map(|split| self.sentences(split)),
+            tokens: Split::ALL.map(|split| self.tokens(split).len()),
+            unknown: self.counts[specials.unknown as usize] as f64 / words.max(1) as f64,
+            first: sentences.take(show).map(subwords).collect(),
+        }
+    }
+}
+
+impl CorpusOrigin {
     fn fingerprint(&self) -> String {
         let json = serde_json::to_vec(self).expect("plain data");
         blake3::hash(&json).to_hex().to_string()
@@ -218,7 +296,7 @@ fn write(
     corpus: &Corpus,
     vocabulary: &Vocabulary,
     language: usize,
-    origin: Origin,
+    origin: CorpusOrigin,
     folder: &Path,
     watch: ReadObserver<'_>,
 ) -> Result<()> {
@@ -237,12 +315,13 @@ fn write(
     let counts: &[u8] = bytemuck::cast_slice(&counts);
     draft.write(COUNTS, counts)?;
     let counts = blake3::hash(counts).to_hex().to_string();
-    let mut manifest = Manifest { origin, report, tokens, hashes, counts, seal: String::new() };
+    let mut manifest =
+        CorpusManifest { origin, report, tokens, hashes, counts, seal: String::new() };
     manifest.seal = manifest.seal();
     let json = serde_json::to_string_pretty(&manifest).expect("plain data");
     draft.write(MANIFEST, json.as_bytes())?;
     match draft.finish() {
-        // Somebody else made the same corpus meanwhile: theirs is as good as ours.
+        // Another process made the same corpus meanwhile; its result is identical.
         Err(_) if folder.join(MANIFEST).is_file() => Ok(()),
         finished => Ok(finished?),
     }
@@ -258,7 +337,7 @@ fn encode_block(block: &SentenceBlock, encoder: &mut SubwordEncoder, end: u32) -
     tokens
 }
 
-/// The three files under way.
+/// The three files while they are written.
 struct TokenWriter {
     files: [(std::io::BufWriter<File>, blake3::Hasher, u64); 3],
     counts: Vec<u64>,
@@ -300,16 +379,16 @@ fn read_counts(path: &Path, size: usize, hash: &str) -> Result<Vec<u64>> {
     let bytes = std::fs::read(path).at(path, "read the counts")?;
     if bytes.len() != size * 8 {
         let reason = format!("has {} bytes, not {}", bytes.len(), size * 8);
-        return Err(Error::file(path, reason, PREPARE_ANEW));
+        return Err(Error::file(path, reason, PREPARE_AGAIN));
     }
     if blake3::hash(&bytes).to_hex().as_str() != hash {
-        return Err(Error::file(path, CHANGED, PREPARE_ANEW));
+        return Err(Error::file(path, CHANGED, PREPARE_AGAIN));
     }
     let count = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
     Ok(bytes.chunks_exact(8).map(count).collect())
 }
 
-/// Token ids in a file, as if in memory.
+/// A memory-mapped file of token ids.
 #[derive(Debug)]
 struct TokenFile {
     /// None for an empty file, which cannot be mapped.
@@ -322,7 +401,7 @@ impl TokenFile {
         let length = file.metadata().at(path, "look at")?.len();
         if length != tokens * 4 {
             let reason = format!("has {length} bytes, not {}", tokens * 4);
-            return Err(Error::file(path, reason, PREPARE_ANEW));
+            return Err(Error::file(path, reason, PREPARE_AGAIN));
         }
         let map =
             (length > 0).then(|| files::map(&file)).transpose().at(path, "map into memory")?;

@@ -104,10 +104,10 @@ fn aligned_rows_begin_with_a_sentence_and_cover_the_text() {
     let lab = lab(VocabularyKind::Joint);
     let end = lab.vocabulary.specials().end;
     let batches = lab.batches(BatchSettings { aligned: true, ..SMALL }, 1);
-    let per_pass: u64 = batches.per_pass().iter().sum();
+    let per_epoch: u64 = batches.per_epoch().iter().sum();
     let mut seen = std::collections::BTreeSet::new();
     let mut begun = 0;
-    for batch in batches.from(0).take(4 * per_pass as usize) {
+    for batch in batches.from(0).take(4 * per_epoch as usize) {
         let tokens = unmasked(&batch);
         for pair in batch.starts.windows(2) {
             let row = &tokens[pair[0] as usize..pair[1] as usize];
@@ -119,7 +119,7 @@ fn aligned_rows_begin_with_a_sentence_and_cover_the_text() {
         }
     }
     // Sentences here are shorter than a row, so that every row can begin with one.
-    assert_eq!(begun as u64, 4 * per_pass * SMALL.sequences as u64);
+    assert_eq!(begun as u64, 4 * per_epoch * SMALL.sequences as u64);
     let text = lab.corpora[0].tokens(Split::Train);
     let missing = text.windows(3).filter(|&three| !seen.contains(three)).count();
     assert!(missing * 100 < text.len(), "{missing} of {}", text.len());
@@ -209,11 +209,11 @@ fn expected_pass(stream: &[u32], end: u32, settings: BatchSettings) -> Vec<Vec<u
 fn one_pass_is_every_batch_of_the_stream_once() {
     let lab = lab(VocabularyKind::Union);
     let batches = lab.batches(SMALL, 1);
-    let per_pass = batches.per_pass();
+    let per_epoch = batches.per_epoch();
     for (index, corpus) in lab.corpora.iter().enumerate() {
         let end = lab.vocabulary.specials().end;
         let expected = expected_pass(corpus.tokens(Split::Train), end, SMALL);
-        assert_eq!(per_pass[index], expected.len() as u64);
+        assert_eq!(per_epoch[index], expected.len() as u64);
         let of_language = batches.from(0).filter(|batch| batch.language == index);
         let seen: Vec<_> =
             of_language.take(2 * expected.len()).map(|batch| unmasked(&batch)).collect();
@@ -247,7 +247,7 @@ fn a_batch_is_known_by_its_number() {
 fn languages_come_by_their_share_to_the_power() {
     let lab = lab(VocabularyKind::Union);
     let shares =
-        |power: f64| lab.batches(BatchSettings { share_power: power, ..SMALL }, 1).chances();
+        |power: f64| lab.batches(BatchSettings { share_power: power, ..SMALL }, 1).probabilities();
     // 2,000 and 500 sentences.
     let (large, small) = (0.8f64.powf(0.7), 0.2f64.powf(0.7));
     assert!((shares(0.7)[0] - large / (large + small)).abs() < 1e-12);

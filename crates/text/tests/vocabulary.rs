@@ -48,7 +48,7 @@ fn merges_are_as_many_as_asked() {
     let count = |merges: usize| {
         let vocabulary = learn(VocabularyKind::Joint, merges, &[("en", ENGLISH)]);
         let folder = tempfile::tempdir().unwrap();
-        vocabulary.save(&folder.path().join("v")).unwrap();
+        vocabulary.save(&folder.path().join("v"), false).unwrap();
         let json = std::fs::read(folder.path().join("v/tokenizer.json")).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
         json["model"]["merges"].as_array().unwrap().len()
@@ -77,7 +77,7 @@ fn a_folder_comes_back_the_same_and_a_changed_one_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("vocabulary");
         let saved = bilingual(kind);
-        saved.save(&path).unwrap();
+        saved.save(&path, false).unwrap();
         let loaded = Vocabulary::load(&path).unwrap();
         assert_eq!(loaded.fingerprint(), saved.fingerprint());
         for language in ["en", "fr"] {
@@ -165,7 +165,7 @@ fn word_subwords_are_taken_over_as_they_are() {
     assert_eq!(vocabulary.decode(0, &ids), "the cats");
 
     let folder = tempfile::tempdir().unwrap();
-    vocabulary.save(&folder.path().join("v")).unwrap();
+    vocabulary.save(&folder.path().join("v"), false).unwrap();
     let loaded = Vocabulary::load(&folder.path().join("v")).unwrap();
     assert_eq!(loaded.fingerprint(), vocabulary.fingerprint());
 }
@@ -220,7 +220,7 @@ fn a_disjoint_vocabulary_has_no_anchors() {
 /// The library's own tokenizer, read from the file that we wrote.
 fn library(vocabulary: &Vocabulary, file: &str) -> Tokenizer {
     let folder = tempfile::tempdir().unwrap();
-    vocabulary.save(&folder.path().join("v")).unwrap();
+    vocabulary.save(&folder.path().join("v"), false).unwrap();
     let mut tokenizer = Tokenizer::from_file(folder.path().join("v").join(file)).unwrap();
     tokenizer.set_encode_special_tokens(true);
     tokenizer

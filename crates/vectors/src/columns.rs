@@ -1,16 +1,15 @@
-//! Training on many threads with the same bits on any number of them: every thread owns some
-//! *columns* of every vector.
+//! Deterministic multi-threaded training, with the same bits on any number of threads: every thread owns
+//! some *columns* of every vector.
 //!
-//! An update of Word2Vec or GloVe needs one number that all columns decide together, the dot product
-//! of two rows; once it is known, each column is updated by itself. So a batch of examples goes in
-//! two halves. First each thread computes its columns' part of all dot products and publishes it;
-//! then, the parts added up in the order of the columns, each thread updates its own columns. There
-//! is one barrier a batch, no lock and no memory that two threads write to. The price is that dot
-//! products within a batch do not see each other's updates, and that no more threads can work than
-//! there are units of columns.
+//! An update of Word2Vec or GloVe depends on all columns only through the dot product of two rows; once
+//! that is known, each column is updated independently. So a batch has two phases: each thread computes
+//! its columns' part of all dot products and publishes it; then, after the parts are summed in the order
+//! of the columns, each thread updates its own columns. There is one barrier per batch, no lock, and no
+//! memory that two threads write to. The price is that dot products within a batch do not see each
+//! other's updates, and that there can be no more threads than units of columns.
 //!
-//! Columns are cut into units by the dimension alone, and a dot product is the sum of its units in
-//! their order, whoever computed them: hence the same bits.
+//! Columns are divided into units by the dimension alone, and a dot product is the sum of its units in
+//! their order, whichever thread computed them: hence the same bits.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -117,8 +116,8 @@ pub(crate) fn gather(matrix: &ColumnMatrix, share: &ColumnShare, dim: usize, who
     }
 }
 
-/// Where threads wait for each other. It spins first, since a batch takes microseconds. Whoever has waited
-/// longer sleeps: other programs have the cores then, and the thread that is waited for may be without one.
+/// Where threads wait for each other. It spins first, since a batch takes microseconds. A thread that
+/// has waited longer sleeps: other programs then have the cores, and the awaited thread may be without one.
 pub(crate) struct Barrier {
     threads: usize,
     arrived: AtomicUsize,
@@ -128,7 +127,7 @@ pub(crate) struct Barrier {
     next_round: Condvar,
 }
 
-/// Looks at the others before going to sleep.
+/// Spins before a thread sleeps.
 const PATIENCE: usize = 2000;
 
 impl Barrier {
@@ -176,8 +175,8 @@ impl Barrier {
 /// Where threads publish their parts of sums.
 pub(crate) struct Exchange {
     pub(crate) barrier: Barrier,
-    /// For each of two turns, units x items, as bits of `f32`. Two, so that nobody overwrites what
-    /// another has still to read.
+    /// For each of two turns, units x items, as bits of `f32`; double-buffered, so that no part is
+    /// overwritten before all have read it.
     parts: [Vec<AtomicU32>; 2],
     units: usize,
     most: usize,

@@ -89,4 +89,13 @@ impl Error {
     pub(crate) fn request(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Error::Request { reason: reason.into(), remedy: remedy.into(), key: None }
     }
+
+    /// The value of a configuration key.
+    pub(crate) fn setting(
+        key: &'static str,
+        reason: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Error::Request { reason: reason.into(), remedy: remedy.into(), key: Some(key) }
+    }
 }

@@ -1,8 +1,8 @@
-//! Chance at the speed of training: a generator of a few instructions, and drawing from any
-//! distribution at once.
+//! Fast random numbers for training: SplitMix64, seeded per stream number by [`RandomStreams`], and
+//! the alias method for weighted draws.
 //!
-//! What is drawn is known by the seed, a purpose and a number alone, as everywhere in this
-//! laboratory; only the generator within such a number is a faster one than ChaCha.
+//! Draws depend on the seed, a purpose and a number alone, as everywhere; only the generator within
+//! such a stream is faster than ChaCha.
 
 use text::RandomStreams;
 
@@ -12,8 +12,8 @@ pub(crate) struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// The stream of this number.
-    pub(crate) fn new(chance: &RandomStreams, number: u64) -> Self {
-        Self(chance.rank(number))
+    pub(crate) fn new(streams: &RandomStreams, number: u64) -> Self {
+        Self(streams.rank(number))
     }
 
     #[inline(always)]
@@ -38,7 +38,7 @@ impl SplitMix64 {
     }
 }
 
-/// Draws numbers by given weights in constant time (the alias method of Walker and Vose).
+/// Weighted draws in constant time by the alias method (Walker 1977, Vose 1991).
 #[derive(Clone, Debug)]
 pub(crate) struct Alias {
     /// How likely a place keeps its own number, as a share of 2^32, and the number it has otherwise.

@@ -1,10 +1,14 @@
-//! What vectors are learned from: the sentences of all languages as rows of one table of words.
+//! The training text of word vectors: the sentences of all languages as indices into one table of words.
 //!
-//! Words come by falling frequency, as every vector file has them. Words that are too rare are taken
-//! out before windows are laid, as Word2Vec and GloVe do. The whole is kept in memory, four bytes a
-//! word. Sentences stand as in the text; those of several languages take turns, so that no language
-//! comes last, when learning is slowest.
+//! Words are ordered by decreasing frequency, as in every vector file. Rare words are removed before
+//! windows are formed, as Word2Vec and GloVe do. The whole is kept in memory, four bytes a word.
+//! Sentences are in the order of the text; those of several languages are interleaved, so that no
+//! language comes last, when the learning rate is lowest.
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use files::At;
 use rustc_hash::FxHashMap;
 use text::{Corpus, CorpusReport, ReadObserver, SentenceBlock, Split, TokenizedCorpus, Vocabulary};
 
@@ -23,21 +27,21 @@ pub struct IndexedSentences {
     total: u64,
 }
 
-/// What counts as a word.
+/// The unit that vectors are trained for.
 #[derive(Clone, Copy, Debug)]
 pub enum TokenUnit<'a> {
-    /// What stands between two spaces of the prepared text.
+    /// The words of the preprocessed text.
     Words,
-    /// The subwords of a vocabulary, so that the words are an encoder's own.
+    /// The subwords of a vocabulary, such as an encoder's.
     Subwords(&'a Vocabulary),
 }
 
 impl IndexedSentences {
-    /// Reads the training part of each corpus and keeps the words that occur `least` times over all.
+    /// Reads the training part of each corpus and keeps the words that occur `min_count` times over all.
     pub fn read(
         corpora: &[Corpus],
         tokens: TokenUnit<'_>,
-        least: u64,
+        min_count: u64,
         watch: &mut dyn FnMut(&str, text::ReadProgress),
     ) -> Result<(Self, Vec<CorpusReport>)> {
         let mut collected = SentenceCollector::default();
@@ -56,15 +60,15 @@ impl IndexedSentences {
         if let TokenUnit::Subwords(vocabulary) = tokens {
             collected.name(vocabulary);
         }
-        Ok((collected.finish(least)?, reports))
+        Ok((collected.finish(min_count)?, reports))
     }
 
-    /// Takes over the training part of corpora that were tokenised already, such as a pretrained
+    /// Reads the training part of corpora that were tokenised already, such as a pretrained
     /// encoder's own.
     pub fn of_tokenized(
         corpora: &[TokenizedCorpus],
         vocabulary: &Vocabulary,
-        least: u64,
+        min_count: u64,
     ) -> Result<Self> {
         let mut collected = SentenceCollector::default();
         let end = vocabulary.specials().end;
@@ -75,11 +79,41 @@ impl IndexedSentences {
             collected.end_language();
         }
         collected.name(vocabulary);
-        collected.finish(least)
+        collected.finish(min_count)
     }
 
-    /// From sentences that are cut already.
-    pub fn of_words<'a, S>(sentences: impl IntoIterator<Item = S>, least: u64) -> Result<Self>
+    /// Reads the training sentences and subwords of a pretraining run: the folder of a model trained here,
+    /// with its vocabulary and its tokenised corpora.
+    pub fn of_run(run: &Path, min_count: u64) -> Result<Self> {
+        let vocabulary = Vocabulary::load(&run.join("vocabulary"))?;
+        let shelf = run.join("corpora");
+        let mut folders = Vec::new();
+        for entry in std::fs::read_dir(&shelf).at(&shelf, "list the corpora of a run in")? {
+            let entry = entry.at(&shelf, "list")?;
+            // The name of an unfinished corpus begins with a dot.
+            let unfinished = entry.file_name().to_string_lossy().starts_with('.');
+            if !unfinished && entry.path().join("corpus.json").is_file() {
+                folders.push(entry.path());
+            }
+        }
+        // The order of entries in a folder is arbitrary.
+        folders.sort();
+        let open = |folder: &PathBuf| Ok(TokenizedCorpus::open(folder, &vocabulary)?);
+        let corpora = folders.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let mut languages = HashSet::new();
+        if let Some(twice) = corpora.iter().find(|corpus| !languages.insert(corpus.language())) {
+            let reason = format!(
+                "{} holds two corpora of `{}`, and only one can be the training text",
+                shelf.display(),
+                twice.language_name()
+            );
+            return Err(Error::request(reason, "remove the other"));
+        }
+        Self::of_tokenized(&corpora, &vocabulary, min_count)
+    }
+
+    /// From sentences of words.
+    pub fn of_words<'a, S>(sentences: impl IntoIterator<Item = S>, min_count: u64) -> Result<Self>
     where
         S: IntoIterator<Item = &'a str>,
     {
@@ -88,10 +122,10 @@ impl IndexedSentences {
             sentence.into_iter().for_each(|word| collected.add_word(word));
             collected.end();
         }
-        collected.finish(least)
+        collected.finish(min_count)
     }
 
-    /// The words, by falling frequency.
+    /// The words, by decreasing frequency.
     pub fn words(&self) -> &[String] {
         &self.words
     }
@@ -106,7 +140,7 @@ impl IndexedSentences {
         self.total
     }
 
-    /// Tells these sentences from any others.
+    /// Identifies the sentences.
     pub fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for word in &self.words {
@@ -203,14 +237,14 @@ impl SentenceCollector {
     }
 
     /// Numbers words by falling count (of equals, the one that came first) and drops the rare.
-    fn finish(self, least: u64) -> Result<IndexedSentences> {
+    fn finish(self, min_count: u64) -> Result<IndexedSentences> {
         let Self { mut names, counts, tokens, languages, .. } = self;
         let mut tokens = if languages.len() > 1 { by_turns(&tokens, &languages) } else { tokens };
         let mut kept: Vec<u32> = (0..counts.len() as u32)
-            .filter(|&number| counts[number as usize] >= least.max(1))
+            .filter(|&number| counts[number as usize] >= min_count.max(1))
             .collect();
         kept.sort_by_key(|&number| std::cmp::Reverse(counts[number as usize]));
-        check_size(&kept, &counts, least)?;
+        check_size(&kept, &counts, min_count)?;
         let mut rows = vec![END; counts.len()];
         for (row, &number) in kept.iter().enumerate() {
             rows[number as usize] = row as u32;
@@ -252,18 +286,20 @@ fn by_turns(tokens: &[u32], ends: &[usize]) -> Vec<u32> {
 }
 
 /// Nothing can be learned of a word without another beside it.
-fn check_size(kept: &[u32], counts: &[u64], least: u64) -> Result<()> {
+fn check_size(kept: &[u32], counts: &[u64], min_count: u64) -> Result<()> {
     match kept.len() {
-        0 => Err(Error::request(
+        0 => Err(Error::setting(
+            "min_count",
             format!(
-                "the vocabulary is empty: of {} different words none occurs {least} times",
+                "the vocabulary is empty: of {} different words none occurs {min_count} times",
                 counts.len()
             ),
-            "ask for a smaller --min-count, or give more text",
+            "lower min_count, or give more text",
         )),
-        1 => Err(Error::request(
-            format!("only one word occurs {least} times, and a word alone has no neighbours"),
-            "ask for a smaller --min-count, or give more text",
+        1 => Err(Error::setting(
+            "min_count",
+            format!("only one word occurs {min_count} times, and a word alone has no neighbours"),
+            "lower min_count, or give more text",
         )),
         _ => Ok(()),
     }
@@ -273,8 +309,8 @@ fn check_size(kept: &[u32], counts: &[u64], least: u64) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn of(text: &str, least: u64) -> Result<IndexedSentences> {
-        IndexedSentences::of_words(text.lines().map(|line| line.split(' ')), least)
+    fn of(text: &str, min_count: u64) -> Result<IndexedSentences> {
+        IndexedSentences::of_words(text.lines().map(|line| line.split(' ')), min_count)
     }
 
     #[test]

@@ -11,11 +11,12 @@ use files::At;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::sentences::IndexedSentences;
 use crate::{Error, Result};
 
-const REMEDY: &str = "remove the file and begin anew";
+const REMEDY: &str = "remove the file and start again";
 
-/// Where the state of a run is kept.
+/// The file that the state of training is saved to.
 #[derive(Clone, Debug)]
 pub struct StateFile {
     /// The file.
@@ -26,6 +27,38 @@ pub struct StateFile {
 struct StateHead<H> {
     state: H,
     lengths: Vec<usize>,
+}
+
+/// What a state is saved with; only a run that agrees in all but the losses may resume from it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StateHeader<C> {
+    method: String,
+    config: C,
+    /// The fingerprint of the training text.
+    sentences: String,
+    /// The loss of each epoch so far.
+    pub(crate) losses: Vec<f64>,
+}
+
+impl<C: Clone> StateHeader<C> {
+    /// The header before the first epoch.
+    pub(crate) fn new(method: &str, config: &C, sentences: &IndexedSentences) -> Self {
+        let (method, sentences) = (method.to_owned(), sentences.fingerprint());
+        Self { method, config: config.clone(), sentences, losses: Vec::new() }
+    }
+}
+
+/// The losses and the arrays of a saved state, where there is one and it agrees with `wanted`.
+pub(crate) fn resume<C: Serialize + DeserializeOwned, const N: usize>(
+    file: Option<&StateFile>,
+    wanted: &StateHeader<C>,
+) -> Result<Option<(Vec<f64>, [Vec<f32>; N])>> {
+    let Some(file) = file else { return Ok(None) };
+    let Some((saved, arrays)) = load::<StateHeader<C>>(file)? else { return Ok(None) };
+    check_agrees(&file.path, "configuration", &saved.config, &wanted.config)?;
+    check_agrees(&file.path, "text", &saved.sentences, &wanted.sentences)?;
+    let arrays = arrays.try_into().map_err(|_| not_a_state(&file.path))?;
+    Ok(Some((saved.losses, arrays)))
 }
 
 pub(crate) fn save(path: &Path, state: &impl Serialize, arrays: &[&[f32]]) -> Result<()> {
@@ -45,17 +78,17 @@ pub(crate) fn save(path: &Path, state: &impl Serialize, arrays: &[&[f32]]) -> Re
 }
 
 /// A state's header and its arrays.
-pub(crate) type LoadedState<H> = (H, Vec<Vec<f32>>);
+type LoadedState<H> = (H, Vec<Vec<f32>>);
 
-/// Reads a state, if one is there; refuses one that was changed.
-pub(crate) fn load<H: DeserializeOwned>(keep: &StateFile) -> Result<Option<LoadedState<H>>> {
-    let path = &keep.path;
+/// Reads a saved state, if there is one; refuses one that was changed.
+fn load<H: DeserializeOwned>(file: &StateFile) -> Result<Option<LoadedState<H>>> {
+    let path = &file.path;
     if !path.exists() {
         return Ok(None);
     }
-    let file = File::open(path).at(path, "open")?;
-    let size = file.metadata().at(path, "look at")?.len();
-    let mut reader = BufReader::with_capacity(1 << 18, file);
+    let opened = File::open(path).at(path, "open")?;
+    let size = opened.metadata().at(path, "look at")?.len();
+    let mut reader = BufReader::with_capacity(1 << 18, opened);
     let mut hasher = blake3::Hasher::new();
     let mut first = Vec::new();
     reader.by_ref().take(1 << 20).read_until(b'\n', &mut first).at(path, "read")?;
@@ -82,25 +115,20 @@ pub(crate) fn load<H: DeserializeOwned>(keep: &StateFile) -> Result<Option<Loade
     Ok(Some((state, arrays)))
 }
 
-/// That a file is none of ours.
-pub(crate) fn not_a_state(path: &Path) -> Error {
-    Error::file(path, "is no state of training, or not a whole one", REMEDY)
+/// The complaint about a file that is no saved state.
+fn not_a_state(path: &Path) -> Error {
+    Error::file(path, "is no saved training state, or an incomplete one", REMEDY)
 }
 
-/// Refuses to go on where something is not as it was. What is not kept, such as the number of threads,
-/// may change.
-pub(crate) fn check_agrees<T: Serialize>(
-    path: &Path,
-    what: &str,
-    kept: &T,
-    wanted: &T,
-) -> Result<()> {
+/// Refuses to resume where something differs. What is not saved, such as the number of threads, may
+/// change.
+fn check_agrees<T: Serialize>(path: &Path, what: &str, saved: &T, wanted: &T) -> Result<()> {
     let plain = |value: &T| serde_json::to_value(value).expect("plain data");
-    if plain(kept) == plain(wanted) {
+    if plain(saved) == plain(wanted) {
         return Ok(());
     }
-    let remedy = "give what it was begun with, or remove the file and begin anew";
-    Err(Error::file(path, format!("was kept by a run of another {what}"), remedy))
+    let remedy = "give the same again, or remove the file and start again";
+    Err(Error::file(path, format!("was saved by a run with another {what}"), remedy))
 }
 
 #[cfg(test)]
@@ -110,20 +138,20 @@ mod tests {
     #[test]
     fn a_state_comes_back_and_a_changed_one_is_refused() {
         let place = tempfile::tempdir().unwrap();
-        let keep = StateFile { path: place.path().join("state") };
-        assert!(load::<String>(&keep).unwrap().is_none());
-        save(&keep.path, &"header", &[&[1.0, 2.0], &[3.0]]).unwrap();
-        let (header, arrays) = load::<String>(&keep).unwrap().unwrap();
+        let file = StateFile { path: place.path().join("state") };
+        assert!(load::<String>(&file).unwrap().is_none());
+        save(&file.path, &"header", &[&[1.0, 2.0], &[3.0]]).unwrap();
+        let (header, arrays) = load::<String>(&file).unwrap().unwrap();
         assert_eq!((header.as_str(), arrays), ("header", vec![vec![1.0, 2.0], vec![3.0]]));
-        let whole = std::fs::read(&keep.path).unwrap();
+        let whole = std::fs::read(&file.path).unwrap();
         for at in [whole.len() - 40, whole.len() - 1] {
             let mut changed = whole.clone();
             changed[at] ^= 1;
-            std::fs::write(&keep.path, changed).unwrap();
-            let message = load::<String>(&keep).unwrap_err().to_string();
+            std::fs::write(&file.path, changed).unwrap();
+            let message = load::<String>(&file).unwrap_err().to_string();
             assert!(message.contains("was changed"), "{message}");
         }
-        std::fs::write(&keep.path, &whole[..whole.len() - 1]).unwrap();
-        assert!(load::<String>(&keep).unwrap_err().to_string().contains("no state"));
+        std::fs::write(&file.path, &whole[..whole.len() - 1]).unwrap();
+        assert!(load::<String>(&file).unwrap_err().to_string().contains("no saved training state"));
     }
 }

@@ -1,4 +1,4 @@
-//! Being told how training goes, and telling it to stop.
+//! Progress of training, and requests to stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,42 +11,42 @@ pub struct TrainingProgress {
     pub epoch: usize,
     /// Epochs in all.
     pub epochs: usize,
-    /// Words (for GloVe: pairs of words) gone through in this epoch.
+    /// Words (for GloVe: pairs of words) processed in this epoch.
     pub done: u64,
     /// Of how many.
     pub total: u64,
 }
 
-/// What an epoch came to.
+/// The loss of an epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct EpochLoss {
     /// Its number, from 1.
     pub number: usize,
-    /// The mean loss of its examples, each as it was met.
+    /// The mean loss of its examples during training.
     pub loss: f64,
     /// How many examples it had.
     pub examples: u64,
 }
 
-/// Is told how training goes.
+/// Observes training.
 pub trait TrainingObserver {
     /// Several times a second.
     fn progress(&mut self, _progress: &TrainingProgress) {}
-    /// Before the first epoch, where pairs of words are counted: words gone through, and of how many.
+    /// While GloVe counts pairs, before the first epoch: words processed, and of how many.
     fn counting(&mut self, _done: u64, _total: u64) {}
     /// After each epoch.
     fn epoch(&mut self, _epoch: &EpochLoss) {}
-    /// Whether to stop soon; asked before every epoch and within it. What was kept after the last one
-    /// stays.
+    /// Whether to stop soon; called before and during every epoch. The state saved after the last whole
+    /// epoch stays.
     fn stop(&self) -> bool {
         false
     }
 }
 
-/// Wants to know nothing.
+/// Observes nothing.
 impl TrainingObserver for () {}
 
-/// Between the threads that work and the one that watches.
+/// Shared by the working threads and the observing one.
 #[derive(Default)]
 pub(crate) struct Meter {
     pub(crate) done: AtomicU64,
@@ -63,7 +63,7 @@ impl Meter {
     }
 }
 
-/// Runs an epoch on another thread, and tells the observer how far it is until it is done.
+/// Runs an epoch on another thread, and calls the observer until it is done.
 pub(crate) fn watch<T: Send>(
     observer: &mut dyn TrainingObserver,
     mut progress: TrainingProgress,
@@ -90,7 +90,7 @@ fn watch_with<T: Send>(
     mut tell: impl FnMut(&mut dyn TrainingObserver, u64),
     work: impl FnOnce(&Meter) -> T + Send,
 ) -> T {
-    // Asked before anything begins, so that a wish is heard however short the work is.
+    // Read before the work begins, so that a request to stop is obeyed however short the work is.
     let meter = Meter { stop: AtomicBool::new(observer.stop()), ..Meter::default() };
     // Closed when the work is done, or panics.
     let (open, closed) = mpsc::channel::<()>();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_to_stop_is_heard_before_the_work_begins() {
+    fn a_request_to_stop_is_obeyed_before_the_work_begins() {
         assert!(watch_counting(&mut StopObserver, 1, |meter| meter.stopped()));
         assert!(!watch_counting(&mut (), 1, |meter| meter.stopped()));
     }

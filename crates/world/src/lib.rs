@@ -1,10 +1,11 @@
-//! Invented languages over one shared world of meaning, with the truth known.
+//! Invented languages that share their meanings, with gold annotations for every task.
 //!
-//! A [`World`] holds what can be spoken of: things in a taxonomy, deeds with preferences, named
-//! entities, topics. Sentences come from it as dependency trees without order ([`Tree`]). A
-//! [`Language`] gives words, forms and order to a tree. [`generate`] writes corpora, dictionaries,
-//! parallel text, treebanks, named entities and inference pairs in the formats of the real data
-//! sets, so that nothing that reads them knows whether a language is real.
+//! A [`World`] holds the meanings: nouns in a taxonomy, verbs with selectional preferences, named entities,
+//! topics. Sentences are drawn from it as unordered dependency trees ([`Tree`]). A [`Language`] realises a
+//! tree with its own words, inflection and order. [`generate`] writes corpora, dictionaries, parallel text,
+//! treebanks, named entities, NLI pairs and topic classification in the formats of the real data sets, so
+//! that no reader needs to know whether a language is real; [`Manifest`] lists the files and the gold
+//! annotations.
 //!
 //! ```
 //! let mut config = world::WorldConfig::default().with_defaults();
@@ -12,7 +13,7 @@
 //! let plan = config.resolve().unwrap();
 //! let (_, languages, sentences) = world::excerpt(&plan, 1);
 //! for language in &languages {
-//!     println!("{}: {}", language.code(), language.say(&sentences[0]));
+//!     println!("{}: {}", language.code(), language.realize(&sentences[0]));
 //! }
 //! ```
 
@@ -26,15 +27,15 @@ mod output;
 mod random;
 
 pub use config::{
-    Dial, DomainConfig, LanguageConfig, LanguagePlan, Layout, MeaningConfig, MorphologyConfig,
-    OrderConfig, Plan, Splits, TreebankSizes, WorldConfig,
+    CorpusLayout, DomainConfig, LanguageConfig, LanguageDistance, LanguagePlan, MeaningConfig,
+    MorphologyConfig, SplitSizes, TreebankSizes, WordOrderConfig, WorldConfig, WorldPlan,
 };
 pub use error::Error;
 pub use grammar::{Node, Relation, Tree, Upos};
-pub use language::{Affix, Language, Morphology, Order, Script, Side, VerbOrder};
+pub use language::{Affix, DependentSide, Language, Morphology, Script, VerbOrder, WordOrder};
 pub use meaning::{EntityType, Meaning, MeaningId, World};
-pub use nli::Label;
+pub use nli::NliLabel;
 pub use output::{
-    FileRecord, Gold, LanguageRecord, MANIFEST, Manifest, MeaningRecord, WordRecord, excerpt,
-    generate, steps,
+    FileRecord, GoldAnnotations, LanguageRecord, MANIFEST, Manifest, MeaningRecord, WordRecord,
+    excerpt, generate, steps,
 };

@@ -1,6 +1,6 @@
-//! Chance that does not depend on who draws first.
+//! Named, counter-based random streams: results do not depend on the order of draws.
 //!
-//! Every use of chance has a purpose and an index (the third document of the corpus of `qaa`), and
+//! Every random draw has a purpose and an index (the third document of the corpus of `qaa`), and
 //! each pair has its own stream of the counter-based ChaCha8 generator: the key comes from seed and
 //! purpose, the stream number is the index. Documents can so be made in any order on any number of
 //! threads and come out the same.
@@ -12,11 +12,11 @@ use rand_distr::weighted::WeightedAliasIndex;
 
 /// The streams of one purpose under one seed.
 #[derive(Clone, Debug)]
-pub(crate) struct Streams {
+pub(crate) struct NamedStreams {
     key: [u8; 32],
 }
 
-impl Streams {
+impl NamedStreams {
     /// The streams of `purpose`, a path such as `corpus/qaa/base`.
     pub(crate) fn new(seed: u64, purpose: &str) -> Self {
         let mut hash = blake3::Hasher::new_derive_key("isogloss world 1");
@@ -35,10 +35,10 @@ impl Streams {
 
 /// A choice among `0..n` by weight, in constant time.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice(WeightedAliasIndex<f64>);
+pub(crate) struct WeightedChoice(WeightedAliasIndex<f64>);
 
-impl Choice {
-    /// Weighs the alternatives; where all weights are zero, all are alike.
+impl WeightedChoice {
+    /// From weights; where all are zero, the choice is uniform.
     pub(crate) fn new(mut weights: Vec<f64>) -> Self {
         if !weights.iter().any(|weight| *weight > 0.0) {
             weights.fill(1.0);
@@ -52,13 +52,13 @@ impl Choice {
     }
 }
 
-/// True with probability `p`, which may lie outside 0..1.
-pub(crate) fn happens(rng: &mut ChaCha8Rng, p: f64) -> bool {
+/// A Bernoulli draw with probability `p`, which may lie outside 0..1.
+pub(crate) fn bernoulli(rng: &mut ChaCha8Rng, p: f64) -> bool {
     rng.random::<f64>() < p
 }
 
-/// One of a slice that is not empty, each as likely.
-pub(crate) fn any<'a, T>(rng: &mut ChaCha8Rng, items: &'a [T]) -> &'a T {
+/// A uniform choice from a slice that is not empty.
+pub(crate) fn choose<'a, T>(rng: &mut ChaCha8Rng, items: &'a [T]) -> &'a T {
     &items[rng.random_range(0..items.len())]
 }
 
@@ -75,7 +75,8 @@ mod tests {
 
     #[test]
     fn streams_differ_by_seed_purpose_and_index_only() {
-        let draw = |seed, purpose, index| Streams::new(seed, purpose).at(index).random::<u64>();
+        let draw =
+            |seed, purpose, index| NamedStreams::new(seed, purpose).at(index).random::<u64>();
         assert_eq!(draw(1, "a", 0), draw(1, "a", 0));
         let all = [draw(1, "a", 0), draw(1, "a", 1), draw(1, "b", 0), draw(2, "a", 0)];
         for (i, x) in all.iter().enumerate() {
@@ -85,13 +86,13 @@ mod tests {
 
     #[test]
     fn choices_follow_their_weights() {
-        let mut rng = Streams::new(1, "choices").at(0);
-        let choice = Choice::new(vec![1.0, 0.0, 3.0]);
+        let mut rng = NamedStreams::new(1, "choices").at(0);
+        let choice = WeightedChoice::new(vec![1.0, 0.0, 3.0]);
         let mut counts = [0; 3];
         (0..40_000).for_each(|_| counts[choice.draw(&mut rng)] += 1);
         assert_eq!(counts[1], 0);
         assert!((counts[2] as f64 / counts[0] as f64 - 3.0).abs() < 0.15, "{counts:?}");
-        let even = Choice::new(vec![0.0, 0.0]);
+        let even = WeightedChoice::new(vec![0.0, 0.0]);
         assert!((0..100).map(|_| even.draw(&mut rng)).any(|drawn| drawn == 1));
     }
 }

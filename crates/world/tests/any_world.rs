@@ -5,15 +5,15 @@ mod common;
 use common::{Generated, conllu, small, tagged};
 use proptest::prelude::*;
 use world::{
-    Affix, DomainConfig, Error, LanguageConfig, MeaningConfig, MorphologyConfig, OrderConfig,
-    Script, Side, Splits, TreebankSizes, VerbOrder, WorldConfig,
+    Affix, DependentSide, DomainConfig, Error, LanguageConfig, MeaningConfig, MorphologyConfig,
+    Script, SplitSizes, TreebankSizes, VerbOrder, WordOrderConfig, WorldConfig,
 };
 
-fn side() -> impl Strategy<Value = Option<Side>> {
-    prop::option::of(prop::sample::select(vec![Side::Before, Side::After]))
+fn side() -> impl Strategy<Value = Option<DependentSide>> {
+    prop::option::of(prop::sample::select(vec![DependentSide::Before, DependentSide::After]))
 }
 
-fn order() -> impl Strategy<Value = OrderConfig> {
+fn order() -> impl Strategy<Value = WordOrderConfig> {
     let verbs = vec![
         VerbOrder::Svo,
         VerbOrder::Sov,
@@ -24,7 +24,7 @@ fn order() -> impl Strategy<Value = OrderConfig> {
     ];
     let verb = prop::option::of(prop::sample::select(verbs));
     (verb, side(), side(), side(), side(), side(), side()).prop_map(
-        |(verb, adjective, adposition, determiner, genitive, relative, negation)| OrderConfig {
+        |(verb, adjective, adposition, determiner, genitive, relative, negation)| WordOrderConfig {
             verb,
             adjective,
             adposition,
@@ -111,11 +111,11 @@ fn config() -> impl Strategy<Value = WorldConfig> {
                 language,
                 sentences: 100,
                 tatoeba: 10,
-                parallel: Splits { train: 10, dev: 2, test: 0 },
+                parallel: SplitSizes { train: 10, dev: 2, test: 0 },
                 treebank: TreebankSizes { train: 40, dev: 0, test: 3, parallel: 5 },
-                ner: Splits { train: 40, dev: 0, test: 3 },
-                nli: Splits { train: 12, dev: 0, test: 3 },
-                classify: Splits { train: 12, dev: 0, test: 3 },
+                ner: SplitSizes { train: 40, dev: 0, test: 3 },
+                nli: SplitSizes { train: 12, dev: 0, test: 3 },
+                classify: SplitSizes { train: 12, dev: 0, test: 3 },
                 ..small()
             }
         },

@@ -5,7 +5,7 @@ mod common;
 use std::collections::{HashMap, HashSet};
 
 use common::{Generated, small};
-use world::Splits;
+use world::SplitSizes;
 
 /// Sentences with their labels.
 fn read(world: &Generated, split: &str, code: &str) -> Vec<(String, String)> {
@@ -20,7 +20,7 @@ fn read(world: &Generated, split: &str, code: &str) -> Vec<(String, String)> {
 #[test]
 fn labels_are_balanced_and_lines_are_translations() {
     let mut config = small();
-    config.classify = Splits { train: 400, dev: 41, test: 80 };
+    config.classify = SplitSizes { train: 400, dev: 41, test: 80 };
     config.language[1].distance = Some(0.8);
     let world = Generated::new(config);
     let mut seen = HashSet::new();
@@ -49,7 +49,7 @@ fn labels_are_balanced_and_lines_are_translations() {
 #[test]
 fn words_tell_the_topic_far_above_chance() {
     let mut config = small();
-    config.classify = Splits { train: 5000, dev: 0, test: 1000 };
+    config.classify = SplitSizes { train: 5000, dev: 0, test: 1000 };
     let world = Generated::new(config);
     let mut counts: HashMap<(String, String), f64> = HashMap::new();
     let mut totals: HashMap<String, f64> = HashMap::new();

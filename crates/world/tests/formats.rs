@@ -5,7 +5,7 @@ mod common;
 use std::collections::{HashMap, HashSet};
 
 use common::{Generated, conllu, small, tagged, words};
-use world::{Layout, Script, WorldConfig};
+use world::{CorpusLayout, Script, WorldConfig};
 
 fn rich() -> WorldConfig {
     let mut config = small();
@@ -216,7 +216,7 @@ fn corpora_have_the_size_layout_and_words_asked_for() {
         assert!(words(&line, Some(".")).iter().all(|word| meanings.contains_key(word)));
     }
 
-    config.layout = Layout::Paragraphs;
+    config.layout = CorpusLayout::Paragraphs;
     config.held_out = false;
     let world = Generated::new(config);
     let text = world.read("text/qaa.base.txt");

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use common::{Generated, small};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use world::Splits;
+use world::SplitSizes;
 
 /// A noun phrase as read from text.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +123,7 @@ fn items(world: &Generated, split: &str, code: &str) -> Vec<[String; 3]> {
 
 fn large() -> Generated {
     let mut config = small();
-    config.nli = Splits { train: 12_000, dev: 300, test: 3000 };
+    config.nli = SplitSizes { train: 12_000, dev: 300, test: 3000 };
     Generated::new(config)
 }
 

@@ -5,7 +5,9 @@ mod common;
 use std::collections::{HashMap, HashSet};
 
 use common::{Generated, Word, conllu, small};
-use world::{Dial, Language, Order, Script, Side, VerbOrder, World, WorldConfig};
+use world::{
+    DependentSide, Language, LanguageDistance, Script, VerbOrder, WordOrder, World, WorldConfig,
+};
 
 fn treebank(world: &Generated, code: &str) -> Vec<Vec<Word>> {
     conllu(&world.read(format!("ud/{code}_world-ud-train.conllu")))
@@ -39,7 +41,7 @@ fn every_word_order_is_as_asked() {
         (VerbOrder::Osv, true, true),
     ];
     for (verb, subject_before, object_before) in verbs {
-        for side in [Side::Before, Side::After] {
+        for side in [DependentSide::Before, DependentSide::After] {
             let mut config = small();
             let order = &mut config.language[1].order;
             order.verb = Some(verb);
@@ -59,9 +61,9 @@ fn every_word_order_is_as_asked() {
             is("obj", true, object_before);
             is("obl:arg", true, object_before);
             is("obl", true, object_before);
-            is("advmod", true, side == Side::Before);
+            is("advmod", true, side == DependentSide::Before);
             for relation in ["amod", "case", "det", "nmod", "acl:relcl"] {
-                is(relation, false, side == Side::Before);
+                is(relation, false, side == DependentSide::Before);
             }
             // Subject and object on the same side of the verb: which is the outer one.
             let outer = trees.iter().flat_map(|tree| {
@@ -204,13 +206,16 @@ fn every_key_wins_over_the_dial() {
     config.language[1].distance = Some(1.0);
     config.language[1].anchors = Some(0.2);
     config.language[1].script = Some(Script::Latin);
-    config.language[1].order.adjective = Some(Side::Before);
+    config.language[1].order.adjective = Some(DependentSide::Before);
     config.language[1].morphology.case = Some(false);
     let plan = config.resolve().unwrap();
     let own = &plan.languages()[1];
     assert_eq!((own.anchors, own.script), (0.2, Script::Latin));
-    let far = Dial::new(1.0);
-    assert_eq!(own.order, Order { adjective: Side::Before, ..far.order(Order::default()) });
+    let far = LanguageDistance::new(1.0);
+    assert_eq!(
+        own.order,
+        WordOrder { adjective: DependentSide::Before, ..far.order(WordOrder::default()) }
+    );
     assert!(!own.morphology.case && own.morphology.number);
 }
 

@@ -51,7 +51,7 @@ fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
 #[test]
 fn a_known_seed_gives_known_sentences() {
     let (_, languages, trees) = world::excerpt(&small().resolve().unwrap(), 3);
-    let said: Vec<String> = trees.iter().map(|tree| languages[0].say(tree)).collect();
+    let said: Vec<String> = trees.iter().map(|tree| languages[0].realize(tree)).collect();
     assert_eq!(
         said,
         ["la zizop sagowi joso", "siji wesital ter so sagowi", "la sagowi jawoza so rateg sagowi"]

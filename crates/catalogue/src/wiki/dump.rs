@@ -126,5 +126,5 @@ impl<'a> Dump<'a> {
 fn wrong<R>(from: &Path, reader: &Reader<R>, error: impl std::fmt::Display) -> Error {
     let at = reader.buffer_position();
     let reason = format!("is cut short or no dump, at byte {at} of its XML: {error}");
-    Error::file(from, reason, "remove it and fetch it anew")
+    Error::file(from, reason, "remove it and download it again")
 }

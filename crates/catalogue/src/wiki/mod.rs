@@ -1,4 +1,4 @@
-//! Wikipedia as plain text: a dump goes in, paragraphs come out, one a line, compressed.
+//! Plain text from a Wikipedia dump: one paragraph a line, compressed with zstd.
 //!
 //! Only articles count (namespace 0, no redirects, wiki text). The dump is decompressed and read on
 //! one thread, which is what takes longest; markup is removed on the others, a batch of articles
@@ -30,9 +30,9 @@ pub use markup::{Names, paragraphs};
 /// Bytes of wiki text that are cleaned together.
 const BATCH: usize = 4 << 20;
 
-/// What came out of a dump.
+/// Counts of an extraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extracted {
+pub struct ExtractionCounts {
     /// Paragraphs written.
     pub paragraphs: u64,
     /// Articles that they come from.
@@ -50,7 +50,7 @@ pub(crate) fn extract(
     to: &Path,
     writer: &mut dyn Write,
     watch: &mut DownloadObserver,
-) -> Result<Extracted> {
+) -> Result<ExtractionCounts> {
     let mut reader = BufReader::with_capacity(1 << 18, reader);
     let start = io::BufRead::fill_buf(&mut reader).at(from, "read")?.to_vec();
     let mut reader: Box<dyn Read + '_> = match &start[..] {
@@ -70,11 +70,11 @@ pub fn plain(
     from: &Path,
     write: &mut dyn FnMut(&[u8]) -> files::Result<()>,
     watch: &mut DownloadObserver,
-) -> Result<Extracted> {
+) -> Result<ExtractionCounts> {
     let mut dump = Dump::new(reader, from);
     let (batches, incoming) = mpsc::sync_channel::<(Names, Vec<Article>)>(2);
     let (outgoing, cleaned) = mpsc::channel();
-    let mut done = Extracted::default();
+    let mut done = ExtractionCounts::default();
     thread::scope(|scope| {
         scope.spawn(move || clean(incoming, &outgoing));
         let mut more = true;
@@ -113,7 +113,7 @@ fn clean(incoming: Receiver<(Names, Vec<Article>)>, outgoing: &Sender<Vec<String
 fn take(
     cleaned: impl Iterator<Item = Vec<String>>,
     write: &mut dyn FnMut(&[u8]) -> files::Result<()>,
-    done: &mut Extracted,
+    done: &mut ExtractionCounts,
 ) -> Result<()> {
     for text in cleaned.flatten() {
         done.paragraphs += memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;

@@ -116,7 +116,7 @@ fn dump(pages: &[String]) -> String {
     format!("<mediawiki>{names}{}</mediawiki>", pages.concat())
 }
 
-fn extracted(bytes: &[u8]) -> Result<(String, Extracted)> {
+fn extracted(bytes: &[u8]) -> Result<(String, ExtractionCounts)> {
     let (path, mut written) = (Path::new("d.xml.bz2"), Vec::new());
     let done = extract(&mut &bytes[..], path, Path::new("o"), &mut written, &mut |_, _, _| {})?;
     Ok((String::from_utf8(zstd::decode_all(&written[..]).unwrap()).unwrap(), done))

@@ -1,4 +1,4 @@
-//! `isogloss data`: the data sets of the papers, from where they lie to the form that is read here.
+//! `isogloss data`: download the data sets of the papers, in the formats that other commands read.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,15 +14,15 @@ const EXAMPLES: &str = "Examples:
   isogloss data list
   isogloss data get xnli --lang fr,de --accept";
 
-/// Bring the data sets of the papers here.
+/// Download the data sets of the papers.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
-pub(crate) enum Data {
-    /// Say which data sets are known, what needs them, and on what terms they may be used.
+pub(crate) enum DataCommand {
+    /// List the data sets, what uses them, and their licences.
     #[command(after_help = LIST_EXAMPLES)]
     List(List),
 
-    /// Fetch a data set, check it, and put it into the form that the other commands read.
+    /// Download a data set, verify it, and convert it to the format that other commands read.
     #[command(after_help = GET_EXAMPLES)]
     Get(Get),
 }
@@ -38,8 +38,8 @@ const GET_EXAMPLES: &str = "Examples:
     isogloss data get multinli --from multinli_1.0.zip
   Wikipedia as plain text, a paragraph a line:
     isogloss data get wikipedia --lang sw --out data
-Archives stay in DIR/downloads, so that other languages can be taken from them;
-DIR/receipts says what was fetched when, from where and on what terms.";
+Archives stay in DIR/downloads, so that other languages can be extracted later;
+DIR/receipts records what was downloaded when, from where and under which licence.";
 
 /// Flags of `data list`.
 #[derive(Args)]
@@ -58,29 +58,29 @@ pub(crate) struct Get {
     #[arg(long = "lang", value_name = "LANG", value_delimiter = ',')]
     languages: Vec<String>,
 
-    /// The folder to bring it to.
-    #[arg(long, value_name = "DIR", default_value = "data")]
+    /// The folder to download it to.
+    #[arg(long, short, value_name = "DIR", default_value = "data")]
     out: PathBuf,
 
-    /// Take what was downloaded by hand: a file, or a folder of files.
+    /// Use what was downloaded by hand: a file, or a folder of files.
     #[arg(long, value_name = "FILE", conflicts_with = "mirror")]
     from: Vec<PathBuf>,
 
-    /// Fetch from another server, which has the same paths.
+    /// Download from a mirror, which has the same paths.
     #[arg(long, value_name = "URL")]
     mirror: Option<String>,
 
-    /// Accept the terms of a data set that asks for more than to be named.
+    /// Accept a licence that asks for more than attribution.
     #[arg(long)]
     accept: bool,
 }
 
-impl Data {
+impl DataCommand {
     /// Runs the command to its end.
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
-            Data::List(list) => list.run(),
-            Data::Get(get) => get.run(),
+            DataCommand::List(list) => list.run(),
+            DataCommand::Get(get) => get.run(),
         }
     }
 }
@@ -94,7 +94,8 @@ impl List {
         };
         let whole = self.name.is_some();
         let text: String = entries.iter().map(|entry| describe(entry, whole)).collect();
-        Ok(Outcome::new(text, &serde_json::json!({ "entries": entries })))
+        let entries = entries.into_iter().cloned().collect();
+        Ok(Outcome::new(text, &Catalogue { entries }))
     }
 }
 
@@ -143,14 +144,32 @@ impl Get {
         let request = DownloadRequest { entry, languages: &languages, out: &self.out, origin };
         let mut coming = Coming::default();
         let mut watch = |name: &str, done, total| coming.show(name, done, total);
-        let got = catalogue::get(&request, &mut watch)?;
+        let got = catalogue::get(&request, &mut watch);
         drop(coming);
+        let got = got.map_err(|error| by_hand(error, &request))?;
         Ok(Outcome::new(in_words(&got), &got))
     }
 }
 
+/// Adds the command that goes on with what was downloaded by hand.
+fn by_hand(error: catalogue::Error, request: &DownloadRequest) -> Failure {
+    if !matches!(error, catalogue::Error::Fetch { .. }) {
+        return error.into();
+    }
+    let DownloadRequest { entry, languages, out, .. } = request;
+    let accept = if entry.licence.asks.is_some() { " --accept" } else { "" };
+    let command = format!(
+        "{error}: `isogloss data get {}{accept} --lang {} --out {} --from FOLDER`",
+        entry.name,
+        languages.join(","),
+        out.display(),
+    );
+    Failure::Failed(command.into())
+}
+
 fn in_words(got: &DownloadResult) -> String {
-    let mut text: String = got.notes.iter().map(|note| format!("note: {note}\n")).collect();
+    let mut text: String =
+        got.warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
     for file in &got.files {
         let found = if file.found { " (found)" } else { "" };
         let _ = write!(text, "{:>15}  {}{found}", file.bytes, file.path.display());

@@ -95,7 +95,7 @@ pub(crate) struct StudyChoice {
     #[arg(long = "pair", value_name = "A-B", requires = "data", help_heading = "Input")]
     pairs: Vec<String>,
 
-    /// Transfer these tasks in place of the study's own: nli, ner, parse, pos, classify.
+    /// Transfer these tasks in place of the study's own.
     #[arg(long, value_name = "TASK,TASK", value_delimiter = ',', value_parser = task_values(),
         help_heading = "Training")]
     tasks: Vec<Task>,

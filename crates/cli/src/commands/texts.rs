@@ -1,12 +1,13 @@
 //! The flags by which any command is given text, and what is built from them.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use text::{
     Corpus, LineRules, Preparation, Preparer, Selection, SimplificationTable, Subset, TextSource,
-    Vocabulary, WordTokenizer,
+    TokenizerChoice, Vocabulary, WordTokenizer,
 };
 
 use crate::failure::Failure;
@@ -17,44 +18,47 @@ use crate::progress::Progress;
 pub(crate) struct TextFlags {
     /// Text of a language: a file, a glob, or `-` for standard input; plain, gzip or zstd.
     /// Repeat for more files and more languages.
-    #[arg(long = "text", value_name = "LANG=FILE", value_parser = parse_text)]
+    #[arg(long = "text", short = 't', value_name = "LANG=FILE", value_parser = parse_text,
+        help_heading = "Input")]
     pub(crate) texts: Vec<(String, String)>,
 
-    /// Take a line as a sentence, rather than split lines into sentences.
-    #[arg(long)]
+    /// Treat every line as one sentence, rather than split lines into sentences.
+    #[arg(long, help_heading = "Input")]
     lines: bool,
 
-    /// Take the first N sentences of each language.
-    #[arg(long, value_name = "N", conflicts_with = "sample",
-        value_parser = clap::value_parser!(u64).range(1..))]
-    first: Option<u64>,
+    /// Read at most the first N sentences of each language.
+    #[arg(long, short = 'n', value_name = "N", conflicts_with = "sample_size",
+        value_parser = clap::value_parser!(u64).range(1..), help_heading = "Input")]
+    limit: Option<u64>,
 
-    /// Take a random sample of N sentences of each language.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    sample: Option<u64>,
+    /// Draw a random sample of N sentences of each language.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+        help_heading = "Input")]
+    sample_size: Option<u64>,
 
-    /// Drop sentences that came before.
-    #[arg(long)]
+    /// Drop duplicate sentences.
+    #[arg(long, help_heading = "Input")]
     distinct: bool,
 
-    /// Hold out N of the sentences taken for development.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Hold out N sentences for development.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
     dev: u64,
 
-    /// Hold out N of the sentences taken for test.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Hold out N sentences for test.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Input")]
     test: u64,
 
-    /// Decides the sample, what is held out, and whatever else is left to chance.
-    #[arg(long, default_value_t = 0)]
+    /// The random seed of the sample, the held-out sentences and training.
+    #[arg(long, default_value_t = 1)]
     seed: u64,
 
     /// Skip and count bad lines and empty files, rather than stop at the first.
-    #[arg(long)]
+    #[arg(long, help_heading = "Input")]
     tolerant: bool,
 
     /// The longest line to read.
-    #[arg(long, value_name = "BYTES", default_value_t = LineRules::default().longest)]
+    #[arg(long, value_name = "BYTES", default_value_t = LineRules::default().longest,
+        help_heading = "Input")]
     longest_line: usize,
 }
 
@@ -77,8 +81,8 @@ impl TextFlags {
     pub(crate) fn refuse_selection(&self, instead: &str) -> Result<(), Failure> {
         let given = [
             ("--lines", self.lines),
-            ("--first", self.first.is_some()),
-            ("--sample", self.sample.is_some()),
+            ("--limit", self.limit.is_some()),
+            ("--sample-size", self.sample_size.is_some()),
             ("--distinct", self.distinct),
             ("--dev", self.dev > 0),
             ("--test", self.test > 0),
@@ -92,20 +96,14 @@ impl TextFlags {
         }
     }
 
-    /// Decides the sample and what is held out; other chance of a command follows it.
+    /// The random seed.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
 
     /// The languages in the order in which they were first named, each with its files.
     pub(crate) fn sources(&self) -> Result<Vec<TextSource>, Failure> {
-        let mut languages: Vec<(&str, Vec<String>)> = Vec::new();
-        for (language, file) in &self.texts {
-            match languages.iter_mut().find(|(known, _)| known == language) {
-                Some((_, files)) => files.push(file.clone()),
-                None => languages.push((language, vec![file.clone()])),
-            }
-        }
+        let languages = by_language(&self.texts);
         languages.iter().map(|(language, files)| Ok(TextSource::new(language, files)?)).collect()
     }
 
@@ -114,12 +112,12 @@ impl TextFlags {
         Corpus { source, preparer, rules: self.rules(), selection: self.selection() }
     }
 
-    /// A vocabulary's own preparation, but for whether lines are split, which is up to the text.
+    /// A vocabulary's own preprocessing, but whether lines are split is up to the text.
     pub(crate) fn adapt(&self, preparer: &Preparer) -> Preparer {
         preparer.splitting(preparer.preparation().split && !self.lines)
     }
 
-    /// The text as a vocabulary's languages take it.
+    /// The text as a vocabulary's languages preprocess it.
     pub(crate) fn corpora_for(&self, vocabulary: &Vocabulary) -> Result<Vec<Corpus>, Failure> {
         let mut corpora = Vec::new();
         for source in self.sources()? {
@@ -128,7 +126,9 @@ impl TextFlags {
             corpora.push(self.corpus(source, preparer));
         }
         if corpora.is_empty() {
-            return Err(Failure::Usage("there is no text; give --text LANG=FILE".to_owned()));
+            return Err(Failure::Usage(
+                "no text; give some for each language, as --text LANG=FILE".to_owned(),
+            ));
         }
         Ok(corpora)
     }
@@ -138,7 +138,7 @@ impl TextFlags {
     }
 
     fn selection(&self) -> Selection {
-        let take = match (self.first, self.sample) {
+        let take = match (self.limit, self.sample_size) {
             (Some(count), _) => Subset::First(count),
             (_, Some(count)) => Subset::Sample(count),
             _ => Subset::All,
@@ -148,50 +148,120 @@ impl TextFlags {
     }
 }
 
-/// How a new vocabulary's text is prepared; later text is prepared likewise.
+/// How a new vocabulary's text is preprocessed; later text is preprocessed alike.
 #[derive(Args)]
 pub(crate) struct PreparationFlags {
-    /// How words are told apart.
-    #[arg(long, value_enum, default_value_t = WordsFlag::Auto)]
-    words: WordsFlag,
+    /// How text is tokenized into words.
+    #[arg(long, value_enum, default_value_t = TokenizerFlag::Auto, help_heading = "Preprocessing")]
+    tokenizer: TokenizerFlag,
 
-    /// Make all letters small.
-    #[arg(long)]
+    /// Lowercase.
+    #[arg(long, help_heading = "Preprocessing")]
     lowercase: bool,
 
-    /// Take accents off.
-    #[arg(long)]
+    /// Remove accents.
+    #[arg(long, help_heading = "Preprocessing")]
     strip_accents: bool,
 
-    /// Turn traditional Chinese characters into simplified ones, by a table of two columns
-    /// (applies to `zh`).
-    #[arg(long, value_name = "TABLE")]
+    /// Map traditional Chinese characters to simplified ones, by a table of two columns (applies to
+    /// `zh`).
+    #[arg(long, value_name = "TABLE", help_heading = "Preprocessing")]
     simplify: Option<PathBuf>,
 }
 
-/// How words are told apart.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum WordsFlag {
-    /// What suits the language: `jieba` for Chinese, `moses` for others.
+/// How text is tokenized into words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum TokenizerFlag {
+    /// The language's default: `jieba` for Chinese, `moses` for others.
     Auto,
-    /// Where the text has spaces.
-    Spaces,
-    /// By rules like those of the Moses tokeniser.
+    /// At whitespace.
+    Whitespace,
+    /// By rules like those of the Moses tokenizer.
     Moses,
-    /// By dictionary, for Chinese.
+    /// By jieba, for Chinese.
     Jieba,
 }
 
+impl From<TokenizerFlag> for TokenizerChoice {
+    fn from(flag: TokenizerFlag) -> Self {
+        match flag {
+            TokenizerFlag::Auto => TokenizerChoice::Auto,
+            TokenizerFlag::Whitespace => TokenizerChoice::Whitespace,
+            TokenizerFlag::Moses => TokenizerChoice::Moses,
+            TokenizerFlag::Jieba => TokenizerChoice::Jieba,
+        }
+    }
+}
+
+/// Parallel text of two languages.
+#[derive(Args)]
+pub(crate) struct ParallelFlags {
+    /// Parallel text: LANG=FILE twice, where line i translates line i and the first is the source (of
+    /// a `.tsv` file, the first column); or LANG1-LANG2=FILE once, with two columns separated by a tab
+    /// or `|||`. Plain, gzip or zstd, `-` for standard input; repeat for more files.
+    #[arg(long, short = 'p', value_name = "LANG=FILE|LANG1-LANG2=FILE", value_parser = parse_text,
+        help_heading = "Input")]
+    parallel: Vec<(String, String)>,
+}
+
+/// Where parallel text is, and its two languages.
+pub(crate) enum ParallelFiles {
+    /// Two columns of a file, or of several.
+    Columns([String; 2], Vec<String>),
+    /// A file for each side, or several, parallel line by line.
+    Files([String; 2], [Vec<String>; 2]),
+}
+
+impl ParallelFlags {
+    /// What was given, or how to give it.
+    pub(crate) fn files(&self) -> Result<ParallelFiles, Failure> {
+        let usage = |message: String| Err(Failure::Usage(message));
+        match &by_language(&self.parallel)[..] {
+            [(pair, files)] => match pair.split_once('-') {
+                Some((source, target)) if !source.is_empty() && !target.is_empty() => {
+                    let languages = [source.to_owned(), target.to_owned()];
+                    Ok(ParallelFiles::Columns(languages, files.clone()))
+                }
+                _ => usage(format!(
+                    "--parallel {pair}={}: give the other side too, as a second --parallel LANG=FILE, or \
+                     a file of two columns as --parallel LANG1-LANG2=FILE",
+                    files[0]
+                )),
+            },
+            [(source, a), (target, b)] => Ok(ParallelFiles::Files(
+                [(*source).to_owned(), (*target).to_owned()],
+                [a.clone(), b.clone()],
+            )),
+            [] => usage(
+                "no parallel text; give --parallel LANG=FILE twice, or --parallel LANG1-LANG2=FILE"
+                    .to_owned(),
+            ),
+            more => usage(format!("--parallel names {} languages, not two", more.len())),
+        }
+    }
+}
+
+/// The languages in the order in which they were first named, each with its files.
+fn by_language(texts: &[(String, String)]) -> Vec<(&str, Vec<String>)> {
+    let mut languages: Vec<(&str, Vec<String>)> = Vec::new();
+    for (language, file) in texts {
+        match languages.iter_mut().find(|(known, _)| known == language) {
+            Some((_, files)) => files.push(file.clone()),
+            None => languages.push((language, vec![file.clone()])),
+        }
+    }
+    languages
+}
+
 impl PreparationFlags {
-    /// One preparer for each source. A vocabulary of word pieces cuts words for itself.
+    /// One preparer for each source. WordPiece has a tokenizer of its own.
     pub(crate) fn preparers(
         &self,
         flags: &TextFlags,
         languages: &[String],
-        cuts_itself: bool,
+        own_tokenizer: bool,
     ) -> Result<Vec<Preparer>, Failure> {
-        let chinese =
-            |language: &String| WordTokenizer::for_language(language) == WordTokenizer::Jieba;
+        let chinese = |language: &String| terms::is_chinese(language);
         if self.simplify.is_some() && !languages.iter().any(chinese) {
             let message = "--simplify is for Chinese, and no --text is `zh`; leave it out";
             return Err(Failure::Usage(message.into()));
@@ -199,12 +269,9 @@ impl PreparationFlags {
         let table =
             self.simplify.as_deref().map(SimplificationTable::read).transpose()?.map(Arc::new);
         let prepare = |language: &String| {
-            let words = match self.words {
-                WordsFlag::Auto if cuts_itself => WordTokenizer::Whitespace,
-                WordsFlag::Auto => WordTokenizer::for_language(language),
-                WordsFlag::Spaces => WordTokenizer::Whitespace,
-                WordsFlag::Moses => WordTokenizer::Moses,
-                WordsFlag::Jieba => WordTokenizer::Jieba,
+            let words = match self.tokenizer {
+                TokenizerFlag::Auto if own_tokenizer => WordTokenizer::Whitespace,
+                choice => TokenizerChoice::from(choice).for_language(language),
             };
             let preparation = Preparation {
                 split: !flags.lines,
@@ -219,7 +286,7 @@ impl PreparationFlags {
     }
 }
 
-/// Draws progress through a corpus, a step for each mebibyte read from disk.
+/// Draws progress through a text, a step for each mebibyte read from disk.
 pub(crate) fn watch(label: String) -> impl FnMut(text::ReadProgress) {
     let mut shown: Option<Progress> = None;
     let mut steps = 0;
@@ -232,7 +299,24 @@ pub(crate) fn watch(label: String) -> impl FnMut(text::ReadProgress) {
     }
 }
 
-/// What was left out, in words; nothing if nothing was.
+/// Draws progress through the texts of several languages, a bar for each.
+pub(crate) fn watch_languages(doing: &str) -> impl FnMut(&str, text::ReadProgress) {
+    let mut bars = HashMap::new();
+    move |language: &str, at| {
+        let bar = || watch(format!("{doing} {language}"));
+        bars.entry(language.to_owned()).or_insert_with(bar)(at);
+    }
+}
+
+/// Runs work on so many threads of the CPU; 0 takes every core.
+pub(crate) fn with_threads<T: Send>(
+    threads: u16,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build()?.install(work)
+}
+
+/// What was skipped, in words; nothing if nothing was.
 pub(crate) fn describe_skipped(skipped: text::SkipCounts) -> String {
     if skipped.total() == 0 {
         return String::new();

@@ -8,7 +8,8 @@ use std::time::Instant;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use world::{
-    DomainConfig, Language, LanguageConfig, Manifest, MorphologyConfig, Plan, Tree, WorldConfig,
+    DomainConfig, Language, LanguageConfig, Manifest, MorphologyConfig, Tree, WorldConfig,
+    WorldPlan,
 };
 
 use crate::failure::Failure;
@@ -236,7 +237,7 @@ struct Gloss {
 
 impl Gloss {
     fn new(world: &world::World, language: &Language, tree: &Tree) -> Self {
-        let order = language.arrange(tree);
+        let order = language.linearize(tree);
         let nodes = tree.nodes();
         let place = |node: usize| order.iter().position(|&n| n == node).map_or(0, |at| at + 1);
         let relation = |&n: &usize| match n {
@@ -274,7 +275,7 @@ fn columns(word: &str) -> usize {
 
 impl Keys {
     /// The file, then the flags, then `--set`, checked.
-    fn plan(self) -> Result<Plan, Failure> {
+    fn plan(self) -> Result<WorldPlan, Failure> {
         let mut config = match &self.config {
             None => WorldConfig::default().with_defaults(),
             Some(path) => {

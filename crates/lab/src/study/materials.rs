@@ -217,12 +217,14 @@ impl LanguageData {
     pub(super) fn parallel_text(&self, target: &str) -> Vec<CommandArg> {
         let pairs = format!("bitext/bitext.{}.tsv", self.pair(target));
         if self.data().is_some_and(|data| data.join(&pairs).is_file()) {
-            return vec![self.path(&pairs)];
+            let pair = format!("{}=", self.pair(target));
+            return vec!["--parallel".into(), self.path(&pairs).after(&pair)];
         }
         let mut words = Vec::new();
-        for (flag, language) in [("--source", self.source.as_str()), ("--target", target)] {
+        for language in [self.source.as_str(), target] {
             for part in ["dev", "test"] {
-                words.extend([flag.into(), self.path(&format!("xnli/{part}-{language}.tsv"))]);
+                let file = self.path(&format!("xnli/{part}-{language}.tsv"));
+                words.extend(["--parallel".into(), file.after(&format!("{language}="))]);
             }
         }
         words

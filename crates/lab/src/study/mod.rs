@@ -6,11 +6,11 @@
 
 mod cost;
 mod error;
+mod extraction;
 mod file;
 mod laboratory;
 mod materials;
 mod plan;
-mod readings;
 mod recipes;
 mod revision;
 mod run;
@@ -19,12 +19,12 @@ mod step;
 mod systems;
 
 pub use error::{Error, Result};
+pub use extraction::{Extraction, Extractor, Measurement, StepResults, TextSample};
 pub use file::{
     InventedLanguages, RealLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind,
 };
 pub use laboratory::{Laboratory, PlanStatus};
 pub use plan::StudyPlan;
-pub use readings::{Extraction, Extractor, Measurement, StepResults, TextSample};
 pub use revision::{COMMANDS, StepCommand};
 pub use run::{RunOptions, StepOutcome, StudyObserver, run};
 pub use sizes::SentenceCounter;

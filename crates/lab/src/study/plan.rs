@@ -3,9 +3,9 @@
 use terms::Scale;
 
 use super::error::{Error, Result};
+use super::extraction::{Extraction, Extractor};
 use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, System};
 use super::materials::LanguageData;
-use super::readings::{Extraction, Extractor};
 use super::recipes;
 use super::sizes::{CorpusSizes, SentenceCounter};
 use super::step::{StepDraft, StepId, StepList, StudyStep};
@@ -411,7 +411,7 @@ mod tests {
         std::fs::write(&pairs, "a\tb\n").unwrap();
         let plan = planned(&study, Scale::Tiny).unwrap();
         let linking = find(&plan, "word-align");
-        assert!(linking.contains("bitext.en-fr.tsv --lang en --lang fr"), "{linking}");
+        assert!(linking.contains("bitext.en-fr.tsv --tokenizer auto"), "{linking}");
         let maps = find(&plan, "align contexts");
         assert!(maps.contains("--pairs en-fr=") && maps.contains("--onto en"), "{maps}");
         let mapped = |extraction: &&Extraction| extraction.factors["system"].ends_with("-aligned");

@@ -18,9 +18,9 @@ use files::At;
 use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
+use super::extraction::{Extraction, Measurement, TextSample};
 use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
 use super::plan::StudyPlan;
-use super::readings::{Extraction, Measurement, TextSample};
 use super::step::{StepId, StudyStep};
 use crate::build::Build;
 use crate::record::{Origin, Record, TextRecord};

@@ -147,7 +147,7 @@ fn statics(
     let run = pretrain(planner, scene, &encoder, languages, 0)?;
     let kind = if system.model == SystemKind::Glove { "glove" } else { "word2vec" };
     let draft = StepDraft::new(&format!("vectors {kind}"), scene.name(kind, system))
-        .flag("--run", run.clone())
+        .flag("--model", run.clone())
         .flag("--dim", scene.scale.dim().to_string())
         .args(system.flags.clone())
         .flag("--seed", scene.seed.to_string())

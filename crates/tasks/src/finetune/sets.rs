@@ -117,9 +117,7 @@ impl LabelledSets {
         let devs = self.targets.iter().filter_map(|target| target.dev.as_ref());
         [&self.train, &self.dev].into_iter().chain(&self.tests).chain(devs)
     }
-}
 
-impl LabelledSets {
     /// The label that is most frequent in training; the first of several.
     pub(super) fn majority(&self) -> u32 {
         let mut counts = vec![0_usize; self.labels.len()];

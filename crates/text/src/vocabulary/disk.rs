@@ -23,7 +23,7 @@ const MANIFEST: &str = "vocabulary.json";
 const SUBWORDS: &str = "subwords.tsv";
 const SIMPLIFIED: &str = "simplified.tsv";
 const FORMAT: u32 = 1;
-const MAKE_ANEW: &str = "train the vocabulary anew, or restore the folder from a copy";
+const RETRAIN: &str = "train the vocabulary again, or restore the folder from a copy";
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
@@ -32,22 +32,22 @@ struct Manifest {
     size: usize,
     specials: SpecialTokens,
     languages: Vec<LanguageManifest>,
-    /// Left out where there is none, so that vocabularies of our own stay as they were.
+    /// Only for imported tokenizers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    foreign: Option<ImportedTokenizer>,
+    imported: Option<ImportedTokenizer>,
     fingerprint: String,
 }
 
-/// Text that happens to read `<mask>` is text: only we put special tokens in.
+/// Text that happens to contain `<mask>` is text: special tokens are only inserted by this crate.
 pub(super) fn as_text(mut tokenizer: Tokenizer) -> Tokenizer {
     tokenizer.set_encode_special_tokens(true);
     tokenizer
 }
 
 impl Vocabulary {
-    /// Writes the folder, whole or not at all; it must not exist yet.
-    pub fn save(&self, folder: &Path) -> Result<()> {
-        let draft = NewFolder::new(folder)?;
+    /// Writes the folder, whole or not at all; one that exists is replaced if `force` is set.
+    pub fn save(&self, folder: &Path, force: bool) -> Result<()> {
+        let draft = NewFolder::with_force(folder, force)?;
         for (name, text) in self.files()? {
             draft.write(&name, text.as_bytes())?;
         }
@@ -65,14 +65,14 @@ impl Vocabulary {
         }
         let text = std::fs::read_to_string(&path).at(&path, "read the vocabulary's manifest")?;
         let manifest: Manifest = serde_json::from_str(&text)
-            .map_err(|error| Error::file(&path, error.to_string(), MAKE_ANEW))?;
+            .map_err(|error| Error::file(&path, error.to_string(), RETRAIN))?;
         if manifest.format != FORMAT {
             let reason = format!("is of format {}, not {FORMAT}", manifest.format);
-            return Err(Error::file(&path, reason, MAKE_ANEW));
+            return Err(Error::file(&path, reason, RETRAIN));
         }
         check_languages(manifest.languages.iter().map(|language| language.name.as_str()))?;
         if manifest.kind == VocabularyKind::Imported {
-            return Self::load_foreign(folder, &manifest);
+            return Self::load_imported(folder, &manifest);
         }
         let (subwords, counts) = read_subwords(folder, &manifest)?;
         let languages = read_languages(folder, &manifest, counts)?;
@@ -81,14 +81,14 @@ impl Vocabulary {
         vocabulary.unchanged(folder, &manifest)
     }
 
-    /// The tokenizer has the subwords, and nothing was ever counted.
-    fn load_foreign(folder: &Path, manifest: &Manifest) -> Result<Self> {
+    /// The tokenizer file has the subwords, and there are no counts.
+    fn load_imported(folder: &Path, manifest: &Manifest) -> Result<Self> {
         let counts = vec![vec![0; manifest.size]; manifest.languages.len()];
         let languages = read_languages(folder, manifest, counts)?;
-        let foreign = manifest.foreign.clone().ok_or_else(|| {
-            Error::file(folder, "its manifest says nothing of its tokenizer", MAKE_ANEW)
+        let imported = manifest.imported.clone().ok_or_else(|| {
+            Error::file(folder, "its manifest says nothing of its tokenizer", RETRAIN)
         })?;
-        Self::adopt(languages, manifest.specials, manifest.size, foreign)?
+        Self::adopt(languages, manifest.specials, manifest.size, imported)?
             .unchanged(folder, manifest)
     }
 
@@ -96,7 +96,7 @@ impl Vocabulary {
         let vocabulary = self;
         if vocabulary.fingerprint != manifest.fingerprint {
             let reason = "the folder was changed since it was written";
-            return Err(Error::file(folder, reason, MAKE_ANEW));
+            return Err(Error::file(folder, reason, RETRAIN));
         }
         Ok(vocabulary)
     }
@@ -113,7 +113,7 @@ impl Vocabulary {
             size: self.subwords.len(),
             specials: self.specials,
             languages: (0..self.languages.len()).map(entry).collect(),
-            foreign: self.foreign.clone(),
+            imported: self.imported.clone(),
             fingerprint: self.fingerprint.clone(),
         }
     }
@@ -207,7 +207,7 @@ fn read_subwords(folder: &Path, manifest: &Manifest) -> Result<SubwordsAndCounts
                 file: path.display().to_string(),
                 line,
                 reason: "not a subword with a count for each language".into(),
-                remedy: MAKE_ANEW,
+                remedy: RETRAIN,
             });
         };
         subwords.push(subword.to_owned());
@@ -218,7 +218,7 @@ fn read_subwords(folder: &Path, manifest: &Manifest) -> Result<SubwordsAndCounts
     let known = |id: u32| (id as usize) < subwords.len();
     if subwords.len() != manifest.size || !manifest.specials.ids().into_iter().all(known) {
         let reason = format!("has {} subwords, not {}", subwords.len(), manifest.size);
-        return Err(Error::file(&path, reason, MAKE_ANEW));
+        return Err(Error::file(&path, reason, RETRAIN));
     }
     Ok((subwords, counts))
 }
@@ -258,9 +258,9 @@ fn read_languages(
 fn read_tokenizer(path: &Path, size: usize) -> Result<Tokenizer> {
     let text = std::fs::read(path).at(path, "read the tokenizer")?;
     let tokenizer = Tokenizer::from_bytes(text)
-        .map_err(|error| Error::file(path, error.to_string(), MAKE_ANEW))?;
+        .map_err(|error| Error::file(path, error.to_string(), RETRAIN))?;
     if tokenizer.get_vocab(true).into_values().any(|id| id as usize >= size) {
-        return Err(Error::file(path, format!("has an id beyond {size}"), MAKE_ANEW));
+        return Err(Error::file(path, format!("has an id beyond {size}"), RETRAIN));
     }
     Ok(as_text(tokenizer))
 }

@@ -1,5 +1,5 @@
-//! Encoding at the speed of a hash table: words come again and again, and a tokenizer that cuts at
-//! spaces treats each alike wherever it stands, so what it said once is remembered.
+//! Encoding at the speed of a hash table: words repeat, and a tokenizer that splits at whitespace treats
+//! a word alike wherever it occurs, so its subwords are cached.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,20 +8,19 @@ use tokenizers::Tokenizer;
 
 use super::ImportedTokenizer;
 
-/// Words remembered at most; past that, memory starts afresh, and so it follows the text.
-const REMEMBERED: usize = 1 << 17;
-/// Longer words are too rare to be worth remembering.
-const LONGEST: usize = 64;
+/// Words cached at most; beyond that the cache is emptied, and so it follows the text.
+const CACHED_WORDS: usize = 1 << 17;
+/// Longer words are too rare to be worth caching.
+const LONGEST_CACHED: usize = 64;
 
 /// Turns prepared text of one language into ids. Each thread has its own.
 #[derive(Clone, Debug)]
 pub struct SubwordEncoder {
     tokenizer: Arc<Tokenizer>,
     unknown: u32,
-    /// Whether a line is encoded whole: what a tokenizer from elsewhere makes of a word may depend
-    /// on what stands beside it.
+    /// Whether a line is encoded as a whole: an imported tokenizer may treat a word by its context.
     whole: bool,
-    /// What stands before a word that is given by itself.
+    /// The prefix of a word that is given by itself.
     before_word: &'static str,
     known: FxHashMap<Box<str>, (u32, u32)>,
     ids: Vec<u32>,
@@ -40,10 +39,10 @@ impl SubwordEncoder {
     pub(super) fn new(
         tokenizer: Arc<Tokenizer>,
         unknown: u32,
-        foreign: Option<&ImportedTokenizer>,
+        imported: Option<&ImportedTokenizer>,
     ) -> Self {
-        let before_word = foreign.map_or("", ImportedTokenizer::before_word);
-        let whole = foreign.is_some();
+        let before_word = imported.map_or("", ImportedTokenizer::before_word);
+        let whole = imported.is_some();
         let (known, ids) = (FxHashMap::default(), Vec::new());
         Self { tokenizer, unknown, whole, before_word, known, ids }
     }
@@ -51,7 +50,7 @@ impl SubwordEncoder {
     /// Appends the ids of a prepared sentence.
     pub fn encode(&mut self, sentence: &str, out: &mut Vec<u32>) {
         if self.whole {
-            return out.extend(self.fresh(sentence));
+            return out.extend(self.encode_uncached(sentence));
         }
         for word in sentence.split_whitespace() {
             self.encode_word(word, out);
@@ -81,14 +80,14 @@ impl SubwordEncoder {
             return out.extend_from_slice(&self.ids[start as usize..end as usize]);
         }
         let ids = match self.before_word {
-            "" => self.fresh(word),
-            before => self.fresh(&format!("{before}{word}")),
+            "" => self.encode_uncached(word),
+            before => self.encode_uncached(&format!("{before}{word}")),
         };
         out.extend_from_slice(&ids);
-        if word.len() > LONGEST {
+        if word.len() > LONGEST_CACHED {
             return;
         }
-        if self.known.len() >= REMEMBERED {
+        if self.known.len() >= CACHED_WORDS {
             self.known.clear();
             self.ids.clear();
         }
@@ -97,16 +96,15 @@ impl SubwordEncoder {
         self.known.insert(word.into(), (start, self.ids.len() as u32));
     }
 
-    /// What the tokenizer itself says.
-    fn fresh(&self, text: &str) -> Vec<u32> {
+    /// Encodes without the cache.
+    fn encode_uncached(&self, text: &str) -> Vec<u32> {
         // A model fails only where it lacks its own unknown subword, which loading rules out.
         let encoding = self.tokenizer.encode_fast(text, false);
         encoding.map_or_else(|_| vec![self.unknown], |encoding| encoding.get_ids().to_vec())
     }
 }
 
-/// An encoder for each thread of the pool, so that many sentences can be encoded at once and
-/// every thread keeps what it remembers.
+/// An encoder for each thread of the pool, each with its own cache.
 #[derive(Debug)]
 pub struct SubwordEncoders {
     of_threads: Vec<Mutex<SubwordEncoder>>,
@@ -118,7 +116,7 @@ impl SubwordEncoders {
         Self { of_threads: (0..threads).map(|_| Mutex::new(encoder.clone())).collect() }
     }
 
-    /// Lends the encoder of the thread that asks.
+    /// Runs `work` with the calling thread's encoder.
     pub fn with<T>(&self, work: impl FnOnce(&mut SubwordEncoder) -> T) -> T {
         let thread = rayon::current_thread_index().unwrap_or(0) % self.of_threads.len();
         // An encoder is sound between any two words, so one that a panic left behind will do.

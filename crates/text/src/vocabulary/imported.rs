@@ -1,5 +1,5 @@
-//! Tokenizers that came with a model from elsewhere: text goes in as that model wants it, and the
-//! ids are those it was trained with.
+//! Tokenizers of imported models: text is tokenized as the model's own library would do it, and the
+//! ids are those that the model was trained with.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use tokenizers::{ModelWrapper, Tokenizer};
 
 use super::disk::as_text;
 use super::{
-    SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END, WORD_GOES_ON,
+    CONTINUATION, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
 };
 use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
 
-/// What is known of a tokenizer from elsewhere, beside what it says itself.
+/// What is known of an imported tokenizer beyond its own file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportedTokenizer {
-    /// Whether every name is a language: the model does not say which it knows.
+    /// Whether any name is a language: the model does not say which languages it knows.
     pub any_language: bool,
-    /// What is put before and after a text.
-    pub frame: (u32, u32),
-    /// How subwords show where words begin or end.
+    /// The special tokens before and after a text.
+    pub bos_eos: (u32, u32),
+    /// How subwords mark where words begin or end.
     pub mark: WordMark,
-    /// Whether a word that is given by itself needs a space before it, to be what it is within text.
+    /// Whether a word given by itself needs a leading space to be tokenized as it is within text.
     pub space_before_word: bool,
 }
 
-/// How subwords show where words begin or end.
+/// How subwords mark where words begin or end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WordMark {
@@ -43,7 +43,7 @@ pub enum WordMark {
 impl WordMark {
     pub(super) fn of_kind(kind: VocabularyKind) -> Self {
         match kind {
-            VocabularyKind::WordPiece => WordMark::Continues(WORD_GOES_ON.into()),
+            VocabularyKind::WordPiece => WordMark::Continues(CONTINUATION.into()),
             _ => WordMark::Ends(WORD_END.into()),
         }
     }
@@ -72,8 +72,8 @@ impl WordMark {
 }
 
 impl ImportedTokenizer {
-    /// What can be learned from the tokenizer itself; `start` and `end` frame a text where it does
-    /// not say what does.
+    /// What can be derived from the tokenizer itself; `start` and `end` are the special tokens where it
+    /// does not name its own.
     pub fn of(tokenizer: &Tokenizer, (start, end): (u32, u32), any_language: bool) -> Self {
         let before = serde_json::to_value(tokenizer.get_pre_tokenizer()).unwrap_or_default();
         let bytes = find(&before, "ByteLevel");
@@ -92,10 +92,10 @@ impl ImportedTokenizer {
         };
         let space_before_word = bytes.is_some_and(|bytes| bytes["add_prefix_space"] != true)
             || spaces.is_some_and(|spaces| spaces["prepend_scheme"] == "never");
-        let framed = tokenizer.encode_fast("", true);
-        let framed = framed.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default();
-        let frame = if let [start, end] = framed[..] { (start, end) } else { (start, end) };
-        Self { any_language, frame, mark, space_before_word }
+        let empty = tokenizer.encode_fast("", true);
+        let empty = empty.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default();
+        let bos_eos = if let [start, end] = empty[..] { (start, end) } else { (start, end) };
+        Self { any_language, bos_eos, mark, space_before_word }
     }
 
     pub(super) fn before_word(&self) -> &'static str {
@@ -114,14 +114,14 @@ fn find<'a>(value: &'a Value, kind: &str) -> Option<&'a Value> {
 }
 
 impl Vocabulary {
-    /// Takes over a tokenizer of `size` ids, with the languages that it is for and how the text of
-    /// each is prepared.
+    /// Adopts a tokenizer of `size` ids, with the languages that it is for and how the text of each is
+    /// preprocessed.
     pub fn imported(
         tokenizer: Tokenizer,
         languages: Vec<(String, Preparation)>,
         specials: SpecialTokens,
         size: usize,
-        foreign: ImportedTokenizer,
+        imported: ImportedTokenizer,
     ) -> Result<Self> {
         check_languages(languages.iter().map(|(name, _)| name.as_str()))?;
         let tokenizer = Arc::new(as_text(tokenizer));
@@ -138,31 +138,31 @@ impl Vocabulary {
         };
         let languages: Vec<VocabularyLanguage> =
             languages.into_iter().map(language).collect::<Result<_>>()?;
-        Self::adopt(languages, specials, size, foreign)
+        Self::adopt(languages, specials, size, imported)
     }
 
-    /// Rows of the table that no subword has, which others fill up to a round number, are named by
-    /// their number.
+    /// Rows of the embedding table without a subword (tables are often padded to a round size) are named
+    /// by their number.
     pub(super) fn adopt(
         languages: Vec<VocabularyLanguage>,
         specials: SpecialTokens,
         size: usize,
-        foreign: ImportedTokenizer,
+        imported: ImportedTokenizer,
     ) -> Result<Self> {
         let mut subwords: Vec<String> = (0..size).map(|row| format!("<row {row}>")).collect();
         for (subword, id) in languages[0].tokenizer.get_vocab(true) {
             let slot = subwords.get_mut(id as usize).ok_or_else(|| {
-                let reason = format!("subword `{subword}` has number {id}, beyond the {size} rows");
+                let reason = format!("subword `{subword}` has id {id}, beyond the {size} rows");
                 Error::request(reason, "give the model and the tokenizer that belong together")
             })?;
             *slot = subword;
         }
-        let (start, end) = foreign.frame;
+        let (start, end) = imported.bos_eos;
         if specials.ids().into_iter().chain([start, end]).any(|id| id as usize >= size) {
-            let reason = format!("a special token has a number beyond the {size} rows");
+            let reason = format!("a special token has an id beyond the {size} rows");
             let remedy = "give the model and the tokenizer that belong together";
             return Err(Error::request(reason, remedy));
         }
-        Self::assemble(VocabularyKind::Imported, specials, subwords, languages, Some(foreign))
+        Self::assemble(VocabularyKind::Imported, specials, subwords, languages, Some(imported))
     }
 }

@@ -1,4 +1,6 @@
-//! Learning byte-pair encodings, and taking over a list of subwords.
+//! Learning byte-pair encodings (BPE; Sennrich et al. 2016), and adopting WordPiece vocabularies
+//! (Schuster and Nakajima 2012; Wu et al. 2016) such as multilingual BERT's. The merges are learned by
+//! Hugging Face's `tokenizers`; what is added here makes them independent of hash tables and threads.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +23,7 @@ use tokenizers::processors::template::{Template, TemplateProcessing};
 use tokenizers::{AddedToken, NormalizerWrapper, Tokenizer};
 
 use super::{
-    SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END, WORD_GOES_ON,
+    CONTINUATION, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
 };
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock, Split};
@@ -29,15 +31,15 @@ use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer};
 use files::At;
 
-/// Different words counted at most; past that, the rarest are forgotten.
+/// Word types counted at most; beyond that, the rarest are dropped.
 const MOST_WORDS: usize = 4 << 20;
 
 /// How often each word occurs in a corpus.
 #[derive(Clone, Debug, Default)]
 pub struct WordCounts {
     counts: FxHashMap<Box<str>, u64>,
-    /// Words as rare as this have been forgotten.
-    forgotten: u64,
+    /// Words of at most this count have been dropped.
+    dropped: u64,
 }
 
 impl WordCounts {
@@ -51,24 +53,24 @@ impl WordCounts {
         Ok((words, report))
     }
 
-    /// Rare words are forgotten after each block: where blocks end depends on the text alone,
-    /// while how many of them come at a time depends on how fast they were read.
+    /// Rare words are dropped after each block: where blocks end depends on the text alone, while how
+    /// many arrive at a time depends on how fast they were read.
     fn add_blocks(&mut self, blocks: &[SentenceBlock], most: usize) {
         let counted: Vec<_> = blocks.par_iter().map(count_block).collect();
         for block in counted {
             for (word, count) in block {
                 self.add(word, count);
             }
-            self.forget_rarest(most);
+            self.drop_rarest(most);
         }
     }
 
-    /// Different words.
+    /// Word types.
     pub fn types(&self) -> usize {
         self.counts.len()
     }
 
-    /// Words in all.
+    /// Word tokens.
     pub fn tokens(&self) -> u64 {
         self.counts.values().sum()
     }
@@ -82,12 +84,12 @@ impl WordCounts {
         }
     }
 
-    /// Keeps memory bounded: words of count 1 go first, then 2, and so on.
-    fn forget_rarest(&mut self, most: usize) {
+    /// Keeps memory bounded: words of count 1 are dropped first, then 2, and so on.
+    fn drop_rarest(&mut self, most: usize) {
         while self.counts.len() > most {
-            self.forgotten += 1;
-            let forgotten = self.forgotten;
-            self.counts.retain(|_, &mut count| count > forgotten);
+            self.dropped += 1;
+            let dropped = self.dropped;
+            self.counts.retain(|_, &mut count| count > dropped);
         }
     }
 }
@@ -116,14 +118,15 @@ pub struct LanguageText {
 /// What kind of byte-pair encoding to learn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BpeSettings {
-    /// How the languages hang together; not [`VocabularyKind::WordPiece`].
+    /// How the languages' vocabularies relate; not [`VocabularyKind::WordPiece`].
     pub kind: VocabularyKind,
     /// Merges to learn: in all for a joint vocabulary, per language otherwise.
     pub merges: usize,
-    /// The most frequent characters that are known; words with any other are not learned from.
+    /// The size of the alphabet: only the most frequent characters are known, and words with others are
+    /// not learned from.
     pub characters: usize,
-    /// For a joint vocabulary, each language weighs as its share of words to this power: 1 takes
-    /// the text as it is, 0 makes all languages equal.
+    /// For a joint vocabulary, languages are weighted by their share of words to this power: 1 is the
+    /// text as given, 0 makes all languages equal.
     pub balance: f64,
 }
 
@@ -139,8 +142,8 @@ impl Vocabulary {
     pub fn learn(texts: Vec<LanguageText>, settings: BpeSettings) -> Result<Self> {
         check_languages(texts.iter().map(|text| text.name.as_str()))?;
         if settings.characters == 0 {
-            let reason = "a vocabulary that knows no character knows no word";
-            return Err(Error::request(reason, "know one character at least"));
+            let reason = "the alphabet of a vocabulary has at least one character";
+            return Err(Error::setting("characters", reason, "give 1 or more"));
         }
         let mut subwords: Vec<String> = SpecialTokens::LEARNED_NAMES.map(String::from).to_vec();
         let languages = match settings.kind {
@@ -150,17 +153,20 @@ impl Vocabulary {
             }
             VocabularyKind::WordPiece => {
                 let remedy = "give the subwords as a file, one a line";
-                return Err(Error::request("WordPiece is taken over, not learned", remedy));
+                return Err(Error::request(
+                    "WordPiece vocabularies are adopted, not learned",
+                    remedy,
+                ));
             }
             VocabularyKind::Imported => {
                 let remedy = "learn a joint, union or disjoint one";
-                return Err(Error::request("what comes from elsewhere is not learned", remedy));
+                return Err(Error::request("an imported tokenizer is not learned", remedy));
             }
         };
         Self::assemble(settings.kind, SpecialTokens::LEARNED, subwords, languages, None)
     }
 
-    /// Takes over a list of subwords, one a line, such as multilingual BERT's `vocab.txt`.
+    /// Adopts a WordPiece vocabulary, one subword a line, such as multilingual BERT's `vocab.txt`.
     /// `uncased` must say how the list was made.
     pub fn wordpiece(
         file: &Path,
@@ -196,12 +202,12 @@ impl Vocabulary {
         Self::assemble(VocabularyKind::WordPiece, specials, subwords, languages, None)
     }
 
-    /// Replaces the counts, in the order of the languages, by what was counted elsewhere.
+    /// Replaces the counts, in the order of the languages.
     pub fn with_counts(mut self, counts: Vec<Vec<u64>>) -> Result<Self> {
         for (language, counts) in self.languages.iter_mut().zip(counts) {
             language.counts = counts;
         }
-        Self::assemble(self.kind, self.specials, self.subwords, self.languages, self.foreign)
+        Self::assemble(self.kind, self.specials, self.subwords, self.languages, self.imported)
     }
 }
 
@@ -213,7 +219,7 @@ fn learn_joint(
     let preparation = texts[0].preparer.preparation();
     let learned = BpeMerges::from(balanced(&texts, settings.balance), settings)?;
     subwords.extend(learned.subwords.iter().cloned());
-    let tokenizer = Arc::new(bpe_tokenizer(&learned, &numbered(subwords), preparation)?);
+    let tokenizer = Arc::new(bpe_tokenizer(&learned, &with_ids(subwords), preparation)?);
     let shared = |text: LanguageText| language(text, Arc::clone(&tokenizer), subwords.len());
     Ok(texts.into_iter().map(shared).collect())
 }
@@ -223,12 +229,12 @@ fn learn_apart(
     settings: BpeSettings,
     subwords: &mut Vec<String>,
 ) -> Result<Vec<VocabularyLanguage>> {
-    let mut ids = numbered(subwords);
+    let mut ids = with_ids(subwords);
     let mut tokenizers = Vec::new();
     for text in &texts {
         let learned = BpeMerges::from(balanced(std::slice::from_ref(text), 1.0), settings)?;
         if settings.kind == VocabularyKind::Disjoint {
-            ids = numbered(&SpecialTokens::LEARNED_NAMES.map(String::from));
+            ids = with_ids(&SpecialTokens::LEARNED_NAMES.map(String::from));
         }
         for subword in &learned.subwords {
             if !ids.contains_key(subword) {
@@ -245,11 +251,11 @@ fn learn_apart(
     Ok(both.map(|(text, tokenizer)| language(text, Arc::new(tokenizer), subwords.len())).collect())
 }
 
-fn numbered(subwords: &[String]) -> BTreeMap<String, u32> {
+fn with_ids(subwords: &[String]) -> BTreeMap<String, u32> {
     subwords.iter().cloned().zip(0..).collect()
 }
 
-/// Counts subwords by way of words: each word is encoded once, however often it occurs.
+/// Counts subwords from word counts: each word is encoded once, however often it occurs.
 fn language(text: LanguageText, tokenizer: Arc<Tokenizer>, size: usize) -> VocabularyLanguage {
     let mut counts = vec![0; size];
     for (word, count) in &text.words.counts {
@@ -268,8 +274,8 @@ fn language(text: LanguageText, tokenizer: Arc<Tokenizer>, size: usize) -> Vocab
     }
 }
 
-/// The words of all languages together, each language weighed. In order, so that nothing after
-/// depends on where a hash table put a word.
+/// The weighted word counts of all languages together, in order, so that nothing depends on the order
+/// of a hash table.
 fn balanced(texts: &[LanguageText], power: f64) -> BTreeMap<&str, u64> {
     let sizes: Vec<f64> = texts.iter().map(|text| text.words.tokens() as f64).collect();
     let all: f64 = sizes.iter().sum();
@@ -286,7 +292,7 @@ fn balanced(texts: &[LanguageText], power: f64) -> BTreeMap<&str, u64> {
     words
 }
 
-/// A byte-pair encoding as it was learned: subwords in the order in which they arose.
+/// A byte-pair encoding: subwords in the order in which they were merged.
 struct BpeMerges {
     subwords: Vec<String>,
     merges: Merges,
@@ -299,8 +305,8 @@ impl BpeMerges {
             .into_iter()
             .filter(|(word, _)| word.chars().all(|letter| letters.contains(&letter)))
             .collect();
-        // The library gives single letters their numbers in the order of a hash table, and breaks
-        // ties by number; named up front, they have the same numbers every time.
+        // The library assigns ids to single characters in the order of a hash table, and breaks ties by
+        // id; given as special tokens, they have the same ids every time.
         let base = base_subwords(&words);
         let trainer = BpeTrainer::builder()
             .show_progress(false)
@@ -342,7 +348,7 @@ fn frequent_characters(words: &BTreeMap<&str, u64>, most: usize) -> FxHashSet<ch
     letters.into_iter().take(most).map(|(letter, _)| letter).collect()
 }
 
-/// Every letter, within a word and at its end.
+/// Every character, within a word and at its end.
 fn base_subwords(words: &[(&str, u64)]) -> Vec<String> {
     let mut within = std::collections::BTreeSet::new();
     let mut at_end = std::collections::BTreeSet::new();
@@ -354,20 +360,20 @@ fn base_subwords(words: &[(&str, u64)]) -> Vec<String> {
     within.into_iter().map(String::from).chain(ends).collect()
 }
 
-/// Each merge shortens one word at least by one subword, so that there can be no more than these.
-/// The library sets memory aside for as many as it is asked for.
+/// Each merge shortens at least one word by one subword, which bounds their number; the library
+/// allocates memory for as many as it is asked for.
 fn possible_merges(words: &[(&str, u64)]) -> usize {
     words.iter().map(|(word, _)| word.chars().count().saturating_sub(1)).sum()
 }
 
-/// The library counts pairs in 32 bits with a sign. What to divide counts by so that none can
-/// overflow: 1 up to some billions of letters.
+/// The library counts pairs in signed 32-bit integers. The divisor by which no count can overflow: 1
+/// up to some billions of characters.
 fn overflow_guard(words: &[(&str, u64)]) -> u64 {
     let letters = words.iter().map(|(word, count)| word.len() as u64 * count).sum::<u64>();
     letters.div_ceil(i32::MAX as u64).max(1)
 }
 
-/// The model keeps its merges to itself but for its JSON.
+/// The library exposes a model's merges only through its JSON.
 fn merges_of(model: &BPE) -> Result<Merges> {
     let merges = serde_json::to_value(model).map(|mut json| json["merges"].take());
     let merges = merges.and_then(serde_json::from_value::<Vec<Value>>);
@@ -401,11 +407,11 @@ fn bpe_tokenizer(
         .with_normalizer(normalizer(preparation))
         .map_err(|error| library_failure("build a tokenizer", &error))?;
     let end = SpecialTokens::LEARNED.end;
-    tokenizer.with_post_processor(Some(frame("</s>", end, "</s>", end)?));
+    tokenizer.with_post_processor(Some(special_tokens_template("</s>", end, "</s>", end)?));
     add_specials(tokenizer, &SpecialTokens::LEARNED_NAMES)
 }
 
-/// What of the preparation a tokenizer file can say by itself, for those who load it elsewhere.
+/// The part of the preprocessing that a tokenizer file can express, for those who load it elsewhere.
 fn normalizer(preparation: Preparation) -> Option<NormalizerWrapper> {
     let mut steps: Vec<NormalizerWrapper> = Vec::new();
     if preparation.strip_accents {
@@ -426,7 +432,7 @@ fn wordpiece_tokenizer(
     let model = WordPiece::builder()
         .vocab(vocab)
         .unk_token("[UNK]".into())
-        .continuing_subword_prefix(WORD_GOES_ON.into())
+        .continuing_subword_prefix(CONTINUATION.into())
         .build()
         .map_err(|error| library_failure("build a tokenizer", &error))?;
     let mut tokenizer = Tokenizer::new(model);
@@ -434,13 +440,18 @@ fn wordpiece_tokenizer(
         .with_normalizer(Some(BertNormalizer::new(true, true, Some(uncased), uncased)))
         .map_err(|error| library_failure("build a tokenizer", &error))?;
     tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
-    tokenizer.with_decoder(Some(WordPieceDecoder::new(WORD_GOES_ON.into(), true)));
-    let frame = frame("[CLS]", specials.start, "[SEP]", specials.end)?;
-    tokenizer.with_post_processor(Some(frame));
+    tokenizer.with_decoder(Some(WordPieceDecoder::new(CONTINUATION.into(), true)));
+    let template = special_tokens_template("[CLS]", specials.start, "[SEP]", specials.end)?;
+    tokenizer.with_post_processor(Some(template));
     add_specials(tokenizer, &["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
 }
 
-fn frame(start: &str, start_id: u32, end: &str, end_id: u32) -> Result<TemplateProcessing> {
+fn special_tokens_template(
+    start: &str,
+    start_id: u32,
+    end: &str,
+    end_id: u32,
+) -> Result<TemplateProcessing> {
     let template = |text: String| {
         Template::try_from(text).map_err(|error| library_failure("build a template", &error))
     };
@@ -504,9 +515,9 @@ mod tests {
         for (word, count) in [("a", 9), ("b", 1), ("c", 2), ("d", 1), ("e", 5)] {
             words.add(word, count);
         }
-        words.forget_rarest(3);
-        assert_eq!((words.types(), words.forgotten), (3, 1));
-        words.forget_rarest(2);
+        words.drop_rarest(3);
+        assert_eq!((words.types(), words.dropped), (3, 1));
+        words.drop_rarest(2);
         assert!(words.counts.contains_key("a") && words.counts.contains_key("e"));
     }
 
@@ -525,7 +536,7 @@ mod tests {
             apart.add_blocks(std::slice::from_ref(block), 2);
         }
         assert_eq!(together.counts, apart.counts);
-        assert_eq!(together.forgotten, apart.forgotten);
+        assert_eq!(together.dropped, apart.dropped);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Vocabularies: one space of ids for all languages, one tokenizer for each.
+//! Subword vocabularies: one id space for all languages, one tokenizer per language.
 //!
-//! What two languages share is decided here. A joint vocabulary is learned from all of them
-//! together; a union is learned apart and equal subwords get one id (the papers' default anchors);
-//! a disjoint one is learned apart and equal subwords get an id in each language (no anchors). In
-//! all three the tokenizer of a language gives ids of the common space directly, so that what
-//! comes after need not know which kind it is.
+//! The anchors (shared subwords) of Conneau et al. 2020 are decided here. A joint vocabulary is one BPE
+//! learned from all languages together; a union is one BPE per language whose equal subwords share an id
+//! (default anchors); a disjoint vocabulary is one BPE per language whose equal subwords have an id in
+//! each (no anchors). In all three, the tokenizer of a language yields ids of the common space, so that
+//! the code that follows need not know the kind.
 
 mod disk;
 mod encode;
@@ -12,6 +12,7 @@ mod imported;
 mod learn;
 mod sentence;
 mod stats;
+mod summary;
 
 use std::sync::Arc;
 
@@ -25,16 +26,19 @@ pub use sentence::{EncodedSentence, SentenceReader};
 pub use stats::{
     Anchor, LanguageCounts, PairSharing, VocabularySharing, count_subwords, vocabulary_sharing,
 };
+pub use summary::{
+    CountedText, LanguageObserver, LanguageSummary, VocabularyStats, VocabularySummary,
+};
 
 use crate::error::{Error, Result};
 use crate::prepare::{Preparation, Preparer, SimplificationTable};
 
-/// The mark at the end of a word's last subword, in vocabularies that we learn.
+/// The suffix of a word's last subword, in vocabularies that are learned here.
 const WORD_END: &str = "</w>";
-/// The mark at the start of a subword that goes on a word, in WordPiece vocabularies.
-const WORD_GOES_ON: &str = "##";
+/// The prefix of a subword that continues a word, in WordPiece vocabularies.
+const CONTINUATION: &str = "##";
 
-/// How the languages' vocabularies hang together.
+/// How the languages' vocabularies relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum VocabularyKind {
@@ -42,33 +46,33 @@ pub enum VocabularyKind {
     Joint,
     /// One BPE per language; equal subwords share an id.
     Union,
-    /// One BPE per language; no subword but the special ones shares an id.
+    /// One BPE per language; only special tokens share an id.
     Disjoint,
     /// WordPiece over a given list of subwords, such as multilingual BERT's.
     WordPiece,
-    /// A tokenizer that came with a model from elsewhere.
+    /// The tokenizer of an imported model.
     Imported,
 }
 
-/// The ids of tokens that are not text.
+/// The ids of special tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpecialTokens {
-    /// Starts a text (`<s>`, `[CLS]`).
+    /// Beginning of text (`<s>`, `[CLS]`).
     pub start: u32,
-    /// Ends a sentence (`</s>`, `[SEP]`).
+    /// End of sentence (`</s>`, `[SEP]`).
     pub end: u32,
-    /// Fills up.
+    /// Padding.
     pub pad: u32,
-    /// Stands for what the vocabulary does not know.
+    /// A character or word that the vocabulary does not have.
     pub unknown: u32,
-    /// Hides a token.
+    /// A masked token.
     pub mask: u32,
 }
 
 impl SpecialTokens {
-    /// The order in which XLM numbers them; a place is kept for its separator.
+    /// XLM's order of ids; the id of its separator is reserved.
     const LEARNED: SpecialTokens = SpecialTokens { start: 0, end: 1, pad: 2, unknown: 3, mask: 5 };
-    /// The names that go with those numbers.
+    /// Their names, by id.
     const LEARNED_NAMES: [&str; 6] = ["<s>", "</s>", "<pad>", "<unk>", "<sep>", "<mask>"];
 
     /// All ids.
@@ -88,7 +92,7 @@ struct VocabularyLanguage {
     own: Vec<u32>,
 }
 
-/// Subwords of words under one numbering, and how each language's text becomes such numbers.
+/// Subwords with their ids, and how each language's text becomes such ids.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     kind: VocabularyKind,
@@ -96,8 +100,8 @@ pub struct Vocabulary {
     languages: Vec<VocabularyLanguage>,
     subwords: Vec<String>,
     boundaries: Boundaries,
-    /// What is known of a tokenizer from elsewhere.
-    foreign: Option<ImportedTokenizer>,
+    /// Set for the tokenizer of an imported model.
+    imported: Option<ImportedTokenizer>,
     fingerprint: String,
 }
 
@@ -108,22 +112,22 @@ impl Vocabulary {
         specials: SpecialTokens,
         subwords: Vec<String>,
         mut languages: Vec<VocabularyLanguage>,
-        foreign: Option<ImportedTokenizer>,
+        imported: Option<ImportedTokenizer>,
     ) -> Result<Self> {
         for language in &mut languages {
-            language.own = language_ids(kind, specials, language, subwords.len());
+            language.own = ids_of(kind, specials, language, subwords.len());
         }
         let mark =
-            foreign.as_ref().map_or_else(|| WordMark::of_kind(kind), |known| known.mark.clone());
+            imported.as_ref().map_or_else(|| WordMark::of_kind(kind), |known| known.mark.clone());
         let boundaries = Boundaries::new(&mark, specials, &subwords);
         let fingerprint = String::new();
         let mut vocabulary =
-            Self { kind, specials, languages, subwords, boundaries, foreign, fingerprint };
+            Self { kind, specials, languages, subwords, boundaries, imported, fingerprint };
         vocabulary.fingerprint = vocabulary.compute_fingerprint()?;
         Ok(vocabulary)
     }
 
-    /// How the languages hang together.
+    /// How the languages' vocabularies relate.
     pub fn kind(&self) -> VocabularyKind {
         self.kind
     }
@@ -134,21 +138,21 @@ impl Vocabulary {
         self.subwords.len()
     }
 
-    /// The ids that are not text.
+    /// The ids of special tokens.
     pub fn specials(&self) -> SpecialTokens {
         self.specials
     }
 
-    /// What is put before and after a text: XLM uses `</s>` for both, BERT `[CLS]` and `[SEP]`.
+    /// The special tokens before and after a text: `</s>` twice for XLM, `[CLS]` and `[SEP]` for BERT.
     pub fn bos_eos(&self) -> (u32, u32) {
-        match (self.kind, &self.foreign) {
-            (_, Some(foreign)) => foreign.frame,
+        match (self.kind, &self.imported) {
+            (_, Some(imported)) => imported.bos_eos,
             (VocabularyKind::WordPiece, _) => (self.specials.start, self.specials.end),
             _ => (self.specials.end, self.specials.end),
         }
     }
 
-    /// Tells this vocabulary from any other: everything made with it carries this string.
+    /// Identifies the vocabulary: everything made with it records this string.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -165,7 +169,7 @@ impl Vocabulary {
                 short(made_with),
                 short(&self.fingerprint)
             ),
-            "use the vocabulary it was made with, or make it anew with this one",
+            "use the vocabulary it was made with, or make it again with this one",
         ))
     }
 
@@ -188,16 +192,16 @@ impl Vocabulary {
         })
     }
 
-    /// Whether any name is a language: a model from elsewhere does not say which it knows.
+    /// Whether any name is a language: imported models do not say which languages they know.
     pub fn takes_any_language(&self) -> bool {
-        self.foreign.as_ref().is_some_and(|foreign| foreign.any_language)
+        self.imported.as_ref().is_some_and(|imported| imported.any_language)
     }
 
-    /// The word that a subword is, where it can be a whole one.
+    /// The word that a subword spells, if it can be a whole word.
     pub fn whole_word(&self, language: &str, id: u32) -> Option<String> {
         let subword = self.subword(id)?;
-        if let Some(foreign) = &self.foreign {
-            return foreign.mark.whole_word(subword).and_then(|_| {
+        if let Some(imported) = &self.imported {
+            return imported.mark.whole_word(subword).and_then(|_| {
                 let word = self.decode(0, &[id]).trim().to_owned();
                 (!word.is_empty()).then_some(word)
             });
@@ -212,8 +216,8 @@ impl Vocabulary {
         self.subwords.get(id as usize).map(String::as_str)
     }
 
-    /// The ids that belong to a language, in ascending order, special ones included. The place of
-    /// an id in this list is its number in an embedding table of the language's own.
+    /// The ids that belong to a language, in ascending order, special tokens included. The position of
+    /// an id in this list is its row in a language-specific embedding table.
     pub fn language_ids(&self, language: usize) -> &[u32] {
         &self.languages[language].own
     }
@@ -231,7 +235,7 @@ impl Vocabulary {
     /// Turns prepared text of a language into ids.
     pub fn encoder(&self, language: usize) -> SubwordEncoder {
         let tokenizer = Arc::clone(&self.languages[language].tokenizer);
-        SubwordEncoder::new(tokenizer, self.specials.unknown, self.foreign.as_ref())
+        SubwordEncoder::new(tokenizer, self.specials.unknown, self.imported.as_ref())
     }
 
     /// The same, one for each thread.
@@ -239,12 +243,12 @@ impl Vocabulary {
         SubwordEncoders::new(self.encoder(language))
     }
 
-    /// Turns lines of a language into sequences of at most `longest` ids, the frame included.
+    /// Encodes lines of a language as sequences of at most `longest` ids, special tokens included.
     pub fn reader(&self, language: &str, longest: usize) -> Result<SentenceReader> {
         Ok(SentenceReader::new(self, self.language(language)?, longest))
     }
 
-    /// The text behind ids, as near as subwords can tell.
+    /// The text of ids, as far as subwords determine it.
     pub fn decode(&self, language: usize, ids: &[u32]) -> String {
         // The only failure is a decoder that does not fit its model, which loading rules out.
         self.languages[language].tokenizer.decode(ids, true).unwrap_or_default()
@@ -281,7 +285,7 @@ impl Vocabulary {
 
 /// The ids of a language: all that its own tokenizer can give, or, where all languages have one
 /// tokenizer, those that its text used.
-fn language_ids(
+fn ids_of(
     kind: VocabularyKind,
     specials: SpecialTokens,
     language: &VocabularyLanguage,
@@ -319,7 +323,7 @@ impl Boundaries {
             ends: subwords.iter().map(|subword| mark.ends(subword)).collect(),
             starts: subwords.iter().map(|subword| mark.starts(subword)).collect(),
         };
-        // An unknown character may stand within a word, so it neither ends nor starts one.
+        // An unknown character may be inside a word, so it neither ends nor starts one.
         for id in specials.ids().into_iter().filter(|&id| id != specials.unknown) {
             boundaries.ends[id as usize] = true;
             boundaries.starts[id as usize] = true;
@@ -332,15 +336,14 @@ impl Boundaries {
     }
 }
 
-/// Refuses what is no name for a language: it becomes part of file names and of subwords, so it is
-/// kept plain.
+/// Refuses a language name that could not be part of file names and subwords.
 pub fn check_language(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.len() <= 32 && name.chars().all(plain) {
         return Ok(());
     }
     Err(Error::request(
-        format!("`{name}` is no name for a language"),
+        format!("`{name}` is not a valid name for a language"),
         "use up to 32 letters, digits, `-` and `_`, such as `en` or `zh-Hant`",
     ))
 }
@@ -363,7 +366,7 @@ fn check_languages<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     Ok(())
 }
 
-/// What the manifest says of one language.
+/// One language in the manifest.
 #[derive(Debug, Serialize, Deserialize)]
 struct LanguageManifest {
     name: String,

@@ -1,24 +1,25 @@
-//! From a line of text to the sequence that an encoder reads: prepared, in subwords, between its frame.
+//! From a line of text to a model's input sequence: preprocessed, split into subwords, between special
+//! tokens.
 
 use super::{EncodedWords, SubwordEncoder, Vocabulary};
 use crate::prepare::Preparer;
 
-/// A sentence in the form that an encoder reads: between its frame, and no longer than it may be.
+/// A sentence as a model's input: between special tokens, and no longer than the model reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedSentence {
-    /// Ids of the vocabulary, frame included.
+    /// Ids of the vocabulary, special tokens included.
     pub ids: Vec<u32>,
-    /// Whether the end was cut off.
+    /// Whether the end was truncated.
     pub truncated: bool,
 }
 
-/// Turns lines and words of one language into what an encoder reads.
+/// Turns lines and words of one language into input sequences.
 #[derive(Clone, Debug)]
 pub struct SentenceReader {
     language: usize,
     encoder: SubwordEncoder,
     preparer: Preparer,
-    frame: (u32, u32),
+    bos_eos: (u32, u32),
     unknown: u32,
     longest: usize,
     prepared: String,
@@ -30,35 +31,35 @@ impl SentenceReader {
             language,
             encoder: vocabulary.encoder(language),
             preparer: vocabulary.preparer(language).clone(),
-            frame: vocabulary.bos_eos(),
+            bos_eos: vocabulary.bos_eos(),
             unknown: vocabulary.specials().unknown,
             longest,
             prepared: String::new(),
         }
     }
 
-    /// The number of the language.
+    /// The index of the language.
     pub fn language(&self) -> usize {
         self.language
     }
 
-    /// The longest run of tokens that the model reads, its frame left out.
+    /// The most subwords of a sequence, special tokens not counted.
     pub fn max_subwords(&self) -> usize {
         self.longest - 2
     }
 
-    /// Prepares and encodes a line as one sentence; what is too long is cut off.
+    /// Encodes a line as one sentence, truncated to the longest sequence.
     pub fn sentence(&mut self, line: &str) -> EncodedSentence {
         self.prepared.clear();
         self.preparer.prepare(line, &mut self.prepared);
-        let mut ids = vec![self.frame.0];
+        let mut ids = vec![self.bos_eos.0];
         self.encoder.encode(&self.prepared, &mut ids);
         if ids.len() == 1 {
             ids.push(self.unknown);
         }
         let truncated = ids.len() > self.longest - 1;
         ids.truncate(self.longest - 1);
-        ids.push(self.frame.1);
+        ids.push(self.bos_eos.1);
         EncodedSentence { ids, truncated }
     }
 
@@ -78,8 +79,8 @@ impl SentenceReader {
         self.encoder.encode_words(words)
     }
 
-    /// Puts ids between the frame.
+    /// Puts ids between the special tokens.
     pub fn with_special_tokens(&self, ids: &[u32]) -> Vec<u32> {
-        std::iter::once(self.frame.0).chain(ids.iter().copied()).chain([self.frame.1]).collect()
+        std::iter::once(self.bos_eos.0).chain(ids.iter().copied()).chain([self.bos_eos.1]).collect()
     }
 }

@@ -1,16 +1,16 @@
-//! How much languages really share of a vocabulary: by types, by tokens, and by name.
+//! How much languages share of a vocabulary: by types, by tokens, and the anchors by name.
 
 use std::cmp::Reverse;
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Vocabulary;
 use crate::corpus::{Corpus, CorpusReport, ReadObserver, SentenceBlock};
 use crate::error::Result;
 
 /// What languages share, two by two.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VocabularySharing {
     /// Each language by itself.
     pub languages: Vec<LanguageCounts>,
@@ -19,12 +19,12 @@ pub struct VocabularySharing {
 }
 
 /// One language's use of the vocabulary.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LanguageCounts {
     /// The language.
     pub language: String,
-    /// |V_lang|: subwords that its text uses. The unknown one counts, as it does in paper 2's
-    /// Table 3; other special ones do not.
+    /// |V_lang|: subwords that occur in its text. The unknown token counts, as in Table 3 of Liu et al.
+    /// 2020; other special tokens do not.
     pub types: u64,
     /// Subwords in its text, unknown ones included.
     pub tokens: u64,
@@ -33,7 +33,7 @@ pub struct LanguageCounts {
 }
 
 /// What two languages share.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairSharing {
     /// The first language.
     pub first: String,
@@ -41,8 +41,7 @@ pub struct PairSharing {
     pub second: String,
     /// |V_first ∩ V_second|, the unknown subword included if both have it.
     pub shared_types: u64,
-    /// Those of the shared types that hold a letter: names, loans and cognates, and not digits or
-    /// punctuation.
+    /// Shared types with a letter: names, loans and cognates rather than digits or punctuation.
     pub shared_with_letters: u64,
     /// The share of types in either language that are in both.
     pub of_types: f64,
@@ -50,12 +49,12 @@ pub struct PairSharing {
     pub of_first_tokens: f64,
     /// The share of the second language's tokens that are of shared types.
     pub of_second_tokens: f64,
-    /// The anchors that are most frequent in both, by the rarer side.
+    /// The most frequent anchors, by their lower relative frequency of the two.
     pub anchors: Vec<Anchor>,
 }
 
 /// A subword that two languages share.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Anchor {
     /// The subword.
     pub subword: String,
@@ -65,7 +64,7 @@ pub struct Anchor {
     pub second: u64,
 }
 
-/// Counts each subword in a corpus (all of it, held out or not).
+/// Counts each subword in a corpus, held-out sentences included.
 pub fn count_subwords(
     vocabulary: &Vocabulary,
     language: usize,
@@ -90,27 +89,27 @@ pub fn count_subwords(
 }
 
 /// Compares languages by the counts of their subwords. A type belongs to a language if it occurs
-/// at least `least` times; of the anchors, the `most` most frequent are named.
+/// at least `min_count` times; of the anchors, the `anchors` most frequent are named.
 pub fn vocabulary_sharing(
     vocabulary: &Vocabulary,
     counts: &[(usize, Vec<u64>)],
-    least: u64,
-    most: usize,
+    min_count: u64,
+    anchors: usize,
 ) -> VocabularySharing {
-    let least = least.max(1);
+    let min_count = min_count.max(1);
     let texts: Vec<_> = counts
         .iter()
-        .map(|(language, counts)| Text::new(vocabulary, *language, counts, least))
+        .map(|(language, counts)| UsedSubwords::new(vocabulary, *language, counts, min_count))
         .collect();
     let pairs = (0..texts.len()).flat_map(|i| (i + 1..texts.len()).map(move |j| (i, j)));
     VocabularySharing {
-        languages: texts.iter().map(Text::counts).collect(),
-        pairs: pairs.map(|(i, j)| texts[i].share(&texts[j], most)).collect(),
+        languages: texts.iter().map(UsedSubwords::counts).collect(),
+        pairs: pairs.map(|(i, j)| texts[i].share(&texts[j], anchors)).collect(),
     }
 }
 
-/// One language's counts, rare subwords and special ones but the unknown set to nothing.
-struct Text<'a> {
+/// One language's counts, those of rare subwords and of special tokens but the unknown one set to 0.
+struct UsedSubwords<'a> {
     vocabulary: &'a Vocabulary,
     name: &'a str,
     used: Vec<u64>,
@@ -118,12 +117,12 @@ struct Text<'a> {
     unknown: u64,
 }
 
-impl<'a> Text<'a> {
-    fn new(vocabulary: &'a Vocabulary, language: usize, counts: &[u64], least: u64) -> Self {
+impl<'a> UsedSubwords<'a> {
+    fn new(vocabulary: &'a Vocabulary, language: usize, counts: &[u64], min_count: u64) -> Self {
         let unknown = vocabulary.specials().unknown as usize;
         let text = |id: usize| id == unknown || !vocabulary.is_special(id as u32);
         let used = counts.iter().enumerate();
-        let used = used.map(|(id, &count)| if text(id) && count >= least { count } else { 0 });
+        let used = used.map(|(id, &count)| if text(id) && count >= min_count { count } else { 0 });
         Self {
             vocabulary,
             name: vocabulary.languages().nth(language).unwrap_or_default(),
@@ -142,15 +141,15 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn share(&self, other: &Text<'_>, most: usize) -> PairSharing {
+    fn share(&self, other: &UsedSubwords<'_>, anchors: usize) -> PairSharing {
         let both = |&id: &usize| self.used[id] > 0 && other.used[id] > 0;
         let either = |&id: &usize| self.used[id] > 0 || other.used[id] > 0;
         let types = (0..self.used.len()).filter(both).count() as u64;
-        // What neither language could spell is no anchor between them.
+        // The unknown token is no anchor.
         let unknown = self.vocabulary.specials().unknown as usize;
         let mut shared: Vec<usize> =
             (0..self.used.len()).filter(both).filter(|&id| id != unknown).collect();
-        let tokens = |text: &Text<'_>| shared.iter().map(|&id| text.used[id]).sum::<u64>();
+        let tokens = |text: &UsedSubwords<'_>| shared.iter().map(|&id| text.used[id]).sum::<u64>();
         let subword = |id: usize| self.vocabulary.subword(id as u32).unwrap_or_default();
         let letters = |id: &&usize| {
             let bare = subword(**id).trim_end_matches(super::WORD_END);
@@ -178,7 +177,7 @@ impl<'a> Text<'a> {
             of_types: share(types, in_either),
             of_first_tokens: share(of_first, self.tokens),
             of_second_tokens: share(of_second, other.tokens),
-            anchors: shared.iter().take(most).map(anchor).collect(),
+            anchors: shared.iter().take(anchors).map(anchor).collect(),
         }
     }
 }

@@ -121,7 +121,7 @@ impl RunData {
 
     /// The probability of each language's batches.
     pub(crate) fn chances(&self) -> Vec<f64> {
-        self.stages[0].batches.chances()
+        self.stages[0].batches.probabilities()
     }
 
     /// The encoder's configuration for this vocabulary.
@@ -244,7 +244,7 @@ fn vocabulary(
         Some(existing) => load_vocabulary(config, existing, watch)?,
         None => learn_vocabulary(config, watch)?,
     };
-    vocabulary.save(folder)?;
+    vocabulary.save(folder, false)?;
     Vocabulary::load(folder)
 }
 

@@ -55,7 +55,7 @@ impl TextConfig {
         if self.words == Some(WordTokenizer::Raw) && !taken {
             return refuse(
                 "text.words",
-                "nothing to learn from raw text; take spaces, moses or jieba",
+                "nothing to learn from raw text; take whitespace, moses or jieba",
             );
         }
         if self.simplify.is_some() && !languages.iter().any(|language| is_chinese(language)) {

@@ -9,7 +9,8 @@ use crate::{Error, Result};
 
 /// A longer word is no word, and the file not what it claims to be.
 const LONGEST_WORD: u64 = 1 << 16;
-const ANEW: &str = "the file is damaged or not Word2Vec's binary: fetch it anew, or say its format";
+const DAMAGED: &str =
+    "the file is damaged or not Word2Vec's binary: download it again, or say its format";
 
 pub(super) fn read(input: &mut VectorReader<'_>) -> Result<WordVectors> {
     let path = input.path;
@@ -18,14 +19,14 @@ pub(super) fn read(input: &mut VectorReader<'_>) -> Result<WordVectors> {
     read.map_err(|error| input.unreadable(error))?;
     let Some((count, dim)) = header(&bytes) else {
         let reason = "no header of two numbers, the count and the dimension";
-        return Err(Error::line(path, 1, reason, ANEW));
+        return Err(Error::line(path, 1, reason, DAMAGED));
     };
     check_header(input, count, dim)?;
     let mut vectors = WordVectors::with_capacity(dim, input.room(count, dim, 4));
     let mut row = Vec::with_capacity(input.room(dim, 1, 4));
     while vectors.len() < count.min(input.first) {
         let number = vectors.len() as u64 + 1;
-        let bad = |reason: String| Error::line(path, number, reason, ANEW);
+        let bad = |reason: String| Error::line(path, number, reason, DAMAGED);
         let Some(word) = read_word(input, &mut bytes)? else { break };
         let word = word.map_err(|reason| bad(reason.to_owned()))?;
         if !read_row(input, dim, &mut row)? {
@@ -41,7 +42,7 @@ pub(super) fn read(input: &mut VectorReader<'_>) -> Result<WordVectors> {
     }
     if rest.iter().any(|byte| !byte.is_ascii_whitespace()) {
         let reason = format!("goes on after the {count} vectors that its header promises");
-        return Err(Error::file(path, reason, ANEW));
+        return Err(Error::file(path, reason, DAMAGED));
     }
     Ok(vectors)
 }

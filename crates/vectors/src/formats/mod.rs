@@ -1,8 +1,8 @@
-//! Files of word vectors, in the formats of the field.
+//! File formats of word vectors.
 //!
-//! What a file is, is told by its content when it is read and by its name when it is written; both
-//! can be said outright. All are read through gzip and zstd as well. What cannot be trusted is refused with its line: a header that lies, a
-//! value that is not finite, a word that came before.
+//! The format of a file is recognised by its content when it is read and by its name when it is written;
+//! both can be overridden. All are read through gzip and zstd as well. What cannot be trusted is refused
+//! with its line: a wrong header, a non-finite value, a duplicate word.
 
 mod array;
 mod binary;
@@ -33,25 +33,34 @@ pub enum VectorFormat {
 /// How a file is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions {
-    /// What it is; by its content if not said.
+    /// Its format; recognised by its content by default.
     pub format: Option<VectorFormat>,
-    /// Read so many words from the start, rather than all.
-    pub first: Option<usize>,
+    /// Read at most so many words from the start.
+    pub limit: Option<usize>,
 }
 
-/// Content is told by so many bytes.
+/// A format is recognised by so many bytes.
 const HEAD: u64 = 1 << 16;
 /// What a fastText model begins with.
 const FASTTEXT_MODEL: &[u8] = &793_712_314_i32.to_le_bytes();
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// No compressed file is expected to hold more than so many times its size.
 const MOST_COMPRESSED: u64 = 1 << 10;
+/// What a pickle of Python's protocol 2 to 5 begins with.
+const PICKLES: [&[u8]; 4] = [b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"];
+const PICKLED: &str = "is a Python pickle, such as gensim's KeyedVectors.save writes";
+const SAVE_AS_TEXT: &str =
+    "save it in gensim by `KeyedVectors.load(FILE).save_word2vec_format('FILE.vec')`";
 const NOT_A_MODEL: &str =
     "export its words as text (`fasttext print-word-vectors`), or use the .vec that comes with it";
 
 /// Reads vectors.
 pub fn read(path: &Path, options: ReadOptions) -> Result<WordVectors> {
-    let size = path.metadata().at(path, "look at")?.len();
+    // The size of standard input is unknown; tables grow beyond this.
+    let size = match files::is_standard(path) {
+        true => 1 << 28,
+        false => path.metadata().at(path, "look at")?.len(),
+    };
     let mut file = ::text::open_file(path)?;
     let mut head = Vec::new();
     file.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| unreadable(path, error))?;
@@ -64,40 +73,60 @@ pub fn read(path: &Path, options: ReadOptions) -> Result<WordVectors> {
     if head.starts_with(FASTTEXT_MODEL) {
         return Err(Error::file(path, "is a model of fastText, not its vectors", NOT_A_MODEL));
     }
-    let format = options.format.unwrap_or_else(|| tell(&head));
+    if PICKLES.iter().any(|start| head.starts_with(start)) {
+        return Err(Error::file(path, PICKLED, SAVE_AS_TEXT));
+    }
+    let format = options.format.unwrap_or_else(|| recognize(&head));
     let mut input = VectorReader {
         path,
         size,
-        first: options.first.unwrap_or(usize::MAX).max(1),
+        first: options.limit.unwrap_or(usize::MAX).max(1),
         reader: Box::new(Cursor::new(head).chain(file)),
     };
     match format {
         VectorFormat::Text => text::read(&mut input, true),
         VectorFormat::Glove => text::read(&mut input, false),
         VectorFormat::Binary => binary::read(&mut input),
+        VectorFormat::Npy if files::is_standard(path) => Err(array_alone()),
         VectorFormat::Npy => array::read(path, input.first),
     }
 }
 
 /// Writes vectors; the file appears whole or not at all.
 pub fn write(path: &Path, vectors: &WordVectors, format: Option<VectorFormat>) -> Result<()> {
+    if format.is_none() {
+        check_name(path)?;
+    }
     let format = format.unwrap_or_else(|| VectorFormat::for_name(path));
-    check_name(path)?;
     check_words(vectors, path)?;
     match format {
         VectorFormat::Text => text::write(path, vectors, true),
         VectorFormat::Glove => text::write(path, vectors, false),
         VectorFormat::Binary => binary::write(path, vectors),
+        VectorFormat::Npy if files::is_standard(path) => Err(array_alone()),
         VectorFormat::Npy => array::write(path, vectors),
     }
 }
 
-/// Refuses a name that promises a compressed file, which is read here and not written.
+/// An array has its words in a file beside it, which standard input and output have not.
+fn array_alone() -> Error {
+    Error::request("an array needs a file of words beside it", "name a file in place of `-`")
+}
+
+/// Refuses a name whose format is not written: compressed files, and formats of other kinds of data.
 pub fn check_name(path: &Path) -> Result<()> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some(end @ ("gz" | "zst")) => Err(Error::request(
             format!("{}: vectors are written plain", path.display()),
-            format!("leave .{end} off, and compress the file when it is there"),
+            format!("leave .{end} off, and compress the file afterwards"),
+        )),
+        Some(
+            end @ ("csv" | "tsv" | "json" | "jsonl" | "npz" | "safetensors" | "parquet" | "kv"
+            | "pt"),
+        ) => Err(Error::request(
+            format!("{}: vectors are not written as .{end}", path.display()),
+            "name a file .vec or .txt (text with a header), .bin (Word2Vec's binary), .glove \
+                 (GloVe's text) or .npy (an array beside a .vocab), or set `format`",
         )),
         _ => Ok(()),
     }
@@ -138,8 +167,8 @@ impl VectorReader<'_> {
     }
 }
 
-/// Tells a format by how a file begins.
-fn tell(head: &[u8]) -> VectorFormat {
+/// Recognises a format by a file's first bytes.
+fn recognize(head: &[u8]) -> VectorFormat {
     if head.starts_with(b"\x93NUMPY") {
         return VectorFormat::Npy;
     }
@@ -186,7 +215,7 @@ fn check_header(input: &VectorReader<'_>, count: usize, dim: usize) -> Result<()
     if dim as u64 > input.size.saturating_mul(MOST_COMPRESSED) {
         let reason =
             format!("the header promises {dim} values a vector, more than the file can hold");
-        return Err(Error::line(path, 1, reason, "mend its first line, or fetch it anew"));
+        return Err(Error::line(path, 1, reason, "mend its first line, or download it again"));
     }
     Ok(())
 }
@@ -197,7 +226,11 @@ fn check_count(path: &Path, promised: usize, found: usize, first: usize) -> Resu
         return Ok(());
     }
     let reason = format!("the header promises {promised} vectors, and {found} are there");
-    Err(Error::file(path, reason, "the file is cut short: fetch it anew, or mend its first line"))
+    Err(Error::file(
+        path,
+        reason,
+        "the file is cut short: download it again, or mend its first line",
+    ))
 }
 
 fn unreadable(path: &Path, error: io::Error) -> Error {

@@ -19,7 +19,7 @@ fn read_bytes(bytes: &[u8], format: Option<VectorFormat>) -> Result<WordVectors>
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("v.txt");
     std::fs::write(&path, bytes).unwrap();
-    read(&path, ReadOptions { format, first: None })
+    read(&path, ReadOptions { format, limit: None })
 }
 
 /// That a file is refused, and the message without the folder's name.
@@ -38,7 +38,7 @@ fn every_format_comes_back_to_the_bit() {
         assert_eq!(VectorFormat::for_name(&path), format);
         write(&path, &vectors, None).unwrap();
         assert_eq!(read(&path, ReadOptions::default()).unwrap(), vectors, "{name}");
-        let two = read(&path, ReadOptions { format: Some(format), first: Some(2) }).unwrap();
+        let two = read(&path, ReadOptions { format: Some(format), limit: Some(2) }).unwrap();
         assert_eq!(two, table(&["the", "für"], 2, vectors.values()[..4].to_vec()), "{name}");
     }
 }
@@ -99,7 +99,7 @@ fn a_file_that_lies_is_refused_with_its_line() {
     assert!(text("2 2\na 1 2\nb 1 nan\n").starts_with(":3: `b` has NaN in column 2"));
     assert!(text("2 2\na 1 2\nb 1 1e99\n").starts_with(":3: `b` has inf"));
     assert!(text("2 2\na 1 2\na 1 2\n").starts_with(":3: `a` is there already, as number 1"));
-    assert!(text("2 2\na 1 x\nb 1 2\n").starts_with(":2: column 3 is `x`, which is no number"));
+    assert!(text("2 2\na 1 x\nb 1 2\n").starts_with(":2: column 3 is `x`, which is not a number"));
     assert!(text("a 1 2\nb 1\n").starts_with(":2: `b` has 1 values, not 2"));
     assert!(text("a\nb\n").starts_with(":1: a word without values"));
     assert!(text("0 5\n").starts_with(":1: the header promises 0 vectors"));
@@ -111,7 +111,7 @@ fn a_file_that_lies_is_refused_with_its_line() {
     );
     // Text with a fault is text, wherever the fault is, and no binary file.
     let commas = "3 3\nthe 0,1 0,2 0,3\nof 1 2 3\ncat 1 2 2\ndog 1 0 0\n";
-    assert!(text(commas).starts_with(":2: column 2 is `0,1`, which is no number"));
+    assert!(text(commas).starts_with(":2: column 2 is `0,1`, which is not a number"));
     let latin = [commas.as_bytes(), b"caf\xe9 1 2 3\n"].concat();
     assert!(refused(&latin, None).starts_with(":2: column 2 is `0,1`"));
     assert!(text("1 3\nthe <br> & co.\n").starts_with(":2: column 2 is `<br>`"));
@@ -200,6 +200,6 @@ proptest! {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join(ALL[which].1);
         write(&path, &vectors, None).unwrap();
-        prop_assert_eq!(read(&path, ReadOptions { format: Some(ALL[which].0), first: None }).unwrap(), vectors);
+        prop_assert_eq!(read(&path, ReadOptions { format: Some(ALL[which].0), limit: None }).unwrap(), vectors);
     }
 }

@@ -105,14 +105,17 @@ fn add(
     vectors: &mut WordVectors,
 ) -> std::result::Result<(), (String, &'static str)> {
     let line = std::str::from_utf8(line).map_err(|_| {
-        ("is not UTF-8".to_owned(), "convert the file, for example with iconv, or fetch it anew")
+        (
+            "is not UTF-8".to_owned(),
+            "convert the file, for example with iconv, or download it again",
+        )
     })?;
     let (word, values) = line.split_once([' ', '\t']).unwrap_or((line, ""));
     row.clear();
     for value in values.split_ascii_whitespace() {
         let Ok(value) = value.parse() else {
             let column = row.len() + 2;
-            return Err((format!("column {column} is `{value}`, which is no number"), MEND));
+            return Err((format!("column {column} is `{value}`, which is not a number"), MEND));
         };
         row.push(value);
     }

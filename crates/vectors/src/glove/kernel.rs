@@ -15,10 +15,10 @@ pub(super) struct ThreadTables {
     pub(super) context_squares: ColumnMatrix,
 }
 
-/// How far a step goes.
+/// AdaGrad's learning rate and clipping threshold.
 #[derive(Clone, Copy)]
 pub(super) struct AdaGradStep {
-    pub(super) rate: f32,
+    pub(super) lr: f32,
     pub(super) clip: f32,
 }
 
@@ -82,10 +82,10 @@ impl WithSimd for Update<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { tables, records, errors, step } = self;
         let width = tables.share.width;
-        let (rate, clip) = (simd.splat_f32s(step.rate), simd.splat_f32s(step.clip));
+        let (lr, clip) = (simd.splat_f32s(step.lr), simd.splat_f32s(step.clip));
         let floor = simd.splat_f32s(-step.clip);
         let scaled = |gradient: S::f32s| {
-            simd.mul_f32s(simd.max_f32s(simd.min_f32s(gradient, clip), floor), rate)
+            simd.mul_f32s(simd.max_f32s(simd.min_f32s(gradient, clip), floor), lr)
         };
         for (record, &error) in records.iter().zip(errors) {
             let error = simd.splat_f32s(error);

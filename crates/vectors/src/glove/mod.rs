@@ -1,11 +1,12 @@
-//! GloVe: vectors whose dot products are the logarithms of how often words stand near each other.
+//! GloVe (Pennington et al. 2014): vectors whose dot products approximate logarithms of co-occurrence
+//! counts, trained by AdaGrad (Duchi et al. 2011).
 //!
-//! Counting, weighting and AdaGrad are the original's, with its constants; the rate stands within the
-//! sums of squares there, and so it does here, since every published recipe is tuned to that. What is
-//! mended: the biases learn at the same rate as the vectors (the original leaves the rate out since
-//! 2019, which [`GloveConfig::compat`] does too), an update is made whole or not at all (the original adds
-//! to the sums of squares even where it skips the step), and a cost that is no number stops the run
-//! (the original prints it and goes on). Pairs come in another order in every epoch.
+//! Counting, weighting and AdaGrad are the original's, with its constants; as there, the learning rate
+//! is inside the sums of squared gradients, since every published recipe is tuned to that. What differs:
+//! the biases have the same learning rate as the vectors (the original omits it since 2019, which
+//! [`GloveConfig::compat`] reproduces), an update is applied whole or not at all (the original adds to
+//! the sums of squares even where it skips the step), and a non-finite loss stops the run (the original
+//! prints it and continues). Pairs are shuffled anew in every epoch.
 //!
 //! Given a seed, the bits are the same on any number of threads (see `columns`).
 
@@ -20,39 +21,40 @@ use text::RandomStreams;
 
 use self::buckets::{Buckets, PairRecord};
 use crate::random::SplitMix64;
+use crate::result::TrainedVectors;
 use crate::sentences::IndexedSentences;
-use crate::state::{self, StateFile};
+use crate::state::{self, StateFile, StateHeader};
 use crate::table::WordVectors;
 use crate::watch::{EpochLoss, TrainingObserver, TrainingProgress, watch, watch_counting};
 use crate::{Error, Result};
 
-/// How vectors are learned.
+/// The configuration of GloVe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GloveConfig {
     /// Columns.
     pub dim: usize,
-    /// The farthest neighbour that counts.
+    /// The window size.
     pub window: usize,
     /// Count neighbours on both sides, rather than on the left alone.
     pub symmetric: bool,
     /// Count every neighbour as one, rather than by the inverse of its distance.
     pub flat: bool,
-    /// Times that all pairs are gone through.
+    /// Passes over all pairs.
     pub epochs: usize,
     /// The learning rate.
-    pub rate: f32,
-    /// Pairs that occur this often have full weight.
-    pub full: f64,
-    /// Rarer ones have the share to this power.
-    pub power: f64,
-    /// No gradient of a value is larger than this.
+    pub lr: f32,
+    /// The co-occurrence count from which on a pair has full weight.
+    pub x_max: f64,
+    /// The exponent of the weight of rarer pairs.
+    pub alpha: f64,
+    /// The clipping threshold of each gradient component.
     pub clip: f32,
-    /// Do what the original does, faults and all: biases learn without a rate, and a last row
-    /// `<unk>` is the mean of the 100 rarest words.
+    /// Reproduce the original since 2019: biases without a learning rate, and a last row `<unk>` that is
+    /// the mean of the 100 rarest words.
     pub compat: bool,
-    /// Decides everything that is left to chance.
+    /// The random seed.
     pub seed: u64,
-    /// Bytes of memory for counting; what does not fit goes to disk.
+    /// Bytes of memory for counting; what does not fit is spilled to disk.
     #[serde(skip)]
     pub memory: u64,
     /// How many threads; 0 takes every core.
@@ -68,9 +70,9 @@ impl Default for GloveConfig {
             symmetric: true,
             flat: false,
             epochs: 25,
-            rate: 0.05,
-            full: 100.0,
-            power: 0.75,
+            lr: 0.05,
+            x_max: 100.0,
+            alpha: 0.75,
             clip: 100.0,
             compat: false,
             seed: 1,
@@ -81,37 +83,36 @@ impl Default for GloveConfig {
 }
 
 impl GloveConfig {
-    /// Refuses what cannot be trained.
+    /// Refuses values that training cannot use.
     pub fn check(&self) -> Result<()> {
-        let refuse = |reason: &str, remedy: &str| Err(Error::request(reason, remedy));
+        let refuse = |key, reason: &str, remedy: &str| Err(Error::setting(key, reason, remedy));
         let positive = |value: f64| value.is_finite() && value > 0.0;
         if self.dim == 0 || self.dim > 1 << 16 {
-            return refuse("vectors need a dimension from 1 to 65536", "give one as --dim");
+            return refuse("dim", "dim is a number from 1 to 65536", "100 to 300 are usual");
         }
         if self.window == 0 || self.window > 1000 {
-            let reason = "a window reaches from 1 to 1000 words, or there are no neighbours";
-            return refuse(reason, "give its reach as --window");
+            return refuse("window", "window is a number of words from 1 to 1000", "15 is usual");
         }
         if self.epochs == 0 {
-            return refuse("nothing is learned in no epochs", "give at least one, as --epochs");
+            return refuse("epochs", "epochs is at least 1", "25 are usual");
         }
-        if !positive(self.rate.into()) || !positive(self.clip.into()) {
-            return refuse("a learning rate is a number above zero", "give one as --rate");
+        if !positive(self.lr.into()) || !positive(self.clip.into()) {
+            return refuse("lr", "lr, the learning rate, is above 0", "0.05 is usual");
         }
-        if !positive(self.full) || !self.power.is_finite() {
-            return refuse("--x-max is a number above zero", "the original has 100");
+        if !positive(self.x_max) || !self.alpha.is_finite() {
+            return refuse("x_max", "x_max is a number above 0", "100 is usual");
         }
         Ok(())
     }
 
-    /// What is to be learned of a pair that occurs so many times.
+    /// The training record of a pair with this co-occurrence count.
     fn record(&self, word: u32, context: u32, times: f64) -> PairRecord {
-        let weight = (times / self.full).powf(self.power).min(1.0) as f32;
+        let weight = (times / self.x_max).powf(self.alpha).min(1.0) as f32;
         PairRecord { word, context, log: times.ln() as f32, weight }
     }
 }
 
-/// Everything that is learned, whole.
+/// All parameters and AdaGrad's sums of squares, whole.
 #[derive(Clone, Debug, PartialEq)]
 struct GloveTables {
     dim: usize,
@@ -125,7 +126,7 @@ struct GloveTables {
 }
 
 impl GloveTables {
-    /// Small random vectors and biases, sums of squares one.
+    /// Random vectors and biases, sums of squares 1.
     fn new(words: usize, config: &GloveConfig) -> Self {
         let dim = config.dim;
         let drawn = |purpose: &str, row: usize| {
@@ -167,47 +168,27 @@ impl GloveTables {
     }
 }
 
+const LOWER_LR: &str = "lower lr, the learning rate";
 const UNKNOWN: &str = "<unk>";
 
-/// What a state is kept with; only a run that agrees in all may go on from it.
-#[derive(Debug, Serialize, Deserialize)]
-struct StateHeader {
-    kind: String,
-    config: GloveConfig,
-    sentences: String,
-    losses: Vec<f64>,
-}
-
-/// What came out.
-#[derive(Debug)]
-pub struct TrainedVectors {
-    /// The vectors, words by falling frequency.
-    pub vectors: WordVectors,
-    /// The loss of each epoch: the mean over pairs of half the weighted squared error, as met.
-    pub losses: Vec<f64>,
-    /// Different pairs of words.
-    pub pairs: u64,
-}
-
-/// Learns vectors. Where `keep` names a file, the state after each epoch is kept there, and a state
-/// that lies there already is gone on from, to the same bits. Gives nothing where the observer asked
-/// to stop. Counts go through files in the system's folder for temporary ones.
+/// Trains vectors. Where `state_file` is given, the state after each epoch is saved there, and a saved
+/// state is resumed from, to the same bits. Returns nothing where the observer asked to stop. Counts are
+/// spilled to the system's folder for temporary files.
 pub fn train(
     sentences: &IndexedSentences,
     config: &GloveConfig,
-    keep: Option<&StateFile>,
+    state_file: Option<&StateFile>,
     observer: &mut dyn TrainingObserver,
 ) -> Result<Option<TrainedVectors>> {
     config.check()?;
-    let mut header = StateHeader {
-        kind: "glove".to_owned(),
-        config: config.clone(),
-        sentences: sentences.fingerprint(),
-        losses: Vec::new(),
-    };
+    let mut header = StateHeader::new("glove", config, sentences);
     let mut model = GloveTables::new(sentences.words().len(), config);
-    if let Some((kept, of_state)) = keep.map(|keep| load(keep, &header)).transpose()?.flatten() {
-        (header.losses, model) = (kept.losses, of_state);
+    if let Some((losses, arrays)) = state::resume::<_, 5>(state_file, &header)? {
+        let [word, context, word_squares, context_squares, biases] = arrays;
+        let biases = biases.as_chunks::<4>().0.to_vec();
+        let dim = config.dim;
+        model = GloveTables { dim, word, context, word_squares, context_squares, biases };
+        header.losses = losses;
     }
     let folder = tempfile::tempdir().map_err(|source| no_room(std::env::temp_dir(), source))?;
     let Some(buckets) = pairs(sentences, config, &folder, observer)? else { return Ok(None) };
@@ -224,41 +205,41 @@ pub fn train(
         };
         let loss = loss / pairs as f64;
         if !loss.is_finite() {
-            let reason = format!("the loss of epoch {} is no number any more", epoch + 1);
-            return Err(Error::request(reason, "ask for a smaller --rate"));
+            let reason = format!("the loss of epoch {} is not finite", epoch + 1);
+            return Err(Error::setting("lr", reason, LOWER_LR));
         }
         let untrained = buckets.untrained / pairs as f64;
         if loss > DIVERGED * untrained.max(0.1) {
             let reason = format!(
-                "the loss of epoch {} is {loss:.1e}, and vectors of zeros would have {untrained:.1e}",
+                "the loss of epoch {} is {loss:.1e}, and that of zero vectors {untrained:.1e}",
                 epoch + 1
             );
-            return Err(Error::request(reason, "ask for a smaller --rate"));
+            return Err(Error::setting("lr", reason, LOWER_LR));
         }
         header.losses.push(loss);
         observer.epoch(&EpochLoss { number: epoch + 1, loss, examples: pairs });
-        if let Some(keep) = keep.filter(|_| epoch + 1 < config.epochs) {
-            save(keep, &header, &team.model())?;
+        if let Some(file) = state_file.filter(|_| epoch + 1 < config.epochs) {
+            save(file, &header, &team.model())?;
         }
     }
     let vectors = team.model().vectors(sentences.words(), config.compat)?;
-    Ok(Some(TrainedVectors { vectors, losses: header.losses, pairs }))
+    Ok(Some(TrainedVectors { vectors, losses: header.losses }))
 }
 
 fn no_room(path: std::path::PathBuf, source: std::io::Error) -> files::Error {
     files::Error::Io { doing: "make a folder in", path, source }
 }
 
-/// A loss so many times that of vectors of zeros never comes back: where steps are too wide it is soon
-/// millions of times that, and where they are not it is less from the first epoch on.
+/// A loss so many times that of zero vectors has diverged: with too high a learning rate it is soon
+/// millions of times that, and otherwise it is lower from the first epoch on.
 const DIVERGED: f64 = 10.0;
 
-/// Pairs in a bucket, about: so many are shuffled within the second cache.
+/// Pairs in a bucket, about: so many are shuffled within the L2 cache.
 const BUCKET: u64 = 1 << 16;
-/// Files open at once while pairs are thrown into buckets.
+/// Files open at once while pairs are distributed to buckets.
 const MOST_BUCKETS: u64 = 400;
 
-/// Counts pairs and throws them into buckets; nothing where it was stopped.
+/// Counts pairs and distributes them to random buckets; nothing where it was stopped.
 fn pairs(
     sentences: &IndexedSentences,
     config: &GloveConfig,
@@ -270,7 +251,7 @@ fn pairs(
         count::count(sentences, config, folder.path(), meter)
     })?;
     let Some(runs) = counted else { return Ok(None) };
-    // The number follows the text and not the memory, so that neither do the bits.
+    // The number depends on the text and not on the memory, so that the bits do not either.
     let words = sentences.words().len() as u64;
     let most = (words * words).min(2 * config.window as u64 * sentences.total());
     let number = (most / (8 * BUCKET)).clamp(1, MOST_BUCKETS);
@@ -279,22 +260,10 @@ fn pairs(
     Ok(Some(Buckets::fill(runs, config, folder.path(), number as usize, choose)?))
 }
 
-fn save(keep: &StateFile, header: &StateHeader, model: &GloveTables) -> Result<()> {
+fn save(file: &StateFile, header: &StateHeader<GloveConfig>, model: &GloveTables) -> Result<()> {
     let biases = bytemuck::cast_slice(&model.biases);
     let GloveTables { word, context, word_squares, context_squares, .. } = model;
-    state::save(&keep.path, header, &[word, context, word_squares, context_squares, biases])
-}
-
-/// The state to go on from, where one is there and agrees.
-fn load(keep: &StateFile, wanted: &StateHeader) -> Result<Option<(StateHeader, GloveTables)>> {
-    let Some((kept, arrays)) = state::load::<StateHeader>(keep)? else { return Ok(None) };
-    state::check_agrees(&keep.path, "configuration", &kept.config, &wanted.config)?;
-    state::check_agrees(&keep.path, "text", &kept.sentences, &wanted.sentences)?;
-    let arrays: [Vec<f32>; 5] = arrays.try_into().map_err(|_| state::not_a_state(&keep.path))?;
-    let [word, context, word_squares, context_squares, biases] = arrays;
-    let biases = biases.as_chunks::<4>().0.to_vec();
-    let dim = kept.config.dim;
-    Ok(Some((kept, GloveTables { dim, word, context, word_squares, context_squares, biases })))
+    state::save(&file.path, header, &[word, context, word_squares, context_squares, biases])
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl GloveTeam {
             TeamMember { tables, biases: model.biases.clone() }
         };
         let members = shares(dim, crate::threads(config.threads)).into_iter().map(member).collect();
-        let step = AdaGradStep { rate: config.rate, clip: config.clip };
+        let step = AdaGradStep { lr: config.lr, clip: config.clip };
         // No word is in more pairs than there are words.
         let batch = (TOUCHES * pairs / words as u64).clamp(1, BATCH) as usize;
         let rules = UpdateRules { step, compat: config.compat, seed: config.seed, batch };
@@ -232,8 +232,8 @@ impl BatchScratch {
 
 impl UpdateRules {
     fn bias_step(&self, weighted: f32) -> f32 {
-        let AdaGradStep { rate, clip } = self.step;
-        if self.compat { weighted } else { weighted.clamp(-clip, clip) * rate }
+        let AdaGradStep { lr, clip } = self.step;
+        if self.compat { weighted } else { weighted.clamp(-clip, clip) * lr }
     }
 }
 

@@ -1,9 +1,9 @@
-//! Training on threads that each have their own sentences and write to the same vectors without
-//! waiting for each other (Recht et al. 2011): updates may be lost, and no two runs are alike.
+//! Hogwild (Recht et al. 2011): threads have their own sentences and update the same vectors without
+//! locks. Updates may be lost, and runs are not reproducible.
 //!
 //! Rows are shared as relaxed atomics, so that a race is no undefined behaviour. Since atomics cannot
-//! be computed with in vectors, a thread copies the rows of a batch, learns on the copies with the
-//! same arithmetic as everyone, and adds the differences to what stands there by then.
+//! be used in SIMD arithmetic, a thread copies the rows of a batch, updates the copies by the shared
+//! kernels, and adds the differences to the current values.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -16,7 +16,7 @@ use crate::columns::{ColumnMatrix, LINE, shares};
 use crate::watch::Meter;
 
 /// Two values side by side in one atomic.
-struct EpochShared {
+struct AtomicTable {
     /// Atomics in a row.
     width: usize,
     pairs: Vec<AtomicU64>,
@@ -30,7 +30,7 @@ fn unpack(pair: u64) -> [f32; 2] {
     [f32::from_bits(pair as u32), f32::from_bits((pair >> 32) as u32)]
 }
 
-impl EpochShared {
+impl AtomicTable {
     fn new(values: &[f32], dim: usize) -> Self {
         let width = dim.next_multiple_of(LINE) / 2;
         let mut pairs = Vec::with_capacity(values.len() / dim * width);
@@ -75,14 +75,14 @@ impl EpochShared {
 pub(super) struct Hogwild {
     dim: usize,
     threads: usize,
-    input: EpochShared,
-    output: EpochShared,
+    input: AtomicTable,
+    output: AtomicTable,
 }
 
 impl Hogwild {
     pub(super) fn new(model: Word2VecTables, threads: usize) -> Self {
         let Word2VecTables { dim, input, output } = model;
-        let (input, output) = (EpochShared::new(&input, dim), EpochShared::new(&output, dim));
+        let (input, output) = (AtomicTable::new(&input, dim), AtomicTable::new(&output, dim));
         Self { dim, threads: crate::threads(threads), input, output }
     }
 
@@ -165,7 +165,7 @@ impl<'a> Worker<'a> {
     fn learn(&mut self, plan: &WindowPlan) -> f64 {
         let mut loss = 0.0;
         let mut start = 0;
-        for &(end, rate) in &plan.batches {
+        for &(end, lr) in &plan.batches {
             self.localise(plan, start, end as usize);
             self.input.fetch(&mut self.tables.input);
             self.output.fetch(&mut self.tables.output);
@@ -178,7 +178,7 @@ impl<'a> Worker<'a> {
             for part in self.parts.chunks_exact(targets.len()) {
                 self.dots.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
             }
-            loss += kernel::coefficients(self.arch, targets, rate, &mut self.dots);
+            loss += kernel::coefficients(self.arch, targets, lr, &mut self.dots);
             kernel::update(self.arch, &mut self.tables, &self.local, batch, &self.dots);
             self.input.give_back(&self.tables.input);
             self.output.give_back(&self.tables.output);
@@ -207,7 +207,7 @@ impl<'a> Worker<'a> {
 
 /// Copies of some rows of a shared table.
 struct Copies<'a> {
-    of: &'a EpochShared,
+    of: &'a AtomicTable,
     /// The number of each row's copy; [`NONE`] where there is none.
     numbers: Vec<u32>,
     rows: Vec<u32>,
@@ -217,7 +217,7 @@ struct Copies<'a> {
 const NONE: u32 = u32::MAX;
 
 impl<'a> Copies<'a> {
-    fn of(of: &'a EpochShared) -> Self {
+    fn of(of: &'a AtomicTable) -> Self {
         let rows = of.pairs.len() / of.width;
         Self { of, numbers: vec![NONE; rows], rows: Vec::new(), before: Vec::new() }
     }

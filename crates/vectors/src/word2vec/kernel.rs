@@ -1,7 +1,7 @@
 //! The arithmetic of a batch, on one thread's columns.
 //!
 //! Both halves go over strips of columns that fit into registers, and within a strip over targets:
-//! the hidden vector (and, on the way back, its gradient) stays in registers while rows of the output
+//! the hidden vector (and, in the backward pass, its gradient) stays in registers while rows of the output
 //! table pass by. Rows lie all over memory; since no dot product waits for another, the processor
 //! fetches many at once.
 
@@ -45,13 +45,13 @@ pub(super) fn update(
     arch.dispatch(Update { tables, plan, batch, coefficients });
 }
 
-/// From dot products to coefficients (rate times truth less probability); gives the loss, the sum of
-/// `-ln p` of what is true and `-ln (1 - p)` of what is not.
-pub(super) fn coefficients(arch: Arch, targets: &[u32], rate: f32, dots: &mut [f32]) -> f64 {
+/// From dot products to coefficients, lr · (label - p); returns the loss, the sum of `-ln p` of
+/// positives and `-ln (1 - p)` of negatives.
+pub(super) fn coefficients(arch: Arch, targets: &[u32], lr: f32, dots: &mut [f32]) -> f64 {
     arch.dispatch(|| {
         let mut loss = 0.0;
         for (dots, targets) in dots.chunks_mut(LOSS_TERMS).zip(targets.chunks(LOSS_TERMS)) {
-            loss += some_coefficients(targets, rate, dots);
+            loss += some_coefficients(targets, lr, dots);
         }
         loss
     })
@@ -60,16 +60,16 @@ pub(super) fn coefficients(arch: Arch, targets: &[u32], rate: f32, dots: &mut [f
 /// Sixteen lanes of 64 factors, each at most 2, are well within what a float can hold.
 const LOSS_TERMS: usize = 64 * LINE;
 
-/// A loss is `ln (1 + e^-|x|)` and, where the guess was wrong, `|x|` besides. The first is taken of
+/// A loss is `ln (1 + e^-|x|)` and, where the prediction is wrong, `|x|` besides. The first is taken of
 /// the product of many, so that one logarithm does for all.
 #[inline(always)]
-fn some_coefficients(targets: &[u32], rate: f32, dots: &mut [f32]) -> f64 {
+fn some_coefficients(targets: &[u32], lr: f32, dots: &mut [f32]) -> f64 {
     let (mut product, mut wrong) = ([1.0f32; LINE], [0.0f32; LINE]);
     let mut one = |lane: usize, dot: &mut f32, target: u32| {
         let x = *dot;
         let small = exp(-x.abs());
         let p = if x >= 0.0 { 1.0 } else { small } / (1.0 + small);
-        *dot = rate * (if target >= TRUE { 1.0 } else { 0.0 } - p);
+        *dot = lr * (if target >= TRUE { 1.0 } else { 0.0 } - p);
         product[lane] *= 1.0 + small;
         let right = if target >= TRUE { x } else { -x };
         wrong[lane] += if right < 0.0 { -right } else { 0.0 };

@@ -1,11 +1,11 @@
-//! Word2Vec: skip-gram and CBOW with negative sampling, and skip-gram with character n-grams as
-//! fastText has it.
+//! Word2Vec (Mikolov et al. 2013): skip-gram and CBOW with negative sampling, and skip-gram with
+//! character n-grams as in fastText (Bojanowski et al. 2017).
 //!
-//! The constants are those of the original program. What differs: a batch of about a thousand dot
-//! products is computed before its updates are made (see `columns`), and the sigmoid is exact
-//! rather than looked up. Sentences come in the order of the text, as they do there: in another
-//! order, fewer of a word's nearest neighbours are the same. Given a seed, [`UpdateMode::Deterministic`] gives the same bits on any number of threads; [`UpdateMode::Hogwild`] lets
-//! threads overwrite each other.
+//! The constants are those of the original program. What differs: about a thousand dot products are
+//! computed before their updates are made (see `columns`), and the sigmoid is computed rather than
+//! looked up in a table. Sentences are read in the order of the text, as there: in another order, fewer
+//! of a word's nearest neighbours agree. Given a seed, [`UpdateMode::Deterministic`] gives the same bits
+//! on any number of threads; [`UpdateMode::Hogwild`] updates without locks (Hogwild; Recht et al. 2011).
 
 mod hogwild;
 mod kernel;
@@ -16,12 +16,13 @@ mod windows;
 use serde::{Deserialize, Serialize};
 use text::RandomStreams;
 
+use self::subwords::NGramRows;
 pub use self::subwords::NGrams;
-use self::subwords::Subwords;
 use self::windows::Windows;
 use crate::random::SplitMix64;
+use crate::result::TrainedVectors;
 use crate::sentences::IndexedSentences;
-use crate::state::{self, StateFile};
+use crate::state::{self, StateFile, StateHeader};
 use crate::table::WordVectors;
 use crate::watch::{EpochLoss, TrainingObserver, TrainingProgress, watch};
 use crate::{Error, Result};
@@ -36,46 +37,47 @@ pub enum Architecture {
     Cbow,
 }
 
-/// How threads work together.
+/// How threads update the vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UpdateMode {
-    /// Each has some columns of all vectors: the same bits on any number of threads.
+    /// Each thread owns some columns of all vectors: the same bits on any number of threads.
     Deterministic,
-    /// Each has some sentences, and all write to the same vectors without waiting: no two runs on
-    /// several threads are alike.
+    /// Each thread has some sentences, and all update the same vectors without locks (Recht et al. 2011):
+    /// runs on several threads are not reproducible.
     Hogwild,
 }
 
-/// How vectors are learned.
+/// The configuration of Word2Vec.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Word2VecConfig {
     /// What is predicted from what.
     pub architecture: Architecture,
     /// Columns.
     pub dim: usize,
-    /// The farthest neighbour; each window's own reach is drawn from 1 to this.
+    /// The largest window; each window's own size is drawn from 1 to this.
     pub window: usize,
-    /// False words drawn for each true one.
+    /// Negative samples for each positive example.
     pub negative: usize,
-    /// Times the text is gone through.
+    /// Passes over the text.
     pub epochs: usize,
-    /// The learning rate at the start; 0.025 for skip-gram and 0.05 for CBOW if not said.
-    pub rate: Option<f32>,
-    /// The learning rate at the end.
-    pub last_rate: f32,
-    /// Words of a greater share than this are left out now and then; 0 for never.
-    pub sample: f64,
-    /// False words are drawn by their count to this power.
+    /// The initial learning rate; by default 0.025 for skip-gram and 0.05 for CBOW.
+    pub lr: Option<f32>,
+    /// The final learning rate.
+    pub min_lr: f32,
+    /// The relative frequency above which words are subsampled (the original's `-sample`); 0 for
+    /// never.
+    pub subsample: f64,
+    /// Negative samples are drawn by their count to this power.
     pub power: f64,
     /// Character n-grams, with skip-gram only.
     pub ngrams: Option<NGrams>,
-    /// Words that the text lacks, to have vectors of their n-grams.
+    /// Words that are not in the text and get vectors of their n-grams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// Decides everything that is left to chance.
+    /// The random seed.
     pub seed: u64,
-    /// How threads work together.
+    /// How threads update the vectors.
     pub mode: UpdateMode,
     /// How many threads; 0 takes every core.
     #[serde(skip)]
@@ -90,9 +92,9 @@ impl Default for Word2VecConfig {
             window: 5,
             negative: 5,
             epochs: 5,
-            rate: None,
-            last_rate: 1e-4,
-            sample: 1e-3,
+            lr: None,
+            min_lr: 1e-4,
+            subsample: 1e-3,
             power: 0.75,
             ngrams: None,
             also: Vec::new(),
@@ -104,58 +106,58 @@ impl Default for Word2VecConfig {
 }
 
 impl Word2VecConfig {
-    fn rate(&self) -> f32 {
-        self.rate.unwrap_or(match self.architecture {
+    fn initial_lr(&self) -> f32 {
+        self.lr.unwrap_or(match self.architecture {
             Architecture::SkipGram => 0.025,
             Architecture::Cbow => 0.05,
         })
     }
 
-    /// Refuses what cannot be trained.
+    /// Refuses values that training cannot use.
     pub fn check(&self) -> Result<()> {
-        let refuse = |reason: &str, remedy: &str| Err(Error::request(reason, remedy));
+        let refuse = |key, reason: &str, remedy: &str| Err(Error::setting(key, reason, remedy));
         let finite = |value: f64| value.is_finite() && value >= 0.0;
         if self.dim == 0 || self.dim > 1 << 16 {
-            return refuse("vectors need a dimension from 1 to 65536", "give one as --dim");
+            return refuse("dim", "dim is a number from 1 to 65536", "100 to 300 are usual");
         }
         if self.window == 0 || self.window > 1000 {
-            let reason = "a window reaches from 1 to 1000 words, or there are no neighbours";
-            return refuse(reason, "give its reach as --window");
+            return refuse("window", "window is a number of words from 1 to 1000", "5 is usual");
         }
         if self.negative == 0 || self.negative > 1000 {
-            let reason = "without false words every word is always true";
-            return refuse(reason, "draw from 1 to 1000 of them, as --negative");
+            let reason = "negative is a number of samples from 1 to 1000";
+            return refuse("negative", reason, "5 is usual");
         }
         if self.epochs == 0 {
-            return refuse("nothing is learned in no epochs", "give at least one, as --epochs");
+            return refuse("epochs", "epochs is at least 1", "5 are usual");
         }
-        if !finite(self.rate().into()) || self.rate() == 0.0 || !finite(self.last_rate.into()) {
-            return refuse("a learning rate is a number above zero", "give one as --rate");
+        let lr = self.initial_lr();
+        if !finite(lr.into()) || lr == 0.0 || !finite(self.min_lr.into()) {
+            return refuse("lr", "lr, the learning rate, is above 0", "0.025 to 0.05 are usual");
         }
-        if !finite(self.sample) || !self.power.is_finite() {
-            return refuse("--subsample is a share from 0 up", "0 keeps every word");
+        if !finite(self.subsample) || !self.power.is_finite() {
+            return refuse("subsample", "subsample is a share from 0 up", "0 keeps every word");
         }
         match self.ngrams {
             None if !self.also.is_empty() => {
-                let reason = "words that the text lacks have vectors of their n-grams alone";
-                refuse(reason, "ask for n-grams, as --ngrams 3-6")
+                let reason = "words that are not in the text have vectors of their n-grams alone";
+                refuse("ngrams", reason, "set ngrams, such as 3-6")
             }
             Some(_) if self.architecture == Architecture::Cbow => {
-                refuse("character n-grams go with skip-gram", "leave one of the two out")
+                refuse("ngrams", "character n-grams are for skip-gram", "leave one of the two out")
             }
             Some(NGrams { shortest, longest, buckets })
                 if shortest == 0 || longest < shortest || buckets == 0 || longest > 100 =>
             {
                 let reason =
                     "character n-grams have a length from 1 to 100 and at least one bucket";
-                refuse(reason, "give the shortest and then the longest")
+                refuse("ngrams", reason, "give the shortest and then the longest")
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Both tables of vectors, whole.
+/// Both embedding tables, whole.
 #[derive(Clone, Debug, PartialEq)]
 struct Word2VecTables {
     dim: usize,
@@ -166,11 +168,11 @@ struct Word2VecTables {
 }
 
 impl Word2VecTables {
-    /// Inputs small and random, outputs zero.
+    /// Random input vectors, zero output vectors.
     fn new(words: usize, inputs: usize, config: &Word2VecConfig) -> Self {
         let dim = config.dim;
         let chance = RandomStreams::new(config.seed, "word2vec: first values");
-        // fastText starts from twice the width of Word2Vec.
+        // fastText draws from twice the range of Word2Vec.
         let width = if config.ngrams.is_some() { 2.0 } else { 1.0 } / dim as f32;
         let mut input = vec![0.0; inputs * dim];
         for (row, values) in input.chunks_exact_mut(dim).enumerate() {
@@ -180,12 +182,12 @@ impl Word2VecTables {
         Self { dim, input, output: vec![0.0; words * dim] }
     }
 
-    /// The vector of each word: its input row, or the mean of all its rows. After them, words that
-    /// the text lacks, as far as they have an n-gram in common with it.
+    /// The vector of each word: its input row, or the mean of its rows. After them, words that are not
+    /// in the text, if they share an n-gram with it.
     fn vectors(
         &self,
         words: &[String],
-        subwords: Option<&Subwords>,
+        subwords: Option<&NGramRows>,
         also: &[String],
     ) -> Result<WordVectors> {
         let Some(subwords) = subwords else {
@@ -219,38 +221,23 @@ impl Word2VecTables {
     }
 }
 
-/// What a state is kept with; only a run that agrees in all may go on from it.
-#[derive(Debug, Serialize, Deserialize)]
-struct StateHeader {
-    kind: String,
-    config: Word2VecConfig,
-    sentences: String,
-    losses: Vec<f64>,
-}
-
-/// Learns vectors. Where `keep` names a file, the state after each epoch is kept there, and a state
-/// that lies there already is gone on from; in the deterministic mode the result is the same to the
-/// bit. Gives nothing where the observer asked to stop.
+/// Trains vectors. Where `state` names a file, the state after each epoch is saved there, and a saved
+/// state is resumed from; in the deterministic mode the result is the same to the bit. Returns nothing
+/// where the observer asked to stop.
 pub fn train(
     sentences: &IndexedSentences,
     config: &Word2VecConfig,
-    keep: Option<&StateFile>,
+    state_file: Option<&StateFile>,
     observer: &mut dyn TrainingObserver,
 ) -> Result<Option<TrainedVectors>> {
     config.check()?;
-    let subwords = config.ngrams.map(|ngrams| Subwords::new(sentences.words(), ngrams));
+    let subwords = config.ngrams.map(|ngrams| NGramRows::new(sentences.words(), ngrams));
     let windows = Windows::new(sentences, subwords.as_ref(), config);
     let rows = subwords.as_ref().map_or(sentences.words().len(), |subwords| subwords.total);
-    let mut header = StateHeader {
-        kind: "word2vec".to_owned(),
-        config: config.clone(),
-        sentences: sentences.fingerprint(),
-        losses: Vec::new(),
-    };
+    let mut header = StateHeader::new("word2vec", config, sentences);
     let mut model = Word2VecTables::new(sentences.words().len(), rows, config);
-    if let Some((kept, arrays)) = keep.map(|keep| load(keep, &header)).transpose()?.flatten() {
-        let [input, output] = arrays;
-        (header.losses, model.input, model.output) = (kept.losses, input, output);
+    if let Some((losses, [input, output])) = state::resume(state_file, &header)? {
+        (header.losses, model.input, model.output) = (losses, input, output);
     }
     let mut runner = match config.mode {
         UpdateMode::Deterministic => {
@@ -268,33 +255,23 @@ pub fn train(
         let Some(LossSum { loss, examples }) = drawn else { return Ok(None) };
         if examples == 0 {
             let reason = format!("epoch {} had no word with another beside it", epoch + 1);
-            let remedy = "give sentences of several words, a lower --min-count, or --subsample 0";
+            let remedy = "give sentences of several words, a lower min_count, or subsample 0";
             return Err(Error::request(reason, remedy));
         }
         let loss = loss / examples as f64;
         if !loss.is_finite() {
-            let reason = format!("the loss of epoch {} is no number any more", epoch + 1);
-            return Err(Error::request(reason, "ask for a smaller --rate"));
+            let reason = format!("the loss of epoch {} is not finite", epoch + 1);
+            return Err(Error::setting("lr", reason, "lower lr, the learning rate"));
         }
         header.losses.push(loss);
         observer.epoch(&EpochLoss { number: epoch + 1, loss, examples });
-        if let Some(keep) = keep.filter(|_| epoch + 1 < config.epochs) {
+        if let Some(file) = state_file.filter(|_| epoch + 1 < config.epochs) {
             let model = runner.model();
-            state::save(&keep.path, &header, &[&model.input, &model.output])?;
+            state::save(&file.path, &header, &[&model.input, &model.output])?;
         }
     }
     let vectors = runner.model().vectors(sentences.words(), subwords.as_ref(), &config.also)?;
     Ok(Some(TrainedVectors { vectors, losses: header.losses }))
-}
-
-/// What came out.
-#[derive(Debug)]
-pub struct TrainedVectors {
-    /// The vectors, words by falling frequency.
-    pub vectors: WordVectors,
-    /// The loss of each epoch: the mean over examples (a true word with its false ones) as they were
-    /// met, in nats.
-    pub losses: Vec<f64>,
 }
 
 /// A sum of losses over examples.
@@ -316,15 +293,6 @@ impl Runner {
             Runner::Hogwild(hogwild) => hogwild.model(),
         }
     }
-}
-
-/// The state to go on from, where one is there and agrees.
-fn load(keep: &StateFile, wanted: &StateHeader) -> Result<Option<(StateHeader, [Vec<f32>; 2])>> {
-    let Some((kept, arrays)) = state::load::<StateHeader>(keep)? else { return Ok(None) };
-    state::check_agrees(&keep.path, "configuration", &kept.config, &wanted.config)?;
-    state::check_agrees(&keep.path, "text", &kept.sentences, &wanted.sentences)?;
-    let arrays = arrays.try_into().map_err(|_| state::not_a_state(&keep.path))?;
-    Ok(Some((kept, arrays)))
 }
 
 #[cfg(test)]

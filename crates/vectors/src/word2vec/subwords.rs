@@ -1,5 +1,5 @@
-//! Character n-grams, as fastText cuts and hashes them: a word is the mean of itself and its parts,
-//! so that words of one stem begin near each other.
+//! Character n-grams (Bojanowski et al. 2017), split and hashed as fastText does: a word's vector is the
+//! mean of its own and its n-grams', so that words of one stem start near each other.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub struct NGrams {
     pub shortest: usize,
     /// The longest.
     pub longest: usize,
-    /// How many different ones are told apart; more share a row by hash.
+    /// Hash buckets; n-grams of one bucket share a row.
     pub buckets: u32,
 }
 
@@ -23,7 +23,7 @@ impl Default for NGrams {
 
 /// The input rows of each word: its own, then those of its n-grams. Only buckets that a word of the
 /// vocabulary uses have a row.
-pub(super) struct Subwords {
+pub(super) struct NGramRows {
     rows: Vec<u32>,
     /// Where each word's rows begin, and the end of the last.
     starts: Vec<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Subwords {
     grams: NGrams,
 }
 
-impl Subwords {
+impl NGramRows {
     pub(super) fn new(words: &[String], grams: NGrams) -> Self {
         let mut of_bucket: FxHashMap<u32, u32> = FxHashMap::default();
         let mut total = words.len();
@@ -120,7 +120,7 @@ mod tests {
     fn equal_n_grams_share_a_row() {
         let words = ["cat".to_owned(), "cats".to_owned()];
         let subwords =
-            Subwords::new(&words, NGrams { shortest: 3, longest: 3, ..NGrams::default() });
+            NGramRows::new(&words, NGrams { shortest: 3, longest: 3, ..NGrams::default() });
         // <ca cat at> | <ca cat ats ts>
         assert_eq!(subwords.of(0), [0, 2, 3, 4]);
         assert_eq!(subwords.of(1), [1, 2, 3, 5, 6]);

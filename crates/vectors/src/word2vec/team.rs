@@ -157,7 +157,7 @@ impl BatchScratch {
     ) -> f64 {
         let mut loss = 0.0;
         let mut start = 0;
-        for &(end, rate) in &plan.batches {
+        for &(end, lr) in &plan.batches {
             let batch = start..end as usize;
             let targets = &plan.targets[plan.ends(batch.start)[1]..plan.ends(batch.end)[1]];
             self.parts.resize(targets.len() * tables.share.within.len(), 0.0);
@@ -165,7 +165,7 @@ impl BatchScratch {
             kernel::dots(arch, tables, plan, batch.clone(), &mut self.parts);
             exchange.add_up(&tables.share, self.turn, &self.parts, &mut self.dots);
             self.turn += 1;
-            loss += kernel::coefficients(arch, targets, rate, &mut self.dots);
+            loss += kernel::coefficients(arch, targets, lr, &mut self.dots);
             kernel::update(arch, tables, plan, batch, &self.dots);
             start = end as usize;
         }

@@ -100,7 +100,8 @@ fn trained(config: &Word2VecConfig) -> TrainedVectors {
 
 #[test]
 fn every_kind_learns_who_goes_with_whom() {
-    let plain = Word2VecConfig { sample: 0.0, epochs: 3, threads: 2, ..Word2VecConfig::default() };
+    let plain =
+        Word2VecConfig { subsample: 0.0, epochs: 3, threads: 2, ..Word2VecConfig::default() };
     let ngrams = NGrams { shortest: 1, longest: 2, buckets: 1000 };
     for config in [
         plain.clone(),
@@ -125,7 +126,7 @@ fn every_kind_learns_who_goes_with_whom() {
 fn words_that_the_text_lacks_are_made_of_their_parts() {
     let ngrams = NGrams { shortest: 1, longest: 2, buckets: 1000 };
     let also = ["a9", "b9", "a1", "zz", "a9"].map(str::to_owned).to_vec();
-    let plain = Word2VecConfig { sample: 0.0, epochs: 3, dim: 20, ..Word2VecConfig::default() };
+    let plain = Word2VecConfig { subsample: 0.0, epochs: 3, dim: 20, ..Word2VecConfig::default() };
     let config = Word2VecConfig { ngrams: Some(ngrams), also, ..plain };
     let vectors = trained(&config).vectors;
     // `a1` was there, `zz` has nothing in common with anything.
@@ -133,7 +134,7 @@ fn words_that_the_text_lacks_are_made_of_their_parts() {
     assert_eq!(kept_together(&vectors), 1.0);
     let refused = Word2VecConfig { ngrams: None, ..config };
     let refused = train(&two_circles(), &refused, None, &mut ()).unwrap_err().to_string();
-    assert!(refused.contains("--ngrams 3-6"), "{refused}");
+    assert!(refused.contains("set ngrams, such as 3-6"), "{refused}");
 }
 
 #[test]
@@ -166,17 +167,17 @@ impl TrainingObserver for StopAfter {
 #[test]
 fn a_stopped_run_goes_on_to_the_same_bits() {
     let place = tempfile::tempdir().unwrap();
-    let keep = StateFile { path: place.path().join("state") };
+    let file = StateFile { path: place.path().join("state") };
     let config =
         Word2VecConfig { epochs: 4, ngrams: Some(NGrams::default()), ..Word2VecConfig::default() };
     let sentences = two_circles();
-    assert!(train(&sentences, &config, Some(&keep), &mut StopAfter(2)).unwrap().is_none());
-    assert!(keep.path.exists());
+    assert!(train(&sentences, &config, Some(&file), &mut StopAfter(2)).unwrap().is_none());
+    assert!(file.path.exists());
     let other = Word2VecConfig { window: 4, ..config.clone() };
-    let refused = train(&sentences, &other, Some(&keep), &mut ()).unwrap_err().to_string();
-    assert!(refused.contains("a run of another configuration"), "{refused}");
+    let refused = train(&sentences, &other, Some(&file), &mut ()).unwrap_err().to_string();
+    assert!(refused.contains("a run with another configuration"), "{refused}");
     let other = Word2VecConfig { threads: 2, ..config.clone() };
-    let resumed = train(&sentences, &other, Some(&keep), &mut ()).unwrap().unwrap();
+    let resumed = train(&sentences, &other, Some(&file), &mut ()).unwrap().unwrap();
     let unbroken = train(&sentences, &config, None, &mut ()).unwrap().unwrap();
     assert_eq!(resumed.vectors, unbroken.vectors);
     assert_eq!(resumed.losses, unbroken.losses);
@@ -189,11 +190,11 @@ fn what_cannot_be_trained_is_refused() {
         change(&mut config);
         train(&two_circles(), &config, None, &mut ()).unwrap_err().to_string()
     };
-    assert!(refused(|c| c.window = 0).contains("a window reaches from 1"));
-    assert!(refused(|c| c.dim = 0).contains("need a dimension"));
-    assert!(refused(|c| c.negative = 0).contains("without false words"));
-    assert!(refused(|c| c.epochs = 0).contains("no epochs"));
-    assert!(refused(|c| c.rate = Some(f32::NAN)).contains("a learning rate"));
-    assert!(refused(|c| c.sample = -1.0).contains("--subsample"));
-    assert!(refused(|c| c.rate = Some(1e30)).contains("no number any more"));
+    assert!(refused(|c| c.window = 0).contains("window is a number"));
+    assert!(refused(|c| c.dim = 0).contains("dim is a number"));
+    assert!(refused(|c| c.negative = 0).contains("negative is a number"));
+    assert!(refused(|c| c.epochs = 0).contains("epochs is at least 1"));
+    assert!(refused(|c| c.lr = Some(f32::NAN)).contains("the learning rate"));
+    assert!(refused(|c| c.subsample = -1.0).contains("subsample is"));
+    assert!(refused(|c| c.lr = Some(1e30)).contains("not finite"));
 }

@@ -1,16 +1,15 @@
-//! From sentences to examples: words left out by their frequency, windows of random size, negative
-//! words drawn.
+//! From sentences to training examples: frequent words subsampled, windows of random size, negatives
+//! sampled.
 //!
-//! An example is a *window*: some input rows, whose mean is the hidden vector, and some target rows,
-//! each true or false, that are to be told from it. Skip-gram tells the word in the middle from each
-//! neighbour by itself, as the original program does (the other way round, which the paper
-//! describes, gives slightly other neighbours); CBOW tells it from all of them together. With
-//! character n-grams the word in the middle is the input, with every neighbour as a target, as in
-//! fastText.
+//! An example is a *window*: input rows, whose mean is the hidden vector, and target rows, each positive
+//! or negative, that are predicted from it. Skip-gram predicts the centre word from each context word,
+//! as the original program does (the opposite direction, which the paper describes, gives slightly
+//! different neighbours); CBOW predicts it from all of them. With character n-grams the centre word is
+//! the input and every context word a target, as in fastText.
 
 use text::RandomStreams;
 
-use super::subwords::Subwords;
+use super::subwords::NGramRows;
 use super::{Architecture, Word2VecConfig};
 use crate::random::{Alias, SplitMix64};
 use crate::sentences::{END, IndexedSentences};
@@ -19,11 +18,11 @@ use crate::sentences::{END, IndexedSentences};
 const BLOCK_WORDS: usize = 2048;
 /// Targets after which a batch is full, at most.
 const BATCH_TARGETS: usize = 1024;
-/// How often the most frequent row may come in a batch on average. Its updates do not see each other,
-/// and what many of them do together can overshoot: with a vocabulary of sixteen words and batches of
+/// How often the most frequent row may occur in a batch on average. Its updates do not see each other,
+/// and their sum can overshoot: with a vocabulary of sixteen words and batches of
 /// a thousand targets, CBOW diverges.
 const TOUCHES: f64 = 8.0;
-/// Marks a target that is true.
+/// Marks a positive target.
 pub(super) const TRUE: u32 = 1 << 31;
 
 /// Everything that windows are drawn by.
@@ -33,12 +32,12 @@ pub(super) struct Windows<'a> {
     blocks: Vec<usize>,
     /// How many words come before each block.
     before: Vec<u64>,
-    /// The chance with which a word stays, as a share of 2^32.
+    /// The probability of keeping a word, as a share of 2^32.
     stays: Vec<u32>,
     negatives: Alias,
     /// Inputs and targets after which a batch is full.
     full: [usize; 2],
-    subwords: Option<&'a Subwords>,
+    subwords: Option<&'a NGramRows>,
     config: &'a Word2VecConfig,
     total: u64,
 }
@@ -52,7 +51,7 @@ pub(super) struct WindowPlan {
     pub(super) targets: Vec<u32>,
     /// For each window, where its inputs and its targets end.
     pub(super) windows: Vec<[u32; 2]>,
-    /// For each batch, where its windows end, and its rate.
+    /// For each batch, where its windows end, and its learning rate.
     pub(super) batches: Vec<(u32, f32)>,
     /// Words of text in the block.
     pub(super) words: u64,
@@ -65,14 +64,14 @@ pub(super) struct WindowPlan {
 impl<'a> Windows<'a> {
     pub(super) fn new(
         sentences: &'a IndexedSentences,
-        subwords: Option<&'a Subwords>,
+        subwords: Option<&'a NGramRows>,
         config: &'a Word2VecConfig,
     ) -> Self {
         let counts = sentences.counts();
         let total = sentences.total();
         let weights: Vec<_> = counts.iter().map(|&n| (n as f64).powf(config.power)).collect();
         let (blocks, before) = cut(sentences.tokens());
-        let stays: Vec<_> = counts.iter().map(|&n| stays(n, total, config.sample)).collect();
+        let stays: Vec<_> = counts.iter().map(|&n| stays(n, total, config.subsample)).collect();
         Self {
             tokens: sentences.tokens(),
             blocks,
@@ -114,20 +113,20 @@ impl<'a> Windows<'a> {
             for at in 0..kept.len() {
                 self.window(&kept, at, &mut random, plan);
                 if plan.in_batch().iter().zip(self.full).any(|(&count, full)| count >= full) {
-                    plan.close_batch(self.rate(seen + plan.words));
+                    plan.close_batch(self.lr(seen + plan.words));
                 }
             }
             plan.words += sentence.len() as u64;
         }
         seen += plan.words;
-        plan.close_batch(self.rate(seen));
+        plan.close_batch(self.lr(seen));
         plan.kept = kept;
     }
 
-    /// Falls in a line from the first rate to the last.
-    fn rate(&self, seen: u64) -> f32 {
+    /// The learning rate, which decays linearly.
+    fn lr(&self, seen: u64) -> f32 {
         let share = seen as f64 / (self.total as f64 * self.config.epochs as f64);
-        let (first, last) = (f64::from(self.config.rate()), f64::from(self.config.last_rate));
+        let (first, last) = (f64::from(self.config.initial_lr()), f64::from(self.config.min_lr));
         (first - (first - last) * share).max(last.min(first)) as f32
     }
 
@@ -159,7 +158,7 @@ impl<'a> Windows<'a> {
         }
     }
 
-    /// A true target and its false ones. A negative that is the word itself is left out.
+    /// A positive target and its negative samples. A negative that is the word itself is left out.
     fn target(&self, word: u32, random: &mut SplitMix64, plan: &mut WindowPlan) {
         plan.targets.push(word | TRUE);
         plan.examples += 1;
@@ -196,9 +195,9 @@ impl WindowPlan {
         [self.inputs.len() - inputs, self.targets.len() - targets]
     }
 
-    fn close_batch(&mut self, rate: f32) {
+    fn close_batch(&mut self, lr: f32) {
         if self.windows.len() > self.batched() {
-            self.batches.push((self.windows.len() as u32, rate));
+            self.batches.push((self.windows.len() as u32, lr));
         }
     }
 
@@ -243,7 +242,7 @@ fn full(counts: &[u64], stays: &[u32], weights: &[f64], negative: usize) -> [usi
     [kept, target].map(|share| ((TOUCHES / share) as usize).clamp(1, BATCH_TARGETS))
 }
 
-/// Word2Vec's chance to stay: `(√(f / sN) + 1) · sN / f`.
+/// Word2Vec's probability of keeping a word: `(√(f / sN) + 1) · sN / f`.
 fn stays(count: u64, total: u64, sample: f64) -> u32 {
     if sample == 0.0 {
         return u32::MAX;
@@ -272,7 +271,7 @@ mod tests {
     #[test]
     fn skip_gram_pairs_words_with_their_neighbours_within_a_sentence() {
         let config =
-            Word2VecConfig { window: 1, negative: 0, sample: 0.0, ..Word2VecConfig::default() };
+            Word2VecConfig { window: 1, negative: 0, subsample: 0.0, ..Word2VecConfig::default() };
         // Rows: a 0, b 1, c 2.
         let plan = drawn("a b c\na a\nb", &config);
         assert_eq!(plan.inputs, [1, 0, 2, 1, 0, 0]);
@@ -288,7 +287,7 @@ mod tests {
         let config = Word2VecConfig {
             window: 1,
             negative: 3,
-            sample: 0.0,
+            subsample: 0.0,
             architecture,
             ..Word2VecConfig::default()
         };
@@ -317,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_cover_every_word_once_and_the_rate_falls() {
+    fn blocks_cover_every_word_once_and_the_learning_rate_falls() {
         let text = "a b c d e f g h i j\n".repeat(900) + &"z ".repeat(9000);
         let sentences = sentences(text.trim_end());
         let config = Word2VecConfig { epochs: 2, ..Word2VecConfig::default() };
@@ -330,9 +329,9 @@ mod tests {
             plan.words
         };
         assert_eq!((0..windows.blocks()).map(words).sum::<u64>(), sentences.total());
-        assert_eq!(windows.rate(0), config.rate());
-        assert!((windows.rate(sentences.total()) - 0.01255).abs() < 1e-6);
-        assert!((windows.rate(2 * sentences.total()) - 1e-4).abs() < 1e-9);
+        assert_eq!(windows.lr(0), config.initial_lr());
+        assert!((windows.lr(sentences.total()) - 0.01255).abs() < 1e-6);
+        assert!((windows.lr(2 * sentences.total()) - 1e-4).abs() < 1e-9);
         windows.draw(0, 0, &mut plan);
         assert!(plan.batches.len() > 1);
         for (number, &(end, _)) in plan.batches.iter().enumerate() {

@@ -1,13 +1,14 @@
-//! What a configuration may not say, each refusal with its key, its reason and a remedy.
+//! Validity of a configuration: each refusal names the key, the reason and a remedy.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use super::{
-    DomainConfig, LanguageConfig, Layout, MeaningConfig, Splits, TreebankSizes, WorldConfig,
+    CorpusLayout, DomainConfig, LanguageConfig, MeaningConfig, SplitSizes, TreebankSizes,
+    WorldConfig,
 };
 use crate::error::Error;
-use crate::meaning::Stock;
+use crate::meaning::LemmaCounts;
 
 /// Beyond this many weights the sampling tables would not fit an ordinary machine's memory.
 const MOST_WEIGHTS: usize = 40_000_000;
@@ -17,7 +18,7 @@ const MOST_ITEMS: usize = 100_000_000;
 
 impl WorldConfig {
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.layout == Layout::Paragraphs && !self.punctuation {
+        if self.layout == CorpusLayout::Paragraphs && !self.punctuation {
             return Err(Error::config(
                 "layout",
                 "sentences on one line need a mark between them",
@@ -55,7 +56,7 @@ impl WorldConfig {
         let TreebankSizes { train, dev, test, .. } = self.treebank;
         for (set, splits) in [
             ("parallel", self.parallel),
-            ("treebank", Splits { train, dev, test }),
+            ("treebank", SplitSizes { train, dev, test }),
             ("ner", self.ner),
             ("nli", self.nli),
             ("classify", self.classify),
@@ -112,7 +113,7 @@ impl MeaningConfig {
         between("meaning.classes", self.classes, 2..=1000)?;
         between("meaning.superclasses", self.superclasses, 1..=self.classes)?;
         between("meaning.latent", self.latent, 1..=64)?;
-        let least = Stock::least_lemmas(self.classes, self.superclasses);
+        let least = LemmaCounts::least_lemmas(self.classes, self.superclasses);
         between("meaning.lemmas", self.lemmas, least..=50_000)?;
         within("meaning.zipf", self.zipf, 0.0..=3.0)?;
         within("meaning.topic_contrast", self.topic_contrast, 0.0..=5.0)?;

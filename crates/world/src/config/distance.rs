@@ -1,6 +1,6 @@
-//! The dial that moves everything that can differ between two languages together.
+//! One number for how far two languages are apart, from which all their differences follow.
 
-use crate::language::{Affix, Morphology, Order, Script};
+use crate::language::{Affix, Morphology, Script, WordOrder};
 
 /// A distance from the first language, 0..1, and what follows from it.
 ///
@@ -25,10 +25,10 @@ use crate::language::{Affix, Morphology, Order, Script};
 /// the same order and morphology, every content word the same, the function words cognates. At 1
 /// they have no character in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dial(f64);
+pub struct LanguageDistance(f64);
 
-impl Dial {
-    /// Sets the dial; values outside 0..1 are taken to the nearer end.
+impl LanguageDistance {
+    /// A distance; values outside 0..1 are clamped.
     pub fn new(distance: f64) -> Self {
         Self(distance.clamp(0.0, 1.0))
     }
@@ -44,7 +44,7 @@ impl Dial {
     }
 
     /// The word order this far from `first`.
-    pub fn order(self, first: Order) -> Order {
+    pub fn order(self, first: WordOrder) -> WordOrder {
         let mut order = first;
         let Self(distance) = self;
         for (at, side) in [

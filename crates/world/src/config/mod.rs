@@ -1,7 +1,7 @@
-//! What a world is asked to be: the keys of `world.toml`, their defaults and what they mean.
+//! The configuration of a world: the keys of `world.toml`, their defaults and their meaning.
 //!
-//! [`WorldConfig`] is what was typed, with gaps. [`Plan`] is what follows from it: every gap filled,
-//! every value checked, so that nothing after it can meet a configuration that makes no sense.
+//! A [`WorldConfig`] may leave keys out. A [`WorldPlan`] has every key filled in and checked, so that no
+//! later code can meet an invalid configuration.
 
 mod check;
 mod distance;
@@ -10,10 +10,10 @@ mod read;
 
 use serde::{Deserialize, Serialize};
 
-pub use distance::Dial;
-pub use plan::{LanguagePlan, Plan};
+pub use distance::LanguageDistance;
+pub use plan::{LanguagePlan, WorldPlan};
 
-use crate::language::{Affix, Script, Side, VerbOrder};
+use crate::language::{Affix, DependentSide, Script, VerbOrder};
 
 /// The keys of `world.toml`. Every key has a default, so a file says only what is to be different.
 ///
@@ -26,8 +26,8 @@ use crate::language::{Affix, Script, Side, VerbOrder};
 ///     code = "qaa"
 ///     [[language]]
 ///     code = "qab"
-///     distance = 0.4              # moves everything,
-///     anchors = 0.1               # but what is said wins over it
+///     distance = 0.4              # changes everything,
+///     anchors = 0.1               # but keys that are given win over it
 ///     order = { verb = "vso" }
 /// "#;
 /// let plan = world::WorldConfig::from_toml(text, "world.toml").unwrap().resolve().unwrap();
@@ -42,7 +42,7 @@ pub struct WorldConfig {
     /// Sentences in the corpus of each language.
     pub sentences: usize,
     /// How a corpus is laid out in lines.
-    pub layout: Layout,
+    pub layout: CorpusLayout,
     /// Whether sentences end in a full stop.
     pub punctuation: bool,
     /// Whether names begin with a capital, in scripts that have capitals. Dictionaries are in lower
@@ -55,19 +55,19 @@ pub struct WorldConfig {
     pub tatoeba: usize,
     /// The share of each dictionary held out for testing.
     pub dictionary_test: f64,
-    /// The world of meaning that all languages speak of.
+    /// The meanings that all languages share.
     pub meaning: MeaningConfig,
     /// Sizes of the parallel text in all languages (`parallel/`); its training part is also
     /// `bitext/`.
-    pub parallel: Splits,
+    pub parallel: SplitSizes,
     /// Sizes of each treebank (`ud/`).
     pub treebank: TreebankSizes,
     /// Sizes of each named-entity data set (`ner/`).
-    pub ner: Splits,
-    /// Sizes of the inference data set (`xnli/`).
-    pub nli: Splits,
+    pub ner: SplitSizes,
+    /// Sizes of the NLI data set (`xnli/`).
+    pub nli: SplitSizes,
     /// Sizes of the topic classification data set (`classify/`).
-    pub classify: Splits,
+    pub classify: SplitSizes,
     /// The domains that corpora can come from. Labelled and parallel data come from the first.
     pub domain: Vec<DomainConfig>,
     /// The languages; the first is the one the others are compared with.
@@ -79,18 +79,18 @@ impl Default for WorldConfig {
         Self {
             seed: 1,
             sentences: 500_000,
-            layout: Layout::Sentences,
+            layout: CorpusLayout::Sentences,
             punctuation: false,
             capitals: false,
             held_out: true,
             tatoeba: 1000,
             dictionary_test: 0.25,
             meaning: MeaningConfig::default(),
-            parallel: Splits { train: 10_000, dev: 1000, test: 1000 },
+            parallel: SplitSizes { train: 10_000, dev: 1000, test: 1000 },
             treebank: TreebankSizes::default(),
-            ner: Splits { train: 5000, dev: 1000, test: 1000 },
-            nli: Splits { train: 20_000, dev: 2490, test: 5010 },
-            classify: Splits { train: 5000, dev: 1000, test: 1000 },
+            ner: SplitSizes { train: 5000, dev: 1000, test: 1000 },
+            nli: SplitSizes { train: 20_000, dev: 2490, test: 5010 },
+            classify: SplitSizes { train: 5000, dev: 1000, test: 1000 },
             domain: Vec::new(),
             language: Vec::new(),
         }
@@ -100,7 +100,7 @@ impl Default for WorldConfig {
 /// How a corpus is laid out in lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Layout {
+pub enum CorpusLayout {
     /// A line a sentence; the sentences of a document follow one another.
     Sentences,
     /// A line a document. Needs `punctuation`, without which sentences would run together.
@@ -110,16 +110,16 @@ pub enum Layout {
 /// How many items a data set has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Splits {
+pub struct SplitSizes {
     /// For training.
     pub train: usize,
-    /// For choosing.
+    /// For model selection.
     pub dev: usize,
-    /// For the final number.
+    /// For the reported score.
     pub test: usize,
 }
 
-impl Splits {
+impl SplitSizes {
     /// The three sizes with their names.
     pub fn named(&self) -> [(&'static str, usize); 3] {
         [("train", self.train), ("dev", self.dev), ("test", self.test)]
@@ -132,9 +132,9 @@ impl Splits {
 pub struct TreebankSizes {
     /// For training.
     pub train: usize,
-    /// For choosing.
+    /// For model selection.
     pub dev: usize,
-    /// For the final number.
+    /// For the reported score.
     pub test: usize,
     /// Sentences of the parallel treebank, the same in every language, as PUD's are.
     pub parallel: usize,
@@ -146,7 +146,7 @@ impl Default for TreebankSizes {
     }
 }
 
-/// The shape of the shared world of meaning.
+/// The shape of the shared meanings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MeaningConfig {
@@ -165,7 +165,7 @@ pub struct MeaningConfig {
     pub topic_contrast: f64,
     /// How unevenly topics are drawn: the t-th has weight (t + 2)^-topic_skew.
     pub topic_skew: f64,
-    /// Dimensions of the hidden vectors whose products tie words to topics.
+    /// Dimensions of the latent vectors whose dot products tie words to topics.
     pub latent: usize,
     /// How fast the strength of those dimensions falls: (k + 1)^-latent_decay.
     pub latent_decay: f64,
@@ -175,7 +175,7 @@ pub struct MeaningConfig {
     pub preference: f64,
     /// The weight of every class that a verb or adjective does not prefer.
     pub off_preference: f64,
-    /// How often a document comes back to its cast: 0 never, 1 as the defaults were tuned.
+    /// How often a document mentions its recurring referents: 0 never, 1 as tuned by default.
     pub recurrence: f64,
     /// How often a document's place and organisation are those of its person.
     pub facts: f64,
@@ -202,7 +202,7 @@ impl Default for MeaningConfig {
     }
 }
 
-/// A domain: what is spoken of, in which words, and how.
+/// A domain: topic, vocabulary and style of a text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DomainConfig {
@@ -253,7 +253,7 @@ impl Default for DomainConfig {
 pub struct LanguageConfig {
     /// Its code, part of file names. Codes from `qaa` on are free for private use in ISO 639.
     pub code: String,
-    /// How far it lies from the first language, 0..1; see [`Dial`].
+    /// How far it lies from the first language, 0..1; see [`LanguageDistance`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<f64>,
     /// The script it is written in.
@@ -272,7 +272,7 @@ pub struct LanguageConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domains: Option<Vec<String>>,
     /// Its word order.
-    pub order: OrderConfig,
+    pub order: WordOrderConfig,
     /// Its morphology.
     pub morphology: MorphologyConfig,
 }
@@ -281,21 +281,21 @@ pub struct LanguageConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names are those of the parts of speech they place")]
-pub struct OrderConfig {
+pub struct WordOrderConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verb: Option<VerbOrder>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub adjective: Option<Side>,
+    pub adjective: Option<DependentSide>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub adposition: Option<Side>,
+    pub adposition: Option<DependentSide>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub determiner: Option<Side>,
+    pub determiner: Option<DependentSide>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub genitive: Option<Side>,
+    pub genitive: Option<DependentSide>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relative: Option<Side>,
+    pub relative: Option<DependentSide>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub negation: Option<Side>,
+    pub negation: Option<DependentSide>,
 }
 
 /// Morphology, each key optional.

@@ -1,17 +1,19 @@
-//! From what was typed to what will be built: gaps filled, values checked.
+//! From a configuration to a plan: defaults filled in, values checked.
 
-use super::{Dial, DomainConfig, LanguageConfig, MorphologyConfig, OrderConfig, WorldConfig};
+use super::{
+    DomainConfig, LanguageConfig, LanguageDistance, MorphologyConfig, WordOrderConfig, WorldConfig,
+};
 use crate::error::Error;
-use crate::language::{Morphology, Order, Script};
+use crate::language::{Morphology, Script, WordOrder};
 
-/// A world that can be built: every key has a value, and every value makes sense.
+/// A valid configuration with every key filled in.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct WorldPlan {
     config: WorldConfig,
     languages: Vec<LanguagePlan>,
 }
 
-/// One language of a [`Plan`].
+/// One language of a [`WorldPlan`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct LanguagePlan {
     /// Its code.
@@ -27,13 +29,13 @@ pub struct LanguagePlan {
     /// The domains of its corpus, as indices.
     pub domains: Vec<usize>,
     /// Its word order.
-    pub order: Order,
+    pub order: WordOrder,
     /// Its morphology.
     pub morphology: Morphology,
 }
 
-impl Plan {
-    /// The configuration with every gap filled; resolving it again gives the same plan.
+impl WorldPlan {
+    /// The configuration with every key filled in; resolving it again gives the same plan.
     pub fn config(&self) -> &WorldConfig {
         &self.config
     }
@@ -63,8 +65,8 @@ impl WorldConfig {
         self
     }
 
-    /// Fills every gap and checks every value.
-    pub fn resolve(self) -> Result<Plan, Error> {
+    /// Fills in every key and checks every value.
+    pub fn resolve(self) -> Result<WorldPlan, Error> {
         let mut config = self.with_defaults();
         config.check()?;
         let mut languages: Vec<LanguagePlan> = Vec::new();
@@ -82,21 +84,21 @@ impl WorldConfig {
             language.order = plan.order.into();
             language.morphology = plan.morphology.into();
         }
-        Ok(Plan { config, languages })
+        Ok(WorldPlan { config, languages })
     }
 
     fn language(&self, own: &LanguageConfig, first: Option<&LanguagePlan>) -> LanguagePlan {
-        let base_order = first.map_or(Order::default(), |first| first.order);
+        let base_order = first.map_or(WordOrder::default(), |first| first.order);
         let base_morphology = first.map_or(Morphology::default(), |first| first.morphology);
         let base_script = first.map_or(Script::Latin, |first| first.script);
-        let dial = own.distance.filter(|_| first.is_some()).map(Dial::new);
+        let dial = own.distance.filter(|_| first.is_some()).map(LanguageDistance::new);
         let index = |name: &String| self.domain.iter().position(|domain| domain.name == *name);
         let domains = own.domains.iter().flatten().filter_map(index).collect::<Vec<_>>();
         LanguagePlan {
             code: own.code.clone(),
             script: own.script.unwrap_or(dial.map_or(base_script, |d| d.script(base_script))),
-            anchors: own.anchors.unwrap_or(dial.map_or(0.0, Dial::anchors)),
-            cognates: own.cognates.unwrap_or(dial.map_or(0.0, Dial::cognates)),
+            anchors: own.anchors.unwrap_or(dial.map_or(0.0, LanguageDistance::anchors)),
+            cognates: own.cognates.unwrap_or(dial.map_or(0.0, LanguageDistance::cognates)),
             sentences: own.sentences.unwrap_or(self.sentences),
             domains: if domains.is_empty() { vec![0] } else { domains },
             order: own.order.over(dial.map_or(base_order, |d| d.order(base_order))),
@@ -107,9 +109,9 @@ impl WorldConfig {
     }
 }
 
-impl OrderConfig {
-    fn over(self, base: Order) -> Order {
-        Order {
+impl WordOrderConfig {
+    fn over(self, base: WordOrder) -> WordOrder {
+        WordOrder {
             verb: self.verb.unwrap_or(base.verb),
             adjective: self.adjective.unwrap_or(base.adjective),
             adposition: self.adposition.unwrap_or(base.adposition),
@@ -121,8 +123,8 @@ impl OrderConfig {
     }
 }
 
-impl From<Order> for OrderConfig {
-    fn from(order: Order) -> Self {
+impl From<WordOrder> for WordOrderConfig {
+    fn from(order: WordOrder) -> Self {
         Self {
             verb: Some(order.verb),
             adjective: Some(order.adjective),

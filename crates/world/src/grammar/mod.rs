@@ -1,9 +1,9 @@
-//! From meaning to sentence: dependency trees without order, which each language then arranges.
+//! From meaning to sentence: unordered dependency trees, which each language then linearises.
 
+mod discourse;
 mod phrases;
-mod scene;
 mod tree;
 
-pub(crate) use phrases::Phrases;
-pub(crate) use scene::Scene;
+pub(crate) use discourse::Discourse;
+pub(crate) use phrases::PhraseBuilder;
 pub use tree::{Node, Relation, Tree, Upos};

@@ -1,15 +1,15 @@
-//! Pieces that every sentence is put together from.
+//! The phrases that sentences are composed of.
 
 use super::{Relation, Tree, Upos};
 use crate::meaning::{EntityType, MeaningId, World, words};
 
 /// Attaches phrases to a tree.
-pub(crate) struct Phrases<'a> {
+pub(crate) struct PhraseBuilder<'a> {
     pub(crate) world: &'a World,
     pub(crate) tree: &'a mut Tree,
 }
 
-impl Phrases<'_> {
+impl PhraseBuilder<'_> {
     /// A name; `short` leaves out a person's first name.
     pub(crate) fn name(
         &mut self,

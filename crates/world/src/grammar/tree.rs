@@ -1,4 +1,4 @@
-//! A sentence before it has an order: words of meaning and what each depends on.
+//! A sentence before linearisation: meanings and their dependencies.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,23 +1,24 @@
-//! The words of one language: coined, inherited or shared, each form with one meaning only.
+//! The lexicon of one language: words invented, inherited by sound change or shared, each form with one
+//! meaning only.
 
 use std::collections::HashMap;
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
-use super::morphology::{Inflection, Marks};
-use super::sound::{Sounds, Syllable};
-use crate::config::{LanguagePlan, Plan};
+use super::morphology::{AffixTable, Inflection};
+use super::phonology::{Phonology, Syllable};
+use crate::config::{LanguagePlan, WorldPlan};
 use crate::grammar::Upos;
 use crate::meaning::{Meaning, MeaningId, World};
-use crate::random::{Streams, shuffle};
+use crate::random::{NamedStreams, shuffle};
 
 /// Tries at a word of one length before it is made longer.
 const TRIES: usize = 40;
 
 /// A word of a language.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct LexiconEntry {
     sounds: Vec<Syllable>,
     /// The form without marks.
     pub(crate) lemma: String,
@@ -28,8 +29,8 @@ pub(crate) struct Entry {
     forms: Vec<String>,
 }
 
-impl Entry {
-    /// What the word can be called on for.
+impl LexiconEntry {
+    /// The inflections of its part of speech.
     pub(crate) fn inflections(&self) -> impl Iterator<Item = Inflection> {
         Inflection::all(self.upos)
     }
@@ -39,42 +40,42 @@ impl Entry {
     }
 }
 
-/// Forms already in use in any language, and what they mean there.
-pub(crate) type Taken = HashMap<String, MeaningId>;
+/// Forms already in use in any language, with their meanings.
+pub(crate) type UsedForms = HashMap<String, MeaningId>;
 
-/// Coins the words of one language after another.
-pub(crate) struct Coiner<'a> {
+/// Generates the words of one language after another.
+pub(crate) struct LexiconGenerator<'a> {
     plan: &'a LanguagePlan,
-    first: Option<&'a [Entry]>,
+    first: Option<&'a [LexiconEntry]>,
     world: &'a World,
-    sounds: Sounds,
-    pub(crate) marks: Marks,
+    sounds: Phonology,
+    pub(crate) marks: AffixTable,
     capitals: bool,
     seed: u64,
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<LexiconEntry>>,
 }
 
-impl<'a> Coiner<'a> {
+impl<'a> LexiconGenerator<'a> {
     pub(crate) fn new(
-        plan: &'a Plan,
+        plan: &'a WorldPlan,
         language: &'a LanguagePlan,
         world: &'a World,
-        first: Option<&'a [Entry]>,
+        first: Option<&'a [LexiconEntry]>,
     ) -> Self {
         let seed = plan.config().seed;
-        let mut rng = Streams::new(seed, &format!("sounds/{}", language.code)).at(0);
-        let sounds = Sounds::new(&mut rng);
-        let marks = Marks::new(language.morphology, language.script, &sounds, &mut rng);
+        let mut rng = NamedStreams::new(seed, &format!("sounds/{}", language.code)).at(0);
+        let sounds = Phonology::new(&mut rng);
+        let marks = AffixTable::new(language.morphology, language.script, &sounds, &mut rng);
         let capitals = plan.config().capitals && language.script.has_capitals();
         let entries = vec![None; world.meanings().len()];
         Self { plan: language, first, world, sounds, marks, capitals, seed, entries }
     }
 
     /// A word for every meaning.
-    pub(crate) fn coin(mut self, taken: &mut Taken) -> (Vec<Entry>, Marks) {
+    pub(crate) fn coin(mut self, taken: &mut UsedForms) -> (Vec<LexiconEntry>, AffixTable) {
         self.share(taken);
-        let kinship = Streams::new(self.seed, "cognates");
-        let coinage = Streams::new(self.seed, &format!("lexicon/{}", self.plan.code));
+        let kinship = NamedStreams::new(self.seed, "cognates");
+        let coinage = NamedStreams::new(self.seed, &format!("lexicon/{}", self.plan.code));
         for (id, meaning) in (0..).zip(self.world.meanings()) {
             if self.entries[id as usize].is_some() {
                 continue;
@@ -94,15 +95,15 @@ impl<'a> Coiner<'a> {
         (entries, self.marks)
     }
 
-    /// Takes over words of the first language as they are. The ranking is the same for every share
+    /// Copies words of the first language (anchors). The ranking is the same for every share
     /// and language, so more anchors are always a superset of fewer.
-    fn share(&mut self, taken: &mut Taken) {
+    fn share(&mut self, taken: &mut UsedForms) {
         let Some(first) = self.first else { return };
         let meanings = self.world.meanings();
         let is_content = |id: &MeaningId| meanings[*id as usize].upos.is_content();
         let mut ranking: Vec<MeaningId> =
             (0..meanings.len() as MeaningId).filter(is_content).collect();
-        shuffle(&mut Streams::new(self.seed, "anchors").at(0), &mut ranking);
+        shuffle(&mut NamedStreams::new(self.seed, "anchors").at(0), &mut ranking);
         let mut wanted = (self.plan.anchors * ranking.len() as f64).round() as usize;
         for id in ranking {
             if wanted == 0 {
@@ -111,11 +112,11 @@ impl<'a> Coiner<'a> {
             let model = &first[id as usize];
             let stem = model.lemma.to_lowercase();
             let meaning = &meanings[id as usize];
-            if let Some(mut forms) = self.claim(id, meaning, &stem, taken, true) {
+            if let Some(mut forms) = self.claim_forms(id, meaning, &stem, taken, true) {
                 if model.lemma != stem {
                     capitalise(&mut forms);
                 }
-                self.entries[id as usize] = Some(Entry {
+                self.entries[id as usize] = Some(LexiconEntry {
                     sounds: model.sounds.clone(),
                     lemma: model.lemma.clone(),
                     anchor: true,
@@ -128,11 +129,17 @@ impl<'a> Coiner<'a> {
     }
 
     /// The first language's word through this language's sound changes, if that gives a free word.
-    fn inherit(&self, id: MeaningId, meaning: &Meaning, taken: &mut Taken) -> Option<Entry> {
+    fn inherit(
+        &self,
+        id: MeaningId,
+        meaning: &Meaning,
+        taken: &mut UsedForms,
+    ) -> Option<LexiconEntry> {
         let adapted = self.sounds.adapt(&self.first?[id as usize].sounds);
         (0..4).find_map(|step| {
-            let sounds = self.sounds.bent(&adapted, step);
-            let forms = self.claim(id, meaning, &self.plan.script.spell(&sounds), taken, false)?;
+            let sounds = self.sounds.with_other_vowel(&adapted, step);
+            let forms =
+                self.claim_forms(id, meaning, &self.plan.script.spell(&sounds), taken, false)?;
             Some(self.entry(sounds, forms, meaning.upos))
         })
     }
@@ -141,9 +148,9 @@ impl<'a> Coiner<'a> {
         &self,
         id: MeaningId,
         meaning: &Meaning,
-        taken: &mut Taken,
+        taken: &mut UsedForms,
         mut rng: ChaCha8Rng,
-    ) -> Entry {
+    ) -> LexiconEntry {
         let shortest = match meaning.upos.is_content() {
             true => 2 + usize::from(rng.random_range(0..3) == 2),
             false => 1,
@@ -151,7 +158,7 @@ impl<'a> Coiner<'a> {
         for attempt in 0.. {
             let sounds = self.sounds.word(shortest + attempt / TRIES, &mut rng);
             let stem = self.plan.script.spell(&sounds);
-            if let Some(forms) = self.claim(id, meaning, &stem, taken, false) {
+            if let Some(forms) = self.claim_forms(id, meaning, &stem, taken, false) {
                 return self.entry(sounds, forms, meaning.upos);
             }
         }
@@ -160,12 +167,12 @@ impl<'a> Coiner<'a> {
 
     /// All forms of a stem, if each is free. A shared word may meet its own forms in the first
     /// language; any other must be new in every language.
-    fn claim(
+    fn claim_forms(
         &self,
         id: MeaningId,
         meaning: &Meaning,
         stem: &str,
-        taken: &mut Taken,
+        taken: &mut UsedForms,
         shared: bool,
     ) -> Option<Vec<String>> {
         let mut forms = vec![String::new(); Inflection::COUNT];
@@ -184,14 +191,14 @@ impl<'a> Coiner<'a> {
     }
 
     /// A word that is this language's own.
-    fn entry(&self, sounds: Vec<Syllable>, mut forms: Vec<String>, upos: Upos) -> Entry {
+    fn entry(&self, sounds: Vec<Syllable>, mut forms: Vec<String>, upos: Upos) -> LexiconEntry {
         if upos == Upos::ProperNoun && self.capitals {
             capitalise(&mut forms);
         }
-        Entry { sounds, lemma: forms[0].clone(), anchor: false, upos, forms }
+        LexiconEntry { sounds, lemma: forms[0].clone(), anchor: false, upos, forms }
     }
 
-    fn mark(&self) -> Entry {
+    fn mark(&self) -> LexiconEntry {
         let forms = vec![self.plan.script.stop().to_string(); Inflection::COUNT];
         self.entry(Vec::new(), forms, Upos::Punctuation)
     }

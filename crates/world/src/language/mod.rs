@@ -1,46 +1,46 @@
-//! A language: its sounds and script, its words and their forms, its order.
+//! A language: phonology and script, lexicon and morphology, word order.
 
 mod lexicon;
 mod morphology;
 mod order;
+mod phonology;
 mod script;
-mod sound;
 
 pub use morphology::{Affix, Morphology};
-pub use order::{Order, Side, VerbOrder};
+pub use order::{DependentSide, VerbOrder, WordOrder};
 pub use script::Script;
 
-use crate::config::{LanguagePlan, Plan};
+use crate::config::{LanguagePlan, WorldPlan};
 use crate::grammar::{Tree, Upos};
 use crate::meaning::{MeaningId, World};
-use lexicon::{Coiner, Entry, Taken};
-use morphology::{Inflection, Marks};
-use order::Arrangement;
+use lexicon::{LexiconEntry, LexiconGenerator, UsedForms};
+use morphology::{AffixTable, Inflection};
+use order::Linearizer;
 
-/// A language, ready to say anything the world holds.
+/// A language, which realises any tree of the world as a sentence.
 #[derive(Clone, Debug)]
 pub struct Language {
     plan: LanguagePlan,
-    lexicon: Vec<Entry>,
-    marks: Marks,
-    arrangement: Arrangement,
+    lexicon: Vec<LexiconEntry>,
+    marks: AffixTable,
+    arrangement: Linearizer,
 }
 
 impl Language {
     /// Makes the languages of a plan, the first first.
-    pub fn invent(plan: &Plan, world: &World) -> Vec<Self> {
-        let mut taken = Taken::new();
+    pub fn invent(plan: &WorldPlan, world: &World) -> Vec<Self> {
+        let mut taken = UsedForms::new();
         let mut languages: Vec<Self> = Vec::new();
         for own in plan.languages() {
             let first = languages.first().map(|first| first.lexicon.as_slice());
-            let (lexicon, marks) = Coiner::new(plan, own, world, first).coin(&mut taken);
-            let arrangement = Arrangement::new(own.order);
+            let (lexicon, marks) = LexiconGenerator::new(plan, own, world, first).coin(&mut taken);
+            let arrangement = Linearizer::new(own.order);
             languages.push(Self { plan: own.clone(), lexicon, marks, arrangement });
         }
         languages
     }
 
-    /// What it was planned to be.
+    /// The plan that it was generated from.
     pub fn plan(&self) -> &LanguagePlan {
         &self.plan
     }
@@ -72,7 +72,7 @@ impl Language {
         forms
     }
 
-    /// The forms of a meaning in this language and another, paired by what they express.
+    /// The forms of a meaning in this language and another, paired by inflection.
     pub fn paired_forms<'a>(
         &'a self,
         other: &'a Language,
@@ -83,8 +83,8 @@ impl Language {
     }
 
     /// The nodes of a tree in this language's order.
-    pub fn arrange(&self, tree: &Tree) -> Vec<usize> {
-        self.arrangement.arrange(tree)
+    pub fn linearize(&self, tree: &Tree) -> Vec<usize> {
+        self.arrangement.linearize(tree)
     }
 
     /// The form a word takes in its place in a tree.
@@ -99,9 +99,9 @@ impl Language {
         self.marks.features(node.upos, Inflection::of(node))
     }
 
-    /// Appends a sentence to a text, words set apart by spaces; the full stop follows at once.
-    pub fn write(&self, tree: &Tree, text: &mut String) {
-        for (place, node) in self.arrange(tree).into_iter().enumerate() {
+    /// Appends a sentence to a text: words between spaces, the full stop attached.
+    pub fn realize_into(&self, tree: &Tree, text: &mut String) {
+        for (place, node) in self.linearize(tree).into_iter().enumerate() {
             if place > 0 && tree.nodes()[node].upos != Upos::Punctuation {
                 text.push(' ');
             }
@@ -109,10 +109,10 @@ impl Language {
         }
     }
 
-    /// A sentence as text.
-    pub fn say(&self, tree: &Tree) -> String {
+    /// A tree as a sentence (surface realisation).
+    pub fn realize(&self, tree: &Tree) -> String {
         let mut text = String::new();
-        self.write(tree, &mut text);
+        self.realize_into(tree, &mut text);
         text
     }
 }

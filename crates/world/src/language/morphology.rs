@@ -1,13 +1,13 @@
-//! Marks on words: number and case on nouns, tense and agreement on verbs.
+//! Inflection by affixes: number and case on nouns, tense and agreement on verbs.
 
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::phonology::Phonology;
 use super::script::Script;
-use super::sound::Sounds;
 use crate::grammar::{Node, Relation, Upos};
 
-/// The side on which marks stand.
+/// The side of the stem on which affixes stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Affix {
@@ -18,7 +18,7 @@ pub enum Affix {
     Prefix,
 }
 
-/// Which marks a language has. The default is none: every word has one form.
+/// Which categories a language marks. The default is none: every word has one form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Morphology {
     /// Plural nouns are marked.
@@ -29,7 +29,7 @@ pub struct Morphology {
     pub agreement: bool,
     /// Nouns are marked as objects, and with adpositions.
     pub case: bool,
-    /// Where the marks stand.
+    /// Where the affixes stand.
     pub affix: Affix,
 }
 
@@ -55,7 +55,7 @@ impl Inflection {
     /// Places in a word's table of forms.
     pub(crate) const COUNT: usize = 12;
 
-    /// What a word's place in a sentence calls for, marked or not.
+    /// The inflection that a node's position in its tree requires, marked or not.
     pub(crate) fn of(node: &Node) -> Self {
         let case = match node.relation {
             _ if node.upos != Upos::Noun => Case::Nominative,
@@ -66,7 +66,7 @@ impl Inflection {
         Self { plural: node.plural, past: node.past, case }
     }
 
-    /// All that a word of this kind can be called on for.
+    /// Every inflection of a part of speech.
     pub(crate) fn all(upos: Upos) -> impl Iterator<Item = Self> {
         let pasts = if upos == Upos::Verb { &[false, true][..] } else { &[false] };
         let plurals =
@@ -89,9 +89,9 @@ impl Inflection {
     }
 }
 
-/// The marks of one language, written.
+/// The affixes of one language, spelled.
 #[derive(Clone, Debug)]
-pub(crate) struct Marks {
+pub(crate) struct AffixTable {
     morphology: Morphology,
     plural: String,
     accusative: String,
@@ -100,11 +100,11 @@ pub(crate) struct Marks {
     agreement: String,
 }
 
-impl Marks {
+impl AffixTable {
     pub(crate) fn new(
         morphology: Morphology,
         script: Script,
-        sounds: &Sounds,
+        sounds: &Phonology,
         rng: &mut ChaCha8Rng,
     ) -> Self {
         let mut taken: Vec<String> = Vec::new();
@@ -125,7 +125,7 @@ impl Marks {
         }
     }
 
-    /// The form of a stem. What the language does not mark leaves no trace.
+    /// The inflected form of a stem. Categories that the language does not mark have no affix.
     pub(crate) fn inflect(&self, stem: &str, upos: Upos, inflection: Inflection) -> String {
         let has = self.morphology;
         let noun = upos == Upos::Noun;
@@ -147,7 +147,7 @@ impl Marks {
         form
     }
 
-    /// The features a treebank shows: those that the language marks.
+    /// The features of a treebank: those that the language marks.
     pub(crate) fn features(&self, upos: Upos, inflection: Inflection) -> String {
         let has = self.morphology;
         let mut features: Vec<&str> = Vec::new();

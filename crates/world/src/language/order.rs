@@ -1,4 +1,5 @@
-//! Word order: where each dependent stands beside its head.
+//! Word order: linearisation of a dependency tree, by the side and distance of each dependent from its
+//! head.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,52 +33,52 @@ impl VerbOrder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "the names are the sides")]
-pub enum Side {
+pub enum DependentSide {
     #[default]
     Before,
     After,
 }
 
-impl Side {
+impl DependentSide {
     /// The other side.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {
-            Side::Before => Side::After,
-            Side::After => Side::Before,
+            DependentSide::Before => DependentSide::After,
+            DependentSide::After => DependentSide::Before,
         }
     }
 }
 
 /// A language's word order. The default is English's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct WordOrder {
     /// Subject, verb and object.
     pub verb: VerbOrder,
     /// The adjective beside its noun.
-    pub adjective: Side,
+    pub adjective: DependentSide,
     /// The adposition beside its noun phrase.
-    pub adposition: Side,
+    pub adposition: DependentSide,
     /// The determiner beside its noun.
-    pub determiner: Side,
+    pub determiner: DependentSide,
     /// The genitive beside its noun.
-    pub genitive: Side,
+    pub genitive: DependentSide,
     /// The relative clause beside its noun.
-    pub relative: Side,
+    pub relative: DependentSide,
     /// The negation beside its verb.
-    pub negation: Side,
+    pub negation: DependentSide,
 }
 
-impl Default for Order {
+impl Default for WordOrder {
     fn default() -> Self {
         Self {
             verb: VerbOrder::Svo,
-            adjective: Side::Before,
-            adposition: Side::Before,
-            determiner: Side::Before,
-            genitive: Side::After,
-            relative: Side::After,
-            negation: Side::Before,
+            adjective: DependentSide::Before,
+            adposition: DependentSide::Before,
+            determiner: DependentSide::Before,
+            genitive: DependentSide::After,
+            relative: DependentSide::After,
+            negation: DependentSide::Before,
         }
     }
 }
@@ -85,22 +86,22 @@ impl Default for Order {
 /// Places around a head by relation: negative before it, positive after, farther out the larger.
 type Slots = [i8; Relation::COUNT];
 
-/// An order worked out into places.
+/// A word order as slots around heads.
 #[derive(Clone, Debug)]
-pub(crate) struct Arrangement {
+pub(crate) struct Linearizer {
     /// Around verbs.
     verb: Slots,
     /// Around nouns and adjectives, also where they are predicates.
     nominal: Slots,
 }
 
-impl Arrangement {
-    pub(crate) fn new(order: Order) -> Self {
+impl Linearizer {
+    pub(crate) fn new(order: WordOrder) -> Self {
         Self { verb: around_verb(order), nominal: around_nominal(order) }
     }
 
-    /// The nodes of a tree, in this order.
-    pub(crate) fn arrange(&self, tree: &Tree) -> Vec<usize> {
+    /// The nodes of a tree in surface order.
+    pub(crate) fn linearize(&self, tree: &Tree) -> Vec<usize> {
         let mut sequence = Vec::with_capacity(tree.nodes().len());
         self.visit(tree, 0, &mut sequence);
         sequence
@@ -132,7 +133,7 @@ fn slots(before: &[Relation], after: &[Relation]) -> Slots {
     slots
 }
 
-fn around_verb(order: Order) -> Slots {
+fn around_verb(order: WordOrder) -> Slots {
     use Relation::{Adjunct, Argument, Negation, Object, Relativizer, Subject};
     let subject = [Subject].as_slice();
     let objects_after = [Object, Argument, Adjunct].as_slice();
@@ -146,18 +147,18 @@ fn around_verb(order: Order) -> Slots {
         VerbOrder::Osv => ([objects_before, subject].concat(), vec![]),
     };
     match order.negation {
-        Side::Before => before.push(Negation),
-        Side::After => after.insert(0, Negation),
+        DependentSide::Before => before.push(Negation),
+        DependentSide::After => after.insert(0, Negation),
     }
     // The relative pronoun stands at the edge of its clause that touches the noun.
     match order.relative {
-        Side::After => before.insert(0, Relativizer),
-        Side::Before => after.push(Relativizer),
+        DependentSide::After => before.insert(0, Relativizer),
+        DependentSide::Before => after.push(Relativizer),
     }
     slots(&before, &after)
 }
 
-fn around_nominal(order: Order) -> Slots {
+fn around_nominal(order: WordOrder) -> Slots {
     use Relation::{Adjective, Case, Copula, Determiner, Flat, Genitive, Negation};
     use Relation::{RelativeClause, Subject};
     let outside_in = [
@@ -167,10 +168,11 @@ fn around_nominal(order: Order) -> Slots {
         (order.genitive, Genitive),
         (order.adjective, Adjective),
     ];
-    let on = |side: Side| outside_in.iter().filter(move |(at, _)| *at == side).map(|(_, r)| *r);
+    let on =
+        |side: DependentSide| outside_in.iter().filter(move |(at, _)| *at == side).map(|(_, r)| *r);
     let copula = match order.negation {
-        Side::Before => [Negation, Copula],
-        Side::After => [Copula, Negation],
+        DependentSide::Before => [Negation, Copula],
+        DependentSide::After => [Copula, Negation],
     };
     let (mut before, clause_after) = match order.verb {
         VerbOrder::Svo => ([&[Subject][..], &copula].concat(), vec![]),
@@ -178,9 +180,9 @@ fn around_nominal(order: Order) -> Slots {
         VerbOrder::Vso | VerbOrder::Vos => (copula.to_vec(), vec![Subject]),
         VerbOrder::Ovs => (vec![], [&copula[..], &[Subject]].concat()),
     };
-    before.extend(on(Side::Before));
+    before.extend(on(DependentSide::Before));
     let mut after = vec![Flat];
-    after.extend(on(Side::After).collect::<Vec<_>>().into_iter().rev());
+    after.extend(on(DependentSide::After).collect::<Vec<_>>().into_iter().rev());
     after.extend(clause_after);
     slots(&before, &after)
 }

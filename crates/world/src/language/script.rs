@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sound::{CONSONANTS, Syllable, VOWELS};
+use super::phonology::{CONSONANTS, Syllable, VOWELS};
 
 /// What a language is written in. Words are set apart by spaces in every script, so that no text
 /// needs a segmenter.

@@ -1,4 +1,4 @@
-//! A domain: the tables from which topics and words are drawn there.
+//! A domain: the distributions from which topics and words are drawn there.
 //!
 //! A noun's weight is a product of a factor of the noun and a factor of its class, so it is drawn in
 //! two steps, class then noun, from tables that stay small however large the lexicon.
@@ -7,43 +7,43 @@ use rand::rngs::ChaCha8Rng;
 
 use super::{EntityType, World};
 use crate::config::{DomainConfig, MeaningConfig};
-use crate::random::{Choice, Streams, happens, shuffle};
+use crate::random::{NamedStreams, WeightedChoice, bernoulli, shuffle};
 
-/// Who acts: a noun of some class, or a named entity.
+/// The type of a subject: a noun of some class, or a named entity.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Subject {
-    Class(usize),
+pub(crate) enum SubjectType {
+    NounClass(usize),
     Person,
     Organisation,
 }
 
-/// Where a text comes from.
+/// The distributions of one domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Domain {
     pub(crate) style: DomainConfig,
-    topic: Choice,
-    topics: Vec<Topic>,
+    topic: WeightedChoice,
+    topics: Vec<TopicTables>,
 }
 
-/// The tables of one topic.
+/// The distributions of one topic.
 #[derive(Clone, Debug)]
-struct Topic {
+struct TopicTables {
     /// A class, for a noun that only the topic suggests.
-    class: Choice,
+    class: WeightedChoice,
     /// A noun, by class.
-    noun: Vec<Choice>,
+    noun: Vec<WeightedChoice>,
     /// A verb, by subject.
-    verb: Vec<Choice>,
+    verb: Vec<WeightedChoice>,
     /// A class of object, by verb.
-    object: Vec<Choice>,
+    object: Vec<WeightedChoice>,
     /// An adjective, by class.
-    adjective: Vec<Choice>,
+    adjective: Vec<WeightedChoice>,
     /// An entity, by type.
-    entity: [Choice; 3],
+    entity: [WeightedChoice; 3],
 }
 
 /// How common each word is in this domain, whatever the topic.
-struct Weights {
+struct WordWeights {
     nouns: Vec<f64>,
     verbs: Vec<f64>,
     adjectives: Vec<f64>,
@@ -57,15 +57,15 @@ impl Domain {
         style: &DomainConfig,
         seed: u64,
     ) -> Self {
-        let mut rng = Streams::new(seed, &format!("domain/{}", style.name)).at(0);
-        let weights = Weights::new(world, style, &mut rng);
+        let mut rng = NamedStreams::new(seed, &format!("domain/{}", style.name)).at(0);
+        let weights = WordWeights::new(world, style, &mut rng);
         let usual = |t: usize| (t as f64 + 2.0).powf(-shape.topic_skew);
         let topic =
             |t: usize| (1.0 - style.shift) * usual(t) + style.shift * usual(shape.topics - 1 - t);
         Self {
             style: style.clone(),
-            topic: Choice::new((0..shape.topics).map(topic).collect()),
-            topics: (0..shape.topics).map(|t| Topic::new(world, &weights, t)).collect(),
+            topic: WeightedChoice::new((0..shape.topics).map(topic).collect()),
+            topics: (0..shape.topics).map(|t| TopicTables::new(world, &weights, t)).collect(),
         }
     }
 
@@ -102,13 +102,13 @@ impl Domain {
         world.classes[class].nouns[self.topics[topic].noun[class].draw(rng)]
     }
 
-    pub(crate) fn verb(&self, topic: usize, subject: Subject, rng: &mut ChaCha8Rng) -> usize {
+    pub(crate) fn verb(&self, topic: usize, subject: SubjectType, rng: &mut ChaCha8Rng) -> usize {
         let tables = &self.topics[topic].verb;
         let classes = tables.len() - 2;
         let table = match subject {
-            Subject::Class(class) => class,
-            Subject::Person => classes,
-            Subject::Organisation => classes + 1,
+            SubjectType::NounClass(class) => class,
+            SubjectType::Person => classes,
+            SubjectType::Organisation => classes + 1,
         };
         tables[table].draw(rng)
     }
@@ -122,8 +122,8 @@ impl Domain {
     }
 }
 
-impl Topic {
-    fn new(world: &World, weights: &Weights, t: usize) -> Self {
+impl TopicTables {
+    fn new(world: &World, weights: &WordWeights, t: usize) -> Self {
         let noun_weight = |&n: &usize| weights.nouns[n] * world.nouns[n].topics[t];
         let by_class: Vec<Vec<f64>> =
             world.classes.iter().map(|c| c.nouns.iter().map(noun_weight).collect()).collect();
@@ -133,27 +133,29 @@ impl Topic {
         let verb_weight = |v: usize| weights.verbs[v] * world.verbs[v].topics[t];
         let verbs_by = |fit: &dyn Fn(usize) -> f64| {
             let weight = |v| verb_weight(v) * (fit(v) + 1e-4);
-            Choice::new((0..world.verbs.len()).map(weight).collect())
+            WeightedChoice::new((0..world.verbs.len()).map(weight).collect())
         };
-        let mut verb: Vec<Choice> =
+        let mut verb: Vec<WeightedChoice> =
             (0..classes).map(|c| verbs_by(&|v| world.verbs[v].subjects[c])).collect();
         verb.push(verbs_by(&|v| world.verbs[v].persons * 0.6));
         verb.push(verbs_by(&|v| world.verbs[v].persons * 0.15));
         let object = |v: &super::Verb| {
             let weight = |c: usize| mass[c] * pull(c).sqrt() * v.objects[c];
-            Choice::new((0..classes).map(weight).collect())
+            WeightedChoice::new((0..classes).map(weight).collect())
         };
         let adjective = |c: usize| {
             let fit = world.adjectives.iter().zip(&weights.adjectives);
-            Choice::new(fit.map(|(a, weight)| weight * a.classes[c] * a.topics[t]).collect())
+            WeightedChoice::new(
+                fit.map(|(a, weight)| weight * a.classes[c] * a.topics[t]).collect(),
+            )
         };
         let entity = |kind: EntityType| {
             let all = world.entities[kind as usize].iter().zip(&weights.entities[kind as usize]);
-            Choice::new(all.map(|(e, weight)| weight * e.topics[t]).collect())
+            WeightedChoice::new(all.map(|(e, weight)| weight * e.topics[t]).collect())
         };
         Self {
-            class: Choice::new((0..classes).map(|c| mass[c] * pull(c)).collect()),
-            noun: by_class.into_iter().map(Choice::new).collect(),
+            class: WeightedChoice::new((0..classes).map(|c| mass[c] * pull(c)).collect()),
+            noun: by_class.into_iter().map(WeightedChoice::new).collect(),
             verb,
             object: world.verbs.iter().map(object).collect(),
             adjective: (0..classes).map(adjective).collect(),
@@ -162,13 +164,13 @@ impl Topic {
     }
 }
 
-impl Weights {
+impl WordWeights {
     fn new(world: &World, style: &DomainConfig, rng: &mut ChaCha8Rng) -> Self {
         let mut moved = |usual: Vec<f64>| -> Vec<f64> {
             let mut own = usual.clone();
             shuffle(rng, &mut own);
             let between = |(u, o): (f64, f64)| u.powf(1.0 - style.shift) * o.powf(style.shift);
-            let shown = |w: f64| if happens(rng, style.hidden) { 0.0 } else { w };
+            let shown = |w: f64| if bernoulli(rng, style.hidden) { 0.0 } else { w };
             usual.into_iter().zip(own).map(between).map(shown).collect()
         };
         let mut nouns = vec![0.0; world.nouns.len()];

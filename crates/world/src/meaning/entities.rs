@@ -1,16 +1,16 @@
-//! Named persons, places and organisations, and the facts that tie them together.
+//! Named persons, places and organisations, and the profiles that tie them together.
 
 use rand::RngExt;
 use serde::Serialize;
 
-use super::latent::Latents;
-use super::taxonomy::Class;
-use super::{Maker, MeaningId, Stock, words};
+use super::latent::LatentVectors;
+use super::taxonomy::NounClass;
+use super::{LemmaCounts, MeaningBuilder, MeaningId, words};
 use crate::config::MeaningConfig;
 use crate::grammar::Upos;
-use crate::random::{any, happens};
+use crate::random::{bernoulli, choose};
 
-/// What a name names.
+/// The type of a named entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum EntityType {
     /// A person: a first and a last name.
@@ -39,13 +39,13 @@ pub(crate) struct Entity {
     pub(crate) words: Vec<MeaningId>,
     pub(crate) frequency: f64,
     pub(crate) topics: Vec<f64>,
-    /// A person's facts.
-    pub(crate) person: Option<Facts>,
+    /// The profile of a person.
+    pub(crate) person: Option<PersonProfile>,
 }
 
 /// Where a person lives and works, and as what.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct PersonProfile {
     pub(crate) home: usize,
     pub(crate) employer: usize,
     /// A noun, as an index.
@@ -54,10 +54,10 @@ pub(crate) struct Facts {
 
 pub(super) fn invent(
     shape: &MeaningConfig,
-    stock: &Stock,
-    latents: &Latents,
-    classes: &[Class],
-    maker: &mut Maker,
+    stock: &LemmaCounts,
+    latents: &LatentVectors,
+    classes: &[NounClass],
+    maker: &mut MeaningBuilder,
 ) -> [Vec<Entity>; 3] {
     let mut coin = |kind: &str, count: usize| -> Vec<MeaningId> {
         (0..count).map(|k| maker.word(format!("{kind}{k}"), Upos::ProperNoun, None)).collect()
@@ -76,31 +76,31 @@ pub(super) fn invent(
     let mut places = Vec::new();
     for (rank, &name) in place_names.iter().enumerate() {
         places.push(entity(vec![name], 1.0, rank, rng));
-        if happens(rng, 0.3) {
-            let longer = vec![*any(rng, &words::PLACE_PARTS), name];
+        if bernoulli(rng, 0.3) {
+            let longer = vec![*choose(rng, &words::PLACE_PARTS), name];
             places.push(entity(longer, 0.5, rank, rng));
         }
     }
     let mut organisations = Vec::new();
     for (rank, &name) in organisation_names.iter().enumerate() {
         let mut words = vec![name];
-        if happens(rng, 0.5) {
-            words.push(*any(rng, &words::ORGANISATION_PARTS));
+        if bernoulli(rng, 0.5) {
+            words.push(*choose(rng, &words::ORGANISATION_PARTS));
         }
         organisations.push(entity(words, 1.0, rank, rng));
     }
-    let animate: Vec<&Class> = classes.iter().filter(|class| class.animate).collect();
+    let animate: Vec<&NounClass> = classes.iter().filter(|class| class.animate).collect();
     let mut persons = Vec::new();
     for rank in 0..last_names.len() * 3 / 2 {
         // Some first names are far more common than others.
         let first = (first_names.len() as f64 * rng.random::<f64>().powf(1.6)) as usize;
         let words = vec![first_names[first], last_names[rank % last_names.len()]];
-        let class = any(rng, &animate);
+        let class = choose(rng, &animate);
         let mut person = entity(words, 1.0, rank, rng);
-        person.person = Some(Facts {
+        person.person = Some(PersonProfile {
             home: rng.random_range(0..places.len()),
             employer: rng.random_range(0..organisations.len()),
-            role: *any(rng, &class.nouns),
+            role: *choose(rng, &class.nouns),
         });
         persons.push(person);
     }

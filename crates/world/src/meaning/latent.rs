@@ -1,4 +1,4 @@
-//! Why words keep to topics: hidden vectors on both sides, and their products.
+//! Why words keep to topics: latent vectors of words and of topics, and their dot products.
 //!
 //! Strengths fall from dimension to dimension and the entries are skewed, so that no rotation,
 //! reflection or renaming of topics leaves the world as it is. A learner of two languages can only
@@ -9,14 +9,14 @@ use rand_distr::{Distribution, Exp1};
 
 use crate::config::MeaningConfig;
 
-pub(crate) struct Latents {
+pub(crate) struct LatentVectors {
     scales: Vec<f64>,
     norm: f64,
     topics: Vec<Vec<f64>>,
     contrast: f64,
 }
 
-impl Latents {
+impl LatentVectors {
     pub(crate) fn new(config: &MeaningConfig, rng: &mut ChaCha8Rng) -> Self {
         let scales: Vec<f64> =
             (0..config.latent).map(|k| ((k + 1) as f64).powf(-config.latent_decay)).collect();
@@ -27,13 +27,13 @@ impl Latents {
         latents
     }
 
-    /// A vector of its own.
+    /// A random vector.
     pub(crate) fn vector(&self, rng: &mut ChaCha8Rng) -> Vec<f64> {
         let mut entry = || -> f64 { Exp1.sample(rng) };
         self.scales.iter().map(|scale| scale * (entry() - 1.0)).collect()
     }
 
-    /// A vector that takes after `parent`.
+    /// A random vector correlated with `parent`.
     pub(crate) fn child(&self, parent: &[f64], rng: &mut ChaCha8Rng) -> Vec<f64> {
         parent.iter().zip(self.vector(rng)).map(|(p, own)| 0.6 * p + 0.8 * own).collect()
     }

@@ -1,9 +1,9 @@
-//! The shared world: what can be spoken of, in any language.
+//! The shared meaning: taxonomy, verbs with selectional preferences, named entities, topics.
 
 mod domain;
 mod entities;
 mod latent;
-mod stock;
+mod lemma_counts;
 mod taxonomy;
 mod vocabulary;
 pub(crate) mod words;
@@ -11,22 +11,22 @@ pub(crate) mod words;
 use rand::rngs::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use domain::{Domain, Subject};
+pub(crate) use domain::{Domain, SubjectType};
 pub(crate) use entities::Entity;
 pub use entities::EntityType;
-pub(crate) use stock::Stock;
-pub(crate) use taxonomy::{Class, Noun};
-pub(crate) use vocabulary::{Adjective, Frame, Verb};
+pub(crate) use lemma_counts::LemmaCounts;
+pub(crate) use taxonomy::{Noun, NounClass};
+pub(crate) use vocabulary::{Adjective, Verb, VerbFrame};
 
-use crate::config::Plan;
+use crate::config::WorldPlan;
 use crate::grammar::Upos;
-use crate::random::Streams;
-use latent::Latents;
+use crate::random::NamedStreams;
+use latent::LatentVectors;
 
-/// A meaning: what a word stands for in every language. Ids count from 0 without gaps.
+/// The id of a meaning, shared by all languages. Ids count from 0 without gaps.
 pub type MeaningId = u32;
 
-/// What is known of a meaning.
+/// A meaning that every language has a word for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meaning {
     /// A name for people to read.
@@ -38,12 +38,13 @@ pub struct Meaning {
     pub hypernym: Option<MeaningId>,
 }
 
-/// The world of meaning: things in a taxonomy, deeds with preferences, named entities, topics.
+/// The meanings that all languages share: nouns in a taxonomy, verbs with selectional preferences, named
+/// entities, topics.
 #[derive(Debug)]
 pub struct World {
     meanings: Vec<Meaning>,
     pub(crate) nouns: Vec<Noun>,
-    pub(crate) classes: Vec<Class>,
+    pub(crate) classes: Vec<NounClass>,
     pub(crate) verbs: Vec<Verb>,
     pub(crate) adjectives: Vec<Adjective>,
     pub(crate) entities: [Vec<Entity>; 3],
@@ -54,14 +55,14 @@ pub struct World {
 }
 
 impl World {
-    /// Invents the world of a plan.
-    pub fn new(plan: &Plan) -> Self {
+    /// Generates the world of a plan.
+    pub fn new(plan: &WorldPlan) -> Self {
         let config = plan.config();
-        let streams = Streams::new(config.seed, "meaning");
+        let streams = NamedStreams::new(config.seed, "meaning");
         let shape = &config.meaning;
-        let stock = Stock::new(shape);
-        let mut maker = Maker { meanings: words::fixed(), rng: streams.at(0) };
-        let latents = Latents::new(shape, &mut maker.rng);
+        let stock = LemmaCounts::new(shape);
+        let mut maker = MeaningBuilder { meanings: words::fixed(), rng: streams.at(0) };
+        let latents = LatentVectors::new(shape, &mut maker.rng);
         let (nouns, classes) = taxonomy::invent(shape, &stock, &latents, &mut maker);
         let verbs = vocabulary::verbs(shape, &stock, &latents, &classes, &mut maker);
         let adjectives = vocabulary::adjectives(shape, &stock, &latents, &mut maker);
@@ -100,13 +101,13 @@ impl World {
     }
 }
 
-/// Hands out ids and chance while a world is made.
-pub(crate) struct Maker {
+/// Assigns ids, and holds the random stream, while a world is generated.
+pub(crate) struct MeaningBuilder {
     meanings: Vec<Meaning>,
     pub(crate) rng: ChaCha8Rng,
 }
 
-impl Maker {
+impl MeaningBuilder {
     pub(crate) fn word(
         &mut self,
         gloss: String,

@@ -2,9 +2,9 @@
 
 use rand_distr::{Distribution, LogNormal};
 
-use super::latent::Latents;
-use super::stock::{NOUNS_A_CLASS, Stock};
-use super::{Maker, MeaningId};
+use super::latent::LatentVectors;
+use super::lemma_counts::{LemmaCounts, NOUNS_A_CLASS};
+use super::{MeaningBuilder, MeaningId};
 use crate::config::MeaningConfig;
 use crate::grammar::Upos;
 
@@ -20,7 +20,7 @@ pub(crate) struct Noun {
 
 /// A class of nouns.
 #[derive(Clone, Debug)]
-pub(crate) struct Class {
+pub(crate) struct NounClass {
     /// The word for any of its members.
     pub(crate) id: MeaningId,
     /// The word one step more general.
@@ -34,10 +34,10 @@ pub(crate) struct Class {
 
 pub(super) fn invent(
     shape: &MeaningConfig,
-    stock: &Stock,
-    latents: &Latents,
-    maker: &mut Maker,
-) -> (Vec<Noun>, Vec<Class>) {
+    stock: &LemmaCounts,
+    latents: &LatentVectors,
+    maker: &mut MeaningBuilder,
+) -> (Vec<Noun>, Vec<NounClass>) {
     let animate = (shape.superclasses / 3).max(2);
     let supers: Vec<(MeaningId, Vec<f64>)> = (0..shape.superclasses)
         .map(|s| {
@@ -45,7 +45,7 @@ pub(super) fn invent(
             (id, latents.vector(&mut maker.rng))
         })
         .collect();
-    let mut classes: Vec<Class> = superclass_of_each(shape.classes, shape.superclasses)
+    let mut classes: Vec<NounClass> = superclass_of_each(shape.classes, shape.superclasses)
         .into_iter()
         .enumerate()
         .map(|(c, s)| {
@@ -54,7 +54,13 @@ pub(super) fn invent(
             let vector = latents.child(&own, &mut maker.rng);
             let id = maker.word(format!("class{c}"), Upos::Noun, Some(*superclass));
             let topics = latents.affinity(&vector, 1.0).iter().map(|f| f.powf(0.7)).collect();
-            Class { id, superclass: *superclass, animate: s < animate, nouns: Vec::new(), topics }
+            NounClass {
+                id,
+                superclass: *superclass,
+                animate: s < animate,
+                nouns: Vec::new(),
+                topics,
+            }
         })
         .collect();
     let mut nouns = Vec::new();
@@ -78,7 +84,7 @@ fn superclass_of_each(classes: usize, superclasses: usize) -> Vec<usize> {
     counts.iter().enumerate().flat_map(|(s, &count)| std::iter::repeat_n(s, count)).collect()
 }
 
-fn sizes(shape: &MeaningConfig, nouns: usize, maker: &mut Maker) -> Vec<usize> {
+fn sizes(shape: &MeaningConfig, nouns: usize, maker: &mut MeaningBuilder) -> Vec<usize> {
     let spread = LogNormal::new(0.0, shape.class_spread).expect("a checked spread");
     let shares: Vec<f64> = (0..shape.classes).map(|_| spread.sample(&mut maker.rng)).collect();
     apportion(nouns, NOUNS_A_CLASS, &shares)

@@ -3,16 +3,16 @@
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
-use super::latent::Latents;
-use super::taxonomy::Class;
-use super::{EntityType, Maker, MeaningId, Stock, words};
+use super::latent::LatentVectors;
+use super::taxonomy::NounClass;
+use super::{EntityType, LemmaCounts, MeaningBuilder, MeaningId, words};
 use crate::config::MeaningConfig;
 use crate::grammar::Upos;
-use crate::random::{Choice, any, happens, shuffle};
+use crate::random::{WeightedChoice, bernoulli, choose, shuffle};
 
 /// What a verb needs besides its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub(crate) enum VerbFrame {
     Transitive,
     Intransitive,
     /// Governs a preposition.
@@ -23,7 +23,7 @@ pub(crate) enum Frame {
 #[derive(Clone, Debug)]
 pub(crate) struct Verb {
     pub(crate) id: MeaningId,
-    pub(crate) frame: Frame,
+    pub(crate) frame: VerbFrame,
     /// Weight of each class as its subject.
     pub(crate) subjects: Vec<f64>,
     /// Weight of each class as its object.
@@ -47,26 +47,26 @@ pub(crate) struct Adjective {
 
 pub(super) fn verbs(
     shape: &MeaningConfig,
-    stock: &Stock,
-    latents: &Latents,
-    classes: &[Class],
-    maker: &mut Maker,
+    stock: &LemmaCounts,
+    latents: &LatentVectors,
+    classes: &[NounClass],
+    maker: &mut MeaningBuilder,
 ) -> Vec<Verb> {
     let animate: Vec<usize> = (0..classes.len()).filter(|&c| classes[c].animate).collect();
     let every: Vec<usize> = (0..classes.len()).collect();
-    let frames = Choice::new(vec![0.55, 0.2, 0.25]);
+    let frames = WeightedChoice::new(vec![0.55, 0.2, 0.25]);
     let verb = |k| {
         let id = maker.word(format!("verb{k}"), Upos::Verb, None);
         let rng = &mut maker.rng;
         let frame = match frames.draw(rng) {
-            0 => Frame::Transitive,
-            1 => Frame::Intransitive,
-            _ => Frame::Oblique(*any(rng, &words::PREPOSITIONS)),
+            0 => VerbFrame::Transitive,
+            1 => VerbFrame::Intransitive,
+            _ => VerbFrame::Oblique(*choose(rng, &words::PREPOSITIONS)),
         };
-        let agents = if happens(rng, 0.7) { &animate } else { &every };
+        let agents = if bernoulli(rng, 0.7) { &animate } else { &every };
         let subjects = preferences(shape, agents, 1..=3, shape.preference, rng);
         let objects = preferences(shape, &every, 1..=3, shape.preference, rng);
-        let persons = *any(rng, &[0.0, 0.3, 1.0, 2.0]);
+        let persons = *choose(rng, &[0.0, 0.3, 1.0, 2.0]);
         let named_object = match rng.random_range(0..6) {
             kind @ 0..3 => Some(EntityType::ALL[kind]),
             _ => None,
@@ -80,9 +80,9 @@ pub(super) fn verbs(
 
 pub(super) fn adjectives(
     shape: &MeaningConfig,
-    stock: &Stock,
-    latents: &Latents,
-    maker: &mut Maker,
+    stock: &LemmaCounts,
+    latents: &LatentVectors,
+    maker: &mut MeaningBuilder,
 ) -> Vec<Adjective> {
     let every: Vec<usize> = (0..shape.classes).collect();
     let adjective = |k| {

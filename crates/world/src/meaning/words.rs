@@ -1,4 +1,4 @@
-//! The words every world has: function words and the common parts of names.
+//! The meanings every world has: function words and the common parts of names.
 
 use super::{Meaning, MeaningId};
 use crate::grammar::Upos;

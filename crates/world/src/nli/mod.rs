@@ -1,8 +1,8 @@
-//! Inference: pairs of claims whose label follows from what they mean.
+//! NLI: pairs of propositions whose label follows from their meaning.
 
-mod claim;
-mod judge;
+mod entailment;
+mod proposition;
 mod sample;
 
-pub use judge::Label;
-pub(crate) use sample::{Item, Sampler};
+pub use entailment::NliLabel;
+pub(crate) use sample::{NliItem, NliSampler};

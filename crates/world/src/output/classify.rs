@@ -9,18 +9,18 @@ use std::fmt::Write as _;
 
 use super::documents::scan;
 use super::parallel::words;
-use super::{FileRecord, Writer};
+use super::{FileRecord, WorldWriter};
 use crate::error::Error;
-use crate::grammar::{Scene, Tree};
+use crate::grammar::{Discourse, Tree};
 use crate::language::Language;
-use crate::random::{Streams, shuffle};
+use crate::random::{NamedStreams, shuffle};
 
 /// Shorter sentences have too few content words to show a topic.
 const MIN_WORDS: usize = 4;
 /// How many documents in a row may bring nothing new before the search is given up.
 const PATIENCE: usize = 5000;
 
-impl Writer<'_> {
+impl WorldWriter<'_> {
     /// Writes the three splits in every language; a world of one topic has nothing to classify.
     pub(super) fn classification(&mut self) -> Result<(), Error> {
         let config = self.plan.config();
@@ -46,7 +46,7 @@ impl Writer<'_> {
     /// The label of each line: every topic once, in random order, again and again.
     fn topic_labels(&self, split: &str, size: usize) -> Vec<usize> {
         let config = self.plan.config();
-        let mut rng = Streams::new(config.seed, &format!("classify-labels/{split}")).at(0);
+        let mut rng = NamedStreams::new(config.seed, &format!("classify-labels/{split}")).at(0);
         let mut labels = Vec::with_capacity(size + config.meaning.topics);
         while labels.len() < size {
             let mut topics: Vec<usize> = (0..config.meaning.topics).collect();
@@ -61,14 +61,14 @@ impl Writer<'_> {
     fn topic_sentences(&mut self, wanted: &[usize]) -> Result<Vec<Vec<Tree>>, Error> {
         let total: usize = wanted.iter().sum();
         let (world, first) = (self.world, &self.languages[0]);
-        let streams = Streams::new(self.plan.config().seed, "classify");
+        let streams = NamedStreams::new(self.plan.config().seed, "classify");
         let make = |index: u64| {
             let topic = (index % wanted.len() as u64) as usize;
             let mut rng = streams.at(index);
-            let scene = Scene::about(world, &world.domains[0], topic, &mut rng);
+            let scene = Discourse::about(world, &world.domains[0], topic, &mut rng);
             let mut tree = Tree::default();
             scene.sentence(&mut tree, &mut rng);
-            let text = first.say(&tree);
+            let text = first.realize(&tree);
             (topic, tree, text)
         };
         let mut seen: HashSet<String> = HashSet::new();
@@ -102,7 +102,7 @@ impl Writer<'_> {
     ) -> Result<(), Error> {
         let mut text = String::new();
         for (tree, topic) in trees.iter().zip(labels) {
-            language.write(tree, &mut text);
+            language.realize_into(tree, &mut text);
             let _ = writeln!(text, "\ttopic{topic}");
         }
         self.progress.add(trees.len(), "classify");

@@ -4,13 +4,13 @@
 
 use std::fmt::Write as _;
 
-use super::{FileRecord, Writer};
+use super::{FileRecord, WorldWriter};
 use crate::error::Error;
 use crate::grammar::Upos;
 use crate::language::Language;
 use crate::meaning::MeaningId;
 
-impl Writer<'_> {
+impl WorldWriter<'_> {
     /// Between the first language and every other, both ways.
     pub(super) fn dictionaries(&mut self, frequency: &[u64]) -> Result<(), Error> {
         let meanings = self.world.meanings();

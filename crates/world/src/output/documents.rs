@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use rayon::prelude::*;
 
 use crate::error::Error;
-use crate::grammar::{Scene, Tree};
+use crate::grammar::{Discourse, Tree};
 use crate::language::Language;
 use crate::meaning::{Domain, World};
-use crate::random::Streams;
+use crate::random::NamedStreams;
 
 /// Indices worked on at a time. Bounds memory; more would not be faster.
 const ROUND: u64 = 4096;
@@ -34,30 +34,30 @@ pub(super) fn scan<T: Send>(
     Ok(())
 }
 
-/// Sentences that a source must not give away.
+/// Test sentences that a source must leave out.
 #[derive(Clone, Copy)]
-pub(super) struct HeldOut<'a> {
+pub(super) struct HeldOutSentences<'a> {
     pub(super) language: &'a Language,
     pub(super) sentences: &'a HashSet<String>,
 }
 
 /// A source of documents: the same index always gives the same document.
-pub(super) struct Documents<'a> {
-    pub(super) held_out: Option<HeldOut<'a>>,
+pub(super) struct DocumentSource<'a> {
+    pub(super) held_out: Option<HeldOutSentences<'a>>,
     pub(super) world: &'a World,
     pub(super) domain: &'a Domain,
-    pub(super) streams: Streams,
+    pub(super) streams: NamedStreams,
 }
 
-impl Documents<'_> {
+impl DocumentSource<'_> {
     /// The sentences of one document.
     pub(super) fn document(&self, index: u64) -> Vec<Tree> {
         let mut rng = self.streams.at(index);
-        let scene = Scene::open(self.world, self.domain, &mut rng);
+        let scene = Discourse::open(self.world, self.domain, &mut rng);
         let mut document = vec![Tree::default(); scene.length(&mut rng)];
         document.iter_mut().for_each(|tree| scene.sentence(tree, &mut rng));
-        if let Some(HeldOut { language, sentences }) = self.held_out {
-            document.retain(|tree| !sentences.contains(&language.say(tree)));
+        if let Some(HeldOutSentences { language, sentences }) = self.held_out {
+            document.retain(|tree| !sentences.contains(&language.realize(tree)));
         }
         document
     }
@@ -82,7 +82,7 @@ impl Documents<'_> {
         scan(sentences / self.domain.style.document[0], whole, |(made, length, index)| {
             barren = if length == 0 { barren + 1 } else { 0 };
             if barren == PATIENCE {
-                let reason = "the test sentences are all that this world has to say";
+                let reason = "this world has no sentences besides the test sentences";
                 let remedy = "set held_out = false, lower tatoeba, or raise meaning.lemmas";
                 return Err(Error::config("held_out", reason, remedy));
             }

@@ -15,7 +15,7 @@ use crate::error::Error;
 /// The file that makes a folder a world.
 pub const MANIFEST: &str = "manifest.json";
 
-/// What is known of a file of the world.
+/// A file of the world.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FileRecord {
     /// Where it stands, from the folder on.
@@ -43,20 +43,20 @@ pub struct FileRecord {
 }
 
 /// A folder on its way.
-pub(crate) struct Folder {
+pub(crate) struct OutputFolder {
     draft: NewFolder,
     records: Vec<FileRecord>,
 }
 
 /// A file on its way.
-pub(crate) struct Sink {
+pub(crate) struct OutputFile {
     out: BufWriter<File>,
     path: PathBuf,
     hash: blake3::Hasher,
     record: FileRecord,
 }
 
-impl Folder {
+impl OutputFolder {
     /// Prepares to fill `target`, which must not exist, be empty, or, with `force`, be a world.
     pub(crate) fn open(target: &Path, force: bool) -> Result<Self, Error> {
         refuse_occupied(target, force)?;
@@ -64,14 +64,14 @@ impl Folder {
     }
 
     /// Starts a file.
-    pub(crate) fn file(&self, record: FileRecord) -> Result<Sink, Error> {
+    pub(crate) fn file(&self, record: FileRecord) -> Result<OutputFile, Error> {
         let out = self.draft.create(&record.path)?;
         let path = self.draft.path().join(&record.path);
-        Ok(Sink { out, path, hash: blake3::Hasher::new(), record })
+        Ok(OutputFile { out, path, hash: blake3::Hasher::new(), record })
     }
 
     /// Ends a file. One that stayed empty is left out: it says nothing, and readers refuse it.
-    pub(crate) fn close(&mut self, mut sink: Sink) -> Result<(), Error> {
+    pub(crate) fn close(&mut self, mut sink: OutputFile) -> Result<(), Error> {
         if sink.record.bytes == 0 {
             fs::remove_file(&sink.path).map_err(Error::io("remove", &sink.path))?;
             // Its folder goes with the last file, and only then.
@@ -107,7 +107,7 @@ impl Folder {
     }
 }
 
-impl Sink {
+impl OutputFile {
     /// Appends text that holds so many items.
     pub(crate) fn write(&mut self, text: &str, items: usize) -> Result<(), Error> {
         self.hash.update(text.as_bytes());
@@ -116,7 +116,7 @@ impl Sink {
         self.out.write_all(text.as_bytes()).map_err(Error::io("write", &self.path))
     }
 
-    /// Notes how many words of running text there are.
+    /// Records the number of words of running text.
     pub(crate) fn words(&mut self, words: usize) {
         self.record.words = Some(words);
     }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{FileRecord, MANIFEST};
-use crate::config::Plan;
+use crate::config::WorldPlan;
 use crate::error::Error;
-use crate::language::{Language, Morphology, Order, Script};
+use crate::language::{Language, Morphology, Script, WordOrder};
 use crate::meaning::{EntityType, Meaning, MeaningId, World};
 
 /// What `manifest.json` holds.
@@ -21,15 +21,15 @@ pub struct Manifest {
     pub version: u32,
     /// The seed.
     pub seed: u64,
-    /// The languages, the first first.
+    /// The languages, in order.
     pub languages: Vec<LanguageRecord>,
     /// Every other file of the folder.
     pub files: Vec<FileRecord>,
     /// What an evaluation needs as gold.
-    pub gold: Gold,
+    pub gold: GoldAnnotations,
 }
 
-/// What a language came to be.
+/// The properties of a language as generated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LanguageRecord {
     /// Its code.
@@ -37,7 +37,7 @@ pub struct LanguageRecord {
     /// Its script.
     pub script: Script,
     /// Its word order.
-    pub order: Order,
+    pub order: WordOrder,
     /// Its morphology.
     pub morphology: Morphology,
     /// Content words written as in the first language.
@@ -48,7 +48,7 @@ pub struct LanguageRecord {
 
 /// The gold annotations: meanings, and the words for them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Gold {
+pub struct GoldAnnotations {
     /// Every meaning, by id.
     pub meanings: Vec<MeaningRecord>,
     /// Named entities by tag, each as the ids of its words.
@@ -114,7 +114,7 @@ impl Manifest {
     }
 
     pub(super) fn new(
-        plan: &Plan,
+        plan: &WorldPlan,
         world: &World,
         languages: &[Language],
         frequency: &[u64],
@@ -134,7 +134,7 @@ impl Manifest {
             seed: plan.config().seed,
             languages: languages.iter().map(|language| record(language, world)).collect(),
             files: files.to_vec(),
-            gold: Gold {
+            gold: GoldAnnotations {
                 meanings: (0..).zip(world.meanings()).map(meaning).collect(),
                 entities: EntityType::ALL
                     .iter()

@@ -12,38 +12,38 @@ mod treebank;
 
 use std::path::Path;
 
-use documents::Documents;
-use folder::Folder;
+use documents::DocumentSource;
+use folder::OutputFolder;
 pub use folder::{FileRecord, MANIFEST};
-pub use manifest::{Gold, LanguageRecord, Manifest, MeaningRecord, WordRecord};
+pub use manifest::{GoldAnnotations, LanguageRecord, Manifest, MeaningRecord, WordRecord};
 
-use crate::config::Plan;
+use crate::config::WorldPlan;
 use crate::error::Error;
 use crate::grammar::Tree;
 use crate::language::Language;
 use crate::meaning::World;
-use crate::random::Streams;
+use crate::random::NamedStreams;
 
 /// Sentences in one step of progress.
 const STEP: usize = 10_000;
 /// Sentences from which word frequencies are counted.
 const COUNTED: usize = 20_000;
 
-/// Invents the world of a plan and writes it to the folder `out`, which appears whole or not at all.
+/// Generates the world of a plan in the folder `out`, which appears whole or not at all.
 ///
 /// A folder that is not empty is refused, unless it holds a world and `force` is given. `progress` is
 /// called [`steps`] times, give or take one, with a word on what is being written.
 pub fn generate(
-    plan: &Plan,
+    plan: &WorldPlan,
     out: &Path,
     force: bool,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Manifest, Error> {
-    let folder = Folder::open(out, force)?;
+    let folder = OutputFolder::open(out, force)?;
     let world = World::new(plan);
     let languages = Language::invent(plan, &world);
-    let progress = Progress { report: progress, sentences: 0 };
-    let mut writer = Writer { plan, world: &world, languages: &languages, folder, progress };
+    let progress = ProgressCounter { report: progress, sentences: 0 };
+    let mut writer = WorldWriter { plan, world: &world, languages: &languages, folder, progress };
     let record =
         FileRecord { path: "world.toml".into(), kind: "config".into(), ..Default::default() };
     writer.folder.put(record, &plan.config().to_toml(), 0)?;
@@ -61,7 +61,7 @@ pub fn generate(
 }
 
 /// How many steps of progress a plan takes.
-pub fn steps(plan: &Plan) -> u64 {
+pub fn steps(plan: &WorldPlan) -> u64 {
     let config = plan.config();
     let trees = config.treebank;
     let each = [config.ner, config.parallel, config.nli, config.classify]
@@ -78,35 +78,35 @@ pub fn steps(plan: &Plan) -> u64 {
     ((text + each * plan.languages().len()) / STEP) as u64
 }
 
-/// A few sentences as trees, with the languages that can say them.
-pub fn excerpt(plan: &Plan, sentences: usize) -> (World, Vec<Language>, Vec<Tree>) {
+/// A few sentences as trees, with the languages that realise them.
+pub fn excerpt(plan: &WorldPlan, sentences: usize) -> (World, Vec<Language>, Vec<Tree>) {
     let world = World::new(plan);
     let languages = Language::invent(plan, &world);
-    let streams = Streams::new(plan.config().seed, "excerpt");
+    let streams = NamedStreams::new(plan.config().seed, "excerpt");
     let domain = &world.domains[0];
-    let documents = Documents { held_out: None, world: &world, domain, streams };
+    let documents = DocumentSource { held_out: None, world: &world, domain, streams };
     let trees = (0..).flat_map(|index| documents.document(index)).take(sentences).collect();
     (world, languages, trees)
 }
 
-/// What every writer of a kind of file works with.
-struct Writer<'a> {
-    plan: &'a Plan,
+/// What all writers of files share.
+struct WorldWriter<'a> {
+    plan: &'a WorldPlan,
     world: &'a World,
     languages: &'a [Language],
-    folder: Folder,
-    progress: Progress<'a>,
+    folder: OutputFolder,
+    progress: ProgressCounter<'a>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> WorldWriter<'a> {
     /// The documents of one purpose in one domain.
-    fn documents(&self, domain: usize, purpose: &str) -> Documents<'a> {
-        let streams = Streams::new(self.plan.config().seed, purpose);
+    fn documents(&self, domain: usize, purpose: &str) -> DocumentSource<'a> {
+        let streams = NamedStreams::new(self.plan.config().seed, purpose);
         let domain = &self.world.domains[domain];
-        Documents { held_out: None, world: self.world, domain, streams }
+        DocumentSource { held_out: None, world: self.world, domain, streams }
     }
 
-    /// How often each meaning occurs in a sample of the first domain.
+    /// Counts each meaning in a sample of the first domain.
     fn frequencies(&self) -> Result<Vec<u64>, Error> {
         let mut counts = vec![0; self.world.meanings().len()];
         self.documents(0, "frequency").each(COUNTED, <[Tree]>::to_vec, |trees, _| {
@@ -131,12 +131,12 @@ impl<'a> Writer<'a> {
 }
 
 /// Counts sentences and reports every so many.
-struct Progress<'a> {
+struct ProgressCounter<'a> {
     report: &'a mut dyn FnMut(&str),
     sentences: usize,
 }
 
-impl Progress<'_> {
+impl ProgressCounter<'_> {
     fn add(&mut self, sentences: usize, note: &str) {
         let before = self.sentences / STEP;
         self.sentences += sentences;

@@ -1,19 +1,19 @@
-//! Inference pairs in XNLI's columns: `xnli/SPLIT-LANG.tsv`, line i the same item in every language.
+//! NLI pairs in XNLI's columns: `xnli/SPLIT-LANG.tsv`, line i the same item in every language.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::documents::scan;
-use super::{FileRecord, Writer};
+use super::{FileRecord, WorldWriter};
 use crate::error::Error;
 use crate::language::Language;
-use crate::nli::{Item, Label, Sampler};
-use crate::random::{Streams, shuffle};
+use crate::nli::{NliItem, NliLabel, NliSampler};
+use crate::random::{NamedStreams, shuffle};
 
 /// How many draws in a row may bring nothing new before the search is given up.
 const PATIENCE: usize = 5000;
 
-impl Writer<'_> {
+impl WorldWriter<'_> {
     pub(super) fn inference(&mut self) -> Result<(), Error> {
         let splits = self.plan.config().nli.named();
         let items = self.items(splits.iter().map(|(_, size)| size).sum())?;
@@ -30,13 +30,13 @@ impl Writer<'_> {
     }
 
     /// So many items, no hypothesis twice, so that none of a test set was seen in training.
-    fn items(&mut self, wanted: usize) -> Result<Vec<Item>, Error> {
-        let sampler = Sampler { world: self.world, domain: &self.world.domains[0] };
-        let streams = Streams::new(self.plan.config().seed, "nli");
+    fn items(&mut self, wanted: usize) -> Result<Vec<NliItem>, Error> {
+        let sampler = NliSampler { world: self.world, domain: &self.world.domains[0] };
+        let streams = NamedStreams::new(self.plan.config().seed, "nli");
         let first = &self.languages[0];
         let make = |index: u64| {
             let item = sampler.item(&mut streams.at(index))?;
-            let hypothesis = first.say(&item.hypothesis.tree(self.world));
+            let hypothesis = first.realize(&item.hypothesis.tree(self.world));
             Some((item, hypothesis))
         };
         let mut seen: HashSet<String> = HashSet::new();
@@ -62,11 +62,11 @@ impl Writer<'_> {
     }
 
     /// The label of each line: every three in a row have all three, in random order.
-    fn labels(&self, split: &str, size: usize) -> Vec<Label> {
-        let mut rng = Streams::new(self.plan.config().seed, &format!("labels/{split}")).at(0);
+    fn labels(&self, split: &str, size: usize) -> Vec<NliLabel> {
+        let mut rng = NamedStreams::new(self.plan.config().seed, &format!("labels/{split}")).at(0);
         let mut labels = Vec::with_capacity(size + 2);
         while labels.len() < size {
-            let mut three = Label::ALL;
+            let mut three = NliLabel::ALL;
             shuffle(&mut rng, &mut three);
             labels.extend(three);
         }
@@ -78,14 +78,14 @@ impl Writer<'_> {
         &mut self,
         split: &'static str,
         language: &Language,
-        items: &[Item],
-        labels: &[Label],
+        items: &[NliItem],
+        labels: &[NliLabel],
     ) -> Result<(), Error> {
         let mut text = String::new();
         for (item, &label) in items.iter().zip(labels) {
-            language.write(&item.premise(label).tree(self.world), &mut text);
+            language.realize_into(&item.premise(label).tree(self.world), &mut text);
             text.push('\t');
-            language.write(&item.hypothesis.tree(self.world), &mut text);
+            language.realize_into(&item.hypothesis.tree(self.world), &mut text);
             let _ = writeln!(text, "\t{}", label.name());
         }
         self.progress.add(items.len(), "nli");

@@ -1,5 +1,5 @@
-//! Text that says the same in every language: retrieval pairs, parallel lines with gold alignments,
-//! a parallel treebank.
+//! Parallel text in all languages: retrieval pairs, parallel lines with gold word alignments, a parallel
+//! treebank.
 //!
 //! All of it is one sample of sentences that differ in every language, cut into parts, so that
 //! nothing of one part is in another.
@@ -9,24 +9,24 @@ use std::fmt::Write as _;
 
 use super::documents::scan;
 use super::treebank::conllu;
-use super::{FileRecord, Writer};
+use super::{FileRecord, WorldWriter};
 use crate::error::Error;
 use crate::grammar::{Tree, Upos};
 use crate::language::Language;
 
-/// Shorter sentences say too little to be found again among a thousand.
+/// Shorter sentences are too ambiguous to be retrieved among a thousand.
 const LEAST_WORDS: usize = 4;
 /// How many documents in a row may bring nothing new before the search is given up.
 const PATIENCE: usize = 2000;
 
-/// A sentence and what it is in each language.
-struct Line {
+/// A sentence in every language.
+struct ParallelSentence {
     tree: Tree,
     texts: Vec<String>,
 }
 
-impl Writer<'_> {
-    /// Writes it all; what comes back is, by language, what is for testing only.
+impl WorldWriter<'_> {
+    /// Writes all of it; returns the test sentences of each language.
     pub(super) fn parallel(&mut self) -> Result<Vec<HashSet<String>>, Error> {
         let config = self.plan.config();
         let (tatoeba, treebank) = (config.tatoeba, config.treebank.parallel);
@@ -35,7 +35,7 @@ impl Writer<'_> {
         let lines = self.lines(total)?;
         let (pairs, rest) = lines.split_at(tatoeba);
         let (trees, mut rest) = rest.split_at(treebank);
-        let mut tests: Vec<&Line> = pairs.iter().chain(trees).collect();
+        let mut tests: Vec<&ParallelSentence> = pairs.iter().chain(trees).collect();
         self.tatoeba(pairs)?;
         self.parallel_treebank(trees)?;
         for (split, size) in splits {
@@ -53,12 +53,12 @@ impl Writer<'_> {
     }
 
     /// So many sentences, no two alike in any language.
-    fn lines(&mut self, wanted: usize) -> Result<Vec<Line>, Error> {
+    fn lines(&mut self, wanted: usize) -> Result<Vec<ParallelSentence>, Error> {
         let documents = self.documents(0, "parallel");
         let languages = self.languages;
-        let make = |index: u64| -> Vec<Line> {
-            let said = |tree: &Tree| languages.iter().map(|l| l.say(tree)).collect();
-            let line = |tree: Tree| Line { texts: said(&tree), tree };
+        let make = |index: u64| -> Vec<ParallelSentence> {
+            let said = |tree: &Tree| languages.iter().map(|l| l.realize(tree)).collect();
+            let line = |tree: Tree| ParallelSentence { texts: said(&tree), tree };
             let long = |tree: &Tree| words(tree) >= LEAST_WORDS;
             documents.document(index).into_iter().filter(long).map(line).collect()
         };
@@ -92,7 +92,7 @@ impl Writer<'_> {
     }
 
     /// `tatoeba/tatoeba.LANG-FIRST.{LANG,FIRST}`.
-    fn tatoeba(&mut self, lines: &[Line]) -> Result<(), Error> {
+    fn tatoeba(&mut self, lines: &[ParallelSentence]) -> Result<(), Error> {
         let first = &self.languages[0];
         for (index, language) in self.languages.iter().enumerate().skip(1) {
             let pair = format!("{}-{}", language.code(), first.code());
@@ -107,7 +107,7 @@ impl Writer<'_> {
     }
 
     /// `ud/LANG_pud-ud-test.conllu`.
-    fn parallel_treebank(&mut self, lines: &[Line]) -> Result<(), Error> {
+    fn parallel_treebank(&mut self, lines: &[ParallelSentence]) -> Result<(), Error> {
         for language in self.languages {
             let mut text = String::new();
             for (number, line) in (1..).zip(lines) {
@@ -126,7 +126,11 @@ impl Writer<'_> {
     }
 
     /// `parallel/SPLIT.LANG.txt`, line i the same in all.
-    fn lines_of_all(&mut self, split: &'static str, lines: &[Line]) -> Result<(), Error> {
+    fn lines_of_all(
+        &mut self,
+        split: &'static str,
+        lines: &[ParallelSentence],
+    ) -> Result<(), Error> {
         for (column, language) in self.languages.iter().enumerate() {
             let code = language.code();
             let path = format!("parallel/{split}.{code}.txt");
@@ -138,7 +142,7 @@ impl Writer<'_> {
     }
 
     /// `bitext/bitext.FIRST-LANG.tsv`, and `.align` with the word pairs that mean the same.
-    fn bitext(&mut self, lines: &[Line]) -> Result<(), Error> {
+    fn bitext(&mut self, lines: &[ParallelSentence]) -> Result<(), Error> {
         let first = &self.languages[0];
         for (column, language) in self.languages.iter().enumerate().skip(1) {
             let codes = [first.code(), language.code()];
@@ -161,8 +165,8 @@ impl Writer<'_> {
         path: String,
         split: Option<&'static str>,
         codes: &[&str],
-        lines: &[Line],
-        write: impl Fn(&Line, &mut String),
+        lines: &[ParallelSentence],
+        write: impl Fn(&ParallelSentence, &mut String),
     ) -> Result<(), Error> {
         let mut text = String::new();
         for line in lines {
@@ -184,10 +188,10 @@ pub(super) fn words(tree: &Tree) -> usize {
 /// `i-j` pairs counted from 0 over words and full stops, as treebanks count them.
 fn align(from: &Language, to: &Language, tree: &Tree, text: &mut String) {
     let mut place = vec![0; tree.nodes().len()];
-    for (at, node) in to.arrange(tree).into_iter().enumerate() {
+    for (at, node) in to.linearize(tree).into_iter().enumerate() {
         place[node] = at;
     }
-    for (at, node) in from.arrange(tree).into_iter().enumerate() {
+    for (at, node) in from.linearize(tree).into_iter().enumerate() {
         let space = if at > 0 { " " } else { "" };
         let _ = write!(text, "{space}{at}-{}", place[node]);
     }

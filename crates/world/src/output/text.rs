@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::documents::HeldOut;
-use super::{FileRecord, Writer};
-use crate::config::Layout;
+use super::documents::HeldOutSentences;
+use super::{FileRecord, WorldWriter};
+use crate::config::CorpusLayout;
 use crate::error::Error;
 use crate::grammar::Tree;
 use crate::language::Language;
 
-impl Writer<'_> {
+impl WorldWriter<'_> {
     /// The corpora of one language, its sentences divided evenly among its domains.
     pub(super) fn text(
         &mut self,
@@ -25,7 +25,7 @@ impl Writer<'_> {
             let purpose = format!("text/{}/{name}", plan.code);
             let mut documents = self.documents(domain, &purpose);
             if self.plan.config().held_out {
-                documents.held_out = Some(HeldOut { language, sentences: held_out });
+                documents.held_out = Some(HeldOutSentences { language, sentences: held_out });
             }
             let mut sink = self.folder.file(FileRecord {
                 path: format!("text/{}.{name}.txt", plan.code),
@@ -52,18 +52,18 @@ impl Writer<'_> {
     }
 }
 
-fn lay_out(language: &Language, trees: &[Tree], layout: Layout) -> String {
+fn lay_out(language: &Language, trees: &[Tree], layout: CorpusLayout) -> String {
     let mut text = String::with_capacity(trees.len() * 64);
     for (i, tree) in trees.iter().enumerate() {
-        if i > 0 && layout == Layout::Paragraphs {
+        if i > 0 && layout == CorpusLayout::Paragraphs {
             text.push(' ');
         }
-        language.write(tree, &mut text);
-        if layout == Layout::Sentences {
+        language.realize_into(tree, &mut text);
+        if layout == CorpusLayout::Sentences {
             text.push('\n');
         }
     }
-    if layout == Layout::Paragraphs {
+    if layout == CorpusLayout::Paragraphs {
         text.push('\n');
     }
     text

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{FileRecord, Writer};
+use super::{FileRecord, WorldWriter};
 use crate::error::Error;
 use crate::grammar::{Relation, Tree, Upos};
 use crate::language::Language;
 
-impl Writer<'_> {
+impl WorldWriter<'_> {
     /// `ud/LANG_world-ud-SPLIT.conllu`, each split of each language a sample of its own.
     pub(super) fn treebanks(&mut self, language: &Language) -> Result<(), Error> {
         let sizes = self.plan.config().treebank;
@@ -65,13 +65,13 @@ impl Writer<'_> {
 
 /// One sentence in CoNLL-U.
 pub(super) fn conllu(language: &Language, tree: &Tree, id: &str, text: &mut String) {
-    let order = language.arrange(tree);
+    let order = language.linearize(tree);
     let nodes = tree.nodes();
     let mut place = vec![0; nodes.len()];
     for (at, &node) in (1..).zip(&order) {
         place[node] = at;
     }
-    let _ = writeln!(text, "# sent_id = {id}\n# text = {}", language.say(tree));
+    let _ = writeln!(text, "# sent_id = {id}\n# text = {}", language.realize(tree));
     for (at, &index) in order.iter().enumerate() {
         let node = &nodes[index];
         let head = if node.relation == Relation::Root { 0 } else { place[node.head] };
@@ -93,7 +93,7 @@ pub(super) fn conllu(language: &Language, tree: &Tree, id: &str, text: &mut Stri
 
 /// One sentence, a word and its tag a line.
 fn tagged(language: &Language, tree: &Tree, text: &mut String) {
-    for index in language.arrange(tree) {
+    for index in language.linearize(tree) {
         let node = &tree.nodes()[index];
         text.push_str(language.form(tree, index));
         let _ = match node.entity {

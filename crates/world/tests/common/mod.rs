@@ -8,18 +8,18 @@ use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use world::{Splits, TreebankSizes, WorldConfig};
+use world::{SplitSizes, TreebankSizes, WorldConfig};
 
 /// A configuration that takes a moment, not a second.
 pub(crate) fn small() -> WorldConfig {
     WorldConfig {
         sentences: 2000,
         tatoeba: 100,
-        parallel: Splits { train: 300, dev: 50, test: 50 },
+        parallel: SplitSizes { train: 300, dev: 50, test: 50 },
         treebank: TreebankSizes { train: 300, dev: 50, test: 50, parallel: 100 },
-        ner: Splits { train: 300, dev: 50, test: 50 },
-        nli: Splits { train: 300, dev: 30, test: 60 },
-        classify: Splits { train: 300, dev: 30, test: 60 },
+        ner: SplitSizes { train: 300, dev: 50, test: 50 },
+        nli: SplitSizes { train: 300, dev: 30, test: 60 },
+        classify: SplitSizes { train: 300, dev: 30, test: 60 },
         ..WorldConfig::default()
     }
     .with_defaults()

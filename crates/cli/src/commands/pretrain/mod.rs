@@ -141,7 +141,7 @@ const KEYS: [(&str, &str); 12] = [
     ("vocabulary.folder", "use this folder of `vocab train`, and prepare text as it says"),
     ("vocabulary.kind", "or learn one: joint, union or disjoint"),
     ("vocabulary.merges", "merges to learn: in all if joint, for each language otherwise"),
-    ("text.words", "spaces, moses or jieba: how text is cut into words; else by language"),
+    ("text.words", "whitespace, moses or jieba: how text is tokenized; else by language"),
     ("text.lowercase", "true: lowercase"),
     ("text.strip_accents", "true: strip accents"),
     ("text.simplify", "a table from traditional to simplified Chinese characters"),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
+use vectors::ConversionResult;
 use vectors::formats::{self, ReadOptions};
 
 use super::input::FormatFlag;
@@ -14,50 +14,51 @@ pub(super) const EXAMPLES: &str = "Examples:
   GloVe's text into what gensim reads with no flag:
     isogloss vectors convert glove.6B.50d.txt --out glove.vec
   The 50,000 most frequent words, as an array for NumPy:
-    isogloss vectors convert wiki.en.vec --first 50000 --out en.npy";
+    isogloss vectors convert wiki.en.vec --limit 50000 --out en.npy";
 
 /// Flags of `vectors convert`.
 #[derive(Args)]
 pub(crate) struct Convert {
-    /// The vectors to read, plain, gzip or zstd; what they are is told by their content.
+    /// The vectors to read, plain, gzip or zstd, or `-` for standard input; the format is recognised by
+    /// the content.
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// What the file is, where its content does not tell.
+    /// The format of the file, where its content does not tell.
     #[arg(long, value_enum)]
     from: Option<FormatFlag>,
 
-    /// Read the first N words only.
-    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
-    first: Option<usize>,
+    /// Read at most the first N words.
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    limit: Option<usize>,
 
-    /// The file to make; its name decides its format: `.bin` is Word2Vec's binary, `.npy` an array
-    /// beside a `.vocab`, `.glove` GloVe's text, anything else Word2Vec's text.
-    #[arg(long, value_name = "FILE")]
+    /// The file to write, or `-` for standard output; its name decides its format: `.bin` is Word2Vec's
+    /// binary, `.npy` an array beside a `.vocab`, `.glove` GloVe's text, `.vec` and `.txt` Word2Vec's
+    /// text.
+    #[arg(long, short, value_name = "FILE")]
     out: PathBuf,
 
     /// Write this format, whatever the file is called.
     #[arg(long, value_enum)]
     to: Option<FormatFlag>,
-}
 
-#[derive(Serialize)]
-struct Converted {
-    file: PathBuf,
-    words: usize,
-    dim: usize,
+    /// Replace the file if it exists.
+    #[arg(long, short)]
+    force: bool,
 }
 
 impl Convert {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_file(&self.out, true)?;
-        formats::check_name(&self.out)?;
-        let options = ReadOptions { format: self.from.map(FormatFlag::format), first: self.first };
+        files::check_new_file(&self.out, self.force)?;
+        if self.to.is_none() {
+            formats::check_name(&self.out)?;
+        }
+        let options = ReadOptions { format: self.from.map(FormatFlag::format), limit: self.limit };
         let vectors = formats::read(&self.file, options)?;
         formats::write(&self.out, &vectors, self.to.map(FormatFlag::format))?;
-        let converted = Converted { file: self.out, words: vectors.len(), dim: vectors.dim() };
-        let Converted { file, words, dim } = &converted;
-        let text = format!("{}: {words} words, {dim} columns", file.display());
-        Ok(Outcome::new(text, &converted))
+        let (words, dim) = (vectors.len(), vectors.dim());
+        let text = format!("{}: {words} words, {dim} columns", self.out.display());
+        let result = ConversionResult { file: self.out.clone(), words, dim };
+        Ok(Outcome::new(text, &result).beside(&self.out))
     }
 }

@@ -1,5 +1,4 @@
-//! `isogloss vectors`: learn static word vectors, and turn files of them from one format into
-//! another.
+//! `isogloss vectors`: train static word vectors, and convert files of them.
 
 mod convert;
 mod glove;
@@ -15,17 +14,17 @@ use crate::outcome::Outcome;
 const EXAMPLES: &str = "Examples:
   isogloss vectors word2vec --text en=en.txt.zst --out en.vec
   isogloss vectors glove --text en=en.txt.zst --out en.glove.vec
-  isogloss vectors convert en.vec --first 50000 --out en.npy";
+  isogloss vectors convert en.vec --limit 50000 --out en.npy";
 
-/// Learn static word vectors, and convert files of them.
+/// Train static word vectors, and convert files of them.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum VectorsCommand {
-    /// Learn vectors by Word2Vec: skip-gram or CBOW with negative sampling.
+    /// Train vectors by Word2Vec: skip-gram or CBOW with negative sampling.
     #[command(after_help = word2vec::EXAMPLES)]
     Word2vec(word2vec::Word2vec),
 
-    /// Learn vectors by GloVe: from how often words stand near each other.
+    /// Train vectors by GloVe, from co-occurrence counts.
     #[command(after_help = glove::EXAMPLES)]
     Glove(glove::Glove),
 

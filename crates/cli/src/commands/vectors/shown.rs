@@ -6,8 +6,8 @@ use vectors::{EpochLoss, TrainingObserver, TrainingProgress};
 
 use crate::{progress, stop};
 
-/// Shows how training goes.
-pub(super) struct Shown {
+/// Shows the progress of training.
+pub(super) struct TrainingDisplay {
     /// What is counted: words or pairs.
     unit: &'static str,
     counting: Option<progress::Progress>,
@@ -19,7 +19,7 @@ pub(super) struct Shown {
     done_before: u64,
 }
 
-impl Shown {
+impl TrainingDisplay {
     pub(super) fn new(unit: &'static str) -> Self {
         stop::listen();
         Self {
@@ -36,7 +36,7 @@ impl Shown {
 
 const STEPS: u64 = 1000;
 
-impl TrainingObserver for Shown {
+impl TrainingObserver for TrainingDisplay {
     fn counting(&mut self, done: u64, total: u64) {
         let bar = self.counting.get_or_insert_with(|| progress::Progress::new("counting", STEPS));
         while self.counted < done * STEPS / total.max(1) {
@@ -55,7 +55,7 @@ impl TrainingObserver for Shown {
             self.steps = done * STEPS / whole.max(1);
         }
         let left = STEPS - self.steps.min(STEPS);
-        let bar = self.bar.get_or_insert_with(|| progress::Progress::new("learning", left));
+        let bar = self.bar.get_or_insert_with(|| progress::Progress::new("training", left));
         let rate = (done - self.done_before) as f64 / self.started.elapsed().as_secs_f64();
         let note =
             format!("epoch {}/{}, {:.2} M {}/s", at.epoch + 1, at.epochs, rate / 1e6, self.unit);

@@ -1,26 +1,27 @@
 //! `isogloss vectors word2vec`.
 
-use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 use files::At;
+use vectors::TrainingResult;
 use vectors::word2vec::{self, Architecture, NGrams, UpdateMode, Word2VecConfig};
 
 use super::input::Input;
-use super::shown::Shown;
+use super::shown::TrainingDisplay;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 pub(super) const EXAMPLES: &str = "Examples:
   Vectors of English words:
     isogloss vectors word2vec --out en.vec --text en=en.txt.zst
-  Of two languages together, on an encoder's own subwords:
+  Of two languages together, on a vocabulary's subwords:
     isogloss vectors word2vec --out joint.vec --dim 768 \\
       --tokenizer joint --text en=en.txt --text fr=fr.txt
   Of the very sentences that an encoder was trained on:
-    isogloss vectors word2vec --out run.vec --run run
+    isogloss vectors word2vec --out run.vec --model run
   As fastText does it, with character n-grams:
     isogloss vectors word2vec --out fr.vec --ngrams 3-6 \\
       --text fr=fr.txt";
@@ -28,50 +29,48 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// Flags of `vectors word2vec`.
 #[derive(Args)]
 pub(crate) struct Word2vec {
-    /// Tell the word from the mean of its neighbours, rather than from each by itself.
-    #[arg(long)]
+    /// CBOW: predict a word from the mean of its context, in place of skip-gram.
+    #[arg(long, help_heading = "Training")]
     cbow: bool,
 
-    /// Let a word be the mean of itself and its character n-grams of these lengths, as fastText does.
-    #[arg(long, value_name = "SHORTEST-LONGEST", value_parser = parse_ngrams, conflicts_with = "cbow")]
+    /// Represent a word by itself and its character n-grams of these lengths, as fastText does.
+    #[arg(long, value_name = "SHORTEST-LONGEST", value_parser = parse_ngrams, conflicts_with = "cbow",
+        help_heading = "Training")]
     ngrams: Option<(usize, usize)>,
 
-    /// With --ngrams, write vectors of these words too, one a line, though the text lacks them. Those
-    /// that share no n-gram with the text have none, and are named.
-    #[arg(long, value_name = "FILE", requires = "ngrams")]
+    /// With --ngrams, also write vectors of these words, one a line, though they are not in the text.
+    /// Those that share no n-gram with the text have none, and are named.
+    #[arg(long, value_name = "FILE", requires = "ngrams", help_heading = "Input")]
     also: Option<PathBuf>,
 
-    /// Columns.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    /// The dimension of the vectors.
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Training")]
     dim: usize,
 
-    /// The farthest neighbour.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    /// The largest window.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
     window: usize,
 
-    /// False words drawn for each true one.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    /// Negative samples for each positive example.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
     negative: usize,
 
-    /// Times to go through the text.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    /// Epochs.
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Training")]
     epochs: usize,
 
-    /// The learning rate at the start [default: 0.025, or 0.05 with --cbow].
-    #[arg(long)]
-    rate: Option<f32>,
+    /// The initial learning rate [default: 0.025, or 0.05 with --cbow].
+    #[arg(long, help_heading = "Training")]
+    lr: Option<f32>,
 
-    /// Leave out words of a greater share than this now and then; 0 for never.
-    #[arg(long, value_name = "SHARE", default_value_t = 1e-3)]
+    /// The relative frequency above which words are subsampled (`-sample` of the original program); 0
+    /// keeps all. To draw a sample of sentences, see --sample-size.
+    #[arg(long, value_name = "SHARE", default_value_t = 1e-3, help_heading = "Training")]
     subsample: f64,
 
-    /// Let threads overwrite each other rather than wait: not the same vectors twice.
-    #[arg(long)]
+    /// Hogwild (Recht et al. 2011): threads update without locks; not reproducible.
+    #[arg(long, help_heading = "Compute")]
     hogwild: bool,
-
-    /// Threads; 0 takes every core.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    threads: usize,
 
     #[command(flatten)]
     input: Input,
@@ -90,22 +89,22 @@ impl Word2vec {
         self.input.check()?;
         let sentences = self.input.sentences()?;
         let started = Instant::now();
-        let mut shown = Shown::new("words");
-        let trained = word2vec::train(&sentences, &config, Some(&self.input.keep()), &mut shown)?;
+        let mut shown = TrainingDisplay::new("words");
+        let state = self.input.state_file();
+        let trained = word2vec::train(&sentences, &config, Some(&state), &mut shown)?;
         drop(shown);
         let Some(trained) = trained else { return Err(self.input.stopped()) };
         let seconds = started.elapsed().as_secs_f64();
-        self.input.write(&trained.vectors)?;
-        let mut learned = self.input.learned(&sentences, &trained.vectors, trained.losses, seconds);
-        let lacks = |word: &&String| trained.vectors.position(word).is_none();
-        learned.without = config.also.iter().filter(lacks).cloned().collect();
-        Ok(Outcome::new(learned.describe(), &learned))
+        let out = self.input.out();
+        let result = TrainingResult::new("word2vec", &config, &sentences, &trained, out, seconds);
+        self.input.finish(&trained, result, &config.also)
     }
 
     /// The words of `--also`, one a line.
     fn also(&self) -> Result<Vec<String>, Failure> {
         let Some(path) = &self.also else { return Ok(Vec::new()) };
-        let text = fs::read_to_string(path).at(path, "read")?;
+        let mut text = String::new();
+        files::open(path)?.read_to_string(&mut text).at(path, "read")?;
         let mut words = Vec::new();
         for (number, line) in text.lines().enumerate() {
             match line.split_whitespace().collect::<Vec<_>>()[..] {
@@ -133,13 +132,13 @@ impl Word2vec {
             window: self.window,
             negative: self.negative,
             epochs: self.epochs,
-            rate: self.rate,
-            sample: self.subsample,
+            lr: self.lr,
+            subsample: self.subsample,
             ngrams: self.ngrams.map(ngrams),
             also: self.also()?,
             seed: self.input.seed(),
             mode: if hogwild { UpdateMode::Hogwild } else { UpdateMode::Deterministic },
-            threads: self.threads,
+            threads: self.input.threads(),
             ..Word2VecConfig::default()
         })
     }

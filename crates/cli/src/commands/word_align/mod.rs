@@ -1,39 +1,37 @@
-//! `isogloss word-align`: which words of parallel text stand for one another.
+//! `isogloss word-align`: word alignment of parallel text.
 
-mod learning;
-mod output;
 mod score;
+mod training;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use align::{
-    AlignmentConfig, AlignmentDirection, AlignmentModel, Bitext, BitextObserver, BitextPreparation,
-    BitextReader, DirectionModel, DirectionalLinks, EmIteration, ParallelText, Symmetrization,
-    train_direction,
+    AlignmentDirection, AlignmentModel, AlignmentObserver, AlignmentOutputs, AlignmentRequest,
+    BitextPreparation, EmIteration, ParallelText, Symmetrization, WordAlignResult, align_text,
 };
 use clap::{Args, Subcommand, ValueEnum};
-use text::TextSource;
+use text::{TextSource, TokenizerChoice};
 
-use self::learning::Learning;
-use self::output::{Aligned, Summary};
 use self::score::ScoreFlags;
+use self::training::TrainingFlags;
+use super::texts::{ParallelFiles, ParallelFlags, TokenizerFlag, with_threads};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::{Progress, Waiting};
 
 const EXAMPLES: &str = "Examples:
-  Lines of `source words ||| target words`, or the two with a tab between:
-    isogloss word-align bitext.en-fr.tsv --out links.txt
-  Two files whose lines belong together, cut into words by language:
-    isogloss word-align --source en.txt.gz --target zh.txt.gz --lang en --lang zh \\
-        --prepared words.txt --out links.txt
-  Learn once, align other text later:
-    isogloss word-align big.tsv --save big.model --out big.links
-    isogloss word-align small.tsv --model big.model --out small.links
-  Against a gold standard:
-    isogloss word-align score --gold gold.txt --predicted links.txt";
+  Two columns, `source words ||| target words` or with a tab between:
+    isogloss word-align --parallel en-fr=bitext.tsv --out links.txt
+  Two files that are parallel line by line, tokenized by language:
+    isogloss word-align --parallel en=en.txt.gz --parallel zh=zh.txt.gz \\
+        --tokenizer auto --prepared words.txt --out links.txt
+  Train once, align other text later:
+    isogloss word-align --parallel en-fr=big.tsv --save big.model --out big.links
+    isogloss word-align --parallel en-fr=new.tsv --model big.model --out new.links
+  Against gold annotations:
+    isogloss word-align score --gold gold.txt --predicted links.txt
+This aligns the words of sentence pairs. To map one space of word vectors onto
+another (bilingual lexicon induction), see `isogloss align words`.";
 
 /// Flags of `word-align`.
 #[derive(Args)]
@@ -43,109 +41,107 @@ pub(crate) struct WordAlign {
     then: Option<Then>,
 
     #[command(flatten)]
-    align: Align,
+    flags: WordAlignFlags,
 }
 
 #[derive(Subcommand)]
 enum Then {
-    /// Compare links with a gold standard: precision, recall, F and alignment error rate.
+    /// Evaluate links against gold annotations: precision, recall, F1 and alignment error rate.
     Score(ScoreFlags),
 }
 
 #[derive(Args)]
-struct Align {
-    /// Pairs, one a line, with `|||` or a tab between; plain, gzip or zstd, `-` for standard input.
-    #[arg(value_name = "PAIRS")]
-    pairs: Vec<String>,
+struct WordAlignFlags {
+    #[command(flatten)]
+    parallel: ParallelFlags,
 
-    /// The source side, if the sides are files of their own; of a `.tsv` file, the first column.
-    #[arg(long, value_name = "FILE", requires = "target", conflicts_with = "pairs")]
-    source: Vec<String>,
+    /// How text is tokenized into words; links count these words.
+    #[arg(long, value_enum, default_value_t = TokenizerFlag::Whitespace, help_heading = "Input")]
+    tokenizer: TokenizerFlag,
 
-    /// The target side; line i is the translation of the source's line i.
-    #[arg(long, value_name = "FILE", requires = "source", conflicts_with = "pairs")]
-    target: Vec<String>,
+    /// Lowercase.
+    #[arg(long, help_heading = "Input")]
+    lowercase: bool,
 
-    /// Where the links go: a line for each pair, `0-0 1-2` from source to target, from 0.
-    #[arg(long, value_name = "FILE", required = true)]
+    /// Keep pairs with an empty side, without links, rather than stop at the first.
+    #[arg(long, help_heading = "Input")]
+    allow_empty: bool,
+
+    /// The file of links, or `-` for standard output: a line for each pair, `0-0 1-2` from source to
+    /// target, counted from 0.
+    #[arg(long, short, value_name = "FILE", required = true, help_heading = "Output")]
     out: Option<PathBuf>,
 
-    /// How the links of both directions are put together.
-    #[arg(long, value_enum, default_value_t = SymmetryFlag::GrowDiagFinalAnd)]
-    symmetrize: SymmetryFlag,
+    /// How the links of both directions are combined.
+    #[arg(long, value_enum, default_value_t = SymmetrizeFlag::GrowDiagFinalAnd,
+        help_heading = "Output")]
+    symmetrize: SymmetrizeFlag,
 
-    /// The links of the forward direction, one for each target word at most.
-    #[arg(long, value_name = "FILE")]
+    /// The links of the forward direction, at most one for each target word.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     forward: Option<PathBuf>,
 
-    /// The links of the reverse direction, one for each source word at most.
-    #[arg(long, value_name = "FILE")]
+    /// The links of the reverse direction, at most one for each source word.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     reverse: Option<PathBuf>,
 
-    /// Each link with its probability in either direction: `0-0:0.98:0.91`.
-    #[arg(long, value_name = "FILE")]
+    /// Each link with its posterior probability in either direction: `0-0:0.98:0.91`.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     posteriors: Option<PathBuf>,
 
-    /// The logarithms of each pair's probability in either direction, with a tab between.
-    #[arg(long, value_name = "FILE")]
+    /// The log-probability of each pair in either direction, with a tab between.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     scores: Option<PathBuf>,
 
-    /// Keep what was learned.
-    #[arg(long, value_name = "FILE")]
+    /// The tokenized pairs, whose words the links count.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    prepared: Option<PathBuf>,
+
+    /// Save the trained model.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     save: Option<PathBuf>,
 
-    /// Learn nothing; link by what was kept, preparing text as then.
-    #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "save", "passes", "null", "tension", "most_tension", "fixed_tension", "prior", "plain", "compat",
-        "lowercase", "languages"])]
+    /// Replace files that exist.
+    #[arg(long, short, help_heading = "Output")]
+    force: bool,
+
+    /// Align with a saved model in place of training, with its preprocessing.
+    #[arg(long, short, value_name = "FILE", help_heading = "Model", conflicts_with_all = [
+        "save", "iterations", "p_null", "tension", "max_tension", "fixed_tension", "prior", "plain",
+        "compat", "lowercase", "tokenizer"])]
     model: Option<PathBuf>,
 
     #[command(flatten)]
-    learning: Learning,
-
-    /// Make all letters small.
-    #[arg(long)]
-    lowercase: bool,
-
-    /// Cut words as suits a language (give it twice: source, target); otherwise at white space.
-    #[arg(long = "lang", value_name = "LANG")]
-    languages: Vec<String>,
-
-    /// The pairs as they were cut into words, which the links count.
-    #[arg(long, value_name = "FILE")]
-    prepared: Option<PathBuf>,
-
-    /// Keep pairs with an empty side, without links, rather than stop at the first.
-    #[arg(long)]
-    allow_empty: bool,
+    training: TrainingFlags,
 
     /// Threads; 0 takes every core.
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute",
+        value_parser = clap::value_parser!(u16).range(..=1024))]
     threads: u16,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum SymmetryFlag {
-    /// Links that both directions have.
+enum SymmetrizeFlag {
+    /// Links of both directions.
     Intersect,
-    /// Links that either has.
+    /// Links of either direction.
     Union,
-    /// The intersection, and links of the union beside it while one of their words is free.
+    /// The intersection, and neighbouring links of the union while one of their words is unaligned.
     GrowDiag,
-    /// Then links of which one word is free.
+    /// Then links of which one word is unaligned.
     GrowDiagFinal,
-    /// Then links of which both words are free.
+    /// Then links of which both words are unaligned.
     GrowDiagFinalAnd,
 }
 
-impl From<SymmetryFlag> for Symmetrization {
-    fn from(flag: SymmetryFlag) -> Self {
+impl From<SymmetrizeFlag> for Symmetrization {
+    fn from(flag: SymmetrizeFlag) -> Self {
         match flag {
-            SymmetryFlag::Intersect => Symmetrization::Intersect,
-            SymmetryFlag::Union => Symmetrization::Union,
-            SymmetryFlag::GrowDiag => Symmetrization::GrowDiag,
-            SymmetryFlag::GrowDiagFinal => Symmetrization::GrowDiagFinal,
-            SymmetryFlag::GrowDiagFinalAnd => Symmetrization::GrowDiagFinalAnd,
+            SymmetrizeFlag::Intersect => Symmetrization::Intersect,
+            SymmetrizeFlag::Union => Symmetrization::Union,
+            SymmetrizeFlag::GrowDiag => Symmetrization::GrowDiag,
+            SymmetrizeFlag::GrowDiagFinal => Symmetrization::GrowDiagFinal,
+            SymmetrizeFlag::GrowDiagFinalAnd => Symmetrization::GrowDiagFinalAnd,
         }
     }
 }
@@ -154,154 +150,80 @@ impl WordAlign {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self.then {
             Some(Then::Score(flags)) => flags.run(),
-            None => self.align.run(),
+            None => with_threads(self.flags.threads, || self.flags.align()),
         }
     }
 }
 
-impl Align {
-    fn run(self) -> Result<Outcome, Failure> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads.into()).build();
-        let pool = pool.map_err(|error| Failure::Failed(error.to_string()))?;
-        pool.install(|| self.align())
-    }
-
+impl WordAlignFlags {
     fn align(&self) -> Result<Outcome, Failure> {
-        let began = Instant::now();
-        let out = self.out.as_ref().expect("clap asks for it");
-        let outputs = [&self.forward, &self.reverse, &self.posteriors, &self.scores, &self.save];
-        for path in outputs.into_iter().chain([&self.prepared]).flatten().chain([out]) {
-            if path.as_os_str() == "-" {
-                let message = "`-` is no file: standard output is kept for the result; name a file";
-                return Err(Failure::Usage(message.to_owned()));
-            }
-            files::check_new_file(path, true)?;
+        let outputs = self.outputs();
+        for path in outputs.paths() {
+            files::check_new_file(path, self.force)?;
         }
-        let config = self.learning.config()?;
-        let input = self.input()?;
-        let known = self.model.as_deref().map(load).transpose()?;
-        let bitext = self.read(&input, known.as_ref())?;
-        let aligned = match known {
-            Some(model) => link(model, &bitext),
-            None => self.learn(&bitext, &config)?,
-        };
-        if let (Some(path), Some(model)) = (&self.save, &aligned.model) {
-            model.save(path)?;
+        if outputs.paths().filter(|path| files::is_standard(path)).count() > 1 {
+            let message = "`-`: only one output can be standard output".to_owned();
+            return Err(Failure::Usage(message));
         }
-        let links = self.write(out, &bitext, &aligned)?;
-        let Aligned { passes: [forward, reverse], .. } = aligned;
-        let sides = [bitext.source(), bitext.target()];
-        let summary = Summary {
-            pairs: bitext.len(),
-            tokens: sides.map(|side| side.tokens().len()),
-            types: sides.map(|side| side.words().len()),
-            forward,
-            reverse,
-            symmetrize: self.symmetrize.into(),
-            links,
-            out: out.clone(),
-            seconds: began.elapsed().as_secs_f64(),
-        };
-        Ok(Outcome::new(summary.in_words(), &summary))
-    }
-
-    fn input(&self) -> Result<ParallelText, Failure> {
-        if self.pairs.is_empty() && self.source.is_empty() {
-            let message = "no text: name a file of pairs, or give --source and --target";
-            return Err(Failure::Usage(message.to_owned()));
-        }
-        Ok(match self.source.is_empty() {
-            true => ParallelText::Pairs(TextSource::new("pairs", &self.pairs)?),
-            false => ParallelText::Parallel(
-                TextSource::new("source", &self.source)?,
-                TextSource::new("target", &self.target)?,
-            ),
-        })
-    }
-
-    fn preparing(&self) -> Result<BitextPreparation, Failure> {
-        let languages = match self.languages.as_slice() {
-            [] => None,
-            [source, target] => Some([source.clone(), target.clone()]),
-            _ => {
-                let message = "--lang: give two, the source's and the target's";
-                return Err(Failure::Usage(message.to_owned()));
-            }
-        };
-        Ok(BitextPreparation { lowercase: self.lowercase, languages })
-    }
-
-    fn read(
-        &self,
-        input: &ParallelText,
-        known: Option<&AlignmentModel>,
-    ) -> Result<Bitext, Failure> {
-        let preparing = match known {
-            Some(model) => model.preparing.clone(),
-            None => self.preparing()?,
-        };
-        let reader = BitextReader::new(preparing, self.allow_empty)?;
-        let words = known.map(|model| (&model.source, &model.target));
-        let total = match input {
+        let config = self.training.config()?;
+        let (text, languages) = self.text()?;
+        let model = self.model.as_deref().map(load).transpose()?;
+        let total = match &text {
             ParallelText::Pairs(source) => source.size()?,
             ParallelText::Parallel(source, target) => source.size()? + target.size()?,
         };
-        let mut bar = Progress::new("reading", total >> 20);
-        let mut steps = 0;
-        let mut bytes = |read: u64| {
-            while steps < read >> 20 {
-                steps += 1;
-                bar.step("MiB");
-            }
+        let mut display = AlignmentDisplay::new(total, config.iterations);
+        let request = AlignmentRequest {
+            text: &text,
+            preparation: BitextPreparation {
+                lowercase: self.lowercase,
+                languages: languages.clone(),
+                tokenizer: match self.tokenizer {
+                    TokenizerFlag::Whitespace => None,
+                    choice => Some(TokenizerChoice::from(choice)),
+                },
+            },
+            languages,
+            model,
+            config,
+            symmetrization: self.symmetrize.into(),
+            allow_empty: self.allow_empty,
+            outputs,
         };
-        let Some(path) = &self.prepared else {
-            return Ok(reader.read(
-                input,
-                words,
-                &mut BitextObserver { bytes: &mut bytes, pair: None },
-            )?);
-        };
-        let mut bitext = None;
-        files::write_with(path, |writer| {
-            let mut written = Ok(());
-            let mut pair = |source: &str, target: &str| {
-                if written.is_ok() {
-                    written = writeln!(writer, "{} ||| {}", source.trim(), target.trim());
-                }
-            };
-            let mut heard = BitextObserver { bytes: &mut bytes, pair: Some(&mut pair) };
-            bitext = Some(reader.read(input, words, &mut heard));
-            match &bitext {
-                Some(Err(_)) => Err(std::io::Error::other("the text could not be read")),
-                _ => written,
-            }
-        })
-        .or_else(|error| match bitext {
-            Some(Err(_)) => Ok(()),
-            _ => Err(error),
-        })?;
-        Ok(bitext.expect("read just now")?)
+        let result = align_text(request, &mut display)?;
+        drop(display);
+        for warning in &result.warnings {
+            say!("warning: {warning}");
+        }
+        let outcome = Outcome::new(describe(&result), &result);
+        Ok(self.outputs().paths().fold(outcome, Outcome::beside))
     }
 
-    /// Learns one direction after the other; the first is kept only where it is still needed.
-    fn learn(&self, bitext: &Bitext, config: &AlignmentConfig) -> Result<Aligned, Failure> {
-        let keep = self.save.is_some() || self.posteriors.is_some() || self.scores.is_some();
-        let mut passes = [Vec::new(), Vec::new()];
-        let mut learn = |direction: AlignmentDirection| -> Result<(Option<DirectionModel>, DirectionalLinks), Failure> {
-            let seen = &mut passes[direction as usize];
-            let (lexicon, links) = train_direction(bitext, direction, config, &mut |pass| {
-                say!("{}", describe(direction, pass, config.passes));
-                seen.push(pass.clone());
-            })?;
-            Ok((keep.then_some(lexicon), links))
+    fn outputs(&self) -> AlignmentOutputs {
+        AlignmentOutputs {
+            links: self.out.clone().expect("clap asks for it"),
+            forward: self.forward.clone(),
+            reverse: self.reverse.clone(),
+            posteriors: self.posteriors.clone(),
+            scores: self.scores.clone(),
+            prepared: self.prepared.clone(),
+            save: self.save.clone(),
+        }
+    }
+
+    fn text(&self) -> Result<(ParallelText, [String; 2]), Failure> {
+        let source = |language: &str, files: Vec<String>| TextSource::new(language, &files);
+        let (text, languages) = match self.parallel.files()? {
+            ParallelFiles::Columns(languages, files) => {
+                (ParallelText::Pairs(source(&languages.join("-"), files)?), languages)
+            }
+            ParallelFiles::Files(languages, [a, b]) => {
+                let [a, b] = [source(&languages[0], a)?, source(&languages[1], b)?];
+                (ParallelText::Parallel(a, b), languages)
+            }
         };
-        let (forward_lexicon, forward) = learn(AlignmentDirection::Forward)?;
-        let (reverse_lexicon, reverse) = learn(AlignmentDirection::Reverse)?;
-        let model = match (forward_lexicon, reverse_lexicon) {
-            (Some(forward), Some(reverse)) => Some(AlignmentModel::new(bitext, forward, reverse)),
-            _ => None,
-        };
-        Ok(Aligned { forward, reverse, model, passes })
+        languages.iter().try_for_each(|language| text::check_language(language))?;
+        Ok((text, languages))
     }
 }
 
@@ -310,22 +232,59 @@ fn load(path: &Path) -> Result<AlignmentModel, Failure> {
     Ok(AlignmentModel::load(path)?)
 }
 
-fn link(model: AlignmentModel, bitext: &Bitext) -> Aligned {
-    let _waiting = Waiting::new("linking");
-    let [forward, reverse] = [AlignmentDirection::Forward, AlignmentDirection::Reverse]
-        .map(|direction| model.link(bitext, direction));
-    Aligned { forward, reverse, model: Some(model), passes: [Vec::new(), Vec::new()] }
+fn describe(result: &WordAlignResult) -> String {
+    let WordAlignResult { pairs, tokens, types, links, seconds, out, .. } = result;
+    format!(
+        "{}: {links} links for {pairs} sentence pairs in {seconds:.1} s\n  \
+         source    {} words, {} types\n  target    {} words, {} types\n",
+        out.display(),
+        tokens[0],
+        types[0],
+        tokens[1],
+        types[1],
+    )
 }
 
-fn describe(direction: AlignmentDirection, pass: &EmIteration, of: usize) -> String {
-    let direction = match direction {
-        AlignmentDirection::Forward => "forward",
-        AlignmentDirection::Reverse => "reverse",
-    };
-    let EmIteration { pass, log_likelihood, perplexity, null, tension } = pass;
-    format!(
-        "{direction} {pass}/{of}: log-likelihood {log_likelihood:.1}, perplexity {perplexity:.2}, \
-         tension {tension:.3}, linked to nothing {:.1} %",
-        100.0 * null
-    )
+/// Shows progress on standard error.
+struct AlignmentDisplay {
+    bar: Option<Progress>,
+    steps: u64,
+    iterations: usize,
+    waiting: Option<Waiting>,
+}
+
+impl AlignmentDisplay {
+    fn new(bytes: u64, iterations: usize) -> Self {
+        let bar = Some(Progress::new("reading", bytes >> 20));
+        Self { bar, steps: 0, iterations, waiting: None }
+    }
+}
+
+impl AlignmentObserver for AlignmentDisplay {
+    fn read(&mut self, bytes: u64) {
+        while self.steps < bytes >> 20 {
+            self.steps += 1;
+            self.bar.iter_mut().for_each(|bar| bar.step("MiB"));
+        }
+    }
+
+    fn iteration(&mut self, direction: AlignmentDirection, done: &EmIteration) {
+        self.bar = None;
+        let direction = match direction {
+            AlignmentDirection::Forward => "forward",
+            AlignmentDirection::Reverse => "reverse",
+        };
+        let EmIteration { iteration, log_likelihood, perplexity, null, tension } = done;
+        say!(
+            "{direction} {iteration}/{}: log-likelihood {log_likelihood:.1}, perplexity \
+             {perplexity:.2}, tension {tension:.3}, aligned to null {:.1} %",
+            self.iterations,
+            100.0 * null
+        );
+    }
+
+    fn linking(&mut self) {
+        self.bar = None;
+        self.waiting = Some(Waiting::new("linking"));
+    }
 }

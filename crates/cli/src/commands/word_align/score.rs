@@ -1,8 +1,7 @@
-//! `isogloss word-align score`: links against a gold standard.
+//! `isogloss word-align score`: evaluate links against gold annotations.
 
-use align::{LinkCounts, compare};
+use align::{AlignmentScore, compare};
 use clap::Args;
-use serde::Serialize;
 use text::TextSource;
 
 use crate::failure::Failure;
@@ -19,45 +18,30 @@ pub(super) struct ScoreFlags {
     #[arg(long, value_name = "FILE")]
     gold: String,
 
-    /// Links to be judged: `0-0`.
+    /// Predicted links: `0-0`; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     predicted: String,
 
-    /// The gold standard counts places from 1.
+    /// Gold links count words from 1.
     #[arg(long)]
     gold_from_one: bool,
 }
 
 impl ScoreFlags {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
-        #[derive(Serialize)]
-        struct Scored {
-            #[serde(flatten)]
-            score: align::AlignmentScore,
-            sentences: u64,
-            found: u64,
-            sure: u64,
-            possible: u64,
-        }
         let gold = TextSource::new("gold", &[self.gold])?;
         let predicted = TextSource::new("predicted", &[self.predicted])?;
-        let tally = compare(&gold, &predicted, u16::from(self.gold_from_one))?;
-        let Some(score) = tally.score() else {
-            return Err(Failure::Usage(format!(
-                "{} links found and {} sure gold links: there is nothing to compare",
-                tally.found, tally.sure
-            )));
-        };
-        let LinkCounts { sentences, found, sure, possible, .. } = tally;
+        let counts = compare(&gold, &predicted, u16::from(self.gold_from_one))?;
+        let score = counts.score()?;
+        let AlignmentScore {
+            precision, recall, f1, aer, sentences, predicted, sure, possible, ..
+        } = &score;
         let text = format!(
-            "precision {:.4}  recall {:.4}  F {:.4}  AER {:.4}\n\
-             {sentences} sentence pairs, {found} links found, {sure} sure and {} only possible in gold\n",
-            score.precision,
-            score.recall,
-            score.f,
-            score.aer,
+            "precision {precision:.4}  recall {recall:.4}  F1 {f1:.4}  AER {aer:.4}\n\
+             {sentences} sentence pairs, {predicted} predicted links, {sure} sure and {} only \
+             possible gold links\n",
             possible - sure,
         );
-        Ok(Outcome::new(text, &Scored { score, sentences, found, sure, possible }))
+        Ok(Outcome::new(text, &score))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{two_languages, two_runs};
 use crate::study::error::Result;
+use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 

@@ -1,9 +1,9 @@
 //! Token translation by the difference of two languages' mean vectors (Liu et al. 2020).
 
 use crate::study::error::Result;
+use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
@@ -24,7 +24,7 @@ pub(super) fn means(
         .kind(scene.scale.name())
         .flag("--model", run.folder.clone())
         .args(scene.materials.text_flags(&languages, false)?)
-        .flag("--first", scene.sentences());
+        .flag("--limit", scene.sentences());
     if scene.materials.prepared() {
         draft = draft.arg("--lines");
     }

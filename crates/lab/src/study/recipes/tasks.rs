@@ -7,9 +7,9 @@ use super::shift::means;
 use super::two_languages;
 use crate::record::Factors;
 use crate::study::error::Result;
+use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
@@ -149,8 +149,8 @@ fn aligned_text(
             "word-align",
             format!("align words of parallel text, {target}, seed {}", scene.seed),
         )
-        .flag("--source", foreign.clone())
-        .flag("--target", own.clone())
+        .flag("--parallel", foreign.clone().after(&format!("{target}=")))
+        .flag("--parallel", own.clone().after(&format!("{source}=")))
         .flag("--out", CommandArg::here("links"));
         let links = StepList::made(planner.add(links)?, "links");
         return Ok(maps
@@ -164,8 +164,7 @@ fn aligned_text(
     let links = StepDraft::new("word-align", format!("align words of parallel text, {pair}"))
         .kind("real")
         .args(materials.parallel_text(target))
-        .flag("--lang", source)
-        .flag("--lang", target)
+        .flag("--tokenizer", "auto")
         .arg("--allow-empty")
         .flag("--prepared", CommandArg::here("words"))
         .flag("--out", CommandArg::here("links"));

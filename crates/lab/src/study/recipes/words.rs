@@ -2,9 +2,9 @@
 
 use super::two_languages;
 use crate::study::error::Result;
+use crate::study::extraction::Extractor;
 use crate::study::file::{System, SystemKind};
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::readings::Extractor;
 use crate::study::step::{CommandArg, StepDraft, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem, words_of};
 

@@ -1,20 +1,21 @@
-//! Sounds: which a language has, how it builds words from them, and how it changes borrowed ones.
+//! Phonology: the phoneme inventory of a language, how words are built from it, and regular sound change in
+//! inherited words.
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
-use crate::random::{any, happens, shuffle};
+use crate::random::{bernoulli, choose, shuffle};
 
-/// Consonants that exist.
+/// Consonants of all languages together.
 pub(crate) const CONSONANTS: usize = 16;
-/// Vowels that exist.
+/// Vowels of all languages together.
 pub(crate) const VOWELS: usize = 5;
 /// Consonants one language uses.
 const OWN_CONSONANTS: usize = 9;
 /// Vowels one language uses.
 const OWN_VOWELS: usize = 4;
 
-/// A consonant, a vowel, perhaps a consonant; by their numbers.
+/// Onset, vowel and optional coda, as phoneme numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Syllable {
     pub(crate) onset: usize,
@@ -22,17 +23,18 @@ pub(crate) struct Syllable {
     pub(crate) coda: Option<usize>,
 }
 
-/// The sounds of one language.
+/// The phonology of one language.
 #[derive(Clone, Debug)]
-pub(crate) struct Sounds {
+pub(crate) struct Phonology {
     consonants: Vec<usize>,
     vowels: Vec<usize>,
-    /// What becomes of any consonant or vowel here: its own stay, others are replaced for good.
+    /// Sound change: what each phoneme becomes in this language. Its own stay, others are always replaced by
+    /// the same one.
     consonant_shift: Vec<usize>,
     vowel_shift: Vec<usize>,
 }
 
-impl Sounds {
+impl Phonology {
     pub(crate) fn new(rng: &mut ChaCha8Rng) -> Self {
         let consonants = inventory(CONSONANTS, OWN_CONSONANTS, rng);
         let vowels = inventory(VOWELS, OWN_VOWELS, rng);
@@ -45,18 +47,18 @@ impl Sounds {
     pub(crate) fn word(&self, syllables: usize, rng: &mut ChaCha8Rng) -> Vec<Syllable> {
         let mut word: Vec<Syllable> = (0..syllables)
             .map(|_| Syllable {
-                onset: *any(rng, &self.consonants),
-                vowel: *any(rng, &self.vowels),
+                onset: *choose(rng, &self.consonants),
+                vowel: *choose(rng, &self.vowels),
                 coda: None,
             })
             .collect();
-        if happens(rng, 0.4) {
-            word[syllables - 1].coda = Some(*any(rng, &self.consonants));
+        if bernoulli(rng, 0.4) {
+            word[syllables - 1].coda = Some(*choose(rng, &self.consonants));
         }
         word
     }
 
-    /// A word of another language as it sounds here.
+    /// A word of another language after this language's sound changes.
     pub(crate) fn adapt(&self, word: &[Syllable]) -> Vec<Syllable> {
         word.iter()
             .map(|syllable| Syllable {
@@ -67,8 +69,8 @@ impl Sounds {
             .collect()
     }
 
-    /// The same word with another last vowel, for a borrowed word that came out as one that exists.
-    pub(crate) fn bent(&self, word: &[Syllable], step: usize) -> Vec<Syllable> {
+    /// The same word with another last vowel, for an inherited word whose form is in use.
+    pub(crate) fn with_other_vowel(&self, word: &[Syllable], step: usize) -> Vec<Syllable> {
         let mut word = word.to_vec();
         if let Some(last) = word.last_mut() {
             let at = self.vowels.iter().position(|&vowel| vowel == last.vowel).unwrap_or(0);

@@ -3,9 +3,9 @@
 use super::words;
 use crate::config::MeaningConfig;
 
-/// Counts of words by kind; with the fixed words they add up to the lemmas asked for.
+/// Lemmas by part of speech and kind of name; with the fixed words they add up to `meaning.lemmas`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stock {
+pub(crate) struct LemmaCounts {
     /// Nouns that are not the names of classes.
     pub(crate) nouns: usize,
     pub(crate) verbs: usize,
@@ -21,7 +21,7 @@ pub(super) const NOUNS_A_CLASS: usize = 2;
 /// The smallest stock of open words that has two of every kind of name.
 const LEAST_OPEN: usize = 42;
 
-impl Stock {
+impl LemmaCounts {
     pub(crate) fn new(shape: &MeaningConfig) -> Self {
         let open = shape.lemmas - words::COUNT;
         let share = |part: usize| open * part / 100;

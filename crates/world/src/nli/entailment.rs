@@ -1,19 +1,18 @@
-//! What one claim says of another.
+//! Entailment and contradiction between propositions, by monotonicity.
 //!
-//! A kind is narrower than another if its noun is below the other's and it has the other's quality,
-//! if there is one; a deed is narrower if it is the same verb in the same tense, done to a narrower
-//! thing, and at least as closely placed. What follows from what is then the textbook logic of
-//! quantifiers, where every kind that is spoken of has members.
+//! A concept is narrower than another if its noun is a hyponym and it has the other's adjective, if there
+//! is one; a predicate is narrower if it has the same verb and tense, a narrower object, and an adjunct at
+//! least as specific. Labels then follow from first-order logic of quantifiers with existential import.
 
 use serde::Serialize;
 
-use super::claim::{Claim, Kind, Quantifier, Subject, Thing};
+use super::proposition::{Concept, Participant, Proposition, PropositionSubject, Quantifier};
 use crate::meaning::World;
 
-/// How a hypothesis stands to its premise.
+/// The label of a premise and a hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Label {
+pub enum NliLabel {
     /// It must be true if the premise is.
     Entailment,
     /// It may be true or not.
@@ -22,9 +21,10 @@ pub enum Label {
     Contradiction,
 }
 
-impl Label {
+impl NliLabel {
     /// All three.
-    pub const ALL: [Label; 3] = [Label::Entailment, Label::Neutral, Label::Contradiction];
+    pub const ALL: [NliLabel; 3] =
+        [NliLabel::Entailment, NliLabel::Neutral, NliLabel::Contradiction];
 
     /// The name in data sets.
     pub fn name(self) -> &'static str {
@@ -32,14 +32,18 @@ impl Label {
     }
 }
 
-/// Judges a hypothesis by its premise.
-pub(crate) fn judge(world: &World, premise: &Claim, hypothesis: &Claim) -> Label {
-    let forth = deed_narrower(world, premise, hypothesis);
-    let back = deed_narrower(world, hypothesis, premise);
+/// The label of a hypothesis given its premise.
+pub(crate) fn nli_label(
+    world: &World,
+    premise: &Proposition,
+    hypothesis: &Proposition,
+) -> NliLabel {
+    let forth = predicate_narrower(world, premise, hypothesis);
+    let back = predicate_narrower(world, hypothesis, premise);
     let (entails, excludes) = match (&premise.subject, &hypothesis.subject) {
         (
-            Subject::Named { kind: k, entity: e, negated: p },
-            Subject::Named { kind: l, entity: f, negated: h },
+            PropositionSubject::Named { kind: k, entity: e, negated: p },
+            PropositionSubject::Named { kind: l, entity: f, negated: h },
         ) => {
             let same = (k, e) == (l, f);
             match (p, h) {
@@ -50,24 +54,24 @@ pub(crate) fn judge(world: &World, premise: &Claim, hypothesis: &Claim) -> Label
             }
         }
         (
-            Subject::Quantified { quantifier: p, kind: a },
-            Subject::Quantified { quantifier: h, kind: b },
+            PropositionSubject::Quantified { quantifier: p, kind: a },
+            PropositionSubject::Quantified { quantifier: h, kind: b },
         ) => quantified(world, (*p, a), (*h, b), forth, back),
         _ => (false, false),
     };
     match (entails, excludes) {
-        (true, _) => Label::Entailment,
-        (_, true) => Label::Contradiction,
-        _ => Label::Neutral,
+        (true, _) => NliLabel::Entailment,
+        (_, true) => NliLabel::Contradiction,
+        _ => NliLabel::Neutral,
     }
 }
 
 /// Whether the premise entails and whether it excludes the hypothesis; `forth` is whether the
-/// premise's deed is the narrower one, `back` whether the hypothesis's is.
+/// premise's predicate is the narrower one, `back` whether the hypothesis's is.
 fn quantified(
     world: &World,
-    (p, a): (Quantifier, &Kind),
-    (h, b): (Quantifier, &Kind),
+    (p, a): (Quantifier, &Concept),
+    (h, b): (Quantifier, &Concept),
     forth: bool,
     back: bool,
 ) -> (bool, bool) {
@@ -88,27 +92,27 @@ fn quantified(
     }
 }
 
-fn narrower(world: &World, a: &Kind, b: &Kind) -> bool {
+fn narrower(world: &World, a: &Concept, b: &Concept) -> bool {
     world.is_a(a.noun, b.noun) && (b.adjective.is_none() || a.adjective == b.adjective)
 }
 
-fn thing_narrower(world: &World, a: &Thing, b: &Thing) -> bool {
+fn participant_narrower(world: &World, a: &Participant, b: &Participant) -> bool {
     match (a, b) {
-        (Thing::Kind(a), Thing::Kind(b)) => narrower(world, a, b),
+        (Participant::Concept(a), Participant::Concept(b)) => narrower(world, a, b),
         _ => a == b,
     }
 }
 
-fn deed_narrower(world: &World, a: &Claim, b: &Claim) -> bool {
+fn predicate_narrower(world: &World, a: &Proposition, b: &Proposition) -> bool {
     let object = match (&a.object, &b.object) {
-        (Some(a), Some(b)) => thing_narrower(world, a, b),
+        (Some(a), Some(b)) => participant_narrower(world, a, b),
         (a, b) => a.is_none() && b.is_none(),
     };
     let adjunct = match (&a.adjunct, &b.adjunct) {
         (_, None) => true,
         (None, Some(_)) => false,
         (Some(a), Some(b)) => {
-            a.adposition == b.adposition && thing_narrower(world, &a.thing, &b.thing)
+            a.adposition == b.adposition && participant_narrower(world, &a.thing, &b.thing)
         }
     };
     a.verb == b.verb && a.past == b.past && object && adjunct

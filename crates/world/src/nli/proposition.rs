@@ -1,25 +1,24 @@
-//! A claim: a sentence of the fragment whose logic is known.
+//! A proposition: a sentence of the fragment whose entailments can be decided.
 
-use crate::grammar::{Phrases, Relation, Tree, Upos};
-use crate::meaning::{EntityType, Frame, MeaningId, World, words};
+use crate::grammar::{PhraseBuilder, Relation, Tree, Upos};
+use crate::meaning::{EntityType, MeaningId, VerbFrame, World, words};
 
-/// Who does or does not do what, to what, where.
+/// Subject, verb, object and adjunct, with quantifier or negation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) subject: Subject,
+pub(crate) struct Proposition {
+    pub(crate) subject: PropositionSubject,
     /// A verb, as an index.
     pub(crate) verb: usize,
     pub(crate) past: bool,
-    pub(crate) object: Option<Thing>,
+    pub(crate) object: Option<Participant>,
     pub(crate) adjunct: Option<Adjunct>,
 }
 
-/// Whom a claim is about. Only named subjects have a negated verb, so that there is never a
-/// question which of two operators applies first.
+/// The subject. Only named subjects have a negated verb, so that scope is never ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub(crate) enum PropositionSubject {
     Named { kind: EntityType, entity: usize, negated: bool },
-    Quantified { quantifier: Quantifier, kind: Kind },
+    Quantified { quantifier: Quantifier, kind: Concept },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,44 +28,44 @@ pub(crate) enum Quantifier {
     No,
 }
 
-/// Something of a kind: a noun at any height of the taxonomy, perhaps with a quality.
+/// A noun at any height of the taxonomy, with an optional adjective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct Concept {
     pub(crate) noun: MeaningId,
     /// The class the noun is in or above, as an index.
     pub(crate) class: usize,
     pub(crate) adjective: Option<MeaningId>,
 }
 
-/// What a deed is done to or where: a named entity, or one thing of a kind.
+/// An object or the noun phrase of an adjunct: a named entity, or an indefinite concept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thing {
+pub(crate) enum Participant {
     Named(EntityType, usize),
-    Kind(Kind),
+    Concept(Concept),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Adjunct {
     pub(crate) adposition: MeaningId,
-    pub(crate) thing: Thing,
+    pub(crate) thing: Participant,
 }
 
-impl Claim {
-    /// The claim as a sentence.
+impl Proposition {
+    /// The proposition as a tree.
     pub(crate) fn tree(&self, world: &World) -> Tree {
         let mut tree = Tree::default();
         let verb = &world.verbs[self.verb];
         let root = tree.start(verb.id, Upos::Verb);
         tree.node(root).past = self.past;
-        let mut phrases = Phrases { world, tree: &mut tree };
+        let mut phrases = PhraseBuilder { world, tree: &mut tree };
         match &self.subject {
-            Subject::Named { kind, entity, negated } => {
+            PropositionSubject::Named { kind, entity, negated } => {
                 phrases.name(root, Relation::Subject, *kind, *entity, false);
                 if *negated {
                     phrases.negation(root);
                 }
             }
-            Subject::Quantified { quantifier, kind } => {
+            PropositionSubject::Quantified { quantifier, kind } => {
                 let (word, plural) = match quantifier {
                     Quantifier::All => (words::ALL, true),
                     Quantifier::Some => (words::SOME, true),
@@ -79,7 +78,7 @@ impl Claim {
         }
         if let Some(object) = &self.object {
             match verb.frame {
-                Frame::Oblique(adposition) => {
+                VerbFrame::Oblique(adposition) => {
                     let object = object.attach(&mut phrases, root, Relation::Argument);
                     phrases.adposition(object, adposition);
                 }
@@ -97,10 +96,10 @@ impl Claim {
     }
 }
 
-impl Kind {
+impl Concept {
     fn attach(
         &self,
-        phrases: &mut Phrases<'_>,
+        phrases: &mut PhraseBuilder<'_>,
         head: usize,
         relation: Relation,
         determiner: MeaningId,
@@ -114,11 +113,11 @@ impl Kind {
     }
 }
 
-impl Thing {
-    fn attach(&self, phrases: &mut Phrases<'_>, head: usize, relation: Relation) -> usize {
+impl Participant {
+    fn attach(&self, phrases: &mut PhraseBuilder<'_>, head: usize, relation: Relation) -> usize {
         match self {
-            Thing::Named(kind, entity) => phrases.name(head, relation, *kind, *entity, false),
-            Thing::Kind(kind) => kind.attach(phrases, head, relation, words::A),
+            Participant::Named(kind, entity) => phrases.name(head, relation, *kind, *entity, false),
+            Participant::Concept(kind) => kind.attach(phrases, head, relation, words::A),
         }
     }
 }

@@ -1,17 +1,17 @@
-//! A document: one topic, a cast that comes back, and sentences about them.
+//! A document: one topic, recurring entities and nouns, and sentences about them.
 
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
-use super::{Phrases, Relation, Tree, Upos};
-use crate::meaning::{Domain, EntityType, Frame, MeaningId, Subject, World, words};
-use crate::random::{any, happens};
+use super::{PhraseBuilder, Relation, Tree, Upos};
+use crate::meaning::{Domain, EntityType, MeaningId, SubjectType, VerbFrame, World, words};
+use crate::random::{bernoulli, choose};
 
-/// How strongly a verb must prefer a class for a noun of the cast to be its object.
+/// How strongly a verb must prefer a class for a recurring noun to be its object.
 const FITTING: f64 = 0.3;
 
-/// What a document is about.
-pub(crate) struct Scene<'a> {
+/// The topic and the recurring referents of a document.
+pub(crate) struct Discourse<'a> {
     world: &'a World,
     domain: &'a Domain,
     topic: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Scene<'a> {
     nouns: [usize; 3],
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Discourse<'a> {
     /// Opens a document about a topic as frequent as the domain has it.
     pub(crate) fn open(world: &'a World, domain: &'a Domain, rng: &mut ChaCha8Rng) -> Self {
         Self::about(world, domain, domain.topic(rng), rng)
@@ -36,7 +36,7 @@ impl<'a> Scene<'a> {
         let person = domain.entity(topic, EntityType::Person, rng);
         let facts = world.entities[EntityType::Person as usize][person].person;
         let known = |fact: Option<usize>, kind, rng: &mut ChaCha8Rng| match fact {
-            Some(fact) if happens(rng, world.facts) => fact,
+            Some(fact) if bernoulli(rng, world.facts) => fact,
             _ => domain.entity(topic, kind, rng),
         };
         let place = known(facts.map(|f| f.home), EntityType::Place, rng);
@@ -51,25 +51,25 @@ impl<'a> Scene<'a> {
         rng.random_range(least..=most)
     }
 
-    /// Says something, in place of what the tree held.
+    /// Draws a sentence, which replaces the content of `tree`.
     pub(crate) fn sentence(&self, tree: &mut Tree, rng: &mut ChaCha8Rng) {
-        if happens(rng, 0.07) {
+        if bernoulli(rng, 0.07) {
             self.statement(tree, rng);
         } else {
             self.clause(tree, rng);
         }
-        Phrases { world: self.world, tree }.stop();
+        PhraseBuilder { world: self.world, tree }.stop();
     }
 
-    /// What something is: its kind, a person's role, or a quality.
+    /// A copular sentence: the class of a noun, the role of a person, or a property.
     fn statement(&self, tree: &mut Tree, rng: &mut ChaCha8Rng) {
         let kind = rng.random::<f64>();
-        let negated = happens(rng, self.domain.style.negation);
+        let negated = bernoulli(rng, self.domain.style.negation);
         let world = self.world;
         if kind < 0.4 {
             let noun = self.domain.noun(world, self.topic, rng);
             let class = &world.classes[world.nouns[noun].class];
-            let kind = if happens(rng, 0.65) { class.id } else { class.superclass };
+            let kind = if bernoulli(rng, 0.65) { class.id } else { class.superclass };
             tree.start(kind, Upos::Noun);
             self.noun_phrase(tree, 0, Relation::Subject, noun, false, rng);
         } else if kind < 0.7 {
@@ -77,15 +77,15 @@ impl<'a> Scene<'a> {
             let facts = world.entities[EntityType::Person as usize][person].person;
             let role = facts.map_or(self.nouns[0], |facts| facts.role);
             tree.start(world.nouns[role].id, Upos::Noun);
-            let mut phrases = Phrases { world, tree };
+            let mut phrases = PhraseBuilder { world, tree };
             phrases.name(0, Relation::Subject, EntityType::Person, person, false);
         } else {
-            let noun = *any(rng, &self.nouns);
+            let noun = *choose(rng, &self.nouns);
             tree.start(self.adjective(world.nouns[noun].class, rng), Upos::Adjective);
             let subject = tree.attach(0, Relation::Subject, world.nouns[noun].id, Upos::Noun);
-            Phrases { world, tree }.determiner(subject, words::THE);
+            PhraseBuilder { world, tree }.determiner(subject, words::THE);
         }
-        let mut phrases = Phrases { world, tree };
+        let mut phrases = PhraseBuilder { world, tree };
         phrases.copula(0);
         if phrases.tree.nodes()[0].upos == Upos::Noun {
             phrases.determiner(0, words::A);
@@ -95,50 +95,52 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Who does what, where.
+    /// A sentence with a verb.
     fn clause(&self, tree: &mut Tree, rng: &mut ChaCha8Rng) {
         let style = &self.domain.style;
         let who = rng.random::<f64>();
         let (kind, noun) = if who < 0.34 {
-            (Subject::Person, 0)
+            (SubjectType::Person, 0)
         } else if who < 0.44 {
-            (Subject::Organisation, 0)
+            (SubjectType::Organisation, 0)
         } else {
             let noun = self.recalled_noun(0.45, rng);
-            (Subject::Class(self.world.nouns[noun].class), noun)
+            (SubjectType::NounClass(self.world.nouns[noun].class), noun)
         };
         let verb = self.domain.verb(self.topic, kind, rng);
         let root = tree.start(self.world.verbs[verb].id, Upos::Verb);
-        tree.node(root).past = happens(rng, 0.4);
+        tree.node(root).past = bernoulli(rng, 0.4);
         let subject = match kind {
-            Subject::Person if happens(rng, 2.0 * style.pronouns) => {
+            SubjectType::Person if bernoulli(rng, 2.0 * style.pronouns) => {
                 tree.attach(root, Relation::Subject, words::HE, Upos::Pronoun)
             }
-            Subject::Person => {
-                let short = happens(rng, 0.4);
+            SubjectType::Person => {
+                let short = bernoulli(rng, 0.4);
                 self.entity(tree, root, Relation::Subject, EntityType::Person, (0.7, short), rng)
             }
-            Subject::Organisation => {
+            SubjectType::Organisation => {
                 let kind = EntityType::Organisation;
                 self.entity(tree, root, Relation::Subject, kind, (0.6, false), rng)
             }
-            Subject::Class(_) if happens(rng, style.pronouns) => {
+            SubjectType::NounClass(_) if bernoulli(rng, style.pronouns) => {
                 tree.attach(root, Relation::Subject, words::IT, Upos::Pronoun)
             }
-            Subject::Class(_) => self.noun_phrase(tree, root, Relation::Subject, noun, true, rng),
+            SubjectType::NounClass(_) => {
+                self.noun_phrase(tree, root, Relation::Subject, noun, true, rng)
+            }
         };
-        let mut phrases = Phrases { world: self.world, tree };
+        let mut phrases = PhraseBuilder { world: self.world, tree };
         phrases.agree(root, subject);
-        if happens(rng, style.negation) {
+        if bernoulli(rng, style.negation) {
             phrases.negation(root);
         }
         self.complement(tree, root, verb, true, rng);
-        if happens(rng, style.adjuncts) {
+        if bernoulli(rng, style.adjuncts) {
             self.adjunct(tree, root, rng);
         }
     }
 
-    /// What the verb asks for; only a main clause has names and long phrases there.
+    /// The complement of a verb; only a main clause has names and long phrases there.
     fn complement(
         &self,
         tree: &mut Tree,
@@ -149,36 +151,36 @@ impl<'a> Scene<'a> {
     ) {
         let verb_entry = &self.world.verbs[verb];
         let (relation, adposition) = match verb_entry.frame {
-            Frame::Intransitive => return,
-            Frame::Transitive => (Relation::Object, None),
-            Frame::Oblique(adposition) => (Relation::Argument, Some(adposition)),
+            VerbFrame::Intransitive => return,
+            VerbFrame::Transitive => (Relation::Object, None),
+            VerbFrame::Oblique(adposition) => (Relation::Argument, Some(adposition)),
         };
-        let named = verb_entry.named_object.filter(|_| main && happens(rng, 0.5));
+        let named = verb_entry.named_object.filter(|_| main && bernoulli(rng, 0.5));
         let object = if let Some(kind) = named {
             self.entity(tree, head, relation, kind, (0.5, false), rng)
         } else {
             let fits = |n: &&usize| verb_entry.objects[self.world.nouns[**n].class] > FITTING;
             let fitting: Vec<usize> = self.nouns.iter().filter(fits).copied().collect();
-            let again = main && happens(rng, 0.35 * self.world.recurrence);
+            let again = main && bernoulli(rng, 0.35 * self.world.recurrence);
             let noun = if again && !fitting.is_empty() {
-                *any(rng, &fitting)
+                *choose(rng, &fitting)
             } else {
                 self.domain.object(self.world, self.topic, verb, rng)
             };
             self.noun_phrase(tree, head, relation, noun, main, rng)
         };
         if let Some(adposition) = adposition {
-            Phrases { world: self.world, tree }.adposition(object, adposition);
+            PhraseBuilder { world: self.world, tree }.adposition(object, adposition);
         }
     }
 
     fn adjunct(&self, tree: &mut Tree, head: usize, rng: &mut ChaCha8Rng) {
         let kind = rng.random::<f64>();
-        let usual = happens(rng, 0.6);
+        let usual = bernoulli(rng, 0.6);
         let (phrase, adposition) = if kind < 0.55 {
             let place = EntityType::Place;
             let phrase = self.entity(tree, head, Relation::Adjunct, place, (0.6, false), rng);
-            let other = if happens(rng, 0.5) { words::FROM } else { words::TO };
+            let other = if bernoulli(rng, 0.5) { words::FROM } else { words::TO };
             (phrase, if usual { words::IN } else { other })
         } else if kind < 0.8 {
             let organisation = EntityType::Organisation;
@@ -190,10 +192,10 @@ impl<'a> Scene<'a> {
             let phrase = self.noun_phrase(tree, head, Relation::Adjunct, noun, false, rng);
             (phrase, if usual { words::WITH } else { words::UNDER })
         };
-        Phrases { world: self.world, tree }.adposition(phrase, adposition);
+        PhraseBuilder { world: self.world, tree }.adposition(phrase, adposition);
     }
 
-    /// A named entity: of the cast with the given probability, else any that fits the topic.
+    /// A named entity: the recurring one with the given probability, else one drawn from the topic.
     fn entity(
         &self,
         tree: &mut Tree,
@@ -203,12 +205,12 @@ impl<'a> Scene<'a> {
         (again, short): (f64, bool),
         rng: &mut ChaCha8Rng,
     ) -> usize {
-        let entity = if happens(rng, again * self.world.recurrence) {
+        let entity = if bernoulli(rng, again * self.world.recurrence) {
             self.cast[kind as usize]
         } else {
             self.domain.entity(self.topic, kind, rng)
         };
-        Phrases { world: self.world, tree }.name(head, relation, kind, entity, short)
+        PhraseBuilder { world: self.world, tree }.name(head, relation, kind, entity, short)
     }
 
     /// A noun with its determiner and perhaps an adjective; a `full` phrase can also have a relative
@@ -226,12 +228,12 @@ impl<'a> Scene<'a> {
         let class = self.world.nouns[noun].class;
         let (determiner, plural) = determiner(rng);
         let node = tree.attach(head, relation, self.world.nouns[noun].id, Upos::Noun);
-        tree.node(node).plural = happens(rng, plural);
-        let mut phrases = Phrases { world: self.world, tree };
+        tree.node(node).plural = bernoulli(rng, plural);
+        let mut phrases = PhraseBuilder { world: self.world, tree };
         if let Some(determiner) = determiner {
             phrases.determiner(node, determiner);
         }
-        if happens(rng, style.adjectives) {
+        if bernoulli(rng, style.adjectives) {
             phrases.adjective(node, self.adjective(class, rng));
         }
         let more = rng.random::<f64>();
@@ -240,24 +242,24 @@ impl<'a> Scene<'a> {
         } else if full && more < style.relatives + style.genitives {
             let owner = self.domain.noun(self.world, self.topic, rng);
             let owner = self.noun_phrase(tree, node, Relation::Genitive, owner, false, rng);
-            Phrases { world: self.world, tree }.adposition(owner, words::OF);
+            PhraseBuilder { world: self.world, tree }.adposition(owner, words::OF);
         }
         node
     }
 
     fn relative_clause(&self, tree: &mut Tree, noun: usize, class: usize, rng: &mut ChaCha8Rng) {
-        let verb = self.domain.verb(self.topic, Subject::Class(class), rng);
+        let verb = self.domain.verb(self.topic, SubjectType::NounClass(class), rng);
         let id = self.world.verbs[verb].id;
         let node = tree.attach(noun, Relation::RelativeClause, id, Upos::Verb);
-        tree.node(node).past = happens(rng, 0.4);
+        tree.node(node).past = bernoulli(rng, 0.4);
         tree.attach(node, Relation::Relativizer, words::WHICH, Upos::Pronoun);
-        Phrases { world: self.world, tree }.agree(node, noun);
+        PhraseBuilder { world: self.world, tree }.agree(node, noun);
         self.complement(tree, node, verb, false, rng);
     }
 
     fn recalled_noun(&self, again: f64, rng: &mut ChaCha8Rng) -> usize {
-        if happens(rng, again * self.world.recurrence) {
-            *any(rng, &self.nouns)
+        if bernoulli(rng, again * self.world.recurrence) {
+            *choose(rng, &self.nouns)
         } else {
             self.domain.noun(self.world, self.topic, rng)
         }

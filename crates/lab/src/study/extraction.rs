@@ -1,0 +1,414 @@
+//! From the result of a command to records.
+//!
+//! Results are read through the types of the crates that compute them, so that a changed field is a compile error here
+//! and not a missing number.
+
+use geometry::align::AlignWordsResult;
+use geometry::cka::CkaResult;
+use geometry::retrieval::RetrievalResult;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use shift::translate::{SweepResult, TranslationResult};
+use tasks::finetune::TransferResult;
+use terms::Task;
+use text::VocabularySharing;
+
+use super::step::StepId;
+use crate::record::Factors;
+
+/// What is extracted from a step's result, and the factors of its records.
+pub struct Extraction {
+    /// The step.
+    pub step: StepId,
+    /// How its result is read.
+    pub extractor: Extractor,
+    /// The seed that the records belong to.
+    pub seed: u64,
+    /// What the records depend on; the extractor adds more.
+    pub factors: Factors,
+}
+
+/// How a result is read: one variant for each kind of command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extractor {
+    /// `transfer`: the score of each test language.
+    Transfer {
+        /// The task.
+        task: Task,
+        /// The language that was trained in.
+        source: String,
+    },
+    /// `transfer` with a shift: the scores without and with it.
+    ShiftedTransfer {
+        /// The task.
+        task: Task,
+        /// The language that was trained in.
+        source: String,
+    },
+    /// `retrieve`: P@1 by layer: raw, centred and aligned; the mean of both directions.
+    Retrieval,
+    /// `align words` with a map.
+    AlignWords,
+    /// `align words` without one.
+    WordRetrieval,
+    /// `cka` of two stacks: the same layer of both.
+    Similarity {
+        /// Whether vectors were centred within groups of sentences of the same length.
+        within: bool,
+    },
+    /// `shift sweep`: every layer and weight.
+    Sweep,
+    /// `shift translate`: the predicted tokens.
+    Translation,
+    /// `vocab stats`: the subwords of each language, and those that two share.
+    Vocabulary,
+}
+
+/// A number of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// What was measured.
+    pub measure: String,
+    /// What it depends on.
+    pub factors: Factors,
+    /// The number.
+    pub value: f64,
+}
+
+/// A text of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextSample {
+    /// What it is.
+    pub name: String,
+    /// What it depends on.
+    pub factors: Factors,
+    /// The text.
+    pub text: String,
+}
+
+/// All that is extracted from a result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepResults {
+    /// Numbers.
+    pub measurements: Vec<Measurement>,
+    /// Texts.
+    pub texts: Vec<TextSample>,
+    /// What exactly was computed.
+    pub signature: String,
+}
+
+/// Why a result could not be read: the field that is missing or wrong.
+type Mismatch = String;
+
+impl Extraction {
+    /// Extracts records from a result; the error names the field that is missing or wrong.
+    pub fn read(&self, result: &Value) -> Result<StepResults, Mismatch> {
+        let mut collector =
+            ResultCollector { results: StepResults::default(), factors: &self.factors };
+        match &self.extractor {
+            Extractor::Transfer { task, source } => {
+                collector.transfer(&parse(result)?, *task, source, None)
+            }
+            Extractor::ShiftedTransfer { task, source } => {
+                collector.shifted(&parse(result)?, *task, source)?;
+            }
+            Extractor::Retrieval => collector.retrieval(&parse(result)?),
+            Extractor::AlignWords => collector.align_words(&parse(result)?)?,
+            Extractor::WordRetrieval => collector.word_retrieval(&parse(result)?)?,
+            Extractor::Similarity { within } => collector.similarity(&parse(result)?, *within)?,
+            Extractor::Sweep => collector.sweep(&parse(result)?),
+            Extractor::Translation => collector.translation(&parse(result)?),
+            Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
+        }
+        Ok(collector.results)
+    }
+}
+
+/// A result as its type.
+fn parse<T: DeserializeOwned>(result: &Value) -> Result<T, Mismatch> {
+    T::deserialize(result).map_err(|error| error.to_string())
+}
+
+fn missing(field: &str) -> Mismatch {
+    format!("missing field `{field}`")
+}
+
+/// Collects the records of one result.
+struct ResultCollector<'a> {
+    results: StepResults,
+    factors: &'a Factors,
+}
+
+impl ResultCollector<'_> {
+    fn factors(&self, more: &[(&str, &str)]) -> Factors {
+        let mut factors = self.factors.clone();
+        factors.extend(more.iter().map(|&(name, level)| (name.to_owned(), level.to_owned())));
+        factors
+    }
+
+    fn number(&mut self, measure: &str, more: &[(&str, &str)], value: f64) {
+        let (measure, factors) = (measure.to_owned(), self.factors(more));
+        self.results.measurements.push(Measurement { measure, factors, value });
+    }
+
+    fn text(&mut self, more: &[(&str, &str)], text: &str) {
+        let (name, factors) = ("translation".to_owned(), self.factors(more));
+        self.results.texts.push(TextSample { name, factors, text: text.to_owned() });
+    }
+
+    /// Adds a number of a language: its role, and the pair of a target with the source, are factors.
+    fn score(
+        &mut self,
+        measure: &str,
+        source: &str,
+        language: &str,
+        row: Option<&str>,
+        value: f64,
+    ) {
+        let pair = format!("{source}-{language}");
+        let mut more = vec![("language", language)];
+        match language == source {
+            true => more.push(("role", "source")),
+            false => more.extend([("role", "target"), ("pair", &pair)]),
+        }
+        more.extend(row.map(|row| ("row", row)));
+        self.number(measure, &more, value);
+    }
+
+    fn transfer(&mut self, result: &TransferResult, task: Task, source: &str, row: Option<&str>) {
+        self.results.signature.clone_from(&result.signature);
+        for test in &result.results {
+            self.score(task.measure(), source, &test.name, row, test.score.mean);
+        }
+    }
+
+    fn shifted(
+        &mut self,
+        result: &TransferResult,
+        task: Task,
+        source: &str,
+    ) -> Result<(), Mismatch> {
+        self.transfer(result, task, source, Some("last-n"));
+        let shift = result.shift.as_ref().ok_or_else(|| missing("shift"))?;
+        for (name, set) in &shift.sets {
+            let row = Some("last-n-shift");
+            self.score(task.measure(), source, name, row, set.shifted.mean);
+            // The weight was selected: it is an outcome, and no factor of the score.
+            self.score("alpha", source, name, row, set.alpha);
+        }
+        Ok(())
+    }
+
+    fn retrieval(&mut self, result: &RetrievalResult) {
+        self.results.signature.clone_from(&result.signature);
+        for layer in &result.layers {
+            let number = layer.layer.to_string();
+            let kinds = [
+                ("raw", Some(layer.raw)),
+                ("centered", Some(layer.centered)),
+                ("aligned", layer.aligned),
+            ];
+            for (kind, accuracy) in kinds {
+                if let Some(accuracy) = accuracy {
+                    self.number("retrieval", &[("layer", &number), ("kind", kind)], accuracy.mean);
+                }
+            }
+        }
+    }
+
+    fn align_words(&mut self, result: &AlignWordsResult) -> Result<(), Mismatch> {
+        self.results.signature.clone_from(&result.signature);
+        let accuracy = result.accuracy.ok_or_else(|| missing("p_at_1"))?;
+        self.number("p_at_1", &[], accuracy.p_at_1);
+        self.number("p_at_5", &[], accuracy.p_at_5);
+        self.number("mrr", &[], accuracy.mrr);
+        Ok(())
+    }
+
+    fn word_retrieval(&mut self, result: &AlignWordsResult) -> Result<(), Mismatch> {
+        self.results.signature.clone_from(&result.signature);
+        let accuracy = result.candidates.ok_or_else(|| missing("candidates"))?.accuracy;
+        self.number("mrr", &[], accuracy.mrr);
+        self.number("p_at_1", &[], accuracy.p_at_1);
+        Ok(())
+    }
+
+    fn similarity(&mut self, result: &CkaResult, within: bool) -> Result<(), Mismatch> {
+        self.results.signature.clone_from(&result.signature);
+        for (layer, row) in result.cka.iter().enumerate() {
+            let value = row.get(layer).ok_or_else(|| format!("`cka` has no column {layer}"))?;
+            let measure = if within { "cka_within" } else { "cka" };
+            self.number(measure, &[("layer", &layer.to_string())], *value);
+        }
+        if within {
+            return Ok(());
+        }
+        for (layer, row) in result.debiased.iter().enumerate() {
+            let value =
+                row.get(layer).ok_or_else(|| format!("`debiased` has no column {layer}"))?;
+            // Where a layer does not vary there is no similarity.
+            if let Some(value) = value {
+                self.number("cka_debiased", &[("layer", &layer.to_string())], *value);
+            }
+        }
+        if let Some(Some(correlation)) = result.pearson.get("aligned") {
+            self.number("correlation", &[], *correlation);
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self, result: &SweepResult) {
+        self.results.signature.clone_from(&result.signature);
+        for sweep in &result.sweeps {
+            let direction = format!("{}-{}", sweep.from, sweep.to);
+            for cell in &sweep.cells {
+                let (layer, alpha) = (cell.layer.to_string(), cell.alpha.to_string());
+                let more = [
+                    ("direction", direction.as_str()),
+                    ("kind", &sweep.kind),
+                    ("layer", &layer),
+                    ("alpha", &alpha),
+                ];
+                self.number("bleu1", &more, cell.bleu1);
+                self.number("repeated", &more, cell.repeated);
+                // Rates of nothing are undefined.
+                let rates = [
+                    ("conversion_rate", cell.conversion_rate),
+                    ("dictionary_accuracy", cell.translated),
+                ];
+                for (measure, rate) in rates {
+                    if let Some(rate) = rate {
+                        self.number(measure, &more, rate);
+                    }
+                }
+            }
+        }
+    }
+
+    fn translation(&mut self, result: &TranslationResult) {
+        for (number, sentence) in result.sentences.iter().enumerate() {
+            let line = (number + 1).to_string();
+            self.text(&[("line", &line), ("alpha", "input")], &sentence.sentence);
+            for translation in &sentence.outputs {
+                let subwords: Vec<&str> =
+                    translation.subwords.iter().map(|subword| subword.text.as_str()).collect();
+                let alpha = translation.alpha.to_string();
+                self.text(&[("line", &line), ("alpha", &alpha)], &subwords.join(" "));
+            }
+            if let Some(reference) = &sentence.reference {
+                self.text(&[("line", &line), ("alpha", "reference")], reference);
+            }
+        }
+    }
+
+    fn vocabulary(&mut self, result: &VocabularySharing) {
+        for language in &result.languages {
+            self.number("subwords", &[("language", &language.language)], language.types as f64);
+        }
+        for pair in &result.pairs {
+            let name = format!("{}-{}", pair.first, pair.second);
+            self.number("subwords_shared", &[("pair", &name)], pair.shared_types as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(extractor: Extractor, result: &Value) -> Result<StepResults, Mismatch> {
+        let factors = Factors::from([("condition".to_owned(), "default".to_owned())]);
+        Extraction { step: StepId(0), extractor, seed: 1, factors }.read(result)
+    }
+
+    fn transfer(shift: Value) -> Value {
+        let test = |name: &str, mean: f64| json!({ "name": name, "mean": mean, "half_width": null, "n": 1, "chance": 0.0, "majority": null });
+        let mut result = json!({
+            "signature": "ner|f1", "task": "ner", "measure": "f1", "finished": true, "best": null, "dev": null,
+            "results": [test("qaa", 0.9), test("qab", 0.5)], "scores": {}, "settings": [], "sets": {},
+            "parameters": 1, "padding": 0.0,
+            "speed": { "trained": 0, "train_seconds": 0.0, "evaluated": 0, "evaluate_seconds": 0.0 },
+        });
+        if !shift.is_null() {
+            result["shift"] = shift;
+        }
+        result
+    }
+
+    #[test]
+    fn scores_have_the_factors_language_and_role() {
+        let extractor = Extractor::Transfer { task: Task::Ner, source: "qaa".to_owned() };
+        let results = read(extractor, &transfer(Value::Null)).unwrap();
+        assert_eq!(results.signature, "ner|f1");
+        let second = &results.measurements[1];
+        assert_eq!((second.measure.as_str(), second.value), ("f1", 0.5));
+        assert_eq!(second.factors["role"], "target");
+        assert_eq!(second.factors["condition"], "default");
+    }
+
+    #[test]
+    fn retrieval_is_the_mean_of_both_directions() {
+        let layer = json!({
+            "layer": 2, "raw": { "forward": 0.2, "backward": 0.4, "mean": 0.3 },
+            "centered": { "forward": 0.5, "backward": 0.5, "mean": 0.5 }, "aligned": null,
+        });
+        let result = json!({
+            "sentences": 10, "chance": 0.1, "train_pairs": null, "truncated": 0, "layers": [layer],
+            "signature": "retrieval",
+        });
+        let results = read(Extractor::Retrieval, &result).unwrap();
+        assert_eq!(results.measurements.len(), 2);
+        assert_eq!(results.measurements[0].value, 0.3);
+        let factors = &results.measurements[1].factors;
+        assert_eq!((&*factors["kind"], &*factors["layer"]), ("centered", "2"));
+    }
+
+    #[test]
+    fn a_layer_without_similarity_is_left_out() {
+        let result = |debiased: Value| {
+            json!({
+                "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": debiased, "n": 9, "dims": [2, 2],
+                "intervals": null, "few_rows": false, "signature": "cka",
+            })
+        };
+        let similarity = Extractor::Similarity { within: false };
+        let results = read(similarity.clone(), &result(json!([[null, 0.5], [0.5, 0.7]])));
+        let measurements = results.unwrap().measurements;
+        let debiased: Vec<_> =
+            measurements.iter().filter(|one| one.measure == "cka_debiased").collect();
+        assert_eq!((measurements.len(), debiased.len()), (3, 1));
+        assert_eq!((debiased[0].factors["layer"].as_str(), debiased[0].value), ("1", 0.7));
+        let short = read(similarity, &result(json!([[1.0], []]))).unwrap_err();
+        assert_eq!(short, "`debiased` has no column 1");
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(read(Extractor::Sweep, &json!({})).unwrap_err(), "missing field `signature`");
+        let mistyped = json!({ "signature": "", "sweeps": 3 });
+        assert!(
+            read(Extractor::Sweep, &mistyped).unwrap_err().contains("invalid type: integer `3`")
+        );
+        let shifted = Extractor::ShiftedTransfer { task: Task::Ner, source: "qaa".to_owned() };
+        assert_eq!(read(shifted, &transfer(Value::Null)).unwrap_err(), "missing field `shift`");
+    }
+
+    #[test]
+    fn a_sweep_without_a_dictionary_has_no_dictionary_accuracy() {
+        let cell = json!({
+            "alpha": 1.0, "layer": 2, "bleu1": 0.3, "repeated": 0.1, "conversion_rate": 0.5,
+            "translated": null,
+        });
+        let sweep = json!({
+            "from": "a", "to": "b", "kind": "mean", "sentences": 1, "left_out": 0, "cells": [cell],
+        });
+        let result = json!({ "signature": "bleu1", "sweeps": [sweep] });
+        let results = read(Extractor::Sweep, &result).unwrap();
+        let measures: Vec<_> =
+            results.measurements.iter().map(|one| one.measure.as_str()).collect();
+        assert_eq!(measures, ["bleu1", "repeated", "conversion_rate"]);
+        assert_eq!(results.measurements[0].factors["alpha"], "1");
+    }
+}
