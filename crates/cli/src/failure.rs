@@ -3,7 +3,6 @@
 //! Libraries say through [`Fault`] whether a request was wrong and which configuration key is to
 //! blame; here the key becomes the flag that sets it, where the command has one.
 
-use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -24,7 +24,6 @@ use clap::{CommandFactory, Parser};
 use tensor::DeviceFault;
 
 use crate::commands::Command;
-use crate::failure::Failure;
 
 /// A laboratory for cross-lingual structure in masked language models.
 #[derive(Parser)]
