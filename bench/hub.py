@@ -256,7 +256,7 @@ def exported(work):
         languages = json.loads((work / "run/config.json").read_text())["encoder"]["languages"]
         language = languages[1]
         several = "language embeddings" in name
-        call(ISOGLOSS, "hub", "export", work / "run", "--out", work / "export", *([] if several else ["--lang", language]))
+        call(ISOGLOSS, "hub", "export", "--model", work / "run", "--out", work / "export", *([] if several else ["--lang", language]))
         model = hf.AutoModelForMaskedLM.from_pretrained(work / "export").eval()
         tokenizer = hf.AutoTokenizer.from_pretrained(work / "export")
         lines = sentences_of(work / "world", language)
@@ -310,7 +310,7 @@ def speed(work):
         shutil.copy(pathlib.Path(DATA, "vocab/mbert_cased_vocab.txt"), folder / "vocab.txt")
         (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": False}))
     size = (folder / "model.safetensors").stat().st_size / 1e6
-    loads = [json.loads(call(ISOGLOSS, "hub", "import", folder, "--device", "cpu", "--json"))["seconds"] for _ in range(4)]
+    loads = [json.loads(call(ISOGLOSS, "hub", "import", folder, "--out", work / "imported", "--force", "--device", "cpu", "--json"))["seconds"] for _ in range(4)]
     print(f"loading {size:.0f} MB, cached: {min(loads[1:]):.2f} to {max(loads[1:]):.2f} s")
     encode_speed(work, folder)
 

@@ -55,6 +55,11 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
         error.downcast_ref::<text::Error>().map(Fault::is_usage),
         error.downcast_ref::<align::Error>().map(Fault::is_usage),
         error.downcast_ref::<vectors::Error>().map(Fault::is_usage),
+        error.downcast_ref::<arrays::Error>().map(Fault::is_usage),
+        error.downcast_ref::<geometry::Error>().map(Fault::is_usage),
+        error.downcast_ref::<models::Error>().map(Fault::is_usage),
+        error.downcast_ref::<models::OpenError>().map(Fault::is_usage),
+        error.downcast_ref::<shift::Error>().map(Fault::is_usage),
         error.downcast_ref::<catalogue::Error>().map(Fault::is_usage),
         error.downcast_ref::<world::Error>().map(Fault::is_usage),
         error.downcast_ref::<train::pretrain::PretrainError>().map(Fault::is_usage),
@@ -65,9 +70,5 @@ fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
     if let Some(error) = error.downcast_ref::<lab::study::Error>() {
         return terms::Fault::is_usage(error);
     }
-    match error.downcast_ref() {
-        Some(geometry::Error::Text(inner)) => inner.is_usage(),
-        Some(geometry::Error::Vectors(inner)) => inner.is_usage(),
-        _ => error.downcast_ref().is_some_and(models::Error::is_usage),
-    }
+    false
 }

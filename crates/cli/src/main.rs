@@ -54,6 +54,7 @@ fn definition() -> clap::Command {
 }
 
 fn main() -> ExitCode {
+    stop::install();
     let arguments = Arguments::parse_from(overrides::rewrite(std::env::args_os()));
     if arguments.quiet {
         say::be_quiet();

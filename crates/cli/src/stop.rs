@@ -1,15 +1,30 @@
 //! Interrupts: Ctrl-C, or SIGTERM.
 
-use std::process::ExitCode;
+use std::process::{ExitCode, exit};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The exit code after an interrupt, as shells have it.
+const INTERRUPTED: u8 = 130;
 
 /// Set by an interrupt.
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Whether the command ends by itself when it is asked to.
+static LISTENING: AtomicBool = AtomicBool::new(false);
 
-/// From now on an interrupt asks to stop, and no longer ends the process. Where no handler can be set it
-/// still does, and what is saved stays.
+/// From now on an interrupt ends the process and leaves no half-written file behind.
+pub(crate) fn install() {
+    let _ = ctrlc::set_handler(|| {
+        STOP.store(true, Ordering::Relaxed);
+        if !LISTENING.load(Ordering::Relaxed) {
+            files::remove_drafts();
+            exit(i32::from(INTERRUPTED));
+        }
+    });
+}
+
+/// From now on an interrupt asks to stop, and no longer ends the process.
 pub(crate) fn listen() -> &'static AtomicBool {
-    let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
+    LISTENING.store(true, Ordering::Relaxed);
     &STOP
 }
 
@@ -18,7 +33,7 @@ pub(crate) fn wished() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// The exit code of a command that did not end well: 130 after an interrupt, as shells have it, else 1.
+/// The exit code of a command that did not end well: 130 after an interrupt, else 1.
 pub(crate) fn exit_code() -> ExitCode {
-    if wished() { ExitCode::from(130) } else { ExitCode::FAILURE }
+    if wished() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
 }

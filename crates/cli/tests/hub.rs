@@ -40,7 +40,7 @@ fn a_folder_of_theirs_is_a_model_like_any_other() {
         let imported = facts(path, &format!("hub import {model} --out {name}"));
         assert_eq!(imported["has_mlm_head"], true);
         let encode = |model: &str, out: &str| {
-            facts(path, &format!("encode --model {model} --text text --lang fr --out {out}"));
+            facts(path, &format!("encode --model {model} --text fr=text --out {out}"));
             npy::read::<f32>(&path.join(out)).unwrap().values
         };
         let (theirs, ours) = (format!("{name}-theirs.npy"), format!("{name}-ours.npy"));
@@ -51,10 +51,10 @@ fn a_folder_of_theirs_is_a_model_like_any_other() {
         &format!("words --model {} --lang fr --embeddings --out w.vec", fixture("bert").display()),
     );
     assert!(words["words"].as_u64().is_some_and(|count| count > 50), "{words}");
-    let (code, message) = refused(path, "encode --model xlm --text text --lang sw --out x.npy");
+    let (code, message) = refused(path, "encode --model xlm --text sw=text --out x.npy");
     assert_eq!(code, 2);
     assert!(message.contains("it has en, fr, zh"), "{message}");
-    let (code, message) = refused(path, "hub import nowhere");
+    let (code, message) = refused(path, "hub import nowhere --out run");
     assert_eq!(code, 1);
     assert!(message.contains("nowhere/config.json"), "{message}");
 }
@@ -99,7 +99,7 @@ fn what_was_imported_is_exported_as_it_came() {
     let path = folder.path();
     fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
     let encode = |model: &str, out: &str| {
-        facts(path, &format!("encode --model {model} --text text --lang fr --out {out}.npy"));
+        facts(path, &format!("encode --model {model} --text fr=text --out {out}.npy"));
         npy::read::<f32>(&path.join(format!("{out}.npy"))).unwrap().values
     };
     for (name, prefix, class) in [
@@ -109,7 +109,7 @@ fn what_was_imported_is_exported_as_it_came() {
     ] {
         without_head(name, prefix, &path.join(name));
         facts(path, &format!("hub import {name} --out {name}-run"));
-        let exported = facts(path, &format!("hub export {name}-run --out {name}-hf"));
+        let exported = facts(path, &format!("hub export --model {name}-run --out {name}-hf"));
         assert_eq!(exported["architecture"], class);
         let config = fs::read_to_string(path.join(format!("{name}-hf/config.json"))).unwrap();
         let config: Value = serde_json::from_str(&config).unwrap();
@@ -118,7 +118,7 @@ fn what_was_imported_is_exported_as_it_came() {
         assert!(card.contains("pipeline_tag: feature-extraction"), "{card}");
         assert!(card.contains(&format!("imported from `{name}`")), "{card}");
         assert!(!card.contains("It was trained") && !card.contains("MaskedLM"), "{card}");
-        let again = facts(path, &format!("hub import {name}-hf"));
+        let again = facts(path, &format!("inspect {name}-hf"));
         assert_eq!((&again["has_mlm_head"], &again["left_over"]), (&json!(false), &json!([])));
         let (before, after) =
             (encode(name, name), encode(&format!("{name}-hf"), &format!("{name}-2")));
@@ -128,7 +128,7 @@ fn what_was_imported_is_exported_as_it_came() {
     // With its head it guesses still, and was trained elsewhere all the same.
     let whole = fixture("bert").display().to_string();
     assert_eq!(
-        facts(path, &format!("hub export {whole} --out whole-hf"))["architecture"],
+        facts(path, &format!("hub export --model {whole} --out whole-hf"))["architecture"],
         "BertForMaskedLM"
     );
     let card = fs::read_to_string(path.join("whole-hf/README.md")).unwrap();
@@ -165,22 +165,23 @@ fn runs_are_exported_whole_or_for_one_language() {
         let output = isogloss(path, &train);
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         if !language.is_empty() {
-            let (code, message) = refused(path, &format!("hub export {name} --out no"));
+            let (code, message) = refused(path, &format!("hub export --model {name} --out no"));
             assert_eq!(code, 2);
             assert!(message.contains("one language at a time: qaa, qab"), "{message}");
         }
-        let exported = facts(path, &format!("hub export {name} {language} --out {name}-hf"));
+        let exported =
+            facts(path, &format!("hub export --model {name} {language} --out {name}-hf"));
         assert_eq!(exported["family"], family);
         // The dense layer that does nothing is the less exact the smaller the states are beside the
         // LayerNorm's ε, and after three updates they are small.
         assert!(exported["largest_difference"].as_f64().unwrap() < 2e-3, "{name}: {exported}");
         let card = fs::read_to_string(path.join(format!("{name}-hf/README.md"))).unwrap();
-        assert!(card.contains("## What it scored") && card.contains("steps = 3"), "{card}");
+        assert!(card.contains("## Evaluation") && card.contains("steps = 3"), "{card}");
         assert!(card.contains("It was trained with Isogloss."), "{card}");
-        let again = facts(path, &format!("hub import {name}-hf"));
+        let again = facts(path, &format!("inspect {name}-hf"));
         assert_eq!(again["left_over"], json!([]));
     }
-    let (code, message) = refused(path, "hub export xlm --out xlm-hf");
+    let (code, message) = refused(path, "hub export --model xlm --out xlm-hf");
     assert_eq!(code, 1);
     assert!(message.contains("xlm-hf"), "{message}");
 }

@@ -171,7 +171,7 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
     let output = isogloss(folder, &["study", "run", "mine.toml"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("2 of 9 steps failed"), "{errors}");
-    assert!(errors.contains("its result does not parse (candidates.mrr"), "{errors}");
+    assert!(errors.contains("its result does not parse (missing field `signature`)"), "{errors}");
     assert_eq!(records(), before);
 }
 

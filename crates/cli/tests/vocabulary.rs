@@ -127,7 +127,7 @@ fn a_run_with_word_pieces_goes_on_and_is_used_like_any() {
     let sentences = "world/tatoeba/tatoeba.qab-qaa.qab";
     let encode = ["encode", "--model", "run", "--text", &format!("qab={sentences}")];
     done(folder, &[&encode[..], &["--out", "qab.npy"]].concat());
-    let vectors = ["vectors", "word2vec", "--run", "run", "--dim", "4", "--epochs", "1"];
+    let vectors = ["vectors", "word2vec", "--model", "run", "--dim", "4", "--epochs", "1"];
     done(folder, &[&vectors[..], &["--out", "v.vec"]].concat());
     let transfer = ["transfer", "--task", "ner", "--quick", "--world", "world", "--model", "run"];
     let scored = done(folder, &[&transfer[..], &["--epochs", "1", "--out", "ner"]].concat());

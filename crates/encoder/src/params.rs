@@ -79,7 +79,7 @@ pub enum LayerRole {
 /// What a weight matrix of an encoder is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamRole {
-    /// VocabularySize x dim; also the output weights of the softmax, unless there is a decoder.
+    /// Vocabulary x dim; also the output weights of the softmax, unless there is a decoder.
     TokenEmbedding,
     /// Positions x dim.
     PositionEmbedding,

@@ -22,6 +22,7 @@
 //! files::check_new_file(&path, true).unwrap();
 //! ```
 
+mod drafts;
 mod standard;
 
 use std::fs::{self, File, TryLockError};
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 pub use memmap2::Mmap;
 use tempfile::TempDir;
 
+pub use drafts::remove_drafts;
 pub use standard::{STANDARD_INPUT, is_standard, open};
 
 /// Why a file or folder could not be read or made.
@@ -98,6 +100,7 @@ pub fn in_place_of(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> 
         return standard::copy_to(path, write);
     }
     let partial = path.with_added_extension("partial");
+    drafts::register(&partial);
     let replace = || {
         write(&partial)?;
         File::open(&partial)?.sync_all()?;
@@ -329,7 +332,9 @@ fn draft_in(parent: &Path) -> Result<TempDir> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o777));
     }
-    builder.tempdir_in(parent).at(parent, "make a folder in")
+    let draft = builder.tempdir_in(parent).at(parent, "make a folder in")?;
+    drafts::register(draft.path());
+    Ok(draft)
 }
 
 /// The folder that a path lies in; a bare name lies in the current one.

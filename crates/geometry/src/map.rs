@@ -149,8 +149,6 @@ mod tests {
         npy::write(&path, &[2, 3], &[0.0; 6], Precision::Double).unwrap();
         assert!(Map::load(&path).unwrap_err().to_string().contains("is 2 x 3"));
         npy::write(&path, &[1, 1], &[f64::NAN], Precision::Double).unwrap();
-        assert!(
-            Map::load(&path).unwrap_err().to_string().contains("value 1 of 1 is no finite number")
-        );
+        assert!(Map::load(&path).unwrap_err().to_string().contains("value 1 of 1 is not finite"));
     }
 }

@@ -121,7 +121,7 @@ fn every_activation_is_exported() {
         let out = folder.path().join("exported");
         let Checkpoint { model, params, vocabulary, .. } = &mut checkpoint;
         let source = ExportSource { model, params, vocabulary, has_mlm_head: true };
-        let exported = hub::export(source, None, &ModelCard::default(), &out);
+        let exported = hub::export(source, None, &ModelCard::default(), &out, false);
         if name == "roberta-relu" {
             // BERT, which has everything else of RoBERTa, has ReLU in its head too.
             let error = exported.err().unwrap().to_string();

@@ -64,6 +64,9 @@ pub enum Error {
     /// Word vectors could not be read or written.
     #[error(transparent)]
     Vectors(#[from] vectors::Error),
+    /// An array could not be read.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// A file could not be read or written.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -91,6 +94,7 @@ impl Fault for Error {
             Error::Open(error) => error.is_usage(),
             Error::Text(error) => error.is_usage(),
             Error::Vectors(error) => error.is_usage(),
+            Error::Arrays(error) => error.is_usage(),
             Error::Files(error) => error.is_usage(),
         }
     }
@@ -102,6 +106,7 @@ impl Fault for Error {
             Error::Open(error) => error.key(),
             Error::Text(error) => error.key(),
             Error::Vectors(error) => error.key(),
+            Error::Arrays(error) => error.key(),
             Error::Files(error) => error.key(),
         }
     }

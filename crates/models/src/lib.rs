@@ -3,6 +3,7 @@
 //! - [`PretrainedModel`]: the encoder of a run's folder or of a Hugging Face checkpoint, with its weights,
 //!   its vocabulary and the [`TokenIdMap`] between the two.
 //! - [`states`]: the one loop from sentences to hidden states, in batches that fill a CPU or a GPU.
+//! - [`inspect`]: what a file or folder holds.
 //! - [`parallel`]: parallel text.
 //! - [`sentences`]: files of sentences, and the vector of every sentence at every layer.
 //! - [`words`]: the vectors of words: rows of the embedding table, and means over contexts.
@@ -28,6 +29,7 @@
 
 pub mod contexts;
 mod error;
+pub mod inspect;
 pub mod parallel;
 mod pretrained;
 pub mod sentences;

@@ -85,9 +85,10 @@ impl PretrainedModel {
         Ok(Self { encoder, params, vocabulary, fingerprint, has_mlm_head, token_ids })
     }
 
-    /// Writes the model as the folder of a run, which must not exist yet.
-    pub fn save(&self, folder: &Path) -> Result<(), OpenError> {
-        let draft = NewFolder::new(folder)?;
+    /// Writes the model as the folder of a run, which must not exist yet
+    /// unless `force` is set.
+    pub fn save(&self, folder: &Path, force: bool) -> Result<(), OpenError> {
+        let draft = NewFolder::with_force(folder, force)?;
         self.vocabulary.save(&draft.path().join(VOCABULARY_FOLDER), false)?;
         let metadata = WeightsMetadata {
             encoder: self.encoder.config().clone(),

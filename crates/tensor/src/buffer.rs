@@ -12,7 +12,7 @@ use crate::kernels::MatrixPrecision;
 /// A cache line of host memory: the unit in which it is allocated, so that rows are aligned.
 #[derive(Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C, align(64))]
-struct CacheLine([f32; LINE]);
+struct BufferLine([f32; LINE]);
 
 /// Floats in a cache line.
 const LINE: usize = 16;
@@ -73,13 +73,13 @@ const HERE: &str = "this matrix is in the memory of the CPU, and a GPU is to rea
 /// The free host memory of a device, by size.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: Mutex<BTreeMap<usize, Vec<Vec<CacheLine>>>>,
+    free: Mutex<BTreeMap<usize, Vec<Vec<BufferLine>>>>,
 }
 
 impl Pool {
     /// The smallest free memory of at least so many lines, and less than twice as many: batches of
     /// all lengths then share memory instead of each length keeping its own.
-    fn take(&self, lines: usize) -> Option<Vec<CacheLine>> {
+    fn take(&self, lines: usize) -> Option<Vec<BufferLine>> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut fitting = free.range_mut(lines..(2 * lines).max(1));
         fitting.find_map(|(_, memory)| memory.pop())
@@ -94,7 +94,7 @@ fn size_class(lines: usize) -> usize {
 
 /// A run of floats in host memory. Its content is whatever was there before, until it is written.
 pub(crate) struct HostBuffer {
-    lines: Vec<CacheLine>,
+    lines: Vec<BufferLine>,
     len: usize,
     pool: Arc<Pool>,
 }

@@ -314,7 +314,7 @@ impl RawBlock {
     fn fill(&mut self, lines: &mut crate::reader::LineReader<'_>) -> Result<bool> {
         let mut more = Ok(true);
         while matches!(more, Ok(true)) && self.text.len() < BLOCK_BYTES {
-            more = lines.next_line().map(|line| {
+            more = lines.next_sentence().map(|line| {
                 if let Some(line) = line {
                     self.text.push_str(line);
                     self.ends.push(self.text.len());

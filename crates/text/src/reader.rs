@@ -268,6 +268,16 @@ impl LineReader<'_> {
         Ok(Some(if self.raw { whole } else { trim_line(text) }))
     }
 
+    /// The sentence on the next line that holds text: all of it, or the first column of a `.tsv` file.
+    pub fn next_sentence(&mut self) -> Result<Option<&str>> {
+        if self.next_line()?.is_none() {
+            return Ok(None);
+        }
+        let text = std::str::from_utf8(&self.line).expect("just judged to be UTF-8");
+        let text = text.trim_start_matches('\u{feff}');
+        Ok(Some(sentence_on(self.name(), text).trim()))
+    }
+
     /// The name of the file that the line last read is in.
     pub fn name(&self) -> &str {
         self.current.as_ref().map_or("", |open| open.name)

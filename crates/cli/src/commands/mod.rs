@@ -9,6 +9,7 @@ mod data;
 mod demo;
 mod encode;
 mod hub;
+mod inspect;
 mod man;
 mod models;
 mod pretrain;
@@ -63,23 +64,23 @@ pub(crate) enum Command {
     /// Score predictions against what is right.
     Score(score::Score),
 
-    /// Write the vectors that an encoder gives to sentences, at any layer.
+    /// Write the hidden states of sentences, at any layer.
     Encode(encode::Encode),
 
-    /// Write the vectors that an encoder gives to words: embeddings, or means over contexts.
+    /// Write the vectors of words: embeddings, or means over contexts.
     Words(words::Words),
 
-    /// Learn orthogonal maps between spaces of vectors, and see what they recover.
+    /// Learn orthogonal maps between spaces of vectors (Procrustes), and evaluate them.
     #[command(subcommand)]
     Align(align::Align),
 
-    /// Look for translations among sentences: raw, mean-shifted and aligned, layer by layer.
+    /// Retrieve translations among sentences: raw, mean-centred and aligned, layer by layer.
     Retrieve(retrieve::Retrieve),
 
-    /// Say how similar two sets of vectors are up to rotation: linear CKA, biased and debiased.
+    /// Compare two sets of vectors by linear CKA, biased and debiased.
     Cka(cka::Cka),
 
-    /// See a language inside the vectors, and shift them to another.
+    /// Language mean vectors, and token translation by shifting hidden states.
     #[command(subcommand)]
     Shift(shift::Shift),
 
@@ -95,9 +96,13 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Data(data::DataCommand),
 
-    /// Models of Hugging Face's: read theirs, write ours for them.
+    /// Hugging Face models: download, import, export.
     #[command(subcommand)]
     Hub(hub::Hub),
+
+    /// Say what a file or folder holds: a model, a vocabulary, arrays, word vectors, language mean vectors.
+    Inspect(inspect::Inspect),
+
     /// Show the numbers of a laboratory's studies, or hand them to other programs.
     Results(results::Results),
 
@@ -137,6 +142,7 @@ impl Command {
             Command::Study(command) => command.run(),
             Command::Data(command) => command.run(),
             Command::Hub(command) => command.run(),
+            Command::Inspect(command) => command.run(),
             Command::Results(command) => command.run(),
             Command::Report(command) => command.run(),
             Command::Bench(command) => command.run(),

@@ -63,8 +63,9 @@ pub fn export(
     language: Option<&str>,
     card: &ModelCard,
     out: &Path,
+    force: bool,
 ) -> Result<ExportResult> {
-    let draft = NewFolder::new(out)?;
+    let draft = NewFolder::with_force(out, force)?;
     let config = source.model.config().clone();
     let language = language.map(|name| source.vocabulary.language(name)).transpose()?;
     check_language(&source, language)?;

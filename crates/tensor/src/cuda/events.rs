@@ -42,7 +42,7 @@ impl Event {
     }
 }
 
-/// EventPool that nobody needs at present: making one takes longer than marking with it.
+/// Events that nobody needs at present: making one takes longer than marking with it.
 #[derive(Default)]
 pub(super) struct EventPool(Mutex<Vec<Event>>);
 

@@ -35,7 +35,7 @@ struct State {
     steps: u32,
     made: u32,
     last: Option<Executable>,
-    /// DeviceMemory of lists that were dropped meanwhile, by size: it may be overwritten after the graph.
+    /// Memory of lists that were dropped meanwhile, by size: it may be overwritten after the graph.
     dropped: Vec<(usize, CUdeviceptr)>,
 }
 

@@ -1,4 +1,4 @@
-//! Tensor maps: a matrix as Hopper's TMA (Tensor DeviceMemory Accelerator) knows it.
+//! Tensor maps: a matrix as Hopper's TMA (Tensor Memory Accelerator) knows it.
 
 #![allow(unsafe_code, reason = "the driver speaks in raw pointers")]
 

@@ -19,7 +19,7 @@ use super::lock;
 use crate::device::DeviceError;
 use crate::kernels::MatrixPrecision;
 
-/// DeviceMemory in which the library may add up partial sums (split-K).
+/// Memory in which the library may add up partial sums (split-K).
 const WORKSPACE: usize = 64 << 20;
 /// Plans that are kept before all are dropped.
 const MOST_PLANS: usize = 4096;

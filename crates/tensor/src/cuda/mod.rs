@@ -123,7 +123,7 @@ impl Cuda {
         Ok(Self { context, code, blas, adam, arrived })
     }
 
-    /// DeviceMemory for the time of one operation.
+    /// Memory for the time of one operation.
     fn scratch(&self, bytes: usize) -> DeviceMemory {
         let memory = self.context.take(bytes);
         if cfg!(debug_assertions) {
@@ -132,7 +132,7 @@ impl Cuda {
         memory
     }
 
-    /// DeviceMemory for sums of columns, in so many parts.
+    /// Memory for sums of columns, in so many parts.
     fn parts(&self, count: usize, cols: usize) -> PartialSums {
         PartialSums { memory: self.scratch(count * cols * 4), skip: 0, count, stride: cols }
     }

@@ -29,14 +29,14 @@ pub(super) struct HostTransfer {
     /// The stream of what is sent ahead.
     ahead: CUstream,
     stage: Mutex<PinnedStage>,
-    /// DeviceMemory for what is sent ahead, with the point after which it may be overwritten; the one that
+    /// Memory for what is sent ahead, with the point after which it may be overwritten; the one that
     /// was given up first comes first.
     given_up: Mutex<BTreeMap<usize, VecDeque<(CUdeviceptr, Event)>>>,
     pages: Mutex<Vec<PinnedPage>>,
     pub(super) events: EventPool,
 }
 
-/// PinnedPage-locked memory in two halves: one is filled while what lies in the other arrives.
+/// Page-locked memory in two halves: one is filled while what lies in the other arrives.
 struct PinnedStage {
     base: *mut u8,
     half: usize,
@@ -50,7 +50,7 @@ struct PinnedStage {
 // SAFETY: the memory is this stage's own.
 unsafe impl Send for PinnedStage {}
 
-/// PinnedPage-locked memory for numbers that come back.
+/// Page-locked memory for numbers that come back.
 struct PinnedPage(*mut f32);
 
 // SAFETY: the memory is this page's own.
@@ -137,14 +137,14 @@ impl HostTransfer {
         self.events.give_back(arrived);
     }
 
-    /// DeviceMemory that may be overwritten after what was asked of the stream so far.
+    /// Memory that may be overwritten after what was asked of the stream so far.
     pub(super) fn give_up(&self, class: usize, pointer: CUdeviceptr, stream: CUstream) {
         let event = self.events.take();
         event.mark(stream);
         lock(&self.given_up).entry(class).or_default().push_back((pointer, event));
     }
 
-    /// DeviceMemory that was given up, returned for good: the caller has waited for the GPU.
+    /// Memory that was given up, returned for good: the caller has waited for the GPU.
     pub(super) fn drain(&self) -> Vec<(usize, CUdeviceptr)> {
         let all = std::mem::take(&mut *lock(&self.given_up));
         let spare =

@@ -7,29 +7,33 @@ use files::At;
 use hub::{ExportResult, ExportSource, ModelCard};
 use models::PretrainedModel;
 
-use super::import::{IMPORTED, Note, model_name};
+use super::import::{IMPORTED, ImportNote, model_name};
 use crate::commands::models::Compute;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Examples:
   A run whose languages share everything:
-    isogloss hub export run --out run-hf
+    isogloss hub export --model run --out run-hf
   One language of a run whose embeddings are separate:
-    isogloss hub export run --lang fr --out run-fr-hf
+    isogloss hub export --model run --lang fr --out run-fr-hf
   In Python: AutoModelForMaskedLM.from_pretrained('run-hf')";
 
 /// Flags of `hub export`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Export {
-    /// The folder of a trained run.
-    #[arg(value_name = "RUN")]
-    run: PathBuf,
+    /// The folder of a run, or a Hugging Face folder.
+    #[arg(short, long, value_name = "DIR")]
+    model: PathBuf,
 
-    /// The folder to write, which must not exist yet.
-    #[arg(long, value_name = "DIR")]
+    /// The folder to write.
+    #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
+
+    /// Replace a folder that exists.
+    #[arg(short, long)]
+    force: bool,
 
     /// The language to export, where not everything is shared.
     #[arg(long, value_name = "LANG")]
@@ -41,16 +45,15 @@ pub(crate) struct Export {
 
 impl Export {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        files::check_new_folder(&self.out, false)?;
-        let mut opened = self.compute.open(&self.run)?;
-        let card = card(&self.run, &self.out)?;
-        let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head: guesses, .. } =
-            &mut opened;
-        let source = ExportSource { model, params, vocabulary, has_mlm_head: *guesses };
-        let exported = hub::export(source, self.lang.as_deref(), &card, &self.out)?;
+        files::check_new_folder(&self.out, self.force)?;
+        let mut opened = self.compute.open(&self.model)?;
+        let card = card(&self.model, &self.out)?;
+        let PretrainedModel { encoder: model, params, vocabulary, has_mlm_head, .. } = &mut opened;
+        let source = ExportSource { model, params, vocabulary, has_mlm_head: *has_mlm_head };
+        let exported = hub::export(source, self.lang.as_deref(), &card, &self.out, self.force)?;
         let ExportResult { out, architecture, languages, entries, largest_difference, .. } =
             &exported;
-        let head = if *guesses { "" } else { ", without a head for masked tokens" };
+        let head = if *has_mlm_head { "" } else { ", without an MLM head" };
         let text = format!(
             "{}: {architecture} of {entries} entries for {}{head}; read back, no score differs by more \
              than {largest_difference:.1e}\n",
@@ -73,7 +76,7 @@ fn card(run: &Path, out: &Path) -> Result<ModelCard, Failure> {
     let config = read("config.toml")?;
     let noted = read(IMPORTED)?.and_then(|text| serde_json::from_str(&text).ok());
     let imported = match (noted, &config) {
-        (Some(Note { from }), _) => Some(from),
+        (Some(ImportNote { from }), _) => Some(from),
         (None, Some(_)) => None,
         (None, None) => Some(model_name(run)),
     };

@@ -1,4 +1,4 @@
-//! `isogloss hub import`: what a folder of Hugging Face's holds, and a folder of ours made of it.
+//! `isogloss hub import`: a Hugging Face checkpoint as the folder of a run.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::commands::models::Compute;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
-const EXAMPLES: &str = "Examples:
-  What is in a folder, and whether it can be used:
-    isogloss hub import bert-base-multilingual-cased
-  The folder can be named wherever a model is asked for; to make a run of it all the same:
-    isogloss hub import bert-base-multilingual-cased --out mbert";
+const EXAMPLES: &str = "Example:
+  isogloss hub import bert-base-multilingual-cased --out mbert
+
+A Hugging Face folder can be named wherever a model is asked for, without being imported;
+`isogloss inspect` says what one holds.";
 
 /// Flags of `hub import`.
 #[derive(Args)]
@@ -27,9 +27,13 @@ pub(crate) struct Import {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
-    /// Also write it as a folder of ours, which must not exist yet.
-    #[arg(long, value_name = "RUN")]
-    out: Option<PathBuf>,
+    /// The folder of the run to make.
+    #[arg(short, long, value_name = "RUN")]
+    out: PathBuf,
+
+    /// Replace a folder that exists.
+    #[arg(short, long)]
+    force: bool,
 
     #[command(flatten)]
     compute: Compute,
@@ -40,12 +44,12 @@ pub(super) const IMPORTED: &str = "imported.json";
 
 /// What stands in it.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Note {
+pub(super) struct ImportNote {
     /// The name of the model that was imported.
     pub(super) from: String,
 }
 
-/// What a folder of another's is called: by the hub's cache the model's own name, else the folder's.
+/// The name of a Hugging Face model: by the hub's cache the model's own, else the folder's.
 pub(super) fn model_name(folder: &Path) -> String {
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let parts: Vec<_> = whole.iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -53,80 +57,68 @@ pub(super) fn model_name(folder: &Path) -> String {
     cached.map_or_else(|| parts.last().cloned().unwrap_or_default(), |name| name.replace("--", "/"))
 }
 
-/// What `hub import` says.
+/// What came of an import.
 #[derive(Serialize)]
-struct Imported {
+struct ImportResult {
     #[serde(flatten)]
-    found: CheckpointSummary,
+    summary: CheckpointSummary,
     fingerprint: String,
     seconds: f64,
-    out: Option<PathBuf>,
+    out: PathBuf,
 }
 
 impl Import {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        if let Some(out) = &self.out {
-            files::check_new_folder(out, false)?;
-        }
+        files::check_new_folder(&self.out, self.force)?;
         if self.folder.join("vocabulary").is_dir() {
             let folder = self.folder.display();
             return Err(Failure::Usage(format!(
-                "{folder} is a run of ours already; name it wherever a model is asked for"
+                "{folder} is a run already; name it wherever a model is asked for"
             )));
         }
         let device = self.compute.device()?;
         let start = Instant::now();
         let checkpoint = hub::open(&self.folder, &device)?;
         let seconds = start.elapsed().as_secs_f64();
-        let (found, fingerprint) = (checkpoint.summary.clone(), checkpoint.fingerprint.clone());
-        if let Some(out) = &self.out {
-            PretrainedModel::from(checkpoint).save(out)?;
-            let note = Note { from: model_name(&self.folder) };
-            files::write(
-                &out.join(IMPORTED),
-                serde_json::to_string(&note).expect("a name") + "\n",
-            )?;
-        }
-        let imported = Imported { found, fingerprint, seconds, out: self.out };
-        Ok(Outcome::new(imported.in_words(), &imported))
+        let (summary, fingerprint) = (checkpoint.summary.clone(), checkpoint.fingerprint.clone());
+        PretrainedModel::from(checkpoint).save(&self.out, self.force)?;
+        let note = ImportNote { from: model_name(&self.folder) };
+        files::write(&self.out.join(IMPORTED), serde_json::to_string(&note)? + "\n")?;
+        let mut text = in_words(&summary);
+        let _ = writeln!(text, "read in {seconds:.2} s, written to {}", self.out.display());
+        let result = ImportResult { summary, fingerprint, seconds, out: self.out };
+        Ok(Outcome::new(text, &result))
     }
 }
 
-impl Imported {
-    fn in_words(&self) -> String {
-        let CheckpointSummary { encoder, .. } = &self.found;
-        let mut text = format!(
-            "{}: {:?}, {} layers of {} dimensions, {} heads, {} positions, {} entries\n\
-             {} parameters, {} in {}; pieces from {}; read in {:.2} s\n",
-            self.found.folder.display(),
-            self.found.family,
-            encoder.layers,
-            encoder.dim,
-            encoder.heads,
-            encoder.positions,
-            encoder.entries(0),
-            self.found.parameters,
-            self.found.stored_as,
-            self.found.files.join(", "),
-            self.found.tokenizer,
-            self.seconds,
-        );
-        if encoder.language_embeddings {
-            let _ = writeln!(text, "languages: {}", encoder.languages.join(", "));
-        }
-        if !self.found.has_mlm_head {
-            let missing = self.found.missing.join(", ");
-            let _ = writeln!(
-                text,
-                "it cannot guess masked tokens, but everything else; missing: {missing}"
-            );
-        }
-        if !self.found.left_over.is_empty() {
-            let _ = writeln!(text, "left over: {}", self.found.left_over.join(", "));
-        }
-        if let Some(out) = &self.out {
-            let _ = writeln!(text, "written to {}", out.display());
-        }
-        text
+/// What a checkpoint holds, in words.
+pub(crate) fn in_words(summary: &CheckpointSummary) -> String {
+    let encoder = &summary.encoder;
+    let mut text = format!(
+        "{}: {:?}, {} layers of {} dimensions, {} heads, {} positions, {} entries\n\
+         {} parameters, {} in {}; subwords from {}\n",
+        summary.folder.display(),
+        summary.family,
+        encoder.layers,
+        encoder.dim,
+        encoder.heads,
+        encoder.positions,
+        encoder.entries(0),
+        summary.parameters,
+        summary.stored_as,
+        summary.files.join(", "),
+        summary.tokenizer,
+    );
+    if encoder.language_embeddings {
+        let _ = writeln!(text, "languages: {}", encoder.languages.join(", "));
     }
+    if !summary.has_mlm_head {
+        let missing = summary.missing.join(", ");
+        let _ =
+            writeln!(text, "it has no MLM head, and can do everything else; missing: {missing}");
+    }
+    if !summary.left_over.is_empty() {
+        let _ = writeln!(text, "left over: {}", summary.left_over.join(", "));
+    }
+    text
 }

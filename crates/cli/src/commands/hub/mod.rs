@@ -1,4 +1,4 @@
-//! `isogloss hub`: models of Hugging Face's, in and out.
+//! `isogloss hub`: Hugging Face models, in and out.
 
 mod download;
 mod export;
@@ -6,15 +6,17 @@ mod import;
 
 use clap::Subcommand;
 
+pub(crate) use self::import::in_words as checkpoint_in_words;
+
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Examples:
   isogloss hub download google-bert/bert-base-multilingual-cased
-  isogloss hub import bert-base-multilingual-cased
-  isogloss hub export run --out run-hf";
+  isogloss hub import bert-base-multilingual-cased --out mbert
+  isogloss hub export --model run --out run-hf";
 
-/// What can be done with models of Hugging Face's.
+/// What can be done with Hugging Face models.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Hub {
@@ -22,7 +24,7 @@ pub(crate) enum Hub {
     #[command(after_help = download::EXAMPLES)]
     Download(download::Download),
 
-    /// Look into a folder of Hugging Face's, and make a folder of ours of it.
+    /// Make the folder of a run from a Hugging Face folder.
     Import(import::Import),
 
     /// Write a run as a folder that `transformers` loads with no code of its own.

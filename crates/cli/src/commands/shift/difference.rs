@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 
 const EXAMPLES: &str = "Example:
-  isogloss shift difference --model run --means means.safetensors --from qab --to qaa --layer 2 --out D.npy
+  isogloss shift difference --model run --means means.safetensors \\
+    --from qab --to qaa --layer 2 --out D.npy
   In NumPy, np.load('D.npy') is then what is added to every state of qab.";
 
 /// Flags of `shift difference`.

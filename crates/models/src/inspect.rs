@@ -1,0 +1,163 @@
+//! What a file or folder holds, without changing anything.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use arrays::Stack;
+use encoder::EncoderConfig;
+use encoder::archive::Archive;
+use files::At;
+use hub::CheckpointSummary;
+use serde::{Deserialize, Serialize};
+use tensor::Device;
+use text::Vocabulary;
+use vectors::formats::{self, ReadOptions};
+
+use crate::error::{Error, Result};
+use crate::pretrained::{MODEL_FILE, VOCABULARY_FOLDER};
+
+/// What a path holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Inspection {
+    /// A run of pretraining, or a model that was imported as one.
+    Run {
+        /// The folder.
+        path: PathBuf,
+        /// The architecture.
+        encoder: EncoderConfig,
+        /// The step of the weights, where they were trained here.
+        step: Option<u64>,
+        /// Subwords of the vocabulary.
+        subwords: usize,
+        /// What tells these weights from any other.
+        fingerprint: String,
+    },
+    /// A Hugging Face checkpoint.
+    HuggingFace {
+        /// What was found in the folder.
+        #[serde(flatten)]
+        summary: CheckpointSummary,
+        /// What tells these weights from any other.
+        fingerprint: String,
+    },
+    /// A vocabulary.
+    Vocabulary {
+        /// The folder.
+        path: PathBuf,
+        /// Its languages.
+        languages: Vec<String>,
+        /// Its subwords.
+        subwords: usize,
+        /// What tells it from any other.
+        fingerprint: String,
+    },
+    /// Language mean vectors.
+    LanguageMeans {
+        /// The file.
+        path: PathBuf,
+        /// The languages.
+        languages: Vec<String>,
+        /// Layers above the embeddings.
+        layers: usize,
+        /// The fingerprint of the model that they belong to.
+        model: String,
+    },
+    /// Matrices: NumPy's arrays, or safetensors.
+    Arrays {
+        /// The file.
+        path: PathBuf,
+        /// The name and the columns of each layer.
+        layers: Vec<(String, usize)>,
+        /// Rows of every layer.
+        rows: usize,
+    },
+    /// Word vectors.
+    WordVectors {
+        /// The file.
+        path: PathBuf,
+        /// Words.
+        words: usize,
+        /// Columns.
+        dim: usize,
+    },
+}
+
+/// The metadata of a run's weights that is shown.
+#[derive(Deserialize)]
+struct RunMetadata {
+    encoder: EncoderConfig,
+    step: Option<u64>,
+}
+
+/// The metadata of a file of language mean vectors that is shown.
+#[derive(Deserialize)]
+struct MeansMetadata {
+    model: String,
+    languages: Vec<String>,
+    layers: usize,
+}
+
+/// Looks into a file or folder.
+///
+/// # Errors
+/// Where it cannot be read, or holds nothing that is known.
+pub fn inspect(path: &Path, device: &Device) -> Result<Inspection> {
+    if path.is_dir() { folder(path, device) } else { file(path) }
+}
+
+fn folder(path: &Path, device: &Device) -> Result<Inspection> {
+    let weights = path.join(MODEL_FILE);
+    if weights.is_file() && path.join(VOCABULARY_FOLDER).is_dir() {
+        let archive = Archive::open(&weights).map_err(crate::OpenError::from)?;
+        let RunMetadata { encoder, step } = archive.metadata().map_err(crate::OpenError::from)?;
+        let vocabulary = Vocabulary::load(&path.join(VOCABULARY_FOLDER))?;
+        return Ok(Inspection::Run {
+            path: path.to_owned(),
+            encoder,
+            step,
+            subwords: vocabulary.len(),
+            fingerprint: archive.digest().to_owned(),
+        });
+    }
+    if hub::is_checkpoint(path) {
+        let hub::Checkpoint { summary, fingerprint, .. } = hub::open(path, device)?;
+        return Ok(Inspection::HuggingFace { summary, fingerprint });
+    }
+    match Vocabulary::load(path) {
+        Ok(vocabulary) => Ok(Inspection::Vocabulary {
+            path: path.to_owned(),
+            languages: vocabulary.languages().map(str::to_owned).collect(),
+            subwords: vocabulary.len(),
+            fingerprint: vocabulary.fingerprint().to_owned(),
+        }),
+        Err(_) => Err(Error::input(
+            path.display(),
+            "holds neither a run, a Hugging Face checkpoint nor a vocabulary",
+            "name such a folder, or a file of arrays, word vectors or language mean vectors",
+        )),
+    }
+}
+
+fn file(path: &Path) -> Result<Inspection> {
+    let mut head = [0; 4];
+    let read = File::open(path).at(path, "open")?.read(&mut head).at(path, "read")?;
+    let array = head[..read].starts_with(b"\x93NUM") || head[..read].starts_with(b"PK");
+    let named = |name: &str| path.extension().is_some_and(|extension| extension == name);
+    if named("safetensors")
+        && let Ok(archive) = Archive::open(path)
+        && let Ok(MeansMetadata { model, languages, layers }) = archive.metadata()
+    {
+        return Ok(Inspection::LanguageMeans { path: path.to_owned(), languages, layers, model });
+    }
+    if array || named("safetensors") {
+        let stack = Stack::open(path)?;
+        let layer = |layer| (stack.layer_name(layer).to_owned(), stack.dim(layer));
+        let layers = (0..stack.layers()).map(layer).collect();
+        return Ok(Inspection::Arrays { path: path.to_owned(), layers, rows: stack.rows() });
+    }
+    let vectors = formats::read(path, ReadOptions::default())?;
+    let (words, dim) = (vectors.len(), vectors.dim());
+    Ok(Inspection::WordVectors { path: path.to_owned(), words, dim })
+}
