@@ -1,4 +1,4 @@
-//! `isogloss world`: invented languages, written to a folder or shown on the screen.
+//! `isogloss world`: invented languages, written to a folder or printed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
+use tensor::Device;
 use world::{
     DomainConfig, Language, LanguageConfig, Manifest, MorphologyConfig, Tree, WorldConfig,
     WorldPlan,
@@ -23,7 +24,7 @@ pub(crate) enum World {
     /// Write corpora, dictionaries, parallel text and labelled data for every task.
     #[command(after_help = GENERATE_EXAMPLES)]
     Generate(Generate),
-    /// Print a few sentences in every language, word by word with their meaning.
+    /// Print a few sentences in every language, with interlinear glosses.
     #[command(after_help = SHOW_EXAMPLES)]
     Show(Show),
 }
@@ -46,18 +47,21 @@ const GENERATE_EXAMPLES: &str = "Examples:
       --set 'nli={train=0,dev=0,test=0}' --set tatoeba=200";
 
 const SHOW_EXAMPLES: &str = "Examples:
-  isogloss world show --count 2 --distance 0.5
+  isogloss world show --limit 2 --distance 0.5
   isogloss world show --verb sov --script han --morphology rich
   isogloss world show --config world/world.toml --json";
 
 #[derive(Args)]
 pub(crate) struct Generate {
     /// The folder to write; it appears whole or not at all.
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     out: PathBuf,
-    /// Replace a world that stands there.
-    #[arg(long)]
+    /// Replace a world that is there.
+    #[arg(short, long, help_heading = "Output")]
     force: bool,
+    /// Threads; 0 takes every core. The files are the same.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
+    threads: usize,
     #[command(flatten)]
     keys: Keys,
 }
@@ -65,7 +69,7 @@ pub(crate) struct Generate {
 #[derive(Args)]
 pub(crate) struct Show {
     /// How many sentences.
-    #[arg(long, value_name = "N", default_value_t = 5,
+    #[arg(short = 'n', long = "limit", alias = "count", value_name = "N", default_value_t = 5,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     count: usize,
     #[command(flatten)]
@@ -102,9 +106,9 @@ struct Keys {
     /// sov, vso, vos, ovs or osv.
     #[arg(long, value_delimiter = ',')]
     verb: Vec<String>,
-    /// What is marked on words, in every language.
+    /// Which categories are marked on words, in every language.
     #[arg(long)]
-    morphology: Option<Richness>,
+    morphology: Option<MorphologyLevel>,
     /// Sentences in each corpus [default: 500000].
     #[arg(long, value_name = "N")]
     sentences: Option<usize>,
@@ -129,7 +133,7 @@ struct Keys {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Richness {
+enum MorphologyLevel {
     /// Nothing.
     None,
     /// Number and tense.
@@ -154,12 +158,13 @@ impl Generate {
         let start = Instant::now();
         let mut progress = Progress::new("world", world::steps(&plan));
         let mut step = |note: &str| progress.step(note);
-        let manifest = world::generate(&plan, &self.out, self.force, &mut step).map_err(
-            |error| match error {
-                world::Error::Exists(_) => Failure::Usage(format!("{error} (--force)")),
-                error => error.into(),
-            },
-        )?;
+        let threads = Device::cpu(self.threads);
+        let threads = threads.map_err(|error| Failure::Usage(error.to_string()))?;
+        let generate = || world::generate(&plan, &self.out, self.force, &mut step);
+        let manifest = threads.run(generate).map_err(|error| match error {
+            world::Error::Exists(_) => Failure::Usage(format!("{error} (--force)")),
+            error => error.into(),
+        })?;
         drop(progress);
         Ok(report(&self.out.display().to_string(), &manifest, start.elapsed().as_secs_f64()))
     }
@@ -319,9 +324,9 @@ impl Keys {
             }
         }
         for language in &mut config.language {
-            if let Some(richness) = self.morphology {
+            if let Some(level) = self.morphology {
                 language.morphology =
-                    MorphologyConfig { affix: language.morphology.affix, ..richness.keys() };
+                    MorphologyConfig { affix: language.morphology.affix, ..level.keys() };
             }
             if self.sentences.is_some() {
                 language.sentences = None;
@@ -356,12 +361,12 @@ impl Keys {
     }
 }
 
-impl Richness {
+impl MorphologyLevel {
     fn keys(self) -> MorphologyConfig {
         let (light, rich) = match self {
-            Richness::None => (false, false),
-            Richness::Light => (true, false),
-            Richness::Rich => (true, true),
+            MorphologyLevel::None => (false, false),
+            MorphologyLevel::Light => (true, false),
+            MorphologyLevel::Rich => (true, true),
         };
         MorphologyConfig {
             number: Some(light),
@@ -384,7 +389,7 @@ fn resize(languages: &mut Vec<LanguageConfig>, count: usize) {
     }
 }
 
-/// Another domain: other topics and words, shorter documents, other habits of speech.
+/// Another domain: other topics and words, shorter documents, another style.
 fn other_domain(name: String, shift: f64) -> DomainConfig {
     DomainConfig {
         name,
