@@ -1,8 +1,13 @@
-//! How a command fails: used wrongly (exit code 2) or failed while doing what it was asked (1).
+//! How a command fails: used wrongly (exit code 2), failed (1) or interrupted (130).
+//!
+//! Libraries say through [`Fault`] whether a request was wrong and which configuration key is to
+//! blame; here the key becomes the flag that sets it, where the command has one.
 
-use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::process::ExitCode;
+
+use terms::Fault;
 
 use crate::stop;
 
@@ -12,63 +17,82 @@ pub(crate) enum Failure {
     /// The request makes no sense: a flag, a key or a combination of them.
     Usage(String),
     /// The request was understood, and could not be carried out.
-    Failed(Box<dyn Error + Send + Sync>),
+    Failed(String),
+    /// An error of a library.
+    Library {
+        /// With the chain of causes on one line.
+        message: String,
+        /// Whether the request was wrong.
+        usage: bool,
+        /// The configuration key that would have to change.
+        key: Option<String>,
+    },
 }
 
 impl Failure {
-    /// Prints to standard error, with the chain of causes on one line.
+    /// Prints to standard error.
     pub(crate) fn print(self) -> ExitCode {
-        match self {
-            Failure::Usage(message) => {
-                complain!("error: {message}");
-                ExitCode::from(2)
+        let (message, usage) = match self {
+            Failure::Usage(message) => (message, true),
+            Failure::Failed(message) => (message, false),
+            Failure::Library { message, usage, key } => {
+                let flag =
+                    key.and_then(|key| flag(&crate::definition(), std::env::args_os(), &key));
+                let flag = flag.filter(|flag| !message.contains(flag.as_str()));
+                (flag.map_or(message.clone(), |flag| format!("{message} ({flag})")), usage)
             }
-            Failure::Failed(error) => {
-                let mut message = error.to_string();
-                let mut cause = error.source();
-                while let Some(error) = cause {
-                    let _ = write!(message, ": {error}");
-                    cause = error.source();
-                }
-                complain!("error: {message}");
-                stop::exit_code()
-            }
-        }
+        };
+        complain!("error: {message}");
+        if usage { ExitCode::from(2) } else { stop::exit_code() }
     }
 }
 
-impl<E: Error + Send + Sync + 'static> From<E> for Failure {
+impl<E: Fault> From<E> for Failure {
     fn from(error: E) -> Self {
-        let error: Box<dyn Error + Send + Sync> = Box::new(error);
-        if is_request(&*error) {
-            return Failure::Usage(error.to_string());
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let _ = write!(message, ": {error}");
+            cause = error.source();
         }
-        Failure::Failed(error)
+        Failure::Library { message, usage: error.is_usage(), key: error.key().map(str::to_owned) }
     }
 }
 
-/// Whether an error is of what was asked for, whatever the files hold.
-fn is_request(error: &(dyn Error + Send + Sync + 'static)) -> bool {
-    use terms::Fault;
-    let faults = [
-        error.downcast_ref::<files::Error>().map(Fault::is_usage),
-        error.downcast_ref::<text::Error>().map(Fault::is_usage),
-        error.downcast_ref::<align::Error>().map(Fault::is_usage),
-        error.downcast_ref::<vectors::Error>().map(Fault::is_usage),
-        error.downcast_ref::<arrays::Error>().map(Fault::is_usage),
-        error.downcast_ref::<geometry::Error>().map(Fault::is_usage),
-        error.downcast_ref::<models::Error>().map(Fault::is_usage),
-        error.downcast_ref::<models::OpenError>().map(Fault::is_usage),
-        error.downcast_ref::<shift::Error>().map(Fault::is_usage),
-        error.downcast_ref::<catalogue::Error>().map(Fault::is_usage),
-        error.downcast_ref::<world::Error>().map(Fault::is_usage),
-        error.downcast_ref::<train::pretrain::PretrainError>().map(Fault::is_usage),
-    ];
-    if let Some(usage) = faults.into_iter().flatten().next() {
-        return usage;
+/// The flag that sets a configuration key in the command that was typed: its own, or the key itself
+/// where the command takes any key.
+fn flag(
+    root: &clap::Command,
+    typed: impl IntoIterator<Item = OsString>,
+    key: &str,
+) -> Option<String> {
+    let mut command = root;
+    for word in typed.into_iter().skip(1) {
+        command = word.to_str().and_then(|word| command.find_subcommand(word)).unwrap_or(command);
     }
-    if let Some(error) = error.downcast_ref::<lab::study::Error>() {
-        return terms::Fault::is_usage(error);
+    let has =
+        |name: &str| command.get_arguments().any(|argument| argument.get_long() == Some(name));
+    let dashed = key.replace('_', "-");
+    match () {
+        () if has(&dashed) => Some(format!("--{dashed}")),
+        () if key.contains('.') && has("set") => Some(format!("--{key}")),
+        () => None,
     }
-    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_become_flags_of_the_command_that_was_typed() {
+        let found =
+            |line: &str, key| flag(&crate::definition(), line.split(' ').map(OsString::from), key);
+        let pretrain = "isogloss --json pretrain --out run";
+        assert_eq!(found(pretrain, "adam.beta2").as_deref(), Some("--adam.beta2"));
+        assert_eq!(found(pretrain, "threads").as_deref(), Some("--threads"));
+        assert_eq!(found(pretrain, "no_such_key"), None);
+        assert_eq!(found("isogloss vectors word2vec", "threads").as_deref(), Some("--threads"));
+        assert_eq!(found("isogloss retrieve", "adam.beta2"), None);
+    }
 }

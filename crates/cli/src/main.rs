@@ -24,7 +24,6 @@ use clap::{CommandFactory, Parser};
 use tensor::DeviceFault;
 
 use crate::commands::Command;
-use crate::failure::Failure;
 
 /// A laboratory for cross-lingual structure in masked language models.
 #[derive(Parser)]
@@ -62,7 +61,7 @@ fn main() -> ExitCode {
     // A GPU that fails in the middle of an operation unwinds to here with what there is to say.
     let run = panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run()));
     let result = run.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
-        Ok(fault) => Err(Failure::Failed(fault)),
+        Ok(fault) => Err((*fault).into()),
         Err(payload) => panic::resume_unwind(payload),
     });
     match result {

@@ -182,6 +182,6 @@ fn runs_are_exported_whole_or_for_one_language() {
         assert_eq!(again["left_over"], json!([]));
     }
     let (code, message) = refused(path, "hub export --model xlm --out xlm-hf");
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(message.contains("xlm-hf"), "{message}");
 }

@@ -20,3 +20,4 @@ pub trait Fault: Error + Send + Sync + 'static {
 
 impl Fault for std::io::Error {}
 impl Fault for std::fmt::Error {}
+impl Fault for serde_json::Error {}

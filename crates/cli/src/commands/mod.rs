@@ -59,7 +59,7 @@ pub(crate) enum Command {
     WordAlign(word_align::WordAlign),
 
     /// Fine-tune on one language, and score the others with no further training.
-    Transfer(transfer::Transfer),
+    Transfer(Box<transfer::Transfer>),
 
     /// Score predictions against what is right.
     Score(score::Score),

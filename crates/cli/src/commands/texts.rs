@@ -313,7 +313,8 @@ pub(crate) fn with_threads<T: Send>(
     threads: u16,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> Result<T, Failure> {
-    rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build()?.install(work)
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build();
+    pool.map_err(|error| Failure::Failed(error.to_string()))?.install(work)
 }
 
 /// What was skipped, in words; nothing if nothing was.

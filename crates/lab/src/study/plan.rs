@@ -413,7 +413,7 @@ mod tests {
         let linking = find(&plan, "word-align");
         assert!(linking.contains("bitext.en-fr.tsv --tokenizer auto"), "{linking}");
         let maps = find(&plan, "align contexts");
-        assert!(maps.contains("--pairs en-fr=") && maps.contains("--onto en"), "{maps}");
+        assert!(maps.contains("--parallel en-fr=") && maps.contains("--onto en"), "{maps}");
         let mapped = |extraction: &&Extraction| extraction.factors["system"].ends_with("-aligned");
         // Two systems, two tasks, three layers.
         assert_eq!(plan.extractions.iter().filter(mapped).count(), 12);
