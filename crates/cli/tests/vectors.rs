@@ -48,9 +48,9 @@ fn both_kinds_learn_from_two_languages_together() {
         assert!(text.contains("\nchat ") && text.contains("\ncat "));
         assert!(!folder.join(format!("{out}.state")).exists());
         // On another number of threads, the same bytes.
-        done(folder, &train(&["--threads", "1", "--out", "one.vec"]));
+        done(folder, &train(&["--threads", "1", "--force", "--out", "one.vec"]));
         assert_eq!(fs::read_to_string(folder.join("one.vec")).unwrap(), text);
-        done(folder, &train(&["--seed", "5", "--out", "five.vec"]));
+        done(folder, &train(&["--seed", "5", "--force", "--out", "five.vec"]));
         assert_ne!(fs::read_to_string(folder.join("five.vec")).unwrap(), text);
     }
 }
@@ -81,7 +81,8 @@ fn words_are_those_of_an_encoders_run() {
     done(folder, &[&pretrain[..], &steps].concat());
     for kind in ["word2vec", "glove"] {
         let learn = |out: &str, threads: &str| {
-            let flags = ["--dim", "8", "--epochs", "1", "--threads", threads, "--out", out];
+            let flags =
+                ["--dim", "8", "--epochs", "1", "--threads", threads, "--force", "--out", out];
             done(folder, &[&["vectors", kind, "--model", "run"][..], &flags].concat())
         };
         let said = learn("r.vec", "2");

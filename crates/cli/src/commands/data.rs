@@ -39,7 +39,7 @@ const GET_EXAMPLES: &str = "Examples:
   Wikipedia as plain text, a paragraph a line:
     isogloss data get wikipedia --lang sw --out data
 Archives stay in DIR/downloads, so that other languages can be extracted later;
-DIR/receipts records what was downloaded when, from where and under which licence.";
+DIR/receipts records what was downloaded when, from where, under which licence.";
 
 /// Flags of `data list`.
 #[derive(Args)]
