@@ -1,4 +1,4 @@
-//! What a command hands back: the same facts for a person and for a program.
+//! What a command hands back: the same result for a person and for a program.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,8 +20,8 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Pairs the lines a person reads with the object that `--json` prints.
-    pub(crate) fn new(text: impl Into<String>, facts: &impl Serialize) -> Self {
-        let json = serde_json::to_value(facts).expect("a result of ours is always valid JSON");
+    pub(crate) fn new(text: impl Into<String>, result: &impl Serialize) -> Self {
+        let json = serde_json::to_value(result).expect("a result of ours is always valid JSON");
         Self { text: text.into(), json, finished: true, output_taken: false }
     }
 
@@ -30,7 +30,7 @@ impl Outcome {
         Self { text: String::new(), json: Value::Null, finished: true, output_taken: false }
     }
 
-    /// The same of a command that was asked to stop before its end: whoever waits for it must not go
+    /// The same of a command that was asked to stop before its end: its caller must not go
     /// on as if it were done.
     pub(crate) fn stopped(self) -> Self {
         Self { finished: false, ..self }

@@ -83,9 +83,12 @@ fn the_catalogue_is_shown() {
         assert!(names.contains(&name), "{names:?}");
     }
     let text = String::from_utf8(run(place.path(), &["data", "list", "xnli"]).stdout).unwrap();
-    for part in
-        ["CC BY-NC 4.0 (no commercial use)", "XNLI-1.0.zip", "-> xnli/dev-{lang}.tsv", "paper 2"]
-    {
+    for part in [
+        "CC BY-NC 4.0 (no commercial use)",
+        "XNLI-1.0.zip",
+        "-> xnli/dev-{lang}.tsv",
+        "Liu et al. 2020",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     refused(place.path(), &["data", "list", "xnly"], 2, &["no `xnly`", "xnli-train"]);

@@ -276,8 +276,8 @@ fn similarity_of_matrices_and_of_stacks() {
     assert_eq!(chosen["layers"][0]["layer"], 2);
     let all = "retrieve --source stack.npy --target stack.npy";
     refused(folder, &format!("{all} --layers 3"), 2, "--layers 3: there are layers 0 to 2");
-    let many = format!("{all} --retrieval csls --neighbours 81");
-    refused(folder, &many, 2, "--neighbours 81: there are 80 sentences");
+    let many = format!("{all} --retrieval csls --neighbors 81");
+    refused(folder, &many, 2, "--neighbors 81: there are 80 sentences");
 
     let stacks = json(folder, "cka stack.npy stack.npy --svg map.svg");
     assert!((stacks["cka"][2][2].as_f64().unwrap() - 1.0).abs() < 1e-9, "{stacks}");

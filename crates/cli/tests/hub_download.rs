@@ -180,7 +180,11 @@ fn what_cannot_be_had_is_explained() {
     let server = Server::start(hub);
     let run = |address: &str, model| run(home.path(), address, &[], model);
     refused(run(&server.address, "own/other"), 1, &["there is no such model"]);
-    refused(run(&server.address, "a/b/c"), 2, &["`a/b/c` is no name of a model", "OWNER/MODEL"]);
+    refused(
+        run(&server.address, "a/b/c"),
+        2,
+        &["`a/b/c` is not a valid model name", "OWNER/MODEL"],
+    );
     let offline =
         ["no network", "config.json", "vocab.txt", "model.safetensors", "takes that folder"];
     refused(run(&nowhere(), "own/model"), 1, &offline);

@@ -31,7 +31,18 @@ static MADE: LazyLock<Shared> = LazyLock::new(|| {
     for arguments in [
         arguments.as_slice(),
         &["pretrain", "--preset", "untrained", "--world", "world", "--out", "run"],
-        &["shift", "means", "--model", "run", "--text", TEXTS[0], "--text", TEXTS[1]],
+        &[
+            "shift",
+            "means",
+            "--model",
+            "run",
+            "--out",
+            "run/means.safetensors",
+            "--text",
+            TEXTS[0],
+            "--text",
+            TEXTS[1],
+        ],
     ] {
         done(folder.path(), arguments);
     }

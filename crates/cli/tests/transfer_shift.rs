@@ -24,7 +24,11 @@ static MADE: LazyLock<Shared> = LazyLock::new(|| {
     done(folder.path(), &[&world[..], &sizes].concat());
     let run = ["pretrain", "--preset", "no-anchors", "--world", "world", "--out", "run"];
     done(folder.path(), &[&run[..], &["--steps", "600"]].concat());
-    done(folder.path(), &[&["shift", "means", "--model", "run"], &TEXTS[..]].concat());
+    done(
+        folder.path(),
+        &[&["shift", "means", "--model", "run", "--out", "run/means.safetensors"], &TEXTS[..]]
+            .concat(),
+    );
     folder
 });
 
@@ -192,7 +196,11 @@ fn what_would_not_be_a_shift_is_refused() {
 
     let other = ["pretrain", "--preset", "untrained", "--world", "world", "--out", "other"];
     done(folder, &other);
-    done(folder, &[&["shift", "means", "--model", "other"], &TEXTS[..]].concat());
+    done(
+        folder,
+        &[&["shift", "means", "--model", "other", "--out", "other/means.safetensors"], &TEXTS[..]]
+            .concat(),
+    );
     let means = ["--shift-layer", "2", "--means", "other/means.safetensors"];
     refused(folder, &transfer("never", &means), 2, "holds means of another model");
 }

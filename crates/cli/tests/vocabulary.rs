@@ -114,13 +114,6 @@ fn a_run_with_word_pieces_goes_on_and_is_used_like_any() {
     done(folder, &[&begin[..], &SHORT].concat());
     fs::remove_dir_all(folder.join("v")).unwrap();
     lengthen(&folder.join("run"));
-    // As runs were written when a preset still named what it left as it was.
-    let config = folder.join("run/config.toml");
-    let text = fs::read_to_string(&config).unwrap();
-    let text = text.replace("lines = true", "lowercase = false\nprepared = true");
-    let text = text.replace("[vocabulary]", "[vocabulary]\nkind = \"joint\"\nmerges = 2000");
-    assert!(text.contains("prepared = true") && text.contains("merges = 2000"), "{text}");
-    fs::write(&config, text).unwrap();
     let resumed = done(folder, &["pretrain", "--resume", "--out", "run"]);
     assert_eq!((&resumed["steps"], &resumed["finished"]), (&4.into(), &true.into()));
 

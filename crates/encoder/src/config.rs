@@ -48,7 +48,7 @@ pub enum NormPlace {
     /// After each residual connection and after the embeddings, as in the papers.
     #[default]
     Post,
-    /// Before attention and feed-forward, and once at the end: learns at higher rates.
+    /// Before attention and feed-forward, and once at the end: trains at higher learning rates.
     Pre,
 }
 

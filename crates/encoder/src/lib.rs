@@ -44,6 +44,6 @@ mod plan;
 pub use crate::config::{
     ConfigError, EncoderConfig, HiddenActivation, NormPlace, PositionStart, VocabularySize,
 };
-pub use crate::model::{Batch, Encoder, EncoderOutput, Masked, Request};
+pub use crate::model::{Batch, Encoder, EncoderOutput, MaskedTokens, Request};
 pub use crate::params::{AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole};
 pub use crate::plan::SharingPlan;

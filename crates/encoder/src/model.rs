@@ -26,9 +26,9 @@ pub struct Batch {
     pub segments: Option<Indices>,
 }
 
-/// Masked positions and what is to be predicted there.
+/// MaskedTokens positions and what is to be predicted there.
 #[derive(Clone, Debug)]
-pub struct Masked {
+pub struct MaskedTokens {
     /// Rows of the batch, in ascending order.
     pub rows: Indices,
     /// The token that stood in each.
@@ -303,7 +303,7 @@ impl Encoder {
         &self,
         tape: &mut Tape<'_>,
         batch: &Batch,
-        masked: &Masked,
+        masked: &MaskedTokens,
         weight: f32,
     ) -> Tensor {
         let request = Request { rows: Some(&masked.rows), ..Request::default() };

@@ -1,8 +1,8 @@
 //! What the encoder promises, whatever its weights.
 
 use encoder::{
-    Batch, Encoder, EncoderConfig, EncoderParam, HiddenActivation, Masked, NormPlace, ParamGroup,
-    ParamRole, Request, VocabularySize,
+    Batch, Encoder, EncoderConfig, EncoderParam, HiddenActivation, MaskedTokens, NormPlace,
+    ParamGroup, ParamRole, Request, VocabularySize,
 };
 use tensor::{Device, Indices, Mode, Params, Spans, Tape};
 
@@ -42,8 +42,8 @@ fn batch(language: usize) -> Batch {
     Batch { language, tokens, spans, segments: None }
 }
 
-fn masked() -> Masked {
-    Masked { rows: vec![1, 5, 9, 13, 16].into(), targets: vec![3, 1, 4, 1, 5].into() }
+fn masked() -> MaskedTokens {
+    MaskedTokens { rows: vec![1, 5, 9, 13, 16].into(), targets: vec![3, 1, 4, 1, 5].into() }
 }
 
 fn outputs(

@@ -174,7 +174,11 @@ fn affine_maps() {
         [(1, 8, 8), (3, 5, 7), (130, 64, 200), (257, 48, 33), (300, 768, 3072), (2048, 512, 512)]
     {
         for activation in Activation::ALL {
-            check(
+            // The derivative of ReLU jumps: where rounding to bf16 moves a pre-activation across 0 (a
+            // quarter of a percent of them), the gradient is another one.
+            let tolerance = if activation == Activation::Relu { 0.1 } else { TOLERANCE };
+            check_within(
+                tolerance,
                 &format!("linear {rows} x {inputs} -> {outputs}, {activation:?}"),
                 &devices,
                 &[

@@ -19,7 +19,7 @@ fn data() -> Option<PathBuf> {
     folder
 }
 
-/// Table 3 of paper 2: the sizes of the token sets of multilingual BERT on XNLI's test sentences,
+/// Table 3 of Liu et al. 2020: the sizes of the token sets of multilingual BERT on XNLI's test sentences,
 /// and of their intersections with the English one.
 #[test]
 fn token_sets_of_multilingual_bert_are_those_of_the_paper() {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::path::Path;
 
-use encoder::{Batch, Encoder, Masked};
+use encoder::{Batch, Encoder, MaskedTokens};
 use safetensors::tensor::{Dtype, TensorView, serialize_to_file};
 use serde_json::json;
 use tensor::{Device, Params};
@@ -80,7 +80,7 @@ fn weights(params: &Params) -> Arrays {
     params.ids().map(weight).collect()
 }
 
-fn add(arrays: &mut Arrays, place: &str, batch: &Batch, masked: &Masked) {
+fn add(arrays: &mut Arrays, place: &str, batch: &Batch, masked: &MaskedTokens) {
     let starts: Vec<u32> = batch.spans.iter().map(|span| span.start as u32).collect();
     let lists: [(&str, &[u32]); 4] = [
         ("tokens", &batch.tokens),

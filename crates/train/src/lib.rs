@@ -10,11 +10,11 @@
 //! - [`pretrain`]: from a configuration to a folder with a trained encoder.
 //!
 //! ```
-//! use encoder::{Batch, Encoder, EncoderConfig, Masked, Vocabulary};
+//! use encoder::{Batch, Encoder, EncoderConfig, MaskedTokens, VocabularySize};
 //! use tensor::{Device, Params, Spans};
 //! use train::{AdamConfig, AdamGroup, Schedule, Trainer, pretrain::mlm_step};
 //!
-//! let vocabulary = Vocabulary::Size(50);
+//! let vocabulary = VocabularySize::Size(50);
 //! let config = EncoderConfig { vocabulary, layers: 1, heads: 2, dim: 16, hidden: 32, ..Default::default() };
 //! let mut params = Params::new(&Device::cpu(1)?);
 //! let model = Encoder::new(config, &mut params, 1)?;
@@ -24,7 +24,7 @@
 //! // One sequence of four tokens; the third, masked as token 0, is to be predicted as token 9.
 //! let tokens = [7, 8, 0, 10].into_iter().collect();
 //! let batch = Batch { language: 0, tokens, spans: Spans::of_lengths([4]), segments: None };
-//! let masked = Masked { rows: [2].into_iter().collect(), targets: [9].into_iter().collect() };
+//! let masked = MaskedTokens { rows: [2].into_iter().collect(), targets: [9].into_iter().collect() };
 //! let micro_batches = [(batch, masked)];
 //! let mut losses = Vec::new();
 //! for _ in 0..10 {

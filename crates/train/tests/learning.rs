@@ -1,7 +1,7 @@
 //! What training promises: it learns, resumes exactly, stops when lost, and repeats itself.
 
 use encoder::{
-    Batch, Encoder, EncoderConfig, Masked, NormPlace, ParamGroup, PositionStart, SharingPlan,
+    Batch, Encoder, EncoderConfig, MaskedTokens, NormPlace, ParamGroup, PositionStart, SharingPlan,
     VocabularySize,
 };
 use tensor::random::{Draws, Key};
@@ -40,7 +40,7 @@ fn trainer(norm: NormPlace, threads: usize, adam: AdamConfig) -> (Encoder, Train
 }
 
 /// Ragged text in which every sequence says one word over and over, out of so many words.
-fn micro_batches(step: u32, words: u32) -> Vec<(Batch, Masked)> {
+fn micro_batches(step: u32, words: u32) -> Vec<(Batch, MaskedTokens)> {
     let micro_batch = |language: usize| {
         let mut draws = Draws::new(Key { seed: 77, step, stream: language as u32 });
         let spans = Spans::of_lengths((0..24).map(|_| 2 + draws.below(31) as usize));
@@ -53,7 +53,7 @@ fn micro_batches(step: u32, words: u32) -> Vec<(Batch, Masked)> {
         let targets = rows.iter().map(|&row| tokens[row as usize]).collect();
         rows.iter().for_each(|&row| tokens[row as usize] = 0);
         let batch = Batch { language, tokens: tokens.into(), spans, segments: None };
-        (batch, Masked { rows: rows.into(), targets })
+        (batch, MaskedTokens { rows: rows.into(), targets })
     };
     vec![micro_batch(0), micro_batch(1)]
 }
@@ -65,7 +65,7 @@ fn step(model: &Encoder, trainer: &mut Trainer) -> Result<StepReport, TrainError
 fn step_on(
     model: &Encoder,
     trainer: &mut Trainer,
-    micro_batches: Vec<(Batch, Masked)>,
+    micro_batches: Vec<(Batch, MaskedTokens)>,
 ) -> Result<StepReport, TrainError> {
     let targets = micro_batches.iter().map(|(_, masked)| masked.rows.len()).sum();
     trainer.step(&micro_batches, targets, |tape, (batch, masked)| {
@@ -208,11 +208,11 @@ fn two_halves_make_the_gradient_of_the_whole() {
             segments: None,
         };
         let rows = chosen.iter().map(|(row, _)| **row - rows.start as u32).collect();
-        (part, Masked { rows, targets: chosen.iter().map(|(_, target)| **target).collect() })
+        (part, MaskedTokens { rows, targets: chosen.iter().map(|(_, target)| **target).collect() })
     };
     let parts = [split(0..cut, 0..12), split(cut..batch.spans.rows(), 12..24)];
     let targets = masked.rows.len();
-    let run = |micro_batches: &[(Batch, Masked)]| {
+    let run = |micro_batches: &[(Batch, MaskedTokens)]| {
         let mut params = Params::new(&Device::cpu(2).unwrap());
         let model = Encoder::new(config.clone(), &mut params, 3).unwrap();
         let mut trainer =

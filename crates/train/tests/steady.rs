@@ -2,7 +2,7 @@
 
 use std::alloc::System;
 
-use encoder::{Batch, Encoder, EncoderConfig, Masked, VocabularySize};
+use encoder::{Batch, Encoder, EncoderConfig, MaskedTokens, VocabularySize};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tensor::{Device, Params, Spans};
 use train::{AdamConfig, AdamGroup, Trainer};
@@ -34,9 +34,9 @@ fn a_steady_step_allocates_next_to_nothing() {
         segments: None,
     };
     let targets = rows.iter().map(|&row| batch.tokens[row as usize]).collect();
-    let micro_batch = [(batch, Masked { rows: rows.into(), targets })];
+    let micro_batch = [(batch, MaskedTokens { rows: rows.into(), targets })];
     let mut step = || {
-        let loss = |tape: &mut tensor::Tape<'_>, (batch, masked): &(Batch, Masked)| {
+        let loss = |tape: &mut tensor::Tape<'_>, (batch, masked): &(Batch, MaskedTokens)| {
             model.mlm_loss(tape, batch, masked, 1.0 / 147.0)
         };
         trainer.step(&micro_batch, 147, loss).unwrap();

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use encoder::{Batch, Encoder, EncoderConfig, Masked, Request};
+use encoder::{Batch, Encoder, EncoderConfig, MaskedTokens, Request};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 use tensor::{Device, Mode, Params, Spans, Tape};
@@ -28,14 +28,17 @@ struct TorchBatch {
 }
 
 impl TorchBatch {
-    fn ours(&self, config: &EncoderConfig) -> (Batch, Masked) {
+    fn ours(&self, config: &EncoderConfig) -> (Batch, MaskedTokens) {
         let batch = Batch {
             language: config.language(&self.language).unwrap(),
             tokens: self.tokens.iter().flatten().copied().collect(),
             spans: Spans::of_lengths(self.tokens.iter().map(Vec::len)),
             segments: None,
         };
-        (batch, Masked { rows: self.rows.clone().into(), targets: self.targets.clone().into() })
+        (
+            batch,
+            MaskedTokens { rows: self.rows.clone().into(), targets: self.targets.clone().into() },
+        )
     }
 }
 

@@ -48,11 +48,14 @@ impl<C: Clone> StateHeader<C> {
     }
 }
 
+/// The losses of the epochs so far, and the `N` arrays of a model.
+type SavedTraining<const N: usize> = (Vec<f64>, [Vec<f32>; N]);
+
 /// The losses and the arrays of a saved state, where there is one and it agrees with `wanted`.
 pub(crate) fn resume<C: Serialize + DeserializeOwned, const N: usize>(
     file: Option<&StateFile>,
     wanted: &StateHeader<C>,
-) -> Result<Option<(Vec<f64>, [Vec<f32>; N])>> {
+) -> Result<Option<SavedTraining<N>>> {
     let Some(file) = file else { return Ok(None) };
     let Some((saved, arrays)) = load::<StateHeader<C>>(file)? else { return Ok(None) };
     check_agrees(&file.path, "configuration", &saved.config, &wanted.config)?;

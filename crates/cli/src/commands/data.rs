@@ -164,7 +164,7 @@ fn by_hand(error: catalogue::Error, request: &DownloadRequest) -> Failure {
         languages.join(","),
         out.display(),
     );
-    Failure::Failed(command.into())
+    Failure::Failed(command)
 }
 
 fn in_words(got: &DownloadResult) -> String {

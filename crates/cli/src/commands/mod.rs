@@ -37,10 +37,10 @@ use crate::outcome::Outcome;
 /// What can be asked of the laboratory.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// See the papers' main finding in a few minutes, from nothing but this program.
+    /// Reproduce the papers' main finding on invented languages, in minutes.
     Demo(demo::Demo),
 
-    /// Invent languages over one shared world of meaning, with the truth known.
+    /// Invent languages with gold annotations for every task.
     #[command(subcommand)]
     World(world::World),
 
@@ -61,7 +61,7 @@ pub(crate) enum Command {
     /// Fine-tune on one language, and score the others with no further training.
     Transfer(Box<transfer::Transfer>),
 
-    /// Score predictions against what is right.
+    /// Score predictions against gold annotations.
     Score(score::Score),
 
     /// Write the hidden states of sentences, at any layer.
@@ -88,7 +88,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Vectors(vectors::VectorsCommand),
 
-    /// Ask the papers' questions again: plan a study, run it, and go on where it was stopped.
+    /// Plan, run and resume the papers' experiments, or your own.
     #[command(subcommand)]
     Study(study::Study),
 
@@ -103,10 +103,10 @@ pub(crate) enum Command {
     /// Say what a file or folder holds: a model, a vocabulary, arrays, word vectors, language mean vectors.
     Inspect(inspect::Inspect),
 
-    /// Show the numbers of a laboratory's studies, or hand them to other programs.
+    /// Show, filter and export the results of studies.
     Results(results::Results),
 
-    /// Write the papers' tables and figures, drawn from our own numbers, as one page.
+    /// Draw the papers' tables and figures from one's own results, as one HTML page.
     Report(report::Report),
 
     /// Measure the speed of the engine on this machine.

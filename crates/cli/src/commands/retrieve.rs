@@ -72,7 +72,7 @@ pub(crate) struct Retrieve {
     /// Neighbours of CSLS and of margins [default: 10 for csls, 4 for margins].
     #[arg(long, value_name = "K", help_heading = "Evaluation",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
-    neighbours: Option<usize>,
+    neighbors: Option<usize>,
 
     /// What is done to both sides before the map; several steps with commas between.
     #[arg(
@@ -153,11 +153,11 @@ impl Retrieve {
     }
 
     fn measure(&self, sentences: usize) -> Result<Measure, Failure> {
-        if let Some(k) = self.neighbours.filter(|&k| k > sentences) {
-            let message = format!("--neighbours {k}: there are {sentences} sentences; give fewer");
+        if let Some(k) = self.neighbors.filter(|&k| k > sentences) {
+            let message = format!("--neighbors {k}: there are {sentences} sentences; give fewer");
             return Err(Failure::Usage(message));
         }
-        let k = |otherwise: usize| self.neighbours.unwrap_or(otherwise.min(sentences));
+        let k = |otherwise: usize| self.neighbors.unwrap_or(otherwise.min(sentences));
         Ok(match self.retrieval {
             Retrieval::Nn => Measure::Cosine,
             Retrieval::Csls => Measure::Csls { k: k(10) },

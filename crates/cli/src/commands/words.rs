@@ -2,17 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use models::PretrainedModel;
 use models::words::{
-    ContextMeans, WordsResult, corpus, embeddings, frequent, from_subwords, read_list,
+    ContextMeans, WordsResult, corpus, embeddings, frequent, read_list, vectors_of_subwords,
 };
 use text::Corpus;
 use vectors::WordVectors;
-use vectors::formats::{ReadOptions, VectorFormat, read, write};
+use vectors::formats::{ReadOptions, read, write};
 
 use super::models::{Compute, Layers};
 use super::texts::{parse_text, watch};
+use super::vectors::FormatFlag;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -80,7 +81,7 @@ pub(crate) struct Words {
     layers: Layers,
 
     /// The format of the vectors.
-    #[arg(long, value_enum, default_value_t = FormatFlag::Vec, help_heading = "Output")]
+    #[arg(long, value_enum, default_value_t = FormatFlag::Text, help_heading = "Output")]
     format: FormatFlag,
 
     /// The folder to make, with a file for each layer; with --embeddings or --static, the file.
@@ -95,32 +96,6 @@ pub(crate) struct Words {
     compute: Compute,
 }
 
-/// The format of the vectors.
-#[derive(Clone, Copy, ValueEnum)]
-enum FormatFlag {
-    /// Text with a header, as Word2Vec and fastText write it.
-    #[value(alias = "text")]
-    Vec,
-    /// Word2Vec's binary.
-    #[value(alias = "binary")]
-    Bin,
-    /// Text without a header.
-    Glove,
-    /// An array of NumPy, and a file of the words.
-    Npy,
-}
-
-impl FormatFlag {
-    fn format(self) -> (VectorFormat, &'static str) {
-        match self {
-            FormatFlag::Vec => (VectorFormat::Text, "vec"),
-            FormatFlag::Bin => (VectorFormat::Binary, "bin"),
-            FormatFlag::Glove => (VectorFormat::Glove, "glove"),
-            FormatFlag::Npy => (VectorFormat::Npy, "npy"),
-        }
-    }
-}
-
 impl Words {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         if self.embeddings || self.subwords.is_some() {
@@ -131,8 +106,8 @@ impl Words {
         let language = self.language()?;
         let mut model = self.compute.open(&self.model)?;
         let result = match &self.subwords {
-            Some(subwords) => self.from_subwords(&model, language, subwords)?,
-            None if self.embeddings => self.from_table(&model, language)?,
+            Some(subwords) => self.vectors_of_subwords(&model, language, subwords)?,
+            None if self.embeddings => self.embedding_table(&model, language)?,
             None => self.in_context(&mut model, language)?,
         };
         let mut text = format!("{} words of {} dimensions", result.words, result.dim);
@@ -165,13 +140,17 @@ impl Words {
         }
     }
 
-    fn from_table(&self, model: &PretrainedModel, language: &str) -> Result<WordsResult, Failure> {
+    fn embedding_table(
+        &self,
+        model: &PretrainedModel,
+        language: &str,
+    ) -> Result<WordsResult, Failure> {
         let vectors = embeddings(model, language, self.max_vocab)?;
-        write(&self.out, &vectors, Some(self.format.format().0))?;
+        write(&self.out, &vectors, Some(self.format.format()))?;
         Ok(result(vec![self.out.clone()], &vectors, model))
     }
 
-    fn from_subwords(
+    fn vectors_of_subwords(
         &self,
         model: &PretrainedModel,
         language: &str,
@@ -179,8 +158,9 @@ impl Words {
     ) -> Result<WordsResult, Failure> {
         let subwords = read(subwords, ReadOptions::default())?;
         let words = self.chosen(&self.corpus(model, language)?)?;
-        let (vectors, missing) = from_subwords(&model.vocabulary, language, &words, &subwords)?;
-        write(&self.out, &vectors, Some(self.format.format().0))?;
+        let (vectors, missing) =
+            vectors_of_subwords(&model.vocabulary, language, &words, &subwords)?;
+        write(&self.out, &vectors, Some(self.format.format()))?;
         Ok(WordsResult { missing, ..result(vec![self.out.clone()], &vectors, model) })
     }
 
@@ -209,7 +189,7 @@ impl Words {
         let sentences = means.sentences;
         let (means, missing) = means.finish()?;
         let folder = files::NewFolder::with_force(&self.out, self.force)?;
-        let (format, extension) = self.format.format();
+        let (format, extension) = (self.format.format(), self.format.ending());
         let name = |layer: &usize| format!("layer-{layer}.{extension}");
         for (vectors, layer) in means.iter().zip(&layers) {
             write(&folder.path().join(name(layer)), vectors, Some(format))?;

@@ -285,9 +285,8 @@ impl Keys {
             None => WorldConfig::default().with_defaults(),
             Some(path) => {
                 let origin = path.display().to_string();
-                let bytes = fs::read(path).map_err(|error| {
-                    Failure::Failed(format!("{origin}: cannot read: {error}").into())
-                })?;
+                let bytes = fs::read(path)
+                    .map_err(|error| Failure::Failed(format!("{origin}: cannot read: {error}")))?;
                 let text = String::from_utf8(bytes)
                     .map_err(|error| Failure::Usage(format!("{origin}: not UTF-8: {error}")))?;
                 WorldConfig::from_toml(&text, &origin)?

@@ -1,7 +1,7 @@
 //! The numbers that the two papers print, each with its table or figure, to compare with ours.
 //!
-//! They are read from `numbers.toml` and selected as records are: by measure and factors. Paper 1 is Conneau et al.
-//! 2020, paper 2 Liu et al. 2020.
+//! They are read from `numbers.toml` and selected as records are: by measure and factors. P1 is Conneau et al.
+//! 2020, P2 Liu et al. 2020.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ pub struct Paper {
     pub url: &'static str,
 }
 
-/// Paper 1 and paper 2.
+/// P1 and P2.
 pub const PAPERS: [Paper; 2] = [
     Paper {
         citation: "Conneau et al. 2020",
@@ -106,7 +106,7 @@ impl PublishedTable {
     }
 }
 
-/// All values of one place, such as Table 1 of paper 1.
+/// All values of one place, such as Table 1 of Conneau et al. 2020 (P1).
 pub fn at(paper: u8, place: &str) -> impl Iterator<Item = &'static PublishedValue> {
     VALUES.iter().filter(move |published| published.paper == paper && published.place == place)
 }

@@ -35,7 +35,7 @@ fn sigmoid(x: f32) -> f32 {
 /// with `u = √(2/π) (x + 0.044715 x³)`.
 #[inline(always)]
 pub(super) fn gelu_tanh(x: f32) -> (f32, f32) {
-    const TWICE_ROOT: f32 = 1.595_769_1; // 2 √(2/π)
+    const TWICE_ROOT: f32 = 1.595_769; // 2 √(2/π)
     const CUBIC: f32 = 0.044_715;
     let s = sigmoid(TWICE_ROOT * (x + CUBIC * x * x * x));
     let inner = TWICE_ROOT * (1.0 + 3.0 * CUBIC * x * x);

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use encoder::{Batch, Encoder, EncoderConfig, Masked};
+use encoder::{Batch, Encoder, EncoderConfig, MaskedTokens};
 use models::{EncoderParts, TokenIdMap, VOCABULARY_FOLDER};
 use tensor::{Indices, Params, Spans};
 use text::{
@@ -37,7 +37,7 @@ pub struct BatchFeed {
 
 impl BatchFeed {
     /// The micro-batches of the next update, with the masked positions to predict.
-    pub fn next_step(&mut self, data: &RunData) -> Vec<(Batch, Masked)> {
+    pub fn next_step(&mut self, data: &RunData) -> Vec<(Batch, MaskedTokens)> {
         if self.step >= data.stages[self.stage].until {
             *self = data.feed(self.step);
         }
@@ -146,14 +146,14 @@ impl RunData {
     }
 
     /// A batch of text as the encoder takes it.
-    pub(crate) fn micro_batch(&self, batch: &text::MlmBatch) -> (Batch, Masked) {
+    pub(crate) fn micro_batch(&self, batch: &text::MlmBatch) -> (Batch, MaskedTokens) {
         let language = batch.language;
         let lengths = batch.starts.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
         let spans = Spans::of_lengths(lengths);
         let tokens = self.ids(language, &batch.tokens);
         let targets = self.ids(language, &batch.targets);
         let rows = batch.masked.iter().copied().collect();
-        (Batch { language, tokens, spans, segments: None }, Masked { rows, targets })
+        (Batch { language, tokens, spans, segments: None }, MaskedTokens { rows, targets })
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use encoder::archive::{self, Archive};
-use encoder::{Batch, Encoder, Masked};
+use encoder::{Batch, Encoder, MaskedTokens};
 use models::MODEL_FILE;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -170,7 +170,7 @@ impl<'a> PretrainRun<'a> {
     }
 
     /// Submits an update to the device.
-    fn begin(&mut self, micro_batches: &[(Batch, Masked)]) -> PendingUpdate {
+    fn begin(&mut self, micro_batches: &[(Batch, MaskedTokens)]) -> PendingUpdate {
         self.trainer.set_schedule(self.config.schedule_at(self.trainer.steps() + 1));
         let pending = mlm_step(&mut self.trainer, &self.model, micro_batches);
         let languages = micro_batches.iter();
@@ -378,7 +378,7 @@ pub(super) fn checkpoint_step(folder: &Path) -> Result<u64, PretrainError> {
 pub fn mlm_step(
     trainer: &mut Trainer,
     model: &Encoder,
-    micro_batches: &[(Batch, Masked)],
+    micro_batches: &[(Batch, MaskedTokens)],
 ) -> PendingStep {
     let targets = micro_batches.iter().map(|(_, masked)| masked.rows.len()).sum();
     trainer.begin(micro_batches, targets, |tape, (batch, masked)| {

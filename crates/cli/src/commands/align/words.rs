@@ -106,7 +106,7 @@ pub(crate) struct Words {
     /// Neighbours of CSLS.
     #[arg(long, value_name = "K", default_value_t = 10, help_heading = "Evaluation",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
-    neighbours: usize,
+    neighbors: usize,
 
     /// Save the map: W of W x, dimension x dimension.
     #[arg(long, value_name = "FILE.npy", help_heading = "Output")]
@@ -220,7 +220,7 @@ impl Words {
             cutoff: self.cutoff,
             normalize: steps(&self.normalize),
             csls: self.retrieval == Retrieval::Csls,
-            neighbours: self.neighbours,
+            neighbours: self.neighbors,
             max_vocab: self.max_vocab,
             skip_zero_vectors: self.tolerant,
             seed: self.seed,

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use encoder::{Batch, Encoder, Masked};
+use encoder::{Batch, Encoder, MaskedTokens};
 use serde::Serialize;
 use tensor::{Indices, Params};
 use train::{AdamConfig, AdamGroup, Schedule, Trainer};
@@ -93,12 +93,12 @@ impl BenchMlm {
     }
 
     /// A batch of random tokens, the masked ones spread evenly.
-    fn draw(&self, step: u32, masked: usize) -> (Batch, Masked) {
+    fn draw(&self, step: u32, masked: usize) -> (Batch, MaskedTokens) {
         let batch = self.shape.draw(step);
         let total = batch.tokens.len();
         let rows: Indices = (0..masked).map(|at| (at * total / masked) as u32).collect();
         let targets = rows.iter().map(|&row| batch.tokens[row as usize]).collect();
-        (batch, Masked { rows, targets })
+        (batch, MaskedTokens { rows, targets })
     }
 
     /// Floating-point operations of a step, forward and backward pass, of the matmuls alone.

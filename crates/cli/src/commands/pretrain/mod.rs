@@ -251,7 +251,7 @@ fn failure(error: PretrainError) -> Failure {
     match error.is_usage() {
         true => Failure::Usage(message),
         false if message == error.to_string() => error.into(),
-        false => Failure::Failed(message.into()),
+        false => Failure::Failed(message),
     }
 }
 

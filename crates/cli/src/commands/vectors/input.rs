@@ -88,6 +88,16 @@ impl FormatFlag {
             FormatFlag::Npy => VectorFormat::Npy,
         }
     }
+
+    /// What names of its files end in.
+    pub(crate) fn ending(self) -> &'static str {
+        match self {
+            FormatFlag::Text => "vec",
+            FormatFlag::Binary => "bin",
+            FormatFlag::Glove => "glove",
+            FormatFlag::Npy => "npy",
+        }
+    }
 }
 
 impl Input {
@@ -219,7 +229,7 @@ impl Input {
         } else {
             "no epoch was finished, so there is nothing to resume"
         };
-        Failure::Failed(format!("stopped; {next}").into())
+        Failure::Failed(format!("stopped; {next}"))
     }
 }
 

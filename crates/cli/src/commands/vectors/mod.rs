@@ -8,6 +8,8 @@ mod word2vec;
 
 use clap::Subcommand;
 
+pub(super) use self::input::FormatFlag;
+
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
