@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use models::PretrainedModel;
 use models::words::{
-    ContextMeans, WordsResult, corpus, embeddings, frequent, read_list, vectors_of_subwords,
+    ContextMeans, WordsResult, corpus, embeddings, frequent, from_subwords, read_list,
 };
 use text::Corpus;
 use vectors::WordVectors;
@@ -158,8 +158,7 @@ impl Words {
     ) -> Result<WordsResult, Failure> {
         let subwords = read(subwords, ReadOptions::default())?;
         let words = self.chosen(&self.corpus(model, language)?)?;
-        let (vectors, missing) =
-            vectors_of_subwords(&model.vocabulary, language, &words, &subwords)?;
+        let (vectors, missing) = from_subwords(&model.vocabulary, language, &words, &subwords)?;
         write(&self.out, &vectors, Some(self.format.format()))?;
         Ok(WordsResult { missing, ..result(vec![self.out.clone()], &vectors, model) })
     }
