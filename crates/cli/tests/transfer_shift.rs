@@ -202,5 +202,5 @@ fn what_would_not_be_a_shift_is_refused() {
             .concat(),
     );
     let means = ["--shift-layer", "2", "--means", "other/means.safetensors"];
-    refused(folder, &transfer("never", &means), 2, "holds means of another model");
+    refused(folder, &transfer("never", &means), 2, "holds the mean vectors of another model");
 }

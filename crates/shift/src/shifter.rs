@@ -162,13 +162,6 @@ impl Shifter {
         let row = |&id: &u32| self.class.get(id as usize).copied().map_or(0, u32::from);
         ids.iter().map(row).collect()
     }
-
-    /// Adds `alpha` times the difference to the states of these subwords: ids x dim.
-    pub fn apply(&self, ids: &[u32], alpha: f32, states: &mut [f32]) {
-        for (&id, state) in ids.iter().zip(states.chunks_mut(self.dim)) {
-            state.iter_mut().zip(self.vector(id)).for_each(|(x, step)| *x += alpha * step);
-        }
-    }
 }
 
 fn as_classes(flags: Vec<bool>) -> Vec<u8> {

@@ -68,7 +68,7 @@ pub(crate) struct Encode {
 enum PoolFlag {
     /// The mean of its tokens, special tokens left out.
     Mean,
-    /// The special token before it ([CLS], <s>).
+    /// The special token before it (`[CLS]`, `<s>`).
     First,
     /// None: each of its tokens has its own row.
     None,

@@ -7,10 +7,10 @@ use ::encoder::{EncoderParam, ParamGroup, Request};
 use models::PretrainedModel;
 use serde_json::{Value, json};
 use shift::means::MeanVectors;
-use tensor::{Device, Params, Tape, Var};
+use tensor::{Device, Params, Tape, Tensor, Var};
 use text::{EncodedWords, SubwordEncoders};
 
-use super::{FeatureInput, Features, StartStates, TokenSource};
+use super::{FeatureInput, Features, TokenSource};
 use crate::error::{Error, Result};
 
 /// A pretrained encoder, with whose weights every setting starts.
@@ -155,20 +155,19 @@ impl Features for EncoderFeatures {
         let model = &self.pretrained.encoder;
         let encoded = match input.start {
             None => model.encode(tape, &batch, request),
-            Some(StartStates { layer, states }) => {
-                let device = self.pretrained.params.device();
-                let states = device.tensor(batch.tokens.len(), self.dim(), states);
-                model.encode_from(tape, &batch, layer, states, request)
+            Some(start) => {
+                let states = start.shifted(self.pretrained.params.device());
+                model.encode_from(tape, &batch, start.layer, states, request)
             }
         };
         encoded.output
     }
 
-    fn states(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Vec<f32> {
+    fn states(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Tensor {
         let batch = self.pretrained.batch(input.language, input.sequences.iter().copied());
         let request = Request { until: Some(layer), ..Request::default() };
         let encoded = self.pretrained.encoder.encode(tape, &batch, request);
-        tape.value(encoded.hidden[layer]).to_vec()
+        tape.take_value(encoded.hidden[layer])
     }
 
     fn metadata(&self) -> Value {

@@ -100,8 +100,8 @@ impl<V: FrozenVectors> Features for FrozenFeatures<V> {
         self.above.encode_vectors(tape, vectors, 0, &spans, request).output
     }
 
-    fn states(&self, _tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Vec<f32> {
-        self.frozen.states(input, layer).to_vec()
+    fn states(&self, _tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Tensor {
+        self.frozen.states(input, layer)
     }
 
     fn metadata(&self) -> Value {

@@ -14,7 +14,7 @@ use text::EncodedWords;
 
 use super::encoder::WordTokenizers;
 use super::frozen::FrozenVectors;
-use super::{FeatureInput, StartStates, TokenSource};
+use super::{FeatureInput, TokenSource};
 use crate::error::{Error, Result};
 
 /// A layer of an encoder for each language.
@@ -200,9 +200,9 @@ impl FrozenVectors for LayerVectors {
             let request = Request { until: Some(layer), ..Request::default() };
             let encoded = match input.start {
                 None => model.encode(&mut tape, &batch, request),
-                Some(StartStates { layer, states }) => {
-                    let states = self.device.tensor(batch.tokens.len(), self.dim, states);
-                    model.encode_from(&mut tape, &batch, layer, states, request)
+                Some(start) => {
+                    let states = start.shifted(&self.device);
+                    model.encode_from(&mut tape, &batch, start.layer, states, request)
                 }
             };
             let last = *encoded.hidden.last().expect("at least the states that were started from");

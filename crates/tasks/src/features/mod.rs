@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use shift::means::MeanVectors;
-use tensor::{Indices, Params, Tape, Var};
+use tensor::{Device, Indices, Params, Tape, Tensor, Var};
 use text::EncodedWords;
 
 pub use self::encoder::EncoderFeatures;
@@ -32,17 +32,31 @@ pub struct FeatureInput<'a> {
     pub sequences: &'a [&'a [u32]],
     /// The rows that are read, counted over all sequences, in ascending order.
     pub rows: Indices,
-    /// Hidden states to go on from, in place of the tokens' own.
-    pub start: Option<StartStates<'a>>,
+    /// Shifted hidden states to go on from, in place of the tokens' own.
+    pub start: Option<ShiftedStates<'a>>,
 }
 
-/// Hidden states within an encoder, from which its remaining layers are computed.
+/// Hidden states within an encoder and what is added to them, from which its remaining layers are
+/// computed. All of it is on the device.
 #[derive(Clone, Copy)]
-pub struct StartStates<'a> {
+pub struct ShiftedStates<'a> {
     /// After which layer; 0 is the embeddings.
     pub layer: usize,
-    /// Those of all rows, one after another: rows x dim.
-    pub states: &'a [f32],
+    /// Those of all rows: rows x dim.
+    pub states: &'a Tensor,
+    /// The vectors that are added: classes of subwords x dim.
+    pub table: &'a Tensor,
+    /// Which of them is added to each row.
+    pub classes: &'a Indices,
+    /// Their weight.
+    pub alpha: f32,
+}
+
+impl ShiftedStates<'_> {
+    /// The sum: rows x dim.
+    pub(crate) fn shifted(&self, device: &Device) -> Tensor {
+        device.add_rows(self.states, self.table, self.classes, self.alpha)
+    }
 }
 
 /// Text as token ids of a model: all that preparing a labelled file needs of one.
@@ -91,7 +105,7 @@ pub trait Features: Sync {
     ///
     /// # Panics
     /// Where there is no such layer: see [`TokenSource::layers`].
-    fn states(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Vec<f32>;
+    fn states(&self, tape: &mut Tape<'_>, input: &FeatureInput<'_>, layer: usize) -> Tensor;
 
     /// What checkpoints record of the features, which refuse those of another run.
     fn metadata(&self) -> Value;

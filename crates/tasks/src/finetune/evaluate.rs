@@ -4,7 +4,7 @@ use tensor::{Indices, Mode, Params, Tape, Var};
 
 use super::sets::LabelledSet;
 use super::shift::LayerShift;
-use crate::features::{FeatureInput, Features, StartStates};
+use crate::features::{FeatureInput, Features, ShiftedStates};
 use crate::heads::Head;
 use crate::labelled::{Annotation, Example, LabelSet};
 use crate::registry::ScoreResult;
@@ -60,19 +60,24 @@ impl TaskModel<'_> {
         alphas: &[f64],
     ) -> Vec<Vec<Vec<Annotation>>> {
         let LayerShift { layer, shifter } = shift;
+        let table = shifter.table(params.device());
         let mut predictions = vec![vec![Vec::new(); set.examples.len()]; alphas.len()];
         for batch in batches(&set.examples) {
             let examples: Vec<&Example> = batch.iter().map(|&at| &set.examples[at]).collect();
             let input = ExampleBatch::new(set.language, &examples);
-            let ids = input.sequences.concat();
+            let classes = shifter.rows(&input.sequences.concat());
             let mut tape = Tape::new(params, Mode::Evaluate);
             let below = self.features.states(&mut tape, &input.input(None), *layer);
             drop(tape);
             for (&alpha, predictions) in alphas.iter().zip(&mut predictions) {
-                let mut states = below.clone(); // tokens x dim
-                shifter.apply(&ids, alpha as f32, &mut states);
-                let start =
-                    (alpha != 0.0).then_some(StartStates { layer: *layer, states: &states });
+                let shifted = ShiftedStates {
+                    layer: *layer,
+                    states: &below,
+                    table: &table,
+                    classes: &classes,
+                    alpha: alpha as f32,
+                };
+                let start = (alpha != 0.0).then_some(shifted);
                 let predicted = self.predict(params, &input.input(start), &examples);
                 batch.iter().zip(predicted).for_each(|(&at, one)| predictions[at] = one);
             }
@@ -125,7 +130,7 @@ impl<'a> ExampleBatch<'a> {
         Self { language, sequences, rows: rows.into() }
     }
 
-    fn input<'b>(&'b self, start: Option<StartStates<'b>>) -> FeatureInput<'b> {
+    fn input<'b>(&'b self, start: Option<ShiftedStates<'b>>) -> FeatureInput<'b> {
         let Self { language, sequences, rows } = self;
         FeatureInput { language: *language, sequences, rows: rows.clone(), start }
     }
