@@ -13,15 +13,15 @@ fn bench(flags: &[&str]) -> Output {
     isogloss(Path::new("."), &[&["bench", "mlm"], flags].concat())
 }
 
-fn facts(flags: &[&str]) -> Value {
+fn result(flags: &[&str]) -> Value {
     let output = isogloss(Path::new("."), &[&["bench"], flags, &["--json"]].concat());
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
-fn positive(facts: &Value, keys: &[&str]) {
+fn positive(result: &Value, keys: &[&str]) {
     for key in keys {
-        assert!(facts[*key].as_f64().is_some_and(|number| number > 0.0), "{key} in {facts}");
+        assert!(result[*key].as_f64().is_some_and(|number| number > 0.0), "{key} in {result}");
     }
 }
 
@@ -32,23 +32,24 @@ const SMALL: [&str; 14] = [
 
 #[test]
 fn it_prints_one_json_object() {
-    let facts = facts(&[&["mlm"], &SMALL[..], &["--threads", "2", "--device", "cpu"]].concat());
-    positive(&facts, &["tokens_per_s", "gflops", "gemm_peak_gflops", "peak_rss_bytes"]);
+    let result = result(&[&["mlm"], &SMALL[..], &["--threads", "2", "--device", "cpu"]].concat());
+    positive(&result, &["tokens_per_s", "gflops", "gemm_peak_gflops", "peak_rss_bytes"]);
     // Random tokens cannot be guessed: after four small steps the loss is still about ln 100.
-    let loss = facts["loss"].as_f64().unwrap();
+    let loss = result["loss"].as_f64().unwrap();
     assert!((loss - 100.0_f64.ln()).abs() < 0.5, "{loss}");
 }
 
 #[test]
 fn encoding_takes_a_third_of_the_operations_or_less() {
     let on_cpu =
-        |what| facts(&[&[what], &SMALL[..], &["--threads", "2", "--device", "cpu"]].concat());
+        |what| result(&[&[what], &SMALL[..], &["--threads", "2", "--device", "cpu"]].concat());
     let [encode, mlm] = ["encode", "mlm"].map(on_cpu);
     positive(&encode, &["tokens_per_s", "gflops", "gemm_peak_gflops", "peak_rss_bytes"]);
     assert!(encode["loss"].is_null(), "{encode}");
     assert_eq!(encode["parameters"], mlm["parameters"]);
-    let operations =
-        |facts: &Value| facts["gflops"].as_f64().unwrap() / facts["tokens_per_s"].as_f64().unwrap();
+    let operations = |result: &Value| {
+        result["gflops"].as_f64().unwrap() / result["tokens_per_s"].as_f64().unwrap()
+    };
     // Forward alone is a third of the layers' operations, and there is no softmax.
     assert!(operations(&encode) < operations(&mlm) / 3.0, "{encode} {mlm}");
 }
@@ -60,7 +61,7 @@ fn a_search_finds_the_same_on_any_number_of_threads() {
             "search --rows 700 --columns 900 --dim 24 --neighbors 5 --repeats 2 --device cpu";
         let mut flags: Vec<&str> = flags.split(' ').collect();
         flags.extend(["--threads", threads]);
-        facts(&flags)
+        result(&flags)
     };
     let [one, two] = ["1", "2"].map(on);
     positive(&one, &["seconds", "fastest_s", "first_s", "gflops", "mean_cosine"]);
@@ -73,8 +74,8 @@ fn a_search_finds_the_same_on_any_number_of_threads() {
 fn the_same_seed_gives_the_same_loss_on_any_number_of_threads() {
     let loss = |threads| {
         let output = bench(&[&SMALL[..], &["--threads", threads, "--json"]].concat());
-        let facts: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-        facts["loss"].as_f64().unwrap().to_bits()
+        let result: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        result["loss"].as_f64().unwrap().to_bits()
     };
     assert_eq!(loss("1"), loss("2"));
 }

@@ -46,13 +46,13 @@ fn a_file_keeps_its_preset_and_scale() {
     let again = ["pretrain", "run/config.toml", "--out", "again"];
     let begin = ["pretrain", "--world", "world", "--preset", "no-anchors", "--steps", "2"];
     done(folder, &[&begin[..], &["--out", "run"]].concat());
-    let said = refused(
+    let printed = refused(
         folder,
         &[&again[..], &["--preset", "untrained"]].concat(),
         2,
         "the file's configuration is of preset `no-anchors`",
     );
-    assert!(said.contains("leave preset `untrained` out, or begin from it"), "{said}");
+    assert!(printed.contains("leave preset `untrained` out, or begin from it"), "{printed}");
     refused(folder, &[&again[..], &["--scale", "small"]].concat(), 2, "is of scale `tiny`");
     refused(folder, &[&again[..], &["--set", "preset=untrained"]].concat(), 2, "--preset NAME");
     let same = ["--preset", "no-anchors", "--scale", "tiny", "--seed", "2"];
@@ -91,13 +91,13 @@ fn what_is_not_the_condition_or_no_key_is_refused() {
     refused(folder.path(), &[&world[..], &["mine.toml"]].concat(), 2, "unknown field `maxtoken`");
 }
 
-/// What is said on standard error by a run of two updates, and the configuration it left.
+/// What is printed on standard error by a run of two updates, and the configuration it left.
 fn two_updates(folder: &std::path::Path, out: &str, flags: &[&str]) -> (String, String) {
     let begin = ["pretrain", "--steps", "2", "--out", out];
     let output = isogloss(folder, &[&begin[..], flags].concat());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
-    (said, fs::read_to_string(folder.join(out).join("config.toml")).unwrap())
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
+    (printed, fs::read_to_string(folder.join(out).join("config.toml")).unwrap())
 }
 
 /// The share of layers that a preset separates is of the layers that there are in the end.
@@ -120,10 +120,10 @@ fn separate_layers_follow_the_flags() {
 #[test]
 fn what_a_short_run_leaves_out_is_said() {
     let folder = with_world();
-    let (said, _) = two_updates(folder.path(), "short", &["--world", "world"]);
-    assert!(said.contains("stages: they last 600 updates and the run 2"), "{said}");
-    assert!(said.contains("adam.schedule.warmup: it is as long as the run of 2"), "{said}");
+    let (printed, _) = two_updates(folder.path(), "short", &["--world", "world"]);
+    assert!(printed.contains("stages: they last 600 updates and the run 2"), "{printed}");
+    assert!(printed.contains("adam.schedule.warmup: it is as long as the run of 2"), "{printed}");
     let whole = ["short/config.toml", "--set", "stages=[]", "--adam.schedule.warmup", "1"];
-    let (said, _) = two_updates(folder.path(), "whole", &whole);
-    assert!(!said.contains("stages:") && !said.contains("warmup:"), "{said}");
+    let (printed, _) = two_updates(folder.path(), "whole", &whole);
+    assert!(!printed.contains("stages:") && !printed.contains("warmup:"), "{printed}");
 }

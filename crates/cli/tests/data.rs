@@ -65,8 +65,8 @@ fn is_read(folder: &Path, task: &str, file: &str) {
 #[test]
 fn the_catalogue_is_shown() {
     let place = tempfile::tempdir().unwrap();
-    let said = done(place.path(), &["data", "list"]);
-    let entries = said["entries"].as_array().unwrap();
+    let printed = done(place.path(), &["data", "list"]);
+    let entries = printed["entries"].as_array().unwrap();
     let names: Vec<&str> = entries.iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     for name in [
         "xnli",
@@ -120,14 +120,14 @@ fn inference_pairs_are_taken_from_their_archives() {
     );
     let get = ["data", "get", "xnli", "--lang", "fr", "--from", "XNLI-1.0.zip", "--out", "d"];
     refused(folder, &get, 2, &["CC BY-NC 4.0 (no commercial use)", "--accept"]);
-    let said = done(folder, &[&get[..], &["--accept"]].concat());
+    let printed = done(folder, &[&get[..], &["--accept"]].concat());
     let text = fs::read_to_string(folder.join("d/xnli/dev-fr.tsv")).unwrap();
     assert_eq!(text, "Non !\tOui.\tentailment\nBon.\tOui.\tneutral\n");
-    assert_eq!(said["files"][0]["lines"], serde_json::json!([2, 0]));
-    // It is not the archive whose checksum is known, and that is said.
+    assert_eq!(printed["files"][0]["lines"], serde_json::json!([2, 0]));
+    // It is not the archive whose checksum is known, and that is printed.
     assert!(
-        said["warnings"][0].as_str().unwrap().contains("the catalogue knows 4ba1d5e1"),
-        "{said}"
+        printed["warnings"][0].as_str().unwrap().contains("the catalogue knows 4ba1d5e1"),
+        "{printed}"
     );
     is_read(folder, "nli", "d/xnli/test-fr.tsv");
     // German was not in it; nothing half-made is left.
@@ -167,8 +167,8 @@ fn inference_pairs_are_taken_from_their_archives() {
     let members: Vec<(&str, &[u8])> =
         members.iter().map(|name| (name.as_str(), english.as_bytes())).collect();
     zip(&folder.join("m.zip"), &members);
-    let said = done(folder, &["data", "get", "multinli", "--from", "m.zip", "--out", "d"]);
-    assert_eq!(said["files"][0]["lines"], serde_json::json!([1, 1]));
+    let printed = done(folder, &["data", "get", "multinli", "--from", "m.zip", "--out", "d"]);
+    assert_eq!(printed["files"][0]["lines"], serde_json::json!([1, 1]));
     is_read(folder, "nli", "d/nli/multinli.train.tsv");
 }
 
@@ -238,7 +238,7 @@ fn files_are_fetched_once_and_go_on_after_a_break() {
             _ => answer,
         }
     });
-    let said = done(folder, &tatoeba(&server.address, "d"));
+    let printed = done(folder, &tatoeba(&server.address, "d"));
     let path = "/facebookresearch/LASER/main/data/tatoeba/v1/tatoeba.fra-eng";
     let rest = |from| format!("{path}.fra bytes={from}-");
     assert_eq!(
@@ -260,11 +260,11 @@ fn files_are_fetched_once_and_go_on_after_a_break() {
     );
     assert_eq!((&fetched["confirmed"], &fetched["by_hand"]), (&false.into(), &false.into()));
     assert_eq!(fetched["date"].as_str().unwrap().len(), 10);
-    assert_eq!(said["files"][0]["found"], false);
+    assert_eq!(printed["files"][0]["found"], false);
     // Again: nothing is asked for.
-    let said = done(folder, &tatoeba(&server.address, "d"));
+    let printed = done(folder, &tatoeba(&server.address, "d"));
     assert!(server.asked().is_empty());
-    assert_eq!(said["files"][1]["found"], true);
+    assert_eq!(printed["files"][1]["found"], true);
     // A file that was changed here is not silently kept, nor one that has changed there.
     fs::write(folder.join("d/tatoeba/tatoeba.fra-eng.fra"), "mine\n").unwrap();
     refused(
@@ -409,9 +409,9 @@ fn wikipedia_becomes_text_that_is_read() {
         "/swwiki/latest/swwiki-latest-pages-articles.xml.bz2" => Answer::file(asked, &dump, "one"),
         _ => Answer::status(404),
     });
-    let said =
+    let printed =
         done(folder, &["data", "get", "wikipedia", "--lang", "sw", "--mirror", &server.address]);
-    assert_eq!(said["files"][0]["lines"], serde_json::json!([40, 0]));
+    assert_eq!(printed["files"][0]["lines"], serde_json::json!([40, 0]));
     let text =
         zstd::decode_all(File::open(folder.join("data/text/sw.wiki.txt.zst")).unwrap()).unwrap();
     let article = "Nairobi ni mji wa Kenya. Una watu wengi.\nMji ulianza.\n";

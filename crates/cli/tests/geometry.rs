@@ -97,8 +97,8 @@ fn a_remedy_names_only_what_the_command_has() {
         "align words --source l.vec --target l.vec --dictionary latin1.txt --tolerant --save-map l-map.npy",
     ] {
         fs::write(folder.join("l.vec"), "2 2\nso 1 2\nti 2 1\n").unwrap();
-        let said = refused(folder, command, 1, "latin1.txt:2: not UTF-8");
-        assert!(!said.contains("--tolerant"), "{said}");
+        let printed = refused(folder, command, 1, "latin1.txt:2: not UTF-8");
+        assert!(!printed.contains("--tolerant"), "{printed}");
     }
     fs::write(folder.join("rare.txt"), "zzz\n").unwrap();
     let words = "words --model run --text qaa=world/text/qaa.base.txt --lines --out w";
@@ -119,8 +119,8 @@ fn a_full_disk_is_told_with_the_file() {
         format!("trap '' XFSZ; ulimit -f 8; exec {} {encode}", env!("CARGO_BIN_EXE_isogloss"));
     let mut bash = std::process::Command::new("bash");
     let output = bash.args(["-c", &limited]).current_dir(folder).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("full.npy: cannot write"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains("full.npy: cannot write"), "{printed}");
     assert!(!folder.join("full.npy").exists() && !folder.join("full.npy.partial").exists());
 }
 
@@ -143,7 +143,7 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
     assert!(found["signature"].as_str().unwrap().contains("|map:procrustes,norm:"), "{found}");
     assert_eq!(npy::read::<f64>(&folder.join("maps/layer-4.npy")).unwrap().shape, [48, 48]);
 
-    // Some layers keep their own numbers, in what is said and in what is saved.
+    // Some layers keep their own numbers, in what is printed and in what is saved.
     let some = json(folder, &format!("{texts} {train} --layers 2,4 --save-maps some"));
     let numbers = |found: &Value| -> Vec<u64> {
         let layers = found["layers"].as_array().unwrap().iter();
@@ -160,8 +160,8 @@ fn translations_are_looked_for_from_texts_and_from_arrays() {
 
     fs::write(folder.join("short.qaa"), "so\nti\n").unwrap();
     let short = format!("retrieve --model run --parallel qab={SIDE}.qab --parallel qaa=short.qaa");
-    let said = refused(folder, &short, 1, "short.qaa: has 2 lines, ");
-    assert!(said.contains("has 60"), "{said}");
+    let printed = refused(folder, &short, 1, "short.qaa: has 2 lines, ");
+    assert!(printed.contains("has 60"), "{printed}");
 }
 
 #[test]
@@ -286,10 +286,10 @@ fn similarity_of_matrices_and_of_stacks() {
 
     write("few.npy", &[10, 6], &x[..60]);
     let output = isogloss(folder, &words("cka few.npy few.npy"));
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     assert!(
-        said.contains("warning: n is not well above d") && said.contains("n 10, d 6"),
-        "{said}"
+        printed.contains("warning: n is not well above d") && printed.contains("n 10, d 6"),
+        "{printed}"
     );
 
     write("other.npy", &[3, 80, 6], &numbers(3 * 80 * 6, 3));
@@ -368,10 +368,10 @@ fn bad_vectors_and_dictionaries_are_named() {
     fs::write(folder.join("half.txt"), "un one\ndeux two\ndeux zwei\nquatre four\n").unwrap();
     let half =
         "align words --source a.vec --target b.vec --test-dictionary half.txt --normalize none";
-    let said = isogloss(folder, &words(half));
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let printed = isogloss(folder, &words(half));
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
     let expected = "\ncoverage: 2 of 3 source words (0.667), 2 of 4 pairs (0.500)\n";
-    assert!(said.contains(expected), "{said}");
+    assert!(printed.contains(expected), "{printed}");
     let half = json(folder, half);
     assert_eq!(half["words"], serde_json::json!([3, 2]));
     assert_eq!((&half["pairs"], &half["pair_coverage"]), (&serde_json::json!([4, 2]), &0.5.into()));

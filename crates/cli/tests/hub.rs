@@ -14,7 +14,7 @@ fn isogloss(folder: &Path, arguments: &str) -> Output {
     command.output().expect("the binary runs")
 }
 
-fn facts(folder: &Path, arguments: &str) -> Value {
+fn result(folder: &Path, arguments: &str) -> Value {
     let output = isogloss(folder, &format!("{arguments} --json"));
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("one JSON object")
@@ -37,16 +37,16 @@ fn a_folder_of_theirs_is_a_model_like_any_other() {
     fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
     for name in ["bert", "distilbert", "roberta", "xlm-roberta", "xlm", "xlm-roberta-xl"] {
         let model = fixture(name).display().to_string();
-        let imported = facts(path, &format!("hub import {model} --out {name}"));
+        let imported = result(path, &format!("hub import {model} --out {name}"));
         assert_eq!(imported["has_mlm_head"], true);
         let encode = |model: &str, out: &str| {
-            facts(path, &format!("encode --model {model} --text fr=text --out {out}"));
+            result(path, &format!("encode --model {model} --text fr=text --out {out}"));
             npy::read::<f32>(&path.join(out)).unwrap().values
         };
         let (theirs, ours) = (format!("{name}-theirs.npy"), format!("{name}-ours.npy"));
         assert_eq!(encode(&model, &theirs), encode(name, &ours), "{name}: the same as a run");
     }
-    let words = facts(
+    let words = result(
         path,
         &format!("words --model {} --lang fr --embeddings --out w.vec", fixture("bert").display()),
     );
@@ -72,7 +72,7 @@ fn a_folder_of_theirs_is_fine_tuned() {
             "transfer --task {task} --model {model} --train en={task}.tsv --dev en={task}.tsv \
              --test fr={task}.tsv --quick --epochs 1 --out {name}-{task}"
         );
-        let scored = facts(folder.path(), &transfer);
+        let scored = result(folder.path(), &transfer);
         assert!(scored.to_string().contains("fr"), "{scored}");
     }
 }
@@ -99,7 +99,7 @@ fn what_was_imported_is_exported_as_it_came() {
     let path = folder.path();
     fs::write(path.join("text"), "the cat\nle chat sur\nкошка 42\n").unwrap();
     let encode = |model: &str, out: &str| {
-        facts(path, &format!("encode --model {model} --text fr=text --out {out}.npy"));
+        result(path, &format!("encode --model {model} --text fr=text --out {out}.npy"));
         npy::read::<f32>(&path.join(format!("{out}.npy"))).unwrap().values
     };
     for (name, prefix, class) in [
@@ -108,8 +108,8 @@ fn what_was_imported_is_exported_as_it_came() {
         ("xlm-roberta-xl", "roberta.", "XLMRobertaXLModel"),
     ] {
         without_head(name, prefix, &path.join(name));
-        facts(path, &format!("hub import {name} --out {name}-run"));
-        let exported = facts(path, &format!("hub export --model {name}-run --out {name}-hf"));
+        result(path, &format!("hub import {name} --out {name}-run"));
+        let exported = result(path, &format!("hub export --model {name}-run --out {name}-hf"));
         assert_eq!(exported["architecture"], class);
         let config = fs::read_to_string(path.join(format!("{name}-hf/config.json"))).unwrap();
         let config: Value = serde_json::from_str(&config).unwrap();
@@ -118,7 +118,7 @@ fn what_was_imported_is_exported_as_it_came() {
         assert!(card.contains("pipeline_tag: feature-extraction"), "{card}");
         assert!(card.contains(&format!("imported from `{name}`")), "{card}");
         assert!(!card.contains("It was trained") && !card.contains("MaskedLM"), "{card}");
-        let again = facts(path, &format!("inspect {name}-hf"));
+        let again = result(path, &format!("inspect {name}-hf"));
         assert_eq!((&again["has_mlm_head"], &again["left_over"]), (&json!(false), &json!([])));
         let (before, after) =
             (encode(name, name), encode(&format!("{name}-hf"), &format!("{name}-2")));
@@ -128,7 +128,7 @@ fn what_was_imported_is_exported_as_it_came() {
     // With its head it guesses still, and was trained elsewhere all the same.
     let whole = fixture("bert").display().to_string();
     assert_eq!(
-        facts(path, &format!("hub export --model {whole} --out whole-hf"))["architecture"],
+        result(path, &format!("hub export --model {whole} --out whole-hf"))["architecture"],
         "BertForMaskedLM"
     );
     let card = fs::read_to_string(path.join("whole-hf/README.md")).unwrap();
@@ -170,7 +170,7 @@ fn runs_are_exported_whole_or_for_one_language() {
             assert!(message.contains("one language at a time: qaa, qab"), "{message}");
         }
         let exported =
-            facts(path, &format!("hub export --model {name} {language} --out {name}-hf"));
+            result(path, &format!("hub export --model {name} {language} --out {name}-hf"));
         assert_eq!(exported["family"], family);
         // The dense layer that does nothing is the less exact the smaller the states are beside the
         // LayerNorm's ε, and after three updates they are small.
@@ -178,7 +178,7 @@ fn runs_are_exported_whole_or_for_one_language() {
         let card = fs::read_to_string(path.join(format!("{name}-hf/README.md"))).unwrap();
         assert!(card.contains("## Evaluation") && card.contains("steps = 3"), "{card}");
         assert!(card.contains("It was trained with Isogloss."), "{card}");
-        let again = facts(path, &format!("inspect {name}-hf"));
+        let again = result(path, &format!("inspect {name}-hf"));
         assert_eq!(again["left_over"], json!([]));
     }
     let (code, message) = refused(path, "hub export --model xlm --out xlm-hf");

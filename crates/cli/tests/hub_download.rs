@@ -69,22 +69,22 @@ fn blob(home: &Path, name: &str) -> PathBuf {
 fn a_model_comes_whole_and_comes_once() {
     let home = tempfile::tempdir().unwrap();
     let server = Server::start(hub);
-    let said = done(home.path(), &server.address);
-    let folder = PathBuf::from(said["folder"].as_str().unwrap());
+    let printed = done(home.path(), &server.address);
+    let folder = PathBuf::from(printed["folder"].as_str().unwrap());
     assert_eq!(folder, home.path().join("hub/models--own--model/snapshots").join(COMMIT));
     assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), WEIGHTS);
     assert_eq!(fs::read(folder.join("vocab.txt")).unwrap(), b"[PAD]\n");
     assert!(folder.join("config.json").exists() && !folder.join("tf_model.h5").exists());
-    assert_eq!((&said["commit"], &said["offline"]), (&COMMIT.into(), &false.into()));
+    assert_eq!((&printed["commit"], &printed["offline"]), (&COMMIT.into(), &false.into()));
     server.asked();
     // Again: nothing but the list is asked for.
-    let said = done(home.path(), &server.address);
+    let printed = done(home.path(), &server.address);
     assert_eq!(server.asked(), ["/api/models/own/model/revision/main"]);
-    assert!(said["files"].as_array().unwrap().iter().all(|file| file["found"] == true));
+    assert!(printed["files"].as_array().unwrap().iter().all(|file| file["found"] == true));
     // And without a network, it is found all the same.
-    let said = done(home.path(), &nowhere());
+    let printed = done(home.path(), &nowhere());
     assert_eq!(
-        (&said["offline"], &said["folder"]),
+        (&printed["offline"], &printed["folder"]),
         (&true.into(), &folder.to_str().unwrap().into())
     );
 }
@@ -118,15 +118,15 @@ fn a_part_that_is_wrong_is_thrown_away() {
         });
         fs::create_dir_all(blob(home.path(), "")).unwrap();
         fs::write(blob(home.path(), DIGEST).with_extension("part"), part).unwrap();
-        let said = done(home.path(), &server.address);
-        let folder = PathBuf::from(said["folder"].as_str().unwrap());
+        let printed = done(home.path(), &server.address);
+        let folder = PathBuf::from(printed["folder"].as_str().unwrap());
         assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), WEIGHTS);
     }
 }
 
 #[test]
 fn what_is_not_what_was_promised_is_refused() {
-    // Other bytes than the mark says, and another size than was said first.
+    // Other bytes than the mark says, and another size than announced.
     for (wrong, reason) in
         [(&b"xyz"[..], "its SHA-256 is not the hub's"), (b"abcd", "4 bytes came where 3 were")]
     {

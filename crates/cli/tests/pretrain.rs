@@ -77,7 +77,7 @@ fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     }
     let last = isogloss(folder.path(), &["pretrain", "--resume", "--out", "broken"]);
     assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
-    // A run that is resumed after its end says what it said then.
+    // A run that is resumed after its end says what it printed then.
     let resumed: Value =
         serde_json::from_slice(&fs::read(folder.path().join("broken/summary.json")).unwrap())
             .unwrap();
@@ -321,8 +321,8 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
         common::refused(folder.path(), arguments, code, expected)
     };
     fs::write(folder.path().join("bad.txt"), b"one\nt\xe9\n").unwrap();
-    let said = refused(&["pretrain", "--text", "en=bad.txt", "--out", "r"], 1, "bad.txt:2: not");
-    assert!(!said.contains("--tolerant"), "{said}");
+    let printed = refused(&["pretrain", "--text", "en=bad.txt", "--out", "r"], 1, "bad.txt:2: not");
+    assert!(!printed.contains("--tolerant"), "{printed}");
     refused(&["pretrain", "--text", "en=-", "--out", "r"], 2, "more than once");
     let begin = [&RUN[..], &["--out", "r", "--set", "steps=2"]].concat();
     // A clash of settings that only the data shows.
@@ -342,8 +342,8 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
     common::refused(&elsewhere, &from, 1, "relative to where the run was begun");
     fs::remove_file(folder.path().join("r/state.safetensors")).unwrap();
     let output = isogloss(folder.path(), &resume);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("r holds no checkpoint: from step 0"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains("r holds no checkpoint: from step 0"), "{printed}");
     // As a kill before the first checkpoint leaves it.
     for file in ["state.safetensors", "summary.json"] {
         fs::remove_file(folder.path().join("r").join(file)).unwrap();

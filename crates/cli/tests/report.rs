@@ -15,17 +15,17 @@ fn isogloss(folder: &Path, arguments: &str) -> Output {
     command.output().expect("the binary runs")
 }
 
-fn said(folder: &Path, arguments: &str) -> String {
+fn printed(folder: &Path, arguments: &str) -> String {
     let output = isogloss(folder, arguments);
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 fn json(folder: &Path, arguments: &str) -> Value {
-    serde_json::from_str(&said(folder, &format!("{arguments} --json"))).expect("one JSON object")
+    serde_json::from_str(&printed(folder, &format!("{arguments} --json"))).expect("one JSON object")
 }
 
-/// The code of a failure and what was said about it.
+/// The code of a failure and what was printed about it.
 fn refused(folder: &Path, arguments: &str) -> (i32, String) {
     let output = isogloss(folder, arguments);
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -72,9 +72,11 @@ fn laboratory() -> TempDir {
 fn results_are_shown_chosen_and_averaged() {
     let lab = laboratory();
     let folder = lab.path();
-    assert_eq!(said(folder, "results").lines().count(), 7);
-    let some =
-        said(folder, "results --where condition=no-anchors --seed 2 --study anchors --measure f1");
+    assert_eq!(printed(folder, "results").lines().count(), 7);
+    let some = printed(
+        folder,
+        "results --where condition=no-anchors --seed 2 --study anchors --measure f1",
+    );
     assert_eq!(some.lines().count(), 2, "{some}");
     assert!(some.contains("0.7200"), "{some}");
 
@@ -92,7 +94,7 @@ fn results_are_shown_chosen_and_averaged() {
     assert_eq!(code, 2);
     assert!(message.contains("no result has a factor `lyer`"), "{message}");
     assert!(message.contains("there are condition, pair, role, task"), "{message}");
-    let nothing = said(folder, "results --study nowhere");
+    let nothing = printed(folder, "results --study nowhere");
     assert!(nothing.contains("no results match"), "{nothing}");
     let whole = json(folder, "results");
     assert_eq!(whole["records"][0]["signature"], "ner-f1|conventional");

@@ -31,16 +31,16 @@ fn from_means_to_a_sweep() {
     let text = std::fs::read_to_string(folder.join("world/tatoeba/tatoeba.qab-qaa.qaa")).unwrap();
     let sentence = text.lines().next().unwrap();
     let flags = ["--layer", "2", "--alpha=-1,0,1", sentence];
-    let said = done(folder, &[&translate[..], &flags].concat());
-    let lines = said["sentences"][0]["outputs"].as_array().unwrap();
+    let printed = done(folder, &[&translate[..], &flags].concat());
+    let lines = printed["sentences"][0]["outputs"].as_array().unwrap();
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["alpha"], -1.0);
     // The text is that of the pieces, whichever language they are of.
     for line in lines {
         let pieces = line["subwords"].as_array().unwrap();
         let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
-        let said = pieces.iter().map(|piece| piece["text"].as_str().unwrap());
-        let pieces: String = said.filter(|piece| !piece.starts_with('<')).map(letters).collect();
+        let printed = pieces.iter().map(|piece| piece["text"].as_str().unwrap());
+        let pieces: String = printed.filter(|piece| !piece.starts_with('<')).map(letters).collect();
         assert_eq!(letters(line["text"].as_str().unwrap()), pieces, "{line}");
     }
     let nan = [&translate[..], &["--layer", "2", "--alpha", "nan", sentence]].concat();

@@ -346,8 +346,8 @@ fn compressed_files_are_read_or_named() {
     let with = |predicted| [&score[..], &[predicted]].concat();
     assert_eq!(done(folder, &with("packed.tsv.zst"))["accuracy"], 1.0);
     refused(folder, &with("packed.tsv.xz"), 1, "packed.tsv.xz: is compressed by xz");
-    let said = refused(folder, &with("packed.tsv.bz2"), 1, "unpack it with `bzip2 -d`");
-    assert!(!said.contains("iconv"), "{said}");
+    let printed = refused(folder, &with("packed.tsv.bz2"), 1, "unpack it with `bzip2 -d`");
+    assert!(!printed.contains("iconv"), "{printed}");
 
     let sets = [
         "--train=qaa=world/xnli/train-qaa.tsv",
@@ -404,8 +404,8 @@ fn requests_that_make_no_sense_are_usage() {
 fn a_learning_rate_that_is_too_high_is_reported_and_leaves_nothing() {
     let folder = MADE.path();
     let more = ["--model", "run", "--lr", "1e30", "--limit", "200", "--epochs", "1"];
-    let said = refused(folder, &transfer("ner", "high", &more), 1, "try a lower `lr`");
-    assert!(said.contains("setting 1 of 1 (seed 1, batch 32, lr 1e30)"), "{said}");
+    let printed = refused(folder, &transfer("ner", "high", &more), 1, "try a lower `lr`");
+    assert!(printed.contains("setting 1 of 1 (seed 1, batch 32, lr 1e30)"), "{printed}");
     assert!(!folder.join("high").exists(), "the corrected command needs the folder");
 }
 

@@ -39,12 +39,12 @@ fn both_kinds_learn_from_two_languages_together() {
             let common = ["--dim", "20", "--epochs", "2"];
             train(kind, &[&common[..], all, flags].concat())
         };
-        let said = done(folder, &train(&["--out", out]));
-        assert_eq!((&said["dim"], &said["tokens"]), (&20.into(), &9000.into()));
-        let losses = said["losses"].as_array().unwrap();
+        let printed = done(folder, &train(&["--out", out]));
+        assert_eq!((&printed["dim"], &printed["tokens"]), (&20.into(), &9000.into()));
+        let losses = printed["losses"].as_array().unwrap();
         assert!(losses[1].as_f64() < losses[0].as_f64(), "{losses:?}");
         let text = fs::read_to_string(folder.join(out)).unwrap();
-        assert!(text.starts_with(&format!("{} 20\n", said["words"])), "{text}");
+        assert!(text.starts_with(&format!("{} 20\n", printed["words"])), "{text}");
         assert!(text.contains("\nchat ") && text.contains("\ncat "));
         assert!(!folder.join(format!("{out}.state")).exists());
         // On another number of threads, the same bytes.
@@ -62,8 +62,8 @@ fn words_are_a_vocabularys_subwords() {
     let vocabulary = ["vocab", "train", "--merges", "30", "--out", "joint"];
     done(folder, &[&vocabulary[..], &TEXTS[..]].concat());
     let flags = ["--tokenizer", "joint", "--dim", "8", "--epochs", "1", "--out", "p.vec"];
-    let said = done(folder, &train("word2vec", &flags));
-    assert!(said["tokens"].as_u64() > Some(9000));
+    let printed = done(folder, &train("word2vec", &flags));
+    assert!(printed["tokens"].as_u64() > Some(9000));
     let text = fs::read_to_string(folder.join("p.vec")).unwrap();
     assert!(text.contains("</w> "), "{text}");
 }
@@ -85,11 +85,11 @@ fn words_are_those_of_an_encoders_run() {
                 ["--dim", "8", "--epochs", "1", "--threads", threads, "--force", "--out", out];
             done(folder, &[&["vectors", kind, "--model", "run"][..], &flags].concat())
         };
-        let said = learn("r.vec", "2");
+        let printed = learn("r.vec", "2");
         let text = fs::read_to_string(folder.join("r.vec")).unwrap();
         // Pieces of both languages, and nothing else: no mark of an end or of a mask.
         let words: Vec<&str> = text.lines().skip(1).map(|l| l.split(' ').next().unwrap()).collect();
-        assert_eq!(said["words"], words.len());
+        assert_eq!(printed["words"], words.len());
         for language in ["qaa:", "qab:"] {
             assert!(words.iter().filter(|word| word.starts_with(language)).count() > 50);
         }
@@ -252,8 +252,8 @@ fn formats_are_converted_there_and_back() {
     fs::write(folder.join("a.vec"), "2 2\nthe 0.5 -1\ncat 2 3e-5\n").unwrap();
     let mut from = "a.vec".to_owned();
     for to in ["b.bin", "c.glove", "d.npy", "e.vec"] {
-        let said = done(folder, &["vectors", "convert", &from, "--out", to]);
-        assert_eq!((&said["words"], &said["dim"]), (&2.into(), &2.into()));
+        let printed = done(folder, &["vectors", "convert", &from, "--out", to]);
+        assert_eq!((&printed["words"], &printed["dim"]), (&2.into(), &2.into()));
         from = to.to_owned();
     }
     assert_eq!(fs::read_to_string(folder.join("d.vocab")).unwrap(), "the\ncat\n");

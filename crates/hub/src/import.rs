@@ -30,6 +30,20 @@ pub struct Checkpoint {
     pub summary: CheckpointSummary,
 }
 
+/// A checkpoint that was written as the folder of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ImportResult {
+    /// What was read.
+    #[serde(flatten)]
+    pub summary: CheckpointSummary,
+    /// The digest of the weights.
+    pub fingerprint: String,
+    /// How long reading took.
+    pub seconds: f64,
+    /// The folder that was written.
+    pub out: PathBuf,
+}
+
 /// What a Hugging Face folder holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckpointSummary {

@@ -30,4 +30,4 @@ pub mod weights;
 
 pub use config::{Family, is_checkpoint};
 pub use export::{ExportResult, ExportSource, ModelCard, export};
-pub use import::{Checkpoint, CheckpointSummary, open};
+pub use import::{Checkpoint, CheckpointSummary, ImportResult, open};

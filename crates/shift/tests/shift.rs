@@ -210,16 +210,16 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
     let swept =
         sweep(&mut model, &direction, &grid, [&sides[0], &sides[1]], &gold, &mut |_| {}).unwrap();
     assert_eq!((swept.cells.len(), swept.sentences, swept.left_out), (6, 300, 0));
-    // By hand, from what is said sentence by sentence.
+    // By hand, from what is printed sentence by sentence.
     for cell in &swept.cells {
         let (mut converted, mut counted) = (0, 0);
         for number in 0..300 {
             let alphas = [cell.alpha];
             let sentence = line(number, "a");
-            let said =
+            let printed =
                 translate(&mut model, &direction, cell.layer, ShiftKind::Mean, &alphas, &sentence);
-            let said = &said.unwrap()[0];
-            for piece in &said.subwords {
+            let printed = &printed.unwrap()[0];
+            for piece in &printed.subwords {
                 converted += u32::from(piece.target && !piece.source);
                 counted += u32::from(!piece.target || !piece.source);
             }
@@ -243,8 +243,8 @@ fn bleu_is_that_of_sacrebleu() {
         let (score, corpus) = row.split_once('\t').unwrap();
         let mut bleu = Bleu::default();
         for pair in corpus.split(';') {
-            let (said, reference) = pair.split_once('|').unwrap();
-            bleu.add(&numbers(said), &numbers(reference));
+            let (printed, reference) = pair.split_once('|').unwrap();
+            bleu.add(&numbers(printed), &numbers(reference));
         }
         let score: f64 = score.parse().unwrap();
         assert!((100.0 * bleu.score() - score).abs() < 1e-9, "{row}: {}", bleu.score());

@@ -19,6 +19,7 @@
 
 mod config;
 mod error;
+mod gloss;
 mod grammar;
 mod language;
 mod meaning;
@@ -31,11 +32,12 @@ pub use config::{
     MorphologyConfig, SplitSizes, TreebankSizes, WordOrderConfig, WorldConfig, WorldPlan,
 };
 pub use error::Error;
+pub use gloss::GlossedSentence;
 pub use grammar::{Node, Relation, Tree, Upos};
 pub use language::{Affix, DependentSide, Language, Morphology, Script, VerbOrder, WordOrder};
 pub use meaning::{EntityType, Meaning, MeaningId, World};
 pub use nli::NliLabel;
 pub use output::{
-    FileRecord, GoldAnnotations, LanguageRecord, MANIFEST, Manifest, MeaningRecord, WordRecord,
-    excerpt, generate, steps,
+    FileRecord, GenerateResult, GoldAnnotations, LanguageRecord, MANIFEST, Manifest, MeaningRecord,
+    WordRecord, excerpt, generate, steps,
 };

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde::Serialize;
 use tensor::Device;
 use world::{
-    DomainConfig, Language, LanguageConfig, Manifest, MorphologyConfig, Tree, WorldConfig,
+    DomainConfig, GenerateResult, GlossedSentence, LanguageConfig, MorphologyConfig, WorldConfig,
     WorldPlan,
 };
 
@@ -166,39 +165,21 @@ impl Generate {
             error => error.into(),
         })?;
         drop(progress);
-        Ok(report(&self.out.display().to_string(), &manifest, start.elapsed().as_secs_f64()))
+        let result = GenerateResult::new(&self.out, &manifest, start.elapsed().as_secs_f64());
+        Ok(Outcome::new(in_words(&result), &result))
     }
 }
 
-fn report(out: &str, manifest: &Manifest, seconds: f64) -> Outcome {
-    #[derive(Serialize)]
-    struct Report<'a> {
-        out: &'a str,
-        seed: u64,
-        languages: &'a [world::LanguageRecord],
-        meanings: usize,
-        files: &'a [world::FileRecord],
-        sentences: usize,
-        seconds: f64,
-    }
-    let corpora = manifest.files.iter().filter(|file| file.kind == "text");
-    let facts = Report {
-        out,
-        seed: manifest.seed,
-        languages: &manifest.languages,
-        meanings: manifest.gold.meanings.len(),
-        files: &manifest.files,
-        sentences: corpora.map(|file| file.items).sum(),
-        seconds,
-    };
+fn in_words(result: &GenerateResult) -> String {
     let mut text = format!(
-        "{out}: {} meanings, {} sentences of text, {} files, {:.1} s\n",
-        facts.meanings,
-        facts.sentences,
-        facts.files.len() + 1,
-        seconds
+        "{}: {} meanings, {} sentences of text, {} files, {:.1} s\n",
+        result.out.display(),
+        result.meanings,
+        result.sentences,
+        result.files.len() + 1,
+        result.seconds
     );
-    for language in &manifest.languages {
+    for language in &result.languages {
         let order = format!("{:?}", language.order.verb).to_lowercase();
         let _ = writeln!(
             text,
@@ -207,10 +188,10 @@ fn report(out: &str, manifest: &Manifest, seconds: f64) -> Outcome {
             language.script.name(),
             language.anchors,
             language.content_words,
-            manifest.languages[0].code,
+            result.languages[0].code,
         );
     }
-    Outcome::new(text, &facts)
+    text
 }
 
 impl Show {
@@ -218,58 +199,30 @@ impl Show {
         let plan = self.keys.plan()?;
         let (world, languages, trees) = world::excerpt(&plan, self.count);
         let mut text = String::new();
-        let mut facts = Vec::new();
+        let mut sentences = Vec::new();
         for tree in &trees {
             for language in &languages {
-                let gloss = Gloss::new(&world, language, tree);
-                gloss.print(&mut text);
-                facts.push(gloss);
+                let gloss = GlossedSentence::new(&world, language, tree);
+                print(&gloss, &mut text);
+                sentences.push(gloss);
             }
             text.push('\n');
         }
-        Ok(Outcome::new(text, &serde_json::json!({ "sentences": facts })))
+        Ok(Outcome::new(text, &serde_json::json!({ "sentences": sentences })))
     }
 }
 
-/// A sentence word by word.
-#[derive(Serialize)]
-struct Gloss {
-    language: String,
-    words: Vec<String>,
-    meanings: Vec<String>,
-    relations: Vec<String>,
-}
-
-impl Gloss {
-    fn new(world: &world::World, language: &Language, tree: &Tree) -> Self {
-        let order = language.linearize(tree);
-        let nodes = tree.nodes();
-        let place = |node: usize| order.iter().position(|&n| n == node).map_or(0, |at| at + 1);
-        let relation = |&n: &usize| match n {
-            0 => "root".to_owned(),
-            _ => format!("{}:{}", nodes[n].relation.label(), place(nodes[n].head)),
-        };
-        let gloss = |&n: &usize| world.meanings()[nodes[n].meaning as usize].gloss.clone();
-        Self {
-            language: language.code().to_owned(),
-            words: order.iter().map(|&n| language.form(tree, n).to_owned()).collect(),
-            meanings: order.iter().map(gloss).collect(),
-            relations: order.iter().map(relation).collect(),
+/// Three lines, with each word above its meaning and its head.
+fn print(gloss: &GlossedSentence, text: &mut String) {
+    let rows = [&gloss.words, &gloss.meanings, &gloss.relations];
+    let width = |at: usize| rows.iter().map(|row| columns(&row[at])).max().unwrap_or(0);
+    for (row, label) in rows.iter().zip([gloss.language.as_str(), "", ""]) {
+        let mut line = format!("{label:<6}");
+        for (at, word) in row.iter().enumerate() {
+            let gap = width(at) - columns(word) + 1;
+            let _ = write!(line, "{word}{:gap$}", "");
         }
-    }
-
-    /// Three lines, with each word above its meaning and its head.
-    fn print(&self, text: &mut String) {
-        let rows = [&self.words, &self.meanings, &self.relations];
-        let width = |at: usize| rows.iter().map(|row| columns(&row[at])).max().unwrap_or(0);
-        for (row, label) in rows.iter().zip([self.language.as_str(), "", ""]) {
-            let mut line = format!("{label:<6}");
-            for (at, word) in row.iter().enumerate() {
-                let gap = width(at) - columns(word) + 1;
-                let _ = write!(line, "{word}{:gap$}", "");
-            }
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
+        let _ = writeln!(text, "{}", line.trim_end());
     }
 }
 

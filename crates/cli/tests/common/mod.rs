@@ -63,7 +63,7 @@ pub(crate) fn done(folder: &Path, arguments: &[&str]) -> Value {
 }
 
 /// It fails with this exit code, prints nothing, and complains of what is expected. Gives all that
-/// it said.
+/// it printed.
 pub(crate) fn refused(folder: &Path, arguments: &[&str], code: i32, expected: &str) -> String {
     let output = isogloss(folder, arguments);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -25,7 +25,7 @@ impl Asked {
         line.map(|(_, value)| value)
     }
 
-    /// Where the wanted part begins, and where it ends if that was said.
+    /// Where the wanted part begins, and where it ends if that was printed.
     fn range(&self) -> Option<(usize, Option<usize>)> {
         let (from, to) = self.header("range")?.strip_prefix("bytes=")?.split_once('-')?;
         Some((from.parse().ok()?, to.parse().ok()))

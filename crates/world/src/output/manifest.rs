@@ -29,6 +29,41 @@ pub struct Manifest {
     pub gold: GoldAnnotations,
 }
 
+/// What was generated: the manifest without its gold annotations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GenerateResult {
+    /// The folder.
+    pub out: PathBuf,
+    /// The seed.
+    pub seed: u64,
+    /// The languages, in order.
+    pub languages: Vec<LanguageRecord>,
+    /// How many meanings they share.
+    pub meanings: usize,
+    /// Every file but the manifest.
+    pub files: Vec<FileRecord>,
+    /// Sentences of plain text, over all languages.
+    pub sentences: usize,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl GenerateResult {
+    /// The result of generating the world of a manifest into a folder.
+    pub fn new(out: &Path, manifest: &Manifest, seconds: f64) -> Self {
+        let corpora = manifest.files.iter().filter(|file| file.kind == "text");
+        Self {
+            out: out.to_owned(),
+            seed: manifest.seed,
+            languages: manifest.languages.clone(),
+            meanings: manifest.gold.meanings.len(),
+            files: manifest.files.clone(),
+            sentences: corpora.map(|file| file.items).sum(),
+            seconds,
+        }
+    }
+}
+
 /// The properties of a language as generated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LanguageRecord {

@@ -15,7 +15,9 @@ use std::path::Path;
 use documents::DocumentSource;
 use folder::OutputFolder;
 pub use folder::{FileRecord, MANIFEST};
-pub use manifest::{GoldAnnotations, LanguageRecord, Manifest, MeaningRecord, WordRecord};
+pub use manifest::{
+    GenerateResult, GoldAnnotations, LanguageRecord, Manifest, MeaningRecord, WordRecord,
+};
 
 use crate::config::WorldPlan;
 use crate::error::Error;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use hub::CheckpointSummary;
+use hub::{CheckpointSummary, ImportResult};
 use models::PretrainedModel;
 use serde::{Deserialize, Serialize};
 
@@ -55,16 +55,6 @@ pub(super) fn model_name(folder: &Path) -> String {
     let parts: Vec<_> = whole.iter().map(|part| part.to_string_lossy().into_owned()).collect();
     let cached = parts.iter().rev().find_map(|part| part.strip_prefix("models--"));
     cached.map_or_else(|| parts.last().cloned().unwrap_or_default(), |name| name.replace("--", "/"))
-}
-
-/// What came of an import.
-#[derive(Serialize)]
-struct ImportResult {
-    #[serde(flatten)]
-    summary: CheckpointSummary,
-    fingerprint: String,
-    seconds: f64,
-    out: PathBuf,
 }
 
 impl Import {

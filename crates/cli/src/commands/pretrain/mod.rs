@@ -31,7 +31,7 @@ const EXAMPLES: &str = "Examples:
     isogloss pretrain --preset sep-emb-l1-3 --scale small --lr 5e-4 \\
         --text en=en.txt.zst --text fr=fr.txt.zst --out run
   A vocabulary made beforehand, with text prepared as it says:
-    isogloss vocab train --kind wordpiece --pieces vocab.txt \\
+    isogloss vocab train --kind wordpiece --subwords vocab.txt \\
         --text en=en.txt.zst --text zh=zh.txt.zst --out vocabulary
     isogloss pretrain --vocabulary.folder vocabulary --scale small \\
         --text en=en.txt.zst --text zh=zh.txt.zst --out run
