@@ -5,7 +5,7 @@
 //! in one system call where the file system can exchange two names. Where it cannot, a kill between
 //! two renames leaves the old folder beside its place, under a temporary name.)
 //!
-//! - [`write`], [`write_with`], [`in_place_of`] write a file, [`NewFolder`] a folder;
+//! - [`write()`], [`write_with`], [`in_place_of`] write a file, [`NewFolder`] a folder;
 //! - [`check_new`] refuses an output that exists unless it may be replaced; [`check_new_file`] and
 //!   [`check_new_folder`] also make sure, before any work is done, that it can be made;
 //! - `-` is standard output for the writers and standard input for [`open`], and devices such as

@@ -1,6 +1,6 @@
 //! Geometry of vector spaces: what two of them have in common, and what a map between them recovers.
 //!
-//! - [`Step`], [`normalize`]: length normalisation, centring and iterative normalisation.
+//! - [`Step`], [`normalize()`]: length normalisation, centring and iterative normalisation.
 //! - [`Map`]: the orthogonal map of one space onto another (Procrustes).
 //! - [`search`]: nearest neighbours by cosine, CSLS or margin, never holding all scores at once.
 //! - [`lexicon`]: bilingual dictionaries as pairs of rows, and the accuracy of lookups.
