@@ -12,7 +12,7 @@
 //! ```
 //! use geometry::{Map, Matrix};
 //!
-//! // Four points, and the same after a rotation by a right angle.
+//! // Four points, and the same rotated by a right angle.
 //! let source = Matrix::new(4, 2, vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, -1.0]);
 //! let target = Matrix::new(4, 2, vec![0.0, 1.0, -1.0, 0.0, -1.0, 1.0, 1.0, 2.0]);
 //! let map = Map::procrustes(&source, &target);

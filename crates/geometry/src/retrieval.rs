@@ -33,7 +33,7 @@ impl RetrievalAccuracy {
 pub struct LayerRetrieval {
     /// The layer; 0 is the embeddings.
     pub layer: usize,
-    /// Its name, where the file gives it one that is no number.
+    /// Its name, where the file gives it one that is not numeric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// With the vectors as they are.

@@ -24,7 +24,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The mean of some numbers; none of no numbers.
+    /// The mean of some numbers, with its interval; `None` of an empty slice.
     pub fn of(numbers: &[f64]) -> Option<Self> {
         let n = numbers.len();
         if n == 0 {
