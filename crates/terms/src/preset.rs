@@ -173,7 +173,9 @@ mod tests {
             let Some((tiny, of_tiny)) = at(Scale::Tiny) else { continue };
             let (paper, of_paper) = at(Scale::Paper).unwrap();
             assert_eq!(at(Scale::Small), at(Scale::Paper));
-            let says = format!("lower {paper} of {of_paper} layers separate (at tiny {tiny} of {of_tiny})");
+            let says = format!(
+                "lower {paper} of {of_paper} layers separate (at tiny {tiny} of {of_tiny})"
+            );
             assert!(preset.summary().ends_with(&says), "{}", preset.summary());
         }
         assert_eq!(Preset::SepL1To3.separate_layers(4), Some(2));

@@ -70,7 +70,9 @@ impl Scale {
         match self {
             Self::Tiny => "invented languages, minutes on two CPU cores",
             Self::Small => "real text; sized for a GPU, slow on a CPU",
-            Self::Paper => "the papers' own numbers: 200 epochs of 2,083 updates, days on eight GPUs",
+            Self::Paper => {
+                "the papers' own numbers: 200 epochs of 2,083 updates, days on eight GPUs"
+            }
         }
     }
 }

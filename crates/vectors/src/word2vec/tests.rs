@@ -126,7 +126,8 @@ fn every_kind_learns_who_goes_with_whom() {
 fn words_that_the_text_lacks_are_made_of_their_parts() {
     let ngrams = NGrams { shortest: 1, longest: 2, buckets: 1000 };
     let also = ["a9", "b9", "a1", "zz", "a9"].map(str::to_owned).to_vec();
-    let plain = Word2VecConfig { subsample: Some(0.0), epochs: 3, dim: 20, ..Word2VecConfig::default() };
+    let plain =
+        Word2VecConfig { subsample: Some(0.0), epochs: 3, dim: 20, ..Word2VecConfig::default() };
     let config = Word2VecConfig { ngrams: Some(ngrams), also, ..plain };
     let vectors = trained(&config).vectors;
     // `a1` was there, `zz` has nothing in common with anything.

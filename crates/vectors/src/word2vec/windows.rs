@@ -271,8 +271,12 @@ mod tests {
 
     #[test]
     fn skip_gram_pairs_words_with_their_neighbours_within_a_sentence() {
-        let config =
-            Word2VecConfig { window: 1, negative: 0, subsample: Some(0.0), ..Word2VecConfig::default() };
+        let config = Word2VecConfig {
+            window: 1,
+            negative: 0,
+            subsample: Some(0.0),
+            ..Word2VecConfig::default()
+        };
         // Rows: a 0, b 1, c 2.
         let plan = drawn("a b c\na a\nb", &config);
         assert_eq!(plan.inputs, [1, 0, 2, 1, 0, 0]);
