@@ -159,7 +159,7 @@ mod tests {
             Workload(0.0)
         );
         assert_eq!(
-            Workload::of("isogloss pretrain --preset untrained --scale small --steps 24"),
+            Workload::of("isogloss pretrain --preset untrained --scale small --steps 8"),
             Workload(0.001)
         );
         assert_eq!(Workload::of("isogloss retrieve --model run"), Workload(1.0));

@@ -98,7 +98,7 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "NAME", value_parser = scales(), help_heading = "Training")]
     scale: Option<Scale>,
 
-    /// Updates to make [default: 6000 at scale tiny, 24000 at small, 417000 at paper, which is 200 epochs
+    /// Updates to make [default: 6000 at scale tiny, 8000 at small, 417000 at paper, which is 200 epochs
     /// of 200,000 sequences on each of eight GPUs, 96 at a time].
     #[arg(long, value_name = "N", help_heading = "Training")]
     steps: Option<i64>,
