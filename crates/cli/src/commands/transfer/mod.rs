@@ -11,6 +11,7 @@ use tasks::finetune::{
     FinetuneRecipe, LrSchedule, RecipeOverrides, SetConfig, TransferConfig, begin, resume,
     saved_config,
 };
+use tensor::Device;
 use terms::{Fault, Task};
 use world::Manifest;
 
@@ -110,9 +111,17 @@ pub(crate) struct Transfer {
     #[command(flatten)]
     shift: ShiftFlags,
 
+    /// How many settings of the grid are trained side by side, on a GPU each in a stream of its own; 0 takes up
+    /// to 8 on a GPU, one on the CPU. Each needs memory of its own. It changes no result.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
+    jobs: u16,
+
     #[command(flatten)]
     compute: Compute,
 }
+
+/// Settings that are trained side by side on a GPU where nothing else is asked for.
+const JOBS_ON_GPU: usize = 8;
 
 /// The labelled files.
 #[derive(Args)]
@@ -253,18 +262,29 @@ struct NamedSets {
 
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        let device = self.compute.device()?;
         let mut shown = TrainingView::new("steps");
         let result = if self.resume {
             let saved = saved_config(&self.out).map_err(of_tasks)?;
-            resume(&self.config(Some(&saved))?, &self.out, &device, &mut shown)
+            let config = self.config(Some(&saved))?;
+            resume(&config, &self.out, &self.devices(&config)?, &mut shown)
         } else {
-            begin(&self.config(None)?, &self.out, self.force, &device, &mut shown)
+            let config = self.config(None)?;
+            begin(&config, &self.out, self.force, &self.devices(&config)?, &mut shown)
         };
         drop(shown);
         let result = result.map_err(of_tasks)?;
         let outcome = Outcome::new(in_words(&result, &self.out), &result);
         Ok(if result.finished { outcome } else { outcome.stopped() })
+    }
+
+    /// A device for each setting that is trained side by side with others.
+    fn devices(&self, config: &TransferConfig) -> Result<Vec<Device>, Failure> {
+        let jobs = match self.jobs {
+            0 if self.compute.device()?.is_gpu() => JOBS_ON_GPU,
+            0 => 1,
+            jobs => jobs.into(),
+        };
+        self.compute.devices(jobs.min(config.settings().len()))
     }
 
     /// The configuration that is asked for. Where a run is resumed, what is not given is as it was.
