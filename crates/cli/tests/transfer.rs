@@ -156,7 +156,7 @@ fn settings_side_by_side_are_settings_one_by_one() {
     }
     assert_eq!(one["speed"]["trained"], many["speed"]["trained"]);
     for file in
-        ["results.json", "metrics.jsonl", "model.safetensors", "predictions/qab.xnli-test-qab.tsv"]
+        ["results.json", "metrics.jsonl", "model.safetensors", "predictions/qab.test-qab.tsv"]
     {
         let read = |run: &str| {
             fs::read(folder.join(run).join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
