@@ -30,7 +30,7 @@ pub const COMMANDS: [StepCommand; 16] = [
     StepCommand { verb: "shift means", revision: 1, device: true, threads: true },
     StepCommand { verb: "shift sweep", revision: 1, device: true, threads: true },
     StepCommand { verb: "shift translate", revision: 1, device: true, threads: true },
-    StepCommand { verb: "transfer", revision: 1, device: true, threads: true },
+    StepCommand { verb: "transfer", revision: 2, device: true, threads: true },
     StepCommand { verb: "vectors glove", revision: 1, device: false, threads: true },
     StepCommand { verb: "vectors word2vec", revision: 1, device: false, threads: true },
     StepCommand { verb: "vocab stats", revision: 1, device: false, threads: false },
