@@ -1,9 +1,7 @@
 //! Sentences as token ids, ready for a model.
 
-use std::collections::HashSet;
-
 use models::PretrainedModel;
-use models::parallel::ParallelSide;
+use models::parallel::{ParallelSide, distinct};
 use text::SentenceReader;
 
 use crate::error::Result;
@@ -42,13 +40,9 @@ pub fn tokenize_parallel(
     sides: &[ParallelSide],
     limit: usize,
 ) -> Result<ParallelTokens> {
-    let mut seen = HashSet::new();
-    let row = |number: usize| -> Vec<&str> {
-        sides.iter().map(|side| side.lines[number].as_str()).collect()
-    };
     let all = sides.first().map_or(0, |side| side.lines.len());
-    let distinct: Vec<usize> =
-        (0..all).filter(|&number| seen.insert(row(number))).take(limit).collect();
+    let mut distinct = distinct(sides);
+    distinct.truncate(limit);
     // Where there is a limit, reading ends with the last row that is used.
     let rows = if distinct.len() < limit { all } else { distinct.last().map_or(0, |last| last + 1) };
     let tokenized = sides.iter().map(|side| {

@@ -207,7 +207,7 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
         let file = folder.path().join(language).display().to_string();
         let text = std::fs::read_to_string(&file).unwrap();
         let (language, lines) = (language.to_owned(), text.lines().map(str::to_owned).collect());
-        ParallelSide { language, file, lines }
+        ParallelSide::new(&language, &file, lines)
     });
     let text = tokenize_parallel(&model, &sides, 1000).unwrap();
     let direction = first_to_second(&means);

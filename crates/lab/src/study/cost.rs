@@ -8,7 +8,7 @@ use terms::{Preset, Scale};
 use super::step::CPU;
 
 /// Seconds that a step of a kind takes on two CPU cores, until one was measured here.
-const TYPICAL: [(&str, f64); 28] = [
+const TYPICAL: [(&str, f64); 30] = [
     ("world generate", 1.5),
     ("pretrain tiny", 75.0),
     ("pretrain tiny real", 85.0),
@@ -34,6 +34,8 @@ const TYPICAL: [(&str, f64); 28] = [
     ("shift sweep tiny", 9.0),
     ("shift translate", 0.1),
     ("vocab stats", 0.1),
+    ("vocab train", 5.0),
+    ("corpus prepare", 6.0),
     ("vectors word2vec", 5.0),
     ("vectors glove", 0.5),
     ("vectors word2vec n-grams", 25.0),
@@ -93,6 +95,17 @@ impl CostHistory {
         }
     }
 
+    /// Adds a step that has just been completed, in place of the oldest like it.
+    pub(super) fn add_latest(&mut self, kind: &str, device: &str, work: Workload, seconds: f64) {
+        let taken = self.taken.entry((kind.to_owned(), device.to_owned())).or_default();
+        taken.insert(0, (work, seconds));
+        let mut alike = 0;
+        taken.retain(|(other, _)| {
+            alike += usize::from(other.is_close_to(work));
+            !other.is_close_to(work) || alike <= LAST
+        });
+    }
+
     /// The expected seconds of a step, if any of its kind is known.
     pub(super) fn expect(&self, kind: &str, device: &str, work: Workload) -> Option<f64> {
         let of_kind = |table: &[(&str, f64)]| {
@@ -146,7 +159,7 @@ mod tests {
             Workload(0.0)
         );
         assert_eq!(
-            Workload::of("isogloss pretrain --preset untrained --scale small --steps 24"),
+            Workload::of("isogloss pretrain --preset untrained --scale small --steps 8"),
             Workload(0.001)
         );
         assert_eq!(Workload::of("isogloss retrieve --model run"), Workload(1.0));
@@ -180,5 +193,7 @@ mod tests {
         }
         costs.add("pretrain small", "cuda", Workload(1.0), 9000.0);
         assert_eq!((expect(&costs, 1.0), expect(&costs, 1.9)), (Some(200.0), Some(362.0)));
+        costs.add_latest("pretrain small", "cuda", Workload(1.0), 700.0);
+        assert_eq!(expect(&costs, 1.0), Some(300.0), "the mean of the last five");
     }
 }

@@ -63,7 +63,8 @@ mod tests {
         tree.start(see, Upos::Verb);
         let name = tree.attach(0, Relation::Subject, first, Upos::ProperNoun);
         let flat = tree.attach(name, Relation::Flat, last, Upos::ProperNoun);
-        [name, flat].map(|node| tree.node(node).entity = Some(EntityType::Person));
+        tree.node(name).entity = Some(EntityType::Person);
+        tree.node(flat).entity = Some(EntityType::Person);
         let object = tree.attach(0, Relation::Object, dog, Upos::Noun);
         tree.attach(object, Relation::Determiner, words::A, Upos::Determiner);
         let owner = tree.attach(object, Relation::Genitive, boy, Upos::Noun);

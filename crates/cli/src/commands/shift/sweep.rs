@@ -18,7 +18,7 @@ use text::{Corpus, Dictionary, LineRules, Selection, TextSource};
 
 use super::MeasuredModel;
 use crate::commands::models::Layers;
-use crate::commands::texts::{by_language, parse_text, watch_languages};
+use crate::commands::texts::{ColumnsFlag, by_language, parse_text, watch_languages};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -50,11 +50,14 @@ pub(crate) struct SweepOver {
     measured: MeasuredModel,
 
     /// Parallel text of two languages or more: line i of one translates line i of the others; or once
-    /// as A-B=FILE.tsv, two columns. Of a .tsv file of its own (such as XNLI's) the first column. Every
-    /// pair of languages is tried in both directions.
+    /// as A-B=FILE.tsv, two columns. Several files of a language add up. Every pair of languages is
+    /// tried in both directions.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, required = true,
         help_heading = "Input")]
     parallel: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 
     /// A dictionary by which exact translations are counted, in both directions.
     #[arg(long, value_name = "A-B=FILE", value_parser = parse_text, help_heading = "Input")]
@@ -104,7 +107,7 @@ impl SweepOver {
         if let Some(out) = &self.out {
             files::check_new_file(out, self.force)?;
         }
-        let texts = parallel::read(&self.parallel)?;
+        let texts = parallel::read(&self.parallel, &self.columns.columns)?;
         let languages: Vec<&str> = texts.iter().map(|text| text.language.as_str()).collect();
         self.check_dictionaries(&languages)?;
         let (mut model, device, means) = self.measured.open()?;
@@ -173,7 +176,7 @@ impl SweepOver {
         for (language, files) in by_language(&self.token_text) {
             let number = model.vocabulary.language(language)?;
             corpora.push(Corpus {
-                source: TextSource::new(language, &files)?,
+                source: TextSource::new(language, &files)?.with_columns(&self.columns.columns),
                 preparer: model.vocabulary.preparer(number).clone(),
                 rules: LineRules::default(),
                 selection: Selection::default(),
