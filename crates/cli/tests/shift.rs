@@ -30,13 +30,20 @@ fn from_means_to_a_sweep() {
     // A sample is drawn from all files of a language, by the seed: not the head of the first.
     let second = std::fs::read_to_string(folder.join("world/text/qab.base.txt")).unwrap();
     std::fs::write(folder.join("head.txt"), "x\n".repeat(500)).unwrap();
-    std::fs::write(folder.join("tail.txt"), second.lines().take(500).fold(String::new(), |text, line| text + line + "\n")).unwrap();
+    std::fs::write(
+        folder.join("tail.txt"),
+        second.lines().take(500).fold(String::new(), |text, line| text + line + "\n"),
+    )
+    .unwrap();
     let sample = |seed: &str, out: &str| {
         let texts = ["--text", "qab=head.txt", "--text", "qab=tail.txt", "--lines"];
         let flags = ["--sample-size", "100", "--seed", seed, "--out", out];
         let means = ["shift", "means", "--model", "run"];
         let result = done(folder, &[&means[..], &texts, &flags].concat());
-        (result["languages"][0]["subwords"].as_u64().unwrap(), std::fs::read(folder.join(out)).unwrap())
+        (
+            result["languages"][0]["subwords"].as_u64().unwrap(),
+            std::fs::read(folder.join(out)).unwrap(),
+        )
     };
     let (subwords, bytes) = sample("1", "1.safetensors");
     assert!(subwords > 20, "{subwords} different subwords, so none of the second file");
@@ -114,8 +121,13 @@ fn from_means_to_a_sweep() {
     assert!((0.0..=1.0).contains(&sweeps[0]["cells"][0]["bleu1"].as_f64().unwrap()));
     assert!(folder.join("sweep.json").is_file());
     let first = &sweeps[0];
-    assert_eq!((&first["rows"], &first["repeated"], &first["used"]), (&50.into(), &0.into(), &50.into()));
-    assert!(first["cells"][0]["other_rate"].is_number() && first["cells"][0]["third_rate"].is_null());
+    assert_eq!(
+        (&first["rows"], &first["repeated"], &first["used"]),
+        (&50.into(), &0.into(), &50.into())
+    );
+    assert!(
+        first["cells"][0]["other_rate"].is_number() && first["cells"][0]["third_rate"].is_null()
+    );
     assert!(first["masked"]["positions"].as_u64().unwrap() >= 50, "{first}");
     // Once for each direction, whatever the kinds of shift.
     assert!(sweeps[1]["masked"].is_null() && sweeps[2]["masked"].is_object());
@@ -141,7 +153,8 @@ fn from_means_to_a_sweep() {
     assert!(other(&small) > other(&swept), "{small}");
     let missing = [&sweep.concat()[..], &sets[..2]].concat();
     refused(folder, &missing, 2, "no text of `qab`");
-    let thrice = ["--parallel", "qaa=thrice.qaa", "--parallel", "qab=thrice.qab", "--alpha", "0,1,2"];
+    let thrice =
+        ["--parallel", "qaa=thrice.qaa", "--parallel", "qab=thrice.qab", "--alpha", "0,1,2"];
     let thrice = done(folder, &[&["shift", "sweep", "--model", "run"], &thrice[..]].concat());
     let rows = ["rows", "repeated", "used"].map(|key| thrice["sweeps"][0][key].as_u64().unwrap());
     assert_eq!(rows, [150, 100, 50]);

@@ -82,8 +82,7 @@ fn sentences_are_cut_as_the_runs_inputs_were() {
     for kind in ["word2vec", "glove"] {
         let learn = |model: &str, out: &str| {
             let flags = ["--dim", "8", "--epochs", "1", "--out", out];
-            let result =
-                done(folder, &[&["vectors", kind, "--model", model], &flags[..]].concat());
+            let result = done(folder, &[&["vectors", kind, "--model", model], &flags[..]].concat());
             let count = |key: &str| result[key].as_u64().unwrap();
             (count("tokens"), count("sentences"), count("cut"))
         };

@@ -44,7 +44,8 @@ pub fn tokenize_parallel(
     let mut distinct = distinct(sides);
     distinct.truncate(limit);
     // Where there is a limit, reading ends with the last row that is used.
-    let rows = if distinct.len() < limit { all } else { distinct.last().map_or(0, |last| last + 1) };
+    let rows =
+        if distinct.len() < limit { all } else { distinct.last().map_or(0, |last| last + 1) };
     let tokenized = sides.iter().map(|side| {
         let mut reader = model.reader(&side.language)?;
         let ids = distinct.iter().map(|&row| tokenize(&mut reader, &side.lines[row])).collect();

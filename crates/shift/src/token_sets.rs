@@ -50,7 +50,8 @@ impl TokenSets {
         for corpus in corpora {
             let name = corpus.source.language();
             let number = vocabulary.language(name)?;
-            let counts = count_subwords(vocabulary, number, corpus, &mut |at| observer(name, at))?.0;
+            let counts =
+                count_subwords(vocabulary, number, corpus, &mut |at| observer(name, at))?.0;
             languages.push((name.to_owned(), counts));
         }
         Ok(Self { languages })
@@ -75,7 +76,8 @@ impl TokenSets {
     /// Where there is no text of one of the two.
     pub fn users(&self, source: &str, target: &str) -> Result<Vec<TokenUsers>> {
         let (from, to) = (self.counts(source)?, self.counts(target)?);
-        let others: Vec<&Vec<u64>> = self.others(source, target).map(|(_, counts)| counts).collect();
+        let others: Vec<&Vec<u64>> =
+            self.others(source, target).map(|(_, counts)| counts).collect();
         let user = |id: usize| TokenUsers {
             source: from[id] > 0,
             target: to[id] > 0,
@@ -161,19 +163,22 @@ mod tests {
             ],
         };
         let users = sets.users("a", "b").unwrap();
-        assert_eq!(users.iter().map(|user| user.pair()).collect::<Vec<_>>(), [
-            (true, true),
-            (true, false),
-            (false, true),
-            (false, false),
-            (false, false)
-        ]);
+        assert_eq!(
+            users.iter().map(|user| user.pair()).collect::<Vec<_>>(),
+            [(true, true), (true, false), (false, true), (false, false), (false, false)]
+        );
         let third: Vec<bool> = users.iter().map(|user| user.third).collect();
         assert_eq!(third, [false, false, true, true, false]);
-        assert!(sets.has_third("a", "b") && !TokenSets { languages: sets.languages[..2].to_vec() }.has_third("a", "b"));
+        assert!(
+            sets.has_third("a", "b")
+                && !TokenSets { languages: sets.languages[..2].to_vec() }.has_third("a", "b")
+        );
         let sizes = sets.sizes();
         assert_eq!(sizes.iter().map(|size| size.subwords).collect::<Vec<_>>(), [2, 2, 2]);
-        assert_eq!(sizes[0].shared, [("b", 1), ("c", 0)].map(|(name, size)| (name.to_owned(), size)).into());
+        assert_eq!(
+            sizes[0].shared,
+            [("b", 1), ("c", 0)].map(|(name, size)| (name.to_owned(), size)).into()
+        );
         assert_eq!(sizes[1].shared["c"], 1);
         assert!(sets.users("a", "d").unwrap_err().to_string().contains("no text of `d`"));
     }

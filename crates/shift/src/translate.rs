@@ -18,8 +18,8 @@ use tensor::{Indices, Mode, Tape, Tensor, Var};
 
 use crate::bleu::Bleu;
 use crate::error::{Error, Result};
-use crate::means::MeanVectors;
 use crate::masked::MaskedPredictions;
+use crate::means::MeanVectors;
 use crate::sentences::{ParallelTokens, tokenize};
 use crate::shifter::{ShiftKind, Shifter};
 use crate::token_sets::{TokenSetSize, TokenSets, TokenUsers};
@@ -483,9 +483,7 @@ pub struct SweepGrid<'a> {
 pub fn readable_pairs(text: &ParallelTokens, sides: [usize; 2]) -> Vec<(&[u32], &[u32])> {
     let [from, to] = sides.map(|side| &text.sides[side].ids);
     let pairs = from.iter().zip(to);
-    pairs
-        .filter_map(|(source, target)| Some((source.as_deref()?, target.as_deref()?)))
-        .collect()
+    pairs.filter_map(|(source, target)| Some((source.as_deref()?, target.as_deref()?))).collect()
 }
 
 /// Tries every layer and weight on sentences whose translations are known: two sides of parallel text.
@@ -531,9 +529,7 @@ pub fn sweep(
             outputs.map(|(&n, predicted)| (n, predicted)).collect();
         let added: Vec<(usize, CellCounts)> = outputs
             .into_par_iter()
-            .map(|(number, predicted)| {
-                (number, tally(direction, gold, references, predicted))
-            })
+            .map(|(number, predicted)| (number, tally(direction, gold, references, predicted)))
             .collect();
         for (number, tally) in added {
             tallies[number].merge(&tally);

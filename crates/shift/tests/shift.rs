@@ -6,8 +6,8 @@ use encoder::Request;
 use models::PretrainedModel;
 use models::parallel::ParallelSide;
 use shift::bleu::Bleu;
-use shift::means::{MeanVectors, compute};
 use shift::masked::masked_predictions;
+use shift::means::{MeanVectors, compute};
 use shift::shifter::{ShiftKind, Shifter};
 use shift::token_sets::TokenSets;
 use shift::translate::{

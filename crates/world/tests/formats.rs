@@ -171,12 +171,20 @@ fn paraphrases_say_the_same_in_other_words() {
                 let mut changed = 0;
                 for (first, second) in first.iter().zip(&second) {
                     let of = |line: &str| -> HashSet<usize> {
-                        line.split([' ', '.', '。']).filter_map(|word| meanings.get(word)).copied().collect()
+                        line.split([' ', '.', '。'])
+                            .filter_map(|word| meanings.get(word))
+                            .copied()
+                            .collect()
                     };
                     let (first_meanings, second_meanings) = (of(first), of(second));
                     // The first two meanings are the articles.
-                    assert!(second_meanings.iter().all(|meaning| *meaning < 2 || first_meanings.contains(meaning)));
-                    let lost = first_meanings.difference(&second_meanings).filter(|&&meaning| meaning > 1);
+                    assert!(
+                        second_meanings
+                            .iter()
+                            .all(|meaning| *meaning < 2 || first_meanings.contains(meaning))
+                    );
+                    let lost =
+                        first_meanings.difference(&second_meanings).filter(|&&meaning| meaning > 1);
                     assert!(lost.count() <= 2, "{first} / {second}");
                     changed += usize::from(first != second);
                 }

@@ -32,8 +32,8 @@ impl Tree {
 
     fn is_optional_article(&self, index: usize) -> bool {
         let node = &self.nodes()[index];
-        let article = node.relation == Relation::Determiner
-            && matches!(node.meaning, words::THE | words::A);
+        let article =
+            node.relation == Relation::Determiner && matches!(node.meaning, words::THE | words::A);
         article && self.nodes()[node.head].relation != Relation::Root
     }
 
