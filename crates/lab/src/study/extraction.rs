@@ -401,10 +401,11 @@ mod tests {
     fn a_sweep_without_a_dictionary_has_no_dictionary_accuracy() {
         let cell = json!({
             "alpha": 1.0, "layer": 2, "bleu1": 0.3, "repeated": 0.1, "conversion_rate": 0.5,
-            "translated": null,
+            "translated": null, "other_rate": 0.0, "third_rate": null,
         });
         let sweep = json!({
-            "from": "a", "to": "b", "kind": "mean", "sentences": 1, "left_out": 0, "cells": [cell],
+            "from": "a", "to": "b", "kind": "mean", "rows": 2, "repeated": 1, "too_long": 0, "used": 1,
+            "cells": [cell],
         });
         let result = json!({ "signature": "bleu1", "sweeps": [sweep] });
         let results = read(Extractor::Sweep, &result).unwrap();
