@@ -49,15 +49,15 @@ pub use corpus::{
     Split, Subset,
 };
 pub use error::{Error, Result};
-pub use mask::{MaskSettings, Replacements};
+pub use mask::{MaskSettings, MaskedPositions, Replacements, mask_for_evaluation};
 pub use prepare::{
     Preparation, Preparer, SimplificationTable, TokenizerChoice, WordTokenizer, chinese_words,
     has_tokenizer_rules,
 };
 pub use random::{RandomStream, RandomStreams};
 pub use reader::{
-    LineReader, LineRules, SkipCounts, TextSource, display_name, open_file, plain_name, read_whole,
-    sentence_on, unreadable,
+    LineReader, LineRules, SkipCounts, TextSource, TsvColumns, display_name, is_tsv, open_file,
+    plain_name, read_whole, unreadable,
 };
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};

@@ -355,7 +355,8 @@ mod tests {
             "centered": { "forward": 0.5, "backward": 0.5, "mean": 0.5 }, "aligned": null,
         });
         let result = json!({
-            "sentences": 10, "chance": 0.1, "train_pairs": null, "truncated": 0, "layers": [layer],
+            "rows": 10, "repeated": 0, "too_long": 0, "used": 10, "candidates": [10, 10], "chance": 0.1,
+            "train": null, "layers": [layer],
             "signature": "retrieval",
         });
         let results = read(Extractor::Retrieval, &result).unwrap();
@@ -369,7 +370,8 @@ mod tests {
     fn a_layer_without_similarity_is_left_out() {
         let result = |debiased: Value| {
             json!({
-                "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": debiased, "n": 9, "dims": [2, 2],
+                "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": debiased, "rows": 9, "repeated": 0, "too_long": 0,
+                "used": 9, "dims": [2, 2],
                 "intervals": null, "few_rows": false, "signature": "cka",
             })
         };
@@ -399,10 +401,11 @@ mod tests {
     fn a_sweep_without_a_dictionary_has_no_dictionary_accuracy() {
         let cell = json!({
             "alpha": 1.0, "layer": 2, "bleu1": 0.3, "repeated": 0.1, "conversion_rate": 0.5,
-            "translated": null,
+            "translated": null, "other_rate": 0.0, "third_rate": null,
         });
         let sweep = json!({
-            "from": "a", "to": "b", "kind": "mean", "sentences": 1, "left_out": 0, "cells": [cell],
+            "from": "a", "to": "b", "kind": "mean", "rows": 2, "repeated": 1, "too_long": 0, "used": 1,
+            "cells": [cell],
         });
         let result = json!({ "signature": "bleu1", "sweeps": [sweep] });
         let results = read(Extractor::Sweep, &result).unwrap();

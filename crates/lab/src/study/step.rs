@@ -17,6 +17,9 @@ use super::revision::StepCommand;
 /// The device that every machine has, as `--device` names it.
 pub const CPU: &str = "cpu";
 
+/// How many settings of a grid `transfer` trains side by side on a GPU by itself.
+const SETTINGS_AT_A_TIME: usize = 8;
+
 /// The number of a step in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub usize);
@@ -73,6 +76,11 @@ impl CommandArg {
             ArgPath::OfStep(step, path) => ArgPath::OfStep(*step, under(path)),
         };
         Self { text: self.text.clone(), path }
+    }
+
+    /// The text before its path, or all of it.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     /// The step that it depends on.
@@ -158,6 +166,17 @@ impl StudyStep {
         threads.map_or(Vec::new(), |threads| vec!["--threads".to_owned(), threads.to_string()])
     }
 
+    /// The words that limit what it does side by side itself, beside other steps: the settings of a grid on a GPU.
+    pub(super) fn job_words(&self, steps_at_a_time: usize) -> Vec<String> {
+        let on_gpu = self.device.as_deref().is_some_and(|device| device != CPU);
+        if self.command.verb != "transfer" || steps_at_a_time == 1 || !on_gpu {
+            return Vec::new();
+        }
+        let given = has_flag(&self.args, "--jobs");
+        let jobs = (SETTINGS_AT_A_TIME / steps_at_a_time).max(1);
+        if given { Vec::new() } else { vec!["--jobs".to_owned(), jobs.to_string()] }
+    }
+
     /// The words that continue it after an interruption, where that is possible.
     pub fn words_to_resume(&self, own: &Path) -> Option<Vec<String>> {
         let StepResume::Folder(out) = self.resume else { return None };
@@ -216,6 +235,17 @@ impl StepDraft {
     #[must_use]
     pub fn flag(self, name: &str, value: impl Into<CommandArg>) -> Self {
         self.arg(name).arg(value)
+    }
+
+    /// The values that were given to a flag so far, as words of their own.
+    pub(super) fn values(&self, flag: &str) -> Vec<&CommandArg> {
+        let pairs = self.args.windows(2).filter(|pair| pair[0].text == flag);
+        pairs.map(|pair| &pair[1]).collect()
+    }
+
+    /// The texts of all words so far.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.args.iter().map(CommandArg::text)
     }
 
     /// Adds what distinguishes its cost from that of other commands of its verb.
@@ -377,6 +407,16 @@ mod tests {
         let words: Vec<Vec<String>> =
             steps.into_steps().iter().map(|step| step.thread_words(Some(3))).collect();
         assert_eq!(words, [vec!["--threads".to_owned(), "3".to_owned()], vec![], vec![]]);
+        let jobs = |device: &str, at_a_time: usize| {
+            let mut steps = StepList::on(device);
+            steps.add(StepDraft::new("transfer", "t")).unwrap();
+            steps.into_steps()[0].job_words(at_a_time).join(" ")
+        };
+        assert_eq!(
+            ["", "--jobs 2", "--jobs 1"],
+            [1, 3, 12].map(|at_a_time| jobs("cuda", at_a_time))
+        );
+        assert_eq!(jobs(CPU, 12), "");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use models::PretrainedModel;
 use models::parallel::{self, ParallelSide};
 use shift::means::{MeanVectors, MeansResult, compute};
 use shift::shifter::ShiftKind;
+use shift::token_sets::TokenSets;
 use shift::translate::{
     ShiftDirection, TokenTranslation, TranslatedSentence, TranslationResult, translate,
 };
@@ -20,7 +21,7 @@ use tensor::Device;
 use self::difference::DifferenceOf;
 use self::sweep::SweepOver;
 use super::models::Compute;
-use super::texts::{TextFlags, parse_text, watch};
+use super::texts::{ColumnsFlag, TextFlags, parse_text, watch};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -34,9 +35,13 @@ const EXAMPLES: &str = "Examples:
   isogloss shift difference --model run --means means.safetensors --from qab --to qaa --layer 2 \\
     --out D.npy";
 
-const MEANS_EXAMPLES: &str = "Example:
+const MEANS_EXAMPLES: &str = "Examples:
   isogloss shift means --model run --out means.safetensors \\
-    --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
+    --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt
+  From 20,000 sentences of each language, drawn at random from all its files:
+    isogloss shift means --model mbert --out means.safetensors --sample-size 20000 --seed 1 \\
+      --text en=en.lit.txt.zst --text en=en.docs.txt.zst --text fr=fr.lit.txt.zst \\
+      --text fr=fr.docs.txt.zst";
 
 const TRANSLATE_EXAMPLES: &str = "Examples:
   isogloss shift translate --model run --means means.safetensors --from qaa --to qab --layer 2 \\
@@ -159,7 +164,7 @@ pub(crate) struct Translate {
     #[arg(long, value_name = "KIND", default_value = "mean", value_parser = ShiftKind::parse)]
     shift_kind: ShiftKind,
 
-    /// Sentences of --from, one a line; of a .tsv file (such as XNLI's) the first column.
+    /// Sentences of --from, one a line.
     #[arg(short, long, value_name = "LANG=FILE", value_parser = parse_text,
         conflicts_with = "sentence", help_heading = "Input")]
     text: Option<(String, String)>,
@@ -169,6 +174,9 @@ pub(crate) struct Translate {
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text,
         conflicts_with_all = ["sentence", "text"], help_heading = "Input")]
     parallel: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 
     /// Read at most the first N sentences of the file.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = "Input")]
@@ -241,8 +249,8 @@ struct InputSentence {
 impl Translate {
     fn run(self) -> Result<Outcome, Failure> {
         let (mut model, device, means) = self.measured.open()?;
-        let (from, to) = (means.language(&self.from)?, means.language(&self.to)?);
-        let direction = ShiftDirection { means: &means, from, to };
+        let sets = TokenSets::of_means(&means);
+        let direction = ShiftDirection::new(&means, &sets, &self.from, &self.to)?;
         let colour = std::io::stdout().is_terminal();
         let (mut shown, mut sentences) = (String::new(), Vec::new());
         for InputSentence { place, sentence, reference } in self.sentences()? {
@@ -277,10 +285,11 @@ impl Translate {
                 let message = format!("--text {language}={file}: --from is {}", self.from);
                 return Err(Failure::Usage(message));
             }
-            let source = models::sentences::open(file.as_ref())?;
+            let files = std::slice::from_ref(file);
+            let source = models::sentences::open(files, &self.columns.columns)?;
             let lines = models::sentences::lines(&source).take(self.limit);
             let lines = lines.collect::<models::Result<Vec<String>>>()?.into_iter().enumerate();
-            return Ok(lines.map(|(number, line)| at(file, number, line, None)).collect());
+            return Ok(lines.map(|(number, line)| at(file, number, line)).collect());
         }
         if let Some(sentence) = &self.sentence {
             let sentence = sentence.clone();
@@ -288,11 +297,11 @@ impl Translate {
         }
         let text = std::io::read_to_string(std::io::stdin())?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        Ok(lines.map(|(n, line)| at("standard input", n, line.to_owned(), None)).collect())
+        Ok(lines.map(|(n, line)| at("standard input", n, line.to_owned())).collect())
     }
 
     fn parallel_sentences(&self) -> Result<Vec<InputSentence>, Failure> {
-        let sides = parallel::read(&self.parallel)?;
+        let sides = parallel::read(&self.parallel, &self.columns.columns)?;
         let side = |flag: &str, language: &str| -> Result<&ParallelSide, Failure> {
             sides.iter().find(|side| side.language == language).ok_or_else(|| {
                 Failure::Usage(format!("{flag} {language}: --parallel has no text in it"))
@@ -301,14 +310,15 @@ impl Translate {
         let (from, to) = (side("--from", &self.from)?, side("--to", &self.to)?);
         let pairs = from.lines.iter().zip(&to.lines).take(self.limit).enumerate();
         let input = |(number, (line, reference)): (usize, (&String, &String))| {
-            at(&from.file, number, line.clone(), Some(reference.clone()))
+            let place = format!("{}: ", from.place(number));
+            InputSentence { place, sentence: line.clone(), reference: Some(reference.clone()) }
         };
         Ok(pairs.map(input).collect())
     }
 }
 
-fn at(file: &str, number: usize, sentence: String, reference: Option<String>) -> InputSentence {
-    InputSentence { place: format!("{file}:{}: ", number + 1), sentence, reference }
+fn at(file: &str, number: usize, sentence: String) -> InputSentence {
+    InputSentence { place: format!("{file}:{}: ", number + 1), sentence, reference: None }
 }
 
 /// A weight of a shift.
