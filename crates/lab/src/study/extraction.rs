@@ -51,11 +51,8 @@ pub enum Extractor {
     AlignWords,
     /// `align words` without one.
     WordRetrieval,
-    /// `cka` of two stacks: the same layer of both.
-    Similarity {
-        /// Whether vectors were centred within groups of sentences of the same length.
-        within: bool,
-    },
+    /// `cka` of parallel text in two encoders: the same layer of both.
+    Similarity,
     /// `shift sweep`: every layer and weight.
     Sweep,
     /// `shift translate`: the predicted tokens.
@@ -115,7 +112,7 @@ impl Extraction {
             Extractor::Retrieval => collector.retrieval(&parse(result)?),
             Extractor::AlignWords => collector.align_words(&parse(result)?)?,
             Extractor::WordRetrieval => collector.word_retrieval(&parse(result)?)?,
-            Extractor::Similarity { within } => collector.similarity(&parse(result)?, *within)?,
+            Extractor::Similarity => collector.similarity(&parse(result)?)?,
             Extractor::Sweep => collector.sweep(&parse(result)?),
             Extractor::Translation => collector.translation(&parse(result)?),
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
@@ -233,22 +230,23 @@ impl ResultCollector<'_> {
         Ok(())
     }
 
-    fn similarity(&mut self, result: &CkaResult, within: bool) -> Result<(), Mismatch> {
+    fn similarity(&mut self, result: &CkaResult) -> Result<(), Mismatch> {
         self.results.signature.clone_from(&result.signature);
-        for (layer, row) in result.cka.iter().enumerate() {
-            let value = row.get(layer).ok_or_else(|| format!("`cka` has no column {layer}"))?;
-            let measure = if within { "cka_within" } else { "cka" };
-            self.number(measure, &[("layer", &layer.to_string())], *value);
-        }
-        if within {
-            return Ok(());
-        }
-        for (layer, row) in result.debiased.iter().enumerate() {
-            let value =
-                row.get(layer).ok_or_else(|| format!("`debiased` has no column {layer}"))?;
-            // Where a layer does not vary there is no similarity.
-            if let Some(value) = value {
-                self.number("cka_debiased", &[("layer", &layer.to_string())], *value);
+        let whole = |rows: &[Vec<f64>]| -> Vec<Vec<Option<f64>>> {
+            rows.iter().map(|row| row.iter().copied().map(Some).collect()).collect()
+        };
+        let tables = [
+            ("cka", "cka", whole(&result.cka)),
+            ("cka_debiased", "debiased", result.debiased.clone()),
+        ];
+        for (measure, field, rows) in tables {
+            for (layer, row) in rows.iter().enumerate() {
+                let value =
+                    row.get(layer).ok_or_else(|| format!("`{field}` has no column {layer}"))?;
+                // Where a layer does not vary there is no similarity.
+                if let Some(value) = value {
+                    self.number(measure, &[("layer", &layer.to_string())], *value);
+                }
             }
         }
         if let Some(Some(correlation)) = result.pearson.get("aligned") {
@@ -270,7 +268,7 @@ impl ResultCollector<'_> {
                     ("alpha", &alpha),
                 ];
                 self.number("bleu1", &more, cell.bleu1);
-                self.number("repeated", &more, cell.repeated);
+                self.number("copied", &more, cell.repeated);
                 // Rates of nothing are undefined.
                 let rates = [
                     ("conversion_rate", cell.conversion_rate),
@@ -373,7 +371,7 @@ mod tests {
                 "intervals": null, "few_rows": false, "signature": "cka",
             })
         };
-        let similarity = Extractor::Similarity { within: false };
+        let similarity = Extractor::Similarity;
         let results = read(similarity.clone(), &result(json!([[null, 0.5], [0.5, 0.7]])));
         let measurements = results.unwrap().measurements;
         let debiased: Vec<_> =
@@ -408,7 +406,7 @@ mod tests {
         let results = read(Extractor::Sweep, &result).unwrap();
         let measures: Vec<_> =
             results.measurements.iter().map(|one| one.measure.as_str()).collect();
-        assert_eq!(measures, ["bleu1", "repeated", "conversion_rate"]);
+        assert_eq!(measures, ["bleu1", "copied", "conversion_rate"]);
         assert_eq!(results.measurements[0].factors["alpha"], "1");
     }
 }

@@ -24,6 +24,7 @@ pub use file::{
     InventedLanguages, RealLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind,
 };
 pub use laboratory::{Laboratory, PlanStatus};
+pub use materials::xnli_languages;
 pub use plan::StudyPlan;
 pub use revision::{COMMANDS, StepCommand};
 pub use run::{RunOptions, StepOutcome, StudyObserver, run};

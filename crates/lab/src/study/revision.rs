@@ -20,10 +20,11 @@ pub struct StepCommand {
 
 /// Every command that steps run, in alphabetical order.
 #[rustfmt::skip]
-pub const COMMANDS: [StepCommand; 16] = [
+pub const COMMANDS: [StepCommand; 17] = [
     StepCommand { verb: "align contexts", revision: 1, device: true, threads: true },
     StepCommand { verb: "align words", revision: 1, device: true, threads: true },
     StepCommand { verb: "cka", revision: 1, device: true, threads: true },
+    StepCommand { verb: "corpus paraphrases", revision: 1, device: false, threads: false },
     StepCommand { verb: "encode", revision: 1, device: true, threads: true },
     StepCommand { verb: "pretrain", revision: 1, device: true, threads: true },
     StepCommand { verb: "retrieve", revision: 1, device: true, threads: true },
