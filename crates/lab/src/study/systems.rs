@@ -91,8 +91,7 @@ impl PlannedSystem {
 
 /// How many layers the encoder of a preset has.
 fn depth(preset: &str, scale: Scale) -> usize {
-    let _ = preset;
-    scale.layers()
+    preset.parse::<Preset>().map_or(scale.layers(), |preset| preset.layers(scale))
 }
 
 /// How many layers a model that is given has; refuses one that does not know a language.

@@ -8,6 +8,9 @@ use toml::{Table, Value};
 use super::config::{DictionaryConfig, PretrainConfig, ProbeConfig, overlay};
 use super::presets::{self, preset_keys};
 
+/// What follows the code of a language whose text is trained on twice.
+const SECOND: &str = "-b";
+
 /// What a run is asked to be.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
@@ -58,9 +61,12 @@ impl RunRequest {
         let preset: Preset = self.named("preset", self.preset)?;
         let scale: Scale = self.named("scale", self.scale)?;
         for key in ["kind", "merges"] {
-            if of_vocabulary(&self.keys, key) && of_vocabulary(&self.keys, "folder") {
-                let reason = "is for a vocabulary to be learned, and vocabulary.folder is used as it is; \
-                              leave one of them out";
+            let existing = EXISTING.iter().find(|&&existing| of_vocabulary(&self.keys, existing));
+            if let Some(existing) = existing.filter(|_| of_vocabulary(&self.keys, key)) {
+                let reason = format!(
+                    "is for a vocabulary to be learned, and vocabulary.{existing} is used as it is; leave \
+                     one of them out"
+                );
                 return Err(ConfigError::new(format!("vocabulary.{key}"), reason));
             }
         }
@@ -176,12 +182,13 @@ impl RunText {
         self.probes.clear();
     }
 
-    /// The first language twice: the second has its text and a code of its own, and the translation of
-    /// a sentence is the sentence itself.
+    /// The first language twice (Conneau et al. 2020, §5.2): the second has its text and a code of its
+    /// own, so that both have embeddings of their own, and the translation of a sentence is the sentence
+    /// itself. Commands are given the two sides under these codes: `--parallel en=… --parallel en-b=…`.
     fn duplicate_first(&mut self) {
         self.languages.truncate(1);
         let Some((first, files)) = self.languages.first().cloned() else { return };
-        let second = format!("{first}-b");
+        let second = format!("{first}{SECOND}");
         self.probes.truncate(1);
         for probe in &mut self.probes {
             probe.languages = [first.clone(), second.clone()];
@@ -190,6 +197,9 @@ impl RunText {
         self.languages.push((second, files));
     }
 }
+
+/// Keys of a vocabulary that is used as it is.
+const EXISTING: [&str; 2] = ["folder", "file"];
 
 fn as_toml(value: &impl serde::Serialize) -> Value {
     Value::try_from(value).expect("plain data is valid TOML")
@@ -262,7 +272,7 @@ fn release_schedule(file: &mut Table) {
 pub(super) fn complete(table: &mut Table) {
     presets::complete_separate(table);
     if let Some(Value::Table(vocabulary)) = table.get_mut("vocabulary")
-        && vocabulary.contains_key("folder")
+        && EXISTING.iter().any(|&key| vocabulary.contains_key(key))
     {
         vocabulary.retain(|key, _| key != "kind" && key != "merges");
     }
