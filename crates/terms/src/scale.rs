@@ -43,7 +43,7 @@ impl Scale {
     pub fn steps(self) -> u64 {
         match self {
             Self::Tiny => 6000,
-            Self::Small => 24_000,
+            Self::Small => 8_000,
             Self::Paper => 417_000,
         }
     }

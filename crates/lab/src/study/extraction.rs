@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shift::translate::{SweepResult, TranslationResult};
 use tasks::finetune::TransferResult;
-use terms::Task;
+use terms::{RowCounts, Task};
 use text::VocabularySharing;
 
 use super::step::StepId;
@@ -100,9 +100,15 @@ type Mismatch = String;
 impl Extraction {
     /// Extracts records from a result; the error names the field that is missing or wrong.
     pub fn read(&self, result: &Value) -> Result<StepResults, Mismatch> {
-        let mut collector =
-            ResultCollector { results: StepResults::default(), factors: &self.factors };
-        match &self.extractor {
+        self.extractor.read(result, &self.factors)
+    }
+}
+
+impl Extractor {
+    /// Extracts records from a result, under some factors; the error names the field that is missing or wrong.
+    pub fn read(&self, result: &Value, factors: &Factors) -> Result<StepResults, Mismatch> {
+        let mut collector = ResultCollector { results: StepResults::default(), factors };
+        match self {
             Extractor::Transfer { task, source } => {
                 collector.transfer(&parse(result)?, *task, source, None)
             }
@@ -153,6 +159,17 @@ impl ResultCollector<'_> {
         self.results.texts.push(TextSample { name, factors, text: text.to_owned() });
     }
 
+    /// Adds how many rows of parallel text there were, and what became of them; `of` says what they were read for.
+    fn rows(&mut self, counts: &RowCounts, of: &str, more: &[(&str, &str)]) {
+        let RowCounts { rows, repeated, too_long, used } = *counts;
+        let more = [&[("of", of)], more].concat();
+        for (measure, count) in
+            [("rows", rows), ("repeated", repeated), ("too_long", too_long), ("used", used)]
+        {
+            self.number(measure, &more, count as f64);
+        }
+    }
+
     /// Adds a number of a language: its role, and the pair of a target with the source, are factors.
     fn score(
         &mut self,
@@ -198,6 +215,8 @@ impl ResultCollector<'_> {
 
     fn retrieval(&mut self, result: &RetrievalResult) {
         self.results.signature.clone_from(&result.signature);
+        self.rows(&result.counts, "retrieval", &[]);
+        result.train.iter().for_each(|counts| self.rows(counts, "map", &[]));
         for layer in &result.layers {
             let number = layer.layer.to_string();
             let kinds = [
@@ -235,9 +254,11 @@ impl ResultCollector<'_> {
         let whole = |rows: &[Vec<f64>]| -> Vec<Vec<Option<f64>>> {
             rows.iter().map(|row| row.iter().copied().map(Some).collect()).collect()
         };
+        self.rows(&result.counts, "cka", &[]);
         let tables = [
             ("cka", "cka", whole(&result.cka)),
             ("cka_debiased", "debiased", result.debiased.clone()),
+            ("cka_within", "within_length", result.within_length.as_deref().map_or(vec![], whole)),
         ];
         for (measure, field, rows) in tables {
             for (layer, row) in rows.iter().enumerate() {
@@ -353,13 +374,22 @@ mod tests {
             "centered": { "forward": 0.5, "backward": 0.5, "mean": 0.5 }, "aligned": null,
         });
         let result = json!({
-            "sentences": 10, "chance": 0.1, "train_pairs": null, "truncated": 0, "layers": [layer],
+            "rows": 10, "repeated": 0, "too_long": 0, "used": 10, "candidates": [10, 10], "chance": 0.1,
+            "train": null, "layers": [layer],
             "signature": "retrieval",
         });
         let results = read(Extractor::Retrieval, &result).unwrap();
-        assert_eq!(results.measurements.len(), 2);
-        assert_eq!(results.measurements[0].value, 0.3);
-        let factors = &results.measurements[1].factors;
+        let counts = |measure: &str| {
+            let found = results.measurements.iter().find(|one| one.measure == measure).unwrap();
+            (found.factors["of"].clone(), found.value)
+        };
+        assert_eq!(counts("used"), ("retrieval".to_owned(), 10.0));
+        assert_eq!(counts("repeated"), ("retrieval".to_owned(), 0.0));
+        let accuracy: Vec<_> =
+            results.measurements.iter().filter(|one| one.measure == "retrieval").collect();
+        assert_eq!(accuracy.len(), 2);
+        assert_eq!(accuracy[0].value, 0.3);
+        let factors = &accuracy[1].factors;
         assert_eq!((&*factors["kind"], &*factors["layer"]), ("centered", "2"));
     }
 
@@ -367,7 +397,8 @@ mod tests {
     fn a_layer_without_similarity_is_left_out() {
         let result = |debiased: Value| {
             json!({
-                "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": debiased, "n": 9, "dims": [2, 2],
+                "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": debiased, "rows": 9, "repeated": 0, "too_long": 0,
+                "used": 9, "dims": [2, 2],
                 "intervals": null, "few_rows": false, "signature": "cka",
             })
         };
@@ -376,7 +407,7 @@ mod tests {
         let measurements = results.unwrap().measurements;
         let debiased: Vec<_> =
             measurements.iter().filter(|one| one.measure == "cka_debiased").collect();
-        assert_eq!((measurements.len(), debiased.len()), (3, 1));
+        assert_eq!((measurements.len(), debiased.len()), (4 + 3, 1));
         assert_eq!((debiased[0].factors["layer"].as_str(), debiased[0].value), ("1", 0.7));
         let short = read(similarity, &result(json!([[1.0], []]))).unwrap_err();
         assert_eq!(short, "`debiased` has no column 1");

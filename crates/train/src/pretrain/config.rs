@@ -87,7 +87,7 @@ pub struct ProbeConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StageConfig {
-    /// How many updates.
+    /// How many updates; in a configuration also `share`, of all updates.
     pub steps: u64,
     /// Tokens in a row.
     pub length: Option<usize>,

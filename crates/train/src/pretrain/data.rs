@@ -25,6 +25,8 @@ struct BatchStage {
     until: u64,
     accumulate: usize,
     batches: Arc<MlmBatches>,
+    /// Held-out text of each language, in rows of the same length: positions beyond it are not trained yet.
+    dev: Vec<MlmEvaluation>,
 }
 
 /// The micro-batches of one update after another, made ahead of training on threads of their own.
@@ -53,8 +55,6 @@ pub struct RunData {
     pub vocabulary: Arc<Vocabulary>,
     /// Batches by stage; the last goes on to the end.
     stages: Vec<BatchStage>,
-    /// Held-out text of each language.
-    pub(crate) dev: Vec<MlmEvaluation>,
     /// A fingerprint of each language's text.
     pub(crate) fingerprints: Vec<String>,
     token_ids: TokenIdMap,
@@ -73,8 +73,9 @@ impl RunData {
         for preparer in config.text.preparers_of(&vocabulary, &config.languages)? {
             watch(&format!("tokenising {}", preparer.language()));
             let corpus = corpus(config, preparer)?;
-            let shelf = folder.join("corpora");
-            let (corpus, _) = TokenizedCorpus::prepare(&corpus, &vocabulary, &shelf, &mut |_| {})?;
+            let (shelf, other) = (folder.join("corpora"), config.text.corpora.as_deref());
+            let (corpus, _) =
+                TokenizedCorpus::prepare_or_link(&corpus, &vocabulary, &shelf, other, &mut |_| {})?;
             corpora.push(Arc::new(corpus));
         }
         let switch = config.switch.as_ref().map(|switch| {
@@ -87,13 +88,6 @@ impl RunData {
             }
             CodeSwitch::new(&vocabulary, &dictionaries, switch.settings)
         });
-        let dev = corpora
-            .iter()
-            .map(|corpus| {
-                let (vocabulary, corpus) = (Arc::clone(&vocabulary), Arc::clone(corpus));
-                MlmEvaluation::new(vocabulary, corpus, Split::Dev, config.batch)
-            })
-            .collect::<text::Result<_>>()?;
         let token_ids = TokenIdMap::new(&vocabulary, config.encoder.separate.tokens);
         let switch = switch.transpose()?;
         let fingerprints = corpora
@@ -102,12 +96,27 @@ impl RunData {
             .collect();
         let mut stages: Vec<BatchStage> = Vec::new();
         for (until, accumulate, settings) in shapes(config) {
-            let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
-            let batches =
-                MlmBatches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
-            stages.push(BatchStage { until, accumulate, batches: Arc::new(batches) });
+            let held_out = |corpus: &Arc<TokenizedCorpus>| {
+                let (vocabulary, corpus) = (Arc::clone(&vocabulary), Arc::clone(corpus));
+                MlmEvaluation::new(vocabulary, corpus, Split::Dev, settings)
+            };
+            let dev = corpora.iter().map(held_out).collect::<text::Result<_>>()?;
+            let batches = MlmBatches::new(
+                Arc::clone(&vocabulary),
+                corpora.clone(),
+                settings,
+                switch.clone(),
+                config.seed,
+            )?;
+            stages.push(BatchStage { until, accumulate, batches: Arc::new(batches), dev });
         }
-        Ok(Self { vocabulary, stages, dev, fingerprints, token_ids })
+        Ok(Self { vocabulary, stages, fingerprints, token_ids })
+    }
+
+    /// Held-out text of each language, in rows as long as those of update `step`.
+    pub(crate) fn dev(&self, step: u64) -> &[MlmEvaluation] {
+        let stage = self.stages.partition_point(|stage| stage.until < step);
+        &self.stages[stage].dev
     }
 
     /// The batches of a run after update `step`.
@@ -205,7 +214,7 @@ fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
             take,
             distinct: text.distinct,
             dev: text.dev,
-            seed: config.seed,
+            seed: text.seed.unwrap_or(config.seed),
             ..Selection::default()
         },
     })

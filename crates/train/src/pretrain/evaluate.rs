@@ -17,8 +17,13 @@ use text::{LineRules, TextSource};
 use super::config::ProbeConfig;
 use super::data::RunData;
 
-/// The perplexity of each language's held-out text, with the same tokens masked every time.
-pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &RunData) -> Vec<f64> {
+/// The perplexity of each language's held-out text after update `step`, with the same tokens masked every time.
+pub(crate) fn perplexities(
+    model: &Encoder,
+    params: &mut Params,
+    data: &RunData,
+    step: u64,
+) -> Vec<f64> {
     let perplexity = |evaluation: &text::MlmEvaluation| {
         let (mut loss, mut targets) = (0.0, 0);
         for batch in evaluation.batches() {
@@ -30,7 +35,7 @@ pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &RunData)
         }
         (loss / targets.max(1) as f64).exp()
     };
-    data.dev.iter().map(perplexity).collect()
+    data.dev(step).iter().map(perplexity).collect()
 }
 
 /// Parallel sentences whose translations are retrieved while a run is trained.
@@ -92,7 +97,8 @@ impl Probe {
         let device = params.device().clone();
         let [a, b] = [0, 1].map(|side| self.sides[side].vectors(data.parts(model, params)));
         let accuracy = |(a, b): (&Matrix, &Matrix)| {
-            accuracy(a.clone(), b.clone(), Measure::Cosine, Ties::Wrong, &device).mean
+            let rows: Vec<(u32, u32)> = (0..a.rows() as u32).map(|row| (row, row)).collect();
+            accuracy(a.clone(), b.clone(), &rows, Measure::Cosine, Ties::Wrong, &device).mean
         };
         let centered = |vectors: &Matrix| {
             let mut vectors = vectors.clone();
@@ -131,8 +137,8 @@ fn side(language: &str, file: &Path, data: &RunData, longest: usize) -> text::Re
     let source = TextSource::new(language, &[file.display().to_string()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut sentences = Vec::new();
-    while let Some(line) = lines.next_line()? {
-        sentences.push(reader.sentence(line).ids);
+    while let Some(sentence) = lines.next_sentence()? {
+        sentences.push(reader.sentence(sentence).ids);
     }
     Ok(ProbeSide { language: reader.language(), sentences })
 }

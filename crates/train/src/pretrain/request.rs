@@ -266,8 +266,8 @@ fn release_schedule(file: &mut Table) {
     }
 }
 
-/// Fills in what follows from other keys: a linear schedule ends with the run, the layers that a preset
-/// separates follow the depth, and where a vocabulary is used as it is, a preset has nothing to say of
+/// Fills in what follows from other keys: a linear schedule ends with the run, stages that are given as shares
+/// of the run get their number of updates, the layers that a preset separates follow the depth, and where a vocabulary is used as it is, a preset has nothing to say of
 /// the one to learn.
 pub(super) fn complete(table: &mut Table) {
     presets::complete_separate(table);
@@ -277,6 +277,7 @@ pub(super) fn complete(table: &mut Table) {
         vocabulary.retain(|key, _| key != "kind" && key != "merges");
     }
     let steps = table.get("steps").and_then(Value::as_integer).unwrap_or(1).max(1);
+    complete_stages(table, steps);
     let schedule = table.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
     let Some(Value::Table(schedule)) = schedule else { return };
     if schedule.get("kind").and_then(Value::as_str) == Some("linear") {
@@ -288,10 +289,40 @@ pub(super) fn complete(table: &mut Table) {
     }
 }
 
+/// Replaces the `share` of a stage by its `steps`, so that a run that is extended keeps the stages that it had.
+fn complete_stages(table: &mut Table, steps: i64) {
+    let Some(Value::Array(stages)) = table.get_mut("stages") else { return };
+    for stage in stages.iter_mut().filter_map(Value::as_table_mut) {
+        let share = stage.get("share").and_then(Value::as_float);
+        let share = share.filter(|share| (0.0..=1.0).contains(share));
+        // Any other share stays, and is refused as an unknown key.
+        if let Some(share) = share.filter(|_| !stage.contains_key("steps")) {
+            stage.remove("share");
+            stage.insert("steps".to_owned(), Value::Integer((share * steps as f64).round() as i64));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Schedule;
+
+    #[test]
+    fn a_stage_may_be_a_share_of_the_run() {
+        let stages = |keys: &str| {
+            let mut table: Table = keys.parse().unwrap();
+            complete(&mut table);
+            table["stages"].to_string()
+        };
+        let share = "stages = [{ share = 0.75, length = 64 }]";
+        assert_eq!(stages(&format!("steps = 8000\n{share}")), "[{ length = 64, steps = 6000 }]");
+        assert_eq!(stages(&format!("steps = 0\n{share}")), "[{ length = 64, steps = 1 }]");
+        for kept in ["[{ share = 1.5 }]", "[{ steps = 5, share = 0.5 }]"] {
+            let stayed = stages(&format!("steps = 8\nstages = {kept}"));
+            assert!(stayed.contains("share"), "{stayed}");
+        }
+    }
 
     fn request(preset: Preset, keys: &str) -> RunRequest {
         let files = |file: &str| vec![file.to_owned()];
