@@ -55,13 +55,9 @@ pub fn is_checkpoint(folder: &Path) -> bool {
     config["model_type"].as_str().is_some_and(|kind| kind != "isogloss")
 }
 
-/// The architecture that a checkpoint's `config.json` describes, and whether the model lists its languages.
-///
-/// # Errors
-/// Where the file is missing, or describes a model that is not known here.
-pub fn architecture(folder: &Path) -> Result<(EncoderConfig, bool)> {
-    let config = ModelConfig::read(folder)?;
-    Ok((config.encoder, config.lists_languages))
+/// The architecture of a Hugging Face checkpoint, by its `config.json` alone.
+pub fn architecture(folder: &Path) -> Result<EncoderConfig> {
+    Ok(ModelConfig::read(folder)?.encoder)
 }
 
 impl ModelConfig {

@@ -107,32 +107,17 @@ pub fn inspect(path: &Path, device: &Device) -> Result<Inspection> {
     if path.is_dir() { folder(path, device) } else { file(path) }
 }
 
-/// The depth and the languages of a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelOutline {
-    /// Layers above the embeddings.
-    pub layers: usize,
-    /// The languages that it knows; none where it does not list them and takes any.
-    pub languages: Option<Vec<String>>,
-}
-
-/// The depth and the languages of the model in a folder, without reading a Hugging Face checkpoint's weights.
+/// The vocabulary in a folder: of a run, of a Hugging Face checkpoint, or by itself.
 ///
 /// # Errors
-/// Where the folder holds no model.
-pub fn architecture(folder: &Path) -> Result<ModelOutline> {
-    let weights = folder.join(MODEL_FILE);
-    if weights.is_file() && folder.join(VOCABULARY_FOLDER).is_dir() {
-        let archive = Archive::open(&weights).map_err(crate::OpenError::from)?;
-        let RunMetadata { encoder, .. } = archive.metadata().map_err(crate::OpenError::from)?;
-        return Ok(ModelOutline { layers: encoder.layers, languages: Some(encoder.languages) });
-    }
-    if hub::is_checkpoint(folder) {
-        let (encoder, lists_languages) = hub::architecture(folder)?;
-        let languages = lists_languages.then_some(encoder.languages);
-        return Ok(ModelOutline { layers: encoder.layers, languages });
-    }
-    Err(crate::OpenError::Nothing(folder.to_owned()).into())
+/// Where it cannot be read.
+pub fn vocabulary(folder: &Path) -> Result<Vocabulary> {
+    let of_run = folder.join(VOCABULARY_FOLDER);
+    Ok(match hub::is_checkpoint(folder) {
+        _ if of_run.is_dir() => Vocabulary::load(&of_run)?,
+        true => hub::vocabulary(folder)?,
+        false => Vocabulary::load(folder)?,
+    })
 }
 
 fn folder(path: &Path, device: &Device) -> Result<Inspection> {

@@ -38,5 +38,7 @@ mod token_ids;
 pub mod words;
 
 pub use crate::error::{Error, OpenError, Result};
-pub use crate::pretrained::{EncoderParts, MODEL_FILE, PretrainedModel, VOCABULARY_FOLDER};
+pub use crate::pretrained::{
+    EncoderParts, MODEL_FILE, PretrainedModel, VOCABULARY_FOLDER, architecture,
+};
 pub use crate::token_ids::TokenIdMap;

@@ -317,12 +317,7 @@ impl StudyChoice {
             let message = "--data: name the languages too, by --pair en-fr or --languages en,fr,de";
             return Err(Failure::Usage(message.to_owned()));
         }
-        let mut languages = lab::study::xnli_languages(data)?;
-        for (_, folder) in &self.models {
-            if let Some(known) = models::inspect::architecture(folder)?.languages {
-                languages.retain(|language| known.contains(language));
-            }
-        }
+        let languages = lab::study::xnli_languages(data, &self.models)?;
         match languages.len() {
             0 | 1 => Err(Failure::Usage(format!(
                 "--data {}: fewer than two languages have an XNLI file (xnli/test-LANG.tsv) there and are known to \

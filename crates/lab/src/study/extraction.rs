@@ -3,12 +3,14 @@
 //! Results are read through the types of the crates that compute them, so that a changed field is a compile error here
 //! and not a missing number.
 
+use align::AlignmentScore;
 use geometry::align::AlignWordsResult;
 use geometry::cka::CkaResult;
 use geometry::retrieval::RetrievalResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shift::translate::{SweepResult, TranslationResult};
+use tasks::ScoreResult;
 use tasks::finetune::TransferResult;
 use terms::{RowCounts, Task};
 use text::VocabularySharing;
@@ -57,6 +59,10 @@ pub enum Extractor {
     Sweep,
     /// `shift translate`: the predicted tokens.
     Translation,
+    /// `score`: the score of a file of predictions.
+    Score(Task),
+    /// `word-align score`: precision, recall, F1 and AER of links.
+    WordAlignment,
     /// `vocab stats`: the subwords of each language, and those that two share.
     Vocabulary,
 }
@@ -122,6 +128,8 @@ impl Extractor {
             Extractor::Sweep => collector.sweep(&parse(result)?),
             Extractor::Translation => collector.translation(&parse(result)?),
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
+            Extractor::Score(task) => collector.score_of(&parse(result)?, *task),
+            Extractor::WordAlignment => collector.word_alignment(&parse(result)?),
         }
         Ok(collector.results)
     }
@@ -317,6 +325,21 @@ impl ResultCollector<'_> {
             if let Some(reference) = &sentence.reference {
                 self.text(&[("line", &line), ("alpha", "reference")], reference);
             }
+        }
+    }
+
+    fn score_of(&mut self, result: &ScoreResult, task: Task) {
+        self.results.signature = result.signature().to_owned();
+        self.number(task.measure(), &[("task", task.name())], result.value());
+    }
+
+    fn word_alignment(&mut self, result: &AlignmentScore) {
+        self.results.signature.clone_from(&result.signature);
+        let AlignmentScore { precision, recall, f1, aer, .. } = *result;
+        for (measure, value) in
+            [("precision", precision), ("recall", recall), ("f1", f1), ("aer", aer)]
+        {
+            self.number(measure, &[("task", "word-alignment")], value);
         }
     }
 

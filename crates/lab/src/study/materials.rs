@@ -11,6 +11,7 @@ use terms::{Task, iso639_3};
 use super::error::{Error, Result};
 use super::file::InventedLanguages;
 use super::step::{CommandArg, StepDraft, StepList};
+use super::systems::listed_languages;
 use crate::record::Factors;
 
 /// Where the files are.
@@ -186,6 +187,10 @@ impl LanguageData {
         for (target, file) in files {
             draft = draft
                 .flag("--parallel", CommandArg::file(file).after(&format!("{source}-{target}=")));
+        }
+        // No sentence that encoders are trained on is one to test them with.
+        for text in self.text_paths(source) {
+            draft = draft.flag("--exclude", CommandArg::file(text));
         }
         let draft = draft
             .flag("--lang", source.as_str())
@@ -519,17 +524,26 @@ impl LanguageData {
     }
 }
 
-/// The languages with XNLI's test file in a folder of data, English first.
+/// The languages with XNLI's test file in a folder of data that all of some models know, English first.
 ///
 /// # Errors
-/// Where the folder cannot be read.
-pub fn xnli_languages(data: &Path) -> Result<Vec<String>> {
+/// Where the folder, or a model, cannot be read.
+pub fn xnli_languages(data: &Path, models: &[(String, PathBuf)]) -> Result<Vec<String>> {
     let folder = data.join("xnli");
     let entries = std::fs::read_dir(&folder).map_err(|error| Error::unreadable(&folder, &error))?;
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let code = |name: String| Some(name.strip_prefix("test-")?.strip_suffix(".tsv")?.to_owned());
     let mut languages: Vec<String> = names.filter_map(code).collect();
     languages.sort_by_key(|language| (language != "en", language.clone()));
+    for (name, folder) in models {
+        let known = models::architecture(folder).map_err(|error| {
+            let place = format!("the model {name}, {}", folder.display());
+            Error::data(place, error.to_string(), "name another folder")
+        })?;
+        if let Some(known) = listed_languages(&known.languages) {
+            languages.retain(|language| known.contains(language));
+        }
+    }
     Ok(languages)
 }
 

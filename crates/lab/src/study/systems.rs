@@ -21,6 +21,8 @@ pub(super) struct PlannedEncoder {
     pub(super) language: String,
 }
 
+/// What a model that lists no languages calls its only one.
+const ANY: &str = "any";
 /// What follows the code of the language that preset `same-language` trains on twice.
 const SECOND: &str = "-b";
 
@@ -101,18 +103,23 @@ fn given_depth(folder: &Path, system: &System, languages: &[&str]) -> Result<usi
     let refuse = |reason: String, remedy: &str| {
         Error::data(format!("the model {name}, {}", folder.display()), reason, remedy)
     };
-    let known = models::inspect::architecture(folder);
+    let known = models::architecture(folder);
     let known = known.map_err(|error| refuse(error.to_string(), "name another folder"))?;
-    let any = known.languages.is_none();
-    let knows = |language: &&&str| known.languages.iter().flatten().any(|own| own == **language);
-    match languages.iter().find(|language| !any && !knows(language)) {
+    let own = listed_languages(&known.languages);
+    let unknown = |language: &&&str| own.is_some_and(|own| !own.iter().any(|one| one == **language));
+    match languages.iter().find(unknown) {
         None => Ok(known.layers),
         Some(language) => {
-            let own = known.languages.unwrap_or_default().join(", ");
+            let own = own.unwrap_or_default().join(", ");
             let reason = format!("does not know the language `{language}`; it knows {own}");
             Err(refuse(reason, "choose among these"))
         }
     }
+}
+
+/// The languages that a model says it knows; none where it takes any.
+pub(super) fn listed_languages(languages: &[String]) -> Option<&[String]> {
+    (languages != [ANY]).then_some(languages)
 }
 
 /// The same encoder as a system's, with its initial weights.

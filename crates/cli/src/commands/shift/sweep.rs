@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lab::study::Extractor;
 use models::PretrainedModel;
 use models::parallel;
 use shift::sentences;
@@ -13,6 +14,7 @@ use text::{Dictionary, LineRules};
 
 use super::MeasuredModel;
 use crate::commands::models::Layers;
+use crate::commands::record::{RecordFlags, system};
 use crate::commands::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -77,6 +79,9 @@ pub(crate) struct SweepOver {
     /// Replace a file that exists.
     #[arg(short, long, help_heading = "Output")]
     force: bool,
+
+    #[command(flatten)]
+    record: RecordFlags,
 }
 
 impl SweepOver {
@@ -127,7 +132,9 @@ impl SweepOver {
                 return Ok(Outcome::silent());
             }
         }
-        Ok(Outcome::new(in_words(&result), &result))
+        let outcome = Outcome::new(in_words(&result), &result);
+        let known = system([&self.measured.model.model]);
+        self.record.keep(outcome, &Extractor::Sweep, 1, known)
     }
 
     /// Refuses a dictionary that no direction would use.

@@ -7,6 +7,7 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use lab::study::Extractor;
 use tasks::finetune::{
     FinetuneRecipe, LrSchedule, RecipeOverrides, SetConfig, TransferConfig, begin, resume,
     saved_config,
@@ -18,6 +19,7 @@ use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::SourceFlags;
 use super::models::Compute;
+use super::record::{RecordFlags, system_of};
 use super::score::{RuleFlags, task_values};
 use super::texts::parse_text;
 use super::training_view::TrainingView;
@@ -109,6 +111,9 @@ pub(crate) struct Transfer {
 
     #[command(flatten)]
     shift: ShiftFlags,
+
+    #[command(flatten)]
+    record: RecordFlags,
 
     #[command(flatten)]
     compute: Compute,
@@ -255,16 +260,24 @@ impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let device = self.compute.device()?;
         let mut shown = TrainingView::new("steps");
-        let result = if self.resume {
-            let saved = saved_config(&self.out).map_err(of_tasks)?;
-            resume(&self.config(Some(&saved))?, &self.out, &device, &mut shown)
-        } else {
-            begin(&self.config(None)?, &self.out, self.force, &device, &mut shown)
+        let saved = self.resume.then(|| saved_config(&self.out)).transpose().map_err(of_tasks)?;
+        let config = self.config(saved.as_ref())?;
+        let result = match self.resume {
+            true => resume(&config, &self.out, &device, &mut shown),
+            false => begin(&config, &self.out, self.force, &device, &mut shown),
         };
         drop(shown);
         let result = result.map_err(of_tasks)?;
         let outcome = Outcome::new(in_words(&result, &self.out), &result);
-        Ok(if result.finished { outcome } else { outcome.stopped() })
+        let outcome = if result.finished { outcome } else { outcome.stopped() };
+        let (task, source, seed) = (config.task, config.train.language, config.seeds[0]);
+        let extractor = match result.shift {
+            Some(_) => Extractor::ShiftedTransfer { task, source },
+            None => Extractor::Transfer { task, source },
+        };
+        let known = [("task", task.name().to_owned())];
+        let known = known.into_iter().chain(self.source.folder().and_then(system_of));
+        self.record.keep(outcome, &extractor, seed, known)
     }
 
     /// The configuration that is asked for. Where a run is resumed, what is not given is as it was.

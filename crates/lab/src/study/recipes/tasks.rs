@@ -8,7 +8,7 @@ use super::two_languages;
 use crate::record::Factors;
 use crate::study::error::Result;
 use crate::study::extraction::Extractor;
-use crate::study::file::{System, SystemKind};
+use crate::study::file::System;
 use crate::study::materials::{TaskFiles, TaskUse};
 use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
@@ -19,17 +19,13 @@ fn shift_layer(depth: usize) -> usize {
     depth / 2
 }
 
-/// How fine-tuning is shortened where a scale does not take the papers' grid. A model that was pretrained elsewhere gets
-/// BERT's usual setting: the rates that suit small encoders would destroy it.
-fn finetuning(scene: &EvaluationContext<'_>, system: &System) -> Vec<String> {
+/// How fine-tuning is shortened where a scale does not take the papers' grid.
+fn finetuning(scene: &EvaluationContext<'_>) -> Vec<String> {
     let words = |words: &str| words.split(' ').map(str::to_owned).collect();
-    match (scene.settings.transfer.as_slice(), scene.scale, system.model) {
-        ([], Scale::Tiny | Scale::Small, SystemKind::Given) => {
-            words("--lr 2e-5 --head-lr 2e-5 --batch 32 --epochs 3")
-        }
-        ([], Scale::Tiny, _) => words("--quick --limit 8000"),
-        ([], Scale::Small, _) => words("--quick"),
-        (flags, _, _) => flags.to_vec(),
+    match (scene.settings.transfer.as_slice(), scene.scale) {
+        ([], Scale::Tiny) => words("--quick --limit 8000"),
+        ([], Scale::Small) => words("--quick"),
+        (flags, _) => flags.to_vec(),
     }
 }
 
@@ -47,7 +43,7 @@ fn transfer_draft(
         StepDraft::new("transfer", scene.name(what, system))
             .kind(&format!("{} {}", task.name(), scene.scale))
             .flag("--task", task.name())
-            .args(finetuning(scene, system))
+            .args(finetuning(scene))
             .args(flags)
             .flag("--seeds", scene.seed.to_string()),
     )
