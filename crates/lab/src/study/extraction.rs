@@ -9,7 +9,7 @@ use geometry::cka::CkaResult;
 use geometry::retrieval::RetrievalResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use shift::translate::{SweepResult, TranslationResult};
+use shift::translate::{DirectionSweep, SweepResult, TranslationResult};
 use tasks::ScoreResult;
 use tasks::finetune::TransferResult;
 use terms::{RowCounts, Task};
@@ -246,6 +246,10 @@ impl ResultCollector<'_> {
         self.number("p_at_1", &[], accuracy.p_at_1);
         self.number("p_at_5", &[], accuracy.p_at_5);
         self.number("mrr", &[], accuracy.mrr);
+        if let Some(different) = &result.different {
+            self.number("p_at_1_different", &[], different.accuracy.p_at_1);
+            self.number("mrr_different", &[], different.accuracy.mrr);
+        }
         Ok(())
     }
 
@@ -254,6 +258,11 @@ impl ResultCollector<'_> {
         let accuracy = result.candidates.ok_or_else(|| missing("candidates"))?.accuracy;
         self.number("mrr", &[], accuracy.mrr);
         self.number("p_at_1", &[], accuracy.p_at_1);
+        if let Some(different) = &result.different {
+            let accuracy = different.candidates.accuracy;
+            self.number("mrr_different", &[], accuracy.mrr);
+            self.number("p_at_1_different", &[], accuracy.p_at_1);
+        }
         Ok(())
     }
 
@@ -288,6 +297,20 @@ impl ResultCollector<'_> {
         self.results.signature.clone_from(&result.signature);
         for sweep in &result.sweeps {
             let direction = format!("{}-{}", sweep.from, sweep.to);
+            let &DirectionSweep { rows, repeated, too_long, used, .. } = sweep;
+            // Every kind of shift is over the same rows.
+            let counts = RowCounts { rows, repeated, too_long, used };
+            self.rows(&counts, "shift", &[("direction", &direction)]);
+            if let Some(masked) = &sweep.masked {
+                for (measure, share) in [
+                    ("masked_accuracy", masked.accuracy),
+                    ("masked_unigram_accuracy", masked.unigram_accuracy),
+                    ("masked_own_rate", masked.own_rate),
+                    ("masked_foreign_rate", masked.foreign_rate),
+                ] {
+                    self.number(measure, &[("direction", &direction)], share);
+                }
+            }
             for cell in &sweep.cells {
                 let (layer, alpha) = (cell.layer.to_string(), cell.alpha.to_string());
                 let more = [
@@ -298,10 +321,12 @@ impl ResultCollector<'_> {
                 ];
                 self.number("bleu1", &more, cell.bleu1);
                 self.number("copied", &more, cell.repeated);
+                self.number("other_rate", &more, cell.other_rate);
                 // Rates of nothing are undefined.
                 let rates = [
                     ("conversion_rate", cell.conversion_rate),
                     ("dictionary_accuracy", cell.translated),
+                    ("third_rate", cell.third_rate),
                 ];
                 for (measure, rate) in rates {
                     if let Some(rate) = rate {
@@ -451,16 +476,22 @@ mod tests {
     fn a_sweep_without_a_dictionary_has_no_dictionary_accuracy() {
         let cell = json!({
             "alpha": 1.0, "layer": 2, "bleu1": 0.3, "repeated": 0.1, "conversion_rate": 0.5,
-            "translated": null,
+            "translated": null, "other_rate": 0.0, "third_rate": null,
         });
         let sweep = json!({
-            "from": "a", "to": "b", "kind": "mean", "sentences": 1, "left_out": 0, "cells": [cell],
+            "from": "a", "to": "b", "kind": "mean", "rows": 2, "repeated": 1, "too_long": 0, "used": 1,
+            "cells": [cell],
         });
         let result = json!({ "signature": "bleu1", "sweeps": [sweep] });
         let results = read(Extractor::Sweep, &result).unwrap();
         let measures: Vec<_> =
             results.measurements.iter().map(|one| one.measure.as_str()).collect();
-        assert_eq!(measures, ["bleu1", "copied", "conversion_rate"]);
-        assert_eq!(results.measurements[0].factors["alpha"], "1");
+        let counts = ["rows", "repeated", "too_long", "used"];
+        assert_eq!(measures[..4], counts);
+        assert_eq!(measures[4..], ["bleu1", "copied", "other_rate", "conversion_rate"]);
+        assert_eq!(results.measurements[4].factors["alpha"], "1");
+        let rows = &results.measurements[1];
+        assert_eq!((rows.value, &*rows.factors["of"]), (1.0, "shift"));
+        assert!(!rows.factors.contains_key("alpha"));
     }
 }

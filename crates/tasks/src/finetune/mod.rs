@@ -19,9 +19,9 @@ mod shift;
 mod start;
 
 pub use self::config::{
-    FeaturesConfig, GridSetting, SetConfig, ShiftConfig, ShiftSource, TransferConfig,
+    FeaturesConfig, GridSetting, SetConfig, SetHalf, ShiftConfig, ShiftSource, TransferConfig,
 };
-pub use self::recipe::{FinetuneRecipe, LrSchedule, RecipeOverrides};
+pub use self::recipe::{EncoderSize, FinetuneRecipe, LrSchedule, RecipeOverrides};
 pub use self::result::{EpochMetrics, SettingResult, TestResult, TransferResult, TransferSpeed};
 pub use self::sets::SetMetadata;
 pub use self::shift::{AlphaScore, ShiftResult, ShiftedScore, ShiftedTestResult};

@@ -32,7 +32,8 @@ pub(super) const EXAMPLES: &str = "Examples:
 Translations are looked up by the conventions of MUSE: pairs without a vector on one side are
 left out, a source word is one query, and any of its translations is right. Beside it stands the
 word retrieval of Liu et al. 2020: every pair a query, by cosine, among the translations that the
-dictionary lists.";
+dictionary lists. Both are given again over the words none of whose translations is spelled like
+them (`different`): names and loans are found by any two languages that share subwords.";
 
 /// Flags of `align words`.
 #[derive(Args)]
@@ -58,6 +59,15 @@ pub(crate) struct Words {
     #[arg(long, value_name = "N", default_value_t = 200_000, help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     max_vocab: usize,
+
+    /// Of the source words, take only those that this file has too: vectors (.vec, .bin, .glove, .npy), or
+    /// a word a line. So that vectors of different vocabularies are compared on a common one.
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    source_words: Option<PathBuf>,
+
+    /// The same of the target words.
+    #[arg(long, value_name = "FILE", requires = "target", help_heading = "Input")]
+    target_words: Option<PathBuf>,
 
     /// Leave out vectors of zeros, rather than stop at the first.
     #[arg(long, help_heading = "Input")]
@@ -230,6 +240,8 @@ impl Words {
             csls: self.retrieval == Retrieval::Csls,
             neighbours: self.neighbors,
             max_vocab: self.max_vocab,
+            source_words: self.source_words.clone(),
+            target_words: self.target_words.clone(),
             skip_zero_vectors: self.tolerant,
             seed: self.seed,
         }

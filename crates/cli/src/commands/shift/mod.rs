@@ -13,6 +13,7 @@ use models::PretrainedModel;
 use models::parallel::{self, ParallelSide};
 use shift::means::{MeanVectors, MeansResult, compute};
 use shift::shifter::ShiftKind;
+use shift::token_sets::TokenSets;
 use shift::translate::{
     ShiftDirection, TokenTranslation, TranslatedSentence, TranslationResult, translate,
 };
@@ -36,9 +37,13 @@ const EXAMPLES: &str = "Examples:
   isogloss shift difference --model run --means means.safetensors --from qab --to qaa --layer 2 \\
     --out D.npy";
 
-const MEANS_EXAMPLES: &str = "Example:
+const MEANS_EXAMPLES: &str = "Examples:
   isogloss shift means --model run --out means.safetensors \\
-    --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
+    --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt
+  From 20,000 sentences of each language, drawn at random from all its files:
+    isogloss shift means --model mbert --out means.safetensors --sample-size 20000 --seed 1 \\
+      --text en=en.lit.txt.zst --text en=en.docs.txt.zst --text fr=fr.lit.txt.zst \\
+      --text fr=fr.docs.txt.zst";
 
 const TRANSLATE_EXAMPLES: &str = "Examples:
   isogloss shift translate --model run --means means.safetensors --from qaa --to qab --layer 2 \\
@@ -249,8 +254,8 @@ struct InputSentence {
 impl Translate {
     fn run(self) -> Result<Outcome, Failure> {
         let (mut model, device, means) = self.measured.open()?;
-        let (from, to) = (means.language(&self.from)?, means.language(&self.to)?);
-        let direction = ShiftDirection { means: &means, from, to };
+        let sets = TokenSets::of_means(&means);
+        let direction = ShiftDirection::new(&means, &sets, &self.from, &self.to)?;
         let colour = std::io::stdout().is_terminal();
         let (mut shown, mut sentences) = (String::new(), Vec::new());
         for InputSentence { place, sentence, reference } in self.sentences()? {

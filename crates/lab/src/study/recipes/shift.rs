@@ -126,7 +126,8 @@ fn sweep(
         .args(materials.token_text(&languages, "--token-text"))
         .args(sentences.columns())
         .arg("--alpha=-1,0,0.5,1,1.5,2,2.5,3")
-        .flag("--limit", scene.at_most(sweep_sentences(scene.scale)));
+        .flag("--limit", scene.at_most(sweep_sentences(scene.scale)))
+        .flag("--seed", scene.seed.to_string());
     if let Some(dictionary) = materials.whole_dictionary(target) {
         sweep = sweep.flag("--dictionary", dictionary.after(&format!("{pair}=")));
     }
