@@ -10,6 +10,7 @@ mod extraction;
 mod file;
 mod laboratory;
 mod materials;
+mod memory;
 mod plan;
 mod pool;
 mod recipes;
