@@ -91,6 +91,17 @@ impl Preset {
         Some(if scale == Scale::Tiny { sentences / 10 } else { sentences })
     }
 
+    /// How many of the lower layers it separates in an encoder of so many: 3 or 6 of 8, or the nearest to that share.
+    pub fn separate_layers(self, layers: usize) -> Option<usize> {
+        let of_eight = match self {
+            Self::SepEmbL1To3 | Self::SepL1To3 => 3,
+            Self::SepEmbL1To6 | Self::SepL1To6 => 6,
+            _ => return None,
+        };
+        // Any number may be asked for: none may overflow.
+        Some(((layers.min(1 << 32) * of_eight + 4) / 8).max(1))
+    }
+
     /// Whether inputs are cut to 20 tokens.
     pub fn has_window_20(self) -> bool {
         self.name().ends_with("window-20")

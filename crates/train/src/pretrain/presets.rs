@@ -161,16 +161,12 @@ fn changes(preset: Preset, scale: Scale, base: &Table) -> String {
 
 /// The value of `encoder.separate` where a preset separates lower layers, in an encoder of so many.
 fn lower_layers(preset: Preset, layers: i64) -> Option<String> {
-    let (before, of_eight) = match preset {
-        Preset::SepEmbL1To3 => ("embeddings, ", 3),
-        Preset::SepEmbL1To6 => ("embeddings, ", 6),
-        Preset::SepL1To3 => ("", 3),
-        Preset::SepL1To6 => ("", 6),
-        _ => return None,
+    let before = match preset {
+        Preset::SepEmbL1To3 | Preset::SepEmbL1To6 => "embeddings, ",
+        _ => "",
     };
-    // Any number may be asked for: none may overflow.
-    Some(match (layers.clamp(0, 1 << 32) * of_eight + 4) / 8 {
-        0 | 1 => format!("{before}1"),
+    Some(match preset.separate_layers(usize::try_from(layers).unwrap_or(0))? {
+        1 => format!("{before}1"),
         last => format!("{before}1-{last}"),
     })
 }
