@@ -152,7 +152,7 @@ fn a_step_that_fails_is_named_and_the_rest_is_done() {
         "\"word-retrieval\"",
     );
     std::fs::write(folder.join("mine.toml"), bad).unwrap();
-    let output = isogloss(folder, &["study", "run", "mine.toml"]);
+    let output = isogloss(folder, &["study", "run", "mine.toml", "--jobs", "3"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
     assert!(errors.contains("1 of 9 steps failed, 3 that depend on them"), "{errors}");
@@ -241,24 +241,100 @@ fn one_encoder(folder: &Path, steps: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-/// Runs the study until its pretraining is at its tenth update or beyond; gives that step's folder.
-fn begun(folder: &Path) -> (Child, PathBuf) {
-    let plan = planned(folder);
-    let steps = plan["steps"].as_array().unwrap();
-    let run = kept(folder, steps.iter().find(|step| verb(step) == Some("pretrain")).unwrap());
-    let mut runner = command(folder, &["study", "run", "mine.toml"]);
-    let mut runner = runner.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let metrics = run.join("run/metrics.jsonl");
-    let under_way = || {
-        let text = std::fs::read_to_string(&metrics).unwrap_or_default();
+/// Runs the study with some flags until its pretrainings are at their tenth update or beyond; gives their folders.
+fn begun(folder: &Path, flags: &[&str]) -> (Child, Vec<PathBuf>) {
+    let plan = done(folder, &[&["study", "plan", "mine.toml", "--device", CPU], flags].concat());
+    let steps = plan["steps"].as_array().unwrap().iter();
+    let runs: Vec<PathBuf> = steps
+        .filter(|step| verb(step) == Some("pretrain"))
+        .map(|step| kept(folder, step))
+        .collect();
+    let jobs = runs.len().to_string();
+    let words = [&["study", "run", "mine.toml", "--jobs", &jobs], flags].concat();
+    let mut runner = command(folder, &words);
+    let errors = std::fs::File::create(folder.join("errors")).unwrap();
+    let mut runner = runner.stdout(Stdio::null()).stderr(errors).spawn().unwrap();
+    let under_way = |run: &PathBuf| {
+        let text = std::fs::read_to_string(run.join("run/metrics.jsonl")).unwrap_or_default();
         let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         lines.any(|line| line["step"].as_u64().is_some_and(|step| step >= 10))
     };
-    while !under_way() {
+    while !runs.iter().all(under_way) {
         assert!(runner.try_wait().unwrap().is_none(), "the study ended before it trained");
         std::thread::sleep(Duration::from_millis(20));
     }
-    (runner, run)
+    (runner, runs)
+}
+
+/// The measured values of a study, without what depends on place and time.
+fn values(folder: &Path, study: &str, lab: &str) -> Vec<Value> {
+    let rows = done(folder, &["results", "--study", study, "--lab", lab]);
+    let rows = rows["records"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    let value = |row: &Value| {
+        let keys = ["scale", "seed", "measure", "factors", "value", "step", "signature"];
+        keys.iter().map(|key| row[*key].clone()).collect()
+    };
+    rows.iter().map(value).collect()
+}
+
+/// Two studies and several steps at once: the records are those of one study after another, step by step.
+#[test]
+fn steps_side_by_side_give_the_same_records() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    study(folder, "seeds = [1, 2]");
+    let text = std::fs::read_to_string(folder.join("mine.toml")).unwrap();
+    let text = text.replace("\"shift\", \"shifted-transfer\"", "\"nli\"");
+    std::fs::write(folder.join("mine.toml"), &text).unwrap();
+    // The other study has one step of its own for each system and seed.
+    let other = text.replace("evaluate = [", "evaluate = [\"parse\", ");
+    std::fs::write(folder.join("other.toml"), other).unwrap();
+    for name in ["mine.toml", "other.toml"] {
+        done(folder, &["study", "run", name, "--lab", "one"]);
+    }
+    let together = ["mine.toml", "other.toml", "--lab", "many", "--device", CPU];
+    let plan = done(folder, &[&["study", "plan"], &together[..]].concat());
+    let steps = plan["steps"].as_array().unwrap().len() as u64;
+    let alone = planned(folder)["steps"].as_array().unwrap().len() as u64;
+    assert_eq!(steps, alone + 4);
+    let ran =
+        done(folder, &[&["study", "run", "--jobs", "3", "--threads", "4"], &together[..]].concat());
+    assert_eq!((ran["run"].as_u64(), ran["cached"].as_u64()), (Some(steps), Some(0)));
+    assert_eq!(ran["studies"], serde_json::json!(["mine", "other"]));
+    for name in ["mine", "other"] {
+        assert_eq!(values(folder, name, "one"), values(folder, name, "many"));
+    }
+    let twice = ["study", "run", "mine.toml", "./mine.toml"];
+    refused(folder, &twice, 2, "two studies are called `mine`");
+}
+
+/// A step that is killed beside another is run again by itself; the numbers are those of an undisturbed study.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_step_that_is_killed_beside_another_is_run_again() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "300");
+    let seeds = ["--seeds", "1,2"];
+    let (mut runner, runs) = begun(folder, &seeds);
+    let names: Vec<&str> = runs.iter().filter_map(|run| run.file_name()?.to_str()).collect();
+    let of_step = |process: &std::fs::DirEntry| {
+        let line = std::fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+        let own = |name: &&str| line.contains(&format!("{name}/run")) && line.contains("pretrain");
+        let here = std::fs::read_link(process.path().join("cwd")).ok()?;
+        let own = here == folder.canonicalize().ok()? && own(&names[1]);
+        own.then(|| process.file_name().into_string().ok())?
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let victim = processes.filter_map(|process| of_step(&process)).next().expect("it is running");
+    assert!(Command::new("kill").args(["-KILL", &victim]).status().unwrap().success());
+    assert_eq!(runner.wait().unwrap().code(), Some(0));
+    let errors = std::fs::read_to_string(folder.join("errors")).unwrap();
+    assert!(errors.contains("killed by signal 9"), "{errors}");
+    assert!(errors.contains("it will be run again by itself"), "{errors}");
+    done(folder, &[&["study", "run", "mine.toml", "--lab", "other"], &seeds[..]].concat());
+    assert_eq!(values(folder, "mine", "lab"), values(folder, "mine", "other"));
 }
 
 #[test]
@@ -266,12 +342,13 @@ fn a_step_outlives_its_runner() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "400");
-    let (mut runner, step) = begun(folder);
+    let (mut runner, steps) = begun(folder, &[]);
+    let step = &steps[0];
     runner.kill().unwrap();
     runner.wait().unwrap();
     // The command has the lock for as long as it lives.
     let lock = loop {
-        match files::lock(&step) {
+        match files::lock(step) {
             Err(files::Error::Busy(_)) => std::thread::sleep(Duration::from_millis(20)),
             other => break other.unwrap(),
         }
@@ -285,18 +362,21 @@ fn a_step_outlives_its_runner() {
 
 #[cfg(unix)]
 #[test]
-fn a_runner_that_is_asked_to_stop_asks_its_step() {
+fn a_runner_that_is_asked_to_stop_asks_its_steps() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
     one_encoder(folder, "1000000");
-    let (mut runner, step) = begun(folder);
-    assert!(!step.join("run/state.safetensors").exists());
+    let (mut runner, steps) = begun(folder, &["--seeds", "1,2"]);
+    assert_eq!(steps.len(), 2);
+    assert!(steps.iter().all(|step| !step.join("run/state.safetensors").exists()));
     // To the runner alone, as `kill` and service managers do.
     let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
     assert!(sent.success());
     assert_eq!(runner.wait().unwrap().code(), Some(130));
-    assert!(step.join("run/state.safetensors").exists(), "it was not let save");
-    assert!(!step.join("result.json").exists());
+    for step in steps {
+        assert!(step.join("run/state.safetensors").exists(), "it was not let save");
+        assert!(!step.join("result.json").exists());
+    }
 }
 
 #[test]

@@ -34,10 +34,16 @@ impl Scale {
     }
 
     /// The updates of a pretraining, where nothing else is asked for.
+    ///
+    /// At `paper`: 200 epochs of 200,000 sequences for each of eight GPUs, 96 at a time, which is
+    /// 2,083 updates of 8 x 96 sequences an epoch. Conneau et al. 2020 (§3.1) write that an epoch
+    /// contains 200k *batches*; but the program that they used (XLM) ends an epoch after so many
+    /// sequences on each GPU, and 200 epochs of 200k batches would be 96 times as many updates, 40
+    /// million of 197k tokens: months, not days, of their eight GPUs.
     pub fn steps(self) -> u64 {
         match self {
             Self::Tiny => 6000,
-            Self::Small => 24_000,
+            Self::Small => 8_000,
             Self::Paper => 417_000,
         }
     }
@@ -64,7 +70,9 @@ impl Scale {
         match self {
             Self::Tiny => "invented languages, minutes on two CPU cores",
             Self::Small => "real text; sized for a GPU, slow on a CPU",
-            Self::Paper => "the papers' own numbers: days on eight GPUs",
+            Self::Paper => {
+                "the papers' own numbers: 200 epochs of 2,083 updates, days on eight GPUs"
+            }
         }
     }
 }

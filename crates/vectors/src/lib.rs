@@ -10,7 +10,7 @@
 //!
 //! let text = ["the cat sees the dog", "the dog sees the cat"];
 //! let sentences = IndexedSentences::of_words(text.map(|line| line.split(' ')), 1)?;
-//! let config = Word2VecConfig { dim: 8, epochs: 2, subsample: 0.0, ..Word2VecConfig::default() };
+//! let config = Word2VecConfig { dim: 8, epochs: 2, subsample: Some(0.0), ..Word2VecConfig::default() };
 //! let trained = word2vec::train(&sentences, &config, None, &mut ())?.expect("nobody asked to stop");
 //! assert_eq!((trained.vectors.len(), trained.vectors.dim()), (4, 8));
 //!

@@ -64,18 +64,20 @@ impl IndexedSentences {
     }
 
     /// Reads the training part of corpora that were tokenised already, such as a pretrained
-    /// encoder's own.
+    /// encoder's own. Sentences are cut into segments of at most `max_tokens` tokens, as pretraining cuts
+    /// its inputs: from the beginning, the last one shorter; rare words are dropped after the cut.
     pub fn of_tokenized(
         corpora: &[TokenizedCorpus],
         vocabulary: &Vocabulary,
         min_count: u64,
+        max_tokens: Option<usize>,
     ) -> Result<Self> {
         let mut collected = SentenceCollector::default();
         let end = vocabulary.specials().end;
         for corpus in corpora {
-            for &token in corpus.tokens(Split::Train) {
-                if token == end { collected.end() } else { collected.add(token) }
-            }
+            let sentences = corpus.tokens(Split::Train).split(|&token| token == end);
+            let sentences = sentences.filter(|sentence| !sentence.is_empty());
+            sentences.for_each(|sentence| collected.add_sentence(sentence, max_tokens));
             collected.end_language();
         }
         collected.name(vocabulary);
@@ -83,8 +85,8 @@ impl IndexedSentences {
     }
 
     /// Reads the training sentences and subwords of a pretraining run: the folder of a model trained here,
-    /// with its vocabulary and its tokenised corpora.
-    pub fn of_run(run: &Path, min_count: u64) -> Result<Self> {
+    /// with its vocabulary and its tokenised corpora, cut as its inputs were (`batch.max_tokens`).
+    pub fn of_run(run: &Path, min_count: u64, max_tokens: Option<usize>) -> Result<Self> {
         let vocabulary = Vocabulary::load(&run.join("vocabulary"))?;
         let shelf = run.join("corpora");
         let mut folders = Vec::new();
@@ -109,7 +111,7 @@ impl IndexedSentences {
             );
             return Err(Error::request(reason, "remove the other"));
         }
-        Self::of_tokenized(&corpora, &vocabulary, min_count)
+        Self::of_tokenized(&corpora, &vocabulary, min_count, max_tokens)
     }
 
     /// From sentences of words.
@@ -222,6 +224,14 @@ impl SentenceCollector {
         self.tokens.push(number);
     }
 
+    /// Adds a sentence in segments of at most so many tokens.
+    fn add_sentence(&mut self, sentence: &[u32], max_tokens: Option<usize>) {
+        for segment in sentence.chunks(max_tokens.unwrap_or(sentence.len()).max(1)) {
+            segment.iter().for_each(|&token| self.add(token));
+            self.end();
+        }
+    }
+
     fn end(&mut self) {
         self.tokens.push(END);
     }
@@ -321,6 +331,18 @@ mod tests {
         assert_eq!(sentences.tokens(), [1, 0, END, 0, 2, 1, 0, END, 2, END]);
         assert_eq!(sentences.total(), 7);
         assert_ne!(sentences.fingerprint(), of("b a rare\na c b a\nc", 1).unwrap().fingerprint());
+    }
+
+    /// Seven tokens in inputs of at most three: three, three, one. What follows is another sentence.
+    #[test]
+    fn sentences_are_cut_as_inputs_are() {
+        let mut collected = SentenceCollector::default();
+        collected.add_sentence(&[0, 1, 2, 3, 4, 5, 6], Some(3));
+        collected.add_sentence(&[1, 2, 3], Some(3));
+        assert_eq!(collected.tokens, [0, 1, 2, END, 3, 4, 5, END, 6, END, 1, 2, 3, END]);
+        collected.tokens.clear();
+        collected.add_sentence(&[0, 1, 2, 3, 4], None);
+        assert_eq!(collected.tokens, [0, 1, 2, 3, 4, END]);
     }
 
     #[test]

@@ -85,19 +85,20 @@ const STORY: [(&str, &str); 11] = [
 impl Demo {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let began = Instant::now();
-        let plan = planned(&Study::find("demo")?, Scale::Tiny, "auto")?;
+        let plans = planned(&[Study::find("demo")?], Scale::Tiny, "auto")?;
         let lab = Laboratory::open(&self.out)?;
-        let mut view = DemoView { live: LiveView::new(&plan), lab: &lab, shown: HashSet::new() };
+        let mut view = DemoView { live: LiveView::new(&plans), lab: &lab, shown: HashSet::new() };
         view.live
             .print("Isogloss in miniature, with chance and an untrained encoder as baselines.");
         let options = RunOptions {
             program: &std::env::current_exe()?,
             build: &this_build(),
+            jobs: 1,
             threads: None,
             fresh: false,
             stop: stop::listen(),
         };
-        run(&lab, &plan, &options, &mut view)?;
+        run(&lab, &plans, &options, &mut view)?;
         drop(view);
         let store = lab.store()?;
         let filter = RecordFilter::study("demo");
@@ -137,8 +138,8 @@ impl StudyObserver for DemoView<'_> {
         self.live.begin(number, step, left);
     }
 
-    fn line(&mut self, line: &str) {
-        self.live.line(line);
+    fn line(&mut self, number: usize, line: &str) {
+        self.live.line(number, line);
     }
 
     fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome) {

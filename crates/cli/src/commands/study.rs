@@ -1,13 +1,13 @@
 //! `isogloss study`: plan and run the experiments of the papers, or one's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use lab::study::{
-    Laboratory, RealLanguages, RunOptions, StepId, StepOutcome, Study as StudyFile,
-    StudyEvaluation, run,
+    Laboratory, PooledStep, RealLanguages, RunOptions, StepOutcome, StepPool, Study as StudyFile,
+    StudyEvaluation, StudyPlan, run,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -31,6 +31,8 @@ const EXAMPLES: &str = "Examples:
   A quick look, with shorter training and fewer examples:
     isogloss study run anchors --seeds 1 --pretrain '--steps 2000' \\
       --transfer '--quick --limit 3000'
+  Several studies at once, four steps side by side; steps that they share are run once:
+    isogloss study run anchors sharing --jobs 4
   A study of one's own:
     isogloss study keys > mine.toml
     isogloss study run mine.toml --seeds 1,2
@@ -56,10 +58,10 @@ pub(crate) enum Study {
     /// Print a study's file in which every key is explained.
     #[command(after_help = "Example:\n  isogloss study keys > mine.toml")]
     Keys,
-    /// List the steps of a study, which of them are complete, and how long the others may take.
+    /// List the steps of studies, which of them are complete, and how long the others may take.
     #[command(after_help = EXAMPLES)]
     Plan(StudyChoice),
-    /// Run the missing steps of a study and store their results.
+    /// Run the missing steps of studies and store their results.
     #[command(after_help = EXAMPLES)]
     Run(RunFlags),
 }
@@ -75,9 +77,13 @@ pub(crate) struct Show {
 /// Which study, and at which settings.
 #[derive(Args)]
 pub(crate) struct StudyChoice {
-    /// A built-in study, or a file that ends in .toml.
-    #[arg(value_name = "NAME|FILE.toml")]
-    name: String,
+    /// Built-in studies, or files that end in .toml.
+    #[arg(value_name = "NAME|FILE.toml", required_unless_present = "all")]
+    names: Vec<String>,
+
+    /// Every built-in study but `demo`.
+    #[arg(long, conflicts_with = "names", help_heading = "Input")]
+    all: bool,
 
     /// The sizes of models and data.
     #[arg(long, default_value = "tiny", value_parser = scales(), help_heading = "Input")]
@@ -124,7 +130,13 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     choice: StudyChoice,
 
-    /// Threads of each step; 0 takes every core. It changes no result.
+    /// How many steps may run side by side, each in a process of its own, on a GPU too; the one with the longest
+    /// chain of steps after it begins first. Each needs memory for its model and text: at scale tiny some 0.5 GB. It
+    /// changes no result.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Compute")]
+    jobs: u16,
+
+    /// CPU threads, divided among the running steps; 0 takes every core. It changes no result.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
     threads: usize,
 
@@ -141,15 +153,15 @@ pub(super) fn scales() -> impl clap::builder::TypedValueParser<Value = Scale> {
         .map(|name| name.parse().expect("one of the listed values"))
 }
 
-/// The steps of a study, as `study plan --json` prints them.
+/// The steps of studies, as `study plan --json` prints them.
 #[derive(Serialize)]
 struct PlanListing {
-    study: String,
+    studies: Vec<String>,
     scale: Scale,
     steps: Vec<StepListing>,
     /// How many steps are open.
     to_run: usize,
-    /// Expected seconds of the open steps whose cost is known.
+    /// Expected seconds of the open steps whose cost is known, one after another.
     seconds: f64,
     /// A line for each system that an evaluation does not apply to.
     skipped: Vec<String>,
@@ -169,7 +181,7 @@ struct StepListing {
 /// What `study run` did.
 #[derive(Serialize)]
 struct RunSummary {
-    study: String,
+    studies: Vec<String>,
     scale: Scale,
     /// Steps that were run.
     run: usize,
@@ -215,9 +227,25 @@ impl Show {
 }
 
 impl StudyChoice {
-    /// The study with the settings of the command line.
-    fn study(&self) -> Result<StudyFile, Failure> {
-        let mut study = StudyFile::find(&self.name)?;
+    /// The plans of the chosen studies.
+    fn plans(&self) -> Result<Vec<StudyPlan>, Failure> {
+        let names: Vec<&str> = match self.all {
+            true => StudyFile::names().filter(|name| *name != "demo").collect(),
+            false => self.names.iter().map(String::as_str).collect(),
+        };
+        let studies: Vec<StudyFile> =
+            names.iter().map(|name| self.study(name)).collect::<Result<_, _>>()?;
+        let mut seen = HashSet::new();
+        if let Some(twice) = studies.iter().find(|study| !seen.insert(study.name.as_str())) {
+            let message = format!("two studies are called `{}`; name each once", twice.name);
+            return Err(Failure::Usage(message));
+        }
+        planned(&studies, self.scale, &self.device)
+    }
+
+    /// A study with the settings of the command line.
+    fn study(&self, name: &str) -> Result<StudyFile, Failure> {
+        let mut study = StudyFile::find(name)?;
         if let Some(data) = &self.data {
             study.worlds.clear();
             study.real = Some(RealLanguages { data: data.clone(), pairs: self.pairs.clone() });
@@ -242,23 +270,43 @@ impl StudyChoice {
     }
 
     fn plan(self) -> Result<Outcome, Failure> {
-        let plan = planned(&self.study()?, self.scale, &self.device)?;
-        let lab = Laboratory::open(&self.lab)?;
-        let status = lab.status(&plan);
-        let step = |(number, (step, &(done, seconds))): (usize, (&lab::study::StudyStep, &_))| {
+        let plans = self.plans()?;
+        let (lab, pool) = (Laboratory::open(&self.lab)?, StepPool::of(&plans));
+        let status = lab.status(&pool);
+        let step = |(pooled, &(done, seconds)): (&PooledStep<'_>, &_)| {
+            let (step, (plan, number)) = (pooled.step, pooled.places[0]);
             let (name, key) = (step.name.clone(), step.key.clone());
-            let command = lab.command(&plan, StepId(number));
+            let command = lab.command(plan, number);
             StepListing { name, key, revision: step.command.revision, done, seconds, command }
         };
         let listing = PlanListing {
-            steps: plan.steps.iter().zip(&status.steps).enumerate().map(step).collect(),
-            study: plan.study,
-            scale: plan.scale,
+            steps: pool.steps.iter().zip(&status.steps).map(step).collect(),
+            studies: names(&plans),
+            scale: self.scale,
             to_run: status.open(),
-            seconds: status.left(0),
-            skipped: plan.skipped,
+            seconds: status.seconds(),
+            skipped: skipped(&plans),
         };
         Ok(Outcome::new(listing.describe(status.unknown()), &listing))
+    }
+}
+
+/// The names of the studies of plans.
+fn names(plans: &[StudyPlan]) -> Vec<String> {
+    plans.iter().map(|plan| plan.study.clone()).collect()
+}
+
+/// A line for each system of plans that an evaluation does not apply to.
+fn skipped(plans: &[StudyPlan]) -> Vec<String> {
+    match plans {
+        [plan] => plan.skipped.clone(),
+        plans => {
+            let of = |plan: &StudyPlan| {
+                let line = |line: &String| format!("{}: {line}", plan.study);
+                plan.skipped.iter().map(line).collect::<Vec<_>>()
+            };
+            plans.iter().flat_map(of).collect()
+        }
     }
 }
 
@@ -290,32 +338,34 @@ impl PlanListing {
 impl RunFlags {
     fn run(self) -> Result<Outcome, Failure> {
         let choice = self.choice;
-        let plan = planned(&choice.study()?, choice.scale, &choice.device)?;
-        plan.skipped.iter().for_each(|line| say!("skipped: {line}"));
+        let plans = choice.plans()?;
+        let skipped = skipped(&plans);
+        skipped.iter().for_each(|line| say!("skipped: {line}"));
         let lab = Laboratory::open(&choice.lab)?;
         let options = RunOptions {
             program: &std::env::current_exe()?,
             build: &this_build(),
+            jobs: self.jobs.into(),
             threads: Some(self.threads).filter(|threads| *threads > 0),
             fresh: self.fresh,
             stop: stop::listen(),
         };
-        let outcomes = run(&lab, &plan, &options, &mut LiveView::new(&plan))?;
+        let outcomes = run(&lab, &plans, &options, &mut LiveView::new(&plans))?;
         let count =
             |wanted: fn(&StepOutcome) -> bool| outcomes.iter().filter(|how| wanted(how)).count();
-        let builds = lab.builds(&plan);
+        let builds = lab.builds(&StepPool::of(&plans));
         if let Some(warning) = builds.warning("steps") {
             say!(
                 "{warning}; their commands have the same revisions (--fresh runs all of them again)"
             );
         }
         let summary = RunSummary {
-            study: plan.study,
-            scale: plan.scale,
+            studies: names(&plans),
+            scale: choice.scale,
             run: count(|how| matches!(how, StepOutcome::Completed(_))),
             cached: count(|how| *how == StepOutcome::Cached),
             lab: choice.lab,
-            skipped: plan.skipped,
+            skipped,
             builds: builds.0,
         };
         Ok(Outcome::new(summary.describe(), &summary))
@@ -328,11 +378,13 @@ impl RunSummary {
             true => String::new(),
             false => format!(" --lab {}", self.lab.display()),
         };
-        let Self { study, run, cached, .. } = self;
+        let Self { studies, run, cached, .. } = self;
+        let each = studies.iter().map(|study| format!(" --study {study}")).collect::<String>();
         format!(
-            "{study}: {run} steps run, {cached} complete before\n\
-             results: isogloss results --study {study}{lab}\n\
-             report:  isogloss report{lab}"
+            "{}: {run} steps run, {cached} complete before\n\
+             results: isogloss results{each}{lab}\n\
+             report:  isogloss report{lab}",
+            studies.join(", ")
         )
     }
 }

@@ -1,19 +1,21 @@
-//! The progress of a study on standard error: one bar over all steps and, below it, the running step; plain
+//! The progress of studies on standard error: one bar over all steps and, below it, a line for each running step; plain
 //! lines where there is no terminal.
 
+use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use lab::build::Build;
-use lab::study::{CPU, StepOutcome, Study, StudyObserver, StudyPlan, StudyStep};
+use lab::study::{CPU, StepOutcome, StepPool, Study, StudyObserver, StudyPlan, StudyStep};
 use terms::Scale;
 use train::pretrain::count_sentences;
 
 use super::models::open_device;
 use crate::failure::Failure;
 use crate::progress::Waiting;
+use crate::say::is_quiet;
 
 /// This build of the program.
 pub(super) fn this_build() -> Build {
@@ -25,18 +27,31 @@ pub(super) fn this_build() -> Build {
     }
 }
 
-/// The plan of a study on a device; sentences are counted as pretraining counts them.
+/// The plans of studies on a device; sentences are counted as pretraining counts them, once for all studies.
 pub(super) fn planned(
-    study: &Study,
+    studies: &[Study],
     scale: Scale,
     device_name: &str,
-) -> Result<StudyPlan, Failure> {
-    let count = &mut |language: &str, files: &[PathBuf], most: u64| {
-        let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-        let _waiting = Waiting::new(&format!("counting the sentences of {language}"));
-        count_sentences(language, &files, most).map_err(|error| error.to_string())
-    };
-    Ok(StudyPlan::of(study, scale, device(device_name)?, count)?)
+) -> Result<Vec<StudyPlan>, Failure> {
+    let device = device(device_name)?;
+    let mut counted = HashMap::new();
+    let mut plans = Vec::new();
+    for study in studies {
+        let count = &mut |language: &str, files: &[PathBuf], most: u64| {
+            let key = (language.to_owned(), files.to_vec(), most);
+            if let Some(&count) = counted.get(&key) {
+                return Ok(count);
+            }
+            let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+            let _waiting = Waiting::new(&format!("counting the sentences of {language}"));
+            let count =
+                count_sentences(language, &files, most).map_err(|error| error.to_string())?;
+            counted.insert(key, count);
+            Ok(count)
+        };
+        plans.push(StudyPlan::of(study, scale, device, count)?);
+    }
+    Ok(plans)
 }
 
 /// The device that `--device` stands for on this machine: all steps of a plan compute on the same.
@@ -46,33 +61,34 @@ fn device(name: &str) -> Result<&'static str, Failure> {
     Ok(if device.is_gpu() { "cuda" } else { CPU })
 }
 
-/// Shows a running study.
+/// Shows running studies.
 pub(super) struct LiveView {
     terminal: bool,
     screen: MultiProgress,
     all: ProgressBar,
-    one: ProgressBar,
+    /// A line for each running step.
+    running: HashMap<usize, ProgressBar>,
+    /// How many steps have begun or ended.
+    passed: usize,
     total: usize,
 }
 
 impl LiveView {
-    /// Of a plan that is about to be run.
-    pub(super) fn new(plan: &StudyPlan) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+    /// Of plans that are about to be run.
+    pub(super) fn new(plans: &[StudyPlan]) -> Self {
+        let terminal = std::io::stderr().is_terminal() && !is_quiet();
         let screen = MultiProgress::new();
-        let style = |template: &str| {
-            ProgressStyle::with_template(template).expect("a fixed template").progress_chars("=> ")
-        };
-        let (mut all, mut one) = (ProgressBar::hidden(), ProgressBar::hidden());
+        let total = StepPool::of(plans).steps.len();
+        let mut all = ProgressBar::hidden();
         if terminal {
-            all = screen.add(ProgressBar::new(plan.steps.len() as u64));
+            all = screen.add(ProgressBar::new(total as u64));
             all.set_style(style("{prefix} [{bar:30}] {pos}/{len} steps, {elapsed} elapsed, {msg}"));
-            all.set_prefix(plan.study.clone());
-            one = screen.add(ProgressBar::new_spinner());
-            one.set_style(style("  {spinner} {prefix}  {elapsed}\n    {wide_msg}"));
-            one.enable_steady_tick(Duration::from_millis(120));
+            all.set_prefix(match plans {
+                [plan] => plan.study.clone(),
+                plans => format!("{} studies", plans.len()),
+            });
         }
-        Self { terminal, screen, all, one, total: plan.steps.len() }
+        Self { terminal, screen, all, running: HashMap::new(), passed: 0, total }
     }
 
     /// Prints a line above the bars.
@@ -84,38 +100,63 @@ impl LiveView {
     }
 }
 
+/// How a bar is drawn.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("a fixed template").progress_chars("=> ")
+}
+
 impl StudyObserver for LiveView {
     fn begin(&mut self, number: usize, step: &StudyStep, left: f64) {
+        self.passed += 1;
         self.all.set_message(format!("about {} left", duration(left)));
-        self.one.set_prefix(step.name.clone());
-        self.one.set_message("");
-        self.one.reset_elapsed();
-        if !self.terminal {
-            let of = self.total;
-            say!("[{}/{of}] {} (about {} left for all)", number + 1, step.name, duration(left));
+        let mut bar = ProgressBar::hidden();
+        if self.terminal {
+            bar = self.screen.add(ProgressBar::new_spinner());
+            bar.set_style(style("  {spinner} {elapsed:>3}  {prefix}  {wide_msg:.dim}"));
+            bar.set_prefix(step.name.clone());
+            bar.enable_steady_tick(Duration::from_millis(120));
+        } else {
+            let Self { passed, total, .. } = self;
+            say!("[{passed}/{total}] {} (about {} left for all)", step.name, duration(left));
+        }
+        self.running.insert(number, bar);
+    }
+
+    fn line(&mut self, number: usize, line: &str) {
+        if let Some(bar) = self.running.get(&number) {
+            bar.set_message(line.to_owned());
         }
     }
 
-    fn line(&mut self, line: &str) {
-        self.one.set_message(line.to_owned());
-    }
-
-    fn end(&mut self, _number: usize, step: &StudyStep, how: &StepOutcome) {
+    fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome) {
+        match self.running.remove(&number) {
+            Some(bar) => {
+                bar.finish_and_clear();
+                self.screen.remove(&bar);
+            }
+            None => self.passed += 1,
+        }
+        if let StepOutcome::Postponed(reason) = how {
+            self.passed -= 1;
+            let name = &step.name;
+            self.print(&format!("  {name} failed: {reason}; it will be run again by itself"));
+            return;
+        }
         self.all.inc(1);
         match how {
-            StepOutcome::Cached => {}
             StepOutcome::Completed(seconds) => {
                 self.print(&format!("  {} in {}", step.name, duration(*seconds)))
             }
             StepOutcome::Failed(reason) => self.print(&format!("  {} FAILED: {reason}", step.name)),
             StepOutcome::Skipped => self.print(&format!("  {} skipped", step.name)),
+            StepOutcome::Cached | StepOutcome::Postponed(_) => {}
         }
     }
 }
 
 impl Drop for LiveView {
     fn drop(&mut self) {
-        self.one.finish_and_clear();
+        self.running.values().for_each(ProgressBar::finish_and_clear);
         self.all.finish_and_clear();
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::cost::{CostHistory, Workload};
 use super::error::Result;
 use super::plan::StudyPlan;
+use super::pool::{PooledStep, StepPool};
 use super::step::{CPU, StepId, StudyStep};
 use crate::build::BuildCounts;
 use crate::store::{self, Store};
@@ -69,10 +70,10 @@ impl Laboratory {
         serde_json::from_slice(&fs::read(self.folder(key).join(STEP)).ok()?).ok()
     }
 
-    /// The builds that ran the completed steps of a plan.
-    pub fn builds(&self, plan: &StudyPlan) -> BuildCounts {
-        let metadata: Vec<StepMetadata> =
-            plan.steps.iter().filter_map(|step| self.metadata(&step.key)).collect();
+    /// The builds that ran the completed steps of a pool.
+    pub fn builds(&self, pool: &StepPool<'_>) -> BuildCounts {
+        let steps = pool.steps.iter().filter_map(|pooled| self.metadata(&pooled.step.key));
+        let metadata: Vec<StepMetadata> = steps.collect();
         BuildCounts::of(metadata.iter().map(|step| &*step.build))
     }
 
@@ -91,17 +92,23 @@ impl Laboratory {
         history
     }
 
-    /// Which steps of a plan are complete, and how long the others may take.
-    pub fn status(&self, plan: &StudyPlan) -> PlanStatus {
+    /// Which steps of a pool are complete, and how long the others may take.
+    pub fn status(&self, pool: &StepPool<'_>) -> PlanStatus {
+        self.costs(pool).status
+    }
+
+    /// The same, to be kept up to date while the steps are run.
+    pub(super) fn costs(&self, pool: &StepPool<'_>) -> PlanCosts {
         let history = self.history();
-        let seconds = |number: usize, step: &StudyStep| {
-            let device = step.device.as_deref().unwrap_or(CPU);
-            history.expect(&step.kind, device, Workload::of(&self.command(plan, StepId(number))))
-        };
         let complete = |step: &StudyStep| self.folder(&step.key).join(RESULT).is_file();
-        let steps = plan.steps.iter().enumerate();
-        let steps = steps.map(|(number, step)| (complete(step), seconds(number, step))).collect();
-        PlanStatus { steps }
+        let (mut work, mut steps) = (Vec::new(), Vec::new());
+        for PooledStep { step, places, .. } in &pool.steps {
+            let (plan, number) = places[0];
+            let of_step = Workload::of(&self.command(plan, number));
+            steps.push((complete(step), history.expect(&step.kind, device(step), of_step)));
+            work.push(of_step);
+        }
+        PlanCosts { history, work, status: PlanStatus { steps } }
     }
 
     /// A step's command as it could be typed.
@@ -121,16 +128,42 @@ pub(super) fn words(root: &Path, plan: &StudyPlan, step: StepId) -> Vec<String> 
     plan.steps[step.0].words(step, folder)
 }
 
-/// Which steps of a plan are complete, and how long the others may take.
+/// Where a step computes.
+fn device(step: &StudyStep) -> &str {
+    step.device.as_deref().unwrap_or(CPU)
+}
+
+/// The status of a pool's steps with what expectations come from.
+pub(super) struct PlanCosts {
+    history: CostHistory,
+    work: Vec<Workload>,
+    pub(super) status: PlanStatus,
+}
+
+impl PlanCosts {
+    /// A step took so many seconds, which holds for the open steps of its kind as well.
+    pub(super) fn measured(&mut self, pool: &StepPool<'_>, number: usize, seconds: f64) {
+        let of = pool.steps[number].step;
+        self.history.add_latest(&of.kind, device(of), self.work[number], seconds);
+        let open = self.status.steps.iter_mut().zip(&pool.steps).zip(&self.work);
+        for ((cost, PooledStep { step, .. }), &work) in open {
+            if !cost.0 && step.kind == of.kind && device(step) == device(of) {
+                cost.1 = self.history.expect(&step.kind, device(step), work);
+            }
+        }
+    }
+}
+
+/// Which steps of a pool are complete, and how long the others may take.
 pub struct PlanStatus {
     /// For each step: whether it is complete, and the seconds that a step like it takes, if known.
     pub steps: Vec<(bool, Option<f64>)>,
 }
 
 impl PlanStatus {
-    /// Expected seconds of the open steps from a step on; those of unknown cost count nothing.
-    pub fn left(&self, from: usize) -> f64 {
-        let open = self.steps[from..].iter().filter(|(complete, _)| !complete);
+    /// Expected seconds of the open steps, one after another; those of unknown cost count nothing.
+    pub fn seconds(&self) -> f64 {
+        let open = self.steps.iter().filter(|(complete, _)| !complete);
         // `sum` of an empty iterator of floats would be -0.
         open.filter_map(|(_, seconds)| *seconds).fold(0.0, |sum, seconds| sum + seconds)
     }

@@ -1,8 +1,8 @@
 //! Studies: definitions, plans and runs.
 //!
 //! A [`Study`] (its definition) → its [`StudyPlan`] (steps, each a command that could be typed, and what is extracted
-//! from their results) → [`run()`] (missing steps are run, completed ones are found by their keys, whichever study ran
-//! them) → records in the store.
+//! from their results) → a [`StepPool`] (the steps of several plans, each once) → [`run()`] (missing steps are run, side by
+//! side where that is wished; completed ones are found by their keys, whichever study ran them) → records in the store.
 
 mod cost;
 mod error;
@@ -11,9 +11,11 @@ mod file;
 mod laboratory;
 mod materials;
 mod plan;
+mod pool;
 mod recipes;
 mod revision;
 mod run;
+mod runner;
 mod sizes;
 mod step;
 mod systems;
@@ -25,6 +27,7 @@ pub use file::{
 };
 pub use laboratory::{Laboratory, PlanStatus};
 pub use plan::StudyPlan;
+pub use pool::{PooledStep, StepPool};
 pub use revision::{COMMANDS, StepCommand};
 pub use run::{RunOptions, StepOutcome, StudyObserver, run};
 pub use sizes::SentenceCounter;

@@ -1,35 +1,28 @@
-//! Running a plan: completed steps are found by their keys, missing ones are run, and the records of each step go
-//! to the store as soon as it is complete.
+//! Running plans: completed steps are found by their keys, missing ones are run, several side by side where that is
+//! wished, and the records of each step go to the store as soon as it is complete.
 //!
-//! A step's folder holds what its command wrote, `log`, `step.json` and, once it is complete and not before,
-//! `result.json`: what the command printed, with the `build` that ran it. The command inherits the folder's lock as its
-//! standard input: should this process be killed, the lock is held for as long as the command goes on by itself, and the
-//! next process waits for it and takes its result. An interrupt is passed on to the command.
+//! One thread decides: it begins steps, each in a thread that waits for the step's child process, and receives what
+//! these threads report. So observers and the store have one caller, whatever the number of jobs.
+//!
+//! A step that failed beside others may have lacked memory, of the machine or of its GPU. It is run once more when it
+//! has the machine for itself, and only then counts as failed.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-use files::At;
-use serde_json::{Map, Value};
+use std::sync::mpsc::{self, Sender};
+use std::thread::Scope;
+use std::time::Instant;
 
 use super::error::{Error, Result};
 use super::extraction::{Extraction, Measurement, TextSample};
-use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
+use super::laboratory::{LOG, Laboratory, PlanCosts, RESULT, STEP};
 use super::plan::StudyPlan;
+use super::pool::{PooledStep, StepPool};
+use super::runner::{CommandEnd, StepRunner};
 use super::step::{StepId, StudyStep};
 use crate::build::Build;
 use crate::record::{Origin, Record, TextRecord};
 use crate::store::{StepScope, Store};
-
-/// How often an interrupt is looked for, and a lock that another process holds.
-const POLL: Duration = Duration::from_millis(200);
-/// How long a command may take to stop after an interrupt.
-const GRACE: Duration = Duration::from_secs(60);
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,29 +31,33 @@ pub enum StepOutcome {
     Cached,
     /// It was run, in so many seconds.
     Completed(f64),
+    /// It failed beside other steps, for this reason, and is run again by itself: no step is left so in the end.
+    Postponed(String),
     /// It failed, for this reason.
     Failed(String),
     /// A step that it needs failed.
     Skipped,
 }
 
-/// Is called while a plan is run.
+/// Is called while plans are run; steps are numbered as in their [pool](StepPool).
 pub trait StudyObserver {
-    /// A step begins; `left` is the expected time of all open steps in seconds.
+    /// A step begins; `left` is the expected time until all steps are complete, in seconds.
     fn begin(&mut self, number: usize, step: &StudyStep, left: f64);
-    /// A step's command printed a line to standard error.
-    fn line(&mut self, line: &str);
+    /// A running step's command printed a line to standard error.
+    fn line(&mut self, number: usize, line: &str);
     /// A step ended.
     fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome);
 }
 
-/// How a plan is run.
+/// How plans are run.
 pub struct RunOptions<'a> {
     /// The program whose commands the steps are.
     pub program: &'a Path,
     /// Which build it is; recorded with every result.
     pub build: &'a Build,
-    /// The number of threads of each step; every core if none.
+    /// How many steps may run side by side; at least one.
+    pub jobs: usize,
+    /// The number of threads, which the running steps divide among them; every core if none.
     pub threads: Option<usize>,
     /// Whether steps that are complete are run again.
     pub fresh: bool,
@@ -68,65 +65,257 @@ pub struct RunOptions<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Runs the missing steps of a plan and writes the records of all. A step that fails is named in the end; the
-/// steps that depend on it are skipped, the others run.
+/// Runs the missing steps of plans, each once, and writes the records of all. A step that fails is named in the end;
+/// the steps that depend on it are skipped, the others run. Gives how each step of the plans' [pool](StepPool) ended.
 pub fn run(
     lab: &Laboratory,
-    plan: &StudyPlan,
+    plans: &[StudyPlan],
     options: &RunOptions<'_>,
     observer: &mut dyn StudyObserver,
 ) -> Result<Vec<StepOutcome>> {
-    let store = lab.store()?;
-    let mut status = lab.status(plan);
-    let mut ended: Vec<StepOutcome> = Vec::new();
-    for (number, step) in plan.steps.iter().enumerate() {
-        if options.stop.load(Ordering::Relaxed) {
-            return Err(Error::Stopped);
-        }
-        let lost = |&StepId(need): &StepId| {
-            matches!(ended[need], StepOutcome::Failed(_) | StepOutcome::Skipped)
-        };
-        let mut how = if step.needs.iter().any(lost) {
-            StepOutcome::Skipped
-        } else if !options.fresh && lab.result(&step.key).is_some() {
-            StepOutcome::Cached
-        } else {
-            observer.begin(number, step, status.left(number));
-            let runner = StepRunner { lab, plan, number: StepId(number), step, options };
-            runner.run(observer).or_else(of_this_step)?
-        };
-        if matches!(how, StepOutcome::Cached | StepOutcome::Completed(_))
-            && let Err(error) = store_records(lab, plan, StepId(number), &store)
-        {
-            how = StepOutcome::Failed(error.to_string());
-        }
-        // The measured cost holds for the steps of the same kind that are still open.
-        if matches!(how, StepOutcome::Completed(_)) {
-            status = lab.status(plan);
-        }
-        observer.end(number, step, &how);
-        ended.push(how);
-    }
-    match failures(lab, plan, &ended) {
+    let pool = StepPool::of(plans);
+    let mut running = PoolRun::new(lab, &pool, options, observer)?;
+    std::thread::scope(|scope| running.to_the_end(scope));
+    let ended: Option<Vec<StepOutcome>> = running
+        .states
+        .into_iter()
+        .map(|state| match state {
+            StepState::Ended(how) => Some(how),
+            _ => None,
+        })
+        .collect();
+    let ended = ended.ok_or(Error::Stopped)?;
+    match failures(lab, &pool, &ended) {
         None => Ok(ended),
         Some(text) => Err(Error::Failed(text)),
     }
 }
 
-/// A result that does not parse is a failure of its step alone.
-fn of_this_step(error: Error) -> Result<StepOutcome> {
-    match error {
-        Error::Result { .. } => Ok(StepOutcome::Failed(error.to_string())),
-        other => Err(other),
+/// Where a step stands.
+#[derive(Clone, Debug, PartialEq)]
+enum StepState {
+    /// A step that it needs is not complete.
+    Waiting,
+    /// It may begin; `alone` if it failed beside others.
+    Ready { alone: bool },
+    /// It is running with so many threads; `alone` if nothing may run beside it, `beside` if something did.
+    Running { began: Instant, threads: usize, alone: bool, beside: bool },
+    /// It ended.
+    Ended(StepOutcome),
+}
+
+/// What the thread of a running step reports.
+enum StepEvent {
+    Line(usize, String),
+    Ended(usize, Result<CommandEnd>),
+}
+
+/// A pool of steps being run.
+struct PoolRun<'a> {
+    lab: &'a Laboratory,
+    pool: &'a StepPool<'a>,
+    options: &'a RunOptions<'a>,
+    observer: &'a mut dyn StudyObserver,
+    store: Store,
+    costs: PlanCosts,
+    states: Vec<StepState>,
+}
+
+impl<'a> PoolRun<'a> {
+    fn new(
+        lab: &'a Laboratory,
+        pool: &'a StepPool<'a>,
+        options: &'a RunOptions<'a>,
+        observer: &'a mut dyn StudyObserver,
+    ) -> Result<Self> {
+        let mut costs = lab.costs(pool);
+        if options.fresh {
+            costs.status.steps.iter_mut().for_each(|(complete, _)| *complete = false);
+        }
+        let states = vec![StepState::Waiting; pool.steps.len()];
+        Ok(Self { lab, pool, options, observer, store: lab.store()?, costs, states })
+    }
+
+    /// Begins steps and receives what becomes of them until all have ended or an interrupt came.
+    fn to_the_end<'scope>(&mut self, scope: &'scope Scope<'scope, 'a>)
+    where
+        'a: 'scope,
+    {
+        let (send, events) = mpsc::channel();
+        loop {
+            self.release();
+            while !self.stopped()
+                && let Some(number) = self.next()
+            {
+                self.begin(number, scope, &send);
+            }
+            if self.running().next().is_none() {
+                return;
+            }
+            match events.recv().expect("the sender is held here") {
+                StepEvent::Line(number, line) => self.observer.line(number, &line),
+                StepEvent::Ended(number, end) => self.ended(number, end),
+            }
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.options.stop.load(Ordering::Relaxed)
+    }
+
+    /// The running steps with their beginning and threads.
+    fn running(&self) -> impl Iterator<Item = (usize, Instant, usize)> {
+        self.states.iter().enumerate().filter_map(|(number, state)| match *state {
+            StepState::Running { began, threads, .. } => Some((number, began, threads)),
+            _ => None,
+        })
+    }
+
+    /// Makes waiting steps ready whose needs are met, and ends those that are complete or cannot be run.
+    fn release(&mut self) {
+        for number in 0..self.states.len() {
+            if self.stopped() || self.states[number] != StepState::Waiting {
+                continue;
+            }
+            let PooledStep { step, needs, .. } = &self.pool.steps[number];
+            let needs = || needs.iter().map(|&need| &self.states[need]);
+            let lost = |state: &StepState| {
+                let lost = |how: &_| matches!(how, StepOutcome::Failed(_) | StepOutcome::Skipped);
+                matches!(state, StepState::Ended(how) if lost(how))
+            };
+            if needs().any(lost) {
+                self.end(number, StepOutcome::Skipped);
+            } else if needs().all(|state| matches!(state, StepState::Ended(_))) {
+                match !self.options.fresh && self.lab.result(&step.key).is_some() {
+                    true => self.end(number, StepOutcome::Cached),
+                    false => self.states[number] = StepState::Ready { alone: false },
+                }
+            }
+        }
+    }
+
+    /// The ready step that is to begin now, if any: the one with the longest remaining path or, with one job, the first.
+    fn next(&self) -> Option<usize> {
+        let running = self.running().count();
+        let alone = |state: &StepState| matches!(state, StepState::Running { alone: true, .. });
+        if running >= self.options.jobs || self.states.iter().any(alone) {
+            return None;
+        }
+        let ready = |alone: bool| {
+            let is = move |(_, state): &(usize, &StepState)| **state == StepState::Ready { alone };
+            self.states.iter().enumerate().filter(is).map(|(number, _)| number)
+        };
+        if ready(false).next().is_none() {
+            return ready(true).next().filter(|_| running == 0);
+        }
+        if self.options.jobs == 1 {
+            return ready(false).next();
+        }
+        let paths = self.pool.remaining_paths(&self.costs.status.steps);
+        ready(false).max_by(|&a, &b| paths[a].total_cmp(&paths[b]).then(b.cmp(&a)))
+    }
+
+    /// Begins a ready step in a thread of its own.
+    fn begin<'scope>(
+        &mut self,
+        number: usize,
+        scope: &'scope Scope<'scope, 'a>,
+        send: &Sender<StepEvent>,
+    ) {
+        let pooled = &self.pool.steps[number];
+        let threads = self.threads_of_next();
+        for state in &mut self.states {
+            if let StepState::Running { beside, .. } = state {
+                *beside = true;
+            }
+        }
+        let beside = self.running().next().is_some();
+        let alone = self.states[number] == StepState::Ready { alone: true };
+        let counted = if pooled.step.command.threads { threads.unwrap_or(1) } else { 1 };
+        let began = Instant::now();
+        self.states[number] = StepState::Running { began, threads: counted, alone, beside };
+        let elapsed =
+            |(number, began, _): (usize, Instant, usize)| (number, began.elapsed().as_secs_f64());
+        let running: Vec<(usize, f64)> = self.running().map(elapsed).collect();
+        let left = self.pool.time_left(&self.costs.status.steps, &running, self.options.jobs);
+        self.observer.begin(number, pooled.step, left);
+        let (lab, options, send) = (self.lab, self.options, send.clone());
+        let (plan, id) = pooled.places[0];
+        scope.spawn(move || {
+            let line = |line: &str| {
+                // Nobody receives it once the run has been given up.
+                let _ = send.send(StepEvent::Line(number, line.to_owned()));
+            };
+            let runner = StepRunner { lab, plan, number: id, options, threads, line: &line };
+            let _ = send.send(StepEvent::Ended(number, runner.run()));
+        });
+    }
+
+    /// The threads of the step that is about to begin: an equal share of those that no running step has, among the
+    /// steps that can begin now, and never less than an equal share of all among all jobs. With one job, what was asked for.
+    fn threads_of_next(&self) -> Option<usize> {
+        if self.options.jobs == 1 {
+            return self.options.threads;
+        }
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let all = self.options.threads.unwrap_or_else(cores);
+        let (running, busy) = self
+            .running()
+            .fold((0, 0), |(count, busy), (_, _, threads)| (count + 1, busy + threads));
+        let ready = self.states.iter().filter(|state| matches!(state, StepState::Ready { .. }));
+        let beginning = ready.count().min(self.options.jobs - running).max(1);
+        Some((all.saturating_sub(busy) / beginning).max(all / self.options.jobs).max(1))
+    }
+
+    /// A running step's command ended.
+    fn ended(&mut self, number: usize, end: Result<CommandEnd>) {
+        let beside = matches!(self.states[number], StepState::Running { beside: true, .. });
+        let how = match end {
+            // It is left as it was, and so are the steps that wait for it.
+            Err(Error::Stopped) => {
+                self.states[number] = StepState::Ready { alone: false };
+                return;
+            }
+            Ok(CommandEnd::Cached) => StepOutcome::Cached,
+            Ok(CommandEnd::Completed(seconds)) => StepOutcome::Completed(seconds),
+            Ok(CommandEnd::Failed { reason, again: true }) if beside => {
+                let how = StepOutcome::Postponed(reason);
+                self.observer.end(number, self.pool.steps[number].step, &how);
+                self.states[number] = StepState::Ready { alone: true };
+                return;
+            }
+            Ok(CommandEnd::Failed { reason, .. }) => StepOutcome::Failed(reason),
+            Err(error) => StepOutcome::Failed(error.to_string()),
+        };
+        self.end(number, how);
+    }
+
+    /// Files the records of a step that is complete, and notes how it ended.
+    fn end(&mut self, number: usize, mut how: StepOutcome) {
+        let PooledStep { step, places, .. } = &self.pool.steps[number];
+        if matches!(how, StepOutcome::Cached | StepOutcome::Completed(_)) {
+            let stored = places
+                .iter()
+                .try_for_each(|&(plan, id)| store_records(self.lab, plan, id, &self.store));
+            if let Err(error) = stored {
+                how = StepOutcome::Failed(error.to_string());
+            }
+        }
+        self.costs.status.steps[number].0 = true;
+        if let StepOutcome::Completed(seconds) = how {
+            self.costs.measured(self.pool, number, seconds);
+        }
+        self.observer.end(number, step, &how);
+        self.states[number] = StepState::Ended(how);
     }
 }
 
 /// The message about failed steps.
-fn failures(lab: &Laboratory, plan: &StudyPlan, ended: &[StepOutcome]) -> Option<String> {
-    let failed = ended.iter().zip(&plan.steps).filter_map(|(how, step)| match how {
+fn failures(lab: &Laboratory, pool: &StepPool<'_>, ended: &[StepOutcome]) -> Option<String> {
+    let failed = ended.iter().zip(&pool.steps).filter_map(|(how, pooled)| match how {
         StepOutcome::Failed(reason) => {
-            let log = lab.folder(&step.key).join(LOG);
-            Some(format!("\n  {}: {reason}\n    its log: {}", step.name, log.display()))
+            let log = lab.folder(&pooled.step.key).join(LOG);
+            Some(format!("\n  {}: {reason}\n    its log: {}", pooled.step.name, log.display()))
         }
         _ => None,
     });
@@ -138,7 +327,7 @@ fn failures(lab: &Laboratory, plan: &StudyPlan, ended: &[StepOutcome]) -> Option
     Some(format!(
         "{} of {} steps failed, {skipped} that depend on them were skipped, the others are complete:{}",
         failed.len(),
-        plan.steps.len(),
+        pool.steps.len(),
         failed.concat()
     ))
 }
@@ -187,182 +376,4 @@ fn store_records(lab: &Laboratory, plan: &StudyPlan, step: StepId, store: &Store
     let seeds = extractions.iter().map(|extraction| extraction.seed).collect();
     let scope = StepScope { study: &plan.study, scale: plan.scale.name(), step: &of.key, seeds };
     Ok(store.replace(&scope, &records, &texts)?)
-}
-
-/// One step being run.
-struct StepRunner<'a> {
-    lab: &'a Laboratory,
-    plan: &'a StudyPlan,
-    number: StepId,
-    step: &'a StudyStep,
-    options: &'a RunOptions<'a>,
-}
-
-impl StepRunner<'_> {
-    fn run(&self, observer: &mut dyn StudyObserver) -> Result<StepOutcome> {
-        let folder = self.lab.folder(&self.step.key);
-        fs::create_dir_all(&folder).at(&folder, "make the folder")?;
-        let lock = self.lock(&folder, observer)?;
-        if self.options.fresh {
-            clear(&folder)?;
-        } else if self.lab.result(&self.step.key).is_some() {
-            return Ok(StepOutcome::Cached);
-        }
-        let threads = self.step.thread_words(self.options.threads);
-        let mut words = words(&self.lab.root, self.plan, self.number);
-        words.extend(threads.clone());
-        let began = Instant::now();
-        let mut status = None;
-        if let Some(mut words) = self.step.words_to_resume(&folder) {
-            words.extend(threads);
-            status = Some(self.command(&words, &folder, &lock, observer)?);
-        }
-        if !status.is_some_and(|status| status.success()) {
-            clear(&folder)?;
-            status = Some(self.command(&words, &folder, &lock, observer)?);
-        }
-        match status {
-            Some(status) if status.success() => {
-                let seconds = began.elapsed().as_secs_f64();
-                self.write_result(&folder, seconds)?;
-                Ok(StepOutcome::Completed(seconds))
-            }
-            _ => Ok(StepOutcome::Failed(last_error(&folder))),
-        }
-    }
-
-    /// Locks the folder for this process; waits where another runs the same step.
-    fn lock(&self, folder: &Path, observer: &mut dyn StudyObserver) -> Result<File> {
-        loop {
-            match files::lock(folder) {
-                Err(files::Error::Busy(_)) => observer.line("another process runs this step"),
-                other => return Ok(other?),
-            }
-            if self.options.stop.load(Ordering::Relaxed) {
-                return Err(Error::Stopped);
-            }
-            std::thread::sleep(POLL);
-        }
-    }
-
-    /// Runs a command to its end; its output goes to files.
-    fn command(
-        &self,
-        words: &[String],
-        folder: &Path,
-        lock: &File,
-        observer: &mut dyn StudyObserver,
-    ) -> Result<ExitStatus> {
-        let partial = folder.join("result.partial");
-        let mut child = Command::new(self.options.program)
-            .args(words)
-            .arg("--json")
-            .stdin(lock.try_clone().at(folder, "share the lock of")?)
-            .stdout(File::create(&partial).at(&partial, "make")?)
-            .stderr(Stdio::piped())
-            .spawn()
-            .at(self.options.program, "run")?;
-        let log = folder.join(LOG);
-        let mut log_file = File::options().create(true).append(true).open(&log).at(&log, "make")?;
-        let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
-        let (send, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            stderr
-                .split(b'\n')
-                .map_while(std::result::Result::ok)
-                .try_for_each(|line| send.send(String::from_utf8_lossy(&line).into_owned()))
-        });
-        let mut interrupted: Option<Instant> = None;
-        loop {
-            match lines.recv_timeout(POLL) {
-                Ok(line) => {
-                    writeln!(log_file, "{line}").at(&log, "write")?;
-                    observer.line(line.trim_end());
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            }
-            if self.options.stop.load(Ordering::Relaxed) {
-                match interrupted {
-                    None => interrupt(&child),
-                    Some(at) if at.elapsed() > GRACE => {
-                        child.kill().at(self.options.program, "stop")?
-                    }
-                    Some(_) => {}
-                }
-                interrupted.get_or_insert_with(Instant::now);
-            }
-        }
-        let status = child.wait().at(self.options.program, "wait for")?;
-        if self.options.stop.load(Ordering::Relaxed) {
-            return Err(Error::Stopped);
-        }
-        Ok(status)
-    }
-
-    /// Writes `step.json` and `result.json` of a command that succeeded.
-    fn write_result(&self, folder: &Path, seconds: f64) -> Result<()> {
-        let finished_at =
-            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let build = self.options.build.to_string();
-        let metadata = StepMetadata {
-            name: self.step.name.clone(),
-            kind: self.step.kind.clone(),
-            command: self.lab.command(self.plan, self.number),
-            revision: self.step.command.revision,
-            seconds,
-            finished_at,
-            build: build.clone(),
-            device: self.step.device.clone(),
-        };
-        let metadata = serde_json::to_vec_pretty(&metadata).expect("plain data");
-        files::write(&folder.join(STEP), metadata)?;
-        let partial = folder.join("result.partial");
-        let printed = fs::read(&partial).at(&partial, "read")?;
-        let mut result: Map<String, Value> = serde_json::from_slice(&printed).map_err(|error| {
-            let (step, reason) = (self.step.name.clone(), format!("no JSON object: {error}"));
-            Error::Result { step, reason, folder: folder.to_owned() }
-        })?;
-        result.insert("build".to_owned(), Value::String(build));
-        files::write(&folder.join(RESULT), serde_json::to_vec(&result).expect("plain data"))?;
-        let _ = fs::remove_file(partial);
-        Ok(())
-    }
-}
-
-/// Sends SIGTERM to a command, which may then save a checkpoint. Ctrl-C reaches it without this, but a signal
-/// to this process alone does not.
-fn interrupt(child: &Child) {
-    // The command may just have ended by itself.
-    #[cfg(unix)]
-    let _ = rustix::process::kill_process(
-        rustix::process::Pid::from_child(child),
-        rustix::process::Signal::TERM,
-    );
-    #[cfg(not(unix))]
-    let _ = child;
-}
-
-/// Empties a step's folder, except for its lock and its log.
-fn clear(folder: &Path) -> Result<()> {
-    for entry in fs::read_dir(folder).at(folder, "list")? {
-        let path = entry.at(folder, "list")?.path();
-        let name = path.file_name().unwrap_or_default();
-        if name == "lock" || name == LOG {
-            continue;
-        }
-        match path.is_dir() {
-            true => fs::remove_dir_all(&path).at(&path, "remove")?,
-            false => fs::remove_file(&path).at(&path, "remove")?,
-        }
-    }
-    Ok(())
-}
-
-/// Why a command failed: the last error in its log or, without one, the last line.
-fn last_error(folder: &Path) -> String {
-    let log = fs::read_to_string(folder.join(LOG)).unwrap_or_default();
-    let error = log.lines().rev().find_map(|line| line.strip_prefix("error: "));
-    let last = || log.lines().rev().find(|line| !line.trim().is_empty());
-    error.or_else(last).unwrap_or("it printed nothing").to_owned()
 }

@@ -27,6 +27,26 @@ pub struct VocabularyConfig {
     pub merges: Option<usize>,
     /// A folder of `vocab train` to use instead of learning one; text is prepared as it says.
     pub folder: Option<PathBuf>,
+    /// A WordPiece vocabulary to use instead of learning one, a subword a line: BERT's `vocab.txt`.
+    pub file: Option<PathBuf>,
+    /// Whether the WordPiece vocabulary is lowercased, without accents. Multilingual BERT's is cased.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncased: bool,
+}
+
+impl VocabularyConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.folder.is_some() && self.file.is_some() {
+            let reason = "a vocabulary.folder is given too; leave one of them out";
+            return Err(ConfigError::new("vocabulary.file", reason));
+        }
+        if self.uncased && self.file.is_none() {
+            let reason = "says how a vocabulary.file was made, and none is given; text.lowercase and \
+                          text.strip_accents prepare the text of a vocabulary that is learned";
+            return Err(ConfigError::new("vocabulary.uncased", reason));
+        }
+        Ok(())
+    }
 }
 
 /// Extra anchors: words replaced by their translations.
@@ -67,7 +87,7 @@ pub struct ProbeConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StageConfig {
-    /// How many updates.
+    /// How many updates; in a configuration also `share`, of all updates.
     pub steps: u64,
     /// Tokens in a row.
     pub length: Option<usize>,
@@ -247,6 +267,7 @@ impl PretrainConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.check_numbers()?;
         self.check_languages()?;
+        self.vocabulary.check()?;
         self.text.check(&self.languages, self.vocabulary.folder.is_some())?;
         self.check_switch()?;
         self.encoder.check().map_err(|error| error.within("encoder"))?;

@@ -25,6 +25,8 @@ struct BatchStage {
     until: u64,
     accumulate: usize,
     batches: Arc<MlmBatches>,
+    /// Held-out text of each language, in rows of the same length: positions beyond it are not trained yet.
+    dev: Vec<MlmEvaluation>,
 }
 
 /// The micro-batches of one update after another, made ahead of training on threads of their own.
@@ -53,8 +55,6 @@ pub struct RunData {
     pub vocabulary: Arc<Vocabulary>,
     /// Batches by stage; the last goes on to the end.
     stages: Vec<BatchStage>,
-    /// Held-out text of each language.
-    pub(crate) dev: Vec<MlmEvaluation>,
     /// A fingerprint of each language's text.
     pub(crate) fingerprints: Vec<String>,
     token_ids: TokenIdMap,
@@ -87,13 +87,6 @@ impl RunData {
             }
             CodeSwitch::new(&vocabulary, &dictionaries, switch.settings)
         });
-        let dev = corpora
-            .iter()
-            .map(|corpus| {
-                let (vocabulary, corpus) = (Arc::clone(&vocabulary), Arc::clone(corpus));
-                MlmEvaluation::new(vocabulary, corpus, Split::Dev, config.batch)
-            })
-            .collect::<text::Result<_>>()?;
         let token_ids = TokenIdMap::new(&vocabulary, config.encoder.separate.tokens);
         let switch = switch.transpose()?;
         let fingerprints = corpora
@@ -102,12 +95,27 @@ impl RunData {
             .collect();
         let mut stages: Vec<BatchStage> = Vec::new();
         for (until, accumulate, settings) in shapes(config) {
-            let (vocabulary, corpora) = (Arc::clone(&vocabulary), corpora.clone());
-            let batches =
-                MlmBatches::new(vocabulary, corpora, settings, switch.clone(), config.seed)?;
-            stages.push(BatchStage { until, accumulate, batches: Arc::new(batches) });
+            let held_out = |corpus: &Arc<TokenizedCorpus>| {
+                let (vocabulary, corpus) = (Arc::clone(&vocabulary), Arc::clone(corpus));
+                MlmEvaluation::new(vocabulary, corpus, Split::Dev, settings)
+            };
+            let dev = corpora.iter().map(held_out).collect::<text::Result<_>>()?;
+            let batches = MlmBatches::new(
+                Arc::clone(&vocabulary),
+                corpora.clone(),
+                settings,
+                switch.clone(),
+                config.seed,
+            )?;
+            stages.push(BatchStage { until, accumulate, batches: Arc::new(batches), dev });
         }
-        Ok(Self { vocabulary, stages, dev, fingerprints, token_ids })
+        Ok(Self { vocabulary, stages, fingerprints, token_ids })
+    }
+
+    /// Held-out text of each language, in rows as long as those of update `step`.
+    pub(crate) fn dev(&self, step: u64) -> &[MlmEvaluation] {
+        let stage = self.stages.partition_point(|stage| stage.until < step);
+        &self.stages[stage].dev
     }
 
     /// The batches of a run after update `step`.
@@ -187,7 +195,8 @@ pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
     let dictionaries = config.switch.iter().flat_map(|switch| &switch.dictionaries);
     dictionaries.into_iter().try_for_each(|dictionary| named(&dictionary.file))?;
     let probes = config.probes.iter().flat_map(|probe| &probe.files);
-    probes.chain(&config.text.simplify).try_for_each(|file| named(file))?;
+    let tables = config.text.simplify.iter().chain(&config.vocabulary.file);
+    probes.chain(tables).try_for_each(|file| named(file))?;
     let texts = config.languages.iter().map(|language| (language, &config.files[language]));
     texts.into_iter().try_for_each(|(language, files)| TextSource::new(language, files).map(drop))
 }
@@ -195,16 +204,13 @@ pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
 fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
     let text = &config.text;
     let language = preparer.language();
+    let take = text.subset(language);
     Ok(Corpus {
         source: TextSource::new(language, &config.files[language])?,
         preparer,
         rules: LineRules::default(),
         selection: Selection {
-            take: match (text.first, text.sample) {
-                (Some(first), _) => Subset::First(first),
-                (None, Some(sample)) => Subset::Sample(sample),
-                (None, None) => Subset::All,
-            },
+            take,
             distinct: text.distinct,
             dev: text.dev,
             seed: config.seed,
@@ -240,9 +246,10 @@ fn vocabulary(
     if folder.is_dir() {
         return Vocabulary::load(folder);
     }
-    let vocabulary = match &config.vocabulary.folder {
-        Some(existing) => load_vocabulary(config, existing, watch)?,
-        None => learn_vocabulary(config, watch)?,
+    let vocabulary = match (&config.vocabulary.folder, &config.vocabulary.file) {
+        (Some(existing), _) => load_vocabulary(config, existing, watch)?,
+        (None, Some(file)) => adopt_vocabulary(config, file, watch)?,
+        (None, None) => learn_vocabulary(config, watch)?,
     };
     vocabulary.save(folder, false)?;
     Vocabulary::load(folder)
@@ -271,12 +278,26 @@ fn load_vocabulary(
     })
 }
 
+/// A WordPiece vocabulary as it is, with the counts of its subwords in the run's text.
+fn adopt_vocabulary(
+    config: &PretrainConfig,
+    file: &Path,
+    watch: &mut dyn FnMut(&str),
+) -> text::Result<Vocabulary> {
+    let preparers = config.text.preparers(&config.languages, true)?;
+    let corpora = preparers.into_iter().map(|preparer| corpus(config, preparer));
+    let corpora = corpora.collect::<text::Result<Vec<_>>>()?;
+    watch(&format!("counting subwords of {}", file.display()));
+    let uncased = config.vocabulary.uncased;
+    Ok(Vocabulary::wordpiece_from_corpora(file, uncased, &corpora, &mut |_, _| {})?.0)
+}
+
 fn learn_vocabulary(
     config: &PretrainConfig,
     watch: &mut dyn FnMut(&str),
 ) -> text::Result<Vocabulary> {
     let mut texts = Vec::new();
-    for preparer in config.text.preparers(&config.languages)? {
+    for preparer in config.text.preparers(&config.languages, false)? {
         let name = preparer.language().to_owned();
         watch(&format!("counting words of {name}"));
         let corpus = corpus(config, preparer)?;

@@ -17,8 +17,13 @@ use text::{LineRules, TextSource};
 use super::config::ProbeConfig;
 use super::data::RunData;
 
-/// The perplexity of each language's held-out text, with the same tokens masked every time.
-pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &RunData) -> Vec<f64> {
+/// The perplexity of each language's held-out text after update `step`, with the same tokens masked every time.
+pub(crate) fn perplexities(
+    model: &Encoder,
+    params: &mut Params,
+    data: &RunData,
+    step: u64,
+) -> Vec<f64> {
     let perplexity = |evaluation: &text::MlmEvaluation| {
         let (mut loss, mut targets) = (0.0, 0);
         for batch in evaluation.batches() {
@@ -30,7 +35,7 @@ pub(crate) fn perplexities(model: &Encoder, params: &mut Params, data: &RunData)
         }
         (loss / targets.max(1) as f64).exp()
     };
-    data.dev.iter().map(perplexity).collect()
+    data.dev(step).iter().map(perplexity).collect()
 }
 
 /// Parallel sentences whose translations are retrieved while a run is trained.

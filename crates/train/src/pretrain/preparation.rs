@@ -2,13 +2,14 @@
 //! vocabulary's own text did where there is one. A key that differs from it is refused, since subwords mean
 //! nothing in text that was prepared in another way.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use encoder::ConfigError;
 use serde::{Deserialize, Serialize};
 use terms::is_chinese;
-use text::{Preparation, Preparer, SimplificationTable, Vocabulary, WordTokenizer};
+use text::{Preparation, Preparer, SimplificationTable, Subset, Vocabulary, WordTokenizer};
 
 /// How text is prepared before it is cut into subwords, and which of it is read. A key that is left out
 /// follows the language, or the vocabulary that the run uses.
@@ -31,6 +32,10 @@ pub struct TextConfig {
     pub first: Option<u64>,
     /// Read a random sample of so many sentences of each language.
     pub sample: Option<u64>,
+    /// The same for single languages, in place of `sample`: so that text of another domain is of the
+    /// size of what it stands for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sample_of: BTreeMap<String, u64>,
     /// Drop repeated sentences.
     #[serde(default)]
     pub distinct: bool,
@@ -44,6 +49,20 @@ impl TextConfig {
         let refuse = |key: &'static str, reason: &str| Err(ConfigError::new(key, reason));
         if self.first.is_some() && self.sample.is_some() {
             return refuse("text.sample", "leave out text.first: it is one or the other");
+        }
+        for (language, &sample) in &self.sample_of {
+            let key = format!("text.sample_of.{language}");
+            if self.first.is_some() {
+                let reason = "leave out text.first: it is one or the other";
+                return Err(ConfigError::new(key, reason));
+            }
+            if !languages.contains(language) {
+                let reason = format!("is none of the languages: {}", languages.join(", "));
+                return Err(ConfigError::new(key, reason));
+            }
+            if sample == 0 {
+                return Err(ConfigError::new(key, "must not be 0"));
+            }
         }
         let prepared = self.prepared == Some(true);
         if prepared && self.words.is_some_and(|words| words != WordTokenizer::Whitespace) {
@@ -67,15 +86,32 @@ impl TextConfig {
         Ok(())
     }
 
-    /// One preparer for each language, for a vocabulary that is to be learned.
-    pub(super) fn preparers(&self, languages: &[String]) -> text::Result<Vec<Preparer>> {
+    /// Which sentences of a language are read.
+    pub(super) fn subset(&self, language: &str) -> Subset {
+        let sample = self.sample_of.get(language).copied().or(self.sample);
+        match (self.first, sample) {
+            (Some(first), _) => Subset::First(first),
+            (None, Some(sample)) => Subset::Sample(sample),
+            (None, None) => Subset::All,
+        }
+    }
+
+    /// One preparer for each language, for a vocabulary that is to be made: learned, or of WordPiece,
+    /// whose tokenizer finds words itself.
+    pub(super) fn preparers(
+        &self,
+        languages: &[String],
+        wordpiece: bool,
+    ) -> text::Result<Vec<Preparer>> {
         let table = self.table()?;
+        let own = |language: &str| match wordpiece {
+            true => WordTokenizer::Whitespace,
+            false => WordTokenizer::for_language(language),
+        };
         let prepare = |language: &String| {
             let preparation = Preparation {
                 split: !self.is_line_by_line().unwrap_or(false),
-                words: self
-                    .words()
-                    .map_or_else(|| WordTokenizer::for_language(language), |(_, words)| words),
+                words: self.words().map_or_else(|| own(language), |(_, words)| words),
                 lowercase: self.lowercase.unwrap_or(false),
                 strip_accents: self.strip_accents.unwrap_or(false),
                 simplify: table.is_some() && is_chinese(language),

@@ -8,6 +8,9 @@ use toml::{Table, Value};
 use super::config::{DictionaryConfig, PretrainConfig, ProbeConfig, overlay};
 use super::presets::{self, preset_keys};
 
+/// What follows the code of a language whose text is trained on twice.
+const SECOND: &str = "-b";
+
 /// What a run is asked to be.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
@@ -58,9 +61,12 @@ impl RunRequest {
         let preset: Preset = self.named("preset", self.preset)?;
         let scale: Scale = self.named("scale", self.scale)?;
         for key in ["kind", "merges"] {
-            if of_vocabulary(&self.keys, key) && of_vocabulary(&self.keys, "folder") {
-                let reason = "is for a vocabulary to be learned, and vocabulary.folder is used as it is; \
-                              leave one of them out";
+            let existing = EXISTING.iter().find(|&&existing| of_vocabulary(&self.keys, existing));
+            if let Some(existing) = existing.filter(|_| of_vocabulary(&self.keys, key)) {
+                let reason = format!(
+                    "is for a vocabulary to be learned, and vocabulary.{existing} is used as it is; leave \
+                     one of them out"
+                );
                 return Err(ConfigError::new(format!("vocabulary.{key}"), reason));
             }
         }
@@ -176,12 +182,13 @@ impl RunText {
         self.probes.clear();
     }
 
-    /// The first language twice: the second has its text and a code of its own, and the translation of
-    /// a sentence is the sentence itself.
+    /// The first language twice (Conneau et al. 2020, §5.2): the second has its text and a code of its
+    /// own, so that both have embeddings of their own, and the translation of a sentence is the sentence
+    /// itself. Commands are given the two sides under these codes: `--parallel en=… --parallel en-b=…`.
     fn duplicate_first(&mut self) {
         self.languages.truncate(1);
         let Some((first, files)) = self.languages.first().cloned() else { return };
-        let second = format!("{first}-b");
+        let second = format!("{first}{SECOND}");
         self.probes.truncate(1);
         for probe in &mut self.probes {
             probe.languages = [first.clone(), second.clone()];
@@ -190,6 +197,9 @@ impl RunText {
         self.languages.push((second, files));
     }
 }
+
+/// Keys of a vocabulary that is used as it is.
+const EXISTING: [&str; 2] = ["folder", "file"];
 
 fn as_toml(value: &impl serde::Serialize) -> Value {
     Value::try_from(value).expect("plain data is valid TOML")
@@ -256,17 +266,18 @@ fn release_schedule(file: &mut Table) {
     }
 }
 
-/// Fills in what follows from other keys: a linear schedule ends with the run, the layers that a preset
-/// separates follow the depth, and where a vocabulary is used as it is, a preset has nothing to say of
+/// Fills in what follows from other keys: a linear schedule ends with the run, stages that are given as shares
+/// of the run get their number of updates, the layers that a preset separates follow the depth, and where a vocabulary is used as it is, a preset has nothing to say of
 /// the one to learn.
 pub(super) fn complete(table: &mut Table) {
     presets::complete_separate(table);
     if let Some(Value::Table(vocabulary)) = table.get_mut("vocabulary")
-        && vocabulary.contains_key("folder")
+        && EXISTING.iter().any(|&key| vocabulary.contains_key(key))
     {
         vocabulary.retain(|key, _| key != "kind" && key != "merges");
     }
     let steps = table.get("steps").and_then(Value::as_integer).unwrap_or(1).max(1);
+    complete_stages(table, steps);
     let schedule = table.get_mut("adam").and_then(|adam| adam.get_mut("schedule"));
     let Some(Value::Table(schedule)) = schedule else { return };
     if schedule.get("kind").and_then(Value::as_str) == Some("linear") {
@@ -278,10 +289,40 @@ pub(super) fn complete(table: &mut Table) {
     }
 }
 
+/// Replaces the `share` of a stage by its `steps`, so that a run that is extended keeps the stages that it had.
+fn complete_stages(table: &mut Table, steps: i64) {
+    let Some(Value::Array(stages)) = table.get_mut("stages") else { return };
+    for stage in stages.iter_mut().filter_map(Value::as_table_mut) {
+        let share = stage.get("share").and_then(Value::as_float);
+        let share = share.filter(|share| (0.0..=1.0).contains(share));
+        // Any other share stays, and is refused as an unknown key.
+        if let Some(share) = share.filter(|_| !stage.contains_key("steps")) {
+            stage.remove("share");
+            stage.insert("steps".to_owned(), Value::Integer((share * steps as f64).round() as i64));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Schedule;
+
+    #[test]
+    fn a_stage_may_be_a_share_of_the_run() {
+        let stages = |keys: &str| {
+            let mut table: Table = keys.parse().unwrap();
+            complete(&mut table);
+            table["stages"].to_string()
+        };
+        let share = "stages = [{ share = 0.75, length = 64 }]";
+        assert_eq!(stages(&format!("steps = 8000\n{share}")), "[{ length = 64, steps = 6000 }]");
+        assert_eq!(stages(&format!("steps = 0\n{share}")), "[{ length = 64, steps = 1 }]");
+        for kept in ["[{ share = 1.5 }]", "[{ steps = 5, share = 0.5 }]"] {
+            let stayed = stages(&format!("steps = 8\nstages = {kept}"));
+            assert!(stayed.contains("share"), "{stayed}");
+        }
+    }
 
     fn request(preset: Preset, keys: &str) -> RunRequest {
         let files = |file: &str| vec![file.to_owned()];

@@ -263,7 +263,7 @@ impl<'a> PretrainRun<'a> {
         let (perplexities, retrieval) = device.run(|| {
             let retrieval: Vec<_> =
                 probes.iter().map(|probe| probe.retrieve(model, params, data)).collect();
-            (perplexities(model, params, data), retrieval)
+            (perplexities(model, params, data, step), retrieval)
         });
         let names = self.config.languages.iter().cloned();
         self.state.record(step, names.zip(perplexities).collect(), retrieval);

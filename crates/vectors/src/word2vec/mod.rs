@@ -66,8 +66,10 @@ pub struct Word2VecConfig {
     /// The final learning rate.
     pub min_lr: f32,
     /// The relative frequency above which words are subsampled (the original's `-sample`); 0 for
-    /// never.
-    pub subsample: f64,
+    /// never. By default 1e-3, as there, but 0 for text of fewer than 10,000 types: the frequency
+    /// was chosen for vocabularies of which it touches the few most frequent words, and in a small one
+    /// most words are above it, so that most of the text would be discarded.
+    pub subsample: Option<f64>,
     /// Negative samples are drawn by their count to this power.
     pub power: f64,
     /// Character n-grams, with skip-gram only.
@@ -94,7 +96,7 @@ impl Default for Word2VecConfig {
             epochs: 5,
             lr: None,
             min_lr: 1e-4,
-            subsample: 1e-3,
+            subsample: None,
             power: 0.75,
             ngrams: None,
             also: Vec::new(),
@@ -105,7 +107,15 @@ impl Default for Word2VecConfig {
     }
 }
 
+/// With fewer types than these, no word is subsampled unless that is asked for.
+const FEW_TYPES: usize = 10_000;
+
 impl Word2VecConfig {
+    /// The frequency above which words are subsampled in text of so many types.
+    fn subsample_among(&self, types: usize) -> f64 {
+        self.subsample.unwrap_or(if types < FEW_TYPES { 0.0 } else { 1e-3 })
+    }
+
     fn initial_lr(&self) -> f32 {
         self.lr.unwrap_or(match self.architecture {
             Architecture::SkipGram => 0.025,
@@ -134,7 +144,7 @@ impl Word2VecConfig {
         if !finite(lr.into()) || lr == 0.0 || !finite(self.min_lr.into()) {
             return refuse("lr", "lr, the learning rate, is above 0", "0.025 to 0.05 are usual");
         }
-        if !finite(self.subsample) || !self.power.is_finite() {
+        if !finite(self.subsample.unwrap_or(0.0)) || !self.power.is_finite() {
             return refuse("subsample", "subsample is a share from 0 up", "0 keeps every word");
         }
         match self.ngrams {

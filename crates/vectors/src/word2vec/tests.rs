@@ -101,7 +101,7 @@ fn trained(config: &Word2VecConfig) -> TrainedVectors {
 #[test]
 fn every_kind_learns_who_goes_with_whom() {
     let plain =
-        Word2VecConfig { subsample: 0.0, epochs: 3, threads: 2, ..Word2VecConfig::default() };
+        Word2VecConfig { subsample: Some(0.0), epochs: 3, threads: 2, ..Word2VecConfig::default() };
     let ngrams = NGrams { shortest: 1, longest: 2, buckets: 1000 };
     for config in [
         plain.clone(),
@@ -126,7 +126,8 @@ fn every_kind_learns_who_goes_with_whom() {
 fn words_that_the_text_lacks_are_made_of_their_parts() {
     let ngrams = NGrams { shortest: 1, longest: 2, buckets: 1000 };
     let also = ["a9", "b9", "a1", "zz", "a9"].map(str::to_owned).to_vec();
-    let plain = Word2VecConfig { subsample: 0.0, epochs: 3, dim: 20, ..Word2VecConfig::default() };
+    let plain =
+        Word2VecConfig { subsample: Some(0.0), epochs: 3, dim: 20, ..Word2VecConfig::default() };
     let config = Word2VecConfig { ngrams: Some(ngrams), also, ..plain };
     let vectors = trained(&config).vectors;
     // `a1` was there, `zz` has nothing in common with anything.
@@ -195,6 +196,6 @@ fn what_cannot_be_trained_is_refused() {
     assert!(refused(|c| c.negative = 0).contains("negative is a number"));
     assert!(refused(|c| c.epochs = 0).contains("epochs is at least 1"));
     assert!(refused(|c| c.lr = Some(f32::NAN)).contains("the learning rate"));
-    assert!(refused(|c| c.subsample = -1.0).contains("subsample is"));
+    assert!(refused(|c| c.subsample = Some(-1.0)).contains("subsample is"));
     assert!(refused(|c| c.lr = Some(1e30)).contains("not finite"));
 }

@@ -71,7 +71,8 @@ impl<'a> Windows<'a> {
         let total = sentences.total();
         let weights: Vec<_> = counts.iter().map(|&n| (n as f64).powf(config.power)).collect();
         let (blocks, before) = cut(sentences.tokens());
-        let stays: Vec<_> = counts.iter().map(|&n| stays(n, total, config.subsample)).collect();
+        let subsample = config.subsample_among(counts.len());
+        let stays: Vec<_> = counts.iter().map(|&n| stays(n, total, subsample)).collect();
         Self {
             tokens: sentences.tokens(),
             blocks,
@@ -270,8 +271,12 @@ mod tests {
 
     #[test]
     fn skip_gram_pairs_words_with_their_neighbours_within_a_sentence() {
-        let config =
-            Word2VecConfig { window: 1, negative: 0, subsample: 0.0, ..Word2VecConfig::default() };
+        let config = Word2VecConfig {
+            window: 1,
+            negative: 0,
+            subsample: Some(0.0),
+            ..Word2VecConfig::default()
+        };
         // Rows: a 0, b 1, c 2.
         let plan = drawn("a b c\na a\nb", &config);
         assert_eq!(plan.inputs, [1, 0, 2, 1, 0, 0]);
@@ -287,7 +292,7 @@ mod tests {
         let config = Word2VecConfig {
             window: 1,
             negative: 3,
-            subsample: 0.0,
+            subsample: Some(0.0),
             architecture,
             ..Word2VecConfig::default()
         };

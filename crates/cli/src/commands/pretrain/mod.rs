@@ -30,11 +30,15 @@ const EXAMPLES: &str = "Examples:
   Real text, embeddings and lower layers separate, another learning rate:
     isogloss pretrain --preset sep-emb-l1-3 --scale small --lr 5e-4 \\
         --text en=en.txt.zst --text fr=fr.txt.zst --out run
-  A vocabulary made beforehand, with text prepared as it says:
-    isogloss vocab train --kind wordpiece --subwords vocab.txt \\
-        --text en=en.txt.zst --text zh=zh.txt.zst --out vocabulary
-    isogloss pretrain --vocabulary.folder vocabulary --scale small \\
+  Multilingual BERT's WordPiece vocabulary, or one made beforehand:
+    isogloss pretrain --preset sentences-200k --scale small --vocab vocab.txt \\
         --text en=en.txt.zst --text zh=zh.txt.zst --out run
+    isogloss vocab train --text en=en.txt.zst --text zh=zh.txt.zst --out joint
+    isogloss pretrain --vocab joint --scale small \\
+        --text en=en.txt.zst --text zh=zh.txt.zst --out run2
+  Text of another domain, as much of it as there is of the first:
+    isogloss pretrain --preset wiki-cc --scale small --text.sample 400000 \\
+        --text en=wiki.en.txt.zst --text fr=crawl.fr.txt.zst --out wiki-cc
   Any key of the configuration is a flag:
     isogloss pretrain --world world --encoder.norm post --batch.length 24 --out run
   After a stop or a kill:
@@ -67,6 +71,12 @@ pub(crate) struct Pretrain {
         help_heading = "Input")]
     dictionaries: Vec<(String, String)>,
 
+    /// A vocabulary to use as it is, in place of learning one: a folder of `vocab train`, or a file of
+    /// WordPiece subwords such as multilingual BERT's vocab.txt (cased; for an uncased one add
+    /// --vocabulary.uncased true).
+    #[arg(long, value_name = "FILE|DIR", help_heading = "Input")]
+    vocab: Option<PathBuf>,
+
     /// The run's folder.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     out: PathBuf,
@@ -88,7 +98,8 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "NAME", value_parser = scales(), help_heading = "Training")]
     scale: Option<Scale>,
 
-    /// Updates to make [default: 6000 at scale tiny, 24000 at small, 417000 at paper].
+    /// Updates to make [default: 6000 at scale tiny, 8000 at small, 417000 at paper, which is 200 epochs
+    /// of 200,000 sequences on each of eight GPUs, 96 at a time].
     #[arg(long, value_name = "N", help_heading = "Training")]
     steps: Option<i64>,
 
@@ -117,7 +128,8 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "N", help_heading = "Evaluation")]
     evaluate_every: Option<i64>,
 
-    /// Stop after so many evaluations without a better one.
+    /// Stop after so many evaluations without a better one [default: 25; at scale paper never, as in
+    /// Conneau et al. 2020].
     #[arg(long, value_name = "N", help_heading = "Evaluation")]
     patience: Option<i64>,
 
@@ -137,8 +149,10 @@ fn presets() -> impl TypedValueParser<Value = Preset> {
 }
 
 /// Keys of text and vocabulary, which a preset leaves open.
-const KEYS: [(&str, &str); 12] = [
+const KEYS: [(&str, &str); 15] = [
     ("vocabulary.folder", "use this folder of `vocab train`, and prepare text as it says"),
+    ("vocabulary.file", "or this WordPiece vocabulary, a subword a line"),
+    ("vocabulary.uncased", "true: it is lowercased, without accents"),
     ("vocabulary.kind", "or learn one: joint, union or disjoint"),
     ("vocabulary.merges", "merges to learn: in all if joint, for each language otherwise"),
     ("text.words", "whitespace, moses or jieba: how text is tokenized; else by language"),
@@ -149,6 +163,7 @@ const KEYS: [(&str, &str); 12] = [
     ("text.prepared", "true: and words stand between spaces; the default for --world"),
     ("text.first", "read the first so many sentences of each language"),
     ("text.sample", "read a random sample of so many sentences of each language"),
+    ("text.sample_of.LANG", "the same for one language, in place of text.sample"),
     ("text.distinct", "true: drop repeated sentences"),
 ];
 
@@ -156,7 +171,7 @@ const KEYS: [(&str, &str); 12] = [
 fn long_help() -> String {
     let mut help = format!("{EXAMPLES}\n\nKeys of text and vocabulary:");
     for (name, what) in KEYS {
-        let _ = write!(help, "\n  {name:<18} {what}");
+        let _ = write!(help, "\n  {name:<19} {what}");
     }
     help
 }
@@ -228,6 +243,12 @@ impl Pretrain {
             }
             let switch = Table::from_iter([("dictionaries".to_owned(), Value::Array(list))]);
             table.insert("switch".to_owned(), Value::Table(switch));
+        }
+        if let Some(path) = &self.vocab {
+            let key = if path.is_dir() { "folder" } else { "file" };
+            let path = Value::from(path.display().to_string());
+            let vocabulary = Table::from_iter([(key.to_owned(), path)]);
+            table.insert("vocabulary".to_owned(), Value::Table(vocabulary));
         }
         for setting in &self.set {
             overlay(&mut table, parse_setting(setting)?);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use text::{Corpus, Preparation, Preparer, TextSource, TokenizerChoice, Vocabulary};
+use train::pretrain::PretrainConfig;
 use vectors::formats::{self, VectorFormat};
 use vectors::{IndexedSentences, StateFile, TokenUnit, TrainedVectors, TrainingResult};
 
@@ -24,7 +25,8 @@ pub(super) struct Input {
     )]
     tokenizer: String,
 
-    /// Train on the sentences and subwords of a pretraining run, in place of --text.
+    /// Train on the sentences and subwords of a pretraining run, in place of --text; where the run cut
+    /// its inputs (batch.max_tokens), sentences are cut to the same length.
     #[arg(long, short, value_name = "DIR", conflicts_with_all = ["texts", "tokenizer"],
         help_heading = "Input")]
     model: Option<PathBuf>,
@@ -159,7 +161,9 @@ impl Input {
     /// Reads the text.
     pub(super) fn sentences(&self) -> Result<IndexedSentences, Failure> {
         if let Some(run) = &self.model {
-            return Ok(IndexedSentences::of_run(run, self.min_count)?);
+            let config = run.join("config.toml").is_file().then(|| PretrainConfig::read(run));
+            let max_tokens = config.transpose()?.and_then(|config| config.batch.max_tokens);
+            return Ok(IndexedSentences::of_run(run, self.min_count, max_tokens)?);
         }
         let vocabulary = match self.tokenizer_choice() {
             Some(_) => None,

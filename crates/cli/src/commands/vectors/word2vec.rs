@@ -64,9 +64,10 @@ pub(crate) struct Word2vec {
     lr: Option<f32>,
 
     /// The relative frequency above which words are subsampled (`-sample` of the original program); 0
-    /// keeps all. To draw a sample of sentences, see --sample-size.
-    #[arg(long, value_name = "SHARE", default_value_t = 1e-3, help_heading = "Training")]
-    subsample: f64,
+    /// keeps all. To draw a sample of sentences, see --sample-size [default: 0.001; 0 for text of fewer
+    /// than 10,000 types, of which most would be subsampled].
+    #[arg(long, value_name = "SHARE", help_heading = "Training")]
+    subsample: Option<f64>,
 
     /// Hogwild (Recht et al. 2011): threads update without locks; not reproducible.
     #[arg(long, help_heading = "Compute")]

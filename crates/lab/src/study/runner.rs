@@ -1,0 +1,233 @@
+//! One step, run as a child process.
+//!
+//! A step's folder holds what its command wrote, `log`, `step.json` and, once it is complete and not before,
+//! `result.json`: what the command printed, with the `build` that ran it. The command inherits the folder's lock as its
+//! standard input: should this process be killed, the lock is held for as long as the command goes on by itself, and the
+//! next process waits for it and takes its result. An interrupt is passed on to the command.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use files::At;
+use serde_json::{Map, Value};
+
+use super::error::{Error, Result};
+use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
+use super::plan::StudyPlan;
+use super::run::RunOptions;
+use super::step::{StepId, StudyStep};
+
+/// How often an interrupt is looked for, and a lock that another process holds.
+const POLL: Duration = Duration::from_millis(200);
+/// How long a command may take to stop after an interrupt.
+const GRACE: Duration = Duration::from_secs(60);
+/// The exit code of a command that was used wrongly.
+const USED_WRONGLY: i32 = 2;
+
+/// How the command of a step ended.
+pub(super) enum CommandEnd {
+    /// Another process had completed the step.
+    Cached,
+    /// It succeeded, in so many seconds.
+    Completed(f64),
+    /// It failed.
+    Failed {
+        /// Why.
+        reason: String,
+        /// Whether it may succeed where it has the machine for itself: not if it was used wrongly.
+        again: bool,
+    },
+}
+
+/// One step being run.
+pub(super) struct StepRunner<'a> {
+    pub(super) lab: &'a Laboratory,
+    pub(super) plan: &'a StudyPlan,
+    pub(super) number: StepId,
+    pub(super) options: &'a RunOptions<'a>,
+    /// Its number of threads; every core if none.
+    pub(super) threads: Option<usize>,
+    /// Is called with each line that the command prints to standard error.
+    pub(super) line: &'a dyn Fn(&str),
+}
+
+impl StepRunner<'_> {
+    fn step(&self) -> &StudyStep {
+        &self.plan.steps[self.number.0]
+    }
+
+    pub(super) fn run(&self) -> Result<CommandEnd> {
+        let folder = self.lab.folder(&self.step().key);
+        fs::create_dir_all(&folder).at(&folder, "make the folder")?;
+        let lock = self.lock(&folder)?;
+        if self.options.fresh {
+            clear(&folder)?;
+        } else if self.lab.result(&self.step().key).is_some() {
+            return Ok(CommandEnd::Cached);
+        }
+        let threads = self.step().thread_words(self.threads);
+        let mut words = words(&self.lab.root, self.plan, self.number);
+        words.extend(threads.clone());
+        let began = Instant::now();
+        let resumed = match self.step().words_to_resume(&folder) {
+            Some(mut words) => {
+                words.extend(threads);
+                Some(self.command(&words, &folder, &lock)?)
+            }
+            None => None,
+        };
+        let status = match resumed {
+            Some(status) if status.success() => status,
+            _ => {
+                clear(&folder)?;
+                self.command(&words, &folder, &lock)?
+            }
+        };
+        if !status.success() {
+            let again = status.code() != Some(USED_WRONGLY);
+            return Ok(CommandEnd::Failed { reason: reason(status, &folder), again });
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        self.write_result(&folder, seconds)?;
+        Ok(CommandEnd::Completed(seconds))
+    }
+
+    /// Locks the folder for this process; waits where another runs the same step.
+    fn lock(&self, folder: &Path) -> Result<File> {
+        loop {
+            match files::lock(folder) {
+                Err(files::Error::Busy(_)) => (self.line)("another process runs this step"),
+                other => return Ok(other?),
+            }
+            if self.options.stop.load(Ordering::Relaxed) {
+                return Err(Error::Stopped);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Runs a command to its end; its output goes to files.
+    fn command(&self, words: &[String], folder: &Path, lock: &File) -> Result<ExitStatus> {
+        let partial = folder.join("result.partial");
+        let mut child = Command::new(self.options.program)
+            .args(words)
+            .arg("--json")
+            .stdin(lock.try_clone().at(folder, "share the lock of")?)
+            .stdout(File::create(&partial).at(&partial, "make")?)
+            .stderr(Stdio::piped())
+            .spawn()
+            .at(self.options.program, "run")?;
+        let log = folder.join(LOG);
+        let mut log_file = File::options().create(true).append(true).open(&log).at(&log, "make")?;
+        let stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        let (send, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            stderr
+                .split(b'\n')
+                .map_while(std::result::Result::ok)
+                .try_for_each(|line| send.send(String::from_utf8_lossy(&line).into_owned()))
+        });
+        let mut interrupted: Option<Instant> = None;
+        loop {
+            match lines.recv_timeout(POLL) {
+                Ok(line) => {
+                    writeln!(log_file, "{line}").at(&log, "write")?;
+                    (self.line)(line.trim_end());
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            if self.options.stop.load(Ordering::Relaxed) {
+                match interrupted {
+                    None => interrupt(&child),
+                    Some(at) if at.elapsed() > GRACE => {
+                        child.kill().at(self.options.program, "stop")?
+                    }
+                    Some(_) => {}
+                }
+                interrupted.get_or_insert_with(Instant::now);
+            }
+        }
+        let status = child.wait().at(self.options.program, "wait for")?;
+        if self.options.stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
+        Ok(status)
+    }
+
+    /// Writes `step.json` and `result.json` of a command that succeeded.
+    fn write_result(&self, folder: &Path, seconds: f64) -> Result<()> {
+        let finished_at =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let build = self.options.build.to_string();
+        let metadata = StepMetadata {
+            name: self.step().name.clone(),
+            kind: self.step().kind.clone(),
+            command: self.lab.command(self.plan, self.number),
+            revision: self.step().command.revision,
+            seconds,
+            finished_at,
+            build: build.clone(),
+            device: self.step().device.clone(),
+        };
+        let metadata = serde_json::to_vec_pretty(&metadata).expect("plain data");
+        files::write(&folder.join(STEP), metadata)?;
+        let partial = folder.join("result.partial");
+        let printed = fs::read(&partial).at(&partial, "read")?;
+        let mut result: Map<String, Value> = serde_json::from_slice(&printed).map_err(|error| {
+            let (step, reason) = (self.step().name.clone(), format!("no JSON object: {error}"));
+            Error::Result { step, reason, folder: folder.to_owned() }
+        })?;
+        result.insert("build".to_owned(), Value::String(build));
+        files::write(&folder.join(RESULT), serde_json::to_vec(&result).expect("plain data"))?;
+        let _ = fs::remove_file(partial);
+        Ok(())
+    }
+}
+
+/// Sends SIGTERM to a command, which may then save a checkpoint. Ctrl-C reaches it without this, but a signal
+/// to this process alone does not.
+fn interrupt(child: &Child) {
+    // The command may just have ended by itself.
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process(
+        rustix::process::Pid::from_child(child),
+        rustix::process::Signal::TERM,
+    );
+    #[cfg(not(unix))]
+    let _ = child;
+}
+
+/// Empties a step's folder, except for its lock and its log.
+fn clear(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder).at(folder, "list")? {
+        let path = entry.at(folder, "list")?.path();
+        let name = path.file_name().unwrap_or_default();
+        if name == "lock" || name == LOG {
+            continue;
+        }
+        match path.is_dir() {
+            true => fs::remove_dir_all(&path).at(&path, "remove")?,
+            false => fs::remove_file(&path).at(&path, "remove")?,
+        }
+    }
+    Ok(())
+}
+
+/// Why a command failed: a signal, or the last error in its log or, without one, the last line.
+fn reason(status: ExitStatus, folder: &Path) -> String {
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return format!("it was killed by signal {signal}; perhaps memory ran out");
+    }
+    let _ = status;
+    let log = fs::read_to_string(folder.join(LOG)).unwrap_or_default();
+    let error = log.lines().rev().find_map(|line| line.strip_prefix("error: "));
+    let last = || log.lines().rev().find(|line| !line.trim().is_empty());
+    error.or_else(last).unwrap_or("it printed nothing").to_owned()
+}
