@@ -6,7 +6,8 @@
 //! setting are tested together (Benjamini & Hochberg 1995): 2.5 % false discoveries in each direction, 5 % in all.
 //!
 //! - A quantity that an untrained encoder has as well does not measure what was learned: where the interval of the
-//!   difference to the untrained encoder ([`Control`]) includes 0, the verdict is *not measured*.
+//!   difference to the untrained encoder ([`Control`]) includes 0, the verdict is *not measured*. A quantity that is worse than
+//!   the untrained encoder's can fail, and cannot hold.
 //! - Fewer than three seeds give no verdict.
 //! - Where the quantity is that of the best layer, weight or system, the other seeds select it (leave-one-out,
 //!   `observations::chosen_by_others`): the maximum of several would exceed any bound by selection alone.
@@ -240,11 +241,17 @@ pub(super) fn assess(criterion: Criterion, line: ClaimLine) -> Assessment {
     if verdict.is_none() {
         verdict = controls.iter().find_map(Control::objection);
         // A finding holds, or fails, where this and every control are significant (intersection-union test).
-        let most = controls.iter().filter_map(Control::p).fold(0.0, f64::max);
-        p = p.map(|sides| sides.map(|side| side.max(most)));
+        for control in controls.iter().filter_map(Control::p) {
+            p = p.map(|[holds, fails]| {
+                let worse = if control > 0.5 { 1.0 - control } else { control };
+                [holds.max(control), fails.max(worse)]
+            });
+        }
     }
+    // What is worse than an untrained encoder may still fail; what is as good is not tested.
+    let open = verdict.is_none() || controls.iter().any(Control::is_worse);
     let verdict = verdict.unwrap_or(Verdict::Inconclusive);
-    let p = p.filter(|_| verdict == Verdict::Inconclusive);
+    let p = p.filter(|_| open && [Verdict::Inconclusive, Verdict::NotMeasured].contains(&verdict));
     Assessment { judgement: Judgement { verdict, of, strength, paper, q: None }, p }
 }
 
@@ -296,6 +303,12 @@ impl Control {
             Some((low, _)) if low > 1e-9 => None,
             Some(_) => Some(Verdict::NotMeasured),
         }
+    }
+
+    /// Whether the trained system is significantly worse than this one.
+    fn is_worse(&self) -> bool {
+        let interval = self.advantage.mean().and_then(|mean| mean.interval());
+        interval.is_some_and(|(_, high)| high < -1e-9)
     }
 
     fn p(&self) -> Option<f64> {
@@ -464,9 +477,21 @@ mod tests {
         assert_eq!(as_well.verdict, Verdict::NotMeasured);
         assert!(as_well.strength.ends_with("; untrained 0.853"), "{}", as_well.strength);
         assert_eq!(judged(&[0.1, 0.12, 0.11]).verdict, Verdict::Holds);
+        // Better untrained: nothing that holds was learned.
+        assert_eq!(judged(&[0.95, 0.96, 0.94]).verdict, Verdict::NotMeasured);
         let missing = judged(&[]);
         assert_eq!(missing.verdict, Verdict::NotMeasured);
         assert!(missing.strength.ends_with("; no untrained results"), "{}", missing.strength);
+    }
+
+    /// Trained layers fall where untrained ones are level: they do not rise.
+    #[test]
+    fn what_is_worse_than_untrained_can_fail() {
+        let own = [-0.20, -0.21, -0.19];
+        let control =
+            Control::of_samples("untrained", &sample(&own), sample(&[0.0, 0.01, -0.01]), |a, b| a - b);
+        let judged = alone(Criterion::Above(0.0), line(&own).against(control));
+        assert_eq!(judged.verdict, Verdict::Fails);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::data::StudyData;
 use super::exhibit::{CaptionedItem, ReportTable, TableCell};
 use super::table::grouped;
-use crate::record::{Factors, Record};
+use crate::record::Factors;
 
 const COUNTS: [(&str, &str); 4] =
     [("rows", "read"), ("repeated", "repeated"), ("too_long", "too long"), ("used", "used")];
@@ -26,10 +26,8 @@ fn table(data: &StudyData<'_>) -> ReportTable {
         let Some(column) = COUNTS.iter().position(|(measure, _)| record.measure == *measure) else {
             continue;
         };
-        if is_count(record) {
-            let row = counts.entry((&record.origin.study, languages(&record.factors))).or_default();
-            row[column].insert(record.value as u64);
-        }
+        let row = counts.entry((&record.origin.study, languages(&record.factors))).or_default();
+        row[column].insert(record.value as u64);
     }
     let mut table = ReportTable::new(&["study", "languages"]);
     table.heads.extend(COUNTS.map(|(_, name)| name.to_owned()));
@@ -38,11 +36,6 @@ fn table(data: &StudyData<'_>) -> ReportTable {
         table.rows.push(names.into_iter().chain(row.iter().map(range)).collect());
     }
     table
-}
-
-/// The share of reproduced tokens of a sweep is `repeated` too, at a layer and a weight.
-fn is_count(record: &Record) -> bool {
-    !record.factors.contains_key("alpha") && record.value.fract() == 0.0
 }
 
 fn languages(factors: &Factors) -> String {

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::draw::Figure;
+use crate::papers::PaperItem;
 use crate::record::{Record, TextRecord};
 
 use self::data::{ReportSetting, SettingView, views};
@@ -34,6 +35,8 @@ pub struct ReportPage {
     pub figures: Vec<(String, String)>,
     /// The verdicts, for programs.
     pub findings: Vec<FindingVerdict>,
+    /// The tables and figures of the papers that it shows.
+    pub items: Vec<&'static PaperItem>,
     /// Studies of the papers without results.
     pub missing: Vec<&'static str>,
 }
@@ -105,7 +108,8 @@ impl ReportPage {
                 .flat_map(figures)
                 .map(|one| (one.id.clone(), one.svg()))
                 .collect(),
-            findings: filled.iter().flat_map(findings).collect(),
+            findings: listed(&views, &judged),
+            items: filled.iter().flat_map(items).collect(),
             missing: studies_of(&missing),
         }
     }
@@ -174,23 +178,39 @@ fn figures<'a>(filled: &'a SectionResults<'_>) -> impl Iterator<Item = &'a Figur
     })
 }
 
-fn findings(filled: &SectionResults<'_>) -> Vec<FindingVerdict> {
+/// The items of the papers that a section shows.
+fn items(filled: &SectionResults<'_>) -> impl Iterator<Item = &'static PaperItem> {
+    let exhibits = filled.settings.iter().flat_map(|shown| &shown.exhibits);
+    exhibits.flat_map(|exhibit| exhibit.place.items.iter().copied())
+}
+
+/// The verdicts on all findings of the papers that some records bear on, section by section.
+pub fn verdicts(records: &[Record], texts: &[TextRecord]) -> Vec<FindingVerdict> {
+    let views = views(records, texts);
+    let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
+    listed(&views, &judged)
+}
+
+fn listed(views: &[SettingView<'_>], judged: &[SettingJudgements]) -> Vec<FindingVerdict> {
     let mut all = Vec::new();
-    for (claim, by_setting) in filled.section.claims.iter().zip(&filled.judgements) {
-        for (lines, shown) in by_setting.iter().zip(&filled.settings) {
-            all.extend(lines.iter().map(|judgement| FindingVerdict {
-                section: filled.section.id,
-                finding: claim.finding,
-                of: judgement.of.clone(),
-                place: claim.place,
-                paper: judgement.paper.clone().unwrap_or_else(claim.paper),
-                setting: shown.view.setting.to_string(),
-                quantity: claim.quantity,
-                criterion: finding::printed(claim.criterion),
-                verdict: judgement.verdict.name(),
-                strength: judgement.strength.clone(),
-                q: judgement.q,
-            }));
+    for section in sections::ALL {
+        for (number, claim) in section.claims.iter().enumerate() {
+            for (view, of_setting) in views.iter().zip(judged) {
+                let lines = of_setting.get(&(section.id, number)).into_iter().flatten();
+                all.extend(lines.map(|judgement| FindingVerdict {
+                    section: section.id,
+                    finding: claim.finding,
+                    of: judgement.of.clone(),
+                    place: claim.place,
+                    paper: judgement.paper.clone().unwrap_or_else(claim.paper),
+                    setting: view.setting.to_string(),
+                    quantity: claim.quantity,
+                    criterion: finding::printed(claim.criterion),
+                    verdict: judgement.verdict.name(),
+                    strength: judgement.strength.clone(),
+                    q: judgement.q,
+                }));
+            }
         }
     }
     all

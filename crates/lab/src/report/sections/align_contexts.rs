@@ -203,7 +203,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ("bilingual", vec![("system", "bilingual")]),
         ("monolingual, raw", vec![("system", "monolingual-raw")]),
         ("untrained, aligned", vec![("system", "untrained-aligned")]),
-        ("no anchors", vec![("system", "no-anchors")]),
+        ("no anchors, raw", vec![("system", "no-anchors-raw")]),
     ];
     let eight: &Series<'_> = &[
         ("bilingual, raw", vec![("system", "bilingual")]),
