@@ -2,9 +2,7 @@
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use text::{
-    LineReader, LineRules, Preparation, Preparer, TextSource, TokenizerChoice, sentence_on,
-};
+use text::{LineReader, LineRules, Preparation, Preparer, TextSource, TokenizerChoice};
 
 use crate::bitext::{Bitext, BitextBuilder, LONGEST, PairBlock};
 use crate::error::{Error, Result};
@@ -19,7 +17,7 @@ const BLOCKS: usize = 16;
 pub enum ParallelText {
     /// A pair on each line, with `|||` or a tab between; the first line decides which.
     Pairs(TextSource),
-    /// Two files, or two lists of files, that are parallel line by line (of `.tsv` files, the first column).
+    /// Two files, or two lists of files, that are parallel line by line (of `.tsv` files, their columns of sentences).
     Parallel(TextSource, TextSource),
 }
 
@@ -212,9 +210,9 @@ impl<'a> PairReader<'a> {
                 done.map_err(|reason| refuse(lines, reason))?;
             }
             PairReader::OnTwo { source, target, names, read } => {
-                let (a, b) = match (source.next_line()?, target.next_line()?) {
+                let (a, b) = match (source.next_sentence()?, target.next_sentence()?) {
                     (None, None) => return Ok(false),
-                    (Some(a), Some(b)) => (sentence_on(names[0], a), sentence_on(names[1], b)),
+                    (Some(a), Some(b)) => (a, b),
                     (Some(_), None) => {
                         return Err(unequal(names, [*read + rest(source)?, *read]));
                     }

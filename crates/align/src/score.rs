@@ -152,7 +152,7 @@ pub fn compare(gold: &TextSource, predicted: &TextSource, first: u16) -> Result<
 /// How many lines are left, the one in hand among them.
 pub(crate) fn rest(lines: &mut text::LineReader) -> Result<u64> {
     let mut count = 1;
-    while lines.next_line()?.is_some() {
+    while lines.next_sentence()?.is_some() {
         count += 1;
     }
     Ok(count)

@@ -197,6 +197,95 @@ fn words_have_vectors_in_and_out_of_context() {
     assert!(mapped["candidates"]["mrr"].as_f64().unwrap() > 0.0);
 }
 
+/// XNLI in small: premise, hypothesis and label, every premise three times. A language against itself finds
+/// every sentence, and a label is no sentence.
+#[test]
+fn repeated_rows_count_once_and_columns_are_read_alike() {
+    let folder = TRAINED.path();
+    let lines = |side: &str| -> Vec<String> {
+        let text = fs::read_to_string(folder.join(format!("{SIDE}.{side}"))).unwrap();
+        text.lines().map(str::to_owned).collect()
+    };
+    let (qaa, qab) = (lines("qaa"), lines("qab"));
+    // Items 0 to 29: premise item / 3, hypothesis 10 + item. Of these 40 sentences 10 stand three times.
+    let table = |side: &[String], items: std::ops::Range<usize>| -> String {
+        items.map(|i| format!("{}\t{}\tneutral\n", side[i / 3], side[10 + i])).collect()
+    };
+    for (name, side) in [("qaa", &qaa), ("qab", &qab)] {
+        fs::write(folder.join(format!("dev-{name}.tsv")), table(side, 0..12)).unwrap();
+        fs::write(folder.join(format!("test-{name}.tsv")), table(side, 12..30)).unwrap();
+    }
+    let distinct = |sides: &[&[String]]| {
+        let row = |i: usize| sides.iter().map(|side| side[i].clone()).collect::<Vec<_>>();
+        (0..40).map(row).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    let twice = |a: &str, b: &str| {
+        format!(
+            "--parallel {a}=dev-{a}.tsv --parallel {b}=dev-{b}.tsv --parallel {a}=test-{a}.tsv \
+             --parallel {b}=test-{b}.tsv --columns 1,2"
+        )
+    };
+    let itself = json(folder, &format!("retrieve --model run {}", twice("qaa", "qaa")));
+    assert_eq!((&itself["rows"], &itself["used"]), (&60.into(), &distinct(&[&qaa]).into()));
+    assert_eq!(itself["repeated"], 60 - distinct(&[&qaa]));
+    for layer in itself["layers"].as_array().unwrap() {
+        assert_eq!((&layer["raw"]["mean"], &layer["centered"]["mean"]), (&1.0.into(), &1.0.into()));
+    }
+    let both = twice("qab", "qaa");
+    let pairs = distinct(&[&qab, &qaa]);
+    let found = json(folder, &format!("retrieve --model run {both} --out xnli.json"));
+    let similar = json(folder, &format!("cka --model run {both} --curve xnli.json"));
+    assert_eq!((&found["used"], &similar["used"]), (&pairs.into(), &pairs.into()));
+    assert_eq!((&similar["rows"], &similar["too_long"]), (&60.into(), &0.into()));
+    assert!(similar["pearson"].get("raw").is_some(), "{similar}");
+
+    // The same as the different sentences by themselves, within sentence lengths too.
+    let mut seen = std::collections::BTreeSet::new();
+    let (mut a, mut b) = (String::new(), String::new());
+    for i in (0..12).flat_map(|i| [i / 3, 10 + i]).chain((12..30).flat_map(|i| [i / 3, 10 + i])) {
+        if seen.insert((&qab[i], &qaa[i])) {
+            a += &format!("{}\n", qab[i]);
+            b += &format!("{}\n", qaa[i]);
+        }
+    }
+    fs::write(folder.join("once.qab"), a).unwrap();
+    fs::write(folder.join("once.qaa"), b).unwrap();
+    for side in ["qab", "qaa"] {
+        let run = format!("encode --model run --text {side}=once.{side} --out once-{side}.npy");
+        json(folder, &format!("{run} --lengths once-{side}.lengths"));
+    }
+    let arrays = json(folder, "cka once-qab.npy once-qaa.npy");
+    assert_eq!((&arrays["cka"], &arrays["debiased"]), (&similar["cka"], &similar["debiased"]));
+    let within = json(folder, "cka once-qab.npy once-qaa.npy --within once-qaa.lengths");
+    assert_eq!(within["cka"], similar["within_length"]);
+    let searched = json(folder, "retrieve --source once-qab.npy --target once-qaa.npy");
+    assert_eq!(searched["layers"], found["layers"]);
+
+    // Arrays of all rows: retrieval takes equal ones once, CKA says that they repeat.
+    for side in ["qab", "qaa"] {
+        let files = format!("--text {side}=dev-{side}.tsv --text {side}=test-{side}.tsv");
+        json(folder, &format!("encode --model run {files} --columns 1,2 --out all-{side}.npy"));
+    }
+    let searched = json(folder, "retrieve --source all-qab.npy --target all-qaa.npy");
+    assert_eq!(searched["layers"], found["layers"]);
+    assert_eq!(json(folder, "cka all-qab.npy all-qaa.npy")["repeated"], 60 - pairs);
+
+    // A label is read nowhere: `shift means` and `words` take the same columns.
+    let means = |text: &str, out: &str| {
+        let run = format!("shift means --model run --lines --text qaa={text} --out {out}");
+        json(folder, &format!("{run} --text qab=once.qab"))["languages"][0]["states"].clone()
+    };
+    let premises: String = (0..12).map(|i| format!("{}\n", qaa[i / 3])).collect();
+    fs::write(folder.join("premises.txt"), premises).unwrap();
+    assert_eq!(means("dev-qaa.tsv", "m1"), means("premises.txt", "m2"));
+    refused(
+        folder,
+        "encode --model run --text qaa=dev-qaa.tsv --columns 4 --out no.npy",
+        1,
+        "dev-qaa.tsv:1: has 3 columns, and column 4",
+    );
+}
+
 #[test]
 fn a_map_for_each_layer_from_links() {
     let folder = TRAINED.path();
@@ -217,7 +306,7 @@ fn a_map_for_each_layer_from_links() {
         assert!(layer["after"].as_f64().unwrap() > layer["before"].as_f64().unwrap(), "{layer}");
     }
     assert!(folder.join("context-maps/layer-4.npy").exists());
-    assert_eq!((&learned["pairs"], &learned["left_out"]), (&200.into(), &0.into()));
+    assert_eq!((&learned["rows"], &learned["too_long"]), (&200.into(), &0.into()));
 
     // The same text as one file the other way round, with a pair that is too long, gives the same maps.
     let lines = |side: &str| -> Vec<String> {
@@ -233,7 +322,7 @@ fn a_map_for_each_layer_from_links() {
     fs::write(folder.join("more-links"), links).unwrap();
     let one = "align contexts --model run --parallel qaa-qab=pairs --links more-links --onto qaa";
     let again = json(folder, &format!("{one} --out pair-maps --sample-size 900"));
-    assert_eq!((&again["pairs"], &again["left_out"]), (&202.into(), &1.into()));
+    assert_eq!((&again["rows"], &again["too_long"]), (&202.into(), &1.into()));
     assert_eq!((&again["links"], &again["layers"]), (&learned["links"], &learned["layers"]));
     let other = one.replace("--onto qaa", "--onto qac");
     refused(folder, &format!("{other} --out no-maps"), 2, "--onto qac: the sides are qaa and qab");
@@ -256,7 +345,7 @@ fn similarity_of_matrices_and_of_stacks() {
     let itself = json(folder, "cka x.npy x.npy --subsamples 20");
     assert!((itself["cka"][0][0].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
     assert!((itself["debiased"][0][0].as_f64().unwrap() - 1.0).abs() < 1e-9, "{itself}");
-    assert_eq!((&itself["n"], &itself["dims"]), (&80.into(), &serde_json::json!([6, 6])));
+    assert_eq!((&itself["used"], &itself["dims"]), (&80.into(), &serde_json::json!([6, 6])));
     assert_eq!(itself["few_rows"], false);
     let on_cpu = json(folder, "cka x.npy x.npy --subsamples 20 --device cpu --threads 1");
     assert_eq!(on_cpu, itself, "so little is never made on a GPU");

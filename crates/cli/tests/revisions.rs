@@ -63,6 +63,8 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("cka", 1, "cka_debiased", 0.47830376389778684),
     ("cka", 1, "cka_within", 0.6174336397422857),
     ("cka", 1, "correlation", 0.9503495415660398),
+    ("corpus prepare", 1, "digest of tokens", 367619695701.5),
+    ("corpus prepare", 1, "tokens", 14569.0),
     ("encode", 1, "magnitude", 0.6687118159274639),
     ("pretrain", 1, "perplexity", 126.96315947429807),
     ("retrieve", 1, "retrieval", 0.232),
@@ -78,6 +80,8 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("vectors word2vec", 1, "magnitude", 0.03880930959426126),
     ("vocab stats", 1, "subwords", 193.5),
     ("vocab stats", 1, "subwords_shared", 0.0),
+    ("vocab train", 1, "digest of the vocabulary", 755430730939.0),
+    ("vocab train", 1, "subwords", 640.0),
     ("word-align", 1, "digest of links", 985163450467.0),
     ("words", 1, "magnitude", 0.5581686345263435),
     ("world generate", 1, "digest of text", 1085921844838.0),
@@ -172,6 +176,28 @@ fn measured(folder: &Path) -> BTreeMap<(String, String), f64> {
         for (what, value) in written(&step) {
             put(command, &what, value);
         }
+    }
+    // Studies of real text alone run these two.
+    let text = ["qaa", "qab"].map(|language| {
+        let steps = fs::read_dir(folder.join("lab/steps")).unwrap();
+        let name = format!("world/text/{language}.base.txt");
+        let mut files = steps.map(|step| step.unwrap().path().join(&name));
+        format!("{language}={}", files.find(|file| file.is_file()).unwrap().display())
+    });
+    let text = ["--text", &text[0], "--text", &text[1], "--dev", "100"];
+    let vocabulary =
+        ["vocab", "train", "--kind", "union", "--merges", "300", "--out", "vocabulary"];
+    let made = done(folder, &[&vocabulary[..], &text].concat());
+    put("isogloss vocab train", "subwords", made["subwords"].as_f64().unwrap());
+    let fingerprint = made["fingerprint"].as_str().unwrap().as_bytes();
+    put("isogloss vocab train", "digest of the vocabulary", digest([fingerprint]));
+    let corpora = ["corpus", "prepare", "--vocab", "vocabulary", "--out", "corpora"];
+    let made = done(folder, &[&corpora[..], &text].concat());
+    for corpus in made["corpora"].as_array().unwrap() {
+        put("isogloss corpus prepare", "tokens", corpus["tokens"][0].as_f64().unwrap());
+        let tokens = folder.join(corpus["folder"].as_str().unwrap()).join("train.bin");
+        let tokens = fs::read(tokens).unwrap();
+        put("isogloss corpus prepare", "digest of tokens", digest([tokens.as_slice()]));
     }
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     values.into_iter().map(|(key, values)| (key, mean(values))).collect()

@@ -401,7 +401,7 @@ fn a_command_needs_nobody_who_listens() {
 /// Every step computes where the plan says, if its command can be told.
 #[test]
 fn commands_that_have_a_device_are_told_which() {
-    let two_words = ["align", "shift", "vectors", "vocab", "world"];
+    let two_words = ["align", "corpus", "shift", "vectors", "vocab", "world"];
     let mut seen = BTreeSet::new();
     for name in Study::names() {
         let study = Study::find(name).unwrap();

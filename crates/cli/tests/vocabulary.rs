@@ -89,6 +89,53 @@ fn text_is_prepared_as_the_vocabulary_says() {
     }
 }
 
+/// A run that is given its vocabulary and its tokenised text is the run that makes both itself.
+#[test]
+fn text_that_was_prepared_beforehand_changes_nothing() {
+    let place = place();
+    let folder = place.path();
+    let short = ["--steps", "2", "--text.dev", "20", "--seed", "5"];
+    let kind = ["--vocabulary.kind", "union", "--vocabulary.merges", "40"];
+    done(folder, &[&["pretrain", "--out", "own"], &TEXTS[..], &short, &kind].concat());
+    let text = [&TEXTS[..], &["--dev", "20", "--seed", "5"]].concat();
+    let vocabulary = ["vocab", "train", "--kind", "union", "--merges", "40", "--out", "vocabulary"];
+    done(folder, &[&vocabulary[..], &text].concat());
+    done(
+        folder,
+        &[&["corpus", "prepare", "--vocab", "vocabulary", "--out", "shelf"], &text[..]].concat(),
+    );
+    let given = ["--vocab", "vocabulary", "--text.corpora", "shelf"];
+    done(folder, &[&["pretrain", "--out", "given"], &TEXTS[..], &short, &given].concat());
+    for file in ["model.safetensors", "metrics.jsonl"] {
+        let read = |run: &str| fs::read(folder.join(run).join(file)).unwrap();
+        assert!(read("own") == read("given"), "{file} differs");
+    }
+    for corpus in fs::read_dir(folder.join("own/corpora")).unwrap() {
+        let name = corpus.unwrap().file_name();
+        assert!(
+            folder.join("shelf").join(&name).is_dir()
+                && folder.join("given/corpora").join(&name).is_dir()
+        );
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let file = |shelf: &str| folder.join(shelf).join(&name).join("train.bin");
+            let inode = |shelf: &str| fs::metadata(file(shelf)).unwrap().ino();
+            assert_eq!(inode("shelf"), inode("given/corpora"), "it was tokenised again");
+        }
+    }
+    // The seed of the text alone decides which sentences are held out.
+    let other = ["--steps", "2", "--text.dev", "20", "--seed", "6", "--text.seed", "5"];
+    done(folder, &[&["pretrain", "--out", "other"], &TEXTS[..], &other, &given].concat());
+    let names = |run: &str| {
+        let corpora = fs::read_dir(folder.join(run).join("corpora")).unwrap();
+        let mut names: Vec<_> = corpora.map(|corpus| corpus.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("own"), names("other"));
+}
+
 /// The run's folder has its vocabulary, so that all that is made of a run can do without the first one.
 #[test]
 fn a_run_with_word_pieces_goes_on_and_is_used_like_any() {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use arrays::Matrix;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
+use terms::RowCounts;
 use vectors::WordVectors;
 use vectors::formats::{self, ReadOptions};
 
@@ -385,10 +386,9 @@ pub struct AlignContextsResult {
     pub out: PathBuf,
     /// Links between words that the maps were learned from.
     pub links: usize,
-    /// Pairs of sentences.
-    pub pairs: usize,
-    /// How many of them are longer than a model reads, and left out.
-    pub left_out: usize,
+    /// Pairs of sentences, and what became of them.
+    #[serde(flatten)]
+    pub counts: RowCounts,
     /// Dimension of every layer.
     pub dim: usize,
     /// How well each layer's map fits.

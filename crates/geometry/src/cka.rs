@@ -14,9 +14,10 @@ use std::path::Path;
 use arrays::{Matrix, Stack};
 use files::At;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tensor::Device;
+use terms::RowCounts;
 use text::RandomStreams;
 
 use crate::error::{Error, Result};
@@ -75,8 +76,13 @@ pub struct CkaResult {
     pub cka: Vec<Vec<f64>>,
     /// The debiased values; none within groups, and where chance leaves nothing to divide by.
     pub debiased: Vec<Vec<Option<f64>>>,
-    /// Rows that were compared.
-    pub n: usize,
+    /// Rows, and what became of them. Of arrays all are used, and repeated ones are only counted.
+    #[serde(flatten)]
+    pub counts: RowCounts,
+    /// Of parallel text: the biased values where the mean of the sentences of the same length (in tokens
+    /// of the second side) was subtracted, rather than that of all. None where lengths hardly repeat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_length: Option<Vec<Vec<f64>>>,
     /// Dimensions of the first and of the second.
     pub dims: [usize; 2],
     /// 95 % intervals of all values.
@@ -117,7 +123,8 @@ pub fn compare(
         few_rows: table.n < ENOUGH * dims[0].max(dims[1]),
         cka: table.cka,
         debiased: table.debiased,
-        n: table.n,
+        counts: RowCounts::all(table.n),
+        within_length: None,
         dims,
         intervals,
         pearson: BTreeMap::new(),
@@ -167,6 +174,23 @@ impl CkaResult {
         self.pearson = correlated.collect();
         Ok(())
     }
+}
+
+/// The biased values where the mean of rows of the same length is subtracted; none where there are so many
+/// lengths that hardly anything differs within one.
+pub fn within_lengths(
+    x: &Stack,
+    y: &Stack,
+    lengths: &[u32],
+    device: &Device,
+    watch: Watch<'_>,
+) -> Result<Option<Vec<Vec<f64>>>> {
+    let different: FxHashSet<u32> = lengths.iter().copied().collect();
+    if different.len() * 2 > lengths.len() {
+        return Ok(None);
+    }
+    let rows = Rows { kept: None, groups: Some(lengths) };
+    Ok(Some(table(x, y, rows, device, watch)?.cka))
 }
 
 /// The group of each row, by the label on its line.

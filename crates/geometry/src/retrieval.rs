@@ -1,9 +1,16 @@
 //! Retrieval of translations among sentences: raw, mean-centred, and after Procrustes alignment learned
 //! from other pairs.
+//!
+//! Equal sentences are one candidate, since nothing could tell their vectors apart: a row counts as right
+//! where the sentence that is found equals its own translation, on whatever row that stands.
+
+use std::hash::Hash;
 
 use arrays::{Matrix, Stack};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tensor::Device;
+use terms::RowCounts;
 
 use crate::error::{Error, Result};
 use crate::map::Map;
@@ -47,18 +54,122 @@ pub struct LayerRetrieval {
 /// What came of a retrieval of translations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetrievalResult {
-    /// Sentences to choose from.
-    pub sentences: usize,
-    /// The accuracy of random choice.
+    /// Pairs of sentences, and what became of them.
+    #[serde(flatten)]
+    pub counts: RowCounts,
+    /// Different sentences to choose from on the source side and on the target side.
+    pub candidates: [usize; 2],
+    /// The accuracy of random choice, the mean of both directions.
     pub chance: f64,
-    /// Pairs that the maps were learned from.
-    pub train_pairs: Option<usize>,
-    /// Sentences that were too long for the model and truncated.
-    pub truncated: usize,
+    /// The pairs that the maps were learned from.
+    pub train: Option<RowCounts>,
     /// The accuracy at each layer.
     pub layers: Vec<LayerRetrieval>,
     /// Names every convention that a number depends on.
     pub signature: String,
+}
+
+/// Which rows of two sides belong together, each pair once, and which rows of a side are equal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowPairs {
+    /// The rows of each side that equal no earlier one.
+    candidates: [Vec<usize>; 2],
+    /// For each pair, the numbers of its two candidates.
+    pairs: Vec<(u32, u32)>,
+    /// For each pair, the first row that holds it.
+    rows: Vec<usize>,
+    /// How many rows there were, and what became of them.
+    pub counts: RowCounts,
+}
+
+impl RowPairs {
+    /// Row i belongs to row i; rows of a side with equal keys (such as their sentences) are one candidate.
+    ///
+    /// # Panics
+    /// Where there are not as many keys on either side.
+    pub fn of_keys<K: Hash + Eq>(source: &[K], target: &[K]) -> Self {
+        assert_eq!(source.len(), target.len(), "row i belongs to row i");
+        let (source, target) = (numbers(source), numbers(target));
+        let mut seen = FxHashSet::default();
+        let (mut pairs, mut rows) = (Vec::new(), Vec::new());
+        for (row, pair) in source.of.iter().copied().zip(target.of.iter().copied()).enumerate() {
+            if seen.insert(pair) {
+                pairs.push(pair);
+                rows.push(row);
+            }
+        }
+        let (all, used) = (source.of.len(), pairs.len());
+        let counts = RowCounts { rows: all, repeated: all - used, too_long: 0, used };
+        Self { candidates: [source.first, target.first], pairs, rows, counts }
+    }
+
+    /// The same of arrays, where rows are equal if their vectors are, at every layer.
+    pub fn of_vectors(source: &Stack, target: &Stack) -> Result<Self> {
+        check(source, target)?;
+        Ok(Self::of_keys(&digests(source)?, &digests(target)?))
+    }
+
+    /// One layer of a side: the vectors of its candidates.
+    fn candidates(&self, matrix: Matrix, side: usize) -> Matrix {
+        select(matrix, &self.candidates[side])
+    }
+}
+
+/// The rows in this order; the matrix itself, where these are all.
+fn select(matrix: Matrix, rows: &[usize]) -> Matrix {
+    match rows.len() == matrix.rows() {
+        true => matrix,
+        false => matrix.select(rows.iter().copied()),
+    }
+}
+
+/// Rows numbered by what they hold.
+struct NumberedRows {
+    /// The number of each row.
+    of: Vec<u32>,
+    /// The first row of each number.
+    first: Vec<usize>,
+}
+
+fn numbers<K: Hash + Eq>(keys: &[K]) -> NumberedRows {
+    let mut known: FxHashMap<&K, u32> = FxHashMap::default();
+    let (mut of, mut first) = (Vec::new(), Vec::new());
+    for (row, key) in keys.iter().enumerate() {
+        let number = *known.entry(key).or_insert_with(|| {
+            first.push(row);
+            first.len() as u32 - 1
+        });
+        of.push(number);
+    }
+    NumberedRows { of, first }
+}
+
+/// A digest of every row over all layers.
+fn digests(stack: &Stack) -> Result<Vec<blake3::Hash>> {
+    let mut hashers = vec![blake3::Hasher::new(); stack.rows()];
+    for layer in 0..stack.layers() {
+        let matrix = stack.whole(layer)?;
+        for (hasher, row) in hashers.iter_mut().zip(matrix.iter()) {
+            hasher.update(bytemuck::cast_slice(row));
+        }
+    }
+    Ok(hashers.iter().map(blake3::Hasher::finalize).collect())
+}
+
+/// How many rows of two arrays equal an earlier row on both sides.
+pub fn repeated_rows(source: &Stack, target: &Stack) -> Result<usize> {
+    Ok(RowPairs::of_keys(&digests(source)?, &digests(target)?).counts.repeated)
+}
+
+/// Vectors of translations: two sides, and which of their rows belong together.
+#[derive(Clone, Copy)]
+pub struct TranslatedRows<'a> {
+    /// Vectors of one side: layers of rows x dim.
+    pub source: &'a Stack,
+    /// Vectors of the other.
+    pub target: &'a Stack,
+    /// Which rows belong together.
+    pub pairs: &'a RowPairs,
 }
 
 /// How translations are searched.
@@ -72,37 +183,39 @@ pub struct RetrievalSearch {
     pub device: Device,
 }
 
-/// Retrieves the translation of every row at every layer. Row i of one side belongs to row i of the
-/// other; `train` are other such pairs, to learn a map from, and each layer's map comes with the result.
+/// Retrieves the translation of every row at every layer. `train` are other translations, to learn a map
+/// from, and each layer's map comes with the result.
 pub fn retrieve(
-    source: &Stack,
-    target: &Stack,
-    train: Option<(&Stack, &Stack)>,
+    test: TranslatedRows<'_>,
+    train: Option<TranslatedRows<'_>>,
     search: &RetrievalSearch,
 ) -> Result<(RetrievalResult, Vec<Map>)> {
+    let TranslatedRows { source, target, pairs } = test;
     check(source, target)?;
-    if let Some((a, b)) = train {
-        check(a, b)?;
-        check_layers(source, a)?;
+    if let Some(train) = train {
+        check(train.source, train.target)?;
+        check_layers(source, train.source)?;
     }
     let mut maps = Vec::new();
+    let found = |source: Matrix, target: Matrix| {
+        let RetrievalSearch { measure, device, .. } = search;
+        accuracy(source, target, &pairs.pairs, *measure, Ties::LowerRow, device)
+    };
     let retrieve = |layer: usize| {
-        let (x, y) = (checked(source, layer)?, checked(target, layer)?);
-        let map = match train {
-            None => None,
-            Some((a, b)) => Some(learn(a.whole(layer)?, b.whole(layer)?, &search.steps)),
-        };
+        let x = pairs.candidates(checked(source, layer)?, 0);
+        let y = pairs.candidates(checked(target, layer)?, 1);
+        let map = train.map(|train| learn(train, layer, &search.steps)).transpose()?;
         let aligned = map.as_ref().map(|map| {
             let (mut x, mut y) = (x.clone(), y.clone());
             normalize(&mut x, &search.steps);
             normalize(&mut y, &search.steps);
-            found(map.apply(&x), y, search)
+            found(map.apply(&x), y)
         });
         let (mut centered_x, mut centered_y) = (x.clone(), y.clone());
         normalize(&mut centered_x, &[Step::Center]);
         normalize(&mut centered_y, &[Step::Center]);
-        let centered = found(centered_x, centered_y, search);
-        let raw = found(x, y, search);
+        let centered = found(centered_x, centered_y);
+        let raw = found(x, y);
         maps.extend(map);
         let name = source.layer_name(layer);
         let (layer, name) = match name.parse() {
@@ -112,11 +225,12 @@ pub fn retrieve(
         Ok(LayerRetrieval { layer, name, raw, centered, aligned })
     };
     let layers = (0..source.layers()).map(retrieve).collect::<Result<_>>()?;
+    let candidates = [0, 1].map(|side: usize| pairs.candidates[side].len());
     let result = RetrievalResult {
-        sentences: source.rows(),
-        chance: 1.0 / source.rows() as f64,
-        train_pairs: train.map(|(a, _)| a.rows()),
-        truncated: 0,
+        counts: pairs.counts,
+        candidates,
+        chance: candidates.iter().map(|&count| 0.5 / count as f64).sum(),
+        train: train.map(|train| train.pairs.counts),
         layers,
         signature: signature(search, train.is_some()),
     };
@@ -130,16 +244,19 @@ fn signature(search: &RetrievalSearch, aligned: bool) -> String {
         false => "none".to_owned(),
     };
     format!(
-        "retrieval:{}|centered:own-mean|map:{map}|ties:lower-row|v{}",
+        "retrieval:{}|centered:own-mean|map:{map}|equal:one-candidate|ties:lower-row|v{}",
         search.measure.describe(),
         env!("CARGO_PKG_VERSION"),
     )
 }
 
-fn learn(mut source: Matrix, mut target: Matrix, steps: &[Step]) -> Map {
+/// The map of a layer from pairs of rows, each pair once.
+fn learn(train: TranslatedRows<'_>, layer: usize, steps: &[Step]) -> Result<Map> {
+    let mut source = select(train.source.whole(layer)?, &train.pairs.rows);
+    let mut target = select(train.target.whole(layer)?, &train.pairs.rows);
     normalize(&mut source, steps);
     normalize(&mut target, steps);
-    Map::procrustes(&source, &target)
+    Ok(Map::procrustes(&source, &target))
 }
 
 /// A layer without zero rows, which no cosine is defined for.
@@ -181,29 +298,27 @@ pub enum Ties {
     Wrong,
 }
 
-/// The retrieval accuracy (P@1) of two sides in both directions: how often the best match of row i is
-/// row i.
+/// The retrieval accuracy (P@1) of two sides in both directions: for how many pairs of rows the best
+/// match of the one is the other.
 pub fn accuracy(
     source: Matrix,
     target: Matrix,
+    pairs: &[(u32, u32)],
     measure: Measure,
     ties: Ties,
     device: &Device,
 ) -> RetrievalAccuracy {
     let scores = Scores::new(source, target, measure, device, &unwatched);
     let (forward, backward) = scores.both_ways(if ties == Ties::Wrong { 2 } else { 1 }, &unwatched);
-    let share = |neighbours: &Neighbours| {
-        let right = |&row: &usize| {
-            let tied = matches!(neighbours.scores(row), [best, next] if best == next);
-            neighbours.ids(row)[0] as usize == row && !tied
-        };
-        (0..neighbours.rows()).filter(right).count() as f64 / neighbours.rows().max(1) as f64
+    let right = |neighbours: &Neighbours, query: u32, gold: u32| {
+        let query = query as usize;
+        let tied = matches!(neighbours.scores(query), [best, next] if best == next);
+        neighbours.ids(query)[0] == gold && !tied
     };
-    RetrievalAccuracy::new(share(&forward), share(&backward))
-}
-
-fn found(source: Matrix, target: Matrix, search: &RetrievalSearch) -> RetrievalAccuracy {
-    accuracy(source, target, search.measure, Ties::LowerRow, &search.device)
+    let share = |count: usize| count as f64 / pairs.len().max(1) as f64;
+    let there = pairs.iter().filter(|&&(a, b)| right(&forward, a, b)).count();
+    let back = pairs.iter().filter(|&&(a, b)| right(&backward, b, a)).count();
+    RetrievalAccuracy::new(share(there), share(back))
 }
 
 #[cfg(test)]
@@ -217,6 +332,55 @@ mod tests {
 
     fn plain() -> RetrievalSearch {
         RetrievalSearch { measure: Measure::Cosine, steps: vec![], device: Device::cpu(1).unwrap() }
+    }
+
+    fn by_row(rows: usize) -> RowPairs {
+        let keys: Vec<usize> = (0..rows).collect();
+        RowPairs::of_keys(&keys, &keys)
+    }
+
+    /// A text against itself in which every sentence stands three times, as XNLI's premises do: every
+    /// row is right, and there are as many candidates and pairs as different sentences.
+    #[test]
+    fn equal_sentences_are_one_candidate() {
+        let once = numbers(40, 5, 3);
+        let thrice = once.select((0..120).map(|row| row / 3));
+        let keys: Vec<usize> = (0..120).map(|row| row / 3).collect();
+        let stack = Stack::of("xnli", vec![thrice]);
+        let of_keys = RowPairs::of_keys(&keys, &keys);
+        assert_eq!(of_keys, RowPairs::of_vectors(&stack, &stack).unwrap());
+        let test = TranslatedRows { source: &stack, target: &stack, pairs: &of_keys };
+        for measure in [Measure::Cosine, Measure::Csls { k: 5 }] {
+            let search = RetrievalSearch { measure, ..plain() };
+            let found = retrieve(test, Some(test), &search).unwrap().0;
+            let counts = RowCounts { rows: 120, repeated: 80, too_long: 0, used: 40 };
+            assert_eq!((found.counts, found.train), (counts, Some(counts)));
+            assert_eq!((found.candidates, found.chance), ([40, 40], 1.0 / 40.0));
+            let layer = &found.layers[0];
+            for accuracy in [layer.raw, layer.centered, layer.aligned.unwrap()] {
+                assert_eq!((accuracy.forward, accuracy.backward), (1.0, 1.0), "{layer:?}");
+            }
+            // What is left is what the sentences give by themselves.
+            let alone = Stack::of("once", vec![once.clone()]);
+            let (pairs, source, target) = (&by_row(40), &alone, &alone);
+            let one = TranslatedRows { source, target, pairs };
+            assert_eq!(retrieve(one, Some(one), &search).unwrap().0.layers, found.layers);
+        }
+    }
+
+    /// Worked by hand: two sentences have one translation, and one sentence has two.
+    #[test]
+    fn a_sentence_that_translates_two_is_right_for_both() {
+        let source = Matrix::new(4, 2, vec![1.0, 0.0, 0.9, 0.1, 0.0, 1.0, 0.0, 1.0]);
+        let target = Matrix::new(4, 2, vec![1.0, 0.05, 1.0, 0.05, 0.1, 1.0, 0.5, 1.0]);
+        let pairs = RowPairs::of_keys(&["a", "b", "c", "c"], &["x", "x", "y", "z"]);
+        let (source, target) = (Stack::of("s", vec![source]), Stack::of("t", vec![target]));
+        let test = TranslatedRows { source: &source, target: &target, pairs: &pairs };
+        let found = retrieve(test, None, &plain()).unwrap().0;
+        assert_eq!((found.counts.used, found.candidates), (4, [3, 3]));
+        // a and b find x; c finds y, which is right for one of its rows. Back: x finds a, which is right
+        // for one of its rows; y and z find c.
+        assert_eq!((found.layers[0].raw.forward, found.layers[0].raw.backward), (0.75, 0.75));
     }
 
     /// The second side is the first, rotated and moved: cosine finds little, centring does not undo
@@ -233,8 +397,10 @@ mod tests {
         let search = RetrievalSearch { steps: vec![Step::Center], ..plain() };
         let sides = (Stack::of("test", vec![test.clone()]), rotated(&test));
         let learned = (Stack::of("train", vec![train.clone()]), rotated(&train));
-        let train = Some((&learned.0, &learned.1));
-        let (mut found, maps) = retrieve(&sides.0, &sides.1, train, &search).unwrap();
+        let (pairs, train_pairs) = (by_row(200), by_row(300));
+        let test = TranslatedRows { source: &sides.0, target: &sides.1, pairs: &pairs };
+        let train = TranslatedRows { source: &learned.0, target: &learned.1, pairs: &train_pairs };
+        let (mut found, maps) = retrieve(test, Some(train), &search).unwrap();
         let found = found.layers.remove(0);
         assert!(found.raw.mean < 0.1 && found.centered.mean < 0.2, "{found:?}");
         assert!(found.aligned.unwrap().mean > 0.99, "{found:?}");
@@ -247,7 +413,11 @@ mod tests {
     fn sides_that_do_not_belong_together_are_refused() {
         let stack = |rows, dim| Stack::of("s", vec![numbers(rows, dim, 1)]);
         let search = plain();
-        let refused = |a: &Stack, b: &Stack| retrieve(a, b, None, &search).unwrap_err().to_string();
+        let refused = |source: &Stack, target: &Stack| {
+            let pairs = by_row(source.rows());
+            let test = TranslatedRows { source, target, pairs: &pairs };
+            retrieve(test, None, &search).unwrap_err().to_string()
+        };
         assert!(refused(&stack(5, 3), &stack(4, 3)).contains("has 4 rows, s has 5"));
         assert!(refused(&stack(5, 3), &stack(5, 2)).contains("dimension 2"));
         let zero = Stack::of("z", vec![Matrix::new(2, 1, vec![1.0, 0.0])]);

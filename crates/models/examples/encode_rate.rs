@@ -23,7 +23,8 @@ fn main() {
     let mut model = PretrainedModel::open(Path::new(run), &device).expect("a run");
     let (layers, dim) = (model.encoder.config().layers + 1, model.encoder.config().dim);
     let mut reader = model.reader(language).expect("a language of the run");
-    let source = open(Path::new(file)).expect("a text");
+    let columns = text::TsvColumns::default();
+    let source = open(std::slice::from_ref(file), &columns).expect("a text");
     let sentences: Vec<Vec<u32>> =
         lines(&source).map(|line| reader.sentence(&line.expect("a line")).ids).collect();
     let tokens: usize = sentences.iter().map(Vec::len).sum();

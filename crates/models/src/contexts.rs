@@ -6,6 +6,8 @@
 use std::path::Path;
 
 use arrays::Matrix;
+use rustc_hash::FxHashSet;
+use terms::RowCounts;
 use text::RandomStreams;
 
 use crate::error::{Error, Result};
@@ -116,7 +118,7 @@ impl TokenizedSide {
             let encoded = reader.raw_words(line.split_whitespace());
             let words = encoded.firsts.len();
             if let Some(&link) = links.iter().find(|&&link| side.of(link) >= words) {
-                let place = format!("{}:{}", text.file, number + 1);
+                let place = text.place(number);
                 let reason = format!("has {words} words, but a link names word {}", side.of(link));
                 return Err(Error::input(
                     place,
@@ -135,22 +137,33 @@ impl TokenizedSide {
     }
 }
 
-/// Removes the links of pairs of which a side is longer than its model reads; returns how many pairs
-/// these are.
-pub fn leave_out_long(links: &mut WordLinks, sides: [&TokenizedSide; 2]) -> Result<usize> {
-    let mut left_out = 0;
-    for (number, links) in links.iter_mut().enumerate() {
-        if sides.iter().any(|side| side.sentences[number].is_none()) {
-            left_out += 1;
+/// Removes the links of rows that equal an earlier one (those not among the `distinct` ones), and of rows
+/// of which a side is longer than its model reads; returns how many rows these are.
+pub fn leave_out(
+    links: &mut WordLinks,
+    sides: [&TokenizedSide; 2],
+    distinct: &[usize],
+) -> Result<RowCounts> {
+    let fits = |&row: &usize| sides.iter().all(|side| side.sentences[row].is_some());
+    let used: FxHashSet<usize> = distinct.iter().copied().filter(fits).collect();
+    for (row, links) in links.iter_mut().enumerate() {
+        if !used.contains(&row) {
             links.clear();
         }
     }
+    let counts = RowCounts {
+        rows: links.len(),
+        repeated: links.len() - distinct.len(),
+        too_long: distinct.len() - used.len(),
+        used: used.len(),
+    };
     match links.iter().all(Vec::is_empty) {
-        false => Ok(left_out),
+        false => Ok(counts),
         true => Err(Error::input(
             "the parallel text",
             format!(
-                "{left_out} pairs have a side longer than the model reads, and the rest no link"
+                "{} pairs have a side longer than the model reads, and the rest no link",
+                counts.too_long
             ),
             "give shorter sentences, or a model that reads more",
         )),
@@ -217,10 +230,21 @@ mod tests {
         };
         let (a, b) = (side([true, false, true]), side([true, true, true]));
         let mut links = vec![vec![(0, 0)], vec![(0, 0), (1, 1)], vec![]];
-        assert_eq!(leave_out_long(&mut links, [&a, &b]).unwrap(), 1);
+        let counts = leave_out(&mut links, [&a, &b], &[0, 1]).unwrap();
+        assert_eq!(counts, RowCounts { rows: 3, repeated: 1, too_long: 1, used: 1 });
         assert_eq!(links, [vec![(0, 0)], vec![], vec![]]);
-        let none = leave_out_long(&mut links, [&a, &side([false, true, true])]).unwrap_err();
+        let short = side([false, true, true]);
+        let none = leave_out(&mut links, [&a, &short], &[0, 1, 2]).unwrap_err();
         assert!(none.to_string().contains("2 pairs have a side longer"), "{none}");
+    }
+
+    #[test]
+    fn a_repeated_row_loses_its_links() {
+        let side = TokenizedSide { language: 0, sentences: vec![Some((vec![0, 1], vec![0])); 3] };
+        let mut links = vec![vec![(0, 0)]; 3];
+        let counts = leave_out(&mut links, [&side, &side], &[0, 2]).unwrap();
+        assert_eq!(counts, RowCounts { rows: 3, repeated: 1, too_long: 0, used: 2 });
+        assert_eq!(links, [vec![(0, 0)], vec![], vec![(0, 0)]]);
     }
 
     #[test]

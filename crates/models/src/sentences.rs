@@ -1,6 +1,5 @@
 //! Files of sentences, and the vectors of sentences at every layer.
 
-use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -8,77 +7,136 @@ use std::time::Instant;
 use arrays::{Matrix, Stack, StackWriter};
 use files::At;
 use serde::{Deserialize, Serialize};
-use text::{LineRules, TextSource, sentence_on};
+use terms::RowCounts;
+use text::{EncodedSentence, LineRules, TextSource, TsvColumns};
 
 use crate::error::{Error, Result};
-use crate::parallel::ParallelSide;
+use crate::parallel::{ParallelSide, distinct};
 use crate::pretrained::PretrainedModel;
 use crate::states::{Pooling, for_each};
 
-/// The sentences of a file, one a line (of a `.tsv` file, the first column). A line without text is refused: it would have no
+/// The sentences of a text, one a line; of `.tsv` files those of some columns. A line without text is refused: it would have no
 /// vector, and the lines of a translation would no longer belong to one another.
 pub fn lines(source: &TextSource) -> impl Iterator<Item = Result<String>> + '_ {
     // Raw, since white space at the start of a line may be the end of an empty column.
     let mut lines = source.raw_lines(LineRules::default());
-    let file = source.names().next().unwrap_or_default();
     // A blank line; at the end of a file it is none.
-    let mut gap = None;
+    let mut gap: Option<(String, u64)> = None;
     std::iter::from_fn(move || {
         loop {
-            let (sentence, blank) = match lines.next_line() {
-                Ok(line) => {
-                    let line = line?;
-                    (sentence_on(file, line).trim().to_owned(), line.trim().is_empty())
-                }
+            let sentence = match lines.next_sentence() {
+                Ok(sentence) => sentence?.trim().to_owned(),
                 Err(error) => return Some(Err(error.into())),
             };
-            if blank {
-                gap = gap.or(Some(lines.number()));
+            if lines.line_is_blank() {
+                gap.get_or_insert_with(|| (lines.name().to_owned(), lines.number()));
                 continue;
             }
-            let Some(number) = gap.or(sentence.is_empty().then(|| lines.number())) else {
+            let gap = gap.take().filter(|(file, _)| file == lines.name());
+            let here = || (lines.name().to_owned(), lines.number());
+            let Some((file, line)) = gap.or_else(|| sentence.is_empty().then(here)) else {
                 return Some(Ok(sentence));
             };
-            return Some(Err(no_text(file, number)));
+            return Some(Err(no_text(format!("{file}:{line}"))));
         }
     })
 }
 
-/// The source of one file of sentences.
-pub fn open(path: &Path) -> Result<TextSource> {
-    Ok(TextSource::new("text", &[path.display().to_string()])?)
+/// The source of files of sentences.
+pub fn open(files: &[String], columns: &TsvColumns) -> Result<TextSource> {
+    Ok(TextSource::new("text", files)?.with_columns(columns))
 }
 
-/// The mean vector of every sentence at each of some layers, and how many sentences were too long for
-/// the model and truncated.
-pub fn pooled(
-    model: &mut PretrainedModel,
-    side: &ParallelSide,
+/// Parallel sentences, encoded: row i of one side belongs to row i of the other.
+pub struct EncodedPairs {
+    /// The mean vectors of each side's sentences at each layer: rows x dim.
+    pub stacks: [Stack; 2],
+    /// The sentences that these rows are of.
+    pub sides: [ParallelSide; 2],
+    /// Tokens of each sentence, without special tokens.
+    pub lengths: [Vec<u32>; 2],
+    /// The numbers of the rows, as they were read.
+    pub rows: Vec<usize>,
+    /// How many rows there were, and what became of them.
+    pub counts: RowCounts,
+}
+
+/// Encodes parallel sentences, each side by its model: the mean vector of every sentence at each of some
+/// layers. Rows that equal an earlier one on both sides are left out, and so are those of which a side is
+/// longer than its model reads. `models` are one for both sides, or one for each.
+pub fn encode_pairs(
+    models: &mut [PretrainedModel],
+    texts: &[ParallelSide; 2],
     layers: &[usize],
-    mut progress: impl FnMut(usize) + Send,
-) -> Result<(Stack, usize)> {
+    mut progress: impl FnMut(&ParallelSide) + Send,
+) -> Result<EncodedPairs> {
+    let last = models.len() - 1;
+    let distinct = distinct(texts);
+    let mut tokens = Vec::new();
+    for (side, text) in texts.iter().enumerate() {
+        tokens.push(tokenize(&models[side.min(last)], text, &distinct)?);
+    }
+    let fits = |&at: &usize| tokens.iter().all(|side| !side[at].truncated);
+    let used: Vec<usize> = (0..distinct.len()).filter(fits).collect();
+    let counts = RowCounts {
+        rows: texts[0].lines.len(),
+        repeated: texts[0].lines.len() - distinct.len(),
+        too_long: distinct.len() - used.len(),
+        used: used.len(),
+    };
+    if used.is_empty() {
+        let reason = format!("none of its {} rows fits both models", counts.rows);
+        return Err(Error::input(&texts[0].file, reason, "give shorter sentences"));
+    }
+    let rows: Vec<usize> = used.iter().map(|&at| distinct[at]).collect();
+    let sides = [texts[0].select(&rows), texts[1].select(&rows)];
+    let (mut stacks, mut lengths) = (Vec::new(), Vec::new());
+    for (side, text) in sides.iter().enumerate() {
+        progress(text);
+        let ids: Vec<&[u32]> = used.iter().map(|&at| tokens[side][at].ids.as_slice()).collect();
+        lengths.push(ids.iter().map(|ids| ids.len() as u32 - 2).collect());
+        let model = &mut models[side.min(last)];
+        let number = model.reader(&text.language)?.language();
+        let matrices = pooled(model, number, &ids, layers)?;
+        let layers = layers.iter().copied().zip(matrices).collect();
+        stacks.push(Stack::numbered(&text.file, layers));
+    }
+    let stacks = stacks.try_into().expect("two sides");
+    let lengths = lengths.try_into().expect("two sides");
+    Ok(EncodedPairs { stacks, sides, lengths, rows, counts })
+}
+
+/// Some rows of a side as token ids.
+fn tokenize(
+    model: &PretrainedModel,
+    side: &ParallelSide,
+    rows: &[usize],
+) -> Result<Vec<EncodedSentence>> {
     let mut reader = model.reader(&side.language)?;
-    let (number, dim) = (reader.language(), model.encoder.config().dim);
-    let truncated = Cell::new(0);
-    let ids = side.lines.iter().enumerate().map(|(line, sentence)| {
-        if sentence.is_empty() {
-            return Err(no_text(&side.file, line as u64 + 1));
-        }
-        let sentence = reader.sentence(sentence);
-        truncated.set(truncated.get() + usize::from(sentence.truncated));
-        Ok(sentence.ids)
-    });
+    let tokenize = |&row: &usize| match side.lines[row].as_str() {
+        "" => Err(no_text(side.place(row))),
+        sentence => Ok(reader.sentence(sentence)),
+    };
+    rows.iter().map(tokenize).collect()
+}
+
+/// The mean vector of every sentence at each of some layers: sentences x dim.
+fn pooled(
+    model: &mut PretrainedModel,
+    language: usize,
+    sentences: &[&[u32]],
+    layers: &[usize],
+) -> Result<Vec<Matrix>> {
+    let dim = model.encoder.config().dim;
     let mut values = vec![Vec::new(); layers.len()];
-    for_each(model.parts(), number, ids, |states| {
+    let ids = sentences.iter().map(|&ids| Ok::<_, Error>(ids));
+    for_each(model.parts(), language, ids, |states| {
         for (values, &layer) in values.iter_mut().zip(layers) {
             Pooling::Mean.push(states, layer, values);
         }
-        progress(states.sentences());
         Ok::<_, Error>(())
     })?;
-    let matrices = values.into_iter().map(|v| Matrix::new(v.len() / dim, dim, v));
-    let layers = layers.iter().copied().zip(matrices).collect();
-    Ok((Stack::numbered(&side.file, layers), truncated.get()))
+    Ok(values.into_iter().map(|v| Matrix::new(v.len() / dim, dim, v)).collect())
 }
 
 /// What is encoded, and where it goes.
@@ -86,8 +144,10 @@ pub fn pooled(
 pub struct EncodeConfig {
     /// The language of the text.
     pub language: String,
-    /// One sentence a line; of a `.tsv` file the first column. `-` is standard input.
-    pub text: PathBuf,
+    /// Files of one sentence a line, which add up. `-` is standard input.
+    pub files: Vec<String>,
+    /// The columns of sentences of `.tsv` files.
+    pub columns: TsvColumns,
     /// Layers, from 0 (the embeddings) up.
     pub layers: Vec<usize>,
     /// Which vector stands for a sentence.
@@ -127,7 +187,7 @@ pub fn encode(
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<EncodeResult> {
     let mut reader = model.reader(&config.language)?;
-    let source = open(&config.text)?;
+    let source = open(&config.files, &config.columns)?;
     let (mut sentences, mut truncated) = (Vec::new(), 0);
     for line in lines(&source) {
         let sentence = reader.sentence(&line?);
@@ -199,7 +259,7 @@ fn encode_into(
 }
 
 /// A line without text would have no vector.
-fn no_text(file: &str, line: u64) -> Error {
+fn no_text(place: String) -> Error {
     let remedy = "take it out, and the same line of its translation";
-    Error::input(format!("{file}:{line}"), "a line without text has no vector", remedy)
+    Error::input(place, "a line without text has no vector", remedy)
 }

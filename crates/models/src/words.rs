@@ -87,11 +87,11 @@ pub fn from_subwords(
 /// `lines` says that each is one; at most `limit` sentences are read.
 pub fn corpus(
     vocabulary: &Vocabulary,
-    language: &str,
-    files: &[String],
+    source: TextSource,
     lines: bool,
     limit: Option<u64>,
 ) -> Result<Corpus> {
+    let language = source.language();
     let preparer = vocabulary.preparer(vocabulary.language(language)?);
     // Text that a tokenizer reads raw has no words until it is cut.
     let preparation = match preparer.preparation() {
@@ -102,8 +102,8 @@ pub fn corpus(
     let simplified = preparer.simplified().cloned().map(Arc::new);
     let take = limit.map_or(Subset::All, Subset::First);
     Ok(Corpus {
-        source: TextSource::new(language, files)?,
         preparer: Preparer::new(language, preparation, simplified)?,
+        source,
         rules: LineRules::default(),
         selection: Selection { take, distinct: false, dev: 0, test: 0, seed: 0 },
     })

@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (language, file) = text.split_once('=').ok_or("write LANG=FILE")?;
         Ok((language.to_owned(), file.to_owned()))
     };
-    let texts = models::parallel::read_pair(&[side(from)?, side(to)?])?;
+    let texts =
+        models::parallel::read_pair(&[side(from)?, side(to)?], &text::TsvColumns::default())?;
     let device = Device::named("auto", 0)?;
     let mut model = PretrainedModel::open(Path::new(run), &device)?;
     let means = MeanVectors::open(Path::new(means), &model)?;

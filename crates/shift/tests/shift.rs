@@ -198,7 +198,7 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
         let file = folder.path().join(language).display().to_string();
         let text = std::fs::read_to_string(&file).unwrap();
         let (language, lines) = (language.to_owned(), text.lines().map(str::to_owned).collect());
-        sentences(&model, &ParallelSide { language, file, lines }, 1000).unwrap()
+        sentences(&model, &ParallelSide::new(&language, &file, lines), 1000).unwrap()
     });
     let direction = ShiftDirection { means: &means, from: 0, to: 1 };
     let grid = SweepGrid { layers: &[1, 4], alphas: &[0.0, 2.0, -2.0], kind: ShiftKind::Mean };

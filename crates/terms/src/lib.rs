@@ -19,6 +19,7 @@ mod estimate;
 mod fault;
 mod language;
 mod preset;
+mod rows;
 mod scale;
 mod task;
 
@@ -26,5 +27,6 @@ pub use estimate::Estimate;
 pub use fault::Fault;
 pub use language::{is_chinese, iso639_3};
 pub use preset::Preset;
+pub use rows::RowCounts;
 pub use scale::Scale;
 pub use task::Task;

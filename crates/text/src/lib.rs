@@ -56,8 +56,8 @@ pub use prepare::{
 };
 pub use random::{RandomStream, RandomStreams};
 pub use reader::{
-    LineReader, LineRules, SkipCounts, TextSource, display_name, open_file, plain_name, read_whole,
-    sentence_on, unreadable,
+    LineReader, LineRules, SkipCounts, TextSource, TsvColumns, display_name, is_tsv, open_file,
+    plain_name, read_whole, unreadable,
 };
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};

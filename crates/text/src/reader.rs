@@ -4,9 +4,11 @@
 //! Compression is recognised by a file's first bytes, not by its name, so that standard input and
 //! files of any name work.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -22,6 +24,44 @@ use files::{At, STANDARD_INPUT};
 pub struct TextSource {
     language: String,
     files: Vec<NamedFile>,
+    columns: TsvColumns,
+}
+
+/// Which columns of a `.tsv` file hold sentences, counted from 1: the first, where nothing else is said.
+///
+/// This is the one rule by which every command reads such files (XNLI's have premise, hypothesis and
+/// label): the sentences of the named columns follow one another, row by row. Other files have no
+/// columns, and a line of theirs is a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TsvColumns(Vec<usize>);
+
+impl Default for TsvColumns {
+    fn default() -> Self {
+        Self(vec![1])
+    }
+}
+
+impl FromStr for TsvColumns {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let parse = |column: &str| column.trim().parse().ok().filter(|&column| column > 0);
+        let columns: Option<Vec<usize>> = text.split(',').map(parse).collect();
+        let columns =
+            columns.ok_or_else(|| "write columns such as 1,2; the first is 1".to_owned())?;
+        let repeated = (1..columns.len()).find(|&at| columns[..at].contains(&columns[at]));
+        match repeated {
+            Some(at) => Err(format!("column {} is named twice", columns[at])),
+            None => Ok(Self(columns)),
+        }
+    }
+}
+
+impl fmt::Display for TsvColumns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<String> = self.0.iter().map(usize::to_string).collect();
+        f.write_str(&columns.join(","))
+    }
 }
 
 #[derive(Debug)]
@@ -47,7 +87,12 @@ impl TextSource {
             let remedy = format!("give at least one file, as {language}=FILE");
             return Err(Error::request(format!("no text for language `{language}`"), remedy));
         }
-        Ok(Self { language: language.to_owned(), files })
+        Ok(Self { language: language.to_owned(), files, columns: TsvColumns::default() })
+    }
+
+    /// The same files, of whose `.tsv` files these columns are read.
+    pub fn with_columns(self, columns: &TsvColumns) -> Self {
+        Self { columns: columns.clone(), ..self }
     }
 
     /// The language that the text is in.
@@ -66,10 +111,13 @@ impl TextSource {
         self.files.iter().map(size).sum()
     }
 
-    /// A BLAKE3 hash of every byte of every file. Names and dates do not count: the same text copied
-    /// elsewhere is the same text.
+    /// A BLAKE3 hash of every byte of every file, and of the columns where they are not the first alone.
+    /// Names and dates do not count: the same text copied elsewhere is the same text.
     pub fn fingerprint(&self) -> Result<blake3::Hash> {
         let mut whole = blake3::Hasher::new();
+        if self.columns != TsvColumns::default() {
+            whole.update(self.columns.to_string().as_bytes());
+        }
         for file in &self.files {
             let mut hasher = blake3::Hasher::new();
             let opened = File::open(&file.path).at(&file.name, "open")?;
@@ -94,6 +142,8 @@ impl TextSource {
         LineReader {
             files: self.files.iter(),
             current: None,
+            columns: &self.columns,
+            column: 0,
             rules,
             raw,
             line: Vec::new(),
@@ -103,13 +153,9 @@ impl TextSource {
     }
 }
 
-/// The sentence on a line of a file: all of it, or the first column where the file's name ends in
-/// `.tsv`, such as XNLI's.
-pub fn sentence_on<'a>(file: &str, line: &'a str) -> &'a str {
-    match plain_name(file).ends_with(".tsv") {
-        true => line.split('\t').next().unwrap_or(line),
-        false => line,
-    }
+/// Whether a file has columns separated by tabs, by its name.
+pub fn is_tsv(file: &str) -> bool {
+    plain_name(file).ends_with(".tsv")
 }
 
 /// The name that a file has when it is unpacked.
@@ -223,6 +269,9 @@ impl SkipCounts {
 pub struct LineReader<'a> {
     files: std::slice::Iter<'a, NamedFile>,
     current: Option<OpenFile<'a>>,
+    columns: &'a TsvColumns,
+    /// How many of the columns of the line in hand were read already; 0 once all were.
+    column: usize,
     rules: LineRules,
     /// Whether blank lines count and white space stays.
     raw: bool,
@@ -268,14 +317,39 @@ impl LineReader<'_> {
         Ok(Some(if self.raw { whole } else { trim_line(text) }))
     }
 
-    /// The sentence on the next line that holds text: all of it, or the first column of a `.tsv` file.
+    /// The next sentence: a line that holds text, or one of the columns of a line of a `.tsv` file
+    /// ([`TsvColumns`]). Read raw, it keeps its white space, and a blank line has a blank sentence for
+    /// each column.
     pub fn next_sentence(&mut self) -> Result<Option<&str>> {
-        if self.next_line()?.is_none() {
+        if self.column == 0 && self.next_line()?.is_none() {
             return Ok(None);
         }
         let text = std::str::from_utf8(&self.line).expect("just judged to be UTF-8");
-        let text = text.trim_start_matches('\u{feff}');
-        Ok(Some(sentence_on(self.name(), text).trim()))
+        let text = text.trim_start_matches('\u{feff}').trim_end_matches('\r');
+        let columns = &self.columns.0;
+        let sentence = match is_tsv(self.name()) {
+            false => text,
+            true => {
+                let column = columns[self.column];
+                self.column = (self.column + 1) % columns.len();
+                let blank = text.trim().is_empty().then_some("");
+                text.split('\t').nth(column - 1).or(blank).ok_or_else(|| Error::Line {
+                    file: self.name().to_owned(),
+                    line: self.number(),
+                    reason: format!(
+                        "has {} columns, and column {column} is to be read",
+                        text.split('\t').count()
+                    ),
+                    remedy: "name columns that every line has, with tabs between",
+                })?
+            }
+        };
+        Ok(Some(if self.raw { sentence } else { sentence.trim() }))
+    }
+
+    /// Whether the line last read holds nothing but white space.
+    pub fn line_is_blank(&self) -> bool {
+        std::str::from_utf8(&self.line).is_ok_and(|text| trim_line(text).is_empty())
     }
 
     /// The name of the file that the line last read is in.
@@ -547,6 +621,39 @@ mod tests {
             assert_eq!(lines.number(), number);
         }
         assert_eq!(lines.next_line().unwrap(), None);
+    }
+
+    #[test]
+    fn columns_follow_row_by_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("xnli.tsv").display().to_string();
+        let plain = folder.path().join("more.txt").display().to_string();
+        std::fs::write(&path, "a man\ta boy \tneutral\n\nit rains\tit pours\tneutral\n").unwrap();
+        std::fs::write(&plain, "one\ttwo\n").unwrap();
+        let read = |columns: &str, raw: bool| -> Result<Vec<String>> {
+            let files = [path.clone(), plain.clone()];
+            let source = TextSource::new("en", &files)?.with_columns(&columns.parse().unwrap());
+            let rules = LineRules::default();
+            let mut lines = if raw { source.raw_lines(rules) } else { source.lines(rules) };
+            let mut read = Vec::new();
+            while let Some(sentence) = lines.next_sentence()? {
+                read.push(sentence.to_owned());
+            }
+            Ok(read)
+        };
+        assert_eq!(read("1", false).unwrap(), ["a man", "it rains", "one\ttwo"]);
+        let both = ["a man", "a boy", "it rains", "it pours", "one\ttwo"];
+        assert_eq!(read("1,2", false).unwrap(), both);
+        let raw = ["a boy ", "a man", "", "", "it pours", "it rains", "one\ttwo"];
+        assert_eq!(read("2,1", true).unwrap(), raw);
+        let error = read("4", false).unwrap_err().to_string();
+        assert!(error.contains("xnli.tsv:1: has 3 columns, and column 4"), "{error}");
+        for wrong in ["", "0", "a", "1,1"] {
+            assert!(wrong.parse::<TsvColumns>().is_err(), "{wrong}");
+        }
+        let source = || TextSource::new("en", std::slice::from_ref(&path)).unwrap();
+        let other = source().with_columns(&"2".parse().unwrap()).fingerprint().unwrap();
+        assert_ne!(source().fingerprint().unwrap(), other);
     }
 
     #[test]

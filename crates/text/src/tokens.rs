@@ -83,6 +83,17 @@ impl TokenizedCorpus {
         shelf: &Path,
         watch: ReadObserver<'_>,
     ) -> Result<(Self, bool)> {
+        Self::prepare_or_link(corpus, vocabulary, shelf, None, watch)
+    }
+
+    /// The same, but a corpus that lies under another shelf already is linked from there.
+    pub fn prepare_or_link(
+        corpus: &Corpus,
+        vocabulary: &Vocabulary,
+        shelf: &Path,
+        other_shelf: Option<&Path>,
+        watch: ReadObserver<'_>,
+    ) -> Result<(Self, bool)> {
         let language = vocabulary.language(corpus.source.language())?;
         check_preparation(corpus, vocabulary.preparer(language).preparation())?;
         let origin = CorpusOrigin {
@@ -94,8 +105,16 @@ impl TokenizedCorpus {
             rules: corpus.rules,
             selection: corpus.selection,
         };
-        let folder = shelf.join(origin.folder_name());
-        let found = folder.join(MANIFEST).is_file();
+        let name = origin.folder_name();
+        let folder = shelf.join(&name);
+        let mut found = folder.join(MANIFEST).is_file();
+        let elsewhere = other_shelf.map(|shelf| shelf.join(&name));
+        if let Some(elsewhere) =
+            elsewhere.filter(|folder| !found && folder.join(MANIFEST).is_file())
+        {
+            link(&elsewhere, &folder)?;
+            found = true;
+        }
         if !found {
             write(corpus, vocabulary, language, origin, &folder, watch)?;
         }
@@ -273,6 +292,19 @@ impl CorpusOrigin {
     fn folder_name(&self) -> String {
         format!("{}-{}", self.language, &self.fingerprint()[..16])
     }
+}
+
+/// Makes a folder of the same files: links to them, or copies where the file system has none.
+fn link(from: &Path, to: &Path) -> Result<()> {
+    let draft = NewFolder::new(to)?;
+    let names = Split::ALL.map(file_name).into_iter().chain([COUNTS.into(), MANIFEST.into()]);
+    for name in names {
+        let (old, new) = (from.join(&name), draft.path().join(&name));
+        if std::fs::hard_link(&old, &new).is_err() {
+            std::fs::copy(&old, &new).at(&old, "copy")?;
+        }
+    }
+    Ok(draft.finish()?)
 }
 
 /// Text must be prepared as the vocabulary's was; only whether lines are split is free, since

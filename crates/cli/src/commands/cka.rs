@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 
 use arrays::Stack;
 use clap::Args;
-use geometry::cka::{CkaConfig, CkaInterval, CkaResult, FEWEST_SUBSAMPLES, compare, read_labels};
-use geometry::retrieval::RetrievalResult;
+use geometry::cka::{
+    CkaConfig, CkaInterval, CkaResult, FEWEST_SUBSAMPLES, compare, read_labels, within_lengths,
+};
+use geometry::retrieval::{RetrievalResult, repeated_rows};
 use lab::draw::{Figure, Heatmap};
+use models::sentences::EncodedPairs;
 use tensor::Device;
+use terms::RowCounts;
 
-use super::models::{Compute, Layers, encode_parallel};
-use super::texts::parse_text;
+use super::models::{Compute, Layers, ParallelTextFlags};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::counted;
@@ -21,42 +24,30 @@ const EXAMPLES: &str = "Examples:
     isogloss cka fr.npy en.npy
   Parallel text through a model, all pairs of layers, and a figure:
     isogloss cka --model run --parallel fr=fr.txt --parallel en=en.txt --svg layers.svg
-  Within groups of sentences of the same length:
-    isogloss encode --model run --text fr=fr.txt --out fr.npy --lengths fr.lengths
-    isogloss cka fr.npy en.npy --within fr.lengths
+  XNLI's 9,999 different sentences, which stand in two files and two columns:
+    isogloss cka --model run --parallel fr=dev-fr.tsv --parallel en=dev-en.tsv \\
+      --parallel fr=test-fr.tsv --parallel en=test-en.tsv --columns 1,2
   Correlation with retrieval, layer by layer:
     isogloss retrieve --source fr.npy --target en.npy --out found.json
     isogloss cka fr.npy en.npy --curve found.json
 
-Linear CKA is that of Kornblith et al. 2019; the debiased value uses the unbiased estimator of HSIC.";
+Linear CKA is that of Kornblith et al. 2019; the debiased value uses the unbiased estimator of HSIC. Of
+parallel text the biased value is given also with the mean of all sentences of the same length (in
+tokens of the second side) subtracted: what sentence length alone explains is gone then.";
 
 /// Flags of `cka`.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cka {
     /// Vectors: rows x dimension, or layers x rows x dimension; .npy, .npz or safetensors.
-    #[arg(requires = "y", required_unless_present = "models")]
+    #[arg(requires = "y", required_unless_present = "models", conflicts_with = "models")]
     x: Option<PathBuf>,
 
     /// Other vectors of the same things in the same order.
     y: Option<PathBuf>,
 
-    /// The folder of a run, or a Hugging Face folder, to encode --parallel with: one for both sides, or
-    /// one for each.
-    #[arg(
-        short,
-        long = "model",
-        value_name = "DIR",
-        requires = "parallel",
-        conflicts_with = "x",
-        help_heading = "Input"
-    )]
-    models: Vec<PathBuf>,
-
-    /// Parallel text: given twice, line i translates line i; or once as A-B=FILE.tsv, two columns.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, requires = "models",
-        help_heading = "Input")]
-    parallel: Vec<(String, String)>,
+    #[command(flatten)]
+    text: ParallelTextFlags,
 
     /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
     #[arg(long, default_value = "all", help_heading = "Input")]
@@ -103,28 +94,44 @@ impl Cka {
         if let Some(path) = &self.svg {
             files::check_new_file(path, self.force)?;
         }
-        let [x, y] = self.stacks()?;
-        self.compute.run(|device| self.compare(&x, &y, device))?
+        let rows = self.rows()?;
+        self.compute.run(|device| self.compare(&rows, device))?
     }
 
-    fn stacks(&self) -> Result<[Stack; 2], Failure> {
+    fn rows(&self) -> Result<ComparedRows, Failure> {
+        let labels =
+            |rows: usize| self.within.as_deref().map(|path| read_labels(path, rows)).transpose();
         if let (Some(x), Some(y)) = (&self.x, &self.y) {
             let mut stacks = [Stack::open(x)?, Stack::open(y)?];
             for stack in &mut stacks {
                 let chosen = self.layers.of(stack.layers() - 1)?;
                 stack.keep(&chosen);
             }
-            return Ok(stacks);
+            let rows = stacks[0].rows();
+            let repeated = match rows == stacks[1].rows() {
+                true => repeated_rows(&stacks[0], &stacks[1])?,
+                false => 0,
+            };
+            let counts = RowCounts { repeated, ..RowCounts::all(rows) };
+            return Ok(ComparedRows { stacks, counts, groups: labels(rows)?, lengths: None });
         }
-        let (models, layers) = (&self.models, &self.layers);
-        Ok(encode_parallel(&self.compute, models, layers, &self.parallel, &[])?.0.stacks)
+        let encoded = self.text.encode(&self.compute, &self.layers, &[])?.0;
+        let EncodedPairs { stacks, lengths: [_, lengths], rows, counts, .. } = encoded;
+        let of_rows = |labels: Vec<u32>| rows.iter().map(|&row| labels[row]).collect();
+        let groups = labels(counts.rows)?.map(of_rows);
+        Ok(ComparedRows { stacks, counts, groups, lengths: Some(lengths) })
     }
 
-    fn compare(&self, x: &Stack, y: &Stack, device: &Device) -> Result<Outcome, Failure> {
-        let labels = self.within.as_deref().map(|path| read_labels(path, x.rows())).transpose()?;
+    fn compare(&self, rows: &ComparedRows, device: &Device) -> Result<Outcome, Failure> {
+        let ComparedRows { stacks: [x, y], counts, groups, lengths } = rows;
         let config = CkaConfig { subsamples: self.subsamples, seed: self.seed };
         let (layers, samples) = (counted("layers"), counted("subsamples"));
-        let mut result = compare(x, y, labels.as_deref(), config, device, [&layers, &samples])?;
+        let mut result = compare(x, y, groups.as_deref(), config, device, [&layers, &samples])?;
+        result.counts = *counts;
+        if let Some(lengths) = lengths.as_ref().filter(|_| groups.is_none()) {
+            let watch = counted("layers within lengths");
+            result.within_length = within_lengths(x, y, lengths, device, &watch)?;
+        }
         if let Some(path) = &self.curve {
             result.correlate(&read_retrieval(path)?)?;
         }
@@ -141,10 +148,10 @@ impl Cka {
         let of = |stack: &Stack| (format!("layers of {}", file_name(stack)), names(stack));
         let within = self.within.is_some();
         let map = Heatmap {
-            title: format!("n = {}, d = {} and {}", result.n, x.dim(0), y.dim(0)),
+            title: format!("n = {}, d = {} and {}", result.counts.used, x.dim(0), y.dim(0)),
             down: of(x),
             across: of(y),
-            values: if within { biased(result) } else { result.debiased.clone() },
+            values: if within { some(&result.cka) } else { result.debiased.clone() },
             range: (0.0, 1.0),
         };
         let kind = if within { "linear CKA within groups" } else { "debiased linear CKA" };
@@ -170,6 +177,16 @@ fn read_retrieval(path: &Path) -> Result<RetrievalResult, Failure> {
     serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
 }
 
+/// What is compared, row by row.
+struct ComparedRows {
+    stacks: [Stack; 2],
+    counts: RowCounts,
+    /// The group of each row, where --within gives it one.
+    groups: Option<Vec<u32>>,
+    /// Tokens of each sentence of the second side, where text was encoded.
+    lengths: Option<Vec<u32>>,
+}
+
 fn file_name(stack: &Stack) -> String {
     let name = Path::new(stack.name()).file_name();
     name.map_or_else(|| stack.name().to_owned(), |name| name.to_string_lossy().into_owned())
@@ -191,10 +208,17 @@ fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
             result.debiased[0][0].map_or("none".to_owned(), |v| format!("{v:.4}")),
             range(of.and_then(|of| of.1))
         );
+        if let Some(within) = &result.within_length {
+            let _ = writeln!(text, "within sentences of the same length   {:.4}", within[0][0]);
+        }
     } else {
-        for (name, rows) in
-            [("CKA, biased", biased(result)), ("CKA, debiased", result.debiased.clone())]
-        {
+        let within = result.within_length.as_deref().map(some);
+        let tables = [
+            ("CKA, biased", Some(some(&result.cka))),
+            ("CKA, debiased", Some(result.debiased.clone())),
+            ("CKA, biased, within sentences of the same length", within),
+        ];
+        for (name, rows) in tables.into_iter().filter_map(|(name, rows)| Some((name, rows?))) {
             let _ = writeln!(text, "{name} (down: {}, across: {})", file_name(x), file_name(y));
             let heads = (0..y.layers()).map(|layer| format!("{:>7}", y.layer_name(layer)));
             let _ = writeln!(text, "{:>8}{}", "", heads.collect::<String>());
@@ -213,7 +237,17 @@ fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
     for (name, value) in &result.pearson {
         let _ = writeln!(text, "Pearson correlation with retrieval ({name})   {}", shown(*value));
     }
-    let _ = writeln!(text, "n {}, d {} and {}", result.n, result.dims[0], result.dims[1]);
+    let RowCounts { repeated, used, .. } = result.counts;
+    let _ = writeln!(text, "n {used}, d {} and {}", result.dims[0], result.dims[1]);
+    if used < result.counts.rows {
+        let _ = writeln!(text, "compared {}", result.counts);
+    } else if repeated > 0 {
+        let _ = writeln!(
+            text,
+            "warning: {repeated} rows equal an earlier one in both arrays and weigh as often as they \
+             stand there; encode parallel text by --model, which takes them once"
+        );
+    }
     if result.few_rows {
         let _ = writeln!(
             text,
@@ -232,6 +266,6 @@ fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
     text
 }
 
-fn biased(result: &CkaResult) -> Vec<Vec<Option<f64>>> {
-    result.cka.iter().map(|row| row.iter().map(|&value| Some(value)).collect()).collect()
+fn some(values: &[Vec<f64>]) -> Vec<Vec<Option<f64>>> {
+    values.iter().map(|row| row.iter().map(|&value| Some(value)).collect()).collect()
 }

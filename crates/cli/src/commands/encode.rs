@@ -7,7 +7,7 @@ use models::sentences::{EncodeConfig, EncodeResult, encode};
 use models::states::Pooling;
 
 use super::models::{Compute, Layers};
-use super::texts::parse_text;
+use super::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -33,10 +33,13 @@ pub(crate) struct Encode {
     #[arg(short, long, value_name = "DIR")]
     model: PathBuf,
 
-    /// One sentence a line, with its language; of a .tsv file (such as XNLI's) the first column. Plain,
-    /// gzip or zstd; `-` is standard input.
-    #[arg(short, long, value_name = "LANG=FILE", value_parser = parse_text)]
-    text: (String, String),
+    /// One sentence a line, with its language; repeat for more files of the language. Plain, gzip or
+    /// zstd; `-` is standard input.
+    #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text, required = true)]
+    texts: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 
     /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
     #[arg(long, default_value = "all")]
@@ -103,10 +106,11 @@ impl Encode {
             return Err(Failure::Usage(message.into()));
         }
         let mut model = self.compute.open(&self.model)?;
-        let (language, text) = self.text;
+        let (language, files) = one_language(self.texts)?;
         let config = EncodeConfig {
             language,
-            text: text.into(),
+            files,
+            columns: self.columns.columns,
             layers: self.layers.of(model.encoder.config().layers)?,
             pooling: self.pool.into(),
             out: self.out,
@@ -125,6 +129,16 @@ impl Encode {
         }
         Ok(Outcome::new(in_words(&result), &result))
     }
+}
+
+/// The files of the one language that is given.
+fn one_language(texts: Vec<(String, String)>) -> Result<(String, Vec<String>), Failure> {
+    let language = texts[0].0.clone();
+    if let Some((other, _)) = texts.iter().find(|(other, _)| *other != language) {
+        let message = format!("--text names {language} and {other}; give text of one language");
+        return Err(Failure::Usage(message));
+    }
+    Ok((language, texts.into_iter().map(|(_, file)| file).collect()))
 }
 
 fn in_words(result: &EncodeResult) -> String {

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use arrays::Stack;
 use clap::{Args, ValueEnum};
 use geometry::Step;
 use models::PretrainedModel;
 use models::parallel::{ParallelSide, read_pair};
-use models::sentences::pooled;
+use models::sentences::{EncodedPairs, encode_pairs};
 use tensor::{Device, DeviceError};
 
+use super::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
 use crate::progress::Waiting;
 
@@ -146,56 +146,86 @@ pub(crate) fn steps(chosen: &[Normalize]) -> Vec<Step> {
     chosen.iter().filter_map(step).collect()
 }
 
-/// The vectors of parallel sentences: from one model or two, or from arrays.
-pub(crate) struct ParallelVectors {
-    /// Layers of each side, sentences x dim.
-    pub(crate) stacks: [Stack; 2],
-    /// The numbers of the layers in their model.
-    pub(crate) layers: Vec<usize>,
-    /// Sentences that were too long for a model and truncated.
-    pub(crate) truncated: usize,
+/// The flags by which parallel text is given to commands that encode it.
+#[derive(Args)]
+pub(crate) struct ParallelTextFlags {
+    /// The folder of a run, or a Hugging Face folder, to encode --parallel with: one for both sides, or
+    /// one for each.
+    #[arg(
+        short,
+        long = "model",
+        value_name = "DIR",
+        requires = "parallel",
+        help_heading = "Input"
+    )]
+    pub(crate) models: Vec<PathBuf>,
+
+    /// Parallel text: given twice, line i translates line i; or once as A-B=FILE.tsv, two columns. Repeat
+    /// for more files of either language, which add up in the order given. Rows that repeat an earlier one
+    /// on both sides, and rows of which a side is longer than the model reads, are left out and counted.
+    /// Plain, gzip or zstd.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, requires = "models",
+        help_heading = "Input")]
+    pub(crate) parallel: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 }
 
-/// Encodes both sides of parallel text, each by its model, and both sides of other parallel text beside it.
-pub(crate) fn encode_parallel(
-    compute: &Compute,
-    models: &[PathBuf],
-    layers: &Layers,
-    test: &[(String, String)],
-    train: &[(String, String)],
-) -> Result<(ParallelVectors, Option<ParallelVectors>), Failure> {
-    let folders = two_models(models)?;
-    let test = read_pair(test)?;
-    let train = if train.is_empty() { None } else { Some(read_pair(train)?) };
-    let (mut tests, mut trains) = (Vec::new(), Vec::new());
-    let (mut numbers, mut truncated) = (Vec::new(), [0, 0]);
-    for (side, folder) in folders.into_iter().enumerate() {
-        let mut model = compute.open(folder)?;
-        numbers = layers.of(model.encoder.config().layers)?;
-        let mut encode = |text: &ParallelSide, truncated: &mut usize| -> Result<Stack, Failure> {
-            let _waiting = Waiting::new(&format!("encoding {}", text.file));
-            let (stack, cut) = pooled(&mut model, text, &numbers, |_| {})?;
-            *truncated += cut;
-            Ok(stack)
+impl ParallelTextFlags {
+    /// Encodes both sides of the parallel text, each by its model, and both sides of other parallel text
+    /// beside it. Also says which layers these are.
+    pub(crate) fn encode(
+        &self,
+        compute: &Compute,
+        layers: &Layers,
+        train: &[(String, String)],
+    ) -> Result<(EncodedPairs, Option<EncodedPairs>, Vec<usize>), Failure> {
+        let mut folders = two_models(&self.models)?.to_vec();
+        folders.dedup();
+        let columns = &self.columns.columns;
+        let test = read_pair(&self.parallel, columns)?;
+        let train = match train {
+            [] => None,
+            train => Some(in_order(read_pair(train, columns)?, &test)?),
         };
-        tests.push(encode(&test[side], &mut truncated[0])?);
-        if let Some(train) = &train {
-            let language = &test[side].language;
-            // The same side first: both may be of one language.
-            let mut order = [&train[side], &train[1 - side]].into_iter();
-            let text = order.find(|other| other.language == *language).ok_or_else(|| {
-                let message = format!("--train has no text in `{language}`; give both languages");
-                Failure::Usage(message)
-            })?;
-            trains.push(encode(text, &mut truncated[1])?);
+        let models: Result<Vec<_>, Failure> =
+            folders.into_iter().map(|folder| compute.open(folder)).collect();
+        let mut models = models?;
+        // Where they differ in depth, the search itself says that layers do not match.
+        let numbers = layers.of(models[0].encoder.config().layers)?;
+        if let Some(other) = models.get(1) {
+            layers.of(other.encoder.config().layers)?;
         }
+        let mut encode = |sides: &[ParallelSide; 2]| {
+            let mut waiting = None;
+            encode_pairs(&mut models, sides, &numbers, |side| {
+                waiting.replace(Waiting::new(&format!("encoding {}", side.file)));
+            })
+        };
+        let test = encode(&test)?;
+        let train = train.as_ref().map(encode).transpose()?;
+        Ok((test, train, numbers))
     }
-    let vectors = |stacks: Vec<Stack>, truncated| {
-        let stacks = stacks.try_into().ok()?;
-        Some(ParallelVectors { stacks, layers: numbers.clone(), truncated })
-    };
-    let test = vectors(tests, truncated[0]).expect("two sides");
-    Ok((test, vectors(trains, truncated[1])))
+}
+
+/// The sides of other parallel text in the order of the languages of this one.
+fn in_order(
+    other: [ParallelSide; 2],
+    sides: &[ParallelSide; 2],
+) -> Result<[ParallelSide; 2], Failure> {
+    let languages = |sides: &[ParallelSide; 2]| [0, 1].map(|side| sides[side].language.clone());
+    let (there, here) = (languages(&other), languages(sides));
+    let [a, b] = other;
+    if there == here {
+        return Ok([a, b]);
+    }
+    if [&there[1], &there[0]] == [&here[0], &here[1]] {
+        return Ok([b, a]);
+    }
+    let missing = here.iter().find(|language| !there.contains(language)).unwrap_or(&here[0]);
+    let message = format!("--train has no text in `{missing}`; give both languages");
+    Err(Failure::Usage(message))
 }
 
 /// One model for both sides, or one for each.

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use arrays::Stack;
 use clap::{Args, ValueEnum};
-use geometry::retrieval::{RetrievalAccuracy, RetrievalResult, RetrievalSearch, retrieve};
-use geometry::search::Measure;
-
-use super::models::{
-    Compute, Layers, Normalize, ParallelVectors, encode_parallel, save_maps, steps,
+use geometry::retrieval::{
+    RetrievalAccuracy, RetrievalResult, RetrievalSearch, RowPairs, TranslatedRows, retrieve,
 };
+use geometry::search::Measure;
+use models::sentences::EncodedPairs;
+
+use super::models::{Compute, Layers, Normalize, ParallelTextFlags, save_maps, steps};
 use super::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -19,13 +20,15 @@ const EXAMPLES: &str = "Examples:
   A bilingual encoder on LASER's Tatoeba files; the map is learned from other pairs:
     isogloss retrieve --model run \\
       --parallel fr=tatoeba.fra-eng.fra --parallel en=tatoeba.fra-eng.eng \\
-      --train fr=xnli.fr.txt --train en=xnli.en.txt
+      --train fr=dev-fr.tsv --train en=dev-en.tsv --train fr=test-fr.tsv \\
+      --train en=test-en.tsv --columns 1,2
   Two monolingual encoders:
     isogloss retrieve --model fr-run --model en-run --parallel fr=test.fr --parallel en=test.en \\
       --train fr-en=train.tsv
   Arrays, such as `isogloss encode` writes:
     isogloss retrieve --source fr.npy --target en.npy --retrieval margin
 
+Equal sentences are one candidate: a row is right where the sentence found equals its translation.
 P@1 is given in both directions at each layer: raw, mean-centred (each side by its own mean), and
 after Procrustes alignment learned from the pairs of --train.";
 
@@ -33,16 +36,8 @@ after Procrustes alignment learned from the pairs of --train.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Retrieve {
-    /// The folder of a run, or a Hugging Face folder: one for both sides, or one for each.
-    #[arg(short, long = "model", value_name = "DIR", help_heading = "Input",
-        conflicts_with_all = ["source", "target", "train_source", "train_target"])]
-    models: Vec<PathBuf>,
-
-    /// Parallel text: given twice, line i translates line i; or once as A-B=FILE.tsv, two columns. Of a
-    /// .tsv file of its own (such as XNLI's) the first column. Plain, gzip or zstd.
-    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, requires = "models",
-        help_heading = "Input")]
-    parallel: Vec<(String, String)>,
+    #[command(flatten)]
+    text: ParallelTextFlags,
 
     /// Other parallel text, to learn a map from; given likewise.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, requires = "models",
@@ -50,7 +45,13 @@ pub(crate) struct Retrieve {
     train: Vec<(String, String)>,
 
     /// Vectors of one side, rows x dimension or layers x rows x dimension: .npy, .npz, safetensors.
-    #[arg(long, value_name = "FILE", requires = "target", help_heading = "Input")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "target",
+        conflicts_with = "models",
+        help_heading = "Input"
+    )]
     source: Option<PathBuf>,
 
     /// Vectors of the other side.
@@ -131,14 +132,12 @@ impl Retrieve {
             files::check_new_file(path, self.force)?;
         }
         let (test, train) = self.vectors()?;
-        let search = (self.measure(test.stacks[0].rows())?, steps(&self.normalize));
-        let (mut result, maps) = self.compute.run(|device| {
+        let search = (self.measure(test.pairs.counts.used)?, steps(&self.normalize));
+        let (result, maps) = self.compute.run(|device| {
             let (measure, steps) = search;
             let search = RetrievalSearch { measure, steps, device: device.clone() };
-            let train = train.as_ref().map(|train| (&train.stacks[0], &train.stacks[1]));
-            retrieve(&test.stacks[0], &test.stacks[1], train, &search)
+            retrieve(test.rows(), train.as_ref().map(VectorPairs::rows), &search)
         })??;
-        result.truncated = test.truncated + train.map_or(0, |train| train.truncated);
         if let Some(folder) = &self.save_maps {
             let maps: Vec<_> = test.layers.iter().copied().zip(maps).collect();
             save_maps(folder, self.force, &maps)?;
@@ -166,10 +165,12 @@ impl Retrieve {
         })
     }
 
-    fn vectors(&self) -> Result<(ParallelVectors, Option<ParallelVectors>), Failure> {
-        if !self.models.is_empty() {
-            let (texts, train) = (&self.parallel, &self.train);
-            return encode_parallel(&self.compute, &self.models, &self.layers, texts, train);
+    fn vectors(&self) -> Result<(VectorPairs, Option<VectorPairs>), Failure> {
+        if !self.text.models.is_empty() {
+            let (test, train, layers) =
+                self.text.encode(&self.compute, &self.layers, &self.train)?;
+            let of = |pairs: EncodedPairs| VectorPairs::of_text(pairs, &layers);
+            return Ok((of(test), train.map(of)));
         }
         let open = |a: &Option<PathBuf>, b: &Option<PathBuf>| {
             let Some((a, b)) = a.as_ref().zip(b.as_ref()) else { return Ok(None) };
@@ -179,7 +180,8 @@ impl Retrieve {
                 let chosen = self.layers.of(stack.layers() - 1)?;
                 stack.keep(&chosen);
             }
-            Ok::<_, Failure>(Some(ParallelVectors { stacks, layers, truncated: 0 }))
+            let pairs = RowPairs::of_vectors(&stacks[0], &stacks[1])?;
+            Ok::<_, Failure>(Some(VectorPairs { stacks, pairs, layers }))
         };
         let test = open(&self.source, &self.target)?.ok_or_else(|| {
             Failure::Usage("give --model and --parallel twice, or --source and --target".into())
@@ -188,31 +190,46 @@ impl Retrieve {
     }
 }
 
+/// Vectors of translations, from a model or from arrays.
+struct VectorPairs {
+    stacks: [Stack; 2],
+    pairs: RowPairs,
+    /// The numbers of the layers in their model.
+    layers: Vec<usize>,
+}
+
+impl VectorPairs {
+    fn of_text(encoded: EncodedPairs, layers: &[usize]) -> Self {
+        let EncodedPairs { stacks, sides: [a, b], counts, .. } = encoded;
+        let mut pairs = RowPairs::of_keys(&a.lines, &b.lines);
+        pairs.counts = counts;
+        Self { stacks, pairs, layers: layers.to_vec() }
+    }
+
+    fn rows(&self) -> TranslatedRows<'_> {
+        let [source, target] = &self.stacks;
+        TranslatedRows { source, target, pairs: &self.pairs }
+    }
+}
+
 fn in_words(result: &RetrievalResult) -> String {
     let mut text = format!(
-        "retrieval accuracy (P@1) among {} sentences (chance {:.4})",
-        result.sentences, result.chance
+        "retrieval accuracy (P@1) of {}, among {} and {} different sentences (chance {:.4})",
+        result.counts, result.candidates[0], result.candidates[1], result.chance
     );
-    if let Some(pairs) = result.train_pairs {
-        let _ = write!(text, ", maps learned from {pairs} other pairs");
+    if let Some(train) = result.train {
+        let _ = write!(text, "\nmaps learned from {train} of other text");
     }
     text += "\n\n            raw            centred";
-    text += if result.train_pairs.is_some() { "          aligned\n" } else { "\n" };
+    text += if result.train.is_some() { "          aligned\n" } else { "\n" };
     text += "layer     →      ←        →      ←";
-    text += if result.train_pairs.is_some() { "        →      ←\n" } else { "\n" };
+    text += if result.train.is_some() { "        →      ←\n" } else { "\n" };
     let cell = |found: RetrievalAccuracy| format!("{:.3}  {:.3}", found.forward, found.backward);
     for layer in &result.layers {
         let aligned = layer.aligned.map_or(String::new(), |found| format!("    {}", cell(found)));
         let name = layer.name.clone().unwrap_or_else(|| layer.layer.to_string());
         let (raw, centered) = (cell(layer.raw), cell(layer.centered));
         let _ = writeln!(text, "{name:>5}   {raw}    {centered}{aligned}");
-    }
-    if result.truncated > 0 {
-        let _ = writeln!(
-            text,
-            "\n{} sentences were too long for the model and truncated",
-            result.truncated
-        );
     }
     let _ = write!(text, "\n{}", result.signature);
     text

@@ -7,11 +7,20 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use text::{
     Corpus, LineRules, Preparation, Preparer, Selection, SimplificationTable, Subset, TextSource,
-    TokenizerChoice, Vocabulary, WordTokenizer,
+    TokenizerChoice, TsvColumns, Vocabulary, WordTokenizer,
 };
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+
+/// Which columns of `.tsv` files hold sentences.
+#[derive(Args)]
+pub(crate) struct ColumnsFlag {
+    /// Of .tsv files, read these columns as sentences, row by row: 1,2 takes XNLI's premises and
+    /// hypotheses.
+    #[arg(long, value_name = "N,…", default_value_t = TsvColumns::default(), help_heading = "Input")]
+    pub(crate) columns: TsvColumns,
+}
 
 /// Which text, and which sentences of it.
 #[derive(Args)]
@@ -21,6 +30,9 @@ pub(crate) struct TextFlags {
     #[arg(long = "text", short = 't', value_name = "LANG=FILE", value_parser = parse_text,
         help_heading = "Input")]
     pub(crate) texts: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 
     /// Treat every line as one sentence, rather than split lines into sentences.
     #[arg(long, help_heading = "Input")]
@@ -103,8 +115,11 @@ impl TextFlags {
 
     /// The languages in the order in which they were first named, each with its files.
     pub(crate) fn sources(&self) -> Result<Vec<TextSource>, Failure> {
-        let languages = by_language(&self.texts);
-        languages.iter().map(|(language, files)| Ok(TextSource::new(language, files)?)).collect()
+        let columns = &self.columns.columns;
+        let source = |(language, files): &(&str, Vec<String>)| -> Result<TextSource, Failure> {
+            Ok(TextSource::new(language, files)?.with_columns(columns))
+        };
+        by_language(&self.texts).iter().map(source).collect()
     }
 
     /// Puts a source together with how it is prepared and what is wanted of it.
@@ -197,11 +212,14 @@ impl From<TokenizerFlag> for TokenizerChoice {
 #[derive(Args)]
 pub(crate) struct ParallelFlags {
     /// Parallel text: LANG=FILE twice, where line i translates line i and the first is the source (of
-    /// a `.tsv` file, the first column); or LANG1-LANG2=FILE once, with two columns separated by a tab
+    /// a `.tsv` file, the columns named by --columns); or LANG1-LANG2=FILE once, with two columns separated by a tab
     /// or `|||`. Plain, gzip or zstd, `-` for standard input; repeat for more files.
     #[arg(long, short = 'p', value_name = "LANG=FILE|LANG1-LANG2=FILE", value_parser = parse_text,
         help_heading = "Input")]
     parallel: Vec<(String, String)>,
+
+    #[command(flatten)]
+    pub(crate) columns: ColumnsFlag,
 }
 
 /// Where parallel text is, and its two languages.

@@ -7,12 +7,12 @@ use models::PretrainedModel;
 use models::words::{
     ContextMeans, WordsResult, corpus, embeddings, frequent, from_subwords, read_list,
 };
-use text::Corpus;
+use text::{Corpus, TextSource};
 use vectors::WordVectors;
 use vectors::formats::{ReadOptions, read, write};
 
 use super::models::{Compute, Layers};
-use super::texts::{parse_text, watch};
+use super::texts::{ColumnsFlag, parse_text, watch};
 use super::vectors::FormatFlag;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -41,6 +41,9 @@ pub(crate) struct Words {
     #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text,
         required_unless_present = "embeddings", help_heading = "Input")]
     texts: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 
     /// Take the words that are one subword of the vocabulary, and their rows of the embedding table.
     #[arg(long, requires = "lang", conflicts_with_all = ["texts", "words", "layers", "limit", "lines"],
@@ -201,7 +204,8 @@ impl Words {
 
     fn corpus(&self, model: &PretrainedModel, language: &str) -> Result<Corpus, Failure> {
         let files: Vec<String> = self.texts.iter().map(|(_, file)| file.clone()).collect();
-        Ok(corpus(&model.vocabulary, language, &files, self.lines, self.limit)?)
+        let source = TextSource::new(language, &files)?.with_columns(&self.columns.columns);
+        Ok(corpus(&model.vocabulary, source, self.lines, self.limit)?)
     }
 }
 

@@ -8,7 +8,7 @@ use terms::{Preset, Scale};
 use super::step::CPU;
 
 /// Seconds that a step of a kind takes on two CPU cores, until one was measured here.
-const TYPICAL: [(&str, f64); 28] = [
+const TYPICAL: [(&str, f64); 30] = [
     ("world generate", 1.5),
     ("pretrain tiny", 75.0),
     ("pretrain tiny real", 85.0),
@@ -34,6 +34,8 @@ const TYPICAL: [(&str, f64); 28] = [
     ("shift sweep tiny", 9.0),
     ("shift translate", 0.1),
     ("vocab stats", 0.1),
+    ("vocab train", 5.0),
+    ("corpus prepare", 6.0),
     ("vectors word2vec", 5.0),
     ("vectors glove", 0.5),
     ("vectors word2vec n-grams", 25.0),

@@ -355,7 +355,8 @@ mod tests {
             "centered": { "forward": 0.5, "backward": 0.5, "mean": 0.5 }, "aligned": null,
         });
         let result = json!({
-            "sentences": 10, "chance": 0.1, "train_pairs": null, "truncated": 0, "layers": [layer],
+            "rows": 10, "repeated": 0, "too_long": 0, "used": 10, "candidates": [10, 10], "chance": 0.1,
+            "train": null, "layers": [layer],
             "signature": "retrieval",
         });
         let results = read(Extractor::Retrieval, &result).unwrap();
@@ -369,7 +370,8 @@ mod tests {
     fn a_layer_without_similarity_is_left_out() {
         let result = |debiased: Value| {
             json!({
-                "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": debiased, "n": 9, "dims": [2, 2],
+                "cka": [[1.0, 0.5], [0.5, 0.8]], "debiased": debiased, "rows": 9, "repeated": 0, "too_long": 0,
+                "used": 9, "dims": [2, 2],
                 "intervals": null, "few_rows": false, "signature": "cka",
             })
         };

@@ -16,6 +16,7 @@ mod recipes;
 mod revision;
 mod run;
 mod runner;
+mod shared_text;
 mod sizes;
 mod step;
 mod systems;

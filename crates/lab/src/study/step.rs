@@ -75,6 +75,11 @@ impl CommandArg {
         Self { text: self.text.clone(), path }
     }
 
+    /// The text before its path, or all of it.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The step that it depends on.
     fn needs(&self) -> Option<StepId> {
         match self.path {
@@ -216,6 +221,17 @@ impl StepDraft {
     #[must_use]
     pub fn flag(self, name: &str, value: impl Into<CommandArg>) -> Self {
         self.arg(name).arg(value)
+    }
+
+    /// The values that were given to a flag so far, as words of their own.
+    pub(super) fn values(&self, flag: &str) -> Vec<&CommandArg> {
+        let pairs = self.args.windows(2).filter(|pair| pair[0].text == flag);
+        pairs.map(|pair| &pair[1]).collect()
+    }
+
+    /// The texts of all words so far.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.args.iter().map(CommandArg::text)
     }
 
     /// Adds what distinguishes its cost from that of other commands of its verb.

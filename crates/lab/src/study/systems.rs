@@ -7,6 +7,7 @@ use terms::Preset;
 use super::error::Result;
 use super::file::{System, SystemKind};
 use super::plan::{EvaluationContext, OTHER_DOMAIN, StudyPlanner};
+use super::shared_text::share_text;
 use super::sizes::sentences;
 use super::step::{CommandArg, StepDraft, StepList};
 
@@ -118,6 +119,7 @@ fn pretrain(
     }
     let seed = (scene.seed + 1000 * another).to_string();
     let draft = draft.args(system.flags.clone()).flag("--seed", seed);
+    let draft = share_text(planner, draft)?;
     let run = planner.add(draft.flag("--out", CommandArg::here("run")).resumes("run"))?;
     Ok(StepList::made(run, "run"))
 }

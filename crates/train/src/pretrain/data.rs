@@ -73,8 +73,9 @@ impl RunData {
         for preparer in config.text.preparers_of(&vocabulary, &config.languages)? {
             watch(&format!("tokenising {}", preparer.language()));
             let corpus = corpus(config, preparer)?;
-            let shelf = folder.join("corpora");
-            let (corpus, _) = TokenizedCorpus::prepare(&corpus, &vocabulary, &shelf, &mut |_| {})?;
+            let (shelf, other) = (folder.join("corpora"), config.text.corpora.as_deref());
+            let (corpus, _) =
+                TokenizedCorpus::prepare_or_link(&corpus, &vocabulary, &shelf, other, &mut |_| {})?;
             corpora.push(Arc::new(corpus));
         }
         let switch = config.switch.as_ref().map(|switch| {
@@ -213,7 +214,7 @@ fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
             take,
             distinct: text.distinct,
             dev: text.dev,
-            seed: config.seed,
+            seed: text.seed.unwrap_or(config.seed),
             ..Selection::default()
         },
     })

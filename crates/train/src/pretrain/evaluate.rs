@@ -97,7 +97,8 @@ impl Probe {
         let device = params.device().clone();
         let [a, b] = [0, 1].map(|side| self.sides[side].vectors(data.parts(model, params)));
         let accuracy = |(a, b): (&Matrix, &Matrix)| {
-            accuracy(a.clone(), b.clone(), Measure::Cosine, Ties::Wrong, &device).mean
+            let rows: Vec<(u32, u32)> = (0..a.rows() as u32).map(|row| (row, row)).collect();
+            accuracy(a.clone(), b.clone(), &rows, Measure::Cosine, Ties::Wrong, &device).mean
         };
         let centered = |vectors: &Matrix| {
             let mut vectors = vectors.clone();
@@ -136,8 +137,8 @@ fn side(language: &str, file: &Path, data: &RunData, longest: usize) -> text::Re
     let source = TextSource::new(language, &[file.display().to_string()])?;
     let mut lines = source.raw_lines(LineRules::default());
     let mut sentences = Vec::new();
-    while let Some(line) = lines.next_line()? {
-        sentences.push(reader.sentence(line).ids);
+    while let Some(sentence) = lines.next_sentence()? {
+        sentences.push(reader.sentence(sentence).ids);
     }
     Ok(ProbeSide { language: reader.language(), sentences })
 }

@@ -41,6 +41,11 @@ pub struct TextConfig {
     pub distinct: bool,
     /// Hold out so many sentences of each language as a development set.
     pub dev: u64,
+    /// Seeds the sample and the choice of held-out sentences; the run's seed if none.
+    pub seed: Option<u64>,
+    /// A folder of `corpus prepare`: corpora that were tokenised there from the same sentences by the same
+    /// vocabulary are not tokenised again.
+    pub corpora: Option<PathBuf>,
 }
 
 impl TextConfig {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use geometry::align::{AlignContextsResult, LayerFit, align_layers, contexts_signature};
-use models::contexts::{LinkSide, TokenizedSide, leave_out_long, read, sample, vectors};
-use models::parallel::{ParallelSide, read_pair};
+use models::contexts::{LinkSide, TokenizedSide, leave_out, read, sample, vectors};
+use models::parallel::{ParallelSide, distinct, read_pair};
 
 use crate::commands::models::{Compute, Normalize, save_maps, steps, two_models};
-use crate::commands::texts::parse_text;
+use crate::commands::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Waiting;
@@ -26,8 +26,8 @@ pub(super) const EXAMPLES: &str = "Example:
       --onto en --out maps
 
 Links are `i-j` pairs, a line for each pair of sentences; words count from 0 and are separated
-by spaces, so give the text that was aligned. Pairs of which a side is longer than the model
-reads are left out and counted.";
+by spaces, so give the text that was aligned. Rows that repeat an earlier one on both sides, and
+rows of which a side is longer than the model reads, are left out and counted.";
 
 /// Flags of `align contexts`.
 #[derive(Args)]
@@ -42,6 +42,9 @@ pub(crate) struct Contexts {
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, required = true,
         help_heading = "Input")]
     parallel: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 
     /// The links of each pair of sentences, in Pharaoh format.
     #[arg(long, value_name = "FILE", help_heading = "Input")]
@@ -85,11 +88,10 @@ pub(crate) struct Contexts {
 impl Contexts {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         files::check_new_folder(&self.out, self.force)?;
-        let sides = read_pair(&self.parallel)?;
+        let sides = read_pair(&self.parallel, &self.columns.columns)?;
         let onto_first = self.onto_first(&sides)?;
         let folders = two_models(&self.models)?;
         let mut links = read(&self.links, sides[0].lines.len())?;
-        let pairs = links.len();
         let (mut models, mut texts) = (Vec::new(), Vec::new());
         for ((folder, text), side) in folders.iter().zip(&sides).zip(BOTH) {
             let _waiting = Waiting::new(&format!("reading {}", text.file));
@@ -97,7 +99,7 @@ impl Contexts {
             texts.push(TokenizedSide::new(&model, text, &links, side)?);
             models.push(model);
         }
-        let left_out = leave_out_long(&mut links, [&texts[0], &texts[1]])?;
+        let counts = leave_out(&mut links, [&texts[0], &texts[1]], &distinct(&sides))?;
         let count = sample(&mut links, self.sample_size, self.seed);
         let mut layers = Vec::new();
         for ((model, text), side) in models.iter_mut().zip(&texts).zip(BOTH) {
@@ -120,8 +122,7 @@ impl Contexts {
         save_maps(&self.out, self.force, &maps)?;
         let signature = contexts_signature(&steps, count);
         let out = self.out.clone();
-        let result =
-            AlignContextsResult { out, links: count, pairs, left_out, dim, layers, signature };
+        let result = AlignContextsResult { out, links: count, counts, dim, layers, signature };
         Ok(Outcome::new(in_words(&result), &result))
     }
 
@@ -140,16 +141,12 @@ impl Contexts {
 
 fn in_words(result: &AlignContextsResult) -> String {
     let mut text = format!(
-        "{}: a map of {} dimensions for each layer, from {} links of {} pairs of sentences\n",
+        "{}: a map of {} dimensions for each layer, from {} links of {}\n",
         result.out.display(),
         result.dim,
         result.links,
-        result.pairs,
+        result.counts,
     );
-    if result.left_out > 0 {
-        let _ =
-            writeln!(text, "{} pairs are longer than a model reads, and left out", result.left_out);
-    }
     text += "\nlayer   mean cosine before   after\n";
     for LayerFit { layer, before, after } in &result.layers {
         let _ = writeln!(text, "{layer:>5}   {before:>18.3}   {after:>5.3}");

@@ -149,7 +149,7 @@ fn presets() -> impl TypedValueParser<Value = Preset> {
 }
 
 /// Keys of text and vocabulary, which a preset leaves open.
-const KEYS: [(&str, &str); 15] = [
+const KEYS: [(&str, &str); 17] = [
     ("vocabulary.folder", "use this folder of `vocab train`, and prepare text as it says"),
     ("vocabulary.file", "or this WordPiece vocabulary, a subword a line"),
     ("vocabulary.uncased", "true: it is lowercased, without accents"),
@@ -165,6 +165,8 @@ const KEYS: [(&str, &str); 15] = [
     ("text.sample", "read a random sample of so many sentences of each language"),
     ("text.sample_of.LANG", "the same for one language, in place of text.sample"),
     ("text.distinct", "true: drop repeated sentences"),
+    ("text.seed", "draws the sample and the held-out sentences; else --seed does"),
+    ("text.corpora", "a folder of `corpus prepare`: take what is tokenised there already"),
 ];
 
 /// The examples and the keys.

@@ -20,7 +20,7 @@ use tensor::Device;
 use self::difference::DifferenceOf;
 use self::sweep::SweepOver;
 use super::models::Compute;
-use super::texts::{TextFlags, parse_text, watch};
+use super::texts::{ColumnsFlag, TextFlags, parse_text, watch};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -159,7 +159,7 @@ pub(crate) struct Translate {
     #[arg(long, value_name = "KIND", default_value = "mean", value_parser = ShiftKind::parse)]
     shift_kind: ShiftKind,
 
-    /// Sentences of --from, one a line; of a .tsv file (such as XNLI's) the first column.
+    /// Sentences of --from, one a line.
     #[arg(short, long, value_name = "LANG=FILE", value_parser = parse_text,
         conflicts_with = "sentence", help_heading = "Input")]
     text: Option<(String, String)>,
@@ -169,6 +169,9 @@ pub(crate) struct Translate {
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text,
         conflicts_with_all = ["sentence", "text"], help_heading = "Input")]
     parallel: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 
     /// Read at most the first N sentences of the file.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = "Input")]
@@ -277,10 +280,11 @@ impl Translate {
                 let message = format!("--text {language}={file}: --from is {}", self.from);
                 return Err(Failure::Usage(message));
             }
-            let source = models::sentences::open(file.as_ref())?;
+            let files = std::slice::from_ref(file);
+            let source = models::sentences::open(files, &self.columns.columns)?;
             let lines = models::sentences::lines(&source).take(self.limit);
             let lines = lines.collect::<models::Result<Vec<String>>>()?.into_iter().enumerate();
-            return Ok(lines.map(|(number, line)| at(file, number, line, None)).collect());
+            return Ok(lines.map(|(number, line)| at(file, number, line)).collect());
         }
         if let Some(sentence) = &self.sentence {
             let sentence = sentence.clone();
@@ -288,11 +292,11 @@ impl Translate {
         }
         let text = std::io::read_to_string(std::io::stdin())?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        Ok(lines.map(|(n, line)| at("standard input", n, line.to_owned(), None)).collect())
+        Ok(lines.map(|(n, line)| at("standard input", n, line.to_owned())).collect())
     }
 
     fn parallel_sentences(&self) -> Result<Vec<InputSentence>, Failure> {
-        let sides = parallel::read(&self.parallel)?;
+        let sides = parallel::read(&self.parallel, &self.columns.columns)?;
         let side = |flag: &str, language: &str| -> Result<&ParallelSide, Failure> {
             sides.iter().find(|side| side.language == language).ok_or_else(|| {
                 Failure::Usage(format!("{flag} {language}: --parallel has no text in it"))
@@ -301,14 +305,15 @@ impl Translate {
         let (from, to) = (side("--from", &self.from)?, side("--to", &self.to)?);
         let pairs = from.lines.iter().zip(&to.lines).take(self.limit).enumerate();
         let input = |(number, (line, reference)): (usize, (&String, &String))| {
-            at(&from.file, number, line.clone(), Some(reference.clone()))
+            let place = format!("{}: ", from.place(number));
+            InputSentence { place, sentence: line.clone(), reference: Some(reference.clone()) }
         };
         Ok(pairs.map(input).collect())
     }
 }
 
-fn at(file: &str, number: usize, sentence: String, reference: Option<String>) -> InputSentence {
-    InputSentence { place: format!("{file}:{}: ", number + 1), sentence, reference }
+fn at(file: &str, number: usize, sentence: String) -> InputSentence {
+    InputSentence { place: format!("{file}:{}: ", number + 1), sentence, reference: None }
 }
 
 /// A weight of a shift.

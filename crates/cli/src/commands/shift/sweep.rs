@@ -13,7 +13,7 @@ use text::{Dictionary, LineRules};
 
 use super::MeasuredModel;
 use crate::commands::models::Layers;
-use crate::commands::texts::parse_text;
+use crate::commands::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -37,11 +37,14 @@ pub(crate) struct SweepOver {
     measured: MeasuredModel,
 
     /// Parallel text of two languages or more: line i of one translates line i of the others; or once
-    /// as A-B=FILE.tsv, two columns. Of a .tsv file of its own (such as XNLI's) the first column. Every
-    /// pair of languages is tried in both directions.
+    /// as A-B=FILE.tsv, two columns. Several files of a language add up. Every pair of languages is
+    /// tried in both directions.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, required = true,
         help_heading = "Input")]
     parallel: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
 
     /// A dictionary by which exact translations are counted, in both directions.
     #[arg(long, value_name = "A-B=FILE", value_parser = parse_text, help_heading = "Input")]
@@ -81,7 +84,7 @@ impl SweepOver {
         if let Some(out) = &self.out {
             files::check_new_file(out, self.force)?;
         }
-        let texts = parallel::read(&self.parallel)?;
+        let texts = parallel::read(&self.parallel, &self.columns.columns)?;
         let languages: Vec<&str> = texts.iter().map(|text| text.language.as_str()).collect();
         self.check_dictionaries(&languages)?;
         let (mut model, device, means) = self.measured.open()?;

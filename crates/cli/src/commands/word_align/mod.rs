@@ -212,7 +212,10 @@ impl WordAlignFlags {
     }
 
     fn text(&self) -> Result<(ParallelText, [String; 2]), Failure> {
-        let source = |language: &str, files: Vec<String>| TextSource::new(language, &files);
+        let columns = &self.parallel.columns.columns;
+        let source = |language: &str, files: Vec<String>| {
+            TextSource::new(language, &files).map(|source| source.with_columns(columns))
+        };
         let (text, languages) = match self.parallel.files()? {
             ParallelFiles::Columns(languages, files) => {
                 (ParallelText::Pairs(source(&languages.join("-"), files)?), languages)
