@@ -78,7 +78,7 @@ fn constant_systems_make_no_finding_hold() {
 /// Scores drawn at random from those of all systems, conditions, layers and weights of a study.
 #[test]
 fn shuffled_systems_make_no_finding_hold() {
-    const RUNS: u64 = 20;
+    const RUNS: u64 = 12;
     let mut held = Vec::new();
     for run in 0..RUNS {
         let (mut records, _) = numbers::all();
@@ -97,8 +97,8 @@ fn shuffled_systems_make_no_finding_hold() {
         }
         held.extend(holding(&records));
     }
-    // Of two settings in each run, one in forty may have a false discovery.
-    assert!(held.len() <= 2, "{held:#?}");
+    // Each run has two settings, of which one in forty may have a false discovery.
+    assert!(held.len() <= 1, "{held:#?}");
 }
 
 /// The factors of the untrained encoder that stands beside a record's system: the same layer, task, pair and weight.
@@ -122,7 +122,7 @@ fn untrained(record: &Record) -> Factors {
 /// Every system is an untrained encoder of its own: it has the layers, tasks and weights of one, and what these alone give.
 #[test]
 fn untrained_systems_make_no_finding_hold() {
-    const RUNS: u64 = 20;
+    const RUNS: u64 = 12;
     let (records, _) = numbers::all();
     let key = |record: &Record, factors: Factors| {
         let origin = &record.origin;
@@ -149,5 +149,5 @@ fn untrained_systems_make_no_finding_hold() {
         });
         held.extend(holding(&drawn));
     }
-    assert!(held.len() <= 2, "{held:#?}");
+    assert!(held.len() <= 1, "{held:#?}");
 }

@@ -9,7 +9,7 @@ use lab::papers::{ITEMS, PAPERS, coverage};
 use lab::record::{Factors, Origin, Record};
 use lab::report::{FindingVerdict, ReportPage, verdicts};
 use lab::study::Study;
-use roxmltree::{Document, ParsingOptions};
+use roxmltree::{Document, Node, ParsingOptions};
 
 fn record(study: &str, seed: u64, measure: &str, factors: &[(&str, &str)], value: f64) -> Record {
     let origin = Origin {
@@ -78,7 +78,7 @@ fn every_table_and_figure_of_both_papers_is_there() {
     let captions: Vec<String> = page
         .descendants()
         .filter(|node| node.has_tag_name("figcaption"))
-        .map(|node| node.descendants().filter_map(|node| node.text()).collect())
+        .map(|node| text_of(node))
         .collect();
     for (item, covered) in ITEMS.iter().zip(coverage(&records)) {
         let shown = report.items.contains(&item);
@@ -86,18 +86,14 @@ fn every_table_and_figure_of_both_papers_is_there() {
         assert_eq!(covered.runs.is_empty(), covered.not_made.is_some(), "{}", item.name);
         let place = format!("{}, ", PAPERS[usize::from(item.paper) - 1].citation);
         let named = |caption: &&String| {
-            let items = caption.strip_prefix(&place).and_then(|rest| rest.split_once(". "));
+            let items = caption.strip_prefix(&place).and_then(|rest| rest.split_once('.'));
             items.is_some_and(|(items, _)| items.split(", ").any(|name| name == item.name))
         };
         assert_eq!(captions.iter().any(|caption| named(&caption)), shown, "{}", item.name);
     }
     let section = |id: &str| page.descendants().find(|node| node.attribute("id") == Some(id));
     for item in ITEMS.iter().filter(|item| !item.section.is_empty()) {
-        let text: String = section(item.section)
-            .into_iter()
-            .flat_map(|section| section.descendants())
-            .filter_map(|node| node.text())
-            .collect();
+        let text = section(item.section).map(text_of).unwrap_or_default();
         assert!(text.contains(item.name), "{} in {}", item.name, item.section);
     }
     assert_eq!(report.missing, Vec::<&str>::new());
@@ -107,6 +103,11 @@ fn every_table_and_figure_of_both_papers_is_there() {
         let tested = report.findings.iter().filter(same).any(|one| one.verdict != "not tested");
         assert!(tested, "{}: {}", finding.section, finding.finding);
     }
+}
+
+/// The text of an element.
+fn text_of(node: Node<'_, '_>) -> String {
+    node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect()
 }
 
 #[test]
@@ -261,7 +262,7 @@ fn one_seed_is_said_to_be_one() {
     let report = ReportPage::of(&records, &[]);
     assert!(report.html.contains("one seed, no intervals"));
     let found = finding(&report, "anchors", "More anchors");
-    assert_eq!((found.verdict, &*found.strength), ("one seed", "0.110; no untrained results"));
+    assert_eq!((found.verdict, &*found.strength), ("one seed", "0.110"));
     assert!(!report.html.contains("<span>±"));
 }
 
@@ -450,7 +451,9 @@ fn strange_names_stay_names() {
 fn an_empty_store_says_what_there_is_to_run() {
     let report = ReportPage::of(&[], &[]);
     parsed(&report.html);
-    assert_eq!(report.missing.len(), Study::names().count() - 1, "all but the demo");
+    for study in Study::names().filter(|name| *name != "demo") {
+        assert!(report.missing.contains(&study), "{study}");
+    }
     for study in &report.missing {
         let command = format!("isogloss study run {study} --scale tiny");
         assert!(report.html.contains(&command), "{command}");

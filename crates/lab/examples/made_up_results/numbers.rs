@@ -20,7 +20,7 @@ struct Languages {
 }
 
 const INVENTED: Languages =
-    Languages { pairs: &[("qaa-qab", "en-fr"), ("qaa-qac", "en-zh")], layers: 4 };
+    Languages { pairs: &[("qaa-qab", "en-fr"), ("qaa-qac", "en-ru")], layers: 4 };
 const REAL: Languages = Languages {
     pairs: &[("en-fr", "en-fr"), ("en-ru", "en-ru"), ("en-zh", "en-zh")],
     layers: 8,

@@ -1,6 +1,6 @@
 //! Records as sections select them: by setting, study, measure and factors.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use crate::record::{Factors, Record, TextRecord};
@@ -109,7 +109,7 @@ fn invented(factors: &Factors) -> Option<bool> {
 impl<'a> SettingView<'a> {
     /// The records of these studies; one that several of them have counts once.
     pub(super) fn studies(&self, names: &[&str]) -> StudyData<'a> {
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::new();
         let records = self.records.iter().copied().filter(|record| {
             names.contains(&study_of(record))
                 && seen.insert((&record.measure, &record.factors, record.origin.seed))

@@ -228,8 +228,10 @@ pub(super) struct Judgement {
 /// A line before all lines of its setting are known.
 pub(super) struct Assessment {
     judgement: Judgement,
-    /// The p-values of holding and of failing, where there is something to test.
+    /// The p-values of holding and of failing; of what is not measured 1, since it was looked at all the same.
     p: Option<[f64; 2]>,
+    /// Whether they decide anything.
+    open: bool,
 }
 
 /// Computes what a line shows, and its p-values.
@@ -249,10 +251,14 @@ pub(super) fn assess(criterion: Criterion, line: ClaimLine) -> Assessment {
         }
     }
     // What is worse than an untrained encoder may still fail; what is as good is not tested.
-    let open = verdict.is_none() || controls.iter().any(Control::is_worse);
+    let open = p.is_some() && (verdict.is_none() || controls.iter().any(Control::is_worse));
     let verdict = verdict.unwrap_or(Verdict::Inconclusive);
-    let p = p.filter(|_| open && [Verdict::Inconclusive, Verdict::NotMeasured].contains(&verdict));
-    Assessment { judgement: Judgement { verdict, of, strength, paper, q: None }, p }
+    let p = match verdict {
+        Verdict::Inconclusive => p,
+        Verdict::NotMeasured => Some(p.filter(|_| open).unwrap_or([1.0, 1.0])),
+        _ => None,
+    };
+    Assessment { judgement: Judgement { verdict, of, strength, paper, q: None }, p, open }
 }
 
 /// Judges all lines of one setting together.
@@ -262,6 +268,9 @@ pub(super) fn judge(mut lines: Vec<Assessment>) -> Vec<Judgement> {
         let p: Vec<f64> =
             tested.iter().filter_map(|line| lines[*line].p).map(|p| p[side]).collect();
         for (line, adjusted) in tested.into_iter().zip(benjamini_hochberg(&p)) {
+            if !lines[line].open {
+                continue;
+            }
             let judgement = &mut lines[line].judgement;
             if adjusted <= RATE {
                 judgement.verdict = verdict;
