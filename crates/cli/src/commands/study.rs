@@ -14,6 +14,7 @@ use serde_json::json;
 use terms::{Scale, Task};
 
 use super::score::task_values;
+use super::study_list::ListFlags;
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -53,9 +54,8 @@ const SHOW_EXAMPLES: &str = "Example:
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Study {
-    /// List the built-in studies and their questions.
-    #[command(after_help = "Example:\n  isogloss study list")]
-    List,
+    /// List the built-in studies and their questions, or every table and figure of the papers (--papers).
+    List(ListFlags),
     /// Print a study's file, to read or to edit.
     #[command(after_help = SHOW_EXAMPLES)]
     Show(Show),
@@ -103,13 +103,25 @@ pub(crate) struct StudyChoice {
 
     /// A pair of real languages, the source first, such as en-fr; repeat for more. Each pair has encoders of
     /// its own.
-    #[arg(long = "pair", alias = "pairs", value_name = "A-B", value_delimiter = ',',
-        requires = "data", help_heading = "Input")]
+    #[arg(
+        long = "pair",
+        alias = "pairs",
+        value_name = "A-B",
+        value_delimiter = ',',
+        requires = "data",
+        help_heading = "Input"
+    )]
     pairs: Vec<String>,
 
     /// Real languages of one multilingual encoder, the source first, such as en,fr,de,ru; every other one is a
     /// target.
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "data", help_heading = "Input")]
+    #[arg(
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        requires = "data",
+        help_heading = "Input"
+    )]
     languages: Vec<String>,
 
     /// A model that exists already, in place of the systems that the study trains: a Hugging Face folder or a
@@ -228,23 +240,13 @@ struct RunSummary {
 impl Study {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
-            Study::List => list(),
+            Study::List(flags) => flags.run(),
             Study::Show(show) => show.run(),
             Study::Keys => Ok(Outcome::new(StudyFile::KEYS, &json!({ "keys": StudyFile::KEYS }))),
             Study::Plan(choice) => choice.plan(),
             Study::Run(flags) => flags.run(),
         }
     }
-}
-
-fn list() -> Result<Outcome, Failure> {
-    let (mut text, mut studies) = (String::new(), Vec::new());
-    for name in StudyFile::names() {
-        let study = StudyFile::find(name)?;
-        let _ = writeln!(text, "{name:<18}{}\n{:<18}({})", study.question, "", study.place);
-        studies.push(json!({ "name": name, "question": study.question, "place": study.place }));
-    }
-    Ok(Outcome::new(text, &json!({ "studies": studies })))
 }
 
 impl Show {

@@ -285,7 +285,7 @@ struct NamedSets {
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let mut shown = TrainingView::new("steps");
-let saved = self.resume.then(|| saved_config(&self.out)).transpose().map_err(of_tasks)?;
+        let saved = self.resume.then(|| saved_config(&self.out)).transpose().map_err(of_tasks)?;
         let config = self.config(saved.as_ref())?;
         let devices = self.devices(&config)?;
         let result = match self.resume {
