@@ -340,24 +340,6 @@ impl MadeUp {
             let depth = layer as f64 / layers as f64;
             for alpha in ["-1", "0", "0.5", "1", "1.5", "2", "3"] {
                 let weight: f64 = alpha.parse().unwrap();
-<<<<<<< HEAD
-                let depth = layer as f64 / layers as f64;
-                let of = format!(
-                    "condition=default direction={direction} layer={layer} alpha={alpha} kind=mean"
-                );
-                let rate =
-                    if weight <= 0.0 { -0.2 } else { (weight * (0.4 + 0.3 * depth)).min(0.98) };
-                self.put("language-shift", "conversion_rate", &of, rate.max(0.0));
-                let hit = (-(weight - 1.2_f64).powi(2)).exp() * (0.3 + 0.4 * depth);
-                self.put("language-shift", "bleu1", &of, if weight <= 0.0 { 0.02 } else { hit });
-                self.put(
-                    "language-shift",
-                    "dictionary_accuracy",
-                    &of,
-                    if weight <= 0.0 { 0.0 } else { hit * 0.9 },
-                );
-                self.put("language-shift", "copied", &of, if weight == 0.0 { 0.85 } else { 0.2 });
-=======
                 let of =
                     format!("{encoder} direction={direction} layer={layer} alpha={alpha} kind=mean");
                 let hit = match weight > 0.0 {
@@ -377,7 +359,6 @@ impl MadeUp {
                 }
                 let copied = if weight == 0.0 && learned { 0.85 } else { 0.2 };
                 self.put("language-shift", "copied", &of, copied);
->>>>>>> work-R
             }
         }
         let masked = if learned { [0.01, 0.4, 0.1] } else { [0.45, 0.02, 0.1] };
