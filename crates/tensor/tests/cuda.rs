@@ -575,3 +575,20 @@ fn a_nan_reaches_the_loss() {
     let score = tape.tied_cross_entropy(y, table, bias, &vec![1, 2, 3].into(), 1.0);
     assert!(score.to_vec()[0].is_nan());
 }
+
+/// The best column of each row, the first of equals, is that of a plain loop.
+#[test]
+fn best_columns() {
+    let Some([_, cuda]) = devices() else { return };
+    for (rows, cols) in [(1, 1), (3, 33), (70, 1001), (9, 70_000)] {
+        let mut draws = Draws::new(Key { seed: 14, step: 0, stream: 0 });
+        // Few different numbers, so that many are equal.
+        let scores: Vec<f32> = (0..rows * cols).map(|_| (4.0 * draws.normal()).round()).collect();
+        let plain = scores.chunks(cols).map(|row| {
+            let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            row.iter().position(|&score| score == top).unwrap() as u32
+        });
+        let best = cuda.kernels().best_of_rows(&cuda.tensor(rows, cols, &scores));
+        assert_eq!(best, Some(plain.collect()), "{rows} x {cols}");
+    }
+}
