@@ -503,6 +503,28 @@ mod tests {
         assert!(classify.contains("classify/test-fr.tsv"), "{classify}");
     }
 
+    /// A vocabulary of each kind and the text in it, for all conditions and seeds.
+    #[test]
+    fn vocabularies_of_real_text_are_learned_once() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        let study = Study { seeds: vec![1, 2], ..real(folder.path(), "sharing") };
+        let plan = planned(&study, Scale::Small).unwrap();
+        let count = |verb: &str| {
+            let steps = plan.steps.iter();
+            steps.filter(|step| step.command.verb == verb).count()
+        };
+        let kinds = ["joint", "union", "disjoint"].len();
+        assert_eq!((count("vocab train"), count("corpus prepare")), (kinds, kinds));
+        let commands = commands(&plan);
+        let pretrainings = commands.iter().filter(|command| command.starts_with("pretrain"));
+        for command in pretrainings {
+            assert!(command.contains("--vocab step-"), "{command}");
+            assert!(command.contains("text.corpora=step-"), "{command}");
+            assert!(command.contains("text.seed=1"), "{command}");
+        }
+    }
+
     #[test]
     fn what_cannot_be_measured_is_said_and_not_run() {
         let mut study = Study::find("align-contexts").unwrap();

@@ -17,6 +17,9 @@ use super::revision::StepCommand;
 /// The device that every machine has, as `--device` names it.
 pub const CPU: &str = "cpu";
 
+/// How many settings of a grid `transfer` trains side by side on a GPU by itself.
+const SETTINGS_AT_A_TIME: usize = 8;
+
 /// The number of a step in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub usize);
@@ -161,6 +164,17 @@ impl StudyStep {
         let given = has_flag(&self.args, "--threads");
         let threads = threads.filter(|_| self.command.threads && !given);
         threads.map_or(Vec::new(), |threads| vec!["--threads".to_owned(), threads.to_string()])
+    }
+
+    /// The words that limit what it does side by side itself, beside other steps: the settings of a grid on a GPU.
+    pub(super) fn job_words(&self, steps_at_a_time: usize) -> Vec<String> {
+        let on_gpu = self.device.as_deref().is_some_and(|device| device != CPU);
+        if self.command.verb != "transfer" || steps_at_a_time == 1 || !on_gpu {
+            return Vec::new();
+        }
+        let given = has_flag(&self.args, "--jobs");
+        let jobs = (SETTINGS_AT_A_TIME / steps_at_a_time).max(1);
+        if given { Vec::new() } else { vec!["--jobs".to_owned(), jobs.to_string()] }
     }
 
     /// The words that continue it after an interruption, where that is possible.
@@ -430,6 +444,16 @@ mod tests {
         let words: Vec<Vec<String>> =
             steps.into_steps().iter().map(|step| step.thread_words(Some(3))).collect();
         assert_eq!(words, [vec!["--threads".to_owned(), "3".to_owned()], vec![], vec![]]);
+        let jobs = |device: &str, at_a_time: usize| {
+            let mut steps = StepList::on(device);
+            steps.add(StepDraft::new("transfer", "t")).unwrap();
+            steps.into_steps()[0].job_words(at_a_time).join(" ")
+        };
+        assert_eq!(
+            ["", "--jobs 2", "--jobs 1"],
+            [1, 3, 12].map(|at_a_time| jobs("cuda", at_a_time))
+        );
+        assert_eq!(jobs(CPU, 12), "");
     }
 
     #[test]
