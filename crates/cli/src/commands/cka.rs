@@ -15,8 +15,8 @@ use models::sentences::EncodedPairs;
 use tensor::Device;
 use terms::RowCounts;
 
-use super::record::{RecordFlags, pair, system};
 use super::models::{Compute, Layers, ParallelTextFlags};
+use super::record::{RecordFlags, pair, system};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::counted;

@@ -103,13 +103,25 @@ pub(crate) struct StudyChoice {
 
     /// A pair of real languages, the source first, such as en-fr; repeat for more. Each pair has encoders of
     /// its own.
-    #[arg(long = "pair", alias = "pairs", value_name = "A-B", value_delimiter = ',',
-        requires = "data", help_heading = "Input")]
+    #[arg(
+        long = "pair",
+        alias = "pairs",
+        value_name = "A-B",
+        value_delimiter = ',',
+        requires = "data",
+        help_heading = "Input"
+    )]
     pairs: Vec<String>,
 
     /// Real languages of one multilingual encoder, the source first, such as en,fr,de,ru; every other one is a
     /// target.
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "data", help_heading = "Input")]
+    #[arg(
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        requires = "data",
+        help_heading = "Input"
+    )]
     languages: Vec<String>,
 
     /// A model that exists already, in place of the systems that the study trains: a Hugging Face folder or a

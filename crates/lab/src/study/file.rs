@@ -388,8 +388,13 @@ impl Study {
         for system in &self.systems {
             let given = system.model == SystemKind::Given;
             if given == system.folders.is_empty() {
-                let remedy = "name the folders of the model with model = \"given\", and with no other";
-                return refuse("systems.folders", "a model's folder and its kind do not agree", remedy);
+                let remedy =
+                    "name the folders of the model with model = \"given\", and with no other";
+                return refuse(
+                    "systems.folders",
+                    "a model's folder and its kind do not agree",
+                    remedy,
+                );
             }
         }
         self.real.as_ref().map_or(Ok(()), |real| real.check(&refuse))

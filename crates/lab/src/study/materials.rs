@@ -61,7 +61,9 @@ impl ParallelFiles {
     /// The words that say in which columns the sentences of tab-separated files are.
     pub(super) fn columns(&self) -> Vec<CommandArg> {
         match self {
-            Self::Sides { columns: Some(columns), .. } => vec!["--columns".into(), (*columns).into()],
+            Self::Sides { columns: Some(columns), .. } => {
+                vec!["--columns".into(), (*columns).into()]
+            }
             _ => Vec::new(),
         }
     }
@@ -143,10 +145,7 @@ impl LanguageData {
     }
 
     /// The source language beside itself, written en′, on two wordings of the same sentences.
-    pub(super) fn paraphrased(
-        mut self,
-        steps: &mut StepList,
-    ) -> Result<StdResult<Self, String>> {
+    pub(super) fn paraphrased(mut self, steps: &mut StepList) -> Result<StdResult<Self, String>> {
         let paraphrases = match &self.home {
             DataLocation::World { folder, .. } => {
                 let [_, own] = self.tatoeba_names(&self.targets[0]).map(|name| folder.join(&name));

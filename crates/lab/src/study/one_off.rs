@@ -143,11 +143,8 @@ mod tests {
         let records = store.records(&RecordFilter::study(ONE_OFF)).unwrap();
         assert_eq!(records.len(), 8, "what the first run gave is gone");
         let origin = OneOffOrigin { study: "mine", seed: 2, command: "bc", build: &build };
-        let measurement = |value| Measurement {
-            measure: "f1".to_owned(),
-            factors: Factors::new(),
-            value,
-        };
+        let measurement =
+            |value| Measurement { measure: "f1".to_owned(), factors: Factors::new(), value };
         origin.add(lab.path(), OWN_SCALE, measurement(0.5)).unwrap();
         origin.add(lab.path(), OWN_SCALE, measurement(0.6)).unwrap();
         let records = store.records(&RecordFilter::study("mine")).unwrap();

@@ -109,10 +109,9 @@ fn choices(
     system: &System,
 ) -> Result<Vec<LanguageData>> {
     let choices: Vec<LanguageData> = match &study.real {
-        Some(real) => real
-            .choices()
-            .map(|languages| LanguageData::real(&real.data, &languages))
-            .collect(),
+        Some(real) => {
+            real.choices().map(|languages| LanguageData::real(&real.data, &languages)).collect()
+        }
         None => {
             let one = [InventedLanguages::default()];
             let worlds = if study.worlds.is_empty() { &one } else { study.worlds.as_slice() };
@@ -364,7 +363,10 @@ mod tests {
                 assert!(read || needed, "{name}: nothing comes of {}", step.name);
             }
         }
-        let study = Study { real: Some(en_fr(&folder.path().join("none"))), ..Study::find("anchors").unwrap() };
+        let study = Study {
+            real: Some(en_fr(&folder.path().join("none"))),
+            ..Study::find("anchors").unwrap()
+        };
         let refused = planned(&study, Scale::Small).err().unwrap().to_string();
         assert!(refused.contains("text/en.*.txt.zst"), "{refused}");
     }

@@ -383,7 +383,8 @@ fn model_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     };
     let safe = files.iter().any(|file| ends(file, &["safetensors"]));
     files.retain(|file| {
-        ends(file, &["json", "txt", "model", "safetensors"]) || (!safe && ends(file, &["bin", "pt"]))
+        ends(file, &["json", "txt", "model", "safetensors"])
+            || (!safe && ends(file, &["bin", "pt"]))
     });
     Ok(files)
 }

@@ -106,7 +106,8 @@ fn given_depth(folder: &Path, system: &System, languages: &[&str]) -> Result<usi
     let known = models::architecture(folder);
     let known = known.map_err(|error| refuse(error.to_string(), "name another folder"))?;
     let own = listed_languages(&known.languages);
-    let unknown = |language: &&&str| own.is_some_and(|own| !own.iter().any(|one| one == **language));
+    let unknown =
+        |language: &&&str| own.is_some_and(|own| !own.iter().any(|one| one == **language));
     match languages.iter().find(unknown) {
         None => Ok(known.layers),
         Some(language) => {
@@ -157,7 +158,12 @@ fn same_language(
         kind => {
             let reason = format!("{kind:?} has no second encoder of a language").to_lowercase();
             let remedy = "take it with encoder, monolingual or untrained";
-            return Err(Error::definition(&scene.study.name, "systems.paraphrases", reason, remedy));
+            return Err(Error::definition(
+                &scene.study.name,
+                "systems.paraphrases",
+                reason,
+                remedy,
+            ));
         }
     };
     let names = [source.clone(), second.clone()];

@@ -158,7 +158,8 @@ impl VocabularyStats {
         }
         let mut sharing = vocabulary_sharing(vocabulary, &counts, min_count, anchors);
         if vocabulary.takes_any_language() {
-            sharing.rename(&corpora.iter().map(|corpus| corpus.source.language()).collect::<Vec<_>>());
+            sharing
+                .rename(&corpora.iter().map(|corpus| corpus.source.language()).collect::<Vec<_>>());
         }
         Ok(Self::new(folder, vocabulary, CountedText::GivenText, min_count, sharing))
     }

@@ -44,9 +44,8 @@ pub(super) fn means(
         draft = draft.arg("--lines").flag("--limit", scene.sentences());
     } else if !given {
         // Of all files alike, not of the first.
-        draft = draft
-            .flag("--sample-size", scene.sentences())
-            .flag("--seed", scene.seed.to_string());
+        draft =
+            draft.flag("--sample-size", scene.sentences()).flag("--seed", scene.seed.to_string());
     }
     let step = planner.add(draft.flag("--out", CommandArg::here("means.safetensors")))?;
     Ok(StepList::made(step, "means.safetensors"))
@@ -95,7 +94,8 @@ pub(in crate::study) fn shift(
         SystemKind::Given => run.folder.clone(),
         _ => run.folder.join("vocabulary"),
     };
-    let mut stats = StepDraft::new("vocab stats", scene.name("vocabulary overlap", system)).arg(folder);
+    let mut stats =
+        StepDraft::new("vocab stats", scene.name("vocabulary overlap", system)).arg(folder);
     if !text.is_empty() {
         stats = stats.args(text).flag("--columns", "1,2");
     }

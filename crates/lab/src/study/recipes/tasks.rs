@@ -85,7 +85,9 @@ pub(in crate::study) fn transfer(
     made: &PlannedSystem,
     task: Task,
 ) -> Result<()> {
-    if scene.materials.is_paraphrased() || matches!(made, PlannedSystem::Encoders { one: false, .. }) {
+    if scene.materials.is_paraphrased()
+        || matches!(made, PlannedSystem::Encoders { one: false, .. })
+    {
         return Ok(());
     }
     let what = format!("transfer {}", task.name());

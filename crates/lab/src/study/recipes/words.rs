@@ -155,9 +155,8 @@ fn align(
             .flag("--dictionary", train.clone())
             .flag("--test-dictionary", test.clone());
         if let Some([source, target]) = common {
-            draft = draft
-                .flag("--source-words", source.clone())
-                .flag("--target-words", target.clone());
+            draft =
+                draft.flag("--source-words", source.clone()).flag("--target-words", target.clone());
         }
         let step = planner.add(draft)?;
         let mut more =
