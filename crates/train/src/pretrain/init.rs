@@ -85,7 +85,8 @@ fn vocabulary(config: &PretrainConfig, own: &Vocabulary) -> Result<Vocabulary, P
     let vocabulary = own.for_languages(&config.languages)?;
     if !vocabulary.languages().eq(&config.languages) {
         let of = vocabulary.languages().collect::<Vec<_>>().join(", ");
-        let reason = format!("is a model of {of}; give the text of the same languages in the same order");
+        let reason =
+            format!("is a model of {of}; give the text of the same languages in the same order");
         return Err(ConfigError::new("init", reason).into());
     }
     let corpora = corpora(config, config.text.preparers_of(&vocabulary, &config.languages)?)?;
@@ -93,14 +94,19 @@ fn vocabulary(config: &PretrainConfig, own: &Vocabulary) -> Result<Vocabulary, P
 }
 
 /// Copies the weights of a model, each by its name.
-pub(super) fn copy_weights(model: &PretrainedModel, params: &mut Params) -> Result<(), ConfigError> {
+pub(super) fn copy_weights(
+    model: &PretrainedModel,
+    params: &mut Params,
+) -> Result<(), ConfigError> {
     for id in params.ids() {
         let name = params.name(id).to_owned();
         let other = model.params.find(&name).map(|id| model.params.value(id));
         let fits = |other: &&tensor::Tensor| other.shape() == params.value(id).shape();
         let Some(other) = other.filter(fits) else {
-            let reason = format!("the model has no weights `{name}` of the same shape; leave the keys of \
-                                  `encoder` as they are there");
+            let reason = format!(
+                "the model has no weights `{name}` of the same shape; leave the keys of \
+                                  `encoder` as they are there"
+            );
             return Err(ConfigError::new("init", reason));
         };
         params.value_mut(id).write(&other.to_vec());
