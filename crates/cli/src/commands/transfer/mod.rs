@@ -7,10 +7,12 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use lab::study::Extractor;
 use tasks::finetune::{
     FeaturesConfig, FinetuneRecipe, LrSchedule, RecipeOverrides, SetConfig, TransferConfig, begin,
     resume, saved_config,
 };
+use tensor::Device;
 use terms::{Fault, Task};
 use world::Manifest;
 
@@ -18,6 +20,7 @@ use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::SourceFlags;
 use super::models::Compute;
+use super::record::{RecordFlags, system_of};
 use super::score::{RuleFlags, task_values};
 use super::texts::parse_text;
 use super::training_view::TrainingView;
@@ -110,9 +113,20 @@ pub(crate) struct Transfer {
     #[command(flatten)]
     shift: ShiftFlags,
 
+    /// How many settings of the grid are trained side by side, on a GPU each in a stream of its own; 0 takes up
+    /// to 8 on a GPU, one on the CPU. Each needs memory of its own. It changes no result.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
+    jobs: u16,
+
+    #[command(flatten)]
+    record: RecordFlags,
+
     #[command(flatten)]
     compute: Compute,
 }
+
+/// Settings that are trained side by side on a GPU where nothing else is asked for.
+const JOBS_ON_GPU: usize = 8;
 
 /// The labelled files.
 #[derive(Args)]
@@ -270,18 +284,36 @@ struct NamedSets {
 
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        let device = self.compute.device()?;
         let mut shown = TrainingView::new("steps");
-        let result = if self.resume {
-            let saved = saved_config(&self.out).map_err(of_tasks)?;
-            resume(&self.config(Some(&saved))?, &self.out, &device, &mut shown)
-        } else {
-            begin(&self.config(None)?, &self.out, self.force, &device, &mut shown)
+        let saved = self.resume.then(|| saved_config(&self.out)).transpose().map_err(of_tasks)?;
+        let config = self.config(saved.as_ref())?;
+        let devices = self.devices(&config)?;
+        let result = match self.resume {
+            true => resume(&config, &self.out, &devices, &mut shown),
+            false => begin(&config, &self.out, self.force, &devices, &mut shown),
         };
         drop(shown);
         let result = result.map_err(of_tasks)?;
         let outcome = Outcome::new(in_words(&result, &self.out), &result);
-        Ok(if result.finished { outcome } else { outcome.stopped() })
+        let outcome = if result.finished { outcome } else { outcome.stopped() };
+        let (task, source, seed) = (config.task, config.train.language, config.seeds[0]);
+        let extractor = match result.shift {
+            Some(_) => Extractor::ShiftedTransfer { task, source },
+            None => Extractor::Transfer { task, source },
+        };
+        let known = [("task", task.name().to_owned())];
+        let known = known.into_iter().chain(self.source.folder().and_then(system_of));
+        self.record.keep(outcome, &extractor, seed, known)
+    }
+
+    /// A device for each setting that is trained side by side with others.
+    fn devices(&self, config: &TransferConfig) -> Result<Vec<Device>, Failure> {
+        let jobs = match self.jobs {
+            0 if self.compute.device()?.is_gpu() => JOBS_ON_GPU,
+            0 => 1,
+            jobs => jobs.into(),
+        };
+        self.compute.devices(jobs.min(config.settings().len()))
     }
 
     /// The configuration that is asked for. Where a run is resumed, what is not given is as it was.
