@@ -30,4 +30,4 @@ pub mod weights;
 
 pub use config::{Family, architecture, is_checkpoint};
 pub use export::{ExportResult, ExportSource, ModelCard, export};
-pub use import::{Checkpoint, CheckpointSummary, ImportResult, open};
+pub use import::{Checkpoint, CheckpointSummary, ImportResult, open, vocabulary};

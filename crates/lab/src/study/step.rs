@@ -337,18 +337,56 @@ impl StepList {
         Ok(hasher.finalize().to_hex()[..20].to_owned())
     }
 
-    /// The digest of a file's content.
+    /// The digest of the content of a file, or of those files of a folder that make a model what it is.
     fn digest(&mut self, path: &Path) -> Result<String> {
         if let Some(digest) = self.digests.get(path) {
             return Ok(digest.clone());
         }
         let mut hasher = blake3::Hasher::new();
-        let file = std::fs::File::open(path).map_err(|error| Error::unreadable(path, &error))?;
-        hasher.update_reader(file).map_err(|error| Error::unreadable(path, &error))?;
+        let unreadable = |error: std::io::Error| Error::unreadable(path, &error);
+        if path.is_dir() {
+            for file in model_files(path).map_err(unreadable)? {
+                let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().into_owned();
+                hasher.update(name.as_bytes());
+                hasher.update(self.digest(&file)?.as_bytes());
+            }
+        } else {
+            let file = std::fs::File::open(path).map_err(unreadable)?;
+            hasher.update_reader(file).map_err(unreadable)?;
+        }
         let digest = hasher.finalize().to_hex().to_string();
         self.digests.insert(path.to_owned(), digest.clone());
         Ok(digest)
     }
+}
+
+/// The files of a folder that make a model what it is, in order: of a run its weights and its vocabulary, of a Hugging
+/// Face folder its configuration, its tokenizer and its weights in one format.
+fn model_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let listed = |folder: &Path| -> std::io::Result<Vec<PathBuf>> {
+        let entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+        let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+        files.retain(|file| file.is_file());
+        files.sort();
+        Ok(files)
+    };
+    let weights = folder.join(models::MODEL_FILE);
+    let vocabulary = folder.join(models::VOCABULARY_FOLDER);
+    if vocabulary.is_dir() {
+        let mut files = listed(&vocabulary)?;
+        files.push(weights);
+        return Ok(files);
+    }
+    let mut files = listed(folder)?;
+    let ends = |file: &PathBuf, ends: &[&str]| {
+        file.extension().is_some_and(|end| ends.iter().any(|known| end == *known))
+    };
+    let safe = files.iter().any(|file| ends(file, &["safetensors"]));
+    files.retain(|file| {
+        ends(file, &["json", "txt", "model", "safetensors"])
+            || (!safe && ends(file, &["bin", "pt"]))
+    });
+    Ok(files)
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use geometry::align::{AlignObserver, AlignWordsConfig, MapInit, align_words};
+use lab::study::Extractor;
 use tensor::Device;
 use vectors::formats;
 
 use super::words_report::in_words;
 use crate::commands::models::{Compute, Normalize, steps};
+use crate::commands::record::RecordFlags;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::{Waiting, counted};
@@ -135,6 +137,9 @@ pub(crate) struct Words {
     force: bool,
 
     #[command(flatten)]
+    record: RecordFlags,
+
+    #[command(flatten)]
     compute: Compute,
 }
 
@@ -215,7 +220,10 @@ impl Words {
         if let (Some(path), Some(target)) = (&self.out_target, &aligned.target) {
             target.write(path, &target.matrix)?;
         }
-        Ok(Outcome::new(in_words(&aligned.result), &aligned.result))
+        let outcome = Outcome::new(in_words(&aligned.result), &aligned.result);
+        let unmapped = aligned.result.init == MapInit::None;
+        let extractor = if unmapped { Extractor::WordRetrieval } else { Extractor::AlignWords };
+        self.record.keep(outcome, &extractor, 1, [])
     }
 
     fn config(&self) -> AlignWordsConfig {

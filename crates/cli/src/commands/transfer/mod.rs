@@ -7,6 +7,7 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use lab::study::Extractor;
 use tasks::finetune::{
     FeaturesConfig, FinetuneRecipe, LrSchedule, RecipeOverrides, SetConfig, TransferConfig, begin,
     resume, saved_config,
@@ -19,6 +20,7 @@ use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::SourceFlags;
 use super::models::Compute;
+use super::record::{RecordFlags, system_of};
 use super::score::{RuleFlags, task_values};
 use super::texts::parse_text;
 use super::training_view::TrainingView;
@@ -115,6 +117,9 @@ pub(crate) struct Transfer {
     /// to 8 on a GPU, one on the CPU. Each needs memory of its own. It changes no result.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
     jobs: u16,
+
+    #[command(flatten)]
+    record: RecordFlags,
 
     #[command(flatten)]
     compute: Compute,
@@ -280,18 +285,25 @@ struct NamedSets {
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let mut shown = TrainingView::new("steps");
-        let result = if self.resume {
-            let saved = saved_config(&self.out).map_err(of_tasks)?;
-            let config = self.config(Some(&saved))?;
-            resume(&config, &self.out, &self.devices(&config)?, &mut shown)
-        } else {
-            let config = self.config(None)?;
-            begin(&config, &self.out, self.force, &self.devices(&config)?, &mut shown)
+        let saved = self.resume.then(|| saved_config(&self.out)).transpose().map_err(of_tasks)?;
+        let config = self.config(saved.as_ref())?;
+        let devices = self.devices(&config)?;
+        let result = match self.resume {
+            true => resume(&config, &self.out, &devices, &mut shown),
+            false => begin(&config, &self.out, self.force, &devices, &mut shown),
         };
         drop(shown);
         let result = result.map_err(of_tasks)?;
         let outcome = Outcome::new(in_words(&result, &self.out), &result);
-        Ok(if result.finished { outcome } else { outcome.stopped() })
+        let outcome = if result.finished { outcome } else { outcome.stopped() };
+        let (task, source, seed) = (config.task, config.train.language, config.seeds[0]);
+        let extractor = match result.shift {
+            Some(_) => Extractor::ShiftedTransfer { task, source },
+            None => Extractor::Transfer { task, source },
+        };
+        let known = [("task", task.name().to_owned())];
+        let known = known.into_iter().chain(self.source.folder().and_then(system_of));
+        self.record.keep(outcome, &extractor, seed, known)
     }
 
     /// A device for each setting that is trained side by side with others.
