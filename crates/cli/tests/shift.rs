@@ -27,6 +27,28 @@ fn from_means_to_a_sweep() {
     assert!(folder.join("run/means.safetensors").is_file());
     assert_eq!(means["languages"][1]["language"], "qab");
     assert!(means["languages"][0]["states"]["all"].as_u64().unwrap() > 10_000);
+    // A sample is drawn from all files of a language, by the seed: not the head of the first.
+    let second = std::fs::read_to_string(folder.join("world/text/qab.base.txt")).unwrap();
+    std::fs::write(folder.join("head.txt"), "x\n".repeat(500)).unwrap();
+    std::fs::write(
+        folder.join("tail.txt"),
+        second.lines().take(500).fold(String::new(), |text, line| text + line + "\n"),
+    )
+    .unwrap();
+    let sample = |seed: &str, out: &str| {
+        let texts = ["--text", "qab=head.txt", "--text", "qab=tail.txt", "--lines"];
+        let flags = ["--sample-size", "100", "--seed", seed, "--out", out];
+        let means = ["shift", "means", "--model", "run"];
+        let result = done(folder, &[&means[..], &texts, &flags].concat());
+        (
+            result["languages"][0]["subwords"].as_u64().unwrap(),
+            std::fs::read(folder.join(out)).unwrap(),
+        )
+    };
+    let (subwords, bytes) = sample("1", "1.safetensors");
+    assert!(subwords > 20, "{subwords} different subwords, so none of the second file");
+    assert_eq!(sample("1", "again.safetensors").1, bytes);
+    assert_ne!(sample("2", "2.safetensors").1, bytes);
 
     let text = std::fs::read_to_string(folder.join("world/tatoeba/tatoeba.qab-qaa.qaa")).unwrap();
     let sentence = text.lines().next().unwrap();
@@ -98,7 +120,46 @@ fn from_means_to_a_sweep() {
     assert!(sweeps[0]["cells"][0]["translated"].is_number());
     assert!((0.0..=1.0).contains(&sweeps[0]["cells"][0]["bleu1"].as_f64().unwrap()));
     assert!(folder.join("sweep.json").is_file());
+    let first = &sweeps[0];
+    assert_eq!(
+        (&first["rows"], &first["repeated"], &first["used"]),
+        (&50.into(), &0.into(), &50.into())
+    );
+    assert!(
+        first["cells"][0]["other_rate"].is_number() && first["cells"][0]["third_rate"].is_null()
+    );
+    assert!(first["masked"]["positions"].as_u64().unwrap() >= 50, "{first}");
+    // Once for each direction, whatever the kinds of shift.
+    assert!(sweeps[1]["masked"].is_null() && sweeps[2]["masked"].is_object());
     let sweep = [&["shift", "sweep", "--model", "run"], &parallel[..], &["--limit", "5"]];
+    // Of a set of one sentence each, and nothing more: what is predicted is mostly of neither.
+    for language in ["qaa", "qab"] {
+        let file = format!("world/tatoeba/tatoeba.qab-qaa.{language}");
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        std::fs::write(folder.join(format!("one.{language}")), lines[0]).unwrap();
+        // Every row three times, as XNLI has its premises.
+        let thrice: String = lines.iter().map(|line| format!("{line}\n").repeat(3)).collect();
+        std::fs::write(folder.join(format!("thrice.{language}")), thrice).unwrap();
+    }
+    let sets = ["--token-text", "qaa=one.qaa", "--token-text", "qab=one.qab", "--alpha", "0"];
+    let small = done(folder, &[&sweep.concat()[..], &sets].concat());
+    let sizes = small["token_sets"].as_array().unwrap();
+    let whole = swept["token_sets"].as_array().unwrap();
+    for (small, whole) in sizes.iter().zip(whole) {
+        assert!(small["subwords"].as_u64().unwrap() < 30 && small["subwords"] != whole["subwords"]);
+    }
+    let other = |swept: &serde_json::Value| swept["sweeps"][0]["cells"][0]["other_rate"].as_f64();
+    assert!(other(&small) > other(&swept), "{small}");
+    let missing = [&sweep.concat()[..], &sets[..2]].concat();
+    refused(folder, &missing, 2, "no text of `qab`");
+    let thrice =
+        ["--parallel", "qaa=thrice.qaa", "--parallel", "qab=thrice.qab", "--alpha", "0,1,2"];
+    let thrice = done(folder, &[&["shift", "sweep", "--model", "run"], &thrice[..]].concat());
+    let rows = ["rows", "repeated", "used"].map(|key| thrice["sweeps"][0][key].as_u64().unwrap());
+    assert_eq!(rows, [150, 100, 50]);
+    let bleu = |swept: &serde_json::Value| swept["sweeps"][0]["cells"][1]["bleu1"].as_f64();
+    assert_eq!(bleu(&thrice), bleu(&swept));
     let some = done(folder, &[&sweep.concat()[..], &["--layers", "1-2", "--alpha", "0"]].concat());
     assert_eq!(some["sweeps"][0]["cells"].as_array().unwrap().len(), 2);
     let other = [&sweep.concat()[..], &["--dictionary", "qaa-xx=world/muse/qaa-qab.txt"]].concat();

@@ -68,6 +68,34 @@ fn words_are_a_vocabularys_subwords() {
     assert!(text.contains("</w> "), "{text}");
 }
 
+/// A short window is one for static vectors too: other sentences, other vectors. Most sentences are longer
+/// than it at `tiny`, where Liu et al.'s 20 tokens would cut none.
+#[test]
+fn sentences_are_cut_as_the_runs_inputs_were() {
+    let place = crate::common::with_world();
+    let folder = place.path();
+    let steps = ["--steps", "2", "--text.dev", "50"];
+    for preset in ["default", "window-20"] {
+        let run = ["pretrain", "--preset", preset, "--world", "world", "--out", preset];
+        done(folder, &[&run[..], &steps].concat());
+    }
+    for kind in ["word2vec", "glove"] {
+        let learn = |model: &str, out: &str| {
+            let flags = ["--dim", "8", "--epochs", "1", "--out", out];
+            let result = done(folder, &[&["vectors", kind, "--model", model], &flags[..]].concat());
+            let count = |key: &str| result[key].as_u64().unwrap();
+            (count("tokens"), count("sentences"), count("cut"))
+        };
+        let (tokens, sentences, cut) = learn("default", &format!("{kind}.full.vec"));
+        assert_eq!((cut, sentences), (0, 5900));
+        let (same_tokens, same_sentences, cut) = learn("window-20", &format!("{kind}.short.vec"));
+        assert_eq!((same_tokens, same_sentences), (tokens, sentences));
+        assert!(2 * cut > sentences, "{cut} of {sentences} sentences are cut");
+        let read = |length: &str| fs::read(folder.join(format!("{kind}.{length}.vec"))).unwrap();
+        assert_ne!(read("full"), read("short"));
+    }
+}
+
 #[test]
 fn words_are_those_of_an_encoders_run() {
     let place = tempfile::tempdir().unwrap();

@@ -89,6 +89,69 @@ fn text_is_prepared_as_the_vocabulary_says() {
     }
 }
 
+/// A list of WordPiece subwords needs no folder made of it first: the run reads the same tokens, cased, as
+/// with the folder that `vocab train` makes of it.
+#[test]
+fn a_list_of_subwords_is_a_vocabulary() {
+    let place = place();
+    let folder = place.path();
+    let train = ["vocab", "train", "--kind", "wordpiece", "--subwords", "pieces.txt", "--out", "v"];
+    done(folder, &[&train[..], &TEXTS].concat());
+    let digests = |vocabulary: &str, run: &str, flags: &[&str]| {
+        let begin = ["pretrain", "--vocab", vocabulary, "--out", run];
+        done(folder, &[&begin[..], &TEXTS, &SHORT, flags].concat());
+        let corpora = fs::read_dir(folder.join(run).join("corpora")).unwrap();
+        let tokens = corpora.map(|corpus| fs::read(corpus.unwrap().path().join("train.bin")));
+        let mut tokens: Vec<Vec<u8>> = tokens.map(|tokens| tokens.unwrap()).collect();
+        tokens.sort();
+        tokens
+    };
+    let made = digests("v", "of-folder", &[]);
+    assert_eq!(digests("pieces.txt", "of-file", &[]), made);
+    let config = fs::read_to_string(folder.join("of-file/config.toml")).unwrap();
+    assert!(config.contains("file = \"pieces.txt\"") && !config.contains("merges"), "{config}");
+    assert_ne!(digests("pieces.txt", "uncased", &["--vocabulary.uncased", "true"]), made);
+    let resumed = done(folder, &["pretrain", "--resume", "--out", "of-file", "--steps", "4"]);
+    assert_eq!(resumed["finished"], true);
+
+    let begin = [&["pretrain", "--out", "r"], &TEXTS[..], &SHORT].concat();
+    let refused = |code: i32, flags: &[&'static str], expected: &str| {
+        refused(folder, &[&begin[..], flags].concat(), code, expected);
+    };
+    refused(2, &["--vocab", "pieces.txt", "--vocabulary.merges", "9"], "vocabulary.file is used");
+    refused(2, &["--vocab", "v", "--vocabulary.file", "pieces.txt"], "leave one of them out");
+    refused(2, &["--vocabulary.uncased", "true"], "vocabulary.uncased: says how");
+    refused(1, &["--vocab", "nowhere.txt"], "nowhere.txt");
+}
+
+/// Text of another domain is as much as there is of the first: a sample of one language alone.
+#[test]
+fn each_language_may_have_a_sample_of_its_own() {
+    let place = place();
+    let folder = place.path();
+    let begin = [&["pretrain", "--vocabulary.merges", "60"], &TEXTS[..], &SHORT].concat();
+    let sizes = |run: &str, flags: &[&str]| {
+        done(folder, &[&begin[..], &["--out", run], flags].concat());
+        let corpora = fs::read_dir(folder.join(run).join("corpora")).unwrap();
+        let summaries = corpora.map(|corpus| json(&corpus.unwrap().path().join("corpus.json")));
+        let mut sizes: Vec<(String, u64)> = summaries
+            .map(|summary| {
+                let kept: Vec<u64> =
+                    serde_json::from_value(summary["report"]["kept"].clone()).unwrap();
+                (summary["origin"]["language"].as_str().unwrap().to_owned(), kept.iter().sum())
+            })
+            .collect();
+        sizes.sort();
+        sizes.into_iter().map(|(_, size)| size).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes("all", &[]), [600, 600]);
+    assert_eq!(sizes("one", &["--text.sample_of.zh", "200"]), [600, 200]);
+    let both = ["--text.sample", "300", "--text.sample_of.zh", "200"];
+    assert_eq!(sizes("both", &both), [300, 200]);
+    let wrong = [&begin[..], &["--out", "r", "--text.sample_of.fr", "9"]].concat();
+    refused(folder, &wrong, 2, "text.sample_of.fr: is none of the languages: en, zh");
+}
+
 /// A run that is given its vocabulary and its tokenised text is the run that makes both itself.
 #[test]
 fn text_that_was_prepared_beforehand_changes_nothing() {

@@ -9,8 +9,9 @@ use models::PretrainedModel;
 use models::states::for_each_batch;
 use shift::means::MeanVectors;
 use shift::shifter::ShiftKind;
+use shift::token_sets::TokenSets;
 use shift::translate::{GoldTranslations, ShiftDirection, SweepGrid, decode, sweep};
-use shift::{TokenizedSentences, sentences};
+use shift::{TokenizedSentences, tokenize_parallel};
 use tensor::{Device, Mode, Tape};
 
 const ALPHAS: [f32; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0];
@@ -29,19 +30,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::named("auto", 0)?;
     let mut model = PretrainedModel::open(Path::new(run), &device)?;
     let means = MeanVectors::open(Path::new(means), &model)?;
-    let [from, to] = [&texts[0], &texts[1]].map(|text| means.language(&text.language));
-    let direction = ShiftDirection { means: &means, from: from?, to: to? };
-    let sides = [sentences(&model, &texts[0], 1000)?, sentences(&model, &texts[1], 1000)?];
+    let [from, to] = [&texts[0], &texts[1]].map(|text| text.language.as_str());
+    let direction = ShiftDirection::new(&means, &TokenSets::of_means(&means), from, to)?;
+    let text = tokenize_parallel(&model, &texts, 1000)?;
     let layers: Vec<usize> = (1..=model.encoder.config().layers).collect();
     let grid = SweepGrid { layers: &layers, alphas: &ALPHAS, kind: ShiftKind::Mean };
     let gold = GoldTranslations::default();
     for turn in 1..=3 {
         let start = Instant::now();
-        let both = [&sides[0], &sides[1]];
-        device.run(|| sweep(&mut model, &direction, &grid, both, &gold, &mut |_| {}))?;
+        let both = (&text, [0, 1]);
+        device.run(|| sweep(&mut model, &direction, &grid, both, &gold, &mut |_| true))?;
         let once = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        device.run(|| whole_model(&mut model, &sides[0], layers.len() * ALPHAS.len()))?;
+        device.run(|| whole_model(&mut model, &text.sides[0], layers.len() * ALPHAS.len()))?;
         let each = start.elapsed().as_secs_f64();
         println!(
             "turn {turn}: sweep {once:.3} s, whole model each time {each:.3} s, ratio {:.2}",

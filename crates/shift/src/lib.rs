@@ -5,6 +5,8 @@
 //! - [`shifter`]: what is added to the states of one language to shift them to another's: the
 //!   difference of means, one for each class of subwords, or the difference without the leading
 //!   directions.
+//! - [`token_sets`]: which language uses which subword, by which predicted tokens are told apart.
+//! - [`masked`]: of which language the tokens are that the model predicts for masked ones, unshifted.
 //! - [`translate`]: the tokens that the model predicts then, and their scores over layers and weights.
 //! - [`bleu`]: BLEU-1 as sacreBLEU computes it.
 //!
@@ -25,11 +27,13 @@
 pub mod bleu;
 mod classes;
 mod error;
+pub mod masked;
 pub mod means;
 mod sentences;
 pub mod shifter;
+pub mod token_sets;
 pub mod translate;
 
 pub use crate::classes::{CLASSES, SubwordClasses};
 pub use crate::error::{Error, Result};
-pub use crate::sentences::{TokenizedSentences, sentences};
+pub use crate::sentences::{ParallelTokens, TokenizedSentences, tokenize_parallel};

@@ -1,7 +1,7 @@
 //! Sentences as token ids, ready for a model.
 
 use models::PretrainedModel;
-use models::parallel::ParallelSide;
+use models::parallel::{ParallelSide, distinct};
 use text::SentenceReader;
 
 use crate::error::Result;
@@ -15,19 +15,42 @@ pub struct TokenizedSentences {
     pub ids: Vec<Option<Vec<u32>>>,
 }
 
+/// The distinct rows of parallel text as token ids.
+pub struct ParallelTokens {
+    /// Rows that were read.
+    pub rows: usize,
+    /// Rows that equal an earlier one on every side, and were dropped.
+    pub repeated: usize,
+    /// The other rows, a side for each language.
+    pub sides: Vec<TokenizedSentences>,
+}
+
 /// The ids of a line between its special tokens; none if it is empty or too long.
 pub(crate) fn tokenize(reader: &mut SentenceReader, line: &str) -> Option<Vec<u32>> {
     let sentence = reader.sentence(line);
     (!sentence.truncated && !line.trim().is_empty()).then_some(sentence.ids)
 }
 
-/// Tokenizes one side of parallel text, at most the first `limit` sentences of it.
-pub fn sentences(
+/// Tokenizes parallel text: rows that equal no earlier one on every side, at most the first `limit`.
+///
+/// # Errors
+/// Where the model does not have a language.
+pub fn tokenize_parallel(
     model: &PretrainedModel,
-    side: &ParallelSide,
+    sides: &[ParallelSide],
     limit: usize,
-) -> Result<TokenizedSentences> {
-    let mut reader = model.reader(&side.language)?;
-    let ids = side.lines.iter().take(limit).map(|line| tokenize(&mut reader, line)).collect();
-    Ok(TokenizedSentences { language: reader.language(), ids })
+) -> Result<ParallelTokens> {
+    let all = sides.first().map_or(0, |side| side.lines.len());
+    let mut distinct = distinct(sides);
+    distinct.truncate(limit);
+    // Where there is a limit, reading ends with the last row that is used.
+    let rows =
+        if distinct.len() < limit { all } else { distinct.last().map_or(0, |last| last + 1) };
+    let tokenized = sides.iter().map(|side| {
+        let mut reader = model.reader(&side.language)?;
+        let ids = distinct.iter().map(|&row| tokenize(&mut reader, &side.lines[row])).collect();
+        Ok(TokenizedSentences { language: reader.language(), ids })
+    });
+    let repeated = rows - distinct.len();
+    Ok(ParallelTokens { rows, repeated, sides: tokenized.collect::<Result<_>>()? })
 }

@@ -4,10 +4,10 @@
 //! A sweep tries all layers and weights. The states below the shifted layer do not depend on the
 //! shift, so they are computed once; a setting then costs only the layers above it and the softmax.
 //! A weight of 0 is the unshifted model, the same at every layer, and is run once. The shift is added at
-//! every position, special tokens included; scores count the positions between these.
+//! every position, special tokens included; only the positions between these are decoded and scored, and
+//! the last layer is computed for them alone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 
 use encoder::{Batch, Request};
 use models::states::{TokenBatch, for_each_batch};
@@ -18,15 +18,17 @@ use tensor::{Indices, Mode, Tape, Tensor, Var};
 
 use crate::bleu::Bleu;
 use crate::error::{Error, Result};
+use crate::masked::MaskedPredictions;
 use crate::means::MeanVectors;
-use crate::sentences::{TokenizedSentences, tokenize};
+use crate::sentences::{ParallelTokens, tokenize};
 use crate::shifter::{ShiftKind, Shifter};
+use crate::token_sets::{TokenSetSize, TokenSets, TokenUsers};
 
 /// Rows decoded at once, so that the scores over a large vocabulary stay small.
 const DECODED_AT_ONCE: usize = 2048;
 
 /// Refuses a model without an MLM head, or whose softmax has only the subwords of the language read.
-fn check(model: &PretrainedModel) -> Result<()> {
+pub(crate) fn check(model: &PretrainedModel) -> Result<()> {
     if !model.has_mlm_head {
         return Err(Error::request(
             "this checkpoint has no MLM head; take one saved from a model `…ForMaskedLM`",
@@ -79,7 +81,7 @@ fn best(scores: &[f32]) -> u32 {
     scores.iter().position(|&score| score == top).unwrap_or(0) as u32
 }
 
-/// The tokens predicted for a batch: unshifted, and at each of some settings.
+/// The tokens predicted for a batch, special tokens left out: unshifted, and at each of some settings.
 struct PredictedTokens {
     plain: Vec<u32>,
     shifted: Vec<Vec<u32>>,
@@ -101,14 +103,21 @@ fn predict(
 ) -> PredictedTokens {
     let EncoderParts { encoder: model, params, .. } = parts;
     let device = params.device().clone();
+    let inner = || batch.spans.iter().flat_map(|span| span.start + 1..span.end - 1);
+    let inner_rows: Indices = inner().map(|row| row as u32).collect();
+    let inner_ids: Vec<u32> = inner().map(|row| ids[row]).collect();
+    let top = model.config().layers;
     let mut tape = Tape::new(params, Mode::Evaluate);
-    let encoded = model.encode(&mut tape, batch, Request::default());
+    let request = || Request { rows: Some(&inner_rows), ..Request::default() };
+    let encoded = model.encode(&mut tape, batch, request());
     let plain = decode(model, &mut tape, batch.language, encoded.output);
     // The states of the shifted layers stay where they are, and so does what is added to them.
     let states: BTreeMap<usize, (Tensor, Tensor, Indices)> = shifters
         .iter()
         .map(|(&layer, shifter)| {
             let hidden = tape.take_value(encoded.hidden[layer]);
+            // After the last layer there are states of the inner positions alone.
+            let ids = if layer == top { &inner_ids } else { ids };
             (layer, (hidden, shifter.table(&device), shifter.rows(ids)))
         })
         .collect();
@@ -117,7 +126,8 @@ fn predict(
         let (hidden, table, rows) = &states[&layer];
         let shifted = device.add_rows(hidden, table, rows, alpha);
         let mut tape = Tape::new(params, Mode::Evaluate);
-        let encoded = model.encode_from(&mut tape, batch, layer, shifted, Request::default());
+        let request = if layer == top { Request::default() } else { request() };
+        let encoded = model.encode_from(&mut tape, batch, layer, shifted, request);
         decode(model, &mut tape, batch.language, encoded.output)
     });
     let shifted = shifted.collect();
@@ -148,25 +158,62 @@ pub struct TokenTranslation {
     pub conversion_rate: Option<f64>,
 }
 
-/// A direction: which languages, by their names and their places in the means.
+/// A direction: the language that is read and the one that is shifted to, their means, and which of them
+/// uses which subword.
 pub struct ShiftDirection<'a> {
-    /// The means.
-    pub means: &'a MeanVectors,
-    /// The language that is read.
-    pub from: usize,
+    means: &'a MeanVectors,
+    /// The language that is read, by its place in the means.
+    from: usize,
     /// The language that is shifted to.
-    pub to: usize,
+    to: usize,
+    users: Vec<TokenUsers>,
+    /// Whether the token set of another language is known.
+    third: bool,
+    /// The token that is most frequent in the language that is read.
+    most_frequent: u32,
 }
 
-impl ShiftDirection<'_> {
-    fn name(&self, side: usize) -> &str {
-        &self.means.languages[side].name
+impl<'a> ShiftDirection<'a> {
+    /// From one language to another.
+    ///
+    /// # Errors
+    /// Where either has no mean vector or no token set.
+    pub fn new(
+        means: &'a MeanVectors,
+        sets: &TokenSets,
+        source: &str,
+        target: &str,
+    ) -> Result<Self> {
+        let counts = sets.counts(source)?.iter().zip(0_u32..);
+        let most_frequent = counts.max_by_key(|&(&count, id)| (count, std::cmp::Reverse(id)));
+        Ok(Self {
+            means,
+            from: means.language(source)?,
+            to: means.language(target)?,
+            users: sets.users(source, target)?,
+            third: sets.has_third(source, target),
+            most_frequent: most_frequent.map_or(0, |(_, id)| id),
+        })
     }
 
-    /// Whether the languages read and shifted to use a subword.
-    fn users(&self, id: u32) -> (bool, bool) {
-        let uses = |side: usize| self.means.languages[side].subwords[id as usize] > 0;
-        (uses(self.from), uses(self.to))
+    /// The language that is read.
+    pub fn source(&self) -> &str {
+        &self.means.languages[self.from].name
+    }
+
+    /// The language that is shifted to.
+    pub fn target(&self) -> &str {
+        &self.means.languages[self.to].name
+    }
+
+    /// Which languages use a subword.
+    pub fn users(&self, id: u32) -> TokenUsers {
+        self.users[id as usize]
+    }
+
+    /// The token that is most frequent in the language that is read.
+    pub(crate) fn most_frequent(&self) -> u32 {
+        self.most_frequent
     }
 }
 
@@ -180,9 +227,9 @@ pub fn translate(
     sentence: &str,
 ) -> Result<Vec<TokenTranslation>> {
     check(model)?;
-    let target = model.vocabulary.language(direction.name(direction.to))?;
-    let source = model.vocabulary.language(direction.name(direction.from))?;
-    let mut reader = model.reader(direction.name(direction.from))?;
+    let target = model.vocabulary.language(direction.target())?;
+    let source = model.vocabulary.language(direction.source())?;
+    let mut reader = model.reader(direction.source())?;
     let ids = tokenize(&mut reader, sentence).ok_or_else(|| {
         let room = reader.max_subwords();
         Error::Sentence(match sentence.trim().is_empty() {
@@ -199,11 +246,10 @@ pub fn translate(
     let line = |(&alpha, shifted): (&f32, &Vec<u32>)| {
         // With nothing added the plain model is the answer, to the bit.
         let predicted = if alpha == 0.0 { &predicted.plain } else { shifted };
-        let predicted = &predicted[1..ids.len() - 1];
         let mut converted = ConversionCounts::default();
-        converted.add(predicted.iter().map(|&id| direction.users(id)));
+        converted.add(predicted.iter().map(|&id| direction.users(id).pair()));
         let subword = |&id: &u32| {
-            let (source, target) = direction.users(id);
+            let (source, target) = direction.users(id).pair();
             let text = shown(model.vocabulary.subword(id).unwrap_or_default());
             OutputSubword { text, source, target }
         };
@@ -225,7 +271,7 @@ fn in_words(
     [source, target]: [usize; 2],
     predicted: &[u32],
 ) -> String {
-    let language = |id: u32| if direction.users(id) == (true, false) { source } else { target };
+    let language = |id: u32| if direction.users(id).only_source() { source } else { target };
     let runs = predicted.chunk_by(|&a, &b| language(a) == language(b));
     let decoded = runs.map(|run| model.vocabulary.decode(language(run[0]), run));
     decoded.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
@@ -318,6 +364,9 @@ struct CellCounts {
     /// Subwords read, and those predicted unchanged.
     subwords: u64,
     repeated: u64,
+    /// Predicted subwords that neither language uses, and those of them that another one does.
+    other: u64,
+    third: u64,
 }
 
 /// One cell of a sweep.
@@ -335,6 +384,11 @@ pub struct SweepCell {
     pub translated: Option<f64>,
     /// Of all subwords, the share predicted unchanged.
     pub repeated: f64,
+    /// Of all predicted subwords, the share that neither language uses.
+    pub other_rate: f64,
+    /// Of all predicted subwords, the share that neither language uses and a third one does; none where
+    /// the token set of no third language is known.
+    pub third_rate: Option<f64>,
 }
 
 /// A sweep over layers and weights in one direction.
@@ -346,10 +400,18 @@ pub struct DirectionSweep {
     pub to: String,
     /// How the shift is made.
     pub kind: String,
-    /// TokenizedSentences that were used, and those that were not: empty or too long on either side.
-    pub sentences: usize,
-    /// TokenizedSentences left out.
-    pub left_out: usize,
+    /// Rows of parallel text that were read.
+    pub rows: usize,
+    /// Rows that equal an earlier one, and were dropped.
+    pub repeated: usize,
+    /// Distinct rows left out because a side is longer than the model reads, or empty.
+    pub too_long: usize,
+    /// Distinct rows that every score is over.
+    pub used: usize,
+    /// What the model predicts for masked tokens of the language that is read, unshifted; stated with the
+    /// first kind of shift of a direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub masked: Option<MaskedPredictions>,
     /// Every layer and weight.
     pub cells: Vec<SweepCell>,
 }
@@ -359,14 +421,18 @@ pub struct DirectionSweep {
 pub struct SweepResult {
     /// Names every convention that BLEU-1 depends on.
     pub signature: String,
+    /// The token sets by which predicted subwords are told apart.
+    #[serde(default)]
+    pub token_sets: Vec<TokenSetSize>,
     /// Every direction and kind of shift.
     pub sweeps: Vec<DirectionSweep>,
 }
 
 impl SweepResult {
     /// These sweeps, signed.
-    pub fn new(sweeps: Vec<DirectionSweep>) -> Self {
-        Self { signature: crate::bleu::signature("subwords"), sweeps }
+    pub fn new(sweeps: Vec<DirectionSweep>, sets: &TokenSets) -> Self {
+        let signature = crate::bleu::signature("subwords");
+        Self { signature, token_sets: sets.sizes(), sweeps }
     }
 }
 
@@ -413,29 +479,26 @@ pub struct SweepGrid<'a> {
     pub kind: ShiftKind,
 }
 
-/// Tries every layer and weight on sentences whose translations are known. `watch` is called
-/// after each batch with how many sentences are done.
+/// The rows of parallel text that the model can read on both of two sides.
+pub fn readable_pairs(text: &ParallelTokens, sides: [usize; 2]) -> Vec<(&[u32], &[u32])> {
+    let [from, to] = sides.map(|side| &text.sides[side].ids);
+    let pairs = from.iter().zip(to);
+    pairs.filter_map(|(source, target)| Some((source.as_deref()?, target.as_deref()?))).collect()
+}
+
+/// Tries every layer and weight on sentences whose translations are known: two sides of parallel text.
+/// `watch` is called after each batch with how many sentences are done, and says whether to go on; none
+/// comes of a sweep that was stopped.
 pub fn sweep(
     model: &mut PretrainedModel,
     direction: &ShiftDirection<'_>,
     grid: &SweepGrid<'_>,
-    sides: [&TokenizedSentences; 2],
+    (text, sides): (&ParallelTokens, [usize; 2]),
     gold: &GoldTranslations,
-    watch: &mut (dyn FnMut(usize) + Send),
-) -> Result<DirectionSweep> {
+    watch: &mut (dyn FnMut(usize) -> bool + Send),
+) -> Result<Option<DirectionSweep>> {
     check(model)?;
-    let pairs: Vec<(&[u32], &[u32])> = sides[0]
-        .ids
-        .iter()
-        .zip(&sides[1].ids)
-        .filter_map(|(source, target)| Some((source.as_deref()?, target.as_deref()?)))
-        .collect();
-    if sides[0].ids.len() != sides[1].ids.len() {
-        let (a, b) = (sides[0].ids.len(), sides[1].ids.len());
-        return Err(Error::request(format!(
-            "{a} sentences and {b} translations: give files that match line by line"
-        )));
-    }
+    let pairs = readable_pairs(text, sides);
     let mut shifters = BTreeMap::new();
     for &layer in grid.layers {
         let (means, from, to) = (direction.means, direction.from, direction.to);
@@ -453,8 +516,9 @@ pub fn sweep(
         run.iter().map(|&number| ShiftSetting { ..settings[number] }).collect();
     let mut tallies = vec![CellCounts::default(); settings.len()];
     let sources: Vec<&[u32]> = pairs.iter().map(|(source, _)| *source).collect();
-    let sources = sources.into_iter().map(Ok::<_, Infallible>);
-    let Ok(()) = for_each_batch(model.parts(), sides[0].language, sources, |parts, tokens| {
+    let sources = sources.into_iter().map(Ok::<_, Stopped>);
+    let language = text.sides[sides[0]].language;
+    let done = for_each_batch(model.parts(), language, sources, |parts, tokens| {
         let TokenBatch { first, sentences, batch } = tokens;
         let done = first + sentences.len();
         let references = &pairs[first..done];
@@ -465,45 +529,52 @@ pub fn sweep(
             outputs.map(|(&n, predicted)| (n, predicted)).collect();
         let added: Vec<(usize, CellCounts)> = outputs
             .into_par_iter()
-            .map(|(number, predicted)| {
-                (number, tally(direction, gold, batch, references, predicted))
-            })
+            .map(|(number, predicted)| (number, tally(direction, gold, references, predicted)))
             .collect();
         for (number, tally) in added {
             tallies[number].merge(&tally);
         }
-        watch(done);
-        Ok(())
+        if watch(done) { Ok(()) } else { Err(Stopped) }
     });
-    let name = |side: usize| direction.name(side).to_owned();
-    Ok(DirectionSweep {
-        from: name(direction.from),
-        to: name(direction.to),
+    if let Err(Stopped) = done {
+        return Ok(None);
+    }
+    let cell = |(at, tally): (&ShiftSetting, &CellCounts)| tally.cell(at, direction.third);
+    Ok(Some(DirectionSweep {
+        from: direction.source().to_owned(),
+        to: direction.target().to_owned(),
         kind: grid.kind.name(),
-        sentences: pairs.len(),
-        left_out: sides[0].ids.len() - pairs.len(),
-        cells: settings.iter().zip(&tallies).map(|(at, tally)| tally.cell(at)).collect(),
-    })
+        rows: text.rows,
+        repeated: text.repeated,
+        too_long: text.rows - text.repeated - pairs.len(),
+        used: pairs.len(),
+        masked: None,
+        cells: settings.iter().zip(&tallies).map(cell).collect(),
+    }))
 }
+
+/// The caller asked to stop.
+struct Stopped;
 
 /// Counts the predictions of a batch.
 fn tally(
     direction: &ShiftDirection<'_>,
     gold: &GoldTranslations,
-    batch: &Batch,
     pairs: &[(&[u32], &[u32])],
     predicted: &[u32],
 ) -> CellCounts {
     let mut tally = CellCounts::default();
-    for (span, (source, reference)) in batch.spans.iter().zip(pairs) {
+    let mut rest = predicted;
+    for (source, reference) in pairs {
         let inside = |ids: &[u32]| 1..ids.len() - 1;
-        let predicted = &predicted[span][inside(source)];
         let source = &source[inside(source)];
+        let predicted = rest.split_off(..source.len()).expect("a prediction for every subword");
         tally.bleu.add(predicted, &reference[inside(reference)]);
-        tally.converted.add(predicted.iter().map(|&id| direction.users(id)));
+        tally.converted.add(predicted.iter().map(|&id| direction.users(id).pair()));
         for (read, predicted) in source.iter().zip(predicted) {
             tally.subwords += 1;
             tally.repeated += u64::from(read == predicted);
+            tally.count_other(direction.users(*predicted));
             if let Some(translations) = gold.0.get(read) {
                 tally.words += 1;
                 tally.translated += u64::from(translations.contains(predicted));
@@ -514,6 +585,12 @@ fn tally(
 }
 
 impl CellCounts {
+    /// Counts a predicted subword that neither language uses.
+    fn count_other(&mut self, users: TokenUsers) {
+        self.other += u64::from(users.neither());
+        self.third += u64::from(users.neither() && users.third);
+    }
+
     fn merge(&mut self, other: &Self) {
         self.bleu.merge(&other.bleu);
         self.converted.converted += other.converted.converted;
@@ -522,9 +599,11 @@ impl CellCounts {
         self.translated += other.translated;
         self.subwords += other.subwords;
         self.repeated += other.repeated;
+        self.other += other.other;
+        self.third += other.third;
     }
 
-    fn cell(&self, setting: &ShiftSetting) -> SweepCell {
+    fn cell(&self, setting: &ShiftSetting, third: bool) -> SweepCell {
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
         SweepCell {
             layer: setting.layer,
@@ -533,13 +612,37 @@ impl CellCounts {
             conversion_rate: self.converted.rate(),
             translated: (self.words > 0).then(|| share(self.translated, self.words)),
             repeated: share(self.repeated, self.subwords),
+            other_rate: share(self.other, self.subwords),
+            third_rate: third.then(|| share(self.third, self.subwords)),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ConversionCounts, best};
+    use super::{CellCounts, ConversionCounts, ShiftSetting, best};
+    use crate::token_sets::TokenUsers;
+
+    /// Of five predicted subwords two are of neither language, and one of these of a third.
+    #[test]
+    fn what_neither_language_uses_is_counted_apart() {
+        let users = |source, target, third| TokenUsers { source, target, third };
+        let mut counts = CellCounts::default();
+        for user in [
+            users(true, false, false),
+            users(false, true, true),
+            users(true, true, true),
+            users(false, false, true),
+            users(false, false, false),
+        ] {
+            counts.subwords += 1;
+            counts.count_other(user);
+        }
+        let setting = ShiftSetting { layer: 1, alpha: 1.0 };
+        let cell = counts.cell(&setting, true);
+        assert_eq!((cell.other_rate, cell.third_rate), (0.4, Some(0.2)));
+        assert_eq!(counts.cell(&setting, false).third_rate, None);
+    }
 
     /// Of six subwords, two only of the target, one only of the source, one of neither and two of both:
     /// the two of both do not count, and of the other four two are converted.

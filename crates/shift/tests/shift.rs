@@ -6,10 +6,14 @@ use encoder::Request;
 use models::PretrainedModel;
 use models::parallel::ParallelSide;
 use shift::bleu::Bleu;
+use shift::masked::masked_predictions;
 use shift::means::{MeanVectors, compute};
 use shift::shifter::{ShiftKind, Shifter};
-use shift::translate::{GoldTranslations, ShiftDirection, SweepGrid, sweep, translate};
-use shift::{CLASSES, sentences};
+use shift::token_sets::TokenSets;
+use shift::translate::{
+    GoldTranslations, ShiftDirection, SweepGrid, readable_pairs, sweep, translate,
+};
+use shift::{CLASSES, tokenize_parallel};
 use tempfile::TempDir;
 use tensor::{Device, Mode, Tape};
 use text::{Corpus, LineRules, Selection, TextSource};
@@ -25,7 +29,7 @@ impl Observer for Silent {
     }
 }
 
-/// TokenizedSentences of two languages that share the word `no`; line by line translations.
+/// Sentences of two languages that share the word `no`; line by line translations. Line n + 33 is line n.
 fn line(number: usize, suffix: &str) -> String {
     let word = |place: usize| match (number * 7 + place * 3) % 11 {
         0 => "no".to_owned(),
@@ -71,6 +75,11 @@ fn opened(folder: &Path, device: &Device) -> (PretrainedModel, MeanVectors) {
     let corpora = ["aa", "bb"].map(|language| corpus(&model, folder, language));
     let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
     (model, means)
+}
+
+/// From the first language to the second, with the token sets of the means' text.
+fn first_to_second(means: &MeanVectors) -> ShiftDirection<'_> {
+    ShiftDirection::new(means, &TokenSets::of_means(means), "aa", "bb").unwrap()
 }
 
 #[test]
@@ -180,7 +189,7 @@ fn there_and_back_are_opposite_and_nothing_added_is_the_plain_model() {
         let upper = model.encoder.encode_from(&mut tape, &batch, layer, states, request);
         assert_eq!(tape.value(upper.output).to_vec(), whole, "layer {layer}");
     }
-    let direction = ShiftDirection { means: &means, from: 0, to: 1 };
+    let direction = first_to_second(&means);
     let sentence = line(3, "a");
     let mut say = |layer, alphas: &[f32]| {
         translate(&mut model, &direction, layer, ShiftKind::Mean, alphas, &sentence).unwrap()
@@ -198,22 +207,34 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
         let file = folder.path().join(language).display().to_string();
         let text = std::fs::read_to_string(&file).unwrap();
         let (language, lines) = (language.to_owned(), text.lines().map(str::to_owned).collect());
-        sentences(&model, &ParallelSide::new(&language, &file, lines), 1000).unwrap()
+        ParallelSide::new(&language, &file, lines)
     });
-    let direction = ShiftDirection { means: &means, from: 0, to: 1 };
+    let text = tokenize_parallel(&model, &sides, 1000).unwrap();
+    let direction = first_to_second(&means);
     let grid = SweepGrid { layers: &[1, 4], alphas: &[0.0, 2.0, -2.0], kind: ShiftKind::Mean };
     let words: Vec<(String, String)> =
         (1..11).map(|number| (format!("w{number}a"), format!("w{number}b"))).collect();
     let pairs = words.iter().map(|(a, b)| (a.as_str(), b.as_str()));
     let gold = GoldTranslations::new(&model, "aa", "bb", pairs).unwrap();
     assert!(!gold.is_empty());
-    let swept =
-        sweep(&mut model, &direction, &grid, [&sides[0], &sides[1]], &gold, &mut |_| {}).unwrap();
-    assert_eq!((swept.cells.len(), swept.sentences, swept.left_out), (6, 300, 0));
+    let swept = sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, &mut |_| true);
+    let swept = swept.unwrap().unwrap();
+    assert_eq!((swept.cells.len(), swept.rows, swept.repeated, swept.used), (6, 300, 267, 33));
+    // At least one token of each sentence is masked, and about 15 % of all.
+    let sources: Vec<&[u32]> =
+        readable_pairs(&text, [0, 1]).into_iter().map(|pair| pair.0).collect();
+    let tokens: usize = sources.iter().map(|ids| ids.len() - 2).sum();
+    let masked = masked_predictions(&mut model, &direction, &sources, 1).unwrap();
+    assert!((33..tokens as u64 / 3).contains(&masked.positions), "{masked:?} of {tokens}");
+    assert!(masked.own_rate + masked.foreign_rate <= 1.0, "{masked:?}");
+    assert_eq!(masked_predictions(&mut model, &direction, &sources, 1).unwrap(), masked);
+    assert_ne!(masked_predictions(&mut model, &direction, &sources, 2).unwrap(), masked);
+    let stopped = sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, &mut |_| false);
+    assert_eq!(stopped.unwrap(), None);
     // By hand, from what is printed sentence by sentence.
     for cell in &swept.cells {
         let (mut converted, mut counted) = (0, 0);
-        for number in 0..300 {
+        for number in 0..33 {
             let alphas = [cell.alpha];
             let sentence = line(number, "a");
             let printed =
@@ -230,7 +251,7 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
     let mut model = PretrainedModel::open(&separate.path().join("run"), &device).unwrap();
     let corpora = ["aa", "bb"].map(|language| corpus(&model, separate.path(), language));
     let means = compute(&mut model, &corpora, &mut |_, _| {}).unwrap();
-    let direction = ShiftDirection { means: &means, from: 0, to: 1 };
+    let direction = first_to_second(&means);
     let refused = translate(&mut model, &direction, 1, ShiftKind::Mean, &[1.0], "w1a");
     assert!(refused.unwrap_err().to_string().contains("separate embeddings"));
 }

@@ -49,7 +49,7 @@ pub use corpus::{
     Split, Subset,
 };
 pub use error::{Error, Result};
-pub use mask::{MaskSettings, Replacements};
+pub use mask::{MaskSettings, MaskedPositions, Replacements, mask_for_evaluation};
 pub use prepare::{
     Preparation, Preparer, SimplificationTable, TokenizerChoice, WordTokenizer, chinese_words,
     has_tokenizer_rules,

@@ -70,9 +70,11 @@ impl MaskSettings {
 
 /// What is to be predicted: positions in a batch, and the original tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MaskedPositions {
-    pub(crate) positions: Vec<u32>,
-    pub(crate) targets: Vec<u32>,
+pub struct MaskedPositions {
+    /// Positions, in ascending order.
+    pub positions: Vec<u32>,
+    /// The token that was at each.
+    pub targets: Vec<u32>,
 }
 
 /// Masks tokens of one language.
@@ -181,8 +183,9 @@ impl Masker {
     }
 }
 
-/// Masks tokens of one sequence for evaluation; `offset` is the sequence's start in its batch.
-pub(crate) fn mask_for_evaluation(
+/// Masks tokens of one sequence for evaluation, at least one and never its first or last; `offset` is the
+/// sequence's start in its batch.
+pub fn mask_for_evaluation(
     sequence: &mut [u32],
     offset: u32,
     rate: f64,

@@ -31,6 +31,10 @@ pub struct TrainingResult {
     pub dim: usize,
     /// Words of the training text.
     pub tokens: u64,
+    /// Sentences of the training text.
+    pub sentences: u64,
+    /// Sentences that were longer than the inputs of the run that they are of, and were cut as these were.
+    pub cut: u64,
     /// The loss of each epoch.
     pub losses: Vec<f64>,
     /// Seconds of training, without reading and writing.
@@ -66,6 +70,8 @@ impl TrainingResult {
             words: trained.vectors.len(),
             dim: trained.vectors.dim(),
             tokens: sentences.total(),
+            sentences: sentences.sentences(),
+            cut: sentences.cut(),
             losses: trained.losses.clone(),
             seconds,
             without: Vec::new(),

@@ -25,6 +25,8 @@ pub struct IndexedSentences {
     /// The row of each word, and [`END`] after each sentence.
     tokens: Vec<u32>,
     total: u64,
+    sentences: u64,
+    cut: u64,
 }
 
 /// The unit that vectors are trained for.
@@ -142,6 +144,16 @@ impl IndexedSentences {
         self.total
     }
 
+    /// How many sentences there are in the text.
+    pub fn sentences(&self) -> u64 {
+        self.sentences
+    }
+
+    /// How many of them were longer than an input of the run, and cut.
+    pub fn cut(&self) -> u64 {
+        self.cut
+    }
+
     /// Identifies the sentences.
     pub fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new();
@@ -166,6 +178,8 @@ struct SentenceCollector {
     tokens: Vec<u32>,
     /// Where the tokens of each language end.
     languages: Vec<usize>,
+    sentences: u64,
+    cut: u64,
 }
 
 impl SentenceCollector {
@@ -226,14 +240,18 @@ impl SentenceCollector {
 
     /// Adds a sentence in segments of at most so many tokens.
     fn add_sentence(&mut self, sentence: &[u32], max_tokens: Option<usize>) {
-        for segment in sentence.chunks(max_tokens.unwrap_or(sentence.len()).max(1)) {
+        let longest = max_tokens.unwrap_or(sentence.len()).max(1);
+        for segment in sentence.chunks(longest) {
             segment.iter().for_each(|&token| self.add(token));
-            self.end();
+            self.tokens.push(END);
         }
+        self.sentences += 1;
+        self.cut += u64::from(sentence.len() > longest);
     }
 
     fn end(&mut self) {
         self.tokens.push(END);
+        self.sentences += 1;
     }
 
     fn end_language(&mut self) {
@@ -248,7 +266,7 @@ impl SentenceCollector {
 
     /// Numbers words by falling count (of equals, the one that came first) and drops the rare.
     fn finish(self, min_count: u64) -> Result<IndexedSentences> {
-        let Self { mut names, counts, tokens, languages, .. } = self;
+        let Self { mut names, counts, tokens, languages, sentences, cut, .. } = self;
         let mut tokens = if languages.len() > 1 { by_turns(&tokens, &languages) } else { tokens };
         let mut kept: Vec<u32> = (0..counts.len() as u32)
             .filter(|&number| counts[number as usize] >= min_count.max(1))
@@ -270,7 +288,7 @@ impl SentenceCollector {
         let words = words.collect();
         let counts: Vec<u64> = kept.iter().map(|&number| counts[number as usize]).collect();
         let total = counts.iter().sum();
-        Ok(IndexedSentences { words, counts, tokens, total })
+        Ok(IndexedSentences { words, counts, tokens, total, sentences, cut })
     }
 }
 
@@ -340,6 +358,7 @@ mod tests {
         collected.add_sentence(&[0, 1, 2, 3, 4, 5, 6], Some(3));
         collected.add_sentence(&[1, 2, 3], Some(3));
         assert_eq!(collected.tokens, [0, 1, 2, END, 3, 4, 5, END, 6, END, 1, 2, 3, END]);
+        assert_eq!((collected.sentences, collected.cut), (2, 1));
         collected.tokens.clear();
         collected.add_sentence(&[0, 1, 2, 3, 4], None);
         assert_eq!(collected.tokens, [0, 1, 2, 3, 4, END]);

@@ -151,6 +151,49 @@ fn retrieval_sets_hold_no_sentence_twice_and_nothing_of_the_parallel_text() {
     }
 }
 
+/// Another wording of the same meaning: the same words but for articles and first names, and few lines in
+/// which nothing is optional.
+#[test]
+fn paraphrases_say_the_same_in_other_words() {
+    for config in [small(), rich()] {
+        let world = Generated::new(config);
+        let codes = world.codes();
+        for code in &codes {
+            let meanings: HashMap<String, usize> = world.meanings_of(code).into_iter().collect();
+            let other = if *code == codes[0] { &codes[1] } else { code };
+            let test = format!("tatoeba/tatoeba.{other}-{}.{code}", codes[0]);
+            for (first, second) in
+                [(test, "paraphrase"), (format!("parallel/train.{code}.txt"), "paraphrase-train")]
+            {
+                let (first, second) =
+                    (world.lines(first), world.lines(format!("parallel/{second}.{code}.txt")));
+                assert_eq!(first.len(), second.len());
+                let mut changed = 0;
+                for (first, second) in first.iter().zip(&second) {
+                    let of = |line: &str| -> HashSet<usize> {
+                        line.split([' ', '.', '。'])
+                            .filter_map(|word| meanings.get(word))
+                            .copied()
+                            .collect()
+                    };
+                    let (first_meanings, second_meanings) = (of(first), of(second));
+                    // The first two meanings are the articles.
+                    assert!(
+                        second_meanings
+                            .iter()
+                            .all(|meaning| *meaning < 2 || first_meanings.contains(meaning))
+                    );
+                    let lost =
+                        first_meanings.difference(&second_meanings).filter(|&&meaning| meaning > 1);
+                    assert!(lost.count() <= 2, "{first} / {second}");
+                    changed += usize::from(first != second);
+                }
+                assert!(10 * changed > 8 * first.len(), "{changed} of {} differ", first.len());
+            }
+        }
+    }
+}
+
 #[test]
 fn dictionaries_agree_with_the_lexicon_and_split_cleanly() {
     for config in [small(), rich()] {

@@ -260,7 +260,7 @@ impl ParallelFlags {
 }
 
 /// The languages in the order in which they were first named, each with its files.
-fn by_language(texts: &[(String, String)]) -> Vec<(&str, Vec<String>)> {
+pub(super) fn by_language(texts: &[(String, String)]) -> Vec<(&str, Vec<String>)> {
     let mut languages: Vec<(&str, Vec<String>)> = Vec::new();
     for (language, file) in texts {
         match languages.iter_mut().find(|(known, _)| known == language) {

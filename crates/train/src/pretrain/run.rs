@@ -352,7 +352,7 @@ impl<'a> PretrainRun<'a> {
             shares: self.clock.shares(),
             parameters: self.trainer.params().count(),
             left_plateau: self.state.left_plateau,
-            emerged: self.state.emerged.clone(),
+            emerged: self.state.emerged(),
             best: self.state.best,
             perplexity: self.state.perplexity.clone(),
             retrieval: self.state.retrieval.clone(),

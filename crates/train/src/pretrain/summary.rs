@@ -10,11 +10,6 @@ use terms::{Preset, Scale};
 use super::evaluate::ProbeRetrieval;
 use super::log::LossLog;
 
-/// Retrieval counts as emerged when P@1 is so many times chance …
-const OVER_CHANCE: f64 = 10.0;
-/// … and so many times that of the untrained encoder, whose position embeddings leak word order.
-const OVER_UNTRAINED: f64 = 2.0;
-
 /// The best weights so far.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BestWeights {
@@ -24,7 +19,7 @@ pub struct BestWeights {
     pub perplexity: f64,
 }
 
-/// When something happened in a run.
+/// When something happened in a run; where it lies between two evaluations, interpolated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainingMoment {
     /// After which update.
@@ -46,10 +41,9 @@ pub(crate) struct RunState {
     pub(crate) since_best: u64,
     /// When the loss left the initial plateau.
     pub(crate) left_plateau: Option<TrainingMoment>,
-    /// When retrieval without alignment emerged, for each probe.
-    pub(crate) emerged: Vec<Option<TrainingMoment>>,
-    /// The best layer's P@1 before any training, for each probe.
-    pub(crate) untrained: Vec<f64>,
+    /// Raw retrieval at every evaluation, for each probe.
+    #[serde(default)]
+    pub(crate) curves: Vec<Vec<CurvePoint>>,
     /// Perplexity on held-out text, last measured.
     pub(crate) perplexity: BTreeMap<String, f64>,
     /// Retrieval accuracy on the probes, last measured.
@@ -66,8 +60,7 @@ impl RunState {
             best: None,
             since_best: 0,
             left_plateau: None,
-            emerged: Vec::new(),
-            untrained: Vec::new(),
+            curves: Vec::new(),
             perplexity: BTreeMap::new(),
             retrieval: Vec::new(),
         }
@@ -80,25 +73,58 @@ impl RunState {
         perplexity: BTreeMap<String, f64>,
         retrieval: Vec<ProbeRetrieval>,
     ) {
-        let accuracies = || retrieval.iter().map(|retrieval| retrieval.best().0);
-        if step == 0 {
-            self.untrained = accuracies().collect();
-            self.emerged = vec![None; retrieval.len()];
-        }
-        let chances = retrieval.iter().map(|retrieval| 1.0 / retrieval.sentences.max(1) as f64);
+        self.curves.resize(retrieval.len(), Vec::new());
         let moment = TrainingMoment { step, tokens: self.tokens };
-        let baselines = self.untrained.iter().zip(chances);
-        for ((emerged, accuracy), (untrained, chance)) in
-            self.emerged.iter_mut().zip(accuracies()).zip(baselines)
-        {
-            let threshold = (OVER_CHANCE * chance).max(OVER_UNTRAINED * untrained);
-            if emerged.is_none() && accuracy > threshold {
-                *emerged = Some(moment);
-            }
+        for (curve, retrieval) in self.curves.iter_mut().zip(&retrieval) {
+            curve.push(CurvePoint { moment, accuracy: retrieval.best().0 });
         }
         self.perplexity = perplexity;
         self.retrieval = retrieval;
     }
+
+    /// When retrieval without alignment emerged, for each probe.
+    pub(crate) fn emerged(&self) -> Vec<Option<TrainingMoment>> {
+        let probes = self.curves.iter().zip(&self.retrieval);
+        probes.map(|(curve, retrieval)| emergence(curve, retrieval.sentences)).collect()
+    }
+}
+
+/// The best layer's raw P@1 at an evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CurvePoint {
+    moment: TrainingMoment,
+    accuracy: f64,
+}
+
+/// Standard errors by which the last accuracy must exceed that of the untrained encoder (whose position
+/// embeddings leak word order) for anything to have emerged.
+const CLEARLY: f64 = 3.0;
+
+/// When retrieval emerged: where the curve of accuracy last rises through half of its final level above that
+/// of the untrained encoder, interpolated against the logarithm of the step. The last time, because
+/// before the languages part their sentences are close for a while for no better reason than that
+/// all states are. Such a point is the same however often one looks, where "the first evaluation above a
+/// threshold" is not. None where the last accuracy, among `sentences`, is not clearly above the untrained.
+fn emergence(curve: &[CurvePoint], sentences: usize) -> Option<TrainingMoment> {
+    let (untrained, last) = (curve.first()?.accuracy, curve.last()?.accuracy);
+    let variance = |accuracy: f64| accuracy * (1.0 - accuracy) / sentences.max(1) as f64;
+    if last - untrained <= CLEARLY * (variance(last) + variance(untrained)).sqrt() {
+        return None;
+    }
+    let half = (untrained + last) / 2.0;
+    let rises = |pair: &&[CurvePoint]| pair[0].accuracy < half && pair[1].accuracy >= half;
+    let pair = curve.windows(2).rfind(rises)?;
+    let (before, after) = (pair[0], pair[1]);
+    let share = (half - before.accuracy) / (after.accuracy - before.accuracy);
+    let between = |a: u64, b: u64| {
+        let [a, b] = [a, b].map(|count| (count as f64).ln_1p());
+        (a + share * (b - a)).exp_m1().round() as u64
+    };
+    let (before, after) = (before.moment, after.moment);
+    Some(TrainingMoment {
+        step: between(before.step, after.step),
+        tokens: between(before.tokens, after.tokens),
+    })
 }
 
 /// How a process spent its time, as shares of the whole.
@@ -139,8 +165,8 @@ pub struct PretrainSummary {
     pub parameters: usize,
     /// When the loss left the initial plateau (unigram entropy).
     pub left_plateau: Option<TrainingMoment>,
-    /// For each probe, when raw retrieval emerged: P@1 ten times chance, and twice that of the untrained
-    /// encoder.
+    /// For each probe, when raw retrieval emerged: where P@1 of the best layer last rises through half of
+    /// its final level above that of the untrained encoder; none where it ends no clearly higher.
     pub emerged: Vec<Option<TrainingMoment>>,
     /// The weights in `model.safetensors`: those of the lowest perplexity.
     pub best: Option<BestWeights>,
@@ -157,5 +183,64 @@ impl PretrainSummary {
     /// Reads that of the run in `folder`, if it has come to its end once.
     pub fn read(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(accuracy: impl Fn(u64) -> f64, steps: impl Iterator<Item = u64>) -> Vec<CurvePoint> {
+        let point = |step: u64| CurvePoint {
+            moment: TrainingMoment { step, tokens: 1000 * step },
+            accuracy: accuracy(step),
+        };
+        steps.map(point).collect()
+    }
+
+    /// 0 at the beginning, a bump of .4 around step 60, then a rise to .6 whose middle is step 900.
+    fn with_bump(step: u64) -> f64 {
+        let log = (step.max(1) as f64).ln();
+        let bump = 0.4 * (-(log - 60_f64.ln()).powi(2) / 0.1).exp();
+        bump + 0.6 / (1.0 + (-6.0 * (log - 900_f64.ln())).exp())
+    }
+
+    /// From .1 to .5 between steps 99 and 399: half of what is gained, .3, lies half way between the
+    /// logarithms of 100 and 400, so after step 199.
+    #[test]
+    fn it_is_interpolated_between_evaluations() {
+        let points = [(0, 0.1), (99, 0.1), (399, 0.5), (800, 0.5)];
+        let of = |step: u64| points.iter().find(|(at, _)| *at == step).unwrap().1;
+        let emerged = emergence(&curve(of, points.iter().map(|(step, _)| *step)), 1000).unwrap();
+        assert_eq!(emerged.step, 199);
+        assert!((190_000..210_000).contains(&emerged.tokens), "{emerged:?}");
+    }
+
+    #[test]
+    fn it_does_not_depend_on_how_often_one_looks() {
+        let at = |every: usize| {
+            let points = curve(with_bump, (0..=6000).step_by(every));
+            emergence(&points, 1000).unwrap().step as f64
+        };
+        let dense = at(10);
+        assert!((850.0..950.0).contains(&dense), "{dense}");
+        for every in [20, 50, 100, 250, 500] {
+            assert!((at(every) / dense).ln().abs() < 0.1, "{every}: {} beside {dense}", at(every));
+        }
+    }
+
+    #[test]
+    fn an_early_bump_is_no_emergence() {
+        // The bump alone, gone at the end.
+        let bump = |step: u64| if step < 400 { with_bump(step) } else { 0.0 };
+        assert_eq!(emergence(&curve(bump, (0..=6000).step_by(50)), 1000), None);
+        // No better than an untrained encoder, or hardly.
+        for last in [0.1, 0.12] {
+            let flat = |step: u64| if step == 0 { 0.1 } else { last };
+            assert_eq!(emergence(&curve(flat, (0..=6000).step_by(500)), 1000), None, "{last}");
+        }
+        let clear = |step: u64| if step == 0 { 0.1 } else { 0.2 };
+        assert!(emergence(&curve(clear, (0..=6000).step_by(500)), 1000).is_some());
+        assert_eq!(emergence(&[], 1000), None);
     }
 }

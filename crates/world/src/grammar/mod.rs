@@ -1,6 +1,7 @@
 //! From meaning to sentence: unordered dependency trees, which each language then linearises.
 
 mod discourse;
+mod paraphrase;
 mod phrases;
 mod tree;
 

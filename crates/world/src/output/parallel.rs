@@ -1,5 +1,5 @@
 //! Parallel text in all languages: retrieval pairs, parallel lines with gold word alignments, a parallel
-//! treebank.
+//! treebank; and, of the retrieval pairs and the training lines, another wording in the same language.
 //!
 //! All of it is one sample of sentences that differ in every language, cut into parts, so that
 //! nothing of one part is in another.
@@ -37,13 +37,17 @@ impl WorldWriter<'_> {
         let (trees, mut rest) = rest.split_at(treebank);
         let mut tests: Vec<&ParallelSentence> = pairs.iter().chain(trees).collect();
         self.tatoeba(pairs)?;
+        self.paraphrases("paraphrase", "test", pairs)?;
         self.parallel_treebank(trees)?;
         for (split, size) in splits {
             let (part, others) = rest.split_at(size);
             rest = others;
             self.lines_of_all(split, part)?;
             match split {
-                "train" => self.bitext(part)?,
+                "train" => {
+                    self.bitext(part)?;
+                    self.paraphrases("paraphrase-train", "train", part)?;
+                }
                 "test" => tests.extend(part),
                 _ => {}
             }
@@ -102,6 +106,24 @@ impl WorldWriter<'_> {
                     text.push_str(&line.texts[column]);
                 })?;
             }
+        }
+        Ok(())
+    }
+
+    /// `parallel/NAME.LANG.txt`: line i is another wording of line i of the language's side of `tatoeba/`,
+    /// or of `parallel/train.LANG.txt`.
+    fn paraphrases(
+        &mut self,
+        name: &str,
+        split: &'static str,
+        lines: &[ParallelSentence],
+    ) -> Result<(), Error> {
+        for language in self.languages {
+            let code = language.code();
+            let path = format!("parallel/{name}.{code}.txt");
+            self.put_lines("paraphrase", path, Some(split), &[code], lines, |line, text| {
+                language.realize_into(&line.tree.paraphrase(), text);
+            })?;
         }
         Ok(())
     }

@@ -8,10 +8,12 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use lab::study::Extractor;
 use models::PretrainedModel;
 use models::parallel::{self, ParallelSide};
 use shift::means::{MeanVectors, MeansResult, compute};
 use shift::shifter::ShiftKind;
+use shift::token_sets::TokenSets;
 use shift::translate::{
     ShiftDirection, TokenTranslation, TranslatedSentence, TranslationResult, translate,
 };
@@ -20,6 +22,7 @@ use tensor::Device;
 use self::difference::DifferenceOf;
 use self::sweep::SweepOver;
 use super::models::Compute;
+use super::record::{RecordFlags, system};
 use super::texts::{ColumnsFlag, TextFlags, parse_text, watch};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -34,9 +37,13 @@ const EXAMPLES: &str = "Examples:
   isogloss shift difference --model run --means means.safetensors --from qab --to qaa --layer 2 \\
     --out D.npy";
 
-const MEANS_EXAMPLES: &str = "Example:
+const MEANS_EXAMPLES: &str = "Examples:
   isogloss shift means --model run --out means.safetensors \\
-    --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt";
+    --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt
+  From 20,000 sentences of each language, drawn at random from all its files:
+    isogloss shift means --model mbert --out means.safetensors --sample-size 20000 --seed 1 \\
+      --text en=en.lit.txt.zst --text en=en.docs.txt.zst --text fr=fr.lit.txt.zst \\
+      --text fr=fr.docs.txt.zst";
 
 const TRANSLATE_EXAMPLES: &str = "Examples:
   isogloss shift translate --model run --means means.safetensors --from qaa --to qab --layer 2 \\
@@ -177,6 +184,9 @@ pub(crate) struct Translate {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = "Input")]
     limit: usize,
 
+    #[command(flatten)]
+    record: RecordFlags,
+
     /// The sentence; standard input, a sentence a line, if no text is given.
     #[arg(value_name = "TEXT")]
     sentence: Option<String>,
@@ -244,8 +254,8 @@ struct InputSentence {
 impl Translate {
     fn run(self) -> Result<Outcome, Failure> {
         let (mut model, device, means) = self.measured.open()?;
-        let (from, to) = (means.language(&self.from)?, means.language(&self.to)?);
-        let direction = ShiftDirection { means: &means, from, to };
+        let sets = TokenSets::of_means(&means);
+        let direction = ShiftDirection::new(&means, &sets, &self.from, &self.to)?;
         let colour = std::io::stdout().is_terminal();
         let (mut shown, mut sentences) = (String::new(), Vec::new());
         for InputSentence { place, sentence, reference } in self.sentences()? {
@@ -268,7 +278,11 @@ impl Translate {
         }
         let (layer, kind) = (self.layer, self.shift_kind);
         let result = TranslationResult { from: self.from, to: self.to, layer, kind, sentences };
-        Ok(Outcome::new(shown, &result))
+        let outcome = Outcome::new(shown, &result);
+        let direction = format!("{}-{}", result.from, result.to);
+        let known = [("direction", direction), ("layer", layer.to_string())];
+        let known = known.into_iter().chain(system([&self.measured.model.model]));
+        self.record.keep(outcome, &Extractor::Translation, 1, known)
     }
 
     fn sentences(&self) -> Result<Vec<InputSentence>, Failure> {

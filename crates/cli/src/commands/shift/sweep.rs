@@ -4,19 +4,27 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lab::study::Extractor;
 use models::PretrainedModel;
 use models::parallel;
-use shift::sentences;
+use shift::masked::masked_predictions;
+use shift::means::MeanVectors;
 use shift::shifter::ShiftKind;
-use shift::translate::{GoldTranslations, ShiftDirection, SweepGrid, SweepResult, sweep};
-use text::{Dictionary, LineRules};
+use shift::token_sets::TokenSets;
+use shift::tokenize_parallel;
+use shift::translate::{
+    DirectionSweep, GoldTranslations, ShiftDirection, SweepGrid, SweepResult, readable_pairs, sweep,
+};
+use text::{Corpus, Dictionary, LineRules, Selection, TextSource};
 
 use super::MeasuredModel;
 use crate::commands::models::Layers;
-use crate::commands::texts::{ColumnsFlag, parse_text};
+use crate::commands::record::{RecordFlags, system};
+use crate::commands::texts::{ColumnsFlag, by_language, parse_text, watch_languages};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
+use crate::stop;
 
 const EXAMPLES: &str = "Example:
   isogloss shift sweep --model run --means means.safetensors --layers 1-2 \\
@@ -26,8 +34,15 @@ const EXAMPLES: &str = "Example:
 
 BLEU-1 is from 0 to 1. The conversion rate is, of the predicted subwords that not both languages
 use, the share that only the target language uses; `translated` is, of the words of the dictionary,
-the share predicted in translation; `repeated`, of all subwords, the share predicted unchanged. The
-shift is added at every position, special tokens included.";
+the share predicted in translation; `repeated`, of all subwords, the share predicted unchanged;
+`other_rate`, of all predicted subwords, the share that neither language uses, and `third_rate` the
+share of these that another language uses. `masked` tells what is predicted, unshifted, for 15 % of
+the source language's tokens, masked: the share that is right, the share that its most frequent
+token would be right for, and the shares of tokens that only the source language uses (own_rate) or
+only the target language (foreign_rate). The shift is added at every position, special tokens
+included. Rows that equal an earlier row in every language are dropped.
+
+Interrupted by Ctrl-C, it prints and writes the directions that are done.";
 
 /// Flags of `shift sweep`.
 #[derive(Args)]
@@ -50,7 +65,13 @@ pub(crate) struct SweepOver {
     #[arg(long, value_name = "A-B=FILE", value_parser = parse_text, help_heading = "Input")]
     dictionary: Vec<(String, String)>,
 
-    /// Read at most the first N sentences.
+    /// Text to take token sets from (V_lang of Liu et al. 2020, who take XNLI's sentences): which
+    /// language uses which subword. Repeat for more files and more languages; that of a third language
+    /// shows whether it is ever predicted [default: the text of the mean vectors].
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
+    token_text: Vec<(String, String)>,
+
+    /// Use at most the first N distinct rows.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1000, help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     limit: usize,
@@ -70,6 +91,10 @@ pub(crate) struct SweepOver {
         help_heading = "Evaluation")]
     shift_kind: Vec<ShiftKind>,
 
+    /// The random seed of the masked tokens.
+    #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
+    seed: u64,
+
     /// A file for every number of the sweep, in JSON; `-` is standard output.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
@@ -77,6 +102,9 @@ pub(crate) struct SweepOver {
     /// Replace a file that exists.
     #[arg(short, long, help_heading = "Output")]
     force: bool,
+
+    #[command(flatten)]
+    record: RecordFlags,
 }
 
 impl SweepOver {
@@ -88,46 +116,81 @@ impl SweepOver {
         let languages: Vec<&str> = texts.iter().map(|text| text.language.as_str()).collect();
         self.check_dictionaries(&languages)?;
         let (mut model, device, means) = self.measured.open()?;
-        let sides = texts.iter().map(|text| sentences(&model, text, self.limit));
-        let sides = sides.collect::<shift::Result<Vec<_>>>()?;
+        let text = tokenize_parallel(&model, &texts, self.limit)?;
+        let sets = self.token_sets(&model, &means)?;
         let above = model.encoder.config().layers;
         let layers = match &self.layers {
             None => (1..=above).collect(),
             Some(layers) => layers.of(above)?,
         };
         let directions = languages.len() * (languages.len() - 1);
-        let total = directions * self.shift_kind.len() * sides[0].ids.len();
+        let total = directions * self.shift_kind.len() * (text.rows - text.repeated);
         let mut progress = Progress::new("sentences", total as u64);
-        let mut sweeps = Vec::new();
-        for (a, &from) in languages.iter().enumerate() {
-            for (b, &to) in languages.iter().enumerate().filter(|&(b, _)| a != b) {
-                let (source, target) = (means.language(from)?, means.language(to)?);
-                let direction = ShiftDirection { means: &means, from: source, to: target };
-                let gold = self.gold(&model, from, to)?;
-                for &kind in &self.shift_kind {
-                    let grid = SweepGrid { layers: &layers, alphas: &self.alpha, kind };
-                    let sides = [&sides[a], &sides[b]];
-                    let mut before = 0;
-                    let done = device.run(|| {
-                        sweep(&mut model, &direction, &grid, sides, &gold, &mut |done| {
-                            let note = format!("{from} to {to}, {}", kind.name());
-                            (before..done).for_each(|_| progress.step(&note));
-                            before = done;
-                        })
-                    });
-                    sweeps.push(done?);
+        stop::listen();
+        let mut sweeps: Vec<DirectionSweep> = Vec::new();
+        let pairs = (0..languages.len()).flat_map(|a| (0..languages.len()).map(move |b| [a, b]));
+        'directions: for sides in pairs.filter(|[a, b]| a != b) {
+            let [from, to] = sides.map(|side| languages[side]);
+            let direction = ShiftDirection::new(&means, &sets, from, to)?;
+            let gold = self.gold(&model, from, to)?;
+            for (number, &kind) in self.shift_kind.iter().enumerate() {
+                let grid = SweepGrid { layers: &layers, alphas: &self.alpha, kind };
+                let mut before = 0;
+                let swept = device.run(|| {
+                    sweep(&mut model, &direction, &grid, (&text, sides), &gold, &mut |done| {
+                        let note = format!("{from} to {to}, {}", kind.name());
+                        (before..done).for_each(|_| progress.step(&note));
+                        before = done;
+                        !stop::wished()
+                    })
+                });
+                let Some(mut swept) = swept? else { break 'directions };
+                if number == 0 {
+                    let sources = readable_pairs(&text, sides).into_iter().map(|pair| pair.0);
+                    let sources: Vec<&[u32]> = sources.collect();
+                    let masked = device
+                        .run(|| masked_predictions(&mut model, &direction, &sources, self.seed))?;
+                    swept.masked = Some(masked);
                 }
+                sweeps.push(swept);
             }
         }
         drop(progress);
-        let result = SweepResult::new(sweeps);
+        let finished = sweeps.len() == directions * self.shift_kind.len();
+        let result = SweepResult::new(sweeps, &sets);
         if let Some(out) = &self.out {
             files::write(out, serde_json::to_string_pretty(&result)? + "\n")?;
             if files::is_standard(out) {
                 return Ok(Outcome::silent());
             }
         }
-        Ok(Outcome::new(in_words(&result), &result))
+        let outcome = Outcome::new(in_words(&result), &result);
+        let outcome = if finished { outcome } else { outcome.stopped() };
+        let known = system([&self.measured.model.model]);
+        self.record.keep(outcome, &Extractor::Sweep, self.seed, known)
+    }
+
+    /// Which language uses which subword.
+    fn token_sets(
+        &self,
+        model: &PretrainedModel,
+        means: &MeanVectors,
+    ) -> Result<TokenSets, Failure> {
+        if self.token_text.is_empty() {
+            return Ok(TokenSets::of_means(means));
+        }
+        let mut corpora = Vec::new();
+        for (language, files) in by_language(&self.token_text) {
+            let number = model.vocabulary.language(language)?;
+            corpora.push(Corpus {
+                source: TextSource::new(language, &files)?.with_columns(&self.columns.columns),
+                preparer: model.vocabulary.preparer(number).clone(),
+                rules: LineRules::default(),
+                selection: Selection::default(),
+            });
+        }
+        let mut watch = watch_languages("counting");
+        Ok(TokenSets::of_corpora(&model.vocabulary, &corpora, &mut watch)?)
     }
 
     /// Refuses a dictionary that no direction would use.
@@ -200,8 +263,19 @@ fn in_words(result: &SweepResult) -> String {
             shown(Some(best.repeated)),
             shown(plain.map(|plain| plain.repeated)),
         );
-        if sweep.left_out > 0 {
-            let _ = writeln!(text, "  {} sentences left out: empty or too long", sweep.left_out);
+        let DirectionSweep { rows, repeated, too_long, used, .. } = sweep;
+        if let Some(masked) = &sweep.masked {
+            let _ = writeln!(
+                text,
+                "  {rows} rows: {repeated} repeated, {too_long} too long or empty, {used} used; masked tokens: \
+                 {:.3} right ({:.3} by the most frequent), {:.3} only {}, {:.3} only {}",
+                masked.accuracy,
+                masked.unigram_accuracy,
+                masked.own_rate,
+                sweep.from,
+                masked.foreign_rate,
+                sweep.to,
+            );
         }
     }
     text + &format!("the cell of the best BLEU-1: {}\n", result.signature)

@@ -243,8 +243,12 @@ fn describe(result: &TrainingResult) -> String {
         [] => String::new(),
         words => format!("\n  no vector, for lack of an n-gram of the text: {}", words.join(" ")),
     };
+    let cut = match result.cut {
+        0 => String::new(),
+        cut => format!("\n  {cut} of {} sentences cut as the run's inputs", result.sentences),
+    };
     format!(
-        "{}: {} words, {} columns, from {} words of text in {:.1} s\n  loss by epoch: {}{without}",
+        "{}: {} words, {} columns, from {} words of text in {:.1} s\n  loss by epoch: {}{cut}{without}",
         result.file.display(),
         result.words,
         result.dim,
