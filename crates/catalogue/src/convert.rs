@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::unpack::damaged;
-use crate::{DownloadObserver, wiki};
+use crate::{DownloadObserver, panlex, wiki};
 
 /// How a file is converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -32,6 +32,8 @@ pub enum Conversion {
     WithoutPrefix,
     /// A dump of Wikipedia becomes paragraphs.
     Wikipedia,
+    /// The tables of a snapshot of PanLex become a dictionary from English, with weights.
+    Panlex,
 }
 
 /// A file in the making.
@@ -70,6 +72,7 @@ impl Conversion {
             Conversion::Pairs => each_line(job, reader, writer, pair),
             Conversion::TranslatedPairs => each_line(job, reader, writer, translated_pair),
             Conversion::WithoutPrefix => each_line(job, reader, writer, without_prefix),
+            Conversion::Panlex => panlex::dictionary(job.from, job.language, job.to, writer),
             Conversion::Wikipedia => {
                 let done = wiki::extract(reader, job.from, job.to, writer, watch)?;
                 Ok(Some([done.paragraphs, done.left_out]))

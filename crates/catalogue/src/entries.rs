@@ -34,6 +34,9 @@ pub struct DatasetEntry {
     /// Whether other languages than these may be asked for.
     #[serde(default)]
     pub others: bool,
+    /// How to have its file, where it has no lasting address and must be downloaded by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_hand: Option<String>,
     /// Whether languages must be named: all of them would be too much.
     #[serde(default)]
     pub choose: bool,

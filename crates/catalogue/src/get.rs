@@ -73,6 +73,11 @@ pub struct DatasetFile {
 pub fn get(request: &DownloadRequest, watch: &mut DownloadObserver) -> Result<DownloadResult> {
     let DownloadRequest { entry, out, .. } = *request;
     let receipts = out.join("receipts");
+    if let (Some(how), DownloadOrigin::Network { mirror: None }) = (&entry.by_hand, &request.origin)
+    {
+        let reason = format!("{} has no lasting address", entry.name);
+        return Err(Error::setting("from", reason, how.clone()));
+    }
     fs::create_dir_all(&receipts).at(&receipts, "make the folder")?;
     let _alone = files::lock(&receipts)?;
     let mut getting = DownloadJob {

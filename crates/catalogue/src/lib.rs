@@ -23,6 +23,7 @@ mod error;
 mod get;
 mod http;
 pub mod hub;
+mod panlex;
 mod plan;
 mod receipt;
 mod unpack;

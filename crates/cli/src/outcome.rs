@@ -41,6 +41,16 @@ impl Outcome {
         Self { output_taken: self.output_taken || files::is_standard(out), ..self }
     }
 
+    /// The object that `--json` prints.
+    pub(crate) fn json(&self) -> &Value {
+        &self.json
+    }
+
+    /// Whether the command came to its end.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
     /// Prints to standard output. A reader that went away (`| head`) is no failure.
     pub(crate) fn print(self, as_json: bool) -> ExitCode {
         if self.json.is_null() && self.text.is_empty() {

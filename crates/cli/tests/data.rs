@@ -441,3 +441,33 @@ fn help_can_be_copied() {
         assert!(examples.lines().all(|line| line.chars().count() <= 80), "{examples}");
     }
 }
+
+#[test]
+fn panlex_comes_by_hand_and_becomes_a_weighted_dictionary() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    refused(
+        folder,
+        &["data", "get", "panlex", "--lang", "fr"],
+        2,
+        &["no lasting address", "--from"],
+    );
+    zip(
+        &folder.join("panlex-20300101-csv.zip"),
+        &[
+            ("p/langvar.csv", b"id,lang_code\n1,eng\n2,fra\n"),
+            ("p/expr.csv", b"id,langvar,txt\n10,1,cat\n20,2,chat\n21,2,minou\n"),
+            ("p/source.csv", b"id,quality\n5,7\n6,2\n"),
+            ("p/meaning.csv", b"id,source\n100,5\n101,6\n"),
+            (
+                "p/denotation.csv",
+                b"id,meaning,expr\n1,100,10\n2,100,20\n3,101,10\n4,101,20\n5,101,21\n",
+            ),
+        ],
+    );
+    let from = ["--lang", "fr", "--from", "panlex-20300101-csv.zip"];
+    let got = done(folder, &[&["data", "get", "panlex"], &from[..]].concat());
+    assert_eq!(got["files"][0]["lines"], serde_json::json!([2, 0]));
+    let text = fs::read_to_string(folder.join("data/panlex/en-fr.tsv")).unwrap();
+    assert_eq!(text, "cat\tchat\t9\ncat\tminou\t2\n");
+}

@@ -464,6 +464,25 @@ fn bad_vectors_and_dictionaries_are_named() {
     let half = json(folder, half);
     assert_eq!(half["words"], serde_json::json!([3, 2]));
     assert_eq!((&half["pairs"], &half["pair_coverage"]), (&serde_json::json!([4, 2]), &0.5.into()));
+    // A word that is spelled like its translation is no evidence, and vocabularies can be made common.
+    fs::write(folder.join("c.vec"), "3 2\nun 1 2\nParis 2 1\ndeux 0 1\n").unwrap();
+    fs::write(folder.join("d.vec"), "3 2\none 1 2\nparis 2 1\ntwo 0 1\n").unwrap();
+    fs::write(folder.join("names.txt"), "un one\nParis paris\ndeux two\n").unwrap();
+    fs::write(folder.join("list.txt"), "un\nParis\n").unwrap();
+    let names = "align words --source c.vec --target d.vec --test-dictionary names.txt \
+                 --normalize none --retrieval nn";
+    let found = json(folder, names);
+    assert_eq!((&found["queries"], &found["different"]["queries"]), (&3.into(), &2.into()));
+    assert_eq!(found["different"]["p_at_1"], 1.0);
+    assert_eq!(found["different"]["candidates"]["queries"], 2);
+    let printed = isogloss(folder, &words(names));
+    assert!(String::from_utf8_lossy(&printed.stdout).contains("words that no translation equals:"));
+    let common = json(folder, &format!("{names} --source-words list.txt --target-words d.vec"));
+    assert_eq!((&common["source_words"], &common["queries"]), (&2.into(), &2.into()));
+    assert!(common["signature"].as_str().unwrap().contains("|vocab:200000,common|"), "{common}");
+    fs::write(folder.join("other.txt"), "vier\n").unwrap();
+    let none = format!("{names} --source-words other.txt");
+    refused(folder, &none, 1, "c.vec: has no word of other.txt");
     let alike =
         "align words --source a.vec --target b.vec --init identical --test-dictionary good.txt";
     refused(folder, alike, 2, "no word is spelled alike");

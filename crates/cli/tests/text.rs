@@ -195,3 +195,23 @@ fn what_is_wrong_is_said_with_its_place() {
     let twice = ["vocab", "train", "--text", "en=-", "--text", "fr=-", "--out", "w"];
     refused(folder, &twice, 2, "standard input can be one text only");
 }
+
+#[test]
+fn paraphrases_are_found_in_parallel_text() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let text =
+        "Hi!\tSalut\nHello.\tSalut\nIt rains.\tIl pleut\nIt's raining.\tIl pleut\nYes\tOui\n";
+    std::fs::write(folder.join("bitext.tsv"), text).unwrap();
+    let find = ["corpus", "paraphrases", "--parallel", "en-fr=bitext.tsv", "--out", "p.tsv"];
+    let found = done(folder, &[&find[..], &["--lang", "en"]].concat());
+    assert_eq!((&found["pairs"], &found["rows"]), (&2.into(), &5.into()));
+    let written = std::fs::read_to_string(folder.join("p.tsv")).unwrap();
+    assert_eq!(written, "Hi!\tHello.\nIt rains.\tIt's raining.\n");
+    std::fs::write(folder.join("train.txt"), "Hello.\n").unwrap();
+    let fewer = ["--lang", "en", "--exclude", "train.txt", "--force"];
+    let fewer = done(folder, &[&find[..], &fewer].concat());
+    assert_eq!((&fewer["pairs"], &fewer["excluded"]), (&1.into(), &1.into()));
+    let none = [&find[..], &["--lang", "fr", "--force"]].concat();
+    refused(folder, &none, 1, "no two sentences of `fr` have one translation");
+}

@@ -108,7 +108,9 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
         run.kill().unwrap();
         run.wait().unwrap();
         kills += 1;
-        run = silent(&["transfer", "--resume", "--out", "broken"]);
+        // Settings may be trained side by side, or one by one, at any time.
+        let jobs = ["1", "3"][kills as usize % 2];
+        run = silent(&["transfer", "--resume", "--out", "broken", "--jobs", jobs]);
     }
     assert!(run.wait().unwrap().success(), "{kills} kills");
     let same = |file: &str| {
@@ -125,6 +127,51 @@ fn a_grid_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     done(folder, &transfer("ner", "alone", &threads));
     let results = |run: &str| fs::read(folder.join(run).join("results.json")).unwrap();
     assert!(results("alone") == results("whole"), "the same on one thread");
+}
+
+/// Which settings are trained at the same time, and which of them is done first, changes no file.
+#[test]
+fn settings_side_by_side_are_settings_one_by_one() {
+    let folder = MADE.path();
+    let few = [
+        "--model",
+        "run",
+        "--lr",
+        "1e-3,2e-3,5e-3",
+        "--batch",
+        "8,32",
+        "--epochs",
+        "2",
+        "--limit",
+        "300",
+    ];
+    let one = done(folder, &transfer("nli", "one", &[&few[..], &["--jobs", "1"]].concat()));
+    let many = done(
+        folder,
+        &transfer("nli", "many", &[&few[..], &["--jobs", "4", "--threads", "4"]].concat()),
+    );
+    assert_eq!(one["settings"].as_array().unwrap().len(), 6);
+    for key in ["best", "dev", "results", "scores", "settings", "parameters"] {
+        assert_eq!(one[key], many[key], "{key}");
+    }
+    assert_eq!(one["speed"]["trained"], many["speed"]["trained"]);
+    for file in
+        ["results.json", "metrics.jsonl", "model.safetensors", "predictions/qab.test-qab.tsv"]
+    {
+        let read = |run: &str| {
+            fs::read(folder.join(run).join(file)).unwrap_or_else(|e| panic!("{file}: {e}"))
+        };
+        assert!(read("one") == read("many"), "{file} differs");
+    }
+    let names = |run: &str| {
+        let mut names: Vec<_> = fs::read_dir(folder.join(run))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("one"), names("many"), "nothing is left of settings under way");
 }
 
 #[test]

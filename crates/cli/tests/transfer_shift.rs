@@ -204,3 +204,67 @@ fn what_would_not_be_a_shift_is_refused() {
     let means = ["--shift-layer", "2", "--means", "other/means.safetensors"];
     refused(folder, &transfer("never", &means), 2, "holds the mean vectors of another model");
 }
+
+/// Where a language has one labelled file only, the weight is chosen on one half and the other is reported.
+#[test]
+fn nothing_is_chosen_on_what_is_reported() {
+    let folder = MADE.path();
+    let fixed = [
+        "transfer",
+        "--task",
+        "ner",
+        "--quick",
+        "--epochs",
+        "1",
+        "--limit",
+        "300",
+        "--allow-unseen",
+        "--model",
+        "run",
+        "--train-layers",
+        "3-4",
+        "--shift-layer",
+        "2",
+        "--alpha",
+        "0,1",
+        "--train",
+        "qaa=world/ner/panx-train-qaa.tsv",
+        "--dev",
+        "qaa=world/ner/panx-dev-qaa.tsv",
+    ];
+    let halves = ["--halves", "qab=world/ner/panx-test-qab.tsv", "--out", "halves"];
+    let result = done(folder, &[&fixed[..], &halves].concat());
+    let sets: Vec<(&str, u64)> = result["sets"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, set)| (name.as_str(), set["items"].as_u64().unwrap()))
+        .collect();
+    let predicted = fs::read_to_string(folder.join("halves/predictions/qab.panx-test-qab.tsv"));
+    let predicted = predicted.unwrap();
+    let sentences = predicted.split("\n\n").filter(|sentence| !sentence.trim().is_empty());
+    assert_eq!(sentences.count(), 75, "{sets:?}");
+    // The second sentence of the file is the first that is scored.
+    let words = |text: &str, number: usize| -> Vec<String> {
+        let sentence = text.split("\n\n").nth(number).unwrap().trim();
+        sentence.lines().map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    };
+    let whole = fs::read_to_string(folder.join("world/ner/panx-test-qab.tsv")).unwrap();
+    assert_eq!(words(&predicted, 0), words(&whole, 1));
+    assert_eq!(words(&predicted, 1), words(&whole, 3));
+    // The two halves given as files of their own give the same.
+    let part = |start: usize| -> String {
+        let sentences = whole.split("\n\n").filter(|sentence| !sentence.trim().is_empty());
+        sentences
+            .skip(start)
+            .step_by(2)
+            .map(|sentence| format!("{}\n\n", sentence.trim()))
+            .collect()
+    };
+    fs::write(folder.join("odd.tsv"), part(0)).unwrap();
+    fs::write(folder.join("even.tsv"), part(1)).unwrap();
+    let files = ["--dev", "qab=odd.tsv", "--test", "qab=even.tsv", "--out", "files"];
+    let files = done(folder, &[&fixed[..], &files].concat());
+    assert_eq!(files["scores"], result["scores"]);
+    assert_eq!(files["shift"]["sets"], result["shift"]["sets"]);
+}

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use arrays::Matrix;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 use terms::RowCounts;
@@ -78,6 +79,10 @@ pub struct AlignWordsConfig {
     pub neighbours: usize,
     /// The most frequent words of each side that are read.
     pub max_vocab: usize,
+    /// Of the source words, only those that this file has too: vectors, or a word a line.
+    pub source_words: Option<PathBuf>,
+    /// The same of the target words.
+    pub target_words: Option<PathBuf>,
     /// Leave vectors of zeros out, rather than refuse them.
     pub skip_zero_vectors: bool,
     /// Seed of the stochastic dropout in unsupervised learning.
@@ -100,6 +105,10 @@ pub struct AlignWordsResult {
     pub pair_coverage: Option<f64>,
     /// Word retrieval among the dictionary's translations (Liu et al. 2020).
     pub candidates: Option<CandidateAccuracy>,
+    /// The same over words that no translation equals, which shared strings do not answer; none where there
+    /// is no such word.
+    #[serde(default)]
+    pub different: Option<DifferentAccuracy>,
     /// Names every convention that a number depends on.
     pub signature: String,
     /// What the map was first learned from.
@@ -114,6 +123,18 @@ pub struct AlignWordsResult {
     pub target_words: Option<usize>,
     /// Dimension of both spaces.
     pub dim: usize,
+}
+
+/// The accuracy over test words none of whose translations equals the word, upper and lower case alike.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DifferentAccuracy {
+    /// Pairs of these words that have vectors on both sides.
+    pub pairs: usize,
+    /// Lookup among the whole target vocabulary.
+    #[serde(flatten)]
+    pub accuracy: LookupAccuracy,
+    /// Word retrieval among the dictionary's translations.
+    pub candidates: CandidateAccuracy,
 }
 
 /// The words of one side, and their vectors after normalisation.
@@ -168,9 +189,10 @@ pub fn align_words(
     watch: Watch<'_>,
 ) -> Result<WordAlignment> {
     check_request(config)?;
-    let source = read_space(&config.source, config, observer)?;
+    let [of_source, of_target] = [&config.source_words, &config.target_words];
+    let source = read_space(&config.source, of_source.as_deref(), config, observer)?;
     let target = match &config.target {
-        Some(path) => Some(read_space(path, config, observer)?),
+        Some(path) => Some(read_space(path, of_target.as_deref(), config, observer)?),
         None => None,
     };
     if let (Some(target), Some(path)) = (&target, &config.target) {
@@ -186,6 +208,7 @@ pub fn align_words(
         pairs: None,
         pair_coverage: None,
         candidates: None,
+        different: None,
         signature: signature(config, init, k),
         init,
         train_pairs: None,
@@ -207,9 +230,13 @@ pub fn align_words(
         result.words = Some([lexicon.words, lexicon.queries().len()]);
         result.pairs = Some([lexicon.listed, lexicon.pairs.len()]);
         result.pair_coverage = Some(lexicon.pairs.len() as f64 / lexicon.listed.max(1) as f64);
-        result.candidates = Some(lexicon.among_candidates(&mapped, &target.matrix, device));
+        let [all, candidates] = lexicon.among_candidates(&mapped, &target.matrix, device);
+        result.candidates = Some(all);
         let (x, y) = (mapped.clone(), target.matrix.clone());
-        result.accuracy = Some(lexicon.among_all(x, y, measure(config, k), device, watch));
+        let [all, accuracy] = lexicon.among_all(x, y, measure(config, k), device, watch);
+        result.accuracy = Some(all);
+        let pairs = candidates.accuracy.queries;
+        result.different = (pairs > 0).then_some(DifferentAccuracy { pairs, accuracy, candidates });
     }
     Ok(WordAlignment { result, map, source, mapped, target })
 }
@@ -234,12 +261,16 @@ fn init(config: &AlignWordsConfig) -> MapInit {
 
 fn read_space(
     path: &Path,
+    common: Option<&Path>,
     config: &AlignWordsConfig,
     observer: &dyn AlignObserver,
 ) -> Result<WordSpace> {
     observer.stage(&format!("reading {}", path.display()));
     let options = ReadOptions { format: None, limit: Some(config.max_vocab) };
     let mut words = formats::read(path, options)?;
+    if let Some(common) = common {
+        words = keep_common(words, path, common)?;
+    }
     let mut matrix = Matrix::from(&words);
     let zero = |row: &usize| matrix.row(*row).iter().all(|&x| x == 0.0);
     let zeros: Vec<usize> = (0..words.len()).filter(zero).collect();
@@ -250,14 +281,43 @@ fn read_space(
             .remark(&format!("{path}: {count} vectors of zeros left out, the first of `{first}`"));
         let kept: Vec<usize> =
             (0..words.len()).filter(|row| zeros.binary_search(row).is_err()).collect();
-        let names = kept.iter().map(|&row| words.word(row).to_owned()).collect();
+        words = select(&words, &kept)?;
         matrix = matrix.select(kept);
-        words = WordVectors::new(names, matrix.cols(), matrix.values().to_vec())?;
     }
     let name = |row: usize| format!("word {} (`{}`)", row + 1, words.word(row));
     matrix.check(&path.display().to_string(), name)?;
     normalize(&mut matrix, &config.normalize);
     Ok(WordSpace { words, matrix })
+}
+
+/// Some of the words, with their vectors.
+fn select(words: &WordVectors, rows: &[usize]) -> Result<WordVectors> {
+    let names = rows.iter().map(|&row| words.word(row).to_owned()).collect();
+    let matrix = Matrix::from(words).select(rows.iter().copied());
+    Ok(WordVectors::new(names, matrix.cols(), matrix.values().to_vec())?)
+}
+
+/// The words that another file has too: a file of vectors, or of a word a line. So can vectors of different
+/// vocabularies be compared on a common one.
+fn keep_common(words: WordVectors, path: &Path, common: &Path) -> Result<WordVectors> {
+    let is_vectors = ["vec", "bin", "glove", "npy"].iter().any(|&ending| {
+        let name = common.display().to_string();
+        Path::new(text::plain_name(&name)).extension().is_some_and(|other| other == ending)
+    });
+    let known: FxHashSet<String> = if is_vectors {
+        formats::read(common, ReadOptions::default())?.words().map(str::to_owned).collect()
+    } else {
+        let list = String::from_utf8_lossy(&text::read_whole(common)?).into_owned();
+        list.lines().map(|line| line.trim().to_owned()).collect()
+    };
+    let rows: Vec<usize> =
+        (0..words.len()).filter(|&row| known.contains(words.word(row))).collect();
+    if rows.is_empty() {
+        let reason = format!("has no word of {}", common.display());
+        let remedy = "give words that are written alike, a word a line or as a file of vectors";
+        return Err(Error::input(path.display(), reason, remedy));
+    }
+    select(&words, &rows)
 }
 
 fn learn(
@@ -358,8 +418,12 @@ fn signature(config: &AlignWordsConfig, init: MapInit, k: usize) -> String {
         0 => String::new(),
         rounds => format!("|refine:{rounds},mutual-csls,k={k},cutoff={}", config.cutoff),
     };
+    let common = match config.source_words.is_some() || config.target_words.is_some() {
+        true => ",common",
+        false => "",
+    };
     format!(
-        "init:{}|norm:{}{refined}|retrieval:{}|queries:unique-source|gold:any|oov:dropped|vocab:{}|ties:lower-row|v{}",
+        "init:{}|norm:{}{refined}|retrieval:{}|queries:unique-source|gold:any|oov:dropped|vocab:{}{common}|ties:lower-row|v{}",
         init.name(),
         describe(&config.normalize),
         measure(config, k).describe(),

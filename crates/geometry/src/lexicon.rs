@@ -5,6 +5,10 @@
 //! translations it has, and any of them is right: P@k is the share of queries with a right answer
 //! among the first k, over the words that have a pair at all. How many of the dictionary's source
 //! words those are is the coverage.
+//!
+//! A word whose translation is spelled like it (names, numbers, loans) is found by any system whose two
+//! languages share subwords, an untrained one included. So every accuracy is also given over the queries
+//! none of whose translations equals the query.
 
 use std::path::Path;
 
@@ -27,6 +31,8 @@ pub struct Lexicon {
     pub listed: usize,
     /// Source words of the file, no word twice.
     pub words: usize,
+    /// Rows of source words that the file translates by themselves, upper and lower case alike.
+    identical: FxHashSet<u32>,
 }
 
 impl Lexicon {
@@ -56,8 +62,12 @@ impl Lexicon {
         target: &WordVectors,
     ) -> Self {
         let (mut seen, mut words, mut pairs) = (FxHashSet::default(), FxHashSet::default(), vec![]);
+        let mut identical = FxHashSet::default();
         for (word, translation) in entries {
             words.insert(word);
+            if word.to_lowercase() == translation.to_lowercase() {
+                identical.extend(source.position(word).map(|row| row as u32));
+            }
             if !seen.insert((word, translation)) {
                 continue;
             }
@@ -65,7 +75,7 @@ impl Lexicon {
                 pairs.push((a as u32, b as u32));
             }
         }
-        Self { pairs, listed: seen.len(), words: words.len() }
+        Self { pairs, listed: seen.len(), words: words.len(), identical }
     }
 
     /// Every source word that has a pair, with all its translations, in the order of the file.
@@ -87,7 +97,8 @@ impl Lexicon {
         self.queries().len() as f64 / self.words.max(1) as f64
     }
 
-    /// Lookup among the whole target vocabulary.
+    /// Lookup among the whole target vocabulary: over all queries, and over those that no translation
+    /// equals.
     pub fn among_all(
         &self,
         source: Matrix,
@@ -95,21 +106,32 @@ impl Lexicon {
         measure: Measure,
         device: &Device,
         watch: Watch<'_>,
-    ) -> LookupAccuracy {
-        LookupAccuracy::of(
-            &Scores::new(source, target, measure, device, watch).ranks(&self.queries()),
-        )
+    ) -> [LookupAccuracy; 2] {
+        let queries = self.queries();
+        let ranks = Scores::new(source, target, measure, device, watch).ranks(&queries);
+        self.accuracies(queries.iter().map(|(source, _)| *source), &ranks)
+    }
+
+    /// The accuracy over all queries, and over those that no translation equals.
+    fn accuracies(
+        &self,
+        queries: impl Iterator<Item = u32>,
+        ranks: &[usize],
+    ) -> [LookupAccuracy; 2] {
+        let different = queries.zip(ranks).filter(|(source, _)| !self.identical.contains(source));
+        let different: Vec<usize> = different.map(|(_, &rank)| rank).collect();
+        [LookupAccuracy::of(ranks), LookupAccuracy::of(&different)]
     }
 
     /// Lookup of each pair's translation, by cosine, among the translations that the
     /// dictionary lists: the word retrieval of Liu et al. 2020. Every pair is a query, and only its own
-    /// translation is right.
+    /// translation is right. Over all pairs, and over those of words that no translation equals.
     pub fn among_candidates(
         &self,
         source: &Matrix,
         target: &Matrix,
         device: &Device,
-    ) -> CandidateAccuracy {
+    ) -> [CandidateAccuracy; 2] {
         let number = |words: &mut FxHashMap<u32, u32>, word: u32| {
             let next = words.len() as u32;
             *words.entry(word).or_insert(next)
@@ -128,10 +150,10 @@ impl Lexicon {
         };
         let (source, target) = (chosen(source, &sources), chosen(target, &targets));
         let scores = Scores::new(source, target, Measure::Cosine, device, &unwatched);
-        CandidateAccuracy {
-            words: targets.len(),
-            accuracy: LookupAccuracy::of(&scores.ranks(&queries)),
-        }
+        let words = targets.len();
+        let sources = self.pairs.iter().map(|(source, _)| *source);
+        self.accuracies(sources, &scores.ranks(&queries))
+            .map(|accuracy| CandidateAccuracy { words, accuracy })
     }
 }
 
@@ -196,12 +218,45 @@ mod tests {
         let (source, target) = (Matrix::from(&source), Matrix::from(&target));
         let cpu = Device::cpu(1).unwrap();
         let (a, b) = (source.clone(), target.clone());
-        let found = lexicon.among_all(a, b, Measure::Cosine, &cpu, &unwatched);
+        let [found, different] = lexicon.among_all(a, b, Measure::Cosine, &cpu, &unwatched);
+        assert_eq!(found, different, "no word is its own translation");
         assert_eq!((found.queries, found.p_at_1, found.p_at_5), (2, 0.5, 1.0));
         assert!((found.mrr - (1.0 + 1.0 / 3.0) / 2.0).abs() < 1e-12);
         // Among candidates x and y: (a, x) is second, (a, y) first, (b, y) second.
-        let candidates = lexicon.among_candidates(&source, &target, &cpu);
+        let [candidates, _] = lexicon.among_candidates(&source, &target, &cpu);
         assert_eq!((candidates.words, candidates.accuracy.queries), (2, 3));
         assert!((candidates.accuracy.mrr - 2.0 / 3.0).abs() < 1e-12);
+    }
+
+    /// Worked by hand: `Paris` and `taxi` translate by themselves, so that of four words two are left.
+    #[test]
+    fn words_that_translate_by_themselves_are_no_evidence() {
+        let source = vectors(
+            &["Paris", "taxi", "dog", "cat"],
+            vec![1.0, 0.0, 0.0, 1.0, 1.0, 1.0, -1.0, 0.2],
+        );
+        let target = vectors(
+            &["paris", "taxi", "chien", "chat"],
+            vec![1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 1.0, 0.9],
+        );
+        let entries = [
+            ("Paris", "paris"),
+            ("taxi", "chat"),
+            ("taxi", "taxi"),
+            ("dog", "chien"),
+            ("cat", "chat"),
+        ];
+        let lexicon = Lexicon::new(entries.into_iter(), &source, &target);
+        let (x, y) = (Matrix::from(&source), Matrix::from(&target));
+        let cpu = Device::cpu(1).unwrap();
+        let [all, different] =
+            lexicon.among_all(x.clone(), y.clone(), Measure::Cosine, &cpu, &unwatched);
+        // dog finds chat, paris, taxi, then chien: rank 4; cat finds chien, taxi, chat, paris: rank 3.
+        assert_eq!((all.queries, all.p_at_1), (4, 0.5));
+        assert_eq!((different.queries, different.p_at_1, different.p_at_5), (2, 0.0, 1.0));
+        assert!((different.mrr - (0.25 + 1.0 / 3.0) / 2.0).abs() < 1e-12, "{different:?}");
+        let [all, different] = lexicon.among_candidates(&x, &y, &cpu);
+        assert_eq!((all.accuracy.queries, different.accuracy.queries), (5, 2));
+        assert!((different.accuracy.mrr - (0.25 + 1.0 / 3.0) / 2.0).abs() < 1e-12);
     }
 }

@@ -55,6 +55,11 @@ pub fn is_checkpoint(folder: &Path) -> bool {
     config["model_type"].as_str().is_some_and(|kind| kind != "isogloss")
 }
 
+/// The architecture of a Hugging Face checkpoint, by its `config.json` alone.
+pub fn architecture(folder: &Path) -> Result<EncoderConfig> {
+    Ok(ModelConfig::read(folder)?.encoder)
+}
+
 impl ModelConfig {
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(CONFIG);

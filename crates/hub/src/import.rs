@@ -93,6 +93,14 @@ pub fn open(folder: &Path, device: &Device) -> Result<Checkpoint> {
     Ok(Checkpoint { model, params, vocabulary, fingerprint, summary })
 }
 
+/// The vocabulary of a Hugging Face folder, without its weights.
+///
+/// # Errors
+/// Where the configuration or the tokenizer cannot be read.
+pub fn vocabulary(folder: &Path) -> Result<Vocabulary> {
+    Ok(tokenizer::read(folder, &ModelConfig::read(folder)?)?.0)
+}
+
 /// Makes the model and reads every weight into its place.
 fn load(
     plan: &ImportPlan<'_>,

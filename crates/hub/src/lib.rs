@@ -28,6 +28,6 @@ mod read;
 mod tokenizer;
 pub mod weights;
 
-pub use config::{Family, is_checkpoint};
+pub use config::{Family, architecture, is_checkpoint};
 pub use export::{ExportResult, ExportSource, ModelCard, export};
-pub use import::{Checkpoint, CheckpointSummary, ImportResult, open};
+pub use import::{Checkpoint, CheckpointSummary, ImportResult, open, vocabulary};

@@ -107,6 +107,19 @@ pub fn inspect(path: &Path, device: &Device) -> Result<Inspection> {
     if path.is_dir() { folder(path, device) } else { file(path) }
 }
 
+/// The vocabulary in a folder: of a run, of a Hugging Face checkpoint, or by itself.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn vocabulary(folder: &Path) -> Result<Vocabulary> {
+    let of_run = folder.join(VOCABULARY_FOLDER);
+    Ok(match hub::is_checkpoint(folder) {
+        _ if of_run.is_dir() => Vocabulary::load(&of_run)?,
+        true => hub::vocabulary(folder)?,
+        false => Vocabulary::load(folder)?,
+    })
+}
+
 fn folder(path: &Path, device: &Device) -> Result<Inspection> {
     let weights = path.join(MODEL_FILE);
     if weights.is_file() && path.join(VOCABULARY_FOLDER).is_dir() {

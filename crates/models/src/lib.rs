@@ -5,6 +5,7 @@
 //! - [`states`]: the one loop from sentences to hidden states, in batches that fill a CPU or a GPU.
 //! - [`inspect`]: what a file or folder holds.
 //! - [`parallel`]: parallel text.
+//! - [`paraphrases`]: different sentences of one language with the same translation.
 //! - [`sentences`]: files of sentences, and the vector of every sentence at every layer.
 //! - [`words`]: the vectors of words: rows of the embedding table, and means over contexts.
 //! - [`contexts`]: the vectors of linked words in translated sentences.
@@ -31,6 +32,7 @@ pub mod contexts;
 mod error;
 pub mod inspect;
 pub mod parallel;
+pub mod paraphrases;
 mod pretrained;
 pub mod sentences;
 pub mod states;
@@ -38,5 +40,7 @@ mod token_ids;
 pub mod words;
 
 pub use crate::error::{Error, OpenError, Result};
-pub use crate::pretrained::{EncoderParts, MODEL_FILE, PretrainedModel, VOCABULARY_FOLDER};
+pub use crate::pretrained::{
+    EncoderParts, MODEL_FILE, PretrainedModel, VOCABULARY_FOLDER, architecture,
+};
 pub use crate::token_ids::TokenIdMap;

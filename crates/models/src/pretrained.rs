@@ -46,6 +46,18 @@ pub struct PretrainedModel {
     token_ids: TokenIdMap,
 }
 
+/// The architecture of the model in a folder, without its weights.
+pub fn architecture(folder: &Path) -> Result<EncoderConfig, OpenError> {
+    let path = folder.join(MODEL_FILE);
+    if path.is_file() && folder.join(VOCABULARY_FOLDER).is_dir() {
+        return Ok(Archive::open(&path)?.metadata::<WeightsMetadata>()?.encoder);
+    }
+    if hub::is_checkpoint(folder) {
+        return Ok(hub::architecture(folder)?);
+    }
+    Err(OpenError::Nothing(folder.to_owned()))
+}
+
 impl From<hub::Checkpoint> for PretrainedModel {
     fn from(checkpoint: hub::Checkpoint) -> Self {
         let hub::Checkpoint { model, params, vocabulary, fingerprint, summary } = checkpoint;

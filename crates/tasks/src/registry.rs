@@ -77,7 +77,7 @@ pub trait TaskDefinition: Sync {
     /// The grid of settings of the literature.
     fn paper_recipe(&self) -> FinetuneRecipe;
 
-    /// One setting that suits small encoders: a minute or two on two cores.
+    /// One setting that suits encoders like scale `tiny`: a minute or two on two cores.
     fn quick_recipe(&self) -> FinetuneRecipe;
 
     /// Adds the weights of its head: a linear classifier, unless it says otherwise.

@@ -592,3 +592,39 @@ fn best_columns() {
         assert_eq!(best, Some(plain.collect()), "{rows} x {cols}");
     }
 }
+
+/// Devices that are opened several times in one process work side by side, each as if it were alone.
+#[test]
+fn devices_side_by_side_compute_what_one_does() {
+    let Some([_, cuda]) = devices() else { return };
+    let spans = Spans::of_lengths([17, 5, 90, 33, 1].into_iter());
+    let train = |device: &Device, seed: u64| -> Vec<f32> {
+        let mut draws = Draws::new(Key { seed, step: 0, stream: 0 });
+        let mut params = Params::new(device);
+        let ids = ["a", "b"].map(|name| {
+            let elements = draw(&mut draws, 64, 64, 0.1);
+            params.add(name, device.tensor(64, 64, &elements))
+        });
+        let rows = spans.rows();
+        let input = draw(&mut draws, rows, 64, 1.0);
+        for _ in 0..200 {
+            let x = device.tensor(rows, 64, &input);
+            for id in ids {
+                let y = device.matmul(&x, params.value(id));
+                let mut sum = device.gram_sum(64, 64);
+                device.gram(&x, &y, &mut sum);
+                let new: Vec<f32> =
+                    sum.to_vec().iter().map(|&x| (x as f32 * 1e-3).tanh()).collect();
+                *params.value_mut(id) = device.tensor(64, 64, &new);
+            }
+        }
+        ids.iter().flat_map(|&id| params.value(id).to_vec()).collect()
+    };
+    let alone: Vec<Vec<f32>> = (0..6).map(|seed| train(&cuda, seed)).collect();
+    let beside: Vec<Vec<f32>> = std::thread::scope(|scope| {
+        let one = |seed| scope.spawn(move || train(&Device::cuda().unwrap(), seed));
+        let threads: Vec<_> = (0..6).map(one).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(alone == beside, "the same bits");
+}

@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::language::is_chinese;
+
 /// A task with labelled files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -64,10 +66,15 @@ fn nli_files(part: &str, language: &str) -> Vec<String> {
     }
 }
 
-/// WikiAnn, in the splits of Rahimi et al. 2019 (PAN-X of XTREME) or of the original.
+/// WikiAnn, in the splits of Rahimi et al. 2019 (PAN-X of XTREME) or of the original; for test in Chinese the
+/// data of SIGHAN 2006, as in Conneau et al. 2020. Where a language has a development file only, its test
+/// file is the same, and nothing may be chosen on it.
 fn ner_files(part: &str, language: &str) -> Vec<String> {
     let panx = |part: &str| format!("ner/panx-{part}-{language}.tsv");
     match part {
+        "test" if language == "zh" => {
+            vec![format!("ner/msra-test-{language}.txt"), panx("test"), panx("dev")]
+        }
         "test" => vec![panx("test"), format!("ner/wikiann-test-{language}.txt"), panx("dev")],
         _ => vec![panx(part)],
     }
@@ -129,6 +136,17 @@ impl Task {
         self.row().kind
     }
 
+    /// The same for the source language, given the targets: English NER for Chinese alone is CoNLL 2003's,
+    /// where it is there, as in Conneau et al. 2020.
+    pub fn source_files(self, part: &str, source: &str, targets: &[String]) -> Vec<String> {
+        let own = self.files(part, source);
+        let chinese = !targets.is_empty() && targets.iter().all(|target| is_chinese(target));
+        match self == Task::Ner && source == "en" && chinese {
+            false => own,
+            true => std::iter::once(format!("ner/conll2003-{part}-en.txt")).chain(own).collect(),
+        }
+    }
+
     /// The names that its labelled file of a part (`train`, `dev` or `test`) and language may have in a
     /// folder of real data, the preferred first.
     pub fn files(self, part: &str, language: &str) -> Vec<String> {
@@ -165,6 +183,13 @@ mod tests {
             assert_eq!(task.name(), format!("{task:?}").to_lowercase());
             assert!(!task.files("test", "fr").is_empty());
         }
+        let of = |targets: &[&str]| {
+            let targets: Vec<String> = targets.iter().map(|&target| target.to_owned()).collect();
+            Task::Ner.source_files("train", "en", &targets).remove(0)
+        };
+        assert_eq!(of(&["zh"]), "ner/conll2003-train-en.txt");
+        assert_eq!(of(&["fr", "zh"]), "ner/panx-train-en.tsv");
+        assert_eq!(Task::Ner.files("test", "zh")[0], "ner/msra-test-zh.txt");
         assert!("tag".parse::<Task>().unwrap_err().ends_with("nli, ner, parse, pos, classify"));
     }
 }

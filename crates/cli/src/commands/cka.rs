@@ -10,11 +10,13 @@ use geometry::cka::{
 };
 use geometry::retrieval::{RetrievalResult, repeated_rows};
 use lab::draw::{Figure, Heatmap};
+use lab::study::Extractor;
 use models::sentences::EncodedPairs;
 use tensor::Device;
 use terms::RowCounts;
 
 use super::models::{Compute, Layers, ParallelTextFlags};
+use super::record::{RecordFlags, pair, system};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::counted;
@@ -79,6 +81,9 @@ pub(crate) struct Cka {
     force: bool,
 
     #[command(flatten)]
+    record: RecordFlags,
+
+    #[command(flatten)]
     compute: Compute,
 }
 
@@ -138,7 +143,9 @@ impl Cka {
         if let Some(path) = &self.svg {
             files::write(path, self.picture(x, y, &result).svg())?;
         }
-        Ok(Outcome::new(in_words(&result, x, y), &result))
+        let outcome = Outcome::new(in_words(&result, x, y), &result);
+        let known = system(&self.text.models).into_iter().chain(pair(&self.text.parallel));
+        self.record.keep(outcome, &Extractor::Similarity, 1, known)
     }
 
     fn picture(&self, x: &Stack, y: &Stack, result: &CkaResult) -> Figure {

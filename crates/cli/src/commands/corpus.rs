@@ -4,20 +4,33 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use models::paraphrases::{ParaphraseConfig, ParaphraseResult, find};
 use text::{CorpusSummary, Split, TokenizedCorpusSummary, Vocabulary};
 
-use super::texts::{TextFlags, describe_skipped, watch_languages, with_threads};
+use super::texts::{TextFlags, describe_skipped, parse_text, watch_languages, with_threads};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
-/// Tokenise text into the form that training reads.
+/// Tokenise text into the form that training reads, and find sentences for tests in it.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum CorpusCommand {
     /// Tokenise each language's text, or find it tokenised already, and report what it holds.
     #[command(after_help = EXAMPLES)]
     Prepare(Prepare),
+
+    /// Find paraphrases in parallel text: different sentences of one language with the same translation.
+    #[command(after_help = PARAPHRASE_EXAMPLES)]
+    Paraphrases(Paraphrases),
 }
+
+const PARAPHRASE_EXAMPLES: &str = "Example:
+  A language beside itself (en-en′, Conneau et al. 2020, section 5.2), then CKA of two encoders:
+    isogloss corpus paraphrases --parallel en-fr=bitext.en-fr.tsv --parallel en-de=bitext.en-de.tsv \\
+      --lang en --out paraphrases.tsv
+    isogloss cka --model seed-1 --model seed-2 --parallel en-en=paraphrases.tsv
+Sentences that translations link may all say the same, so one pair is taken of each such group.
+Sentences that differ in punctuation and case alone are no paraphrases.";
 
 const EXAMPLES: &str = "Examples:
   isogloss corpus prepare --vocab joint --out corpora \\
@@ -31,6 +44,7 @@ impl CorpusCommand {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             CorpusCommand::Prepare(prepare) => prepare.run(),
+            CorpusCommand::Paraphrases(paraphrases) => paraphrases.run(),
         }
     }
 }
@@ -74,6 +88,47 @@ impl Prepare {
         let corpora = self.text.corpora_for(&vocabulary)?;
         let mut watch = watch_languages("tokenising");
         Ok(CorpusSummary::prepare(&corpora, &vocabulary, &self.out, self.show, &mut watch)?)
+    }
+}
+
+/// Flags of `corpus paraphrases`.
+#[derive(Args)]
+pub(crate) struct Paraphrases {
+    /// Parallel text of two columns, one of them in --lang; repeat for more files and pairs.
+    #[arg(long, short = 'p', value_name = "LANG1-LANG2=FILE", value_parser = parse_text,
+        required = true)]
+    parallel: Vec<(String, String)>,
+
+    /// The language of the paraphrases.
+    #[arg(long, value_name = "LANG")]
+    lang: String,
+
+    /// Leave out sentences that stand in this text as a line, such as the text of pretraining; repeat for
+    /// more.
+    #[arg(long, value_name = "FILE")]
+    exclude: Vec<String>,
+
+    /// The file to write: two columns, a pair a line.
+    #[arg(long, short, value_name = "FILE.tsv")]
+    out: PathBuf,
+
+    /// Replace a file that exists.
+    #[arg(long, short)]
+    force: bool,
+}
+
+impl Paraphrases {
+    fn run(self) -> Result<Outcome, Failure> {
+        files::check_new_file(&self.out, self.force)?;
+        let Self { parallel, lang: language, exclude, out, .. } = self;
+        let result = find(&ParaphraseConfig { parallel, language, exclude, out })?;
+        let ParaphraseResult { out, language, pairs, rows, sentences, excluded } = &result;
+        let text = format!(
+            "{}: {pairs} pairs of paraphrases, from {sentences} sentences of {language} in {rows} rows; \
+             {excluded} sentences excluded\n",
+            out.display()
+        );
+        Ok(Outcome::new(text, &result).beside(out))
     }
 }
 

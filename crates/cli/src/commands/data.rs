@@ -107,6 +107,9 @@ fn describe(entry: &DatasetEntry, whole: bool) -> String {
     let _ = writeln!(text, "  licence: {}", terms(entry));
     if whole {
         let _ = writeln!(text, "  home: {}", entry.home);
+        if let Some(how) = &entry.by_hand {
+            let _ = writeln!(text, "  by hand (--from FILE): {how}");
+        }
         for source in &entry.sources {
             let size = source.size.as_ref().map_or(String::new(), |size| format!(" ({size})"));
             let _ = writeln!(text, "  {}{size}", source.url);

@@ -13,6 +13,7 @@ mod inspect;
 mod man;
 mod models;
 mod pretrain;
+mod record;
 mod report;
 mod results;
 mod retrieve;

@@ -43,6 +43,23 @@ impl Compute {
         Ok(self.opened.get_or_init(|| device).clone())
     }
 
+    /// Devices for so many computations side by side: of a GPU each has a stream and memory of its own, of the
+    /// CPU a share of the threads.
+    pub(crate) fn devices(&self, count: usize) -> Result<Vec<Device>, Failure> {
+        let first = self.device()?;
+        match first.is_gpu() {
+            _ if count <= 1 => Ok(vec![first]),
+            true => {
+                let others = (1..count).map(|_| open_device("cuda", self.threads));
+                std::iter::once(Ok(first)).chain(others).collect()
+            }
+            false => {
+                let threads = share_of_cores(self.threads, count);
+                (0..count).map(|_| open_device("cpu", threads)).collect()
+            }
+        }
+    }
+
     /// Runs work on the CPU's threads, and gives it the device, which it may use.
     pub(crate) fn run<R: Send>(
         &self,
@@ -60,6 +77,13 @@ impl Compute {
     pub(crate) fn open(&self, folder: &Path) -> Result<PretrainedModel, Failure> {
         Ok(PretrainedModel::open(folder, &self.device()?)?)
     }
+}
+
+/// The threads of each of `count` computations side by side, of so many in all; 0 stands for every core.
+fn share_of_cores(threads: usize, count: usize) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if threads == 0 { cores() } else { threads };
+    (threads / count).max(1)
 }
 
 /// Opens the device of a name. Where `auto` could not take the GPU that is there, one line says why.

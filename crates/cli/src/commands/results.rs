@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use lab::build::BuildCounts;
 use lab::export::{ExportFormat, ResultsSheet};
+use lab::record::Factors;
 use lab::store::{FILE, RecordFilter, Store};
+use lab::study::{Measurement, ONE_OFF, OWN_SCALE, OneOffOrigin};
 use serde_json::json;
 use terms::Scale;
 
+use super::record;
+use super::study_view::this_build;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -24,8 +28,11 @@ const EXAMPLES: &str = "Examples:
 
 /// Flags of `results`.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Results {
+    #[command(subcommand)]
+    command: Option<ResultsCommand>,
+
     /// The laboratory's folder.
     #[arg(long, value_name = "DIR", default_value = "lab")]
     lab: PathBuf,
@@ -67,6 +74,73 @@ pub(crate) struct Results {
     force: bool,
 }
 
+/// What can be done with results besides showing them.
+#[derive(Subcommand)]
+enum ResultsCommand {
+    /// Add a number of one's own, with the command that gave it.
+    #[command(after_help = ADD_EXAMPLES)]
+    Add(AddNumber),
+}
+
+const ADD_EXAMPLES: &str = "Examples:
+  isogloss results add --measure accuracy --value 0.672 --factor system=mbert --factor task=nli \\
+    --factor language=zh --command 'python finetune.py --seed 1'
+  A number of another program beside those of a study, in its tables:
+    isogloss results add --study language-shift --scale paper --seed 2 --measure bleu1 --value 0.1968 \\
+      --factor system=mbert --factor direction=en-zh --factor layer=11 --factor alpha=3 \\
+      --factor kind=mean --command 'python mds.py'";
+
+/// Flags of `results add`.
+#[derive(Args)]
+struct AddNumber {
+    /// The laboratory's folder; it is made where there is none.
+    #[arg(long, value_name = "DIR", default_value = "lab")]
+    lab: PathBuf,
+
+    /// What was measured, such as f1, accuracy or bleu1.
+    #[arg(long, value_name = "NAME")]
+    measure: String,
+
+    /// The number; shares are from 0 to 1.
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    value: f64,
+
+    /// What it depends on, such as system=mbert or language=zh; repeat for more.
+    #[arg(long = "factor", value_name = "NAME=VALUE", value_parser = record::factor)]
+    factors: Vec<(String, String)>,
+
+    /// The command that gave it, or where it was printed.
+    #[arg(long, value_name = "TEXT")]
+    command: String,
+
+    /// The random seed that it belongs to; intervals are over seeds.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// The study that it belongs to.
+    #[arg(long, value_name = "NAME", default_value = ONE_OFF)]
+    study: String,
+
+    /// The scale that it belongs to.
+    #[arg(long, value_name = "NAME", default_value = OWN_SCALE)]
+    scale: String,
+}
+
+impl AddNumber {
+    fn run(self) -> Result<Outcome, Failure> {
+        let Self { lab, measure, value, command, seed, study, scale, .. } = &self;
+        if !value.is_finite() {
+            return Err(Failure::Usage("--value: give a finite number".to_owned()));
+        }
+        let origin = OneOffOrigin { study, seed: *seed, command, build: &this_build() };
+        let factors: Factors = self.factors.iter().cloned().collect();
+        let (measure, value) = (measure.clone(), *value);
+        origin.add(lab, scale, Measurement { measure, factors, value })?;
+        let text = format!("added to {}: isogloss results --study {study}", lab.display());
+        Ok(Outcome::new(text, &json!({ "lab": lab, "study": study, "added": 1 })))
+    }
+}
+
 /// The formats of results.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FormatName {
@@ -78,7 +152,14 @@ enum FormatName {
 }
 
 impl Results {
-    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+    pub(crate) fn run(mut self) -> Result<Outcome, Failure> {
+        match self.command.take() {
+            Some(ResultsCommand::Add(add)) => add.run(),
+            None => self.show(),
+        }
+    }
+
+    fn show(self) -> Result<Outcome, Failure> {
         let out = self.out.as_ref().filter(|path| *path != Path::new("-"));
         if self.format == FormatName::Parquet && out.is_none() {
             return Err(Failure::Usage("Parquet is binary; name a file with --out".into()));

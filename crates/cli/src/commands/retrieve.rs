@@ -9,9 +9,11 @@ use geometry::retrieval::{
     RetrievalAccuracy, RetrievalResult, RetrievalSearch, RowPairs, TranslatedRows, retrieve,
 };
 use geometry::search::Measure;
+use lab::study::Extractor;
 use models::sentences::EncodedPairs;
 
 use super::models::{Compute, Layers, Normalize, ParallelTextFlags, save_maps, steps};
+use super::record::{RecordFlags, pair, system};
 use super::texts::parse_text;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -102,6 +104,9 @@ pub(crate) struct Retrieve {
     force: bool,
 
     #[command(flatten)]
+    record: RecordFlags,
+
+    #[command(flatten)]
     compute: Compute,
 }
 
@@ -148,7 +153,9 @@ impl Retrieve {
                 return Ok(Outcome::silent());
             }
         }
-        Ok(Outcome::new(in_words(&result), &result))
+        let outcome = Outcome::new(in_words(&result), &result);
+        let known = system(&self.text.models).into_iter().chain(pair(&self.text.parallel));
+        self.record.keep(outcome, &Extractor::Retrieval, 1, known)
     }
 
     fn measure(&self, sentences: usize) -> Result<Measure, Failure> {

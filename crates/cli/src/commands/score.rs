@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use lab::study::Extractor;
 use tasks::ScoringRules;
 use tasks::ner::Repair;
 use tasks::parse::RelationLabels;
 use terms::Task;
 
+use super::record::RecordFlags;
 use super::transfer::of_tasks;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -39,6 +41,9 @@ pub(crate) struct Score {
 
     #[command(flatten)]
     rules: RuleFlags,
+
+    #[command(flatten)]
+    record: RecordFlags,
 }
 
 /// The tasks as values of a flag.
@@ -87,6 +92,7 @@ impl Score {
         let rules = self.rules.rules(ScoringRules::default());
         let score = tasks::score(self.task, &self.gold, &self.predicted, rules);
         let score = score.map_err(of_tasks)?;
-        Ok(Outcome::new(score.to_string(), &score))
+        let outcome = Outcome::new(score.to_string(), &score);
+        self.record.keep(outcome, &Extractor::Score(self.task), 1, [])
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use lab::study::{
     Laboratory, PooledStep, RealLanguages, RunOptions, StepOutcome, StepPool, Study as StudyFile,
-    StudyEvaluation, StudyPlan, run,
+    StudyPlan, run,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -28,6 +28,10 @@ const EXAMPLES: &str = "Examples:
     isogloss report
   The same on real languages (see `isogloss data list`):
     isogloss study run anchors --data data --pair en-fr --pair en-ru
+  One encoder of four real languages:
+    isogloss study run data-size --data data --languages en,fr,de,ru
+  A model that exists already, a Hugging Face folder or a run, on every language of XNLI:
+    isogloss study run language-shift --model mbert=bert-base-multilingual-cased --data data
   A quick look, with shorter training and fewer examples:
     isogloss study run anchors --seeds 1 --pretrain '--steps 2000' \\
       --transfer '--quick --limit 3000'
@@ -94,12 +98,42 @@ pub(crate) struct StudyChoice {
     seeds: Vec<u64>,
 
     /// A folder of real data, laid out as `isogloss data get` does.
-    #[arg(long, value_name = "DIR", requires = "pairs", help_heading = "Input")]
+    #[arg(long, value_name = "DIR", help_heading = "Input")]
     data: Option<PathBuf>,
 
-    /// A pair of real languages, the source first, such as en-fr; repeat for more.
-    #[arg(long = "pair", value_name = "A-B", requires = "data", help_heading = "Input")]
+    /// A pair of real languages, the source first, such as en-fr; repeat for more. Each pair has encoders of
+    /// its own.
+    #[arg(
+        long = "pair",
+        alias = "pairs",
+        value_name = "A-B",
+        value_delimiter = ',',
+        requires = "data",
+        help_heading = "Input"
+    )]
     pairs: Vec<String>,
+
+    /// Real languages of one multilingual encoder, the source first, such as en,fr,de,ru; every other one is a
+    /// target.
+    #[arg(
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        requires = "data",
+        help_heading = "Input"
+    )]
+    languages: Vec<String>,
+
+    /// A model that exists already, in place of the systems that the study trains: a Hugging Face folder or a
+    /// run's folder, under a name of your choice. Repeat for more; folders of one name are its seeds. On real
+    /// data without --languages, every language that has XNLI files and that the model knows.
+    #[arg(long = "model", short, value_name = "NAME=DIR", value_parser = given_model, help_heading = "Input")]
+    models: Vec<(String, PathBuf)>,
+
+    /// Read at most N sentences of each language for mean vectors, words in context and token translation.
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+        help_heading = "Input")]
+    limit: Option<u64>,
 
     /// Transfer these tasks in place of the study's own.
     #[arg(long, value_name = "TASK,TASK", value_delimiter = ',', value_parser = task_values(),
@@ -143,6 +177,16 @@ pub(crate) struct RunFlags {
     /// Run steps again that are complete.
     #[arg(long, help_heading = "Output")]
     fresh: bool,
+}
+
+/// A model under a name.
+fn given_model(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, folder)) if !name.is_empty() && !folder.is_empty() => {
+            Ok((name.to_owned(), folder.into()))
+        }
+        _ => Err("write NAME=DIR, such as mbert=bert-base-multilingual-cased".to_owned()),
+    }
 }
 
 /// A parser of scales that lists them.
@@ -246,17 +290,23 @@ impl StudyChoice {
     /// A study with the settings of the command line.
     fn study(&self, name: &str) -> Result<StudyFile, Failure> {
         let mut study = StudyFile::find(name)?;
+        if !self.models.is_empty() {
+            study.give(&self.models);
+        }
         if let Some(data) = &self.data {
+            let (pairs, mut languages) = (self.pairs.clone(), self.languages.clone());
+            if pairs.is_empty() && languages.is_empty() {
+                languages = self.known_languages(data)?;
+            }
             study.worlds.clear();
-            study.real = Some(RealLanguages { data: data.clone(), pairs: self.pairs.clone() });
+            study.real = Some(RealLanguages { data: data.clone(), pairs, languages });
         }
         if !self.seeds.is_empty() {
             study.seeds.clone_from(&self.seeds);
             study.scales.values_mut().for_each(|scale| scale.seeds = None);
         }
         if !self.tasks.is_empty() {
-            study.evaluate.retain(|evaluation| !matches!(evaluation, StudyEvaluation::Transfer(_)));
-            study.evaluate.extend(self.tasks.iter().map(|&task| StudyEvaluation::Transfer(task)));
+            study.choose_tasks(&self.tasks);
         }
         let scale = study.scales.entry(self.scale).or_default();
         let words = |flags: &str| flags.split_whitespace().map(str::to_owned).collect();
@@ -266,7 +316,28 @@ impl StudyChoice {
         if let Some(flags) = &self.transfer {
             scale.transfer = words(flags);
         }
+        if let Some(limit) = self.limit {
+            scale.limit = Some(limit);
+        }
+        study.check(name)?;
         Ok(study)
+    }
+
+    /// The languages with XNLI's test file in a folder of data that all given models know, English first.
+    fn known_languages(&self, data: &Path) -> Result<Vec<String>, Failure> {
+        if self.models.is_empty() {
+            let message = "--data: name the languages too, by --pair en-fr or --languages en,fr,de";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let languages = lab::study::xnli_languages(data, &self.models)?;
+        match languages.len() {
+            0 | 1 => Err(Failure::Usage(format!(
+                "--data {}: fewer than two languages have an XNLI file (xnli/test-LANG.tsv) there and are known to \
+                 the model; name others by --languages",
+                data.display()
+            ))),
+            _ => Ok(languages),
+        }
     }
 
     fn plan(self) -> Result<Outcome, Failure> {

@@ -4,11 +4,15 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use lab::study::Extractor;
+use models::VOCABULARY_FOLDER;
+use models::inspect::vocabulary;
 use text::{
     BpeSettings, CorpusReport, CountedText, LanguageSummary, Vocabulary, VocabularyKind,
     VocabularyStats, VocabularySummary,
 };
 
+use super::record::{RecordFlags, system};
 use super::texts::{PreparationFlags, TextFlags, describe_skipped, watch_languages, with_threads};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -49,7 +53,10 @@ const STATS_EXAMPLES: &str = "Examples:
     isogloss vocab stats joint
   What they share in other text:
     isogloss vocab stats mbert --top 30 \\
-      --text en=xnli.en.txt --text de=xnli.de.txt";
+      --text en=xnli.en.txt --text de=xnli.de.txt
+  Of a Hugging Face folder, in XNLI's premises and hypotheses (Liu et al. 2020, Table 3):
+    isogloss vocab stats bert-base-multilingual-cased --columns 1,2 \\
+      --text en=test-en.tsv --text de=test-de.tsv";
 
 impl Vocab {
     /// Runs the command to its end.
@@ -224,7 +231,7 @@ fn describe_summary(summary: &VocabularySummary) -> String {
 /// Flags of `vocab stats`.
 #[derive(Args)]
 pub(crate) struct Stats {
-    /// The vocabulary's folder.
+    /// The vocabulary's folder, a run's, or (with --text) a Hugging Face folder.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
@@ -242,21 +249,27 @@ pub(crate) struct Stats {
 
     #[command(flatten)]
     text: TextFlags,
+
+    #[command(flatten)]
+    record: RecordFlags,
 }
 
 impl Stats {
     fn run(self) -> Result<Outcome, Failure> {
         let stats = with_threads(self.threads, || self.stats())?;
-        Ok(Outcome::new(describe_stats(&stats), &stats))
+        let outcome = Outcome::new(describe_stats(&stats), &stats);
+        self.record.keep(outcome, &Extractor::Vocabulary, 1, system([&self.folder]))
     }
 
     /// Counts subwords in the text given, or else in that which the vocabulary was made from.
     fn stats(&self) -> Result<VocabularyStats, Failure> {
         if self.text.texts.is_empty() {
             self.text.refuse_selection("the vocabulary's own counts are shown")?;
-            return Ok(VocabularyStats::of_training_text(&self.folder, self.min_count, self.top)?);
+            let own = self.folder.join(VOCABULARY_FOLDER);
+            let folder = if own.is_dir() { &own } else { &self.folder };
+            return Ok(VocabularyStats::of_training_text(folder, self.min_count, self.top)?);
         }
-        let vocabulary = Vocabulary::load(&self.folder)?;
+        let vocabulary = vocabulary(&self.folder)?;
         let corpora = self.text.corpora_for(&vocabulary)?;
         let mut watch = watch_languages("counting");
         let counted = (self.min_count, self.top);

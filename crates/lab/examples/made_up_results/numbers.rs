@@ -272,7 +272,7 @@ impl MadeUp {
                     &of,
                     if weight <= 0.0 { 0.0 } else { hit * 0.9 },
                 );
-                self.put("language-shift", "repeated", &of, if weight == 0.0 { 0.85 } else { 0.2 });
+                self.put("language-shift", "copied", &of, if weight == 0.0 { 0.85 } else { 0.2 });
             }
         }
         for (language, size) in [("qaa", 812.0), ("qab", 833.0)] {

@@ -3,14 +3,16 @@
 //! Results are read through the types of the crates that compute them, so that a changed field is a compile error here
 //! and not a missing number.
 
+use align::AlignmentScore;
 use geometry::align::AlignWordsResult;
 use geometry::cka::CkaResult;
 use geometry::retrieval::RetrievalResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use shift::translate::{SweepResult, TranslationResult};
+use shift::translate::{DirectionSweep, SweepResult, TranslationResult};
+use tasks::ScoreResult;
 use tasks::finetune::TransferResult;
-use terms::Task;
+use terms::{RowCounts, Task};
 use text::VocabularySharing;
 
 use super::step::StepId;
@@ -51,15 +53,16 @@ pub enum Extractor {
     AlignWords,
     /// `align words` without one.
     WordRetrieval,
-    /// `cka` of two stacks: the same layer of both.
-    Similarity {
-        /// Whether vectors were centred within groups of sentences of the same length.
-        within: bool,
-    },
+    /// `cka` of parallel text in two encoders: the same layer of both.
+    Similarity,
     /// `shift sweep`: every layer and weight.
     Sweep,
     /// `shift translate`: the predicted tokens.
     Translation,
+    /// `score`: the score of a file of predictions.
+    Score(Task),
+    /// `word-align score`: precision, recall, F1 and AER of links.
+    WordAlignment,
     /// `vocab stats`: the subwords of each language, and those that two share.
     Vocabulary,
 }
@@ -103,9 +106,15 @@ type Mismatch = String;
 impl Extraction {
     /// Extracts records from a result; the error names the field that is missing or wrong.
     pub fn read(&self, result: &Value) -> Result<StepResults, Mismatch> {
-        let mut collector =
-            ResultCollector { results: StepResults::default(), factors: &self.factors };
-        match &self.extractor {
+        self.extractor.read(result, &self.factors)
+    }
+}
+
+impl Extractor {
+    /// Extracts records from a result, under some factors; the error names the field that is missing or wrong.
+    pub fn read(&self, result: &Value, factors: &Factors) -> Result<StepResults, Mismatch> {
+        let mut collector = ResultCollector { results: StepResults::default(), factors };
+        match self {
             Extractor::Transfer { task, source } => {
                 collector.transfer(&parse(result)?, *task, source, None)
             }
@@ -115,10 +124,12 @@ impl Extraction {
             Extractor::Retrieval => collector.retrieval(&parse(result)?),
             Extractor::AlignWords => collector.align_words(&parse(result)?)?,
             Extractor::WordRetrieval => collector.word_retrieval(&parse(result)?)?,
-            Extractor::Similarity { within } => collector.similarity(&parse(result)?, *within)?,
+            Extractor::Similarity => collector.similarity(&parse(result)?)?,
             Extractor::Sweep => collector.sweep(&parse(result)?),
             Extractor::Translation => collector.translation(&parse(result)?),
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
+            Extractor::Score(task) => collector.score_of(&parse(result)?, *task),
+            Extractor::WordAlignment => collector.word_alignment(&parse(result)?),
         }
         Ok(collector.results)
     }
@@ -154,6 +165,17 @@ impl ResultCollector<'_> {
     fn text(&mut self, more: &[(&str, &str)], text: &str) {
         let (name, factors) = ("translation".to_owned(), self.factors(more));
         self.results.texts.push(TextSample { name, factors, text: text.to_owned() });
+    }
+
+    /// Adds how many rows of parallel text there were, and what became of them; `of` says what they were read for.
+    fn rows(&mut self, counts: &RowCounts, of: &str, more: &[(&str, &str)]) {
+        let RowCounts { rows, repeated, too_long, used } = *counts;
+        let more = [&[("of", of)], more].concat();
+        for (measure, count) in
+            [("rows", rows), ("repeated", repeated), ("too_long", too_long), ("used", used)]
+        {
+            self.number(measure, &more, count as f64);
+        }
     }
 
     /// Adds a number of a language: its role, and the pair of a target with the source, are factors.
@@ -201,6 +223,8 @@ impl ResultCollector<'_> {
 
     fn retrieval(&mut self, result: &RetrievalResult) {
         self.results.signature.clone_from(&result.signature);
+        self.rows(&result.counts, "retrieval", &[]);
+        result.train.iter().for_each(|counts| self.rows(counts, "map", &[]));
         for layer in &result.layers {
             let number = layer.layer.to_string();
             let kinds = [
@@ -222,6 +246,10 @@ impl ResultCollector<'_> {
         self.number("p_at_1", &[], accuracy.p_at_1);
         self.number("p_at_5", &[], accuracy.p_at_5);
         self.number("mrr", &[], accuracy.mrr);
+        if let Some(different) = &result.different {
+            self.number("p_at_1_different", &[], different.accuracy.p_at_1);
+            self.number("mrr_different", &[], different.accuracy.mrr);
+        }
         Ok(())
     }
 
@@ -230,25 +258,33 @@ impl ResultCollector<'_> {
         let accuracy = result.candidates.ok_or_else(|| missing("candidates"))?.accuracy;
         self.number("mrr", &[], accuracy.mrr);
         self.number("p_at_1", &[], accuracy.p_at_1);
+        if let Some(different) = &result.different {
+            let accuracy = different.candidates.accuracy;
+            self.number("mrr_different", &[], accuracy.mrr);
+            self.number("p_at_1_different", &[], accuracy.p_at_1);
+        }
         Ok(())
     }
 
-    fn similarity(&mut self, result: &CkaResult, within: bool) -> Result<(), Mismatch> {
+    fn similarity(&mut self, result: &CkaResult) -> Result<(), Mismatch> {
         self.results.signature.clone_from(&result.signature);
-        for (layer, row) in result.cka.iter().enumerate() {
-            let value = row.get(layer).ok_or_else(|| format!("`cka` has no column {layer}"))?;
-            let measure = if within { "cka_within" } else { "cka" };
-            self.number(measure, &[("layer", &layer.to_string())], *value);
-        }
-        if within {
-            return Ok(());
-        }
-        for (layer, row) in result.debiased.iter().enumerate() {
-            let value =
-                row.get(layer).ok_or_else(|| format!("`debiased` has no column {layer}"))?;
-            // Where a layer does not vary there is no similarity.
-            if let Some(value) = value {
-                self.number("cka_debiased", &[("layer", &layer.to_string())], *value);
+        let whole = |rows: &[Vec<f64>]| -> Vec<Vec<Option<f64>>> {
+            rows.iter().map(|row| row.iter().copied().map(Some).collect()).collect()
+        };
+        self.rows(&result.counts, "cka", &[]);
+        let tables = [
+            ("cka", "cka", whole(&result.cka)),
+            ("cka_debiased", "debiased", result.debiased.clone()),
+            ("cka_within", "within_length", result.within_length.as_deref().map_or(vec![], whole)),
+        ];
+        for (measure, field, rows) in tables {
+            for (layer, row) in rows.iter().enumerate() {
+                let value =
+                    row.get(layer).ok_or_else(|| format!("`{field}` has no column {layer}"))?;
+                // Where a layer does not vary there is no similarity.
+                if let Some(value) = value {
+                    self.number(measure, &[("layer", &layer.to_string())], *value);
+                }
             }
         }
         if let Some(Some(correlation)) = result.pearson.get("aligned") {
@@ -261,6 +297,20 @@ impl ResultCollector<'_> {
         self.results.signature.clone_from(&result.signature);
         for sweep in &result.sweeps {
             let direction = format!("{}-{}", sweep.from, sweep.to);
+            let &DirectionSweep { rows, repeated, too_long, used, .. } = sweep;
+            // Every kind of shift is over the same rows.
+            let counts = RowCounts { rows, repeated, too_long, used };
+            self.rows(&counts, "shift", &[("direction", &direction)]);
+            if let Some(masked) = &sweep.masked {
+                for (measure, share) in [
+                    ("masked_accuracy", masked.accuracy),
+                    ("masked_unigram_accuracy", masked.unigram_accuracy),
+                    ("masked_own_rate", masked.own_rate),
+                    ("masked_foreign_rate", masked.foreign_rate),
+                ] {
+                    self.number(measure, &[("direction", &direction)], share);
+                }
+            }
             for cell in &sweep.cells {
                 let (layer, alpha) = (cell.layer.to_string(), cell.alpha.to_string());
                 let more = [
@@ -270,11 +320,13 @@ impl ResultCollector<'_> {
                     ("alpha", &alpha),
                 ];
                 self.number("bleu1", &more, cell.bleu1);
-                self.number("repeated", &more, cell.repeated);
+                self.number("copied", &more, cell.repeated);
+                self.number("other_rate", &more, cell.other_rate);
                 // Rates of nothing are undefined.
                 let rates = [
                     ("conversion_rate", cell.conversion_rate),
                     ("dictionary_accuracy", cell.translated),
+                    ("third_rate", cell.third_rate),
                 ];
                 for (measure, rate) in rates {
                     if let Some(rate) = rate {
@@ -298,6 +350,21 @@ impl ResultCollector<'_> {
             if let Some(reference) = &sentence.reference {
                 self.text(&[("line", &line), ("alpha", "reference")], reference);
             }
+        }
+    }
+
+    fn score_of(&mut self, result: &ScoreResult, task: Task) {
+        self.results.signature = result.signature().to_owned();
+        self.number(task.measure(), &[("task", task.name())], result.value());
+    }
+
+    fn word_alignment(&mut self, result: &AlignmentScore) {
+        self.results.signature.clone_from(&result.signature);
+        let AlignmentScore { precision, recall, f1, aer, .. } = *result;
+        for (measure, value) in
+            [("precision", precision), ("recall", recall), ("f1", f1), ("aer", aer)]
+        {
+            self.number(measure, &[("task", "word-alignment")], value);
         }
     }
 
@@ -360,9 +427,17 @@ mod tests {
             "signature": "retrieval",
         });
         let results = read(Extractor::Retrieval, &result).unwrap();
-        assert_eq!(results.measurements.len(), 2);
-        assert_eq!(results.measurements[0].value, 0.3);
-        let factors = &results.measurements[1].factors;
+        let counts = |measure: &str| {
+            let found = results.measurements.iter().find(|one| one.measure == measure).unwrap();
+            (found.factors["of"].clone(), found.value)
+        };
+        assert_eq!(counts("used"), ("retrieval".to_owned(), 10.0));
+        assert_eq!(counts("repeated"), ("retrieval".to_owned(), 0.0));
+        let accuracy: Vec<_> =
+            results.measurements.iter().filter(|one| one.measure == "retrieval").collect();
+        assert_eq!(accuracy.len(), 2);
+        assert_eq!(accuracy[0].value, 0.3);
+        let factors = &accuracy[1].factors;
         assert_eq!((&*factors["kind"], &*factors["layer"]), ("centered", "2"));
     }
 
@@ -375,12 +450,12 @@ mod tests {
                 "intervals": null, "few_rows": false, "signature": "cka",
             })
         };
-        let similarity = Extractor::Similarity { within: false };
+        let similarity = Extractor::Similarity;
         let results = read(similarity.clone(), &result(json!([[null, 0.5], [0.5, 0.7]])));
         let measurements = results.unwrap().measurements;
         let debiased: Vec<_> =
             measurements.iter().filter(|one| one.measure == "cka_debiased").collect();
-        assert_eq!((measurements.len(), debiased.len()), (3, 1));
+        assert_eq!((measurements.len(), debiased.len()), (4 + 3, 1));
         assert_eq!((debiased[0].factors["layer"].as_str(), debiased[0].value), ("1", 0.7));
         let short = read(similarity, &result(json!([[1.0], []]))).unwrap_err();
         assert_eq!(short, "`debiased` has no column 1");
@@ -411,7 +486,12 @@ mod tests {
         let results = read(Extractor::Sweep, &result).unwrap();
         let measures: Vec<_> =
             results.measurements.iter().map(|one| one.measure.as_str()).collect();
-        assert_eq!(measures, ["bleu1", "repeated", "conversion_rate"]);
-        assert_eq!(results.measurements[0].factors["alpha"], "1");
+        let counts = ["rows", "repeated", "too_long", "used"];
+        assert_eq!(measures[..4], counts);
+        assert_eq!(measures[4..], ["bleu1", "copied", "other_rate", "conversion_rate"]);
+        assert_eq!(results.measurements[4].factors["alpha"], "1");
+        let rows = &results.measurements[1];
+        assert_eq!((rows.value, &*rows.factors["of"]), (1.0, "shift"));
+        assert!(!rows.factors.contains_key("alpha"));
     }
 }

@@ -31,6 +31,9 @@ pub struct Study {
     pub seeds: Vec<u64>,
     /// What is measured.
     pub evaluate: Vec<StudyEvaluation>,
+    /// The tasks of `align-contexts` and `shifted-transfer`; all that these have if none is named.
+    #[serde(default)]
+    pub tasks: Vec<Task>,
     /// Presets of pretraining, each a system whose factor `condition` is its name.
     #[serde(default)]
     pub conditions: Vec<String>,
@@ -96,6 +99,18 @@ impl StudyEvaluation {
     }
 }
 
+impl StudyEvaluation {
+    /// Whether it trains a task, so that its results depend on the seed even of a model that is given.
+    pub(super) fn is_finetuned(self) -> bool {
+        matches!(
+            self,
+            StudyEvaluation::Transfer(_)
+                | StudyEvaluation::AlignContexts
+                | StudyEvaluation::ShiftedTransfer
+        )
+    }
+}
+
 impl TryFrom<String> for StudyEvaluation {
     type Error = String;
 
@@ -118,7 +133,10 @@ impl From<StudyEvaluation> for String {
 
 /// A system under comparison: encoders or static vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table of `factors`, `model`, `preset`, `flags`")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table of `factors`, `model`, `preset`, `flags`, `folders`, `paraphrases`, `equal_text`"
+)]
 pub struct System {
     /// What its records are labelled with.
     pub factors: Factors,
@@ -131,6 +149,36 @@ pub struct System {
     /// More flags for the command that trains it.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// The folders of a given model, runs or Hugging Face folders: one, or one for each seed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<PathBuf>,
+    /// Compares the source language with itself, on paraphrases (en-en′), in place of the pairs.
+    #[serde(default)]
+    pub paraphrases: bool,
+    /// Real target languages get only as much text as their text of another domain has.
+    #[serde(default)]
+    pub equal_text: bool,
+}
+
+impl System {
+    /// A system of these factors whose encoder a preset pretrains.
+    pub fn of_preset(factors: Factors, preset: &str) -> Self {
+        Self {
+            factors,
+            model: SystemKind::Encoder,
+            preset: preset.to_owned(),
+            flags: Vec::new(),
+            folders: Vec::new(),
+            paraphrases: false,
+            equal_text: false,
+        }
+    }
+
+    /// A model that is given: its records have the factor `system`.
+    pub fn given(name: &str, folders: Vec<PathBuf>) -> Self {
+        let factors = Factors::from([("system".to_owned(), name.to_owned())]);
+        Self { model: SystemKind::Given, folders, ..Self::of_preset(factors, "") }
+    }
 }
 
 fn no_anchors() -> String {
@@ -148,8 +196,8 @@ pub enum SystemKind {
     Monolingual,
     /// A trained encoder of the first language beside an untrained one for the others.
     Untrained,
-    /// Two encoders of the first language, from two seeds.
-    SameLanguage,
+    /// A model that exists already: a run's folder or a Hugging Face folder.
+    Given,
     /// Word2Vec on an encoder's sentences.
     Word2vec,
     /// GloVe on an encoder's sentences.
@@ -172,12 +220,65 @@ pub struct InventedLanguages {
 
 /// Real languages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table of `data` and `pairs`, headed [real]")]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table of `data` and `pairs` or `languages`, headed [real]"
+)]
 pub struct RealLanguages {
     /// The folder of the data, laid out as `isogloss data get` does.
     pub data: PathBuf,
-    /// Pairs such as `en-fr`, the source first.
+    /// Pairs such as `en-fr`, the source first; each has systems of its own.
+    #[serde(default)]
     pub pairs: Vec<String>,
+    /// Languages of one multilingual system, the source first.
+    #[serde(default)]
+    pub languages: Vec<String>,
+}
+
+impl RealLanguages {
+    /// Each choice of languages that has systems of its own, the source first.
+    pub fn choices(&self) -> impl Iterator<Item = Vec<&str>> {
+        let joint = (!self.languages.is_empty())
+            .then(|| self.languages.iter().map(String::as_str).collect());
+        self.pairs.iter().map(|pair| pair.split('-').collect()).chain(joint)
+    }
+
+    fn check(&self, refuse: &dyn Fn(&str, &str, &str) -> Result<()>) -> Result<()> {
+        if self.pairs.is_empty() && self.languages.is_empty() {
+            let remedy = "name `pairs`, as [\"en-fr\"], or the `languages` of one multilingual encoder, as \
+                          [\"en\", \"fr\", \"de\"]";
+            return refuse("real.pairs", "no language is named", remedy);
+        }
+        for pair in &self.pairs {
+            match pair.split('-').collect::<Vec<_>>()[..] {
+                [a, b] if !a.is_empty() && !b.is_empty() && a != b => {}
+                [_, _, _, ..] => {
+                    let reason = format!("`{pair}` names more than two languages");
+                    let remedy = format!(
+                        "write two language codes, as en-fr; for one encoder of all of them name the \
+                         languages {}",
+                        pair.replace('-', ",")
+                    );
+                    return refuse("real.pairs", &reason, &remedy);
+                }
+                _ => {
+                    let reason = format!("`{pair}` is no pair of languages");
+                    return refuse("real.pairs", &reason, "write two language codes, as en-fr");
+                }
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        let twice = self.languages.iter().find(|language| !seen.insert(*language));
+        if let Some(language) = twice.or(self.languages.iter().find(|code| code.is_empty())) {
+            let reason = format!("`{language}` is there twice, or empty");
+            return refuse("real.languages", &reason, "name each language once, the source first");
+        }
+        if self.languages.len() == 1 {
+            let remedy = "name at least two, the source first";
+            return refuse("real.languages", "there is one language only", remedy);
+        }
+        Ok(())
+    }
 }
 
 /// What differs at a scale.
@@ -185,7 +286,7 @@ pub struct RealLanguages {
 #[serde(
     deny_unknown_fields,
     default,
-    expecting = "a table of `seeds`, `pretrain`, `transfer`, `layers`"
+    expecting = "a table of `seeds`, `pretrain`, `transfer`, `layers`, `limit`"
 )]
 pub struct ScaleSettings {
     /// Other seeds.
@@ -194,8 +295,10 @@ pub struct ScaleSettings {
     pub pretrain: Vec<String>,
     /// Flags for every transfer.
     pub transfer: Vec<String>,
-    /// The layers that costly evaluations look at; all if none is named.
+    /// The layers that costly evaluations look at, of an encoder of the scale's depth; all if none is named.
     pub layers: Vec<usize>,
+    /// The most sentences that any evaluation reads of a language.
+    pub limit: Option<u64>,
 }
 
 macro_rules! built_in {
@@ -208,6 +311,7 @@ macro_rules! built_in {
 /// a finding to be judged is a section of the report.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "demo",
+    "table-1",
     "domain",
     "anchors",
     "sharing",
@@ -260,7 +364,8 @@ impl Study {
         Ok(study)
     }
 
-    fn check(&self, place: &str) -> Result<()> {
+    /// Refuses a study that makes no sense; `place` is its file, or its name.
+    pub fn check(&self, place: &str) -> Result<()> {
         let refuse = |key: &str, reason: &str, remedy: &str| {
             Err(Error::definition(place, key, reason, remedy))
         };
@@ -280,24 +385,54 @@ impl Study {
         if self.real.is_some() && !self.worlds.is_empty() {
             return refuse("real", "there are [[worlds]] as well", "keep one of the two");
         }
-        for pair in self.real.iter().flat_map(|real| &real.pairs) {
-            if pair.split_once('-').is_none_or(|(a, b)| a.is_empty() || b.is_empty() || a == b) {
-                let reason = format!("`{pair}` is no pair of languages");
-                return refuse("real.pairs", &reason, "write two language codes, as en-fr");
+        for system in &self.systems {
+            let given = system.model == SystemKind::Given;
+            if given == system.folders.is_empty() {
+                let remedy =
+                    "name the folders of the model with model = \"given\", and with no other";
+                return refuse(
+                    "systems.folders",
+                    "a model's folder and its kind do not agree",
+                    remedy,
+                );
             }
         }
-        Ok(())
+        self.real.as_ref().map_or(Ok(()), |real| real.check(&refuse))
     }
 
     /// Everything that is compared: conditions first, then the other systems.
     pub fn compared(&self) -> Vec<System> {
-        let system = |condition: &String| System {
-            factors: Factors::from([("condition".to_owned(), condition.clone())]),
-            model: SystemKind::Encoder,
-            preset: condition.clone(),
-            flags: Vec::new(),
+        let system = |condition: &String| {
+            let factors = Factors::from([("condition".to_owned(), condition.clone())]);
+            System::of_preset(factors, condition)
         };
         self.conditions.iter().map(system).chain(self.systems.iter().cloned()).collect()
+    }
+
+    /// Puts models that are given, by name and folder, in the place of all systems; folders of one name are its seeds.
+    pub fn give(&mut self, models: &[(String, PathBuf)]) {
+        self.conditions.clear();
+        self.systems.clear();
+        for (name, folder) in models {
+            let named = |system: &&mut System| system.factors["system"] == *name;
+            match self.systems.iter_mut().find(named) {
+                Some(system) => system.folders.push(folder.clone()),
+                None => self.systems.push(System::given(name, vec![folder.clone()])),
+            }
+        }
+    }
+
+    /// Measures transfer of these tasks in place of the study's own.
+    pub fn choose_tasks(&mut self, tasks: &[Task]) {
+        use StudyEvaluation::{AlignContexts, ShiftedTransfer, Transfer};
+        let plain = |one: &StudyEvaluation| matches!(one, Transfer(_));
+        let of_tasks = |one: &StudyEvaluation| matches!(one, AlignContexts | ShiftedTransfer);
+        // A study whose evaluations have tasks of their own needs no plain transfer beside.
+        if self.evaluate.iter().any(plain) || !self.evaluate.iter().any(of_tasks) {
+            self.evaluate.retain(|one| !plain(one));
+            self.evaluate.extend(tasks.iter().copied().map(Transfer));
+        }
+        self.tasks = tasks.to_vec();
     }
 
     /// What differs at a scale.
@@ -360,8 +495,14 @@ mod tests {
     #[test]
     fn every_key_is_explained() {
         let study = Study::parse("keys", "keys.toml", Study::KEYS).unwrap();
-        let real = RealLanguages { data: "data".into(), pairs: vec!["en-fr".to_owned()] };
-        let study = Study { real: Some(real), ..study };
+        let real = RealLanguages {
+            data: "data".into(),
+            pairs: vec!["en-fr".to_owned()],
+            languages: vec!["en".to_owned()],
+        };
+        let mut study = Study { real: Some(real), ..study };
+        study.systems[0].folders.push("run".into());
+        study.scales.get_mut(&Scale::Tiny).unwrap().limit = Some(1);
         let Ok(toml::Value::Table(all)) = toml::Value::try_from(&study) else { panic!() };
         let mut keys: Vec<String> = all.keys().cloned().collect();
         let first = |value: &toml::Value| match value {
@@ -422,6 +563,10 @@ mod tests {
         assert!(missing.starts_with("mine.toml, `question`: missing field"), "{missing}");
         let pair = format!("{base}[real]\ndata = \"d\"\npairs = [\"en\"]");
         assert!(refused(&pair).contains("write two language codes"));
+        let several = refused(&pair.replace("\"en\"", "\"en-fr-de\""));
+        assert!(several.contains("more than two") && several.contains("en,fr,de"), "{several}");
+        let alone = refused(&pair.replace("pairs", "languages"));
+        assert!(alone.contains("`real.languages`: there is one language only"), "{alone}");
         for text in [&*pair, "question = 3", "evaluate = [\"ner\"]"] {
             assert!(!refused(text).contains("struct"), "{}", refused(text));
         }

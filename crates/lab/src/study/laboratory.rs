@@ -179,8 +179,8 @@ impl PlanStatus {
     }
 }
 
-/// A command line, quoted for a POSIX shell.
-fn shell_line(words: &[String]) -> String {
+/// A command line of the program, quoted for a POSIX shell.
+pub fn shell_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
     let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
         true => word.clone(),

@@ -3,23 +3,93 @@
 //! Both are laid out alike, so that recipes need not know which it is.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::result::Result as StdResult;
 
 use terms::{Task, iso639_3};
 
 use super::error::{Error, Result};
 use super::file::InventedLanguages;
 use super::step::{CommandArg, StepDraft, StepList};
+use super::systems::listed_languages;
 use crate::record::Factors;
 
 /// Where the files are.
+#[derive(Clone)]
 enum DataLocation {
-    /// In the folder of a world.
-    World { folder: CommandArg, other_domain: bool },
+    /// In the folder of a world of so many languages.
+    World { folder: CommandArg, other_domain: bool, languages: usize },
     /// In a folder of real data.
     Folder(PathBuf),
 }
 
+/// Parallel text of a target and the source, as flags of a command name it.
+pub(super) enum ParallelFiles {
+    /// Files of each side, and the columns of tab-separated ones that hold sentences.
+    Sides { target: Vec<CommandArg>, source: Vec<CommandArg>, columns: Option<&'static str> },
+    /// One file of two columns, whose order means nothing.
+    Columns(CommandArg),
+}
+
+impl ParallelFiles {
+    fn lines(target: CommandArg, source: CommandArg) -> Self {
+        Self::Sides { target: vec![target], source: vec![source], columns: None }
+    }
+
+    /// The words of a flag for both sides, which are of these languages.
+    pub(super) fn flags(&self, flag: &str, (target, source): (&str, &str)) -> Vec<CommandArg> {
+        let named = |language: &str, file: &CommandArg| -> [CommandArg; 2] {
+            [flag.into(), file.clone().after(&format!("{language}="))]
+        };
+        match self {
+            Self::Sides { target: of_target, source: of_source, .. } => {
+                let targets = of_target.iter().flat_map(|file| named(target, file));
+                targets.chain(of_source.iter().flat_map(|file| named(source, file))).collect()
+            }
+            Self::Columns(file) => named(&format!("{source}-{target}"), file).into(),
+        }
+    }
+
+    /// The models of the target and of the source in the order of the sides.
+    pub(super) fn models<T>(&self, target: T, source: T) -> [T; 2] {
+        match self {
+            Self::Sides { .. } => [target, source],
+            Self::Columns(_) => [source, target],
+        }
+    }
+
+    /// The words that say in which columns the sentences of tab-separated files are.
+    pub(super) fn columns(&self) -> Vec<CommandArg> {
+        match self {
+            Self::Sides { columns: Some(columns), .. } => {
+                vec!["--columns".into(), (*columns).into()]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What a task's files are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TaskUse {
+    /// Scores of all languages.
+    Transfer,
+    /// Scores to compare with those of [`TaskUse::Shift`]: on the same items.
+    Unshifted,
+    /// Scores after a shift, whose weight is chosen on other items of each target language.
+    Shift,
+}
+
+/// The labelled files of a task.
+pub(super) struct TaskFiles {
+    /// Flags of `transfer`.
+    pub(super) flags: Vec<CommandArg>,
+    /// A line for each language that has no file.
+    pub(super) missing: Vec<String>,
+}
+
 /// The files of one choice of languages.
+#[derive(Clone)]
 pub(super) struct LanguageData {
     /// What records are labelled with.
     pub(super) factors: Factors,
@@ -28,6 +98,8 @@ pub(super) struct LanguageData {
     /// The target languages.
     pub(super) targets: Vec<String>,
     home: DataLocation,
+    /// Of one language compared with itself: the two wordings of its test sentences.
+    paraphrases: Option<Rc<ParallelFiles>>,
 }
 
 impl LanguageData {
@@ -58,16 +130,81 @@ impl LanguageData {
             factors: world.factors.clone(),
             source: code(0),
             targets: (1..count).map(code).collect(),
-            home: DataLocation::World { folder, other_domain },
+            home: DataLocation::World { folder, other_domain, languages: count },
+            paraphrases: None,
         })
     }
 
-    /// Two real languages, such as `en-fr`.
-    pub(super) fn real(data: &Path, pair: &str) -> Self {
-        let (source, target) = pair.split_once('-').unwrap_or((pair, ""));
+    /// Real languages, the source first.
+    pub(super) fn real(data: &Path, languages: &[&str]) -> Self {
+        let mut languages = languages.iter().map(|&language| language.to_owned());
+        let source = languages.next().unwrap_or_default();
         let home = DataLocation::Folder(data.to_owned());
-        let (source, targets) = (source.to_owned(), vec![target.to_owned()]);
-        Self { factors: Factors::new(), source, targets, home }
+        let targets = languages.collect();
+        Self { factors: Factors::new(), source, targets, home, paraphrases: None }
+    }
+
+    /// The source language beside itself, written en′, on two wordings of the same sentences.
+    pub(super) fn paraphrased(mut self, steps: &mut StepList) -> Result<StdResult<Self, String>> {
+        let paraphrases = match &self.home {
+            DataLocation::World { folder, .. } => {
+                let [_, own] = self.tatoeba_names(&self.targets[0]).map(|name| folder.join(&name));
+                let second = folder.join(&format!("parallel/paraphrase.{}.txt", self.source));
+                ParallelFiles::lines(second, own)
+            }
+            DataLocation::Folder(data) => match self.paraphrase_step(data, steps)? {
+                Ok(folder) => ParallelFiles::Columns(folder.join("paraphrases.tsv")),
+                Err(line) => return Ok(Err(line)),
+            },
+        };
+        self.paraphrases = Some(Rc::new(paraphrases));
+        self.targets = vec![format!("{}'", self.source)];
+        Ok(Ok(self))
+    }
+
+    /// Finds sentences of the source language with the same translation, in all parallel text that there is.
+    fn paraphrase_step(
+        &self,
+        data: &Path,
+        steps: &mut StepList,
+    ) -> Result<StdResult<CommandArg, String>> {
+        let source = &self.source;
+        let start = format!("bitext.{source}-");
+        let named = |entry: std::fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            let target = name.strip_prefix(&start)?.strip_suffix(".tsv")?.to_owned();
+            Some((target, entry.path()))
+        };
+        let entries = std::fs::read_dir(data.join("bitext")).into_iter().flatten().flatten();
+        let mut files: Vec<(String, PathBuf)> = entries.filter_map(named).collect();
+        files.sort();
+        if files.is_empty() {
+            let name = self.shown(&format!("bitext/{start}LANG.tsv"));
+            return Ok(Err(format!("paraphrases of {source}: there is no {name} to find them in")));
+        }
+        let mut draft = StepDraft::new("corpus paraphrases", format!("paraphrases of {source}"));
+        for (target, file) in files {
+            draft = draft
+                .flag("--parallel", CommandArg::file(file).after(&format!("{source}-{target}=")));
+        }
+        // No sentence that encoders are trained on is one to test them with.
+        for text in self.text_paths(source) {
+            draft = draft.flag("--exclude", CommandArg::file(text));
+        }
+        let draft = draft
+            .flag("--lang", source.as_str())
+            .flag("--out", CommandArg::here("paraphrases.tsv"));
+        Ok(Ok(StepList::made(steps.add(draft)?, "")))
+    }
+
+    /// Whether one language is compared with itself.
+    pub(super) fn is_paraphrased(&self) -> bool {
+        self.paraphrases.is_some()
+    }
+
+    /// The source with one of its targets.
+    pub(super) fn with_target(&self, target: &str) -> Self {
+        Self { targets: vec![target.to_owned()], ..self.clone() }
     }
 
     /// All languages, the source first.
@@ -88,12 +225,17 @@ impl LanguageData {
     }
 
     /// The first of some files that exists; of a world, which is not generated yet, the first.
-    fn first_of(&self, names: &[String]) -> CommandArg {
+    fn existing(&self, names: &[String]) -> Option<CommandArg> {
         let there = match &self.home {
-            DataLocation::World { .. } => None,
+            DataLocation::World { .. } => names.first(),
             DataLocation::Folder(data) => names.iter().find(|name| data.join(name).is_file()),
         };
-        self.path(there.unwrap_or(&names[0]))
+        there.map(|name| self.path(name))
+    }
+
+    /// The path of a file that is missing, for messages.
+    pub(super) fn shown(&self, name: &str) -> String {
+        self.data().map_or_else(|| name.to_owned(), |data| data.join(name).display().to_string())
     }
 
     /// Files of monolingual text of a language, perhaps of another domain.
@@ -117,6 +259,21 @@ impl LanguageData {
         ["lit", "tatoeba", "wiki"].iter().map(name).filter(|path| path.is_file()).collect()
     }
 
+    /// A real language's text of another domain; refuses where there is none, since no data set provides it.
+    pub(super) fn other_text_path(&self, language: &str) -> Result<PathBuf> {
+        let path = self.data().unwrap_or(Path::new("")).join(other_text(language));
+        if path.is_file() {
+            return Ok(path);
+        }
+        let reason = format!(
+            "there is no such file; the preset `wiki-cc` needs text of `{language}` there that is of another domain \
+             than the rest"
+        );
+        let remedy = "put such text of your own under that name, a paragraph a line and compressed by zstd (no entry \
+                      of `isogloss data list` makes it), or leave the condition out";
+        Err(Error::data(path.display().to_string(), reason, remedy))
+    }
+
     /// The error that a language has no text.
     pub(super) fn no_text(&self, language: &str) -> Error {
         let data = self.data().unwrap_or(Path::new(""));
@@ -134,8 +291,8 @@ impl LanguageData {
         let mut flags = Vec::new();
         for language in languages {
             let other = other_domain && *language != self.source;
-            if other && let Some(data) = self.data() {
-                check_other_text(data, language)?;
+            if other && self.data().is_some() {
+                self.other_text_path(language)?;
             }
             let files = self.text(language, other);
             if files.is_empty() {
@@ -153,81 +310,200 @@ impl LanguageData {
         matches!(self.home, DataLocation::World { .. })
     }
 
-    /// The labelled files of a task, as flags of `transfer`.
-    pub(super) fn task(&self, task: Task) -> Vec<CommandArg> {
-        if let DataLocation::World { folder, .. } = &self.home {
-            return vec!["--world".into(), folder.clone()];
+    /// The names of a labelled file, the preferred first.
+    fn task_names(&self, task: Task, part: &str, language: &str) -> Vec<String> {
+        match (&self.home, task) {
+            (DataLocation::World { .. }, Task::Parse | Task::Pos) => {
+                vec![format!("ud/{language}_world-ud-{part}.conllu")]
+            }
+            (DataLocation::World { .. }, Task::Nli) => vec![format!("xnli/{part}-{language}.tsv")],
+            _ => task.files(part, language),
+        }
+    }
+
+    /// The labelled files of a task; the error is the line that says which file is missing for all of it.
+    pub(super) fn task(&self, task: Task, purpose: TaskUse) -> StdResult<TaskFiles, String> {
+        if let DataLocation::World { folder, languages, .. } = &self.home
+            && self.targets.len() + 1 == *languages
+        {
+            let flags = vec!["--world".into(), folder.clone()];
+            return Ok(TaskFiles { flags, missing: Vec::new() });
         }
         let source = self.source.as_str();
-        let file = |flag: &str, language: &str, names: &[String]| {
-            [flag.into(), self.first_of(names).after(&format!("{language}="))]
+        let (mut flags, mut missing) = (Vec::new(), Vec::new());
+        let find = |part: &str, language: &str| {
+            let names = self.task_names(task, part, language);
+            let lost = || format!("{task} of {language}: there is no {}", self.shown(&names[0]));
+            self.existing(&names).ok_or_else(lost)
         };
-        let mut flags: Vec<CommandArg> = Vec::new();
-        flags.extend(file("--train", source, &task.files("train", source)));
-        flags.extend(file("--dev", source, &task.files("dev", source)));
-        for language in self.languages() {
-            flags.extend(file("--test", language, &task.files("test", language)));
+        for part in ["train", "dev", "test"] {
+            let file = find(part, source)?.after(&format!("{source}="));
+            flags.extend([format!("--{part}").into(), file]);
+        }
+        let mut found = 0;
+        for target in &self.targets {
+            let dev = match purpose {
+                TaskUse::Transfer => None,
+                TaskUse::Unshifted | TaskUse::Shift => Some(find("dev", target)),
+            };
+            let (test, dev) = match (find("test", target), dev.transpose()) {
+                (Ok(test), Ok(dev)) => (test, dev),
+                (Err(line), _) | (_, Err(line)) => {
+                    missing.push(line);
+                    continue;
+                }
+            };
+            found += 1;
+            let named = |flag: &str, file: CommandArg| -> [CommandArg; 2] {
+                [flag.into(), file.after(&format!("{target}="))]
+            };
+            match dev {
+                // One file only: its halves, so that no weight is chosen on what is reported.
+                Some(dev) if dev == test => flags.extend(named("--halves", test)),
+                Some(dev) if purpose == TaskUse::Shift => {
+                    flags.extend(named("--dev", dev));
+                    flags.extend(named("--test", test));
+                }
+                _ => flags.extend(named("--test", test)),
+            }
+        }
+        if found == 0 {
+            return Err(missing.join("; "));
         }
         flags.push("--allow-unseen".into());
-        flags
+        Ok(TaskFiles { flags, missing })
     }
 
-    /// The labelled development files on which the targets' shift weights are chosen, as flags of `transfer`; a world
-    /// has named them already.
-    pub(super) fn target_dev(&self, task: Task) -> Vec<CommandArg> {
-        if self.world().is_some() {
-            return Vec::new();
-        }
-        let flag = |target: &String| {
-            let names = task.files("dev", target);
-            ["--dev".into(), self.first_of(&names).after(&format!("{target}="))]
-        };
-        self.targets.iter().flat_map(flag).collect()
-    }
-
-    /// Parallel sentences for retrieval: the target's, the source's.
-    pub(super) fn test_sentences(&self, target: &str) -> [CommandArg; 2] {
+    /// The names of a pair's Tatoeba files: the target's, the source's.
+    fn tatoeba_names(&self, target: &str) -> [String; 2] {
         let (code, own) = match self.home {
             DataLocation::World { .. } => (target, self.source.as_str()),
             DataLocation::Folder(_) => (iso639_3(target), iso639_3(&self.source)),
         };
-        [code, own].map(|side| self.path(&format!("tatoeba/tatoeba.{code}-{own}.{side}")))
+        [code, own].map(|side| format!("tatoeba/tatoeba.{code}-{own}.{side}"))
     }
 
-    /// Other parallel sentences, from which maps are learned: the target's, the source's.
-    pub(super) fn train_sentences(&self, target: &str) -> [CommandArg; 2] {
-        [target, &self.source].map(|language| match self.home {
-            DataLocation::World { .. } => self.path(&format!("parallel/train.{language}.txt")),
-            DataLocation::Folder(_) => self.path(&format!("xnli/test-{language}.tsv")),
-        })
+    /// Parallel sentences for retrieval; the error is the line that says which file is missing.
+    pub(super) fn test_sentences(&self, target: &str) -> StdResult<Rc<ParallelFiles>, String> {
+        if let Some(paraphrases) = &self.paraphrases {
+            return Ok(Rc::clone(paraphrases));
+        }
+        let names = self.tatoeba_names(target);
+        match names.clone().map(|name| self.existing(&[name])) {
+            [Some(target), Some(source)] => Ok(Rc::new(ParallelFiles::lines(target, source))),
+            _ => Err(format!("sentences of {target}: there is no {}", self.shown(&names[0]))),
+        }
+    }
+
+    /// XNLI's sentences in two real languages: premises and hypotheses of the parts that both have.
+    fn xnli(
+        &self,
+        target: &str,
+        parts: &[&str],
+        columns: &'static str,
+    ) -> StdResult<Rc<ParallelFiles>, String> {
+        let mut sides = [Vec::new(), Vec::new()];
+        for part in parts {
+            let file = |language: &str| self.existing(&[format!("xnli/{part}-{language}.tsv")]);
+            if let (Some(a), Some(b)) = (file(target), file(&self.source)) {
+                sides[0].push(a);
+                sides[1].push(b);
+            }
+        }
+        let [of_target, source] = sides;
+        if of_target.is_empty() {
+            let name = self.shown(&format!("xnli/test-{target}.tsv"));
+            return Err(format!("sentences of {target}: there is no {name}"));
+        }
+        let columns = Some(columns);
+        Ok(Rc::new(ParallelFiles::Sides { target: of_target, source, columns }))
+    }
+
+    /// Other parallel sentences, from which maps are learned.
+    pub(super) fn train_sentences(&self, target: &str) -> StdResult<Rc<ParallelFiles>, String> {
+        if self.paraphrases.is_some() {
+            return Err(format!("no other sentences of {target} than those to retrieve"));
+        }
+        match self.home {
+            DataLocation::World { .. } => {
+                let [a, b] = [target, &self.source]
+                    .map(|language| self.path(&format!("parallel/train.{language}.txt")));
+                Ok(Rc::new(ParallelFiles::lines(a, b)))
+            }
+            DataLocation::Folder(_) => self.xnli(target, &["dev", "test"], BOTH),
+        }
+    }
+
+    /// Parallel sentences whose hidden states are compared, or whose tokens are translated: XNLI's (Conneau et al. 2020,
+    /// §5.2; Liu et al. 2020, §4.2) or, of a world, its test sentences.
+    pub(super) fn compared_sentences(&self, target: &str) -> StdResult<Rc<ParallelFiles>, String> {
+        match self.data().filter(|_| self.paraphrases.is_none()) {
+            None => self.test_sentences(target),
+            Some(_) => self.xnli(target, &["dev", "test"], BOTH),
+        }
+    }
+
+    /// Parallel sentences to show: short ones, which fit any encoder, where there are some.
+    pub(super) fn shown_sentences(&self, target: &str) -> StdResult<Rc<ParallelFiles>, String> {
+        self.test_sentences(target).or_else(|_| self.xnli(target, &["test"], "1"))
+    }
+
+    /// The text by which a language's set of tokens is known: XNLI's (Liu et al. 2020, Table 3) or, of an invented
+    /// language, none but that of its vocabulary.
+    pub(super) fn token_text(&self, languages: &[&str], flag: &str) -> Vec<CommandArg> {
+        let mut flags = Vec::new();
+        for language in languages.iter().filter(|_| self.data().is_some()) {
+            for part in ["dev", "test"] {
+                if let Some(file) = self.existing(&[format!("xnli/{part}-{language}.tsv")]) {
+                    flags.extend([flag.into(), file.after(&format!("{language}="))]);
+                }
+            }
+        }
+        flags
+    }
+
+    /// Real text of the same content in every language, where there is some, as flags: XNLI's development sentences.
+    pub(super) fn means_text(&self, languages: &[&str]) -> Option<Vec<CommandArg>> {
+        self.data()?;
+        let mut flags: Vec<CommandArg> = Vec::new();
+        for language in languages {
+            let file = self.existing(&[format!("xnli/dev-{language}.tsv")])?;
+            flags.extend(["--text".into(), file.after(&format!("{language}="))]);
+        }
+        flags.extend(["--columns".into(), BOTH.into()]);
+        Some(flags)
     }
 
     /// A MUSE dictionary from a target to the source: `0-5000` to train, `5000-6500` to test.
-    pub(super) fn dictionary(&self, target: &str, part: &str) -> CommandArg {
-        self.path(&format!("muse/{target}-{}.{part}.txt", self.source))
+    pub(super) fn dictionary(&self, target: &str, part: &str) -> StdResult<CommandArg, String> {
+        let name = format!("muse/{target}-{}.{part}.txt", self.source);
+        let lost = || format!("words of {target}: there is no {}", self.shown(&name));
+        self.existing(std::slice::from_ref(&name)).ok_or_else(lost)
     }
 
-    /// The whole dictionary from the source to a target.
-    pub(super) fn whole_dictionary(&self, target: &str) -> CommandArg {
-        self.path(&format!("muse/{}-{target}.txt", self.source))
+    /// The whole dictionary from the source to a target, where there is one.
+    pub(super) fn whole_dictionary(&self, target: &str) -> Option<CommandArg> {
+        self.existing(&[format!("muse/{}-{target}.txt", self.source)])
     }
 
-    /// Real parallel text to align words in, the source's side first, as words of `word-align`: a file of pairs
-    /// where there is one, else XNLI's premises, which exist in all its languages.
-    pub(super) fn parallel_text(&self, target: &str) -> Vec<CommandArg> {
-        let pairs = format!("bitext/bitext.{}.tsv", self.pair(target));
-        if self.data().is_some_and(|data| data.join(&pairs).is_file()) {
-            let pair = format!("{}=", self.pair(target));
-            return vec!["--parallel".into(), self.path(&pairs).after(&pair)];
+    /// The dictionary whose words become anchors: PanLex with its quality weights, as in Conneau et al. 2020, or MUSE.
+    pub(super) fn anchor_dictionary(&self, target: &str) -> StdResult<CommandArg, String> {
+        let (pair, source) = (self.pair(target), &self.source);
+        let names = [format!("panlex/{pair}.tsv"), format!("muse/{source}-{target}.txt")];
+        self.existing(&names).ok_or_else(|| self.shown(&names[1]))
+    }
+
+    /// Real parallel text to align words in, as words of `word-align`: a file of pairs where there is one, else XNLI's
+    /// sentences, which exist in all its languages.
+    pub(super) fn parallel_text(&self, target: &str) -> StdResult<Vec<CommandArg>, String> {
+        let pair = self.pair(target);
+        if let Some(pairs) = self.existing(&[format!("bitext/bitext.{pair}.tsv")]) {
+            return Ok(vec!["--parallel".into(), pairs.after(&format!("{pair}="))]);
         }
-        let mut words = Vec::new();
-        for language in [self.source.as_str(), target] {
-            for part in ["dev", "test"] {
-                let file = self.path(&format!("xnli/{part}-{language}.tsv"));
-                words.extend(["--parallel".into(), file.after(&format!("{language}="))]);
-            }
-        }
-        words
+        let files = self.xnli(target, &["dev", "test"], BOTH)?;
+        let mut words = files.flags("--parallel", (target, &self.source));
+        words.extend(files.columns());
+        Ok(words)
     }
 
     /// The folder of real data, where the languages are real.
@@ -247,22 +523,33 @@ impl LanguageData {
     }
 }
 
+/// The languages with XNLI's test file in a folder of data that all of some models know, English first.
+///
+/// # Errors
+/// Where the folder, or a model, cannot be read.
+pub fn xnli_languages(data: &Path, models: &[(String, PathBuf)]) -> Result<Vec<String>> {
+    let folder = data.join("xnli");
+    let entries = std::fs::read_dir(&folder).map_err(|error| Error::unreadable(&folder, &error))?;
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let code = |name: String| Some(name.strip_prefix("test-")?.strip_suffix(".tsv")?.to_owned());
+    let mut languages: Vec<String> = names.filter_map(code).collect();
+    languages.sort_by_key(|language| (language != "en", language.clone()));
+    for (name, folder) in models {
+        let known = models::architecture(folder).map_err(|error| {
+            let place = format!("the model {name}, {}", folder.display());
+            Error::data(place, error.to_string(), "name another folder")
+        })?;
+        if let Some(known) = listed_languages(&known.languages) {
+            languages.retain(|language| known.contains(language));
+        }
+    }
+    Ok(languages)
+}
+
+/// The columns of XNLI's files that hold sentences: premises and hypotheses.
+const BOTH: &str = "1,2";
+
 /// The name of a real language's text of another domain.
 fn other_text(language: &str) -> String {
     format!("text/{language}.docs.txt.zst")
-}
-
-/// Refuses a missing text of another domain, which no data set provides.
-fn check_other_text(data: &Path, language: &str) -> Result<()> {
-    let path = data.join(other_text(language));
-    if path.is_file() {
-        return Ok(());
-    }
-    let reason = format!(
-        "there is no such file; the preset `wiki-cc` needs text of `{language}` there that is of another domain than \
-         the rest"
-    );
-    let remedy = "put such text of your own under that name, a paragraph a line and compressed by zstd (no entry of `isogloss data \
-                  list` makes it), or leave the condition out";
-    Err(Error::data(path.display().to_string(), reason, remedy))
 }

@@ -10,6 +10,7 @@ mod extraction;
 mod file;
 mod laboratory;
 mod materials;
+mod one_off;
 mod plan;
 mod pool;
 mod recipes;
@@ -26,7 +27,9 @@ pub use extraction::{Extraction, Extractor, Measurement, StepResults, TextSample
 pub use file::{
     InventedLanguages, RealLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind,
 };
-pub use laboratory::{Laboratory, PlanStatus};
+pub use laboratory::{Laboratory, PlanStatus, shell_line};
+pub use materials::xnli_languages;
+pub use one_off::{ONE_OFF, OWN_SCALE, OneOffOrigin};
 pub use plan::StudyPlan;
 pub use pool::{PooledStep, StepPool};
 pub use revision::{COMMANDS, StepCommand};

@@ -1,10 +1,10 @@
 //! From a study to its steps, and which numbers of their results become which records.
 
-use terms::Scale;
+use terms::{Scale, Task};
 
 use super::error::{Error, Result};
 use super::extraction::{Extraction, Extractor};
-use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, System};
+use super::file::{InventedLanguages, ScaleSettings, Study, StudyEvaluation, System, SystemKind};
 use super::materials::LanguageData;
 use super::recipes;
 use super::sizes::{CorpusSizes, SentenceCounter};
@@ -22,7 +22,7 @@ pub struct StudyPlan {
     pub steps: Vec<StudyStep>,
     /// What is extracted from their results.
     pub extractions: Vec<Extraction>,
-    /// A line for each system that an evaluation does not apply to.
+    /// A line for each system that an evaluation does not apply to, and for each file that is missing.
     pub skipped: Vec<String>,
 }
 
@@ -39,15 +39,17 @@ impl StudyPlan {
         let mut planner =
             StudyPlanner { steps, sizes, extractions: Vec::new(), skipped: Vec::new() };
         let settings = study.at(scale);
-        for &seed in settings.seeds.as_ref().unwrap_or(&study.seeds) {
+        for (number, &seed) in settings.seeds.as_ref().unwrap_or(&study.seeds).iter().enumerate() {
             for system in study.compared() {
-                for materials in choices(study, &mut planner.steps, seed, &system)? {
+                let Some((system, finetuning_only)) = of_seed(system, number) else { continue };
+                for materials in choices(study, &mut planner, seed, &system)? {
                     let scene = EvaluationContext {
                         study,
                         scale,
                         settings: &settings,
                         seed,
                         materials: &materials,
+                        finetuning_only,
                     };
                     let system = scene.sized(&mut planner.sizes, system.clone())?;
                     scene.plan(&mut planner, &system)?;
@@ -63,6 +65,18 @@ impl StudyPlan {
         let steps = needed(steps.into_steps(), &mut extractions);
         Ok(Self { study: study.name.clone(), scale, steps, extractions, skipped })
     }
+}
+
+/// A system as a seed has it, and whether only its fine-tuning differs from that of the first seed. Of several folders of a
+/// model each is a seed; one alone gives the same hidden states whatever the seed.
+fn of_seed(mut system: System, number: usize) -> Option<(System, bool)> {
+    if system.model != SystemKind::Given {
+        return Some((system, false));
+    }
+    let repeats = number > 0 && system.folders.len() == 1;
+    let folder = system.folders.get(if repeats { 0 } else { number })?.clone();
+    system.folders = vec![folder];
+    Some((system, repeats))
 }
 
 /// The steps that some record depends on; the others are not run.
@@ -90,18 +104,36 @@ pub(super) const OTHER_DOMAIN: &str = "wiki-cc";
 /// The choices of languages of a study, each with its files.
 fn choices(
     study: &Study,
-    steps: &mut StepList,
+    planner: &mut StudyPlanner<'_>,
     seed: u64,
     system: &System,
 ) -> Result<Vec<LanguageData>> {
-    if let Some(real) = &study.real {
-        let pair = |pair: &String| LanguageData::real(&real.data, pair);
-        return Ok(real.pairs.iter().map(pair).collect());
+    let choices: Vec<LanguageData> = match &study.real {
+        Some(real) => {
+            real.choices().map(|languages| LanguageData::real(&real.data, &languages)).collect()
+        }
+        None => {
+            let one = [InventedLanguages::default()];
+            let worlds = if study.worlds.is_empty() { &one } else { study.worlds.as_slice() };
+            let other_domain = system.preset == OTHER_DOMAIN;
+            let steps = &mut planner.steps;
+            let invent = |world| LanguageData::invent(steps, world, seed, other_domain);
+            worlds.iter().map(invent).collect::<Result<_>>()?
+        }
+    };
+    if !system.paraphrases {
+        return Ok(choices);
     }
-    let one = [InventedLanguages::default()];
-    let worlds = if study.worlds.is_empty() { &one } else { study.worlds.as_slice() };
-    let other_domain = system.preset == OTHER_DOMAIN;
-    worlds.iter().map(|world| LanguageData::invent(steps, world, seed, other_domain)).collect()
+    // One language beside itself is the same in every choice of its targets.
+    let mut sources = std::collections::BTreeSet::new();
+    let mut paraphrased = Vec::new();
+    for data in choices {
+        if study.real.is_none() || sources.insert(data.source.clone()) {
+            let data = data.paraphrased(&mut planner.steps)?;
+            paraphrased.extend(planner.found(data));
+        }
+    }
+    Ok(paraphrased)
 }
 
 /// A plan under construction.
@@ -122,6 +154,18 @@ impl StudyPlanner<'_> {
     pub(super) fn read(&mut self, step: StepId, extractor: Extractor, seed: u64, factors: Factors) {
         self.extractions.push(Extraction { step, extractor, seed, factors });
     }
+
+    /// What was found or, where a file is missing, nothing: the line that says so is kept.
+    pub(super) fn found<T>(&mut self, found: std::result::Result<T, String>) -> Option<T> {
+        found.map_err(|line| self.leave_out(line)).ok()
+    }
+
+    /// Keeps a line about what is left out, once.
+    pub(super) fn leave_out(&mut self, line: String) {
+        if !self.skipped.contains(&line) {
+            self.skipped.push(line);
+        }
+    }
 }
 
 /// What a system is evaluated on: study, languages, scale and seed.
@@ -132,25 +176,37 @@ pub(super) struct EvaluationContext<'a> {
     pub(super) settings: &'a ScaleSettings,
     pub(super) seed: u64,
     pub(super) materials: &'a LanguageData,
+    /// Whether the system's hidden states are those of an earlier seed, so that only fine-tuning gives other results.
+    pub(super) finetuning_only: bool,
 }
 
 impl EvaluationContext<'_> {
-    /// How many layers encoders have at this scale.
-    pub(super) fn layers(&self) -> usize {
-        self.scale.layers()
-    }
-
     /// How many sentences of each language word vectors and mean vectors are taken from; Conneau et al. 2020 take 500,000.
-    pub(super) fn sentences(&self) -> &'static str {
-        if self.scale == Scale::Tiny { "20000" } else { "500000" }
+    pub(super) fn sentences(&self) -> String {
+        self.at_most(if self.scale == Scale::Tiny { 20_000 } else { 500_000 })
     }
 
-    /// The layers that costly evaluations look at.
-    pub(super) fn chosen_layers(&self) -> Vec<usize> {
-        match self.settings.layers.as_slice() {
-            [] => (0..=self.layers()).collect(),
-            chosen => chosen.to_vec(),
-        }
+    /// A number of sentences, or the study's limit.
+    pub(super) fn at_most(&self, sentences: u64) -> String {
+        self.settings.limit.map_or(sentences, |limit| limit.min(sentences)).to_string()
+    }
+
+    /// The layers that costly evaluations look at in an encoder of some depth: those that the study chooses for an encoder
+    /// of its scale, in proportion.
+    pub(super) fn chosen_layers(&self, depth: usize) -> Vec<usize> {
+        let of = self.scale.layers();
+        let mut layers: Vec<usize> = match self.settings.layers.as_slice() {
+            [] => (0..=depth).collect(),
+            chosen => chosen.iter().map(|layer| (layer * depth + of / 2) / of).collect(),
+        };
+        layers.dedup();
+        layers
+    }
+
+    /// The tasks of the study, among some.
+    pub(super) fn tasks(&self, known: &[Task]) -> Vec<Task> {
+        let chosen = &self.study.tasks;
+        known.iter().copied().filter(|task| chosen.is_empty() || chosen.contains(task)).collect()
     }
 
     /// The factors of a system here, with some more.
@@ -173,7 +229,9 @@ impl EvaluationContext<'_> {
 
     /// Labels a system whose preset takes a number of sentences of real text with that number.
     fn sized(&self, sizes: &mut CorpusSizes<'_>, mut system: System) -> Result<System> {
-        if let Some(there) = sizes.of(self.materials, &system.preset, self.scale)? {
+        if system.model != SystemKind::Given
+            && let Some(there) = sizes.of(self.materials, &system.preset, self.scale)?
+        {
             system.factors.insert("sentences".to_owned(), there.to_string());
         }
         Ok(system)
@@ -184,7 +242,10 @@ impl EvaluationContext<'_> {
         let mut skipped = Vec::new();
         for evaluation in &self.study.evaluate {
             let (scene, made) = (self, &made);
-            let before = planner.extractions.len();
+            if self.finetuning_only && !evaluation.is_finetuned() {
+                continue;
+            }
+            let before = (planner.extractions.len(), planner.skipped.len());
             match evaluation {
                 StudyEvaluation::Transfer(task) => {
                     recipes::transfer(planner, scene, system, made, *task)?;
@@ -203,16 +264,14 @@ impl EvaluationContext<'_> {
                     recipes::shifted_transfer(planner, scene, system, made)?;
                 }
             }
-            if planner.extractions.len() == before {
+            // Where a file was missing, a line says so already.
+            if (planner.extractions.len(), planner.skipped.len()) == before {
                 skipped.push(evaluation.name());
             }
         }
         if !skipped.is_empty() {
             let name = system.factors.values().cloned().collect::<Vec<_>>().join(", ");
-            let line = format!("{} cannot be measured on {name}", skipped.join(", "));
-            if !planner.skipped.contains(&line) {
-                planner.skipped.push(line);
-            }
+            planner.leave_out(format!("{} cannot be measured on {name}", skipped.join(", ")));
         }
         Ok(())
     }
@@ -294,10 +353,7 @@ mod tests {
         for name in Study::names() {
             let mut study = Study::find(name).unwrap();
             study.worlds.clear();
-            study.real = Some(RealLanguages {
-                data: folder.path().to_owned(),
-                pairs: vec!["en-fr".to_owned()],
-            });
+            study.real = Some(en_fr(folder.path()));
             let plan = planned(&study, Scale::Small).unwrap();
             assert!(plan.steps.iter().all(|step| step.kind != "world generate"), "{name}");
             assert!(plan.skipped.is_empty(), "{name}: {:?}", plan.skipped);
@@ -307,15 +363,21 @@ mod tests {
                 assert!(read || needed, "{name}: nothing comes of {}", step.name);
             }
         }
-        let missing =
-            RealLanguages { data: folder.path().join("none"), pairs: vec!["en-fr".to_owned()] };
-        let study = Study { real: Some(missing), ..Study::find("anchors").unwrap() };
+        let study = Study {
+            real: Some(en_fr(&folder.path().join("none"))),
+            ..Study::find("anchors").unwrap()
+        };
         let refused = planned(&study, Scale::Small).err().unwrap().to_string();
         assert!(refused.contains("text/en.*.txt.zst"), "{refused}");
     }
+
+    fn en_fr(folder: &Path) -> RealLanguages {
+        let (data, pairs) = (folder.to_owned(), vec!["en-fr".to_owned()]);
+        RealLanguages { data, pairs, languages: Vec::new() }
+    }
+
     fn real(folder: &Path, name: &str) -> Study {
-        let real = RealLanguages { data: folder.to_owned(), pairs: vec!["en-fr".to_owned()] };
-        Study { worlds: Vec::new(), real: Some(real), ..Study::find(name).unwrap() }
+        Study { worlds: Vec::new(), real: Some(en_fr(folder)), ..Study::find(name).unwrap() }
     }
 
     fn commands(plan: &StudyPlan) -> Vec<String> {
@@ -441,6 +503,28 @@ mod tests {
         let classify = transfer("classify");
         assert!(classify.contains("--train en=") && classify.contains("classify/train-en.tsv"));
         assert!(classify.contains("classify/test-fr.tsv"), "{classify}");
+    }
+
+    /// A vocabulary of each kind and the text in it, for all conditions and seeds.
+    #[test]
+    fn vocabularies_of_real_text_are_learned_once() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        let study = Study { seeds: vec![1, 2], ..real(folder.path(), "sharing") };
+        let plan = planned(&study, Scale::Small).unwrap();
+        let count = |verb: &str| {
+            let steps = plan.steps.iter();
+            steps.filter(|step| step.command.verb == verb).count()
+        };
+        let kinds = ["joint", "union", "disjoint"].len();
+        assert_eq!((count("vocab train"), count("corpus prepare")), (kinds, kinds));
+        let commands = commands(&plan);
+        let pretrainings = commands.iter().filter(|command| command.starts_with("pretrain"));
+        for command in pretrainings {
+            assert!(command.contains("--vocab step-"), "{command}");
+            assert!(command.contains("text.corpora=step-"), "{command}");
+            assert!(command.contains("text.seed=1"), "{command}");
+        }
     }
 
     #[test]

@@ -20,10 +20,11 @@ pub struct StepCommand {
 
 /// Every command that steps run, in alphabetical order.
 #[rustfmt::skip]
-pub const COMMANDS: [StepCommand; 18] = [
+pub const COMMANDS: [StepCommand; 19] = [
     StepCommand { verb: "align contexts", revision: 2, device: true, threads: true },
     StepCommand { verb: "align words", revision: 2, device: true, threads: true },
     StepCommand { verb: "cka", revision: 2, device: true, threads: true },
+    StepCommand { verb: "corpus paraphrases", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus prepare", revision: 1, device: false, threads: true },
     StepCommand { verb: "encode", revision: 1, device: true, threads: true },
     StepCommand { verb: "pretrain", revision: 2, device: true, threads: true },
@@ -31,7 +32,7 @@ pub const COMMANDS: [StepCommand; 18] = [
     StepCommand { verb: "shift means", revision: 1, device: true, threads: true },
     StepCommand { verb: "shift sweep", revision: 2, device: true, threads: true },
     StepCommand { verb: "shift translate", revision: 1, device: true, threads: true },
-    StepCommand { verb: "transfer", revision: 1, device: true, threads: true },
+    StepCommand { verb: "transfer", revision: 2, device: true, threads: true },
     StepCommand { verb: "vectors glove", revision: 2, device: false, threads: true },
     StepCommand { verb: "vectors word2vec", revision: 2, device: false, threads: true },
     StepCommand { verb: "vocab stats", revision: 1, device: false, threads: false },

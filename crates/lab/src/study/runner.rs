@@ -70,7 +70,8 @@ impl StepRunner<'_> {
         } else if self.lab.result(&self.step().key).is_some() {
             return Ok(CommandEnd::Cached);
         }
-        let threads = self.step().thread_words(self.threads);
+        let mut threads = self.step().thread_words(self.threads);
+        threads.extend(self.step().job_words(self.options.jobs));
         let mut words = words(&self.lab.root, self.plan, self.number);
         words.extend(threads.clone());
         let began = Instant::now();

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use terms::{Preset, Scale};
 
 use super::error::{Error, Result};
+use super::file::System;
 use super::materials::LanguageData;
+use super::plan::OTHER_DOMAIN;
 
 /// Counts the sentences of a language in some files of raw text, up to a maximum.
 pub type SentenceCounter<'a> =
@@ -57,6 +59,30 @@ impl<'a> CorpusSizes<'a> {
         let less =
             if scale == Scale::Tiny { "" } else { ", or take scale tiny, which needs a tenth" };
         Err(Error::data(place, reason, format!("put more text there{less}")))
+    }
+
+    /// For each real target language of a system whose text is to be as much in one domain as in the other: the sentences
+    /// that both have.
+    pub(super) fn equal(
+        &mut self,
+        materials: &LanguageData,
+        system: &System,
+    ) -> Result<Vec<(String, u64)>> {
+        if materials.data().is_none() || !(system.equal_text || system.preset == OTHER_DOMAIN) {
+            return Ok(Vec::new());
+        }
+        let mut sizes = Vec::new();
+        for language in &materials.targets {
+            let other = materials.other_text_path(language)?;
+            let key = (other.display().to_string(), u64::MAX);
+            let of_other = match self.known.get(&key) {
+                Some(&there) => there,
+                None => (self.count)(language, &[other], u64::MAX).map_err(Error::Text)?,
+            };
+            self.known.insert(key, of_other);
+            sizes.push((language.clone(), self.there(materials, language, of_other)?));
+        }
+        Ok(sizes)
     }
 
     fn there(&mut self, materials: &LanguageData, language: &str, most: u64) -> Result<u64> {

@@ -17,6 +17,9 @@ use super::revision::StepCommand;
 /// The device that every machine has, as `--device` names it.
 pub const CPU: &str = "cpu";
 
+/// How many settings of a grid `transfer` trains side by side on a GPU by itself.
+const SETTINGS_AT_A_TIME: usize = 8;
+
 /// The number of a step in its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub usize);
@@ -161,6 +164,17 @@ impl StudyStep {
         let given = has_flag(&self.args, "--threads");
         let threads = threads.filter(|_| self.command.threads && !given);
         threads.map_or(Vec::new(), |threads| vec!["--threads".to_owned(), threads.to_string()])
+    }
+
+    /// The words that limit what it does side by side itself, beside other steps: the settings of a grid on a GPU.
+    pub(super) fn job_words(&self, steps_at_a_time: usize) -> Vec<String> {
+        let on_gpu = self.device.as_deref().is_some_and(|device| device != CPU);
+        if self.command.verb != "transfer" || steps_at_a_time == 1 || !on_gpu {
+            return Vec::new();
+        }
+        let given = has_flag(&self.args, "--jobs");
+        let jobs = (SETTINGS_AT_A_TIME / steps_at_a_time).max(1);
+        if given { Vec::new() } else { vec!["--jobs".to_owned(), jobs.to_string()] }
     }
 
     /// The words that continue it after an interruption, where that is possible.
@@ -323,18 +337,56 @@ impl StepList {
         Ok(hasher.finalize().to_hex()[..20].to_owned())
     }
 
-    /// The digest of a file's content.
+    /// The digest of the content of a file, or of those files of a folder that make a model what it is.
     fn digest(&mut self, path: &Path) -> Result<String> {
         if let Some(digest) = self.digests.get(path) {
             return Ok(digest.clone());
         }
         let mut hasher = blake3::Hasher::new();
-        let file = std::fs::File::open(path).map_err(|error| Error::unreadable(path, &error))?;
-        hasher.update_reader(file).map_err(|error| Error::unreadable(path, &error))?;
+        let unreadable = |error: std::io::Error| Error::unreadable(path, &error);
+        if path.is_dir() {
+            for file in model_files(path).map_err(unreadable)? {
+                let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().into_owned();
+                hasher.update(name.as_bytes());
+                hasher.update(self.digest(&file)?.as_bytes());
+            }
+        } else {
+            let file = std::fs::File::open(path).map_err(unreadable)?;
+            hasher.update_reader(file).map_err(unreadable)?;
+        }
         let digest = hasher.finalize().to_hex().to_string();
         self.digests.insert(path.to_owned(), digest.clone());
         Ok(digest)
     }
+}
+
+/// The files of a folder that make a model what it is, in order: of a run its weights and its vocabulary, of a Hugging
+/// Face folder its configuration, its tokenizer and its weights in one format.
+fn model_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let listed = |folder: &Path| -> std::io::Result<Vec<PathBuf>> {
+        let entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+        let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+        files.retain(|file| file.is_file());
+        files.sort();
+        Ok(files)
+    };
+    let weights = folder.join(models::MODEL_FILE);
+    let vocabulary = folder.join(models::VOCABULARY_FOLDER);
+    if vocabulary.is_dir() {
+        let mut files = listed(&vocabulary)?;
+        files.push(weights);
+        return Ok(files);
+    }
+    let mut files = listed(folder)?;
+    let ends = |file: &PathBuf, ends: &[&str]| {
+        file.extension().is_some_and(|end| ends.iter().any(|known| end == *known))
+    };
+    let safe = files.iter().any(|file| ends(file, &["safetensors"]));
+    files.retain(|file| {
+        ends(file, &["json", "txt", "model", "safetensors"])
+            || (!safe && ends(file, &["bin", "pt"]))
+    });
+    Ok(files)
 }
 
 #[cfg(test)]
@@ -393,6 +445,16 @@ mod tests {
         let words: Vec<Vec<String>> =
             steps.into_steps().iter().map(|step| step.thread_words(Some(3))).collect();
         assert_eq!(words, [vec!["--threads".to_owned(), "3".to_owned()], vec![], vec![]]);
+        let jobs = |device: &str, at_a_time: usize| {
+            let mut steps = StepList::on(device);
+            steps.add(StepDraft::new("transfer", "t")).unwrap();
+            steps.into_steps()[0].job_words(at_a_time).join(" ")
+        };
+        assert_eq!(
+            ["", "--jobs 2", "--jobs 1"],
+            [1, 3, 12].map(|at_a_time| jobs("cuda", at_a_time))
+        );
+        assert_eq!(jobs(CPU, 12), "");
     }
 
     #[test]

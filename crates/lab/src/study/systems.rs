@@ -1,10 +1,11 @@
 //! The systems under comparison, encoders and static vectors, and the steps that train them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use terms::Preset;
+use terms::{Preset, Scale};
 
-use super::error::Result;
+use super::error::{Error, Result};
 use super::file::{System, SystemKind};
 use super::plan::{EvaluationContext, OTHER_DOMAIN, StudyPlanner};
 use super::shared_text::share_text;
@@ -20,10 +21,15 @@ pub(super) struct PlannedEncoder {
     pub(super) language: String,
 }
 
+/// What a model that lists no languages calls its only one.
+const ANY: &str = "any";
+/// What follows the code of the language that preset `same-language` trains on twice.
+const SECOND: &str = "-b";
+
 /// A system whose training is planned.
 pub(super) enum PlannedSystem {
-    /// Encoders: the run of each language, and whether all are the same encoder.
-    Encoders { runs: BTreeMap<String, PlannedEncoder>, one: bool },
+    /// Encoders: the run of each language, whether all are the same encoder, and how many layers they have.
+    Encoders { runs: BTreeMap<String, PlannedEncoder>, one: bool, layers: usize },
     /// Static vectors: a file for each language.
     Vectors(BTreeMap<String, CommandArg>),
 }
@@ -35,41 +41,38 @@ impl PlannedSystem {
         scene: &EvaluationContext<'_>,
         system: &System,
     ) -> Result<Self> {
+        if scene.materials.is_paraphrased() {
+            return same_language(planner, scene, system);
+        }
         let languages: Vec<&str> = scene.materials.languages().collect();
-        let encoders = |runs: Vec<CommandArg>, one: bool| {
+        let encoders = |runs: Vec<CommandArg>, one: bool, layers: usize| {
             let run = |(&language, folder): (&&str, CommandArg)| {
                 (language.to_owned(), PlannedEncoder { folder, language: language.to_owned() })
             };
-            PlannedSystem::Encoders { runs: languages.iter().zip(runs).map(run).collect(), one }
+            let runs = languages.iter().zip(runs).map(run).collect();
+            PlannedSystem::Encoders { runs, one, layers }
         };
-        let source = &languages[..1];
+        let layers = depth(&system.preset, scene.scale);
+        let source = languages[0];
         Ok(match system.model {
             SystemKind::Encoder => {
                 let run = pretrain(planner, scene, system, &languages, 0)?;
-                encoders(vec![run; languages.len()], true)
+                encoders(vec![run; languages.len()], true, layers)
             }
             SystemKind::Monolingual => {
                 let one = |language: &&str| alone(planner, scene, system, language, 0);
-                encoders(languages.iter().map(one).collect::<Result<_>>()?, false)
+                encoders(languages.iter().map(one).collect::<Result<_>>()?, false, layers)
             }
             SystemKind::Untrained => {
-                let trained = alone(planner, scene, system, source[0], 0)?;
-                let untrained =
-                    System { preset: Preset::Untrained.name().to_owned(), ..system.clone() };
-                let untrained = pretrain(planner, scene, &untrained, &languages, 0)?;
+                let trained = alone(planner, scene, system, source, 0)?;
+                let untrained = pretrain(planner, scene, &untrained(system), &languages, 0)?;
                 let others = vec![untrained; languages.len() - 1];
-                encoders(std::iter::once(trained).chain(others).collect(), false)
+                encoders(std::iter::once(trained).chain(others).collect(), false, layers)
             }
-            SystemKind::SameLanguage => {
-                let first = alone(planner, scene, system, source[0], 0)?;
-                let second = alone(planner, scene, system, source[0], 1)?;
-                let run =
-                    |folder: CommandArg| PlannedEncoder { folder, language: source[0].to_owned() };
-                let names = languages[..2].iter().map(|&language| language.to_owned());
-                PlannedSystem::Encoders {
-                    runs: names.zip([run(first), run(second)]).collect(),
-                    one: false,
-                }
+            SystemKind::Given => {
+                let folder = &system.folders[0];
+                let layers = given_depth(folder, system, &languages)?;
+                encoders(vec![CommandArg::file(folder); languages.len()], true, layers)
             }
             SystemKind::Word2vec | SystemKind::Glove => {
                 PlannedSystem::Vectors(statics(planner, scene, system, &languages)?)
@@ -79,6 +82,93 @@ impl PlannedSystem {
             }
         })
     }
+
+    /// How many layers its encoders have.
+    pub(super) fn layers(&self) -> usize {
+        match self {
+            PlannedSystem::Encoders { layers, .. } => *layers,
+            PlannedSystem::Vectors(_) => 0,
+        }
+    }
+}
+
+/// How many layers the encoder of a preset has.
+fn depth(preset: &str, scale: Scale) -> usize {
+    preset.parse::<Preset>().map_or(scale.layers(), |preset| preset.layers(scale))
+}
+
+/// How many layers a model that is given has; refuses one that does not know a language.
+fn given_depth(folder: &Path, system: &System, languages: &[&str]) -> Result<usize> {
+    let name = system.factors.values().next().map_or("", String::as_str);
+    let refuse = |reason: String, remedy: &str| {
+        Error::data(format!("the model {name}, {}", folder.display()), reason, remedy)
+    };
+    let known = models::architecture(folder);
+    let known = known.map_err(|error| refuse(error.to_string(), "name another folder"))?;
+    let own = listed_languages(&known.languages);
+    let unknown =
+        |language: &&&str| own.is_some_and(|own| !own.iter().any(|one| one == **language));
+    match languages.iter().find(unknown) {
+        None => Ok(known.layers),
+        Some(language) => {
+            let own = own.unwrap_or_default().join(", ");
+            let reason = format!("does not know the language `{language}`; it knows {own}");
+            Err(refuse(reason, "choose among these"))
+        }
+    }
+}
+
+/// The languages that a model says it knows; none where it takes any.
+pub(super) fn listed_languages(languages: &[String]) -> Option<&[String]> {
+    (languages != [ANY]).then_some(languages)
+}
+
+/// The same encoder as a system's, with its initial weights.
+fn untrained(system: &System) -> System {
+    System { preset: Preset::Untrained.name().to_owned(), ..system.clone() }
+}
+
+/// Plans two encoders of one language, or one that takes it for two (Conneau et al. 2020, §5.2: en-en′).
+fn same_language(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+) -> Result<PlannedSystem> {
+    let (source, second) = (&scene.materials.source, &scene.materials.targets[0]);
+    let source_only = &[source.as_str()];
+    let run = |folder: CommandArg, language: String| PlannedEncoder { folder, language };
+    let (one, runs) = match system.model {
+        SystemKind::Encoder => {
+            let preset = Preset::SameLanguage.name().to_owned();
+            let system = System { preset, ..system.clone() };
+            let both = pretrain(planner, scene, &system, source_only, 0)?;
+            let second = run(both.clone(), format!("{source}{SECOND}"));
+            (true, [run(both, source.clone()), second])
+        }
+        SystemKind::Untrained => {
+            let trained = alone(planner, scene, system, source, 0)?;
+            let untrained = pretrain(planner, scene, &untrained(system), source_only, 0)?;
+            (false, [trained, untrained].map(|folder| run(folder, source.clone())))
+        }
+        SystemKind::Monolingual => {
+            let first = alone(planner, scene, system, source, 0)?;
+            let other = alone(planner, scene, system, source, 1)?;
+            (false, [first, other].map(|folder| run(folder, source.clone())))
+        }
+        kind => {
+            let reason = format!("{kind:?} has no second encoder of a language").to_lowercase();
+            let remedy = "take it with encoder, monolingual or untrained";
+            return Err(Error::definition(
+                &scene.study.name,
+                "systems.paraphrases",
+                reason,
+                remedy,
+            ));
+        }
+    };
+    let names = [source.clone(), second.clone()];
+    let layers = depth(&system.preset, scene.scale);
+    Ok(PlannedSystem::Encoders { runs: names.into_iter().zip(runs).collect(), one, layers })
 }
 
 /// Plans the pretraining of an encoder; `another` tells its seed apart where a system has two.
@@ -106,8 +196,15 @@ fn pretrain(
     if system.preset == "extra-anchors" && !materials.prepared() {
         for target in &materials.targets {
             let pair = format!("{}=", materials.pair(target));
-            draft = draft.flag("--dictionary", materials.whole_dictionary(target).after(&pair));
+            let dictionary = materials.anchor_dictionary(target).map_err(|place| {
+                let remedy = "`isogloss data list` says where dictionaries come from";
+                Error::data(place, "there is no such dictionary of extra anchors", remedy)
+            })?;
+            draft = draft.flag("--dictionary", dictionary.after(&pair));
         }
+    }
+    for (language, there) in planner.sizes.equal(materials, system)? {
+        draft = draft.flag("--set", format!("text.sample_of.{language}={there}"));
     }
     if let Some(there) = planner.sizes.of(materials, &system.preset, scene.scale)?
         && sentences(&system.preset, scene.scale).is_some_and(|wanted| there < wanted)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use shift::shifter::ShiftKind;
 use terms::Task;
 
-use super::recipe::LrSchedule;
+use super::recipe::{EncoderSize, LrSchedule};
 use crate::error::{Error, Result};
 use crate::features::NewLayers;
 use crate::heads::ParserSizes;
@@ -24,6 +24,42 @@ pub struct SetConfig {
     pub language: String,
     /// The file.
     pub file: PathBuf,
+    /// Which half of its items; all where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half: Option<SetHalf>,
+}
+
+/// A half of a labelled file, where a language has one file only: the weight of a shift is chosen on one
+/// half and reported on the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SetHalf {
+    /// The first item, the third and so on: for development.
+    Odd,
+    /// The second, the fourth and so on: for test.
+    Even,
+}
+
+impl SetConfig {
+    /// All of a file.
+    pub fn whole(language: &str, file: impl Into<PathBuf>) -> Self {
+        Self { language: language.to_owned(), file: file.into(), half: None }
+    }
+
+    /// The two halves of a file: for development, and for test.
+    pub fn halves(language: &str, file: impl Into<PathBuf>) -> [Self; 2] {
+        let whole = Self::whole(language, file);
+        [SetHalf::Odd, SetHalf::Even].map(|half| Self { half: Some(half), ..whole.clone() })
+    }
+
+    /// The numbers of the items that are taken, of so many.
+    pub(super) fn items(&self, count: usize) -> Vec<usize> {
+        match self.half {
+            None => (0..count).collect(),
+            Some(SetHalf::Odd) => (0..count).step_by(2).collect(),
+            Some(SetHalf::Even) => (1..count).step_by(2).collect(),
+        }
+    }
 }
 
 /// Where the vectors come from.
@@ -57,6 +93,19 @@ pub enum FeaturesConfig {
         /// The new layers.
         above: NewLayers,
     },
+}
+
+impl FeaturesConfig {
+    /// The size of the encoder that is fine-tuned. What cannot be read is `Tiny`: that it cannot be read is
+    /// reported when it is opened.
+    pub fn encoder_size(&self) -> EncoderSize {
+        match self {
+            FeaturesConfig::Encoder { model, .. } => models::architecture(model)
+                .map_or(EncoderSize::Tiny, |encoder| EncoderSize::of_dim(encoder.dim)),
+            // Only new layers are trained.
+            FeaturesConfig::Layer { .. } | FeaturesConfig::Vectors { .. } => EncoderSize::Tiny,
+        }
+    }
 }
 
 /// The hidden states of target languages are shifted towards the source language when they are scored (Liu et
@@ -377,5 +426,20 @@ impl ShiftConfig {
             ),
             format!("train only layers above it: train_layers from {}", layer + 1),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_share_no_item_and_leave_none_out() {
+        let [dev, test] = SetConfig::halves("ru", "panx-dev-ru.tsv");
+        assert_eq!((dev.items(5), test.items(5)), (vec![0, 2, 4], vec![1, 3]));
+        assert_eq!(SetConfig::whole("ru", "panx-dev-ru.tsv").items(3), [0, 1, 2]);
+        let text = toml::to_string(&test).unwrap();
+        assert!(text.contains("half = \"even\""), "{text}");
+        assert_eq!(toml::from_str::<SetConfig>(&text).unwrap(), test);
     }
 }

@@ -4,8 +4,8 @@
 //! folder: `config.toml`, `inputs.json` (digests of what it reads), `metrics.jsonl` (a line for every epoch of
 //! every setting; the same for the same seed), `results.json` (every setting that is done),
 //! `model.safetensors` and `predictions/` (of the best setting by the source language's development set),
-//! `summary.json` (a [`TransferResult`]); and while a setting is under way, `state.safetensors` (the checkpoint
-//! after its last epoch) and `epoch.safetensors` (its best epoch so far). Files appear whole or not at all, so
+//! `summary.json` (a [`TransferResult`]); and while setting N is under way, `state-N.safetensors` (the checkpoint
+//! after its last epoch) and `epoch-N.safetensors` (its best epoch so far). Files appear whole or not at all, so
 //! that a run killed at any moment is resumed as if it had never stopped.
 
 mod config;
@@ -19,9 +19,9 @@ mod shift;
 mod start;
 
 pub use self::config::{
-    FeaturesConfig, GridSetting, SetConfig, ShiftConfig, ShiftSource, TransferConfig,
+    FeaturesConfig, GridSetting, SetConfig, SetHalf, ShiftConfig, ShiftSource, TransferConfig,
 };
-pub use self::recipe::{FinetuneRecipe, LrSchedule, RecipeOverrides};
+pub use self::recipe::{EncoderSize, FinetuneRecipe, LrSchedule, RecipeOverrides};
 pub use self::result::{EpochMetrics, SettingResult, TestResult, TransferResult, TransferSpeed};
 pub use self::sets::SetMetadata;
 pub use self::shift::{AlphaScore, ShiftResult, ShiftedScore, ShiftedTestResult};

@@ -49,11 +49,46 @@ pub struct RecipeOverrides {
     pub dropout: Option<f32>,
 }
 
+/// How large an encoder is that is fine-tuned. A learning rate that is right for one size leaves little of
+/// what a larger one has learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncoderSize {
+    /// Like scale `tiny`; new layers over frozen ones, too.
+    Tiny,
+    /// Like scale `small`.
+    Small,
+    /// Like scale `paper`, and pretrained models from elsewhere.
+    Base,
+}
+
+impl EncoderSize {
+    /// By the columns of the hidden states.
+    pub fn of_dim(dim: usize) -> Self {
+        match dim {
+            0..128 => Self::Tiny,
+            128..640 => Self::Small,
+            _ => Self::Base,
+        }
+    }
+}
+
 impl FinetuneRecipe {
-    /// A task's grid of the literature or, where `quick`, its one setting that suits small encoders.
-    pub fn of(task: Task, quick: bool) -> Self {
-        let task = definition(task);
-        if quick { task.quick_recipe() } else { task.paper_recipe() }
+    /// A task's grid of the literature.
+    pub fn of_papers(task: Task) -> Self {
+        definition(task).paper_recipe()
+    }
+
+    /// A task's one setting that suits an encoder of a size. At `small`, learning rates are those that were
+    /// best on English development sets (`bench/RESULTS.md`); a grid of one seed for NER, parsing and NLI,
+    /// from which POS tagging and classification take the first.
+    pub fn quick_for(task: Task, size: EncoderSize) -> Self {
+        let quick = definition(task).quick_recipe();
+        match (size, task) {
+            (EncoderSize::Tiny, _) => quick,
+            (EncoderSize::Small, Task::Nli) => Self { lr: vec![1e-4], epochs: 3, ..quick },
+            (EncoderSize::Small, _) => Self { lr: vec![2e-4], head_lr: vec![1e-3], ..quick },
+            (EncoderSize::Base, _) => Self { lr: vec![3e-5], ..quick },
+        }
     }
 
     /// The grid of Conneau et al. 2020 for NER and parsing, which is that of Devlin et al. 2019.
@@ -105,7 +140,7 @@ mod tests {
     #[test]
     fn the_grids_of_the_paper() {
         let settings = |task| {
-            let FinetuneRecipe { batch, lr, head_lr, .. } = FinetuneRecipe::of(task, false);
+            let FinetuneRecipe { batch, lr, head_lr, .. } = FinetuneRecipe::of_papers(task);
             batch.len() * lr.len() * head_lr.len().max(1)
         };
         assert_eq!([Task::Nli, Task::Ner, Task::Parse].map(settings), [18, 6, 6]);
@@ -113,9 +148,23 @@ mod tests {
     }
 
     #[test]
+    fn the_quick_setting_follows_the_size() {
+        let rates = |task, dim| {
+            let recipe = FinetuneRecipe::quick_for(task, EncoderSize::of_dim(dim));
+            (recipe.lr, recipe.head_lr, recipe.epochs)
+        };
+        assert_eq!(rates(Task::Ner, 48), (vec![1e-3], vec![], 3));
+        assert_eq!(rates(Task::Nli, 48), (vec![1e-3], vec![], 10));
+        assert_eq!(rates(Task::Ner, 512), (vec![2e-4], vec![1e-3], 3));
+        assert_eq!(rates(Task::Parse, 256), (vec![2e-4], vec![1e-3], 5));
+        assert_eq!(rates(Task::Nli, 512), (vec![1e-4], vec![], 3));
+        assert_eq!(rates(Task::Parse, 768), (vec![3e-5], vec![], 5));
+    }
+
+    #[test]
     fn learning_rates_that_are_given_hold_for_the_head_too() {
         let overrides = RecipeOverrides { lr: vec![1e-4], ..RecipeOverrides::default() };
-        let recipe = FinetuneRecipe::of(Task::Nli, false).with(&overrides);
+        let recipe = FinetuneRecipe::of_papers(Task::Nli).with(&overrides);
         assert_eq!((recipe.lr, recipe.head_lr, recipe.epochs), (vec![1e-4], vec![], 200));
     }
 }

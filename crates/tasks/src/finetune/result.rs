@@ -79,7 +79,7 @@ pub struct TestResult {
 pub struct TransferSpeed {
     /// Tokens trained on by this process.
     pub trained: u64,
-    /// Seconds that took.
+    /// Seconds that took; settings that are trained side by side share the time that passes.
     pub train_seconds: f64,
     /// Tokens evaluated by this process.
     pub evaluated: u64,
@@ -179,8 +179,12 @@ pub(super) fn read_settings(folder: &Path, sets: &LabelledSets) -> Result<Vec<Se
 }
 
 /// Writes the settings that are done.
-pub(super) fn write_settings(folder: &Path, settings: &[SettingResult]) -> Result<()> {
-    let text = serde_json::to_string_pretty(settings).expect("results are valid JSON");
+pub(super) fn write_settings<'a>(
+    folder: &Path,
+    settings: impl Iterator<Item = &'a SettingResult>,
+) -> Result<()> {
+    let settings: Vec<&SettingResult> = settings.collect();
+    let text = serde_json::to_string_pretty(&settings).expect("results are valid JSON");
     Ok(files::write(&folder.join(RESULTS), text + "\n")?)
 }
 

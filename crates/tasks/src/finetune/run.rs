@@ -1,12 +1,18 @@
-//! The settings of a grid, one after another.
+//! The settings of a grid, one after another or side by side.
+//!
+//! The small batches of fine-tuning leave a GPU idle while the host prepares the next kernel. So several
+//! settings are trained at a time, each in a thread with a device of its own: on a GPU a stream and a pool of
+//! memory, on the CPU a share of the threads. They share nothing that is written but the run's files, and each
+//! computes what it would compute alone.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use encoder::archive::{self, Archive};
-use files::At;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{ParamId, Params};
@@ -32,38 +38,70 @@ use crate::registry::{HeadShape, ScoreResult, definition};
 const METRICS: &str = "metrics.jsonl";
 const MODEL: &str = "model.safetensors";
 const PREDICTIONS: &str = "predictions";
-pub(super) const STATE: &str = "state.safetensors";
-const EPOCH: &str = "epoch.safetensors";
+pub(super) const STATE: &str = "state";
+const EPOCH: &str = "epoch";
 
 /// Fine-tunes over features and sets, in a folder that exists already; what it holds of this run is
-/// continued.
+/// continued. So many settings are trained side by side as there are features, each on a device of its own.
 pub(super) fn run(
     config: &TransferConfig,
-    features: &dyn Features,
+    features: &[Box<dyn Features>],
     sets: &LabelledSets,
     folder: &Path,
-    observer: &mut dyn Observer,
+    observer: &mut (dyn Observer + Send),
 ) -> Result<TransferResult> {
     let _lock = files::lock(folder)?;
     for set in sets.all() {
         set.note().iter().for_each(|note| observer.note(note));
     }
-    let done = read_settings(folder, sets)?;
     let settings = config.settings();
-    let mut run =
-        TransferRun { config, features, sets, folder, done, speed: TransferSpeed::default() };
-    let mut finished = true;
-    for (number, setting) in settings.iter().enumerate().skip(run.done.len()) {
-        let label = label(number, settings.len(), setting);
-        finished =
-            run.setting(setting, &label, observer).map_err(|error| error.of_setting(&label))?;
-        if !finished {
-            break;
-        }
-    }
-    let result = run.result(finished)?;
+    let done = by_number(&settings, read_settings(folder, sets)?);
+    done.keys().for_each(|&number| remove_checkpoints(folder, number));
+    let open: Vec<usize> =
+        (0..settings.len()).filter(|number| !done.contains_key(number)).collect();
+    let progress = GridProgress { done, ..GridProgress::default() };
+    let run = GridRun {
+        config,
+        sets,
+        folder,
+        settings,
+        side_by_side: features.len().min(open.len()).max(1),
+        progress: Mutex::new(progress),
+        observer: Mutex::new(observer),
+        failed: AtomicBool::new(false),
+    };
+    let finished = run.train(features, &open)?;
+    let result = run.result(&*features[0], finished)?;
     result.write(folder)?;
     Ok(result)
+}
+
+/// A file of a setting while it is under way.
+fn checkpoint(folder: &Path, name: &str, number: usize) -> PathBuf {
+    folder.join(format!("{name}-{}.safetensors", number + 1))
+}
+
+/// Removes the files of a setting that is done; after a kill they may be gone already.
+fn remove_checkpoints(folder: &Path, number: usize) {
+    for name in [STATE, EPOCH] {
+        let _ = fs::remove_file(checkpoint(folder, name, number));
+    }
+}
+
+/// Results by the number of their setting.
+fn by_number(
+    settings: &[GridSetting],
+    results: Vec<SettingResult>,
+) -> BTreeMap<usize, SettingResult> {
+    let mut numbered = BTreeMap::new();
+    for result in results {
+        let own =
+            |number: &usize| settings[*number] == result.setting && !numbered.contains_key(number);
+        if let Some(number) = (0..settings.len()).find(own) {
+            numbered.insert(number, result);
+        }
+    }
+    numbered
 }
 
 /// A setting in words.
@@ -83,15 +121,39 @@ struct SettingProgress {
     history: Vec<EpochMetrics>,
 }
 
-/// A run under way.
-struct TransferRun<'a> {
+/// A grid being trained.
+struct GridRun<'a> {
     config: &'a TransferConfig,
-    features: &'a dyn Features,
     sets: &'a LabelledSets,
     folder: &'a Path,
-    /// The settings that are done.
-    done: Vec<SettingResult>,
+    settings: Vec<GridSetting>,
+    /// How many settings are trained at a time.
+    side_by_side: usize,
+    progress: Mutex<GridProgress>,
+    observer: Mutex<&'a mut (dyn Observer + Send)>,
+    /// Whether a setting failed, so that the others stop.
+    failed: AtomicBool,
+}
+
+/// How far a grid is.
+#[derive(Default)]
+struct GridProgress {
+    /// The settings that are done, by number.
+    done: BTreeMap<usize, SettingResult>,
+    /// The epochs of the settings that are under way.
+    histories: BTreeMap<usize, Vec<EpochMetrics>>,
+    /// Updates made by this process, over all settings.
+    updates: u64,
     speed: TransferSpeed,
+}
+
+/// A setting, trained over its own features.
+#[derive(Clone, Copy)]
+struct SettingTrainer<'s, 'a> {
+    run: &'s GridRun<'a>,
+    features: &'s dyn Features,
+    number: usize,
+    setting: GridSetting,
 }
 
 /// A setting under way.
@@ -135,48 +197,79 @@ impl EpochLoss {
         &mut self,
         trainer: &mut Trainer,
         update: PendingUpdate,
-        speed: &mut TransferSpeed,
-        (total, observer): (u64, &mut dyn Observer),
+        run: &GridRun<'_>,
+        total: u64,
     ) -> Result<()> {
         let report = trainer.finish(update.pending)?;
         self.sum += report.loss * update.targets as f64;
         self.targets += update.targets as f64;
-        speed.trained += update.tokens;
-        speed.train_seconds +=
-            std::mem::replace(&mut self.last, Instant::now()).elapsed().as_secs_f64();
-        let text = format!("loss {:.3}, {:.0} tokens/s", self.sum / self.targets, speed.train());
-        observer.step(report.step, total, &text);
+        let seconds = std::mem::replace(&mut self.last, Instant::now()).elapsed().as_secs_f64();
+        run.count_update((report.step, total), update.tokens, seconds, self.mean());
         Ok(())
     }
 }
 
-impl TransferRun<'_> {
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+impl<'a> GridRun<'a> {
+    /// Trains the open settings; false where it was asked to stop before all were done.
+    fn train(&self, features: &[Box<dyn Features>], open: &[usize]) -> Result<bool> {
+        let next = AtomicUsize::new(0);
+        let train = |features: &dyn Features| -> Result<bool> {
+            while let Some(&number) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let setting = self.settings[number];
+                let trainer = SettingTrainer { run: self, features, number, setting };
+                let label = label(number, self.settings.len(), &setting);
+                let finished = trainer.train(&label).map_err(|error| error.of_setting(&label));
+                if !finished.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        if self.side_by_side == 1 {
+            return train(&*features[0]);
+        }
+        let ended: Vec<Result<bool>> = std::thread::scope(|scope| {
+            let threads = features.iter().take(self.side_by_side);
+            let threads: Vec<_> =
+                threads.map(|features| scope.spawn(|| train(&**features))).collect();
+            let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+                // A fault of a device is reported by whoever catches it in the thread that asked.
+                thread.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault))
+            };
+            threads.into_iter().map(join).collect()
+        });
+        ended.into_iter().try_fold(true, |all, finished| Ok(all & finished?))
     }
 
-    /// Trains one setting to its end and scores it. False where it was asked to stop before.
-    fn setting(
-        &mut self,
-        setting: &GridSetting,
-        label: &str,
-        observer: &mut dyn Observer,
-    ) -> Result<bool> {
-        let mut under_way = self.open(setting)?;
-        while under_way.progress.epoch < self.config.epochs {
-            if !self.epoch(&mut under_way, setting, observer)? {
-                return Ok(false);
-            }
-            let SettingProgress { epoch, best, history } = &under_way.progress;
-            let EpochMetrics { loss, dev, .. } = history.last().expect("an epoch leaves a line");
-            let star = if best.is_some_and(|(at, _)| at == *epoch) { " *" } else { "" };
-            let (epochs, unit) = (self.config.epochs, self.config.task.unit());
-            observer.note(&format!(
-                "{label}: epoch {epoch} of {epochs}: loss {loss:.3}, dev {unit} {dev:.4}{star}"
-            ));
-        }
-        self.finish(under_way, setting)?;
-        Ok(true)
+    fn progress(&self) -> MutexGuard<'_, GridProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn observer(&self) -> MutexGuard<'_, &'a mut (dyn Observer + Send)> {
+        self.observer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether to stop: an interrupt, or another setting that failed.
+    fn is_stopped(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) || self.observer().stop()
+    }
+
+    /// Counts and shows an update: of its setting where there is one at a time, else of the grid. Settings
+    /// that are trained side by side share the time that passes.
+    fn count_update(&self, of_setting: (u64, u64), tokens: u64, seconds: f64, loss: f64) {
+        // Held throughout, so that updates are shown in the order in which they are counted.
+        let mut observer = self.observer();
+        let mut progress = self.progress();
+        progress.updates += 1;
+        progress.speed.trained += tokens;
+        progress.speed.train_seconds += seconds / self.side_by_side as f64;
+        let (done, total) = match self.side_by_side {
+            1 => of_setting,
+            _ => (progress.updates, self.settings.iter().map(|one| self.steps(one)).sum()),
+        };
+        let speed = progress.speed.train();
+        drop(progress);
+        observer.step(done, total, &format!("loss {loss:.3}, {speed:.0} tokens/s"));
     }
 
     /// The updates of a setting, over all epochs.
@@ -185,11 +278,44 @@ impl TransferRun<'_> {
         u64::from(self.config.epochs) * batches
     }
 
-    /// Puts a setting at its start, or where its checkpoint left it.
-    fn open(&self, setting: &GridSetting) -> Result<SettingRun> {
-        let InitialWeights { params, head, below } = self.initial(setting.seed)?;
-        let total = self.steps(setting);
-        let schedule = match self.config.schedule {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+impl SettingTrainer<'_, '_> {
+    /// A file of this setting while it is under way.
+    fn own_path(&self, name: &str) -> PathBuf {
+        checkpoint(self.run.folder, name, self.number)
+    }
+
+    /// Trains the setting to its end and scores it. False where it was asked to stop before.
+    fn train(&self, label: &str) -> Result<bool> {
+        let run = self.run;
+        let mut under_way = self.open()?;
+        while under_way.progress.epoch < run.config.epochs {
+            if !self.epoch(&mut under_way)? {
+                return Ok(false);
+            }
+            let SettingProgress { epoch, best, history } = &under_way.progress;
+            let EpochMetrics { loss, dev, .. } = history.last().expect("an epoch leaves a line");
+            let star = if best.is_some_and(|(at, _)| at == *epoch) { " *" } else { "" };
+            let (epochs, unit) = (run.config.epochs, run.config.task.unit());
+            run.observer().note(&format!(
+                "{label}: epoch {epoch} of {epochs}: loss {loss:.3}, dev {unit} {dev:.4}{star}"
+            ));
+        }
+        self.finish(under_way)?;
+        Ok(true)
+    }
+
+    /// Puts the setting at its start, or where its checkpoint left it.
+    fn open(&self) -> Result<SettingRun> {
+        let Self { run: GridRun { config, .. }, setting, .. } = self;
+        let InitialWeights { params, head, below } =
+            self.run.initial(self.features, setting.seed)?;
+        let total = self.run.steps(setting);
+        let schedule = match config.schedule {
             LrSchedule::Linear => Schedule::Linear { warmup: total / 10, total },
             LrSchedule::Constant => Schedule::Constant,
         };
@@ -199,85 +325,62 @@ impl TransferRun<'_> {
             beta1: 0.9,
             beta2: 0.999,
             epsilon: 1e-8,
-            weight_decay: self.config.weight_decay,
-            clip: Some(self.config.clip),
+            weight_decay: config.weight_decay,
+            clip: Some(config.clip),
         };
         let of_head: Vec<ParamId> = params.ids().skip(below).collect();
         let group = |id: ParamId| match of_head.contains(&id) {
             true => AdamGroup { lr_scale: setting.head_lr / setting.lr, ..AdamGroup::default() },
             false => AdamGroup::default(),
         };
-        let mut trainer = Trainer::new(&self.metadata(setting), params, adam, setting.seed, group)?;
-        let state = self.path(STATE);
-        let resumed = state.is_file() && of_setting(&state, setting);
-        let progress = if resumed { trainer.resume(&state)? } else { SettingProgress::default() };
+        let mut trainer = Trainer::new(&self.metadata(), params, adam, setting.seed, group)?;
+        let state = self.own_path(STATE);
+        let progress = match state.is_file() {
+            true => trainer.resume(&state)?,
+            false => SettingProgress::default(),
+        };
         Ok(SettingRun { trainer, head, progress })
     }
 
-    /// Weights as they are before the first step.
-    fn initial(&self, seed: u64) -> Result<InitialWeights> {
-        let layers = self.config.train_layers()?;
-        let mut params = self.features.start(seed, layers.as_ref())?;
-        let below = params.ids().count();
-        let shape = HeadShape {
-            seed,
-            dim: self.features.source().dim(),
-            labels: &self.sets.labels,
-            dropout: self.config.dropout,
-            parser: self.config.parser,
-        };
-        let head = definition(self.config.task).head(&mut params, &shape);
-        Ok(InitialWeights { params, head, below })
-    }
-
     /// What a checkpoint says it is of.
-    fn metadata(&self, setting: &GridSetting) -> Value {
+    fn metadata(&self) -> Value {
+        let GridRun { config, sets, .. } = self.run;
         json!({
-            "task": self.config.task, "features": self.features.metadata(),
-            "labels": self.sets.labels, "setting": setting,
-            "examples": self.sets.train.examples.len(),
+            "task": config.task, "features": self.features.metadata(),
+            "labels": sets.labels, "setting": self.setting,
+            "examples": sets.train.examples.len(),
         })
     }
 
     /// One epoch: training, the score on the development set, and a checkpoint. False where it was asked to
     /// stop before.
-    fn epoch(
-        &mut self,
-        under_way: &mut SettingRun,
-        setting: &GridSetting,
-        observer: &mut dyn Observer,
-    ) -> Result<bool> {
-        let Some(loss) = self.train_epoch(under_way, setting, observer)? else { return Ok(false) };
+    fn epoch(&self, under_way: &mut SettingRun) -> Result<bool> {
+        let Some(loss) = self.train_epoch(under_way)? else { return Ok(false) };
         let SettingRun { trainer, head, progress } = under_way;
         let model = TaskModel { features: self.features, head: &**head };
-        let (_, score) =
-            evaluate(&mut self.speed, model, trainer.params_mut(), &self.sets.dev, self.sets);
+        let (_, score) = self.run.evaluate(model, trainer.params_mut(), &self.run.sets.dev);
         let dev = score.value();
         progress.epoch += 1;
         let epoch = progress.epoch;
         if progress.best.is_none_or(|(_, best)| dev > best) {
             progress.best = Some((epoch, dev));
-            self.save_weights(EPOCH, trainer.params(), setting, (epoch, dev))?;
+            self.save_weights(&self.own_path(EPOCH), trainer.params(), (epoch, dev))?;
         }
-        let (setting, step) = (*setting, trainer.steps());
+        let (setting, step) = (self.setting, trainer.steps());
         progress.history.push(EpochMetrics { setting, epoch, step, loss, dev, score });
         // The state last: after a kill between the two, the epoch is repeated with the same result.
-        self.write_metrics(&progress.history)?;
-        trainer.save(&self.path(STATE), progress)?;
+        self.run.write_metrics(self.number, &progress.history)?;
+        trainer.save(&self.own_path(STATE), progress)?;
         Ok(true)
     }
 
     /// Trains for one epoch and gives its mean loss; none where it was asked to stop before.
-    fn train_epoch(
-        &mut self,
-        under_way: &mut SettingRun,
-        setting: &GridSetting,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<f64>> {
+    fn train_epoch(&self, under_way: &mut SettingRun) -> Result<Option<f64>> {
+        let Self { run, setting, .. } = self;
         let SettingRun { trainer, head, progress } = under_way;
         let model = TaskModel { features: self.features, head: &**head };
-        let train = &self.sets.train;
-        let total = self.steps(setting);
+        let train = &run.sets.train;
+        let total = run.steps(setting);
         let mut order: Vec<usize> = (0..train.examples.len()).collect();
         let epoch = u64::from(progress.epoch + 1);
         RandomStreams::new(setting.seed, "order of batches").stream(epoch).shuffle(&mut order);
@@ -285,7 +388,7 @@ impl TransferRun<'_> {
         // The update that the device is working on while the next one is prepared.
         let mut begun: Option<PendingUpdate> = None;
         for batch in order.chunks(setting.batch) {
-            if observer.stop() {
+            if run.is_stopped() {
                 return Ok(None);
             }
             let batch: Vec<&Example> = batch.iter().map(|&at| &train.examples[at]).collect();
@@ -296,65 +399,102 @@ impl TransferRun<'_> {
             });
             let next = PendingUpdate { pending, targets, tokens: tokens(batch.iter().copied()) };
             if let Some(update) = begun.replace(next) {
-                loss.finish(trainer, update, &mut self.speed, (total, observer))?;
+                loss.finish(trainer, update, run, total)?;
             }
         }
         if let Some(update) = begun {
-            loss.finish(trainer, update, &mut self.speed, (total, observer))?;
+            loss.finish(trainer, update, run, total)?;
         }
         Ok(Some(loss.mean()))
     }
 
     /// Writes all weights, and what they are of.
-    fn save_weights(
-        &self,
-        name: &str,
-        params: &Params,
-        setting: &GridSetting,
-        (epoch, dev): (u32, f64),
-    ) -> Result<()> {
+    fn save_weights(&self, path: &Path, params: &Params, (epoch, dev): (u32, f64)) -> Result<()> {
         let weights = params.ids().map(|id| (params.name(id).to_owned(), params.value(id)));
-        let metadata = json!({ "run": self.metadata(setting), "epoch": epoch, "dev": dev });
-        Ok(archive::write(&self.path(name), weights, &metadata)?)
+        let metadata = json!({ "run": self.metadata(), "epoch": epoch, "dev": dev });
+        Ok(archive::write(path, weights, &metadata)?)
     }
 
-    /// Writes the lines of all settings that are done and of the one under way.
-    fn write_metrics(&self, history: &[EpochMetrics]) -> Result<()> {
-        let done = self.done.iter().flat_map(|setting| &setting.history);
-        let line = |metrics: &EpochMetrics| {
-            serde_json::to_string(metrics).expect("metrics are valid JSON") + "\n"
-        };
-        let lines: String = done.chain(history).map(line).collect();
-        Ok(files::write(&self.path(METRICS), lines)?)
-    }
-
-    /// Scores the best epoch of a setting, and records it as done.
-    fn finish(&mut self, under_way: SettingRun, setting: &GridSetting) -> Result<()> {
+    /// Scores the best epoch of the setting, and records it as done.
+    fn finish(&self, under_way: SettingRun) -> Result<()> {
+        let Self { run, setting, number, .. } = *self;
         let SettingRun { mut trainer, head, progress } = under_way;
         let (epoch, dev) = progress.best.expect("an epoch was scored");
         let params = trainer.params_mut();
-        load(&self.path(EPOCH), params)?;
+        load(&self.own_path(EPOCH), params)?;
         let model = TaskModel { features: self.features, head: &*head };
         let mut tests = BTreeMap::new();
         let mut files = Vec::new();
-        for set in &self.sets.tests {
-            let (predictions, score) = evaluate(&mut self.speed, model, params, set, self.sets);
-            files.push((set, set.labelled.render(&self.sets.labels, &predictions)));
+        for set in &run.sets.tests {
+            let (predictions, score) = run.evaluate(model, params, set);
+            files.push((set, set.labelled.render(&run.sets.labels, &predictions)));
             tests.insert(set.name.clone(), score);
         }
-        let (shifted, shifted_files) = shift::score(self.sets, model, params);
-        if self.done.iter().all(|other| other.dev < dev) {
-            self.write_predictions(&files, &shifted_files)?;
-            self.save_weights(MODEL, params, setting, (epoch, dev))?;
+        let (shifted, shifted_files) = shift::score(run.sets, model, params);
+        {
+            let mut grid = run.progress();
+            // Of equals, the one with the lower number, whichever was done first.
+            let worse = |(&other, result): (&usize, &SettingResult)| {
+                (dev, number_before(number)) > (result.dev, number_before(other))
+            };
+            if grid.done.iter().all(worse) {
+                run.write_predictions(&files, &shifted_files)?;
+                self.save_weights(&run.path(MODEL), params, (epoch, dev))?;
+            }
+            let history = progress.history;
+            let result = SettingResult { setting, epoch, dev, tests, shifted, history };
+            grid.done.insert(number, result);
+            grid.histories.remove(&number);
+            write_settings(run.folder, grid.done.values())?;
         }
-        let history = progress.history;
-        self.done.push(SettingResult { setting: *setting, epoch, dev, tests, shifted, history });
-        write_settings(self.folder, &self.done)?;
-        for name in [STATE, EPOCH] {
-            let path = self.path(name);
-            fs::remove_file(&path).at(&path, "remove")?;
-        }
+        remove_checkpoints(run.folder, number);
         Ok(())
+    }
+}
+
+impl GridRun<'_> {
+    /// Weights as they are before the first step.
+    fn initial(&self, features: &dyn Features, seed: u64) -> Result<InitialWeights> {
+        let layers = self.config.train_layers()?;
+        let mut params = features.start(seed, layers.as_ref())?;
+        let below = params.ids().count();
+        let shape = HeadShape {
+            seed,
+            dim: features.source().dim(),
+            labels: &self.sets.labels,
+            dropout: self.config.dropout,
+            parser: self.config.parser,
+        };
+        let head = definition(self.config.task).head(&mut params, &shape);
+        Ok(InitialWeights { params, head, below })
+    }
+
+    /// Evaluates, and takes the time, which settings that are trained side by side share.
+    fn evaluate(
+        &self,
+        model: TaskModel<'_>,
+        params: &mut Params,
+        set: &LabelledSet,
+    ) -> (Vec<Vec<Annotation>>, ScoreResult) {
+        let start = Instant::now();
+        let result = model.evaluate(params, set, &self.sets.labels);
+        let speed = &mut self.progress().speed;
+        speed.evaluated += tokens(set.examples.iter());
+        speed.evaluate_seconds += start.elapsed().as_secs_f64() / self.side_by_side as f64;
+        result
+    }
+
+    /// Writes the lines of all settings that are done or under way, in the order of the grid.
+    fn write_metrics(&self, number: usize, history: &[EpochMetrics]) -> Result<()> {
+        let mut progress = self.progress();
+        progress.histories.insert(number, history.to_vec());
+        let done = progress.done.iter().map(|(number, setting)| (number, &setting.history));
+        let lines: BTreeMap<&usize, &Vec<EpochMetrics>> = done.chain(&progress.histories).collect();
+        let line = |metrics: &EpochMetrics| {
+            serde_json::to_string(metrics).expect("metrics are valid JSON") + "\n"
+        };
+        let lines: String = lines.into_values().flatten().map(line).collect();
+        Ok(files::write(&self.path(METRICS), lines)?)
     }
 
     fn write_predictions(
@@ -377,9 +517,13 @@ impl TransferRun<'_> {
         Ok(folder.finish()?)
     }
 
-    fn result(&self, finished: bool) -> Result<TransferResult> {
-        let (done, task) = (&self.done, self.config.task);
-        let params = self.initial(0)?.params;
+    fn result(&self, features: &dyn Features, finished: bool) -> Result<TransferResult> {
+        let (speed, done): (_, Vec<SettingResult>) = {
+            let progress = self.progress();
+            (progress.speed, progress.done.values().cloned().collect())
+        };
+        let (done, task) = (&done[..], self.config.task);
+        let params = self.initial(features, 0)?.params;
         let trained = params.ids().filter(|&id| params.trainable(id));
         let best = done.iter().fold(None, |best: Option<&SettingResult>, setting| match best {
             Some(best) if best.dev >= setting.dev => Some(best),
@@ -398,23 +542,23 @@ impl TransferRun<'_> {
             finished,
             best: best.map(|setting| setting.setting),
             dev: mean_of_best(done, |setting| setting.dev),
-            results: self.test_results(),
+            results: self.test_results(done),
             scores,
             shift: best.and_then(|best| ShiftResult::new(self.config, done, best)),
             settings: done.iter().map(without_history).collect(),
             sets: self.sets.all().map(|set| (set.name.clone(), set.metadata.clone())).collect(),
             parameters: trained.map(|id| params.value(id).len()).sum(),
-            speed: self.speed,
+            speed,
             padding: 0.0,
         })
     }
 
     /// The result on every test set, with the baselines that it is to be compared with.
-    fn test_results(&self) -> Vec<TestResult> {
+    fn test_results(&self, done: &[SettingResult]) -> Vec<TestResult> {
         let (task, labels) = (definition(self.config.task), &self.sets.labels);
         let majority = task.is_labelling().then(|| self.sets.majority());
         let result = |set: &LabelledSet| {
-            let score = mean_of_best(&self.done, |setting| setting.tests[&set.name].value())?;
+            let score = mean_of_best(done, |setting| setting.tests[&set.name].value())?;
             let majority = majority.map(|label| set.score_of_label(labels, label));
             Some(TestResult {
                 name: set.name.clone(),
@@ -427,14 +571,6 @@ impl TransferRun<'_> {
     }
 }
 
-/// Whether a checkpoint is of this setting: one left by the setting before is not continued.
-fn of_setting(state: &Path, setting: &GridSetting) -> bool {
-    let metadata = Archive::open(state).and_then(|archive| archive.metadata::<Value>());
-    let own = serde_json::to_value(setting).expect("a setting is valid JSON");
-    // What cannot be read is left to the trainer, which says why.
-    metadata.map_or(true, |metadata| metadata["model"]["setting"] == own)
-}
-
 /// Loads weights from a file.
 fn load(path: &Path, params: &mut Params) -> Result<()> {
     let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
@@ -442,21 +578,11 @@ fn load(path: &Path, params: &mut Params) -> Result<()> {
     Ok(Archive::open(path)?.load(names.into_iter().zip(values).collect())?)
 }
 
-fn tokens<'a>(examples: impl Iterator<Item = &'a Example>) -> u64 {
-    examples.map(|example| example.tokens.len() as u64).sum()
+/// Orders settings so that the first one is the greatest.
+fn number_before(number: usize) -> std::cmp::Reverse<usize> {
+    std::cmp::Reverse(number)
 }
 
-/// Evaluates, and takes the time.
-fn evaluate(
-    speed: &mut TransferSpeed,
-    model: TaskModel<'_>,
-    params: &mut Params,
-    set: &LabelledSet,
-    sets: &LabelledSets,
-) -> (Vec<Vec<Annotation>>, ScoreResult) {
-    let start = Instant::now();
-    let result = model.evaluate(params, set, &sets.labels);
-    speed.evaluated += tokens(set.examples.iter());
-    speed.evaluate_seconds += start.elapsed().as_secs_f64();
-    result
+fn tokens<'a>(examples: impl Iterator<Item = &'a Example>) -> u64 {
+    examples.map(|example| example.tokens.len() as u64).sum()
 }

@@ -60,7 +60,16 @@ pub(super) struct LabelledSets {
 }
 
 fn read(config: &TransferConfig, set: &SetConfig) -> Result<Box<dyn LabelledFile>> {
-    definition(config.task).read(&set.file, &set.language, config.rules())
+    let mut file = definition(config.task).read(&set.file, &set.language, config.rules())?;
+    if set.half.is_some() {
+        let items = set.items(file.items());
+        if items.is_empty() {
+            let reason = format!("has {} {}, too few for two halves", file.items(), file.unit());
+            return Err(Error::file(&set.file, reason, "give a file with more"));
+        }
+        file.select(&items);
+    }
+    Ok(file)
 }
 
 /// Reads the training file, and of it what the configuration takes.

@@ -18,34 +18,42 @@ use crate::features::{EncoderFeatures, Features, FrozenFeatures, LayerVectors, S
 const CONFIG: &str = "config.toml";
 
 /// Begins a run in `folder`. A folder that is not empty is refused or, with `force`, cleared if it holds a
-/// run of transfer.
+/// run of transfer. So many settings are trained side by side as there are devices, at least one; it changes
+/// no result.
 pub fn begin(
     config: &TransferConfig,
     folder: &Path,
     force: bool,
-    device: &Device,
-    observer: &mut dyn Observer,
+    devices: &[Device],
+    observer: &mut (dyn Observer + Send),
 ) -> Result<TransferResult> {
     config.check()?;
     check_folder(folder, force)?;
-    let features = open_features(config, device)?;
-    let sets = LabelledSets::read(config, features.source())?;
+    let features = open_all(config, devices)?;
+    let sets = LabelledSets::read(config, features[0].source())?;
     let new = !folder.exists();
     fs::create_dir_all(folder).at(folder, "make the folder")?;
     if force {
         drop(files::lock(folder)?);
         files::clear(folder, false);
     }
-    InputDigests::of(config, &*features)?.write(folder)?;
+    InputDigests::of(config, &*features[0])?.write(folder)?;
     let text = toml::to_string(config).expect("a configuration is valid TOML");
     files::write(&folder.join(CONFIG), text)?;
-    run(config, &*features, &sets, folder, observer).inspect_err(|error| {
+    run(config, &features, &sets, folder, observer).inspect_err(|error| {
         // Where nothing was trained yet, what lies there only stands in the way of the corrected command.
         let busy = matches!(error, Error::Files(files::Error::Busy(_)));
-        if !busy && ![STATE, RESULTS].iter().any(|name| folder.join(name).exists()) {
+        if !busy && !has_begun(folder) {
             files::clear(folder, new);
         }
     })
+}
+
+/// Whether an epoch of any setting is done.
+fn has_begun(folder: &Path) -> bool {
+    let left = |name: &str| name.starts_with(STATE) || name == RESULTS;
+    let mut entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().to_str().is_some_and(left))
 }
 
 fn check_folder(folder: &Path, force: bool) -> Result<()> {
@@ -81,11 +89,12 @@ pub fn saved_config(folder: &Path) -> Result<TransferConfig> {
 }
 
 /// Resumes the run in `folder`, whose configuration must be `config`. A run that is done stays as it is.
+/// There may be more or fewer devices than before.
 pub fn resume(
     config: &TransferConfig,
     folder: &Path,
-    device: &Device,
-    observer: &mut dyn Observer,
+    devices: &[Device],
+    observer: &mut (dyn Observer + Send),
 ) -> Result<TransferResult> {
     let saved = saved_config(folder)?;
     let differences = config.differences(&saved);
@@ -107,10 +116,16 @@ pub fn resume(
             "paths in config.toml are relative to where the run was begun: resume it from there";
         return Err(Error::request(format!("{} is not there", path.display()), remedy));
     }
-    let features = open_features(config, device)?;
-    InputDigests::of(config, &*features)?.check(folder)?;
-    let sets = LabelledSets::read(config, features.source())?;
-    run(config, &*features, &sets, folder, observer)
+    let features = open_all(config, devices)?;
+    InputDigests::of(config, &*features[0])?.check(folder)?;
+    let sets = LabelledSets::read(config, features[0].source())?;
+    run(config, &features, &sets, folder, observer)
+}
+
+/// Features on each device that a setting can be trained on at the same time.
+fn open_all(config: &TransferConfig, devices: &[Device]) -> Result<Vec<Box<dyn Features>>> {
+    let used = devices.len().min(config.settings().len()).max(1);
+    devices[..used].iter().map(|device| open_features(config, device)).collect()
 }
 
 fn open_features(config: &TransferConfig, device: &Device) -> Result<Box<dyn Features>> {

@@ -21,8 +21,9 @@ use crate::kernels::MatrixPrecision;
 
 /// Memory in which the library may add up partial sums (split-K).
 const WORKSPACE: usize = 64 << 20;
-/// Plans that are kept before all are dropped.
-const MOST_PLANS: usize = 4096;
+/// Plans that are kept before all are dropped: of batches whose number of rows varies, a few thousand would be
+/// dropped and made again in every epoch.
+const MOST_PLANS: usize = 1 << 16;
 
 /// A matrix as it lies in memory.
 #[derive(Clone, Copy, Debug)]

@@ -64,6 +64,19 @@ pub struct Anchor {
     pub second: u64,
 }
 
+impl VocabularySharing {
+    /// Gives the languages other names: an imported vocabulary has one name for all.
+    pub(super) fn rename(&mut self, names: &[&str]) {
+        for (language, name) in self.languages.iter_mut().zip(names) {
+            language.language = (*name).to_owned();
+        }
+        let pairs = (0..names.len()).flat_map(|i| (i + 1..names.len()).map(move |j| (i, j)));
+        for (pair, (i, j)) in self.pairs.iter_mut().zip(pairs) {
+            (pair.first, pair.second) = (names[i].to_owned(), names[j].to_owned());
+        }
+    }
+}
+
 /// Counts each subword in a corpus, held-out sentences included.
 pub fn count_subwords(
     vocabulary: &Vocabulary,

@@ -164,7 +164,11 @@ impl VocabularyStats {
             let mut watch = |at| observer(name, at);
             counts.push((language, count_subwords(vocabulary, language, corpus, &mut watch)?.0));
         }
-        let sharing = vocabulary_sharing(vocabulary, &counts, min_count, anchors);
+        let mut sharing = vocabulary_sharing(vocabulary, &counts, min_count, anchors);
+        if vocabulary.takes_any_language() {
+            sharing
+                .rename(&corpora.iter().map(|corpus| corpus.source.language()).collect::<Vec<_>>());
+        }
         Ok(Self::new(folder, vocabulary, CountedText::GivenText, min_count, sharing))
     }
 

@@ -5,11 +5,13 @@ use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
 use geometry::align::{AlignObserver, AlignWordsConfig, MapInit, align_words};
+use lab::study::Extractor;
 use tensor::Device;
 use vectors::formats;
 
 use super::words_report::in_words;
 use crate::commands::models::{Compute, Normalize, steps};
+use crate::commands::record::RecordFlags;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::{Waiting, counted};
@@ -30,7 +32,8 @@ pub(super) const EXAMPLES: &str = "Examples:
 Translations are looked up by the conventions of MUSE: pairs without a vector on one side are
 left out, a source word is one query, and any of its translations is right. Beside it stands the
 word retrieval of Liu et al. 2020: every pair a query, by cosine, among the translations that the
-dictionary lists.";
+dictionary lists. Both are given again over the words none of whose translations is spelled like
+them (`different`): names and loans are found by any two languages that share subwords.";
 
 /// Flags of `align words`.
 #[derive(Args)]
@@ -56,6 +59,15 @@ pub(crate) struct Words {
     #[arg(long, value_name = "N", default_value_t = 200_000, help_heading = "Input",
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     max_vocab: usize,
+
+    /// Of the source words, take only those that this file has too: vectors (.vec, .bin, .glove, .npy), or
+    /// a word a line. So that vectors of different vocabularies are compared on a common one.
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
+    source_words: Option<PathBuf>,
+
+    /// The same of the target words.
+    #[arg(long, value_name = "FILE", requires = "target", help_heading = "Input")]
+    target_words: Option<PathBuf>,
 
     /// Leave out vectors of zeros, rather than stop at the first.
     #[arg(long, help_heading = "Input")]
@@ -123,6 +135,9 @@ pub(crate) struct Words {
     /// Replace files that exist.
     #[arg(short, long, help_heading = "Output")]
     force: bool,
+
+    #[command(flatten)]
+    record: RecordFlags,
 
     #[command(flatten)]
     compute: Compute,
@@ -205,7 +220,10 @@ impl Words {
         if let (Some(path), Some(target)) = (&self.out_target, &aligned.target) {
             target.write(path, &target.matrix)?;
         }
-        Ok(Outcome::new(in_words(&aligned.result), &aligned.result))
+        let outcome = Outcome::new(in_words(&aligned.result), &aligned.result);
+        let unmapped = aligned.result.init == MapInit::None;
+        let extractor = if unmapped { Extractor::WordRetrieval } else { Extractor::AlignWords };
+        self.record.keep(outcome, &extractor, 1, [])
     }
 
     fn config(&self) -> AlignWordsConfig {
@@ -222,6 +240,8 @@ impl Words {
             csls: self.retrieval == Retrieval::Csls,
             neighbours: self.neighbors,
             max_vocab: self.max_vocab,
+            source_words: self.source_words.clone(),
+            target_words: self.target_words.clone(),
             skip_zero_vectors: self.tolerant,
             seed: self.seed,
         }

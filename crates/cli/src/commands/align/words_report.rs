@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use geometry::align::AlignWordsResult;
+use geometry::align::{AlignWordsResult, DifferentAccuracy};
 use geometry::lexicon::{CandidateAccuracy, LookupAccuracy};
 
 pub(super) fn in_words(result: &AlignWordsResult) -> String {
@@ -24,6 +24,11 @@ pub(super) fn in_words(result: &AlignWordsResult) -> String {
     text += &row("whole vocabulary", accuracy);
     if let Some(CandidateAccuracy { words, accuracy }) = result.candidates {
         text += &row(&format!("{words} candidates"), accuracy);
+    }
+    if let Some(DifferentAccuracy { accuracy, candidates, .. }) = result.different {
+        text += "words that no translation equals:\n";
+        text += &row("  whole vocabulary", accuracy);
+        text += &row(&format!("  {} candidates", candidates.words), candidates.accuracy);
     }
     let (words, pairs) = (share(words, "source words"), share(pairs, "pairs"));
     text + &format!("\ncoverage: {words}, {pairs}\n{}", result.signature)

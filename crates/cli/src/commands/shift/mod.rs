@@ -8,6 +8,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use lab::study::Extractor;
 use models::PretrainedModel;
 use models::parallel::{self, ParallelSide};
 use shift::means::{MeanVectors, MeansResult, compute};
@@ -21,6 +22,7 @@ use tensor::Device;
 use self::difference::DifferenceOf;
 use self::sweep::SweepOver;
 use super::models::Compute;
+use super::record::{RecordFlags, system};
 use super::texts::{ColumnsFlag, TextFlags, parse_text, watch};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -182,6 +184,9 @@ pub(crate) struct Translate {
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, help_heading = "Input")]
     limit: usize,
 
+    #[command(flatten)]
+    record: RecordFlags,
+
     /// The sentence; standard input, a sentence a line, if no text is given.
     #[arg(value_name = "TEXT")]
     sentence: Option<String>,
@@ -273,7 +278,11 @@ impl Translate {
         }
         let (layer, kind) = (self.layer, self.shift_kind);
         let result = TranslationResult { from: self.from, to: self.to, layer, kind, sentences };
-        Ok(Outcome::new(shown, &result))
+        let outcome = Outcome::new(shown, &result);
+        let direction = format!("{}-{}", result.from, result.to);
+        let known = [("direction", direction), ("layer", layer.to_string())];
+        let known = known.into_iter().chain(system([&self.measured.model.model]));
+        self.record.keep(outcome, &Extractor::Translation, 1, known)
     }
 
     fn sentences(&self) -> Result<Vec<InputSentence>, Failure> {

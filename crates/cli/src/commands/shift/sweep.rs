@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lab::study::Extractor;
 use models::PretrainedModel;
 use models::parallel;
 use shift::masked::masked_predictions;
@@ -18,6 +19,7 @@ use text::{Corpus, Dictionary, LineRules, Selection, TextSource};
 
 use super::MeasuredModel;
 use crate::commands::models::Layers;
+use crate::commands::record::{RecordFlags, system};
 use crate::commands::texts::{ColumnsFlag, by_language, parse_text, watch_languages};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -100,6 +102,9 @@ pub(crate) struct SweepOver {
     /// Replace a file that exists.
     #[arg(short, long, help_heading = "Output")]
     force: bool,
+
+    #[command(flatten)]
+    record: RecordFlags,
 }
 
 impl SweepOver {
@@ -160,7 +165,9 @@ impl SweepOver {
             }
         }
         let outcome = Outcome::new(in_words(&result), &result);
-        Ok(if finished { outcome } else { outcome.stopped() })
+        let outcome = if finished { outcome } else { outcome.stopped() };
+        let known = system([&self.measured.model.model]);
+        self.record.keep(outcome, &Extractor::Sweep, self.seed, known)
     }
 
     /// Which language uses which subword.

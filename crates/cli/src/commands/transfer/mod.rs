@@ -7,10 +7,12 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use lab::study::Extractor;
 use tasks::finetune::{
-    FinetuneRecipe, LrSchedule, RecipeOverrides, SetConfig, TransferConfig, begin, resume,
-    saved_config,
+    FeaturesConfig, FinetuneRecipe, LrSchedule, RecipeOverrides, SetConfig, TransferConfig, begin,
+    resume, saved_config,
 };
+use tensor::Device;
 use terms::{Fault, Task};
 use world::Manifest;
 
@@ -18,6 +20,7 @@ use self::report::in_words;
 use self::shift::ShiftFlags;
 use self::source::SourceFlags;
 use super::models::Compute;
+use super::record::{RecordFlags, system_of};
 use super::score::{RuleFlags, task_values};
 use super::texts::parse_text;
 use super::training_view::TrainingView;
@@ -110,9 +113,20 @@ pub(crate) struct Transfer {
     #[command(flatten)]
     shift: ShiftFlags,
 
+    /// How many settings of the grid are trained side by side, on a GPU each in a stream of its own; 0 takes up
+    /// to 8 on a GPU, one on the CPU. Each needs memory of its own. It changes no result.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Compute")]
+    jobs: u16,
+
+    #[command(flatten)]
+    record: RecordFlags,
+
     #[command(flatten)]
     compute: Compute,
 }
+
+/// Settings that are trained side by side on a GPU where nothing else is asked for.
+const JOBS_ON_GPU: usize = 8;
 
 /// The labelled files.
 #[derive(Args)]
@@ -133,6 +147,12 @@ struct DataFlags {
     /// A labelled file to score; repeat for more.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
     test: Vec<(String, String)>,
+
+    /// A labelled file of a language that has but one: its first, third and further odd items are its --dev
+    /// file, its even items its --test file, so that nothing is chosen on what is reported.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with = "world",
+        help_heading = "Input")]
+    halves: Vec<(String, String)>,
 
     /// Train on the first N items of the training file only.
     #[arg(
@@ -156,7 +176,9 @@ struct DataFlags {
 /// The grid of settings. The defaults are those of Conneau et al. 2020.
 #[derive(Args)]
 struct GridFlags {
-    /// One setting that suits small encoders, in place of the papers' grid.
+    /// One setting that suits the encoder's size, in place of the papers' grid. Hidden states below 128
+    /// columns: learning rate 1e-3. From 128 on: 2e-4 for the encoder and 1e-3 for the head; nli 1e-4 for
+    /// both, 3 epochs (chosen on English development sets). From 640 on: 3e-5.
     #[arg(long, help_heading = "Training")]
     quick: bool,
 
@@ -222,9 +244,18 @@ impl GridFlags {
     }
 
     /// The recipe of a task as the flags change it; of a run that is resumed, its own.
-    fn recipe(&self, task: Task, saved: Option<&TransferConfig>) -> FinetuneRecipe {
+    fn recipe(
+        &self,
+        task: Task,
+        features: &FeaturesConfig,
+        saved: Option<&TransferConfig>,
+    ) -> FinetuneRecipe {
         let Some(saved) = saved.filter(|_| !self.quick) else {
-            return FinetuneRecipe::of(task, self.quick).with(&self.overrides());
+            let recipe = match self.quick {
+                true => FinetuneRecipe::quick_for(task, features.encoder_size()),
+                false => FinetuneRecipe::of_papers(task),
+            };
+            return recipe.with(&self.overrides());
         };
         let own = FinetuneRecipe {
             batch: saved.batch.clone(),
@@ -253,18 +284,36 @@ struct NamedSets {
 
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        let device = self.compute.device()?;
         let mut shown = TrainingView::new("steps");
-        let result = if self.resume {
-            let saved = saved_config(&self.out).map_err(of_tasks)?;
-            resume(&self.config(Some(&saved))?, &self.out, &device, &mut shown)
-        } else {
-            begin(&self.config(None)?, &self.out, self.force, &device, &mut shown)
+        let saved = self.resume.then(|| saved_config(&self.out)).transpose().map_err(of_tasks)?;
+        let config = self.config(saved.as_ref())?;
+        let devices = self.devices(&config)?;
+        let result = match self.resume {
+            true => resume(&config, &self.out, &devices, &mut shown),
+            false => begin(&config, &self.out, self.force, &devices, &mut shown),
         };
         drop(shown);
         let result = result.map_err(of_tasks)?;
         let outcome = Outcome::new(in_words(&result, &self.out), &result);
-        Ok(if result.finished { outcome } else { outcome.stopped() })
+        let outcome = if result.finished { outcome } else { outcome.stopped() };
+        let (task, source, seed) = (config.task, config.train.language, config.seeds[0]);
+        let extractor = match result.shift {
+            Some(_) => Extractor::ShiftedTransfer { task, source },
+            None => Extractor::Transfer { task, source },
+        };
+        let known = [("task", task.name().to_owned())];
+        let known = known.into_iter().chain(self.source.folder().and_then(system_of));
+        self.record.keep(outcome, &extractor, seed, known)
+    }
+
+    /// A device for each setting that is trained side by side with others.
+    fn devices(&self, config: &TransferConfig) -> Result<Vec<Device>, Failure> {
+        let jobs = match self.jobs {
+            0 if self.compute.device()?.is_gpu() => JOBS_ON_GPU,
+            0 => 1,
+            jobs => jobs.into(),
+        };
+        self.compute.devices(jobs.min(config.settings().len()))
     }
 
     /// The configuration that is asked for. Where a run is resumed, what is not given is as it was.
@@ -281,7 +330,7 @@ impl Transfer {
         )?;
         let (grid, data) = (&self.grid, &self.data);
         let FinetuneRecipe { batch, lr, head_lr, epochs, schedule, dropout } =
-            grid.recipe(task, saved);
+            grid.recipe(task, &features, saved);
         let rules = self.rules.rules(saved.map(TransferConfig::rules).unwrap_or_default());
         let seeds = match (grid.seeds.as_slice(), saved) {
             ([], Some(saved)) => saved.seeds.clone(),
@@ -319,32 +368,45 @@ impl Transfer {
         if let Some(world) = &self.data.world {
             return of_world(world, task, shifted);
         }
-        let set = |(language, file): &(String, String)| SetConfig {
-            language: language.clone(),
-            file: file.into(),
-        };
+        let set = |(language, file): &(String, String)| SetConfig::whole(language, file);
+        let halves: Vec<[SetConfig; 2]> = self
+            .data
+            .halves
+            .iter()
+            .map(|(language, file)| SetConfig::halves(language, file))
+            .collect();
+        let mut devs: Vec<SetConfig> = self.data.dev.iter().map(set).collect();
+        let mut tests: Vec<SetConfig> = self.data.test.iter().map(set).collect();
+        for [dev, test] in halves {
+            // Without a shift nothing is chosen on a target language, and the half is not read.
+            let source = self.data.train.as_ref().map(|(language, _)| language);
+            if shifted || source == Some(&dev.language) {
+                devs.push(dev);
+            }
+            tests.push(test);
+        }
         let train = match (&self.data.train, saved) {
             (Some(train), _) => set(train),
             (None, Some(saved)) => saved.train.clone(),
             (None, None) => return Err(missing("--train LANG=FILE, or --world")),
         };
         let (own, others): (Vec<_>, Vec<_>) =
-            self.data.dev.iter().partition(|(language, _)| *language == train.language);
+            devs.into_iter().partition(|dev| dev.language == train.language);
         let dev = match (own.as_slice(), saved) {
-            ([dev], _) => set(dev),
+            ([dev], _) => dev.clone(),
             ([], Some(saved)) => saved.dev.clone(),
             ([], None) => return Err(missing(&format!("--dev {}=FILE", train.language))),
             _ => return Err(Failure::Usage(format!("--dev {}=FILE: give one", train.language))),
         };
-        let tests = match (self.data.test.as_slice(), saved) {
-            ([], None) => return Err(missing("--test LANG=FILE")),
-            ([], Some(saved)) => saved.tests.clone(),
-            (tests, _) => tests.iter().map(set).collect(),
+        let tests = match (tests.is_empty(), saved) {
+            (true, None) => return Err(missing("--test LANG=FILE")),
+            (true, Some(saved)) => saved.tests.clone(),
+            (false, _) => tests,
         };
         let of_saved = saved.and_then(|saved| saved.shift.as_ref()).map(|shift| shift.devs.clone());
-        let targets = match others.as_slice() {
-            [] => of_saved.unwrap_or_default(),
-            others => others.iter().copied().map(set).collect(),
+        let targets = match others.is_empty() {
+            true => of_saved.unwrap_or_default(),
+            false => others,
         };
         Ok(NamedSets { train, dev, tests, targets })
     }
@@ -383,7 +445,7 @@ fn of_world(folder: &Path, task: Task, shifted: bool) -> Result<NamedSets, Failu
             let folder = folder.display();
             Failure::Usage(format!("{folder} has no {kind} file of {language} for {split}"))
         })?;
-        Ok(SetConfig { language: language.to_owned(), file: folder.join(&file.path) })
+        Ok(SetConfig::whole(language, folder.join(&file.path)))
     };
     let first = manifest.languages[0].code.as_str();
     let tests = manifest.languages.iter().map(|language| find(&language.code, "test"));

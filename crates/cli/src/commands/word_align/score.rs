@@ -2,8 +2,10 @@
 
 use align::{AlignmentScore, compare};
 use clap::Args;
+use lab::study::Extractor;
 use text::TextSource;
 
+use crate::commands::record::RecordFlags;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
@@ -25,6 +27,9 @@ pub(super) struct ScoreFlags {
     /// Gold links count words from 1.
     #[arg(long)]
     gold_from_one: bool,
+
+    #[command(flatten)]
+    record: RecordFlags,
 }
 
 impl ScoreFlags {
@@ -42,6 +47,6 @@ impl ScoreFlags {
              possible gold links\n",
             possible - sure,
         );
-        Ok(Outcome::new(text, &score))
+        self.record.keep(Outcome::new(text, &score), &Extractor::WordAlignment, 1, [])
     }
 }

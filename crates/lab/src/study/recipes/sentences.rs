@@ -5,27 +5,28 @@ use crate::study::error::Result;
 use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
+use crate::study::step::{StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
-/// Plans sentence retrieval.
+/// Plans sentence retrieval; none where files are missing.
 fn retrieve(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,
     system: &System,
     (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
-) -> Result<StepId> {
-    let side = |run: &PlannedEncoder, file: CommandArg| file.after(&format!("{}=", run.language));
-    let [test_a, test_b] = scene.materials.test_sentences(target);
-    let [train_a, train_b] = scene.materials.train_sentences(target);
-    let draft = StepDraft::new("retrieve", scene.name(&format!("retrieve, {target}"), system))
-        .flag("--model", from.folder.clone())
-        .flag("--model", to.folder.clone())
-        .flag("--parallel", side(from, test_a))
-        .flag("--parallel", side(to, test_b))
-        .flag("--train", side(from, train_a))
-        .flag("--train", side(to, train_b));
-    planner.add(draft)
+) -> Result<Option<StepId>> {
+    let Some(test) = planner.found(scene.materials.test_sentences(target)) else { return Ok(None) };
+    let languages = (from.language.as_str(), to.language.as_str());
+    let [first, second] = test.models(from, to);
+    let mut draft = StepDraft::new("retrieve", scene.name(&format!("retrieve, {target}"), system))
+        .flag("--model", first.folder.clone())
+        .flag("--model", second.folder.clone())
+        .args(test.flags("--parallel", languages));
+    // Without other sentences there is no map, and the rest can be measured all the same.
+    if let Some(train) = planner.found(scene.materials.train_sentences(target)) {
+        draft = draft.args(train.flags("--train", languages)).args(train.columns());
+    }
+    planner.add(draft).map(Some)
 }
 
 /// Sentence retrieval, layer by layer.
@@ -37,7 +38,7 @@ pub(in crate::study) fn retrieval(
 ) -> Result<()> {
     for target in &scene.materials.targets {
         let Some((from, to)) = two_languages(made, scene, target) else { continue };
-        let step = retrieve(planner, scene, system, (target, from, to))?;
+        let Some(step) = retrieve(planner, scene, system, (target, from, to))? else { continue };
         let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
         planner.read(step, Extractor::Retrieval, scene.seed, factors);
     }
@@ -51,37 +52,26 @@ pub(in crate::study) fn similarity(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    for target in scene.materials.targets.iter().take(1) {
+    for target in &scene.materials.targets {
         let Some((from, to)) = two_runs(made, scene, target) else { continue };
-        let sentences = scene.materials.test_sentences(target);
-        let [foreign, own] = &sentences;
-        let mut encode = |run: &PlannedEncoder| -> Result<CommandArg> {
-            let text = if run.language == *target { foreign } else { own };
-            let name = scene.name(&format!("encode {}", run.language), system);
-            let draft = StepDraft::new("encode", name)
-                .flag("--model", run.folder.clone())
-                .flag("--text", text.clone().after(&format!("{}=", run.language)))
-                .flag("--out", CommandArg::here("states.npy"))
-                .flag("--lengths", CommandArg::here("lengths"));
-            Ok(StepList::made(planner.add(draft)?, ""))
+        let Some(sentences) = planner.found(scene.materials.compared_sentences(target)) else {
+            continue;
         };
-        let (a, b) = (encode(from)?, encode(to)?);
-        let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
-        let cka = |more: &str| {
-            StepDraft::new("cka", scene.name(&format!("CKA{more}"), system))
-                .arg(a.join("states.npy"))
-                .arg(b.join("states.npy"))
-        };
-        let mut plain = cka("");
-        if from.language != to.language {
-            let found = retrieve(planner, scene, system, (target, from, to))?;
-            plain = plain.flag("--curve", StepList::made(found, "result.json"));
+        let [first, second] = sentences.models(from, to);
+        let languages = (from.language.as_str(), to.language.as_str());
+        let mut draft = StepDraft::new("cka", scene.name(&format!("CKA, {target}"), system))
+            .flag("--model", first.folder.clone())
+            .flag("--model", second.folder.clone())
+            .args(sentences.flags("--parallel", languages))
+            .args(sentences.columns());
+        if !scene.materials.is_paraphrased()
+            && let Some(found) = retrieve(planner, scene, system, (target, from, to))?
+        {
+            draft = draft.flag("--curve", StepList::made(found, "result.json"));
         }
-        let plain = planner.add(plain)?;
-        planner.read(plain, Extractor::Similarity { within: false }, scene.seed, factors.clone());
-        let within =
-            planner.add(cka(" within sentence lengths").flag("--within", b.join("lengths")))?;
-        planner.read(within, Extractor::Similarity { within: true }, scene.seed, factors);
+        let step = planner.add(draft)?;
+        let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
+        planner.read(step, Extractor::Similarity, scene.seed, factors);
     }
     Ok(())
 }

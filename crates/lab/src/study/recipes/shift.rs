@@ -1,15 +1,25 @@
 //! Token translation by the difference of two languages' mean vectors (Liu et al. 2020).
 
+use terms::Scale;
+
 use crate::study::error::Result;
 use crate::study::extraction::Extractor;
-use crate::study::file::System;
+use crate::study::file::{System, SystemKind};
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::step::{CommandArg, StepDraft, StepList};
+use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
 /// The layer of the example translations: that of Liu et al. 2020, the tenth of twelve.
-fn translating_layer(scene: &EvaluationContext<'_>) -> usize {
-    scene.layers() * 5 / 6
+fn translating_layer(depth: usize) -> usize {
+    depth * 5 / 6
+}
+
+/// The kinds of shift that are compared: the mean difference of Liu et al. 2020 and, of encoders trained here, others.
+fn kinds(system: &System) -> &'static [&'static str] {
+    match system.model {
+        SystemKind::Given => &["mean"],
+        _ => &["mean", "sharing", "bands", "without-4"],
+    }
 }
 
 /// Plans the mean vectors of all languages of an encoder.
@@ -22,11 +32,20 @@ pub(super) fn means(
     let languages: Vec<&str> = scene.materials.languages().collect();
     let mut draft = StepDraft::new("shift means", scene.name("language mean vectors", system))
         .kind(scene.scale.name())
-        .flag("--model", run.folder.clone())
-        .args(scene.materials.text_flags(&languages, false)?)
-        .flag("--limit", scene.sentences());
+        .flag("--model", run.folder.clone());
+    let given = system.model == SystemKind::Given;
+    let parallel = scene.materials.means_text(&languages).filter(|_| given);
+    draft = match parallel {
+        // The same content in every language, so that the means differ by language alone.
+        Some(flags) => draft.args(flags).flag("--limit", scene.sentences()),
+        None => draft.args(scene.materials.text_flags(&languages, false)?),
+    };
     if scene.materials.prepared() {
-        draft = draft.arg("--lines");
+        draft = draft.arg("--lines").flag("--limit", scene.sentences());
+    } else if !given {
+        // Of all files alike, not of the first.
+        draft =
+            draft.flag("--sample-size", scene.sentences()).flag("--seed", scene.seed.to_string());
     }
     let step = planner.add(draft.flag("--out", CommandArg::here("means.safetensors")))?;
     Ok(StepList::made(step, "means.safetensors"))
@@ -39,33 +58,21 @@ pub(in crate::study) fn shift(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    let PlannedSystem::Encoders { runs, one: true } = made else { return Ok(()) };
+    let PlannedSystem::Encoders { runs, one: true, layers } = made else { return Ok(()) };
     let materials = scene.materials;
+    if materials.is_paraphrased() {
+        return Ok(());
+    }
     let run = &runs[&materials.source];
     let means = means(planner, scene, system, run)?;
+    let layer = translating_layer(*layers).to_string();
     for target in &materials.targets {
         let pair = materials.pair(target);
-        let [foreign, own] = match materials.prepared() {
-            true => materials.test_sentences(target),
-            false => materials.train_sentences(target),
-        };
-        let mut sweep =
-            StepDraft::new("shift sweep", scene.name(&format!("shift, {pair}"), system))
-                .kind(scene.scale.name())
-                .flag("--model", run.folder.clone())
-                .flag("--means", means.clone())
-                .flag("--parallel", own.after(&format!("{}=", materials.source)))
-                .flag("--parallel", foreign.after(&format!("{target}=")))
-                .flag("--dictionary", materials.whole_dictionary(target).after(&format!("{pair}=")))
-                .arg("--alpha=-1,0,0.5,1,1.5,2,2.5,3");
-        for kind in ["mean", "sharing", "bands", "without-4"] {
-            sweep = sweep.flag("--shift-kind", kind);
+        let sides = (target.as_str(), materials.source.as_str());
+        if let Some(sweep) = sweep(planner, scene, system, run, (target, &means))? {
+            planner.read(sweep, Extractor::Sweep, scene.seed, scene.factors(system, &[]));
         }
-        let sweep = planner.add(sweep)?;
-        planner.read(sweep, Extractor::Sweep, scene.seed, scene.factors(system, &[]));
-        let layer = translating_layer(scene).to_string();
-        // Short sentences, which fit any encoder.
-        let [translation, sentence] = materials.test_sentences(target);
+        let Some(shown) = planner.found(materials.shown_sentences(target)) else { continue };
         let translate =
             StepDraft::new("shift translate", scene.name(&format!("translate, {pair}"), system))
                 .flag("--model", run.folder.clone())
@@ -74,16 +81,67 @@ pub(in crate::study) fn shift(
                 .flag("--to", target.as_str())
                 .flag("--layer", layer.as_str())
                 .flag("--alpha", "0,1,2,3")
-                .flag("--parallel", sentence.after(&format!("{}=", materials.source)))
-                .flag("--parallel", translation.after(&format!("{target}=")))
+                .args(shown.flags("--parallel", sides))
+                .args(shown.columns())
                 .flag("--limit", "5");
         let translate = planner.add(translate)?;
         let factors = scene.factors(system, &[("direction", &pair), ("layer", &layer)]);
         planner.read(translate, Extractor::Translation, scene.seed, factors);
     }
-    let stats = StepDraft::new("vocab stats", scene.name("vocabulary overlap", system))
-        .arg(run.folder.join("vocabulary"));
+    let languages: Vec<&str> = materials.languages().collect();
+    let text = materials.token_text(&languages, "--text");
+    let folder = match system.model {
+        SystemKind::Given => run.folder.clone(),
+        _ => run.folder.join("vocabulary"),
+    };
+    let mut stats =
+        StepDraft::new("vocab stats", scene.name("vocabulary overlap", system)).arg(folder);
+    if !text.is_empty() {
+        stats = stats.args(text).flag("--columns", "1,2");
+    }
     let stats = planner.add(stats)?;
     planner.read(stats, Extractor::Vocabulary, scene.seed, scene.factors(system, &[]));
     Ok(())
+}
+
+/// Plans token translation between the source and a target at every layer and weight, in both directions.
+fn sweep(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    run: &PlannedEncoder,
+    (target, means): (&str, &CommandArg),
+) -> Result<Option<StepId>> {
+    let materials = scene.materials;
+    let Some(sentences) = planner.found(materials.compared_sentences(target)) else {
+        return Ok(None);
+    };
+    let pair = materials.pair(target);
+    let languages: Vec<&str> = materials.languages().collect();
+    let mut sweep = StepDraft::new("shift sweep", scene.name(&format!("shift, {pair}"), system))
+        .kind(scene.scale.name())
+        .flag("--model", run.folder.clone())
+        .flag("--means", means.clone())
+        .args(sentences.flags("--parallel", (target, &materials.source)))
+        .args(materials.token_text(&languages, "--token-text"))
+        .args(sentences.columns())
+        .arg("--alpha=-1,0,0.5,1,1.5,2,2.5,3")
+        .flag("--limit", scene.at_most(sweep_sentences(scene.scale)))
+        .flag("--seed", scene.seed.to_string());
+    if let Some(dictionary) = materials.whole_dictionary(target) {
+        sweep = sweep.flag("--dictionary", dictionary.after(&format!("{pair}=")));
+    }
+    for kind in kinds(system) {
+        sweep = sweep.flag("--shift-kind", *kind);
+    }
+    planner.add(sweep).map(Some)
+}
+
+/// How many sentences are translated; XNLI has 9,999 different ones.
+fn sweep_sentences(scale: Scale) -> u64 {
+    match scale {
+        Scale::Tiny => 1000,
+        Scale::Small => 2000,
+        Scale::Paper => 10_000,
+    }
 }

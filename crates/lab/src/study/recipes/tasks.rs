@@ -9,28 +9,44 @@ use crate::record::Factors;
 use crate::study::error::Result;
 use crate::study::extraction::Extractor;
 use crate::study::file::System;
+use crate::study::materials::{TaskFiles, TaskUse};
 use crate::study::plan::{EvaluationContext, StudyPlanner};
 use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
-/// The layer at which the target is shifted; it and all below are frozen.
-fn shift_layer(scene: &EvaluationContext<'_>) -> usize {
-    scene.layers() / 2
+/// The layer at which the target is shifted, the sixth of twelve in Liu et al. 2020; it and all below are frozen.
+fn shift_layer(depth: usize) -> usize {
+    depth / 2
 }
 
-/// A transfer without the flags of its model.
-fn transfer_draft(scene: &EvaluationContext<'_>, name: String, task: Task) -> StepDraft {
-    let flags = match (scene.settings.transfer.as_slice(), scene.scale) {
-        ([], Scale::Tiny) => ["--quick", "--limit", "8000"].map(str::to_owned).to_vec(),
-        ([], Scale::Small) => vec!["--quick".to_owned()],
+/// How fine-tuning is shortened where a scale does not take the papers' grid.
+fn finetuning(scene: &EvaluationContext<'_>) -> Vec<String> {
+    let words = |words: &str| words.split(' ').map(str::to_owned).collect();
+    match (scene.settings.transfer.as_slice(), scene.scale) {
+        ([], Scale::Tiny) => words("--quick --limit 8000"),
+        ([], Scale::Small) => words("--quick"),
         (flags, _) => flags.to_vec(),
-    };
-    StepDraft::new("transfer", name)
-        .kind(&format!("{} {}", task.name(), scene.scale))
-        .flag("--task", task.name())
-        .args(flags)
-        .args(scene.materials.task(task))
-        .flag("--seeds", scene.seed.to_string())
+    }
+}
+
+/// A transfer without the flags of its model; none where files are missing.
+fn transfer_draft(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    what: &str,
+    (task, purpose): (Task, TaskUse),
+) -> Option<StepDraft> {
+    let TaskFiles { flags, missing } = planner.found(scene.materials.task(task, purpose))?;
+    missing.into_iter().for_each(|line| planner.leave_out(line));
+    Some(
+        StepDraft::new("transfer", scene.name(what, system))
+            .kind(&format!("{} {}", task.name(), scene.scale))
+            .flag("--task", task.name())
+            .args(finetuning(scene))
+            .args(flags)
+            .flag("--seeds", scene.seed.to_string()),
+    )
 }
 
 /// The factors of a task's scores. The source's score belongs to the first pair; the others' to their own.
@@ -69,10 +85,15 @@ pub(in crate::study) fn transfer(
     made: &PlannedSystem,
     task: Task,
 ) -> Result<()> {
-    let mut draft =
-        transfer_draft(scene, scene.name(&format!("transfer {}", task.name()), system), task);
+    if scene.materials.is_paraphrased()
+        || matches!(made, PlannedSystem::Encoders { one: false, .. })
+    {
+        return Ok(());
+    }
+    let what = format!("transfer {}", task.name());
+    let draft = transfer_draft(planner, scene, system, &what, (task, TaskUse::Transfer));
+    let Some(mut draft) = draft else { return Ok(()) };
     match made {
-        PlannedSystem::Encoders { one: false, .. } => return Ok(()),
         PlannedSystem::Encoders { runs, .. } => {
             draft = draft.flag("--model", runs[&scene.materials.source].folder.clone());
         }
@@ -95,17 +116,22 @@ pub(in crate::study) fn align_contexts(
     made: &PlannedSystem,
 ) -> Result<()> {
     let source = &scene.materials.source;
-    for target in scene.materials.targets.iter().take(1) {
+    for target in &scene.materials.targets {
         let Some((from, to)) = two_languages(made, scene, target) else { continue };
+        let materials = scene.materials.with_target(target);
+        let scene = &EvaluationContext { materials: &materials, ..*scene };
         let maps =
             StepDraft::new("align contexts", scene.name("map contextual word vectors", system));
         let maps = aligned_text(planner, scene, maps, (target, from, to))?;
+        let Some(maps) = planner.found(maps) else { continue };
         let maps = planner.add(maps.flag("--out", CommandArg::here("maps")))?;
         let maps = StepList::made(maps, "maps");
-        for (task, layer, aligned) in combinations(scene) {
+        for (task, layer, aligned) in combinations(scene, made.layers()) {
             let how = if aligned { "aligned" } else { "raw" };
-            let name = format!("{} over layer {layer}, {how}", task.name());
-            let mut draft = transfer_draft(scene, scene.name(&name, system), task)
+            let what = format!("{} over layer {layer}, {how}", task.name());
+            let draft = transfer_draft(planner, scene, system, &what, (task, TaskUse::Transfer));
+            let Some(mut draft) = draft else { continue };
+            draft = draft
                 .kind("above")
                 .flag("--feature-layer", layer.to_string())
                 .flag("--model", to.folder.clone().after(&format!("{source}=")))
@@ -141,48 +167,53 @@ fn aligned_text(
     scene: &EvaluationContext<'_>,
     maps: StepDraft,
     (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
-) -> Result<StepDraft> {
+) -> Result<std::result::Result<StepDraft, String>> {
     let (materials, source) = (scene.materials, scene.materials.source.as_str());
     if materials.prepared() {
-        let [foreign, own] = materials.train_sentences(target);
+        let sentences = match materials.train_sentences(target) {
+            Ok(sentences) => sentences.flags("--parallel", (target, source)),
+            Err(line) => return Ok(Err(line)),
+        };
         let links = StepDraft::new(
             "word-align",
             format!("align words of parallel text, {target}, seed {}", scene.seed),
         )
-        .flag("--parallel", foreign.clone().after(&format!("{target}=")))
-        .flag("--parallel", own.clone().after(&format!("{source}=")))
+        .args(sentences.clone())
         .flag("--out", CommandArg::here("links"));
         let links = StepList::made(planner.add(links)?, "links");
-        return Ok(maps
+        return Ok(Ok(maps
             .flag("--model", from.folder.clone())
             .flag("--model", to.folder.clone())
-            .flag("--parallel", foreign.after(&format!("{target}=")))
-            .flag("--parallel", own.after(&format!("{source}=")))
-            .flag("--links", links));
+            .args(sentences)
+            .flag("--links", links)));
     }
     let pair = materials.pair(target);
+    let parallel = match materials.parallel_text(target) {
+        Ok(parallel) => parallel,
+        Err(line) => return Ok(Err(line)),
+    };
     let links = StepDraft::new("word-align", format!("align words of parallel text, {pair}"))
         .kind("real")
-        .args(materials.parallel_text(target))
+        .args(parallel)
         .flag("--tokenizer", "auto")
         .arg("--allow-empty")
         .flag("--prepared", CommandArg::here("words"))
         .flag("--out", CommandArg::here("links"));
     let linked = StepList::made(planner.add(links)?, "");
-    Ok(maps
+    Ok(Ok(maps
         .kind("real")
         .flag("--model", to.folder.clone())
         .flag("--model", from.folder.clone())
         .flag("--parallel", linked.join("words").after(&format!("{pair}=")))
         .flag("--onto", source)
-        .flag("--links", linked.join("links")))
+        .flag("--links", linked.join("links"))))
 }
 
 /// Every task at every chosen layer, aligned and raw.
-fn combinations(scene: &EvaluationContext<'_>) -> Vec<(Task, usize, bool)> {
+fn combinations(scene: &EvaluationContext<'_>, depth: usize) -> Vec<(Task, usize, bool)> {
     let mut all = Vec::new();
-    for task in [Task::Ner, Task::Parse] {
-        for layer in scene.chosen_layers() {
+    for task in scene.tasks(&[Task::Ner, Task::Parse]) {
+        for layer in scene.chosen_layers(depth) {
             all.extend([(task, layer, true), (task, layer, false)]);
         }
     }
@@ -196,23 +227,30 @@ pub(in crate::study) fn shifted_transfer(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    let PlannedSystem::Encoders { runs, one: true } = made else { return Ok(()) };
+    let PlannedSystem::Encoders { runs, one: true, layers } = made else { return Ok(()) };
+    if scene.materials.is_paraphrased() {
+        return Ok(());
+    }
     let run = &runs[&scene.materials.source];
     let means = means(planner, scene, system, run)?;
-    let layer = shift_layer(scene);
-    for task in [Task::Nli, Task::Ner, Task::Parse] {
-        let name = |row: &str| scene.name(&format!("transfer {}, {row}", task.name()), system);
-        let all = transfer_draft(scene, name("all layers"), task);
-        let all = all.flag("--model", run.folder.clone());
+    let layer = shift_layer(*layers);
+    for task in scene.tasks(&[Task::Nli, Task::Ner, Task::Parse]) {
+        let mut draft = |row: &str, purpose: TaskUse| {
+            let what = format!("transfer {}, {row}", task.name());
+            let draft = transfer_draft(planner, scene, system, &what, (task, purpose))?;
+            Some(draft.flag("--model", run.folder.clone()))
+        };
+        let all = draft("all layers", TaskUse::Unshifted);
+        let upper = draft("upper layers, shifted", TaskUse::Shift);
+        let (Some(all), Some(upper)) = (all, upper) else { continue };
         let factors = task_factors(scene, system, task, Some("all-layers"));
         add_transfer(planner, scene, all, task, factors)?;
-        let upper = transfer_draft(scene, name("upper layers, shifted"), task)
-            .flag("--model", run.folder.clone())
-            .flag("--train-layers", format!("{}-{}", layer + 1, scene.layers()))
+        let upper = upper
+            .flag("--train-layers", format!("{}-{layers}", layer + 1))
             .flag("--means", means.clone())
             .flag("--shift-layer", layer.to_string())
-            .args(scene.materials.target_dev(task));
-        let upper = upper.flag("--out", CommandArg::here("transfer")).resumes("transfer");
+            .flag("--out", CommandArg::here("transfer"))
+            .resumes("transfer");
         let step = planner.add(upper)?;
         let factors = task_factors(scene, system, task, None);
         let reader = Extractor::ShiftedTransfer { task, source: scene.materials.source.clone() };

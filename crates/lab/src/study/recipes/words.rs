@@ -46,7 +46,7 @@ fn word_files(
         let file = format!("layer-{layer}.vec");
         (Some(layer.to_string()), from.join(&file), to.join(&file))
     };
-    Ok((0..=scene.layers()).map(layer).collect())
+    Ok((0..=made.layers()).map(layer).collect())
 }
 
 /// Plans the rows of the embedding table that are whole words.
@@ -67,7 +67,8 @@ fn embeddings(
 }
 
 /// Word translation by an orthogonal map learned from a dictionary: of averaged contextual vectors at each layer and, of
-/// separately trained encoders, of their embedding tables.
+/// separately trained encoders, of their embedding tables. Each over its own vocabulary and over a common one, since a
+/// larger vocabulary has more wrong candidates (Conneau et al. 2020 train fastText on BERT's vocabulary).
 pub(in crate::study) fn align_words(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,
@@ -75,8 +76,11 @@ pub(in crate::study) fn align_words(
     made: &PlannedSystem,
 ) -> Result<()> {
     for target in &scene.materials.targets {
+        let Some(dictionaries) = planner.found(dictionaries(scene, target)) else { continue };
+        let of_tables = common_words(planner, scene, target, SystemKind::Monolingual)?;
         for (layer, from, to) in word_files(planner, scene, system, made, target)? {
-            align(planner, scene, system, target, (layer, from, to))?;
+            let spaces = WordSpaces { target, layer, files: [from, to], common: of_tables.clone() };
+            align(planner, scene, system, &dictionaries, &spaces)?;
         }
         if system.model == SystemKind::Monolingual
             && let Some((from, to)) = two_languages(made, scene, target)
@@ -85,30 +89,81 @@ pub(in crate::study) fn align_words(
             let to = embeddings(planner, scene, system, to)?;
             let mut table = system.clone();
             table.factors.insert("system".to_owned(), "embeddings".to_owned());
-            align(planner, scene, &table, target, (None, from, to))?;
+            let common = common_words(planner, scene, target, SystemKind::Fasttext)?;
+            let spaces = WordSpaces { target, layer: None, files: [from, to], common };
+            align(planner, scene, &table, &dictionaries, &spaces)?;
         }
     }
     Ok(())
 }
 
+/// The dictionaries that a map is learned from and tested on; the error says which is missing.
+fn dictionaries(
+    scene: &EvaluationContext<'_>,
+    target: &str,
+) -> std::result::Result<[CommandArg; 2], String> {
+    let part = |part: &str| scene.materials.dictionary(target, part);
+    Ok([part("0-5000")?, part("5000-6500")?])
+}
+
+/// The word vectors of the study's system of another kind, of a target and of the source, whose words are the common
+/// vocabulary; none where the study has no such system. They are other steps of the same study.
+fn common_words(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    target: &str,
+    kind: SystemKind,
+) -> Result<Option<[CommandArg; 2]>> {
+    let systems = scene.study.systems.iter();
+    let Some(other) = systems.clone().find(|system| system.model == kind).cloned() else {
+        return Ok(None);
+    };
+    let made = PlannedSystem::plan(planner, scene, &other)?;
+    if let PlannedSystem::Vectors(vectors) = &made {
+        return Ok(Some([vectors[target].clone(), vectors[&scene.materials.source].clone()]));
+    }
+    let Some((from, to)) = two_languages(&made, scene, target) else { return Ok(None) };
+    let from = embeddings(planner, scene, &other, from)?;
+    Ok(Some([from, embeddings(planner, scene, &other, to)?]))
+}
+
+/// The word vectors of a target and of the source.
+struct WordSpaces<'a> {
+    target: &'a str,
+    layer: Option<String>,
+    files: [CommandArg; 2],
+    /// Files with the words of the common vocabulary.
+    common: Option<[CommandArg; 2]>,
+}
+
+/// Learns and tests a map, over each vocabulary.
 fn align(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,
     system: &System,
-    target: &str,
-    (layer, from, to): WordFiles,
+    [train, test]: &[CommandArg; 2],
+    WordSpaces { target, layer, files: [from, to], common }: &WordSpaces<'_>,
 ) -> Result<()> {
     let at = layer.as_ref().map_or(String::new(), |layer| format!(", layer {layer}"));
-    let draft = StepDraft::new("align words", scene.name(&format!("align words{at}"), system))
-        .flag("--source", from)
-        .flag("--target", to)
-        .flag("--dictionary", scene.materials.dictionary(target, "0-5000"))
-        .flag("--test-dictionary", scene.materials.dictionary(target, "5000-6500"));
-    let step = planner.add(draft)?;
     let pair = scene.materials.pair(target);
-    let mut more = vec![("pair", pair.as_str()), ("retrieval", "csls")];
-    more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
-    planner.read(step, Extractor::AlignWords, scene.seed, scene.factors(system, &more));
+    for common in std::iter::once(None).chain(common.as_ref().map(Some)) {
+        let vocabulary = if common.is_some() { "common" } else { "own" };
+        let name = scene.name(&format!("align words{at}, {vocabulary} vocabulary"), system);
+        let mut draft = StepDraft::new("align words", name)
+            .flag("--source", from.clone())
+            .flag("--target", to.clone())
+            .flag("--dictionary", train.clone())
+            .flag("--test-dictionary", test.clone());
+        if let Some([source, target]) = common {
+            draft =
+                draft.flag("--source-words", source.clone()).flag("--target-words", target.clone());
+        }
+        let step = planner.add(draft)?;
+        let mut more =
+            vec![("pair", pair.as_str()), ("retrieval", "csls"), ("vocabulary", vocabulary)];
+        more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
+        planner.read(step, Extractor::AlignWords, scene.seed, scene.factors(system, &more));
+    }
     Ok(())
 }
 
@@ -121,6 +176,9 @@ pub(in crate::study) fn word_retrieval(
     made: &PlannedSystem,
 ) -> Result<()> {
     for target in &scene.materials.targets {
+        let Some(test) = planner.found(scene.materials.dictionary(target, "5000-6500")) else {
+            continue;
+        };
         let files = word_files(planner, scene, system, made, target)?;
         let middle = files.len() / 2;
         let Some((_, from, to)) = files.into_iter().nth(middle) else { continue };
@@ -131,7 +189,7 @@ pub(in crate::study) fn word_retrieval(
             .flag("--init", "none")
             .flag("--normalize", "none")
             .flag("--retrieval", "nn")
-            .flag("--test-dictionary", scene.materials.dictionary(target, "5000-6500"));
+            .flag("--test-dictionary", test);
         let step = planner.add(draft)?;
         let pair = scene.materials.pair(target);
         let factors = scene.factors(system, &[("language", target), ("pair", &pair)]);

@@ -177,7 +177,7 @@ fn best_table(cases: &[Case<'_>]) -> ReportTable {
                 TableCell::Text(alpha.clone()),
                 at("conversion_rate", &layer, &alpha),
                 at("dictionary_accuracy", &layer, &alpha),
-                at("repeated", &layer, "0"),
+                at("copied", &layer, "0"),
                 at("bleu1", &layer, "0"),
             ]);
         }
