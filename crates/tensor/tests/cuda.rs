@@ -597,7 +597,7 @@ fn best_columns() {
 #[test]
 fn devices_side_by_side_compute_what_one_does() {
     let Some([_, cuda]) = devices() else { return };
-    let spans = Spans::of_lengths([17, 5, 90, 33, 1].into_iter());
+    let spans = Spans::of_lengths([17, 5, 90, 33, 1]);
     let train = |device: &Device, seed: u64| -> Vec<f32> {
         let mut draws = Draws::new(Key { seed, step: 0, stream: 0 });
         let mut params = Params::new(device);
