@@ -52,7 +52,8 @@ fn a_language_is_trained_twice_in_one_encoder() {
     ] {
         done(folder, &[&["pretrain", "--out", out], input, &short].concat());
         let config: Value =
-            serde_json::from_slice(&fs::read(folder.join(out).join("config.json")).unwrap()).unwrap();
+            serde_json::from_slice(&fs::read(folder.join(out).join("config.json")).unwrap())
+                .unwrap();
         assert_eq!(config["encoder"]["languages"], serde_json::json!([first, second]));
         assert_eq!(config["encoder"]["separate"], "embeddings");
         let sides = [

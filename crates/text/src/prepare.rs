@@ -237,7 +237,9 @@ impl Preparer {
         };
         if self.preparation.split {
             for part in parts(line) {
-                sentencex::segment(terms::written_language(&self.language), part).into_iter().for_each(&mut emit);
+                sentencex::segment(terms::written_language(&self.language), part)
+                    .into_iter()
+                    .for_each(&mut emit);
             }
         } else {
             emit(line);

@@ -85,7 +85,8 @@ fn vocabulary(config: &PretrainConfig, own: &Vocabulary) -> Result<Vocabulary, P
     let vocabulary = own.for_languages(&config.languages)?;
     if !vocabulary.languages().eq(&config.languages) {
         let of = vocabulary.languages().collect::<Vec<_>>().join(", ");
-        let reason = format!("is a model of {of}; give the text of the same languages in the same order");
+        let reason =
+            format!("is a model of {of}; give the text of the same languages in the same order");
         return Err(ConfigError::new("init", reason).into());
     }
     let corpora = corpora(config, config.text.preparers_of(&vocabulary, &config.languages)?)?;
@@ -93,7 +94,10 @@ fn vocabulary(config: &PretrainConfig, own: &Vocabulary) -> Result<Vocabulary, P
 }
 
 /// Copies the weights of a model, each by its name.
-pub(super) fn copy_weights(model: &PretrainedModel, params: &mut Params) -> Result<(), ConfigError> {
+pub(super) fn copy_weights(
+    model: &PretrainedModel,
+    params: &mut Params,
+) -> Result<(), ConfigError> {
     let refuse = |name: &str| {
         let reason = format!(
             "weights `{name}` are not in both the model and the encoder that is asked for, or of another \

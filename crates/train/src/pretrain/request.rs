@@ -116,8 +116,7 @@ impl RunRequest {
 
     /// The keys of text and the single ones.
     fn given(&self, preset: Preset, base: &Table) -> Result<Table, ConfigError> {
-        let existing =
-            |table: &Table| of_vocabulary(table, "folder") || table.contains_key("init");
+        let existing = |table: &Table| of_vocabulary(table, "folder") || table.contains_key("init");
         let vocabulary = existing(&self.keys) || existing(base);
         let mut table = match &self.text {
             Some(text) => text.keys(preset, vocabulary)?,
