@@ -51,7 +51,9 @@ fn the_papers_findings_hold_in_the_papers_numbers() {
         // In Figure 7 the similarity of the random encoder falls more from lower to upper layers (−.17) than the bilingual one's.
         ("Lower layers are more similar than higher layers", "bilingual") => "not measured",
         // Spanish and French are not among the invented languages.
-        (finding, _) if finding.ends_with("Spanish and French") && one.setting.contains("invented") => {
+        (finding, _)
+            if finding.ends_with("Spanish and French") && one.setting.contains("invented") =>
+        {
             "not tested"
         }
         _ => "holds",
@@ -59,7 +61,12 @@ fn the_papers_findings_hold_in_the_papers_numbers() {
     let other: Vec<String> = found
         .iter()
         .filter(|one| one.verdict != expected(one))
-        .map(|one| format!("{} {}, {} ({}): {}", one.verdict, one.finding, one.of, one.setting, one.strength))
+        .map(|one| {
+            format!(
+                "{} {}, {} ({}): {}",
+                one.verdict, one.finding, one.of, one.setting, one.strength
+            )
+        })
         .collect();
     assert!(other.is_empty(), "{} of {}:\n{}", other.len(), found.len(), other.join("\n"));
     assert!(found.len() > 100);

@@ -116,7 +116,8 @@ fn a_given_model_is_named_and_judged_apart() {
     let report = ReportPage::of(&records, &notes);
     let of = |start: &str| {
         let lines = report.findings.iter().filter(|one| one.section == "language-shift");
-        lines.filter(|one| one.setting.starts_with("small") && one.finding.starts_with(start))
+        lines
+            .filter(|one| one.setting.starts_with("small") && one.finding.starts_with(start))
             .map(|one| (one.of.clone(), one.verdict))
             .collect::<Vec<_>>()
     };
@@ -308,8 +309,7 @@ impl Noise {
                 }
                 for alpha in ["-1", "-2", "0", "1", "2", "3"] {
                     for condition in ["default", "untrained"] {
-                        let of =
-                            [("condition", condition), ("kind", "mean"), ("alpha", alpha), at];
+                        let of = [("condition", condition), ("kind", "mean"), ("alpha", alpha), at];
                         // Real unshifted layers are equal; here they are noise too.
                         put("language-shift", seed, "bleu1", &of);
                         put("language-shift", seed, "conversion_rate", &of);

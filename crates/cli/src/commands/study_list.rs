@@ -63,7 +63,8 @@ impl ListFlags {
             for run in &item.runs {
                 let seeds: Vec<String> = run.seeds.iter().map(u64::to_string).collect();
                 let pairs = run.pairs.join(", ");
-                let run = format!("{}: {}, {pairs}; seeds {}", run.study, run.setting, seeds.join(", "));
+                let run =
+                    format!("{}: {}, {pairs}; seeds {}", run.study, run.setting, seeds.join(", "));
                 line("run on", &run);
             }
             if self.lab.is_some() && item.runs.is_empty() {

@@ -23,10 +23,8 @@ const INVENTED: Languages = Languages {
     pairs: &[("qaa-qab", "en-fr"), ("qaa-qac", "en-ru"), ("qaa-qad", "en-zh")],
     layers: 4,
 };
-const REAL: Languages = Languages {
-    pairs: &[("en-fr", "en-fr"), ("en-ru", "en-ru"), ("en-zh", "en-zh")],
-    layers: 8,
-};
+const REAL: Languages =
+    Languages { pairs: &[("en-fr", "en-fr"), ("en-ru", "en-ru"), ("en-zh", "en-zh")], layers: 8 };
 
 const TASKS: [(&str, &str); 3] = [("nli", "accuracy"), ("ner", "f1"), ("parse", "las")];
 
@@ -225,7 +223,8 @@ impl MadeUp {
             ("untrained-raw", [0.05, 0.1], 0.0),
         ];
         for (system, levels, bent) in systems {
-            for ((task, measure), level) in [("ner", "f1"), ("parse", "las")].into_iter().zip(levels)
+            for ((task, measure), level) in
+                [("ner", "f1"), ("parse", "las")].into_iter().zip(levels)
             {
                 let of = format!(
                     "system={system} task={task} layer={layer} pair={pair} language={language} role=target"
@@ -281,7 +280,8 @@ impl MadeUp {
             for (system, mrr, nli) in systems {
                 for (s, size) in ["small", "large"].into_iter().enumerate() {
                     for (w, window) in ["full", "short"].into_iter().enumerate() {
-                        let of = format!("system={system} size={size} language={language} pair={pair}");
+                        let of =
+                            format!("system={system} size={size} language={language} pair={pair}");
                         let task = format!("{of} task=nli role=target");
                         let scores = [
                             ("mrr", &of, mrr[s][w] + 0.2 - hard),
@@ -342,13 +342,15 @@ impl MadeUp {
             let depth = layer as f64 / layers as f64;
             for alpha in ["-1", "0", "0.5", "1", "1.5", "2", "3"] {
                 let weight: f64 = alpha.parse().unwrap();
-                let of =
-                    format!("{encoder} direction={direction} layer={layer} alpha={alpha} kind=mean");
+                let of = format!(
+                    "{encoder} direction={direction} layer={layer} alpha={alpha} kind=mean"
+                );
                 let hit = match weight > 0.0 {
                     true => (-(weight - 1.2_f64).powi(2)).exp() * (0.3 + 0.4 * depth),
                     false => 0.02,
                 };
-                let rate = if weight > 0.0 { (weight * (0.4 + 0.3 * depth)).min(0.98) } else { 0.0 };
+                let rate =
+                    if weight > 0.0 { (weight * (0.4 + 0.3 * depth)).min(0.98) } else { 0.0 };
                 // An untrained encoder predicts tokens of any language, whatever is added.
                 let values = match learned {
                     true => [rate, hit, 0.9 * hit, 0.01, 0.005],

@@ -160,7 +160,13 @@ mod tests {
                 let number = item.name.split(' ').nth(1).unwrap();
                 number.trim_end_matches(char::is_alphabetic).parse::<u32>().unwrap()
             };
-            ITEMS.iter().filter(own).map(number).collect::<BTreeSet<_>>().into_iter().collect::<Vec<u32>>()
+            ITEMS
+                .iter()
+                .filter(own)
+                .map(number)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect::<Vec<u32>>()
         };
         let (figures, tables): (Vec<u32>, Vec<u32>) = ((1..=8).collect(), (1..=4).collect());
         assert_eq!([named(1, "Figure"), named(2, "Figure")], [figures.clone(), figures]);

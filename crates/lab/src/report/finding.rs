@@ -337,8 +337,11 @@ fn of_evidence(criterion: Criterion, evidence: &Evidence) -> Tested {
         }
         Evidence::Void(reason) => (Some(Verdict::NotMeasured), (*reason).to_owned(), None),
         Evidence::Ranks { rho, p, p_reverse, n, seeds } => {
-            let strength =
-                format!("ρ = {}, n = {n}, {}", signed(*rho, 2), probability("p", p.min(*p_reverse)));
+            let strength = format!(
+                "ρ = {}, n = {n}, {}",
+                signed(*rho, 2),
+                probability("p", p.min(*p_reverse))
+            );
             (few(*seeds), strength, Some([*p, *p_reverse]))
         }
         Evidence::Seeds(sample) => of_seeds(criterion, sample, |value| value, |value| value),
@@ -498,7 +501,9 @@ mod tests {
     fn what_is_worse_than_untrained_can_fail() {
         let own = [-0.20, -0.21, -0.19];
         let control =
-            Control::of_samples("untrained", &sample(&own), sample(&[0.0, 0.01, -0.01]), |a, b| a - b);
+            Control::of_samples("untrained", &sample(&own), sample(&[0.0, 0.01, -0.01]), |a, b| {
+                a - b
+            });
         let judged = alone(Criterion::Above(0.0), line(&own).against(control));
         assert_eq!(judged.verdict, Verdict::Fails);
     }

@@ -203,7 +203,11 @@ fn sentence(claim: &PaperClaim, judgement: &Judgement, shown: &SettingResults<'_
     // An estimate is not broken over two lines.
     let strength = judgement.strength.replace(", ", ",\u{a0}").replace(" = ", "\u{a0}=\u{a0}");
     let paper = judgement.paper.as_ref().map_or(String::new(), |paper| format!(" Paper: {paper}."));
-    format!("{place}: {}, {strength}. Criterion: {}.{paper}", claim.quantity, printed(claim.criterion))
+    format!(
+        "{place}: {}, {strength}. Criterion: {}.{paper}",
+        claim.quantity,
+        printed(claim.criterion)
+    )
 }
 
 fn setting(html: &mut String, filled: &SectionResults<'_>, shown: &SettingResults<'_>) {

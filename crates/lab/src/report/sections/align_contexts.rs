@@ -134,12 +134,11 @@ fn by_task(
 
 /// The control that the bilingual encoder transfers more than an untrained one.
 fn bilingual_control(data: &StudyData<'_>, task: Task) -> Control {
-    let untrained: Vec<Observations> =
-        ["untrained-aligned", "untrained-raw", "untrained"]
-            .into_iter()
-            .flat_map(|system| scores_by_layer(data, system, task))
-            .filter(|scores| !scores.is_empty())
-            .collect();
+    let untrained: Vec<Observations> = ["untrained-aligned", "untrained-raw", "untrained"]
+        .into_iter()
+        .flat_map(|system| scores_by_layer(data, system, task))
+        .filter(|scores| !scores.is_empty())
+        .collect();
     over_untrained(&scores_by_layer(data, "bilingual", task), &untrained)
 }
 
@@ -210,7 +209,13 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ("bilingual, aligned", vec![("system", "bilingual-aligned")]),
     ];
     let mut table = ReportTable::new(&["system", "NER (F1)", "parsing (LAS)"]);
-    let order = ["monolingual-aligned", "bilingual", "bilingual-aligned", "monolingual-raw", "untrained-aligned"];
+    let order = [
+        "monolingual-aligned",
+        "bilingual",
+        "bilingual-aligned",
+        "monolingual-raw",
+        "untrained-aligned",
+    ];
     for system in data.levels(&["f1", "las"], "system", &order) {
         let of = |measure| {
             TableCell::Ours(

@@ -43,7 +43,12 @@ pub(in crate::report) const ALIGN_WORDS: ReportSection = ReportSection {
             measure: |view| {
                 by_pair(&view.study(STUDY), &[P_AT_1], |data, _| {
                     let vocabulary = vocabulary(data, "monolingual");
-                    layers_line(data, of_different(data, P_AT_1), ("monolingual", &vocabulary), MORE)
+                    layers_line(
+                        data,
+                        of_different(data, P_AT_1),
+                        ("monolingual", &vocabulary),
+                        MORE,
+                    )
                 })
             },
         },
@@ -55,10 +60,14 @@ pub(in crate::report) const ALIGN_WORDS: ReportSection = ReportSection {
             criterion: Criterion::Above(0.0),
             measure: |view| {
                 by_pair(&view.study(STUDY), &[P_AT_1], |data, _| {
-                    let (tables, vectors) = (unlayered(data, "embeddings"), unlayered(data, "fasttext"));
+                    let (tables, vectors) =
+                        (unlayered(data, "embeddings"), unlayered(data, "fasttext"));
                     let bottom = at_layer(data, UNTRAINED, "0");
-                    ClaimLine::new("", difference(&tables, &vectors))
-                        .against(Control::of("untrained", &tables, &bottom))
+                    ClaimLine::new("", difference(&tables, &vectors)).against(Control::of(
+                        "untrained",
+                        &tables,
+                        &bottom,
+                    ))
                 })
             },
         },
@@ -206,11 +215,11 @@ fn table(data: &StudyData<'_>) -> ReportTable {
             for vocabulary in vocabularies {
                 let of = |(measure, _): &(&str, &str)| {
                     let mut factors = vec![("system", &*system), ("pair", &*pair)];
-                    factors.extend(
-                        (!vocabulary.is_empty()).then_some(("vocabulary", &*vocabulary)),
-                    );
+                    factors
+                        .extend((!vocabulary.is_empty()).then_some(("vocabulary", &*vocabulary)));
                     let layered = own.best(measure, &factors).sample().mean();
-                    let single = || own.observations(measure, &factors).without("layer").sample().mean();
+                    let single =
+                        || own.observations(measure, &factors).without("layer").sample().mean();
                     TableCell::Ours(layered.or_else(single))
                 };
                 let cells: Vec<TableCell> = countings.iter().map(of).collect();

@@ -53,9 +53,11 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
             criterion: Criterion::Above(0.0),
             measure: |view| {
                 let data = view.study("distance");
-                let loss = |task| decrease(&data, task, |factors| under_default(&data, task, factors));
+                let loss =
+                    |task| decrease(&data, task, |factors| under_default(&data, task, factors));
                 let evidence = Evidence::Seeds(loss(Task::Parse).minus(&loss(Task::Nli)));
-                let untrained = |task| decrease(&data, task, |factors| untrained(&data, task, factors));
+                let untrained =
+                    |task| decrease(&data, task, |factors| untrained(&data, task, factors));
                 let of_untrained = untrained(Task::Parse).minus(&untrained(Task::Nli));
                 let own = loss(Task::Parse).minus(&loss(Task::Nli));
                 ClaimLine::new("", evidence)
@@ -69,9 +71,8 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
 
 /// The condition whose distances are compared: the paper's default, or without anchors.
 fn compared(data: &StudyData<'_>) -> &'static str {
-    let has = |condition: &&str| {
-        !data.levels_among("condition", &[("condition", condition)]).is_empty()
-    };
+    let has =
+        |condition: &&str| !data.levels_among("condition", &[("condition", condition)]).is_empty();
     ["default", "no-anchors"].into_iter().find(has).unwrap_or("no-anchors")
 }
 
@@ -200,8 +201,7 @@ fn of_pairs(
 fn of_distance(data: &StudyData<'_>, task: Task, encoders: &[String]) -> Option<Panel> {
     let line = |(colour, encoder): (usize, &String)| {
         let point = |level: &String| {
-            let factors =
-                [("task", task.name()), ("role", "target"), ("distance", level.as_str())];
+            let factors = [("task", task.name()), ("role", "target"), ("distance", level.as_str())];
             let mean = of_encoder(data, encoder, task.measure(), &factors).sample().mean()?;
             Some(ChartPoint { x: level.parse().ok()?, y: mean.mean, interval: mean.interval() })
         };
@@ -249,8 +249,7 @@ fn table(
                 let layers = data.layers("retrieval");
                 TableCell::Ours(best_of(layers.iter().map(at).collect()).sample().mean())
             };
-            let mut row =
-                vec![TableCell::Name(level.clone()), TableCell::Text(encoder.clone())];
+            let mut row = vec![TableCell::Name(level.clone()), TableCell::Text(encoder.clone())];
             row.extend(tasks.iter().copied().map(of));
             row.extend(["raw", "centered"].map(found));
             table.rows.push(row);

@@ -89,12 +89,7 @@ fn scores(data: &StudyData<'_>, row: &str, task: Task) -> Observations {
 }
 
 /// The control that there is transfer at all: above chance, and above an untrained encoder where one was fine-tuned.
-fn above_chance(
-    data: &StudyData<'_>,
-    untrained: &StudyData<'_>,
-    row: &str,
-    task: Task,
-) -> Control {
+fn above_chance(data: &StudyData<'_>, untrained: &StudyData<'_>, row: &str, task: Task) -> Control {
     let own = scores(data, row, task);
     let untrained = scores(untrained, row, task);
     match untrained.is_empty() {
@@ -109,12 +104,9 @@ fn rows(view: &SettingView<'_>, a: &str, b: &str) -> Vec<ClaimLine> {
     let of_task = |task: Task| {
         judged_encoders(&data, |data, untrained| {
             let paper = || Some(paper_row(a, "mean", task)? - paper_row(b, "mean", task)?);
-            ClaimLine::new(
-                task.title(),
-                difference(&scores(data, a, task), &scores(data, b, task)),
-            )
-            .against(above_chance(data, untrained, a, task))
-            .paper(paper().map(|gain| signed(gain, 4)))
+            ClaimLine::new(task.title(), difference(&scores(data, a, task), &scores(data, b, task)))
+                .against(above_chance(data, untrained, a, task))
+                .paper(paper().map(|gain| signed(gain, 4)))
         })
     };
     measured_tasks(&data).into_iter().flat_map(of_task).collect()
@@ -160,7 +152,9 @@ fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     };
     let mut table = ReportTable::new(&["task", "encoder", "fine-tuned"]);
     table.heads.extend(languages.iter().cloned());
-    table.heads.extend(["mean of targets", "weights α", "Liu et al. 2020, mean"].map(str::to_owned));
+    table
+        .heads
+        .extend(["mean of targets", "weights α", "Liu et al. 2020, mean"].map(str::to_owned));
     table.rows = rows;
     vec![
         CaptionedItem::figure(

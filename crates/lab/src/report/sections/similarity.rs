@@ -69,7 +69,8 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
             criterion: Criterion::Above(0.9),
             measure: |view| {
                 by_pair(&across_languages(view), &["correlation"], |data, _| {
-                    let own = data.observations("correlation", &[("system", "monolingual")]).sample();
+                    let own =
+                        data.observations("correlation", &[("system", "monolingual")]).sample();
                     let untrained = data.untrained("correlation", &[]).sample();
                     let control = Control::of_samples("untrained", &own, untrained, MORE);
                     ClaimLine::new("", Evidence::Correlations(own)).against(control)
@@ -101,11 +102,17 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
                 let of = |system, level: &str| {
                     data.observations(measure, &[("system", system), (factor, level)])
                 };
-                let gap = |level: &str| of("bilingual", level).minus(&of("monolingual", level)).sample();
+                let gap =
+                    |level: &str| of("bilingual", level).minus(&of("monolingual", level)).sample();
                 let untrained = data.untrained(measure, &[(factor, &near)]);
-                ClaimLine::new(format!("{near} and {far}"), Evidence::Seeds(gap(&near).minus(&gap(&far))))
-                    .against(Control::of("untrained", &of("bilingual", &near), &untrained).if_measured())
-                    .alone()
+                ClaimLine::new(
+                    format!("{near} and {far}"),
+                    Evidence::Seeds(gap(&near).minus(&gap(&far))),
+                )
+                .against(
+                    Control::of("untrained", &of("bilingual", &near), &untrained).if_measured(),
+                )
+                .alone()
             },
         },
     ],

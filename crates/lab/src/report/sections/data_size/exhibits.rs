@@ -91,9 +91,8 @@ pub(super) fn sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let figure = |size: &str, words: bool| {
         let panel = |(measure, title, unit): (&str, &str, &str)| {
             let bars = |language: Option<&str>| {
-                let of = |system: &String| {
-                    score(&data, (measure, system), language, &[("size", size)])
-                };
+                let of =
+                    |system: &String| score(&data, (measure, system), language, &[("size", size)]);
                 systems.iter().map(of).collect()
             };
             bars_panel(title, unit, groups(&data, measure, bars))

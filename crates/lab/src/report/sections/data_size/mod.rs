@@ -41,7 +41,10 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
         PaperClaim {
             finding: "With little text, the encoder is no better at NLI than static vectors",
             place: "Liu et al. 2020, Figure 2",
-            paper: || "better in several languages by very small margins, and no better overall".to_owned(),
+            paper: || {
+                "better in several languages by very small margins, and no better overall"
+                    .to_owned()
+            },
             quantity: "NLI accuracy of the encoder minus that of the static vectors that are better in the other seeds, small",
             criterion: Criterion::Below(0.02),
             measure: |view| {
@@ -217,7 +220,8 @@ fn encoder(data: &StudyData<'_>, ability: Ability, size: &str, window: &str) -> 
 /// The control that what is best (or its candidates) does better than an untrained encoder.
 fn control(data: &StudyData<'_>, ability: Ability, trained: &[Observations]) -> Control {
     let untrained = data.untrained(ability.measure(data), ability.factors());
-    let untrained = ["sentences", "size", "window"].into_iter().fold(untrained, Observations::dropped);
+    let untrained =
+        ["sentences", "size", "window"].into_iter().fold(untrained, Observations::dropped);
     over_untrained(trained, &[untrained])
 }
 

@@ -48,8 +48,12 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             measure: |view| {
                 by_encoder(view, |data, untrained| {
                     let (own, other) = (growth(data), growth(untrained));
-                    ClaimLine::new("", Evidence::Seeds(own.clone()))
-                        .against(Control::of_samples("untrained", &own, other, MORE))
+                    ClaimLine::new("", Evidence::Seeds(own.clone())).against(Control::of_samples(
+                        "untrained",
+                        &own,
+                        other,
+                        MORE,
+                    ))
                 })
             },
         },
@@ -122,8 +126,12 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
                 by_encoder(view, |data, untrained| {
                     let (own, other) = (late_minus_early(data), late_minus_early(untrained));
                     let all = at_places(data, "bleu1", |alpha| alpha > 0.0);
-                    ClaimLine::new("", chosen(own.clone(), &[&all]))
-                        .against(Control::of_samples("untrained", &own, other, MORE))
+                    ClaimLine::new("", chosen(own.clone(), &[&all])).against(Control::of_samples(
+                        "untrained",
+                        &own,
+                        other,
+                        MORE,
+                    ))
                 })
             },
         },
@@ -150,7 +158,9 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
         PaperClaim {
             finding: "A masked token hardly ever yields the other language",
             place: "Liu et al. 2020, §4.1",
-            paper: || "the probability of a Chinese token in an English sentence is very low".to_owned(),
+            paper: || {
+                "the probability of a Chinese token in an English sentence is very low".to_owned()
+            },
             quantity: "share of masked positions whose prediction belongs to the other language alone",
             criterion: Criterion::Below(0.05),
             measure: |view| {

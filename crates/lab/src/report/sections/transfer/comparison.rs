@@ -32,11 +32,7 @@ fn published(condition: &str, task: Option<Task>, pair: Option<&str>) -> Option<
 }
 
 /// Our mean under each condition that the paper has too, and the paper's.
-fn both(
-    data: &StudyData<'_>,
-    task: Option<Task>,
-    pair: Option<&str>,
-) -> Vec<(Estimate, f64)> {
+fn both(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Vec<(Estimate, f64)> {
     let of = |condition: &&str| {
         let ours = observed(data, condition, task, pair).sample().mean()?;
         Some((ours, published(condition, task, pair)?))
@@ -116,7 +112,8 @@ pub(super) fn shares(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
             };
             let cells: Vec<TableCell> = columns.iter().flat_map(cells).collect();
             if cells.iter().any(|cell| matches!(cell, TableCell::Ours(Some(_)))) {
-                let names = [TableCell::Name(pair.clone()), TableCell::Text((*condition).to_owned())];
+                let names =
+                    [TableCell::Name(pair.clone()), TableCell::Text((*condition).to_owned())];
                 table.rows.push(names.into_iter().chain(cells).collect());
             }
         }

@@ -94,7 +94,9 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
             place: "Conneau et al. 2020, §4.1",
             paper: || {
                 let of = |task| Some(paper_mean(task, "default")? - paper_mean(task, "wiki-cc")?);
-                let points = |task| of(task).map_or(String::new(), |loss: f64| format!("{:.1}", 100.0 * loss));
+                let points = |task| {
+                    of(task).map_or(String::new(), |loss: f64| format!("{:.1}", 100.0 * loss))
+                };
                 format!(
                     "NER loses {} points, NLI {}, parsing {}",
                     points(Task::Ner),
@@ -162,7 +164,12 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
                     let gain = || Some(of("extra-anchors")? - of("default")?);
                     gain().map_or(String::new(), |gain| signed(gain, 3))
                 };
-                format!("mean gain of three tasks: {} fr, {} ru, {} zh", gain("fr"), gain("ru"), gain("zh"))
+                format!(
+                    "mean gain of three tasks: {} fr, {} ru, {} zh",
+                    gain("fr"),
+                    gain("ru"),
+                    gain("zh")
+                )
             },
             quantity: "gain of extra anchors over the default in the most distant language minus in the nearest",
             criterion: Criterion::Above(0.0),
@@ -200,7 +207,9 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         PaperClaim {
             finding: "Transfer survives separate embeddings and lower layers (sep-emb-l1-3)",
             place: "Conneau et al. 2020, §4.3",
-            paper: || format!("{}, 3 of 8 layers separate", kept_in_paper("sep-emb-l1-3", "default")),
+            paper: || {
+                format!("{}, 3 of 8 layers separate", kept_in_paper("sep-emb-l1-3", "default"))
+            },
             quantity: "share of the default's transfer that is kept",
             criterion: Criterion::Above(MOST),
             measure: |view| {
@@ -214,7 +223,9 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         PaperClaim {
             finding: "Transfer breaks down when most layers are separate (sep-emb-l1-6)",
             place: "Conneau et al. 2020, §4.3",
-            paper: || format!("{}, 6 of 8 layers separate", kept_in_paper("sep-emb-l1-6", "default")),
+            paper: || {
+                format!("{}, 6 of 8 layers separate", kept_in_paper("sep-emb-l1-6", "default"))
+            },
             quantity: "share of the default's transfer that is kept",
             criterion: Criterion::Below(MOST),
             measure: |view| {
@@ -265,7 +276,12 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
                     let loss = || Some(of("default")? - of("sep-emb-l1-6")?);
                     loss().map_or(String::new(), |loss| signed(loss, 3))
                 };
-                format!("mean loss of three tasks: {} fr, {} ru, {} zh", loss("fr"), loss("ru"), loss("zh"))
+                format!(
+                    "mean loss of three tasks: {} fr, {} ru, {} zh",
+                    loss("fr"),
+                    loss("ru"),
+                    loss("zh")
+                )
             },
             quantity: "loss from the default to the most layers that were separated, in the most distant language minus in the nearest",
             criterion: Criterion::Above(0.0),
@@ -275,9 +291,7 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
                     let line = farther_minus_nearer(&data, "default", condition);
                     ClaimLine { of: format!("{condition}, {}", line.of), ..line }
                 });
-                let measured = |line: &ClaimLine| {
-                    matches!(&line.evidence, Evidence::Seeds(sample) if !sample.0.is_empty())
-                };
+                let measured = |line: &ClaimLine| matches!(&line.evidence, Evidence::Seeds(sample) if !sample.0.is_empty());
                 lines.into_iter().find(measured).into_iter().collect()
             },
         },
@@ -287,9 +301,7 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
             paper: || gained_in_paper("no-anchors", "sep-emb-l1-6"),
             quantity: "mean target score without anchors minus with sep-emb-l1-6",
             criterion: Criterion::Above(0.0),
-            measure: |view| {
-                gained(&view.studies(&TOGETHER), "no-anchors", "sep-emb-l1-6").alone()
-            },
+            measure: |view| gained(&view.studies(&TOGETHER), "no-anchors", "sep-emb-l1-6").alone(),
         },
     ],
     show: |id, view| conditions(id, &["Figure 3", "Table 1"], &view.studies(&OF_SHARING)),
@@ -375,8 +387,7 @@ fn share(part: &Observations, whole: &Observations) -> Option<SeedSample> {
 }
 
 fn gained(data: &StudyData<'_>, condition: &str, over: &str) -> ClaimLine {
-    let line =
-        ClaimLine::new("", difference(&transfer(data, condition), &transfer(data, over)));
+    let line = ClaimLine::new("", difference(&transfer(data, condition), &transfer(data, over)));
     line.against(trained(data, condition).if_measured())
 }
 
@@ -417,8 +428,7 @@ pub(super) fn paper_transfer(
 }
 
 fn kept_in_paper(condition: &str, of: &str) -> String {
-    let share =
-        || Some(paper_transfer(condition, None, None)? / paper_transfer(of, None, None)?);
+    let share = || Some(paper_transfer(condition, None, None)? / paper_transfer(of, None, None)?);
     share().map_or(String::new(), |share| format!("keeps {share:.2} of the transfer"))
 }
 
@@ -539,9 +549,8 @@ fn retrieval(id: &str, data: &StudyData<'_>) -> Figure {
     let names: Vec<String> = kinds.iter().map(|kind| kind_name(kind).to_owned()).collect();
     let levels = conditions_of(data, &["retrieval"]);
     let found = |condition: &str, kind: &str| {
-        let at = |layer: &str| {
-            under(data, condition, "retrieval", &[("kind", kind), ("layer", layer)])
-        };
+        let at =
+            |layer: &str| under(data, condition, "retrieval", &[("kind", kind), ("layer", layer)]);
         best_of(data.layers("retrieval").iter().map(|layer| at(layer)).collect()).sample().mean()
     };
     let group = |condition: &String| BarGroup {
