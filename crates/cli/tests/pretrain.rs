@@ -497,7 +497,7 @@ fn a_run_begins_with_the_weights_of_a_model() {
     for (flags, reason) in [
         ("--init hf --preset no-anchors", "init: vocabulary and encoder are those of hf"),
         ("--init nowhere", "init: nowhere holds no model"),
-        ("--init hf --encoder.layers 2", "init: the model has no weights"),
+        ("--init hf --encoder.layers 2", "init: weights `"),
         ("--init hf --vocab hf", "vocabulary.folder: the vocabulary is that of hf"),
     ] {
         let flags: Vec<&str> = flags.split(' ').collect();

@@ -19,8 +19,10 @@ struct Languages {
     layers: usize,
 }
 
-const INVENTED: Languages =
-    Languages { pairs: &[("qaa-qab", "en-fr"), ("qaa-qac", "en-ru")], layers: 4 };
+const INVENTED: Languages = Languages {
+    pairs: &[("qaa-qab", "en-fr"), ("qaa-qac", "en-ru"), ("qaa-qad", "en-zh")],
+    layers: 4,
+};
 const REAL: Languages =
     Languages { pairs: &[("en-fr", "en-fr"), ("en-ru", "en-ru"), ("en-zh", "en-zh")], layers: 8 };
 

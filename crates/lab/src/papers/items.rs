@@ -44,8 +44,8 @@ const fn diagram(paper: u8, name: &'static str, shows: &'static str) -> PaperIte
 pub static ITEMS: [PaperItem; 24] = [
     diagram(1, "Figure 1", "which parts of the encoder are shared"),
     diagram(1, "Figure 2", "how monolingual encoders are compared"),
-    made(1, "Figure 3", &["domain", "anchors", "sharing"], "table-1", "zero-shot transfer by condition, three columns of Table 1"),
-    made(1, "Table 1", &["domain", "anchors", "sharing", "distance"], "table-1", "zero-shot transfer under ten conditions, three tasks, three languages"),
+    made(1, "Figure 3", &["table-1", "domain", "anchors", "sharing"], "table-1", "zero-shot transfer by condition, three columns of Table 1"),
+    made(1, "Table 1", &["table-1", "domain", "anchors", "sharing", "distance"], "table-1", "zero-shot transfer under ten conditions, three tasks, three languages"),
     made(1, "Figure 4a", &["align-words"], "align-words", "word translation by aligned embedding tables and by fastText"),
     made(1, "Figure 4b", &["align-words"], "align-words", "word translation by aligned contextual vectors, by layer"),
     made(1, "Figure 5", &["align-contexts"], "align-contexts", "NER and parsing through a map between monolingual encoders, by layer"),
@@ -65,7 +65,7 @@ pub static ITEMS: [PaperItem; 24] = [
     made(2, "Table 3", &["language-shift"], "language-shift", "token sets of the languages, and what they share"),
     made(2, "Figure 8a", &["language-shift"], "language-shift", "BLEU-1 over weights"),
     made(2, "Figure 8b", &["language-shift"], "language-shift", "BLEU-1 over layers"),
-    made(2, "Table 4", &["shifted-transfer"], "shifted-transfer", "zero-shot transfer without and with a shift, by language"),
+    made(2, "Table 4", &["shifted-transfer", "language-shift"], "shifted-transfer", "zero-shot transfer without and with a shift, by language"),
 ];
 
 /// The item of a paper with this name.

@@ -210,8 +210,9 @@ mod tests {
         assert_eq!((expect(&costs, 1.0), expect(&costs, 1.9)), (Some(200.0), Some(362.0)));
         costs.add_latest("pretrain small", "cuda", Workload(1.0), 700.0);
         assert_eq!(expect(&costs, 1.0), Some(300.0), "the mean of the last five");
-        [None, Some(5), Some(9), Some(7)]
-            .map(|bytes| costs.add_peak("pretrain small", "cuda", bytes));
+        for bytes in [None, Some(5), Some(9), Some(7)] {
+            costs.add_peak("pretrain small", "cuda", bytes);
+        }
         assert_eq!(["cuda", CPU].map(|device| costs.peak("pretrain small", device)), [9, 0]);
     }
 }

@@ -98,16 +98,22 @@ pub(super) fn copy_weights(
     model: &PretrainedModel,
     params: &mut Params,
 ) -> Result<(), ConfigError> {
+    let refuse = |name: &str| {
+        let reason = format!(
+            "weights `{name}` are not in both the model and the encoder that is asked for, or of another \
+             shape; leave the keys of `encoder` as they are in the model"
+        );
+        Err(ConfigError::new("init", reason))
+    };
+    let names = model.params.ids().map(|id| model.params.name(id));
+    if let Some(unused) = names.into_iter().find(|name| params.find(name).is_none()) {
+        return refuse(unused);
+    }
     for id in params.ids() {
         let name = params.name(id).to_owned();
         let other = model.params.find(&name).map(|id| model.params.value(id));
-        let fits = |other: &&tensor::Tensor| other.shape() == params.value(id).shape();
-        let Some(other) = other.filter(fits) else {
-            let reason = format!(
-                "the model has no weights `{name}` of the same shape; leave the keys of \
-                                  `encoder` as they are there"
-            );
-            return Err(ConfigError::new("init", reason));
+        let Some(other) = other.filter(|other| other.shape() == params.value(id).shape()) else {
+            return refuse(&name);
         };
         params.value_mut(id).write(&other.to_vec());
     }

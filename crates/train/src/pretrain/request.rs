@@ -2,15 +2,12 @@
 //! over the one before, key by key.
 
 use encoder::ConfigError;
-use terms::{Preset, Scale};
+use terms::{Preset, SECOND_COPY, Scale};
 use toml::{Table, Value};
 
 use super::config::{DictionaryConfig, PretrainConfig, ProbeConfig, overlay};
 use super::init;
 use super::presets::{self, preset_keys};
-
-/// What follows the code of a language whose text is trained on twice.
-const SECOND: &str = "-b";
 
 /// What a run is asked to be.
 #[derive(Clone, Debug, Default)]
@@ -195,7 +192,7 @@ impl RunText {
     fn duplicate_first(&mut self) {
         self.languages.truncate(1);
         let Some((first, files)) = self.languages.first().cloned() else { return };
-        let second = format!("{first}{SECOND}");
+        let second = format!("{first}{SECOND_COPY}");
         self.probes.truncate(1);
         for probe in &mut self.probes {
             probe.languages = [first.clone(), second.clone()];
