@@ -500,9 +500,14 @@ impl LanguageData {
         if let Some(pairs) = self.existing(&[format!("bitext/bitext.{pair}.tsv")]) {
             return Ok(vec!["--parallel".into(), pairs.after(&format!("{pair}="))]);
         }
-        let files = self.xnli(target, &["dev", "test"], BOTH)?;
-        let mut words = files.flags("--parallel", (target, &self.source));
-        words.extend(files.columns());
+        // The source's side first, as in a file of pairs.
+        let pair = [self.source.as_str(), target];
+        let mut words = self.xnli(target, &["dev", "test"], BOTH)?.columns();
+        for (language, part) in pair.into_iter().flat_map(|one| [(one, "dev"), (one, "test")]) {
+            let file = self.existing(&[format!("xnli/{part}-{language}.tsv")]);
+            let named = file.map(|file| file.after(&format!("{language}=")));
+            words.extend(named.into_iter().flat_map(|file| ["--parallel".into(), file]));
+        }
         Ok(words)
     }
 
