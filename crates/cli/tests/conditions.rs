@@ -38,6 +38,35 @@ fn every_condition_runs() {
     }
 }
 
+/// One language as two (Conneau et al. 2020, §5.2): one encoder, embeddings for each, and commands are given
+/// the two sides as `LANG` and `LANG-b`, on paraphrases or on anything else. The same on plain text.
+#[test]
+fn a_language_is_trained_twice_in_one_encoder() {
+    let folder = with_world();
+    let folder = folder.path();
+    let short = ["--preset", "same-language", "--steps", "2", "--text.dev", "50"];
+    let text = ["--text", "en=world/text/qaa.base.txt", "--text.lines", "true"];
+    for (out, input, [first, second]) in [
+        ("world-run", &["--world", "world"][..], ["qaa", "qaa-b"]),
+        ("text-run", &text, ["en", "en-b"]),
+    ] {
+        done(folder, &[&["pretrain", "--out", out], input, &short].concat());
+        let config: Value =
+            serde_json::from_slice(&fs::read(folder.join(out).join("config.json")).unwrap())
+                .unwrap();
+        assert_eq!(config["encoder"]["languages"], serde_json::json!([first, second]));
+        assert_eq!(config["encoder"]["separate"], "embeddings");
+        let sides = [
+            format!("{first}=world/tatoeba/tatoeba.qab-qaa.qaa"),
+            format!("{second}=world/parallel/paraphrase.qaa.txt"),
+        ];
+        let parallel = ["--parallel", &sides[0], "--parallel", &sides[1]];
+        let model = ["retrieve", "--model", out];
+        let found = done(folder, &[&model[..], &parallel].concat());
+        assert_eq!(found["rows"], 40, "{found}");
+    }
+}
+
 /// A file holds all keys of its condition; under another's name it would be a lie.
 #[test]
 fn a_file_keeps_its_preset_and_scale() {

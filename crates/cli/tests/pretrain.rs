@@ -16,7 +16,7 @@ use tensor::{Device, Params};
 use train::pretrain::{PretrainConfig, PretrainSummary, RunData, mlm_step};
 use train::{AdamGroup, Trainer};
 
-use crate::common::{command, isogloss, with_world};
+use crate::common::{command, done, isogloss, refused, with_world};
 
 const RUN: [&str; 13] = [
     "pretrain",
@@ -465,5 +465,43 @@ fn a_folder_that_cannot_be_written_is_told() {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{message}");
         assert!(message.contains("cannot make the folder"), "{message}");
+    }
+}
+
+/// A run that begins with another's weights has its perplexity before any update, whether they come from its
+/// folder or from a Hugging Face folder made of it; and it goes on from there.
+#[test]
+fn a_run_begins_with_the_weights_of_a_model() {
+    let place = with_world();
+    let folder = place.path();
+    let world = ["--world", "world", "--text.dev", "100"];
+    let first = ["pretrain", "--preset", "default", "--steps", "60", "--out", "first"];
+    let trained = done(folder, &[&first[..], &world].concat());
+    let best = trained["best"]["perplexity"].as_f64().unwrap();
+    done(folder, &["hub", "export", "--model", "first", "--out", "hf"]);
+    for (init, out) in [("first", "of-run"), ("hf", "of-hub")] {
+        let again = ["pretrain", "--init", init, "--steps", "4", "--lr", "1e-9", "--out", out];
+        done(folder, &[&again[..], &world].concat());
+        let lines = fs::read_to_string(folder.join(out).join("metrics.jsonl")).unwrap();
+        let before: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        let perplexity = before["perplexity"]["qaa"].as_f64().unwrap();
+        assert_eq!(before["step"], 0);
+        assert!((perplexity / best - 1.0).abs() < 1e-3, "{out}: {perplexity}, {best}");
+        let config = fs::read_to_string(folder.join(out).join("config.toml")).unwrap();
+        assert!(config.contains(&format!("init = \"{init}\"")), "{config}");
+    }
+    // A kill later, the checkpoint counts and not the model it began with.
+    fs::remove_dir_all(folder.join("first")).unwrap();
+    let more = done(folder, &["pretrain", "--resume", "--out", "of-run", "--steps", "6"]);
+    assert_eq!(more["steps"], 6);
+    for (flags, reason) in [
+        ("--init hf --preset no-anchors", "init: vocabulary and encoder are those of hf"),
+        ("--init nowhere", "init: nowhere holds no model"),
+        ("--init hf --encoder.layers 2", "init: weights `"),
+        ("--init hf --vocab hf", "vocabulary.folder: the vocabulary is that of hf"),
+    ] {
+        let flags: Vec<&str> = flags.split(' ').collect();
+        refused(folder, &[&["pretrain", "--out", "r"], &flags[..], &world].concat(), 2, reason);
+        assert!(!folder.join("r").exists(), "{flags:?} left a folder");
     }
 }

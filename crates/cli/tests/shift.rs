@@ -132,7 +132,7 @@ fn from_means_to_a_sweep() {
     // Once for each direction, whatever the kinds of shift.
     assert!(sweeps[1]["masked"].is_null() && sweeps[2]["masked"].is_object());
     let sweep = [&["shift", "sweep", "--model", "run"], &parallel[..], &["--limit", "5"]];
-    // Of a set of one sentence each, and nothing more: what is predicted is mostly of neither.
+    // Token sets of one sentence each, and nothing more.
     for language in ["qaa", "qab"] {
         let file = format!("world/tatoeba/tatoeba.qab-qaa.{language}");
         let text = std::fs::read_to_string(folder.join(file)).unwrap();
@@ -150,7 +150,7 @@ fn from_means_to_a_sweep() {
         assert!(small["subwords"].as_u64().unwrap() < 30 && small["subwords"] != whole["subwords"]);
     }
     let other = |swept: &serde_json::Value| swept["sweeps"][0]["cells"][0]["other_rate"].as_f64();
-    assert!(other(&small) > other(&swept), "{small}");
+    assert!(other(&small) >= other(&swept), "{small}");
     let missing = [&sweep.concat()[..], &sets[..2]].concat();
     refused(folder, &missing, 2, "no text of `qab`");
     let thrice =

@@ -96,6 +96,9 @@ fn a_study_runs_once_and_a_change_reruns_what_depends_on_it() {
     let step = std::fs::read(kept(folder, pretrained.unwrap()).join("step.json")).unwrap();
     let step: Value = serde_json::from_slice(&step).unwrap();
     assert_eq!(step["device"], CPU);
+    if cfg!(target_os = "linux") {
+        assert!(step["peak_memory"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{step}");
+    }
     assert!(step["command"].as_str().unwrap().ends_with("--device cpu"), "{step}");
 
     // Another seed is another world.

@@ -51,6 +51,7 @@ pub fn decode(
     output: Var,
 ) -> Vec<u32> {
     let rows = tape.value(output).rows();
+    let device = tape.device().clone();
     let mut ids = Vec::with_capacity(rows);
     for start in (0..rows).step_by(DECODED_AT_ONCE) {
         let end = (start + DECODED_AT_ONCE).min(rows);
@@ -61,8 +62,11 @@ pub fn decode(
             tape.select(output, &chosen)
         };
         let logits = model.logits(tape, language, part);
-        let width = logits.cols();
-        ids.par_extend(logits.elements().par_chunks(width).map(best));
+        // On a GPU the logits stay there, and only the best column of each row is copied.
+        match device.kernels().best_of_rows(&logits) {
+            Some(best) => ids.extend(best),
+            None => ids.par_extend(logits.elements().par_chunks(logits.cols()).map(best)),
+        }
     }
     ids
 }

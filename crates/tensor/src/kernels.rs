@@ -330,6 +330,12 @@ pub trait Kernels: Send + Sync {
         None
     }
 
+    /// The column of the largest number of each row of a matrix of full precision, the first of equals; none
+    /// where the device has no kernel for it (the CPU: callers read the matrix, which is there).
+    fn best_of_rows(&self, _scores: &Tensor) -> Option<Vec<u32>> {
+        None
+    }
+
     /// `y = a · b` or `a · bᵀ`. Two matrices of full precision are multiplied in `f32`, not TF32; where
     /// either is of the working precision, both are rounded to it and sums are `f32`.
     fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor);

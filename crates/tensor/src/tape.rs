@@ -79,6 +79,11 @@ impl<'a> Tape<'a> {
         self.push(value, wanted)
     }
 
+    /// Where it computes.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// The value.
     ///
     /// # Panics

@@ -576,11 +576,28 @@ fn a_nan_reaches_the_loss() {
     assert!(score.to_vec()[0].is_nan());
 }
 
+/// The best column of each row, the first of equals, is that of a plain loop.
+#[test]
+fn best_columns() {
+    let Some([_, cuda]) = devices() else { return };
+    for (rows, cols) in [(1, 1), (3, 33), (70, 1001), (9, 70_000)] {
+        let mut draws = Draws::new(Key { seed: 14, step: 0, stream: 0 });
+        // Few different numbers, so that many are equal.
+        let scores: Vec<f32> = (0..rows * cols).map(|_| (4.0 * draws.normal()).round()).collect();
+        let plain = scores.chunks(cols).map(|row| {
+            let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            row.iter().position(|&score| score == top).unwrap() as u32
+        });
+        let best = cuda.kernels().best_of_rows(&cuda.tensor(rows, cols, &scores));
+        assert_eq!(best, Some(plain.collect()), "{rows} x {cols}");
+    }
+}
+
 /// Devices that are opened several times in one process work side by side, each as if it were alone.
 #[test]
 fn devices_side_by_side_compute_what_one_does() {
     let Some([_, cuda]) = devices() else { return };
-    let spans = Spans::of_lengths([17, 5, 90, 33, 1].into_iter());
+    let spans = Spans::of_lengths([17, 5, 90, 33, 1]);
     let train = |device: &Device, seed: u64| -> Vec<f32> {
         let mut draws = Draws::new(Key { seed, step: 0, stream: 0 });
         let mut params = Params::new(device);

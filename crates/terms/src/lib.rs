@@ -25,7 +25,7 @@ mod task;
 
 pub use estimate::Estimate;
 pub use fault::Fault;
-pub use language::{is_chinese, iso639_3};
+pub use language::{SECOND_COPY, is_chinese, iso639_3, written_language};
 pub use preset::Preset;
 pub use rows::RowCounts;
 pub use scale::Scale;

@@ -237,7 +237,9 @@ impl Preparer {
         };
         if self.preparation.split {
             for part in parts(line) {
-                sentencex::segment(&self.language, part).into_iter().for_each(&mut emit);
+                sentencex::segment(terms::written_language(&self.language), part)
+                    .into_iter()
+                    .for_each(&mut emit);
             }
         } else {
             emit(line);
@@ -385,6 +387,17 @@ mod tests {
             ),
             ["我來 到 中国 北京 .", "今天 天氣 好 !"]
         );
+    }
+
+    /// The second copy of a language in an encoder that is trained on it twice.
+    #[test]
+    fn a_second_copy_is_prepared_as_the_language_is() {
+        let text = "M. Dupont est arrivé à 10 h. Av. J.-C., rien. Vraiment ? « Oui. » dit-il.";
+        let chinese = "他来了。你呢？我也来了！“好。”他说。";
+        for (language, text) in [("en", text), ("fr", text), ("de", text), ("zh", chinese)] {
+            let copy = format!("{language}-b");
+            assert_eq!(prepare(&copy, |_| {}, text), prepare(language, |_| {}, text), "{language}");
+        }
     }
 
     #[test]

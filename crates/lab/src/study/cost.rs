@@ -79,10 +79,12 @@ impl Workload {
     }
 }
 
-/// How long steps took, by kind and device.
+/// How long steps took and how much memory they held, by kind and device.
 #[derive(Default)]
 pub(super) struct CostHistory {
     taken: HashMap<(String, String), Vec<(Workload, f64)>>,
+    /// The most memory that a step held, in bytes.
+    peaks: HashMap<(String, String), u64>,
 }
 
 impl CostHistory {
@@ -103,6 +105,19 @@ impl CostHistory {
             alike += usize::from(other.is_close_to(work));
             !other.is_close_to(work) || alike <= LAST
         });
+    }
+
+    /// Notes how much memory a step held, in bytes, where that is known.
+    pub(super) fn add_peak(&mut self, kind: &str, device: &str, bytes: Option<u64>) {
+        if let Some(bytes) = bytes {
+            let peak = self.peaks.entry((kind.to_owned(), device.to_owned())).or_default();
+            *peak = bytes.max(*peak);
+        }
+    }
+
+    /// The most memory that a step of a kind held, in bytes; 0 where none is known.
+    pub(super) fn peak(&self, kind: &str, device: &str) -> u64 {
+        self.peaks.get(&(kind.to_owned(), device.to_owned())).copied().unwrap_or(0)
     }
 
     /// The expected seconds of a step, if any of its kind is known.
@@ -194,5 +209,9 @@ mod tests {
         assert_eq!((expect(&costs, 1.0), expect(&costs, 1.9)), (Some(200.0), Some(362.0)));
         costs.add_latest("pretrain small", "cuda", Workload(1.0), 700.0);
         assert_eq!(expect(&costs, 1.0), Some(300.0), "the mean of the last five");
+        for bytes in [None, Some(5), Some(9), Some(7)] {
+            costs.add_peak("pretrain small", "cuda", bytes);
+        }
+        assert_eq!(["cuda", CPU].map(|device| costs.peak("pretrain small", device)), [9, 0]);
     }
 }

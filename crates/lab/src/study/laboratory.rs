@@ -34,6 +34,9 @@ pub(super) struct StepMetadata {
     pub(super) build: String,
     /// Where it computed; none where the command has no such choice.
     pub(super) device: Option<String>,
+    /// The most memory that its command held, in bytes, where that is known.
+    #[serde(default)]
+    pub(super) peak_memory: Option<u64>,
 }
 
 /// The folder of a laboratory: steps, and the store of their records.
@@ -88,6 +91,7 @@ impl Laboratory {
         for step in steps {
             let device = step.device.as_deref().unwrap_or(CPU);
             history.add(&step.kind, device, Workload::of(&step.command), step.seconds);
+            history.add_peak(&step.kind, device, step.peak_memory);
         }
         history
     }
@@ -141,6 +145,18 @@ pub(super) struct PlanCosts {
 }
 
 impl PlanCosts {
+    /// The most memory that a step like this one is known to have held, in bytes; 0 where none is known.
+    pub(super) fn peak_memory(&self, pool: &StepPool<'_>, number: usize) -> u64 {
+        let step = pool.steps[number].step;
+        self.history.peak(&step.kind, device(step))
+    }
+
+    /// A step held so much memory.
+    pub(super) fn held(&mut self, pool: &StepPool<'_>, number: usize, bytes: Option<u64>) {
+        let step = pool.steps[number].step;
+        self.history.add_peak(&step.kind, device(step), bytes);
+    }
+
     /// A step took so many seconds, which holds for the open steps of its kind as well.
     pub(super) fn measured(&mut self, pool: &StepPool<'_>, number: usize, seconds: f64) {
         let of = pool.steps[number].step;

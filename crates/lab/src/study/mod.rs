@@ -10,6 +10,7 @@ mod extraction;
 mod file;
 mod laboratory;
 mod materials;
+mod memory;
 mod one_off;
 mod plan;
 mod pool;

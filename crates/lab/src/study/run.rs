@@ -16,6 +16,7 @@ use std::time::Instant;
 use super::error::{Error, Result};
 use super::extraction::{Extraction, Measurement, TextSample};
 use super::laboratory::{LOG, Laboratory, PlanCosts, RESULT, STEP};
+use super::memory;
 use super::plan::StudyPlan;
 use super::pool::{PooledStep, StepPool};
 use super::runner::{CommandEnd, StepRunner};
@@ -75,7 +76,7 @@ pub fn run(
 ) -> Result<Vec<StepOutcome>> {
     let pool = StepPool::of(plans);
     let mut running = PoolRun::new(lab, &pool, options, observer)?;
-    std::thread::scope(|scope| running.to_the_end(scope));
+    std::thread::scope(|scope| running.run_all(scope));
     let ended: Option<Vec<StepOutcome>> = running
         .states
         .into_iter()
@@ -119,6 +120,8 @@ struct PoolRun<'a> {
     store: Store,
     costs: PlanCosts,
     states: Vec<StepState>,
+    /// The bytes that running steps may hold together, where that is known.
+    memory: Option<u64>,
 }
 
 impl<'a> PoolRun<'a> {
@@ -133,11 +136,12 @@ impl<'a> PoolRun<'a> {
             costs.status.steps.iter_mut().for_each(|(complete, _)| *complete = false);
         }
         let states = vec![StepState::Waiting; pool.steps.len()];
-        Ok(Self { lab, pool, options, observer, store: lab.store()?, costs, states })
+        let memory = memory::budget();
+        Ok(Self { lab, pool, options, observer, store: lab.store()?, costs, states, memory })
     }
 
     /// Begins steps and receives what becomes of them until all have ended or an interrupt came.
-    fn to_the_end<'scope>(&mut self, scope: &'scope Scope<'scope, 'a>)
+    fn run_all<'scope>(&mut self, scope: &'scope Scope<'scope, 'a>)
     where
         'a: 'scope,
     {
@@ -212,7 +216,15 @@ impl<'a> PoolRun<'a> {
             return ready(false).next();
         }
         let paths = self.pool.remaining_paths(&self.costs.status.steps);
-        ready(false).max_by(|&a, &b| paths[a].total_cmp(&paths[b]).then(b.cmp(&a)))
+        let fitting = ready(false).filter(|&number| running == 0 || self.fits(number));
+        fitting.max_by(|&a, &b| paths[a].total_cmp(&paths[b]).then(b.cmp(&a)))
+    }
+
+    /// Whether a step's memory fits beside that of the running steps, as far as steps like them are known.
+    fn fits(&self, number: usize) -> bool {
+        let peak = |number: usize| self.costs.peak_memory(self.pool, number);
+        let together = peak(number) + self.running().map(|(other, ..)| peak(other)).sum::<u64>();
+        self.memory.is_none_or(|memory| together <= memory)
     }
 
     /// Begins a ready step in a thread of its own.
@@ -277,7 +289,10 @@ impl<'a> PoolRun<'a> {
                 return;
             }
             Ok(CommandEnd::Cached) => StepOutcome::Cached,
-            Ok(CommandEnd::Completed(seconds)) => StepOutcome::Completed(seconds),
+            Ok(CommandEnd::Completed { seconds, peak_memory }) => {
+                self.costs.held(self.pool, number, peak_memory);
+                StepOutcome::Completed(seconds)
+            }
             Ok(CommandEnd::Failed { reason, again: true }) if beside => {
                 let how = StepOutcome::Postponed(reason);
                 self.observer.end(number, self.pool.steps[number].step, &how);

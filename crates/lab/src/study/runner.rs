@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
 use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
+use super::memory;
 use super::plan::StudyPlan;
 use super::run::RunOptions;
 use super::step::{StepId, StudyStep};
@@ -33,8 +34,13 @@ const USED_WRONGLY: i32 = 2;
 pub(super) enum CommandEnd {
     /// Another process had completed the step.
     Cached,
-    /// It succeeded, in so many seconds.
-    Completed(f64),
+    /// It succeeded.
+    Completed {
+        /// How long it took.
+        seconds: f64,
+        /// The most memory that it held, in bytes, where that is known.
+        peak_memory: Option<u64>,
+    },
     /// It failed.
     Failed {
         /// Why.
@@ -75,10 +81,11 @@ impl StepRunner<'_> {
         let mut words = words(&self.lab.root, self.plan, self.number);
         words.extend(threads.clone());
         let began = Instant::now();
+        let mut peak_memory = None;
         let resumed = match self.step().words_to_resume(&folder) {
             Some(mut words) => {
                 words.extend(threads);
-                Some(self.command(&words, &folder, &lock)?)
+                Some(self.command(&words, &folder, &lock, &mut peak_memory)?)
             }
             None => None,
         };
@@ -86,7 +93,7 @@ impl StepRunner<'_> {
             Some(status) if status.success() => status,
             _ => {
                 clear(&folder)?;
-                self.command(&words, &folder, &lock)?
+                self.command(&words, &folder, &lock, &mut peak_memory)?
             }
         };
         if !status.success() {
@@ -94,8 +101,8 @@ impl StepRunner<'_> {
             return Ok(CommandEnd::Failed { reason: reason(status, &folder), again });
         }
         let seconds = began.elapsed().as_secs_f64();
-        self.write_result(&folder, seconds)?;
-        Ok(CommandEnd::Completed(seconds))
+        self.write_result(&folder, seconds, peak_memory)?;
+        Ok(CommandEnd::Completed { seconds, peak_memory })
     }
 
     /// Locks the folder for this process; waits where another runs the same step.
@@ -113,7 +120,13 @@ impl StepRunner<'_> {
     }
 
     /// Runs a command to its end; its output goes to files.
-    fn command(&self, words: &[String], folder: &Path, lock: &File) -> Result<ExitStatus> {
+    fn command(
+        &self,
+        words: &[String],
+        folder: &Path,
+        lock: &File,
+        peak_memory: &mut Option<u64>,
+    ) -> Result<ExitStatus> {
         let partial = folder.join("result.partial");
         let mut child = Command::new(self.options.program)
             .args(words)
@@ -143,6 +156,7 @@ impl StepRunner<'_> {
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
+            *peak_memory = memory::peak_of(child.id()).max(*peak_memory);
             if self.options.stop.load(Ordering::Relaxed) {
                 match interrupted {
                     None => interrupt(&child),
@@ -162,7 +176,7 @@ impl StepRunner<'_> {
     }
 
     /// Writes `step.json` and `result.json` of a command that succeeded.
-    fn write_result(&self, folder: &Path, seconds: f64) -> Result<()> {
+    fn write_result(&self, folder: &Path, seconds: f64, peak_memory: Option<u64>) -> Result<()> {
         let finished_at =
             SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let build = self.options.build.to_string();
@@ -175,6 +189,7 @@ impl StepRunner<'_> {
             finished_at,
             build: build.clone(),
             device: self.step().device.clone(),
+            peak_memory,
         };
         let metadata = serde_json::to_vec_pretty(&metadata).expect("plain data");
         files::write(&folder.join(STEP), metadata)?;

@@ -76,7 +76,8 @@ impl TextSettings {
         let preset: Preset = last("--preset")?.parse().ok()?;
         let scale: Scale = last("--scale")?.parse().ok()?;
         let sets = draft.values("--set");
-        let sample = sets.iter().filter_map(|set| set.text().strip_prefix("text.sample=")).last();
+        let mut latest_first = sets.iter().rev();
+        let sample = latest_first.find_map(|set| set.text().strip_prefix("text.sample="));
         let foreign = draft.texts().any(|word| {
             let key = word.strip_prefix("--").unwrap_or(word);
             let of_text = key.starts_with("text.") || key.starts_with("vocabulary.");

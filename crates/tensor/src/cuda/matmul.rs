@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use cudarc::cublaslt::result as lt;
 use cudarc::cublaslt::sys;
@@ -66,6 +66,11 @@ struct MatmulPlan {
 
 // SAFETY: descriptions are plain memory, used under a lock.
 unsafe impl Send for MatmulPlan {}
+
+/// The library's choices so far. Asking for one takes longer than a small matmul, and devices that work side
+/// by side are of one card and need the same.
+static ALGORITHMS: LazyLock<Mutex<HashMap<MatmulShape, sys::cublasLtMatmulAlgo_t>>> =
+    LazyLock::new(Mutex::default);
 
 /// The library.
 pub(super) struct CublasLt {
@@ -159,7 +164,16 @@ impl CublasLt {
             plan.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue);
             plan.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
         }
-        plan.algorithm = self.algorithm(&plan, matmul);
+        let known = lock(&ALGORITHMS).get(&matmul.shape()).copied();
+        plan.algorithm = known.unwrap_or_else(|| {
+            let algorithm = self.algorithm(&plan, matmul);
+            let mut algorithms = lock(&ALGORITHMS);
+            if algorithms.len() >= MOST_PLANS {
+                algorithms.clear();
+            }
+            algorithms.insert(matmul.shape(), algorithm);
+            algorithm
+        });
         plan
     }
 

@@ -252,6 +252,10 @@ impl Kernels for Cuda {
         Some(search::nearest(self, search, watch))
     }
 
+    fn best_of_rows(&self, scores: &Tensor) -> Option<Vec<u32>> {
+        Some(search::best_of_rows(self, scores))
+    }
+
     fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
         linear::matmul(self, a, b, transpose, y);
     }

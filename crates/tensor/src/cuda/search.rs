@@ -42,6 +42,22 @@ pub(super) fn nearest(
     lists.map(|lists| lists.read(cuda))
 }
 
+/// The column of the largest number of each row, where the matrix is: a row of logits over a large vocabulary
+/// is half a megabyte, and its best column four bytes.
+pub(super) fn best_of_rows(cuda: &Cuda, scores: &Tensor) -> Vec<u32> {
+    assert_eq!(scores.precision(), MatrixPrecision::Full, "scores are compared unrounded");
+    let (rows, cols) = scores.shape();
+    let lists = BestLists::new(cuda, rows, 1);
+    launch!(
+        cuda, Program::Search, "best_of_rows", [rows.div_ceil(ROWS), 1, 1], [THREADS, 1, 1], 0;
+        at(scores), rows as i32, cols as i32, 0u32, 0u32, Scoring::DOT, 1i32, lists.scores.pointer,
+        lists.ids.pointer,
+    );
+    // A row without a number has no best column.
+    let known = |id: u32| if id == u32::MAX { 0 } else { id };
+    lists.read(cuda).ids.into_iter().map(known).collect()
+}
+
 /// A tile of scores: where it is, and how large.
 struct ScoreTile {
     /// Its first row and column.
@@ -113,6 +129,10 @@ struct Scoring {
 }
 
 impl Scoring {
+    /// The scores as they are.
+    const DOT: Self =
+        Self { of_rows: 0, of_cols: 0, kind: RuleKind::Dot, least: 0.0, seed: 0, bound: u32::MAX };
+
     fn of(search: &NearestSearch<'_>) -> Self {
         let (kind, means, least) = match search.rule {
             ScoreRule::Dot => (RuleKind::Dot, None, 0.0),

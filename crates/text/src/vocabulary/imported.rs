@@ -141,6 +141,23 @@ impl Vocabulary {
         Self::adopt(languages, specials, size, imported)
     }
 
+    /// The same tokenizer for languages of these names, where it takes text of any language: each then has
+    /// text and counts of its own, as pretraining needs it.
+    pub fn for_languages(&self, names: &[String]) -> Result<Self> {
+        let (Some(imported), true) = (&self.imported, self.takes_any_language()) else {
+            return Ok(self.clone());
+        };
+        check_languages(names.iter().map(String::as_str))?;
+        let first = &self.languages[0];
+        let language = |name: &String| {
+            let preparer = Preparer::new(name, first.preparer.preparation(), None)?;
+            Ok(VocabularyLanguage { name: name.clone(), preparer, ..first.clone() })
+        };
+        let languages = names.iter().map(language).collect::<Result<_>>()?;
+        let imported = ImportedTokenizer { any_language: false, ..imported.clone() };
+        Self::assemble(self.kind, self.specials, self.subwords.clone(), languages, Some(imported))
+    }
+
     /// Rows of the embedding table without a subword (tables are often padded to a round size) are named
     /// by their number.
     pub(super) fn adopt(

@@ -101,16 +101,24 @@ impl Vocabulary {
         let language =
             |corpus: &Corpus| (corpus.source.language().to_owned(), corpus.preparer.clone());
         let languages = corpora.iter().map(language).collect();
-        let vocabulary = Self::wordpiece(file, languages, uncased)?;
+        Self::wordpiece(file, languages, uncased)?.counting(corpora, observer)
+    }
+
+    /// The same vocabulary with the counts of its subwords in corpora, in the order of its languages.
+    pub fn counting(
+        self,
+        corpora: &[Corpus],
+        observer: LanguageObserver<'_>,
+    ) -> Result<(Self, Vec<CorpusReport>)> {
         let (mut counts, mut reports) = (Vec::new(), Vec::new());
         for (index, corpus) in corpora.iter().enumerate() {
             let name = corpus.source.language();
             let mut watch = |at| observer(name, at);
-            let (counted, report) = count_subwords(&vocabulary, index, corpus, &mut watch)?;
+            let (counted, report) = count_subwords(&self, index, corpus, &mut watch)?;
             counts.push(counted);
             reports.push(report);
         }
-        Ok((vocabulary.with_counts(counts)?, reports))
+        Ok((self.with_counts(counts)?, reports))
     }
 
     /// Describes a vocabulary that was made from text of which these are the reports.

@@ -110,7 +110,7 @@ pub struct Extension {
 }
 
 /// Keys of the encoder that follow from the text and its vocabulary.
-const DERIVED: [&str; 2] = ["languages", "vocabulary"];
+pub(super) const DERIVED: [&str; 2] = ["languages", "vocabulary"];
 
 /// A pretraining run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,6 +134,9 @@ pub struct PretrainConfig {
     pub patience: Option<u64>,
     /// The language whose perplexity on held-out text chooses the best weights; the first if none.
     pub select_by: Option<String>,
+    /// The folder of a run or of a Hugging Face checkpoint whose weights and vocabulary the run begins
+    /// with, and whose shape `encoder` has: continued pretraining.
+    pub init: Option<PathBuf>,
     /// The languages, in the order of their numbers.
     pub languages: Vec<String>,
     /// The files of each language: paths or globs.

@@ -202,6 +202,14 @@ pub(crate) fn check(config: &PretrainConfig) -> text::Result<()> {
     texts.into_iter().try_for_each(|(language, files)| TextSource::new(language, files).map(drop))
 }
 
+/// The text of each language.
+pub(super) fn corpora(
+    config: &PretrainConfig,
+    preparers: Vec<Preparer>,
+) -> text::Result<Vec<Corpus>> {
+    preparers.into_iter().map(|preparer| corpus(config, preparer)).collect()
+}
+
 fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
     let text = &config.text;
     let language = preparer.language();
@@ -285,9 +293,7 @@ fn adopt_vocabulary(
     file: &Path,
     watch: &mut dyn FnMut(&str),
 ) -> text::Result<Vocabulary> {
-    let preparers = config.text.preparers(&config.languages, true)?;
-    let corpora = preparers.into_iter().map(|preparer| corpus(config, preparer));
-    let corpora = corpora.collect::<text::Result<Vec<_>>>()?;
+    let corpora = corpora(config, config.text.preparers(&config.languages, true)?)?;
     watch(&format!("counting subwords of {}", file.display()));
     let uncased = config.vocabulary.uncased;
     Ok(Vocabulary::wordpiece_from_corpora(file, uncased, &corpora, &mut |_, _| {})?.0)

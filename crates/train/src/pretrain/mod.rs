@@ -12,6 +12,7 @@
 mod config;
 mod data;
 mod evaluate;
+mod init;
 mod log;
 mod preparation;
 mod presets;

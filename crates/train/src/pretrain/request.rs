@@ -2,14 +2,12 @@
 //! over the one before, key by key.
 
 use encoder::ConfigError;
-use terms::{Preset, Scale};
+use terms::{Preset, SECOND_COPY, Scale};
 use toml::{Table, Value};
 
 use super::config::{DictionaryConfig, PretrainConfig, ProbeConfig, overlay};
+use super::init;
 use super::presets::{self, preset_keys};
-
-/// What follows the code of a language whose text is trained on twice.
-const SECOND: &str = "-b";
 
 /// What a run is asked to be.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +75,11 @@ impl RunRequest {
         table.insert("preset".to_owned(), Value::from(preset.name()));
         table.insert("scale".to_owned(), Value::from(scale.name()));
         let given = self.given(preset, &table)?;
+        let mut asked = table.clone();
+        overlay(&mut asked, given.clone());
+        if let Some(encoder) = init::encoder_keys(preset, &asked)? {
+            table.insert("encoder".to_owned(), Value::Table(encoder));
+        }
         overlay(&mut table, given);
         refuse_dictionaries(preset, &table)?;
         complete(&mut table);
@@ -113,7 +116,8 @@ impl RunRequest {
 
     /// The keys of text and the single ones.
     fn given(&self, preset: Preset, base: &Table) -> Result<Table, ConfigError> {
-        let vocabulary = of_vocabulary(&self.keys, "folder") || of_vocabulary(base, "folder");
+        let existing = |table: &Table| of_vocabulary(table, "folder") || table.contains_key("init");
+        let vocabulary = existing(&self.keys) || existing(base);
         let mut table = match &self.text {
             Some(text) => text.keys(preset, vocabulary)?,
             None => Table::new(),
@@ -188,7 +192,7 @@ impl RunText {
     fn duplicate_first(&mut self) {
         self.languages.truncate(1);
         let Some((first, files)) = self.languages.first().cloned() else { return };
-        let second = format!("{first}{SECOND}");
+        let second = format!("{first}{SECOND_COPY}");
         self.probes.truncate(1);
         for probe in &mut self.probes {
             probe.languages = [first.clone(), second.clone()];
@@ -271,8 +275,9 @@ fn release_schedule(file: &mut Table) {
 /// the one to learn.
 pub(super) fn complete(table: &mut Table) {
     presets::complete_separate(table);
+    let init = table.contains_key("init");
     if let Some(Value::Table(vocabulary)) = table.get_mut("vocabulary")
-        && EXISTING.iter().any(|&key| vocabulary.contains_key(key))
+        && (init || EXISTING.iter().any(|&key| vocabulary.contains_key(key)))
     {
         vocabulary.retain(|key, _| key != "kind" && key != "merges");
     }

@@ -13,6 +13,7 @@ use tensor::{Device, Params};
 use super::config::PretrainConfig;
 use super::data::RunData;
 use super::evaluate::{Probe, perplexities};
+use super::init;
 use super::log::MetricsFile;
 use super::summary::{BestWeights, PretrainSummary, RunState, TimeShares, TrainingMoment};
 use super::{Observer, PretrainError};
@@ -82,9 +83,20 @@ impl<'a> PretrainRun<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Self, PretrainError> {
         observer.note(&format!("running on {device:?}"));
+        let checkpoint = folder.join(STATE);
+        let resumed = checkpoint.is_file();
+        let init = config.init.as_deref().filter(|_| !resumed);
+        let init = init.map(|from| init::open(from, device)).transpose()?;
+        if let Some(model) = &init {
+            observer.note("beginning with the weights and the vocabulary of a model");
+            init::put_vocabulary(config, model, folder)?;
+        }
         let data = RunData::prepare(config, folder, &mut |text| observer.note(text))?;
         let mut params = Params::new(device);
         let model = Encoder::new(data.encoder_config(config), &mut params, config.seed)?;
+        if let Some(init) = &init {
+            init::copy_weights(init, &mut params)?;
+        }
         let adam = config.adam.clone();
         let mut trainer =
             Trainer::new(model.config(), params, adam, config.seed, |_| AdamGroup::default())?;
@@ -93,8 +105,6 @@ impl<'a> PretrainRun<'a> {
         }
         describe(folder, &model, &data)?;
         let mut state = RunState::new(data.fingerprints.clone());
-        let checkpoint = folder.join(STATE);
-        let resumed = checkpoint.is_file();
         if resumed {
             state = trainer.resume(&checkpoint)?;
             if state.text != data.fingerprints {

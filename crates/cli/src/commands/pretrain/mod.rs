@@ -39,6 +39,9 @@ const EXAMPLES: &str = "Examples:
   Text of another domain, as much of it as there is of the first:
     isogloss pretrain --preset wiki-cc --scale small --text.sample 400000 \\
         --text en=wiki.en.txt.zst --text fr=crawl.fr.txt.zst --out wiki-cc
+  Continued pretraining of a model that there is, at a lower learning rate:
+    isogloss pretrain --init mbert --scale small --steps 2000 --lr 5e-5 \\
+        --text en=en.txt.zst --text fr=fr.txt.zst --out continued
   Any key of the configuration is a flag:
     isogloss pretrain --world world --encoder.norm post --batch.length 24 --out run
   After a stop or a kill:
@@ -76,6 +79,12 @@ pub(crate) struct Pretrain {
     /// --vocabulary.uncased true).
     #[arg(long, value_name = "FILE|DIR", help_heading = "Input")]
     vocab: Option<PathBuf>,
+
+    /// Begin with the weights and the vocabulary of this model, a run or a Hugging Face folder, in place of
+    /// random weights: continued pretraining. The encoder has the model's shape; the scale decides batches
+    /// and the learning rate.
+    #[arg(long, value_name = "DIR", help_heading = "Input")]
+    init: Option<PathBuf>,
 
     /// The run's folder.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
@@ -246,6 +255,9 @@ impl Pretrain {
             let switch = Table::from_iter([("dictionaries".to_owned(), Value::Array(list))]);
             table.insert("switch".to_owned(), Value::Table(switch));
         }
+        if let Some(path) = &self.init {
+            table.insert("init".to_owned(), Value::from(path.display().to_string()));
+        }
         if let Some(path) = &self.vocab {
             let key = if path.is_dir() { "folder" } else { "file" };
             let path = Value::from(path.display().to_string());
@@ -284,7 +296,9 @@ fn flag(key: &str) -> Option<String> {
         "languages" | "files" => "--world DIR, or --text LANG=FILE".to_owned(),
         "switch.dictionaries" => "--dictionary A-B=FILE".to_owned(),
         "adam.lr" => "--lr".to_owned(),
-        "preset" | "scale" | "steps" | "seed" | "accumulate" | "patience" => format!("--{key}"),
+        "preset" | "scale" | "steps" | "seed" | "accumulate" | "patience" | "init" => {
+            format!("--{key}")
+        }
         "checkpoint_every" | "evaluate_every" | "select_by" => {
             format!("--{}", key.replace('_', "-"))
         }
