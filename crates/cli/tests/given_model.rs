@@ -132,7 +132,8 @@ fn language_shift_of_a_given_model() {
     let output = isogloss(folder, &greek);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("sentences of el: there is no") && text.contains("test-el.tsv"), "{text}");
+    assert!(text.contains("skipped: el: there is no") && text.contains("dev-el.tsv"), "{text}");
+    assert!(text.contains("shift, en-de"), "{text}");
     let report = done(folder, &["report", "--out", "page.html"]);
     assert!(folder.join("page.html").is_file(), "{report}");
     let page = fs::read_to_string(folder.join("page.html")).unwrap();

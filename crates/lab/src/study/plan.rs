@@ -42,7 +42,15 @@ impl StudyPlan {
         for (number, &seed) in settings.seeds.as_ref().unwrap_or(&study.seeds).iter().enumerate() {
             for system in study.compared() {
                 let Some((system, finetuning_only)) = of_seed(system, number) else { continue };
-                for materials in choices(study, &mut planner, seed, &system)? {
+                for mut materials in choices(study, &mut planner, seed, &system)? {
+                    if system.model == SystemKind::Given {
+                        let (readable, lines) = materials.with_text();
+                        lines.into_iter().for_each(|line| planner.leave_out(line));
+                        materials = readable;
+                    }
+                    if materials.targets.is_empty() {
+                        continue;
+                    }
                     let scene = EvaluationContext {
                         study,
                         scale,
