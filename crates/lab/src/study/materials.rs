@@ -197,6 +197,27 @@ impl LanguageData {
         Ok(Ok(StepList::made(steps.add(draft)?, "")))
     }
 
+    /// The same without the real languages whose text a model that is given could not read, and a line for each: XNLI's
+    /// sentences where the source has them, else text.
+    pub(super) fn with_text(mut self) -> (Self, Vec<String>) {
+        let xnli = |language: &str| format!("xnli/dev-{language}.tsv");
+        let has_xnli = |language: &str| self.existing(&[xnli(language)]).is_some();
+        let by_xnli = self.data().is_none() || has_xnli(&self.source);
+        let has = |language: &&String| match by_xnli {
+            true => has_xnli(language),
+            false => !self.text_paths(language).is_empty(),
+        };
+        let (kept, lost): (Vec<String>, Vec<String>) =
+            self.targets.clone().into_iter().partition(|language| has(&language));
+        let line = |language: &String| {
+            let name = if by_xnli { xnli(language) } else { format!("text/{language}.*.txt.zst") };
+            format!("{language}: there is no {}", self.shown(&name))
+        };
+        let lines = lost.iter().map(line).collect();
+        self.targets = kept;
+        (self, lines)
+    }
+
     /// Whether one language is compared with itself.
     pub(super) fn is_paraphrased(&self) -> bool {
         self.paraphrases.is_some()
@@ -508,9 +529,14 @@ impl LanguageData {
         if let Some(pairs) = self.existing(&[format!("bitext/bitext.{pair}.tsv")]) {
             return Ok(vec!["--parallel".into(), pairs.after(&format!("{pair}="))]);
         }
-        let files = self.xnli(target, &["dev", "test"], BOTH)?;
-        let mut words = files.flags("--parallel", (target, &self.source));
-        words.extend(files.columns());
+        // The source's side first, as in a file of pairs.
+        let pair = [self.source.as_str(), target];
+        let mut words = self.xnli(target, &["dev", "test"], BOTH)?.columns();
+        for (language, part) in pair.into_iter().flat_map(|one| [(one, "dev"), (one, "test")]) {
+            let file = self.existing(&[format!("xnli/{part}-{language}.tsv")]);
+            let named = file.map(|file| file.after(&format!("{language}=")));
+            words.extend(named.into_iter().flat_map(|file| ["--parallel".into(), file]));
+        }
         Ok(words)
     }
 
