@@ -144,6 +144,35 @@ fn a_report_is_one_page_and_its_figures() {
 }
 
 #[test]
+fn every_table_and_figure_is_listed_with_what_it_was_run_on() {
+    let lab = laboratory();
+    let folder = lab.path();
+    let all = json(folder, "study list --papers --lab lab");
+    let items = all["items"].as_array().unwrap();
+    let of = |paper: &str, name: &str| {
+        let own = |item: &&Value| {
+            item["item"] == name && item["paper"].as_str().unwrap().starts_with(paper)
+        };
+        items.iter().find(own).unwrap().clone()
+    };
+    let table = of("Conneau", "Table 1");
+    assert!(table["commands"].as_array().unwrap().contains(&"isogloss study run anchors".into()));
+    let run = &table["runs"][0];
+    assert_eq!((&run["study"], &run["pairs"][0]), (&"anchors".into(), &"qaa-qab".into()));
+    assert_eq!(run["seeds"], serde_json::json!([1, 2, 3]));
+    assert_eq!(of("Liu", "Figure 7")["runs"], serde_json::json!([]));
+    assert!(of("Conneau", "Figure 1")["not_made"].as_str().unwrap().contains("diagram"));
+
+    let text = printed(folder, "study list --papers --lab lab");
+    assert!(text.contains("anchors: tiny, invented languages, qaa-qab; seeds 1, 2, 3"), "{text}");
+    assert!(text.contains("nothing yet"), "{text}");
+    assert!(!printed(folder, "study list --papers").contains("nothing yet"));
+    assert!(printed(folder, "study list").contains("anchors"));
+    let (code, _) = refused(folder, "study list --lab lab");
+    assert_eq!(code, 2);
+}
+
+#[test]
 fn a_laboratory_that_is_none_is_said_to_be_none() {
     let folder = TempDir::new().unwrap();
     for command in ["results", "report"] {

@@ -20,6 +20,7 @@ mod retrieve;
 mod score;
 mod shift;
 mod study;
+mod study_list;
 mod study_view;
 mod texts;
 mod training_view;

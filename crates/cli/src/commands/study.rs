@@ -14,6 +14,7 @@ use serde_json::json;
 use terms::{Scale, Task};
 
 use super::score::task_values;
+use super::study_list::ListFlags;
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -53,9 +54,8 @@ const SHOW_EXAMPLES: &str = "Example:
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Study {
-    /// List the built-in studies and their questions.
-    #[command(after_help = "Example:\n  isogloss study list")]
-    List,
+    /// List the built-in studies and their questions, or every table and figure of the papers (--papers).
+    List(ListFlags),
     /// Print a study's file, to read or to edit.
     #[command(after_help = SHOW_EXAMPLES)]
     Show(Show),
@@ -240,23 +240,13 @@ struct RunSummary {
 impl Study {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
-            Study::List => list(),
+            Study::List(flags) => flags.run(),
             Study::Show(show) => show.run(),
             Study::Keys => Ok(Outcome::new(StudyFile::KEYS, &json!({ "keys": StudyFile::KEYS }))),
             Study::Plan(choice) => choice.plan(),
             Study::Run(flags) => flags.run(),
         }
     }
-}
-
-fn list() -> Result<Outcome, Failure> {
-    let (mut text, mut studies) = (String::new(), Vec::new());
-    for name in StudyFile::names() {
-        let study = StudyFile::find(name)?;
-        let _ = writeln!(text, "{name:<18}{}\n{:<18}({})", study.question, "", study.place);
-        studies.push(json!({ "name": name, "question": study.question, "place": study.place }));
-    }
-    Ok(Outcome::new(text, &json!({ "studies": studies })))
 }
 
 impl Show {

@@ -1,5 +1,7 @@
-//! Made-up records of every study, with the measures and factors of real ones: test data, not results.
+//! Made-up records of every study, with the measures and factors of real ones, whose values follow the papers: those that they
+//! print, and for what they only draw or say, values that agree. Test data, not results.
 
+use lab::papers;
 use lab::record::{Factors, Origin, Record, TextRecord};
 
 /// Records under construction.
@@ -10,27 +12,41 @@ struct MadeUp {
     seed: u64,
 }
 
-/// Everything: invented languages at `tiny` with four seeds, real ones at `small` with three.
+/// A kind of languages: pairs, their distance from the nearest to the farthest, and what the papers call them.
+struct Languages {
+    /// Each with the pair of the papers whose numbers it has.
+    pairs: &'static [(&'static str, &'static str)],
+    layers: usize,
+}
+
+const INVENTED: Languages = Languages {
+    pairs: &[("qaa-qab", "en-fr"), ("qaa-qac", "en-ru"), ("qaa-qad", "en-zh")],
+    layers: 4,
+};
+const REAL: Languages =
+    Languages { pairs: &[("en-fr", "en-fr"), ("en-ru", "en-ru"), ("en-zh", "en-zh")], layers: 8 };
+
+const TASKS: [(&str, &str); 3] = [("nli", "accuracy"), ("ner", "f1"), ("parse", "las")];
+
+/// Everything: invented languages at `tiny`, real ones at `small`, four seeds each, and one given model.
 pub(crate) fn all() -> (Vec<Record>, Vec<TextRecord>) {
     let mut made = MadeUp { records: vec![], notes: vec![], scale: "tiny", seed: 0 };
-    for seed in 1..=4 {
-        made.seed = seed;
-        made.conditions(&["qaa-qab"]);
-        made.distances();
-        made.alignment("qaa-qab", 4);
-        made.similarity("qaa-qab", 4);
-        made.sizes();
-        made.shifts("qaa-qab", 4);
-        made.shifts("qab-qaa", 4);
-        made.shifted_transfer();
+    for (scale, languages) in [("tiny", &INVENTED), ("small", &REAL)] {
+        made.scale = scale;
+        for seed in 1..=4 {
+            made.seed = seed;
+            made.conditions(languages);
+            made.distances(languages);
+            made.alignment(languages);
+            made.similarity(languages);
+            made.sizes(languages);
+            made.shifts(languages, &["condition=default", "condition=no-anchors"]);
+            made.shifted_transfer(languages, "condition=default");
+        }
     }
-    made.scale = "small";
-    for seed in 1..=3 {
-        made.seed = seed;
-        made.conditions(&["en-fr", "en-ru", "en-zh"]);
-        made.similarity("en-fr", 8);
-        made.similarity("en-zh", 8);
-    }
+    made.seed = 1;
+    made.shifts(&REAL, &["system=mbert"]);
+    made.shifted_transfer(&REAL, "system=mbert");
     (made.records, made.notes)
 }
 
@@ -50,16 +66,18 @@ impl MadeUp {
         }
     }
 
-    /// Adds a value with noise that is a function of its key.
+    /// Adds a value with a little noise that is a function of its key.
     fn put(&mut self, study: &str, measure: &str, factors: &str, value: f64) {
         let hash = format!("{study}{measure}{factors}{}{}", self.seed, self.scale)
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
                 (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
             });
+        // The low bits of a sum of products mix badly.
+        let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let noise = (hash >> 40) as f64 / f64::from(1 << 24) - 0.5;
-        let exact = value > 2.0 || measure == "alpha";
-        let value = if exact { value } else { (value + 0.05 * noise).clamp(-1.0, 1.0) };
+        let exact = value > 2.0 || value == 0.0 || measure == "alpha";
+        let value = if exact { value } else { (value + 0.004 * noise).clamp(-1.0, 1.0) };
         self.records.push(Record {
             origin: self.origin(study),
             measure: measure.into(),
@@ -70,66 +88,212 @@ impl MadeUp {
         });
     }
 
-    fn conditions(&mut self, pairs: &[&str]) {
-        let studies: [(&str, &[(&str, f64)]); 3] = [
-            ("domain", &[("default", 0.80), ("wiki-cc", 0.76)]),
+    fn conditions(&mut self, languages: &Languages) {
+        let studies: [(&str, &[&str]); 3] = [
+            ("domain", &["default-equal", "wiki-cc", "untrained"]),
             (
                 "anchors",
-                &[
-                    ("default", 0.80),
-                    ("default-anchors", 0.79),
-                    ("no-anchors", 0.77),
-                    ("extra-anchors", 0.83),
-                ],
+                &["default", "default-anchors", "no-anchors", "extra-anchors", "untrained"],
             ),
             (
                 "sharing",
                 &[
-                    ("default", 0.80),
-                    ("sep-emb", 0.72),
-                    ("sep-emb-l1-3", 0.35),
-                    ("sep-emb-l1-6", 0.08),
-                    ("sep-l1-3", 0.55),
-                    ("sep-l1-6", 0.20),
+                    "default",
+                    "no-anchors",
+                    "sep-emb",
+                    "sep-emb-l1-3",
+                    "sep-emb-l1-6",
+                    "sep-l1-3",
+                    "sep-l1-6",
+                    "untrained",
                 ],
             ),
         ];
         for (study, conditions) in studies {
-            for (condition, level) in conditions {
-                for (far, pair) in pairs.iter().enumerate() {
-                    let (source, target) = pair.split_once('-').unwrap();
-                    let level = level - 0.12 * far as f64;
-                    for (task, measure, floor) in
-                        [("nli", "accuracy", 0.33), ("ner", "f1", 0.0), ("parse", "las", 0.0)]
-                    {
-                        let of = format!("condition={condition} pair={pair} task={task}");
-                        let score = (floor + (0.95 - floor) * level).max(floor);
-                        self.put(
-                            study,
-                            measure,
-                            &format!("{of} language={target} role=target"),
-                            score,
-                        );
-                        self.put(
-                            study,
-                            measure,
-                            &format!("{of} language={source} role=source"),
-                            0.92,
-                        );
+            for condition in conditions {
+                for (pair, like) in languages.pairs {
+                    self.scores(study, &format!("condition={condition}"), (pair, like), condition);
+                    self.retrieval(study, &format!("condition={condition} pair={pair}"), condition);
+                }
+            }
+        }
+    }
+
+    /// The scores of Table 1 of Conneau et al. 2020 under a condition.
+    fn scores(&mut self, study: &str, of: &str, (pair, like): (&str, &str), condition: &str) {
+        let (source, target) = pair.split_once('-').unwrap();
+        for (task, measure) in TASKS {
+            let of = format!("{of} pair={pair} task={task}");
+            let score = published(condition, task, measure, like);
+            self.put(study, measure, &format!("{of} language={target} role=target"), score);
+            self.put(study, measure, &format!("{of} language={source} role=source"), 0.92);
+        }
+    }
+
+    fn retrieval(&mut self, study: &str, of: &str, condition: &str) {
+        let level = match condition {
+            "untrained" => 0.03,
+            "sep-emb-l1-6" | "sep-l1-6" => 0.1,
+            _ => 0.5,
+        };
+        for (kind, more) in [("raw", 0.8), ("centered", 1.05), ("aligned", 1.15)] {
+            for layer in 0..=4 {
+                let bend = 1.0 - 0.15 * (f64::from(layer) - 3.0).abs();
+                let of = format!("{of} kind={kind} layer={layer}");
+                self.put(study, "retrieval", &of, level * more * bend);
+            }
+        }
+    }
+
+    /// Real languages are at the distance that they have; of invented ones it is a parameter.
+    fn distances(&mut self, languages: &Languages) {
+        let conditions = ["default", "no-anchors", "extra-anchors", "sep-l1-6", "untrained"];
+        for condition in conditions {
+            if languages.pairs[0].0.starts_with('e') {
+                for (pair, like) in languages.pairs {
+                    let of = format!("condition={condition}");
+                    self.scores("distance", &of, (pair, like), condition);
+                }
+                continue;
+            }
+            for (distance, like) in [("0", "en-fr"), ("0.3", "en-ru"), ("0.6", "en-zh")] {
+                let of = format!("condition={condition} distance={distance}");
+                self.scores("distance", &of, ("qaa-qab", like), condition);
+                self.retrieval("distance", &format!("{of} pair=qaa-qab"), condition);
+            }
+        }
+    }
+
+    fn alignment(&mut self, languages: &Languages) {
+        for (pair, _) in languages.pairs {
+            self.words(pair, languages.layers);
+            for layer in 0..=languages.layers {
+                let depth = layer as f64 / languages.layers as f64;
+                self.contexts(pair, layer, 1.0 - 1.6 * (depth - 0.5).powi(2));
+                for (system, level, slope) in [
+                    ("monolingual", 0.7, 0.4),
+                    ("bilingual", 0.95, 0.4),
+                    ("no-anchors", 0.9, 0.4),
+                    ("untrained", 0.15, 0.0),
+                ] {
+                    for (kind, more) in [("raw", 0.5), ("centered", 0.85), ("aligned", 1.0)] {
+                        let of = format!("system={system} kind={kind} layer={layer} pair={pair}");
+                        let value = level * more * (1.0 - slope * depth);
+                        self.put("align-sentences", "retrieval", &of, value);
                     }
-                    for (kind, more) in [("raw", 0.8), ("centered", 1.05), ("aligned", 1.15)] {
-                        for layer in ["0", "1", "2", "3", "4", "best"] {
-                            let bend =
-                                layer.parse().map_or(1.0, |l: f64| 1.0 - 0.15 * (l - 3.0).abs());
-                            let of = format!(
-                                "condition={condition} pair={pair} kind={kind} layer={layer}"
-                            );
-                            self.put(
-                                study,
-                                "retrieval",
-                                &of,
-                                (level * more * bend).clamp(0.0, 1.0),
-                            );
+                }
+            }
+        }
+    }
+
+    fn words(&mut self, pair: &str, layers: usize) {
+        for vocabulary in ["own", "common"] {
+            let of = format!("pair={pair} retrieval=csls vocabulary={vocabulary}");
+            for (system, level) in [("fasttext", 0.62), ("embeddings", 0.66)] {
+                let of = format!("system={system} {of}");
+                self.put("align-words", "p_at_1", &of, level);
+                self.put("align-words", "p_at_1_different", &of, level - 0.05);
+            }
+            for layer in 0..=layers {
+                let depth = layer as f64 / layers as f64;
+                for (system, level, slope) in [
+                    ("monolingual", 0.4, 0.4),
+                    ("bilingual", 0.5, 0.4),
+                    ("no-anchors", 0.45, 0.4),
+                    ("untrained", 0.06, 0.0),
+                ] {
+                    let of = format!("system={system} layer={layer} {of}");
+                    let value = level * (0.8 + slope * depth);
+                    self.put("align-words", "p_at_1", &of, value + 0.1);
+                    self.put("align-words", "p_at_1_different", &of, value);
+                }
+            }
+        }
+    }
+
+    fn contexts(&mut self, pair: &str, layer: usize, bend: f64) {
+        let language = pair.split_once('-').unwrap().1;
+        let systems = [
+            ("monolingual-aligned", [0.45, 0.6], 1.0),
+            ("bilingual", [0.75, 0.65], 1.0),
+            ("bilingual-aligned", [0.748, 0.7], 1.0),
+            ("monolingual-raw", [0.1, 0.1], 1.0),
+            ("no-anchors-raw", [0.7, 0.62], 1.0),
+            ("untrained-aligned", [0.08, 0.12], 0.0),
+            ("untrained-raw", [0.05, 0.1], 0.0),
+        ];
+        for (system, levels, bent) in systems {
+            for ((task, measure), level) in
+                [("ner", "f1"), ("parse", "las")].into_iter().zip(levels)
+            {
+                let of = format!(
+                    "system={system} task={task} layer={layer} pair={pair} language={language} role=target"
+                );
+                let bend = 1.0 + bent * (bend - 1.0);
+                self.put("align-contexts", measure, &of, level * bend);
+            }
+        }
+    }
+
+    /// Figure 7 of Conneau et al. 2020.
+    fn similarity(&mut self, languages: &Languages) {
+        let source = languages.pairs[0].0.split_once('-').unwrap().0;
+        let own = format!("{source}-{source}'");
+        let pairs = languages.pairs.iter().copied().chain([(&*own, "en-en'")]);
+        for (pair, like) in pairs {
+            for system in ["bilingual", "monolingual", "untrained"] {
+                for layer in 0..=languages.layers {
+                    let same = (layer * 8 / languages.layers).to_string();
+                    let of = [("pair", like), ("system", system), ("layer", &*same)];
+                    let cka = papers::number(1, "Figure 7", "cka", &of).unwrap();
+                    let of = format!("system={system} layer={layer} pair={pair}");
+                    self.put("similarity", "cka", &of, cka);
+                    self.put("similarity", "cka_debiased", &of, cka - 0.02);
+                    self.put("similarity", "cka_within", &of, cka - 0.1);
+                }
+                if like != "en-en'" {
+                    let r = if system == "untrained" { 0.4 } else { 0.95 };
+                    let of = format!("system={system} pair={pair}");
+                    self.put("similarity", "correlation", &of, r);
+                }
+            }
+        }
+        for (measure, count) in
+            [("rows", 10_000.0), ("repeated", 1.0), ("too_long", 12.0), ("used", 9_987.0)]
+        {
+            let of = format!("system=bilingual pair={}", languages.pairs[0].0);
+            self.put("similarity", measure, &of, count);
+        }
+    }
+
+    fn sizes(&mut self, languages: &Languages) {
+        // Small and large, with full contexts and with short ones: MRR over pairs that differ, NLI.
+        let systems = [
+            ("encoder", [[0.20, 0.25], [0.60, 0.40]], [[0.41, 0.41], [0.58, 0.45]]),
+            ("word2vec", [[0.30, 0.29], [0.33, 0.32]], [[0.41, 0.41], [0.42, 0.42]]),
+            ("glove", [[0.28, 0.28], [0.31, 0.31]], [[0.40, 0.40], [0.41, 0.41]]),
+            ("untrained", [[0.08; 2]; 2], [[0.34; 2]; 2]),
+        ];
+        for (i, (pair, _)) in languages.pairs.iter().enumerate() {
+            let (_, language) = pair.split_once('-').unwrap();
+            let hard = 0.02 * i as f64;
+            for (system, mrr, nli) in systems {
+                for (s, size) in ["small", "large"].into_iter().enumerate() {
+                    for (w, window) in ["full", "short"].into_iter().enumerate() {
+                        let of =
+                            format!("system={system} size={size} language={language} pair={pair}");
+                        let task = format!("{of} task=nli role=target");
+                        let scores = [
+                            ("mrr", &of, mrr[s][w] + 0.2 - hard),
+                            ("mrr_different", &of, mrr[s][w] - hard),
+                            ("accuracy", &task, nli[s][w] - hard / 2.0),
+                        ];
+                        for (measure, of, value) in scores {
+                            let windowed = format!("{of} window={window}");
+                            self.put("window", measure, &windowed, value);
+                            if window == "full" {
+                                self.put("data-size", measure, of, value);
+                            }
                         }
                     }
                 }
@@ -137,187 +301,134 @@ impl MadeUp {
         }
     }
 
-    fn distances(&mut self) {
-        for (distance, level) in [("0", 0.78), ("0.15", 0.66), ("0.3", 0.45), ("0.6", 0.18)] {
-            let of = format!("condition=no-anchors pair=qaa-qab distance={distance}");
-            for (task, measure) in [("nli", "accuracy"), ("ner", "f1"), ("parse", "las")] {
-                self.put(
-                    "distance",
-                    measure,
-                    &format!("{of} task={task} language=qab role=target"),
-                    level,
-                );
+    fn shifts(&mut self, languages: &Languages, encoders: &[&str]) {
+        let (pair, _) = languages.pairs[0];
+        let (source, target) = pair.split_once('-').unwrap();
+        for encoder in encoders.iter().copied().chain(["condition=untrained"]) {
+            for direction in [pair.to_owned(), format!("{target}-{source}")] {
+                self.sweep(encoder, &direction, languages.layers);
             }
-            for kind in ["raw", "centered"] {
-                self.put("distance", "retrieval", &format!("{of} kind={kind} layer=best"), level);
+            for language in [source, target] {
+                let of = format!("{encoder} language={language}");
+                self.put("language-shift", "subwords", &of, 812.0);
             }
-        }
-    }
-
-    fn alignment(&mut self, pair: &str, layers: usize) {
-        for (system, level) in [("fasttext", 0.62), ("embeddings", 0.66)] {
-            self.put(
-                "align-words",
-                "p_at_1",
-                &format!("system={system} pair={pair} retrieval=csls"),
-                level,
-            );
-        }
-        for layer in 0..=layers {
-            let depth = layer as f64 / layers as f64;
-            for (system, level) in [("monolingual", 0.4), ("bilingual", 0.55), ("untrained", 0.06)]
-            {
-                let of = format!("system={system} layer={layer} pair={pair} retrieval=csls");
-                self.put("align-words", "p_at_1", &of, level * (0.8 + 0.4 * depth));
+            self.put("language-shift", "subwords_shared", &format!("{encoder} pair={pair}"), 9.0);
+            if encoder == "condition=untrained" {
+                continue;
             }
-            let bend = 1.0 - 1.6 * (depth - 0.5).powi(2);
-            let systems = [
-                ("monolingual-aligned", 0.6),
-                ("bilingual", 0.78),
-                ("bilingual-aligned", 0.8),
-                ("monolingual-raw", 0.1),
+            let lines = [
+                ("input", "la zizop sagowi joso ."),
+                ("reference", "ru nokemof reneze deve ."),
+                ("1", "ru nokemof sagowi deve ."),
+                ("2", "ru nokemof reneze deve ."),
+                ("3", ". . <strange & \"odd\"> reneze deve"),
             ];
-            for (system, level) in systems {
-                for (task, measure) in [("ner", "f1"), ("parse", "las")] {
-                    let of = format!(
-                        "system={system} task={task} layer={layer} pair={pair} language=qab role=target"
-                    );
-                    self.put("align-contexts", measure, &of, level * bend);
-                }
-            }
-            for (system, level) in [("monolingual", 0.7), ("bilingual", 0.95), ("untrained", 0.15)]
-            {
-                for (kind, more) in [("raw", 0.5), ("centered", 0.85), ("aligned", 1.0)] {
-                    let of = format!("system={system} kind={kind} layer={layer} pair={pair}");
-                    self.put(
-                        "align-sentences",
-                        "retrieval",
-                        &of,
-                        level * more * (1.0 - 0.4 * (depth - 0.3).abs()),
-                    );
-                }
+            for (alpha, text) in lines {
+                self.notes.push(TextRecord {
+                    origin: self.origin("language-shift"),
+                    name: "translation".into(),
+                    factors: parsed(&format!(
+                        "{encoder} direction={pair} alpha={alpha} layer=2 line=1"
+                    )),
+                    text: text.into(),
+                });
             }
         }
     }
 
-    fn similarity(&mut self, pair: &str, layers: usize) {
+    fn sweep(&mut self, encoder: &str, direction: &str, layers: usize) {
+        let learned = encoder != "condition=untrained";
         for layer in 0..=layers {
             let depth = layer as f64 / layers as f64;
-            for (system, level) in [
-                ("bilingual", 0.8),
-                ("monolingual", 0.7),
-                ("untrained", 0.45),
-                ("same-language", 0.85),
-            ] {
-                let of = format!("system={system} layer={layer} pair={pair}");
-                self.put("similarity", "cka", &of, level - 0.3 * depth);
-                self.put("similarity", "cka_debiased", &of, level - 0.35 * depth - 0.05);
-            }
-        }
-        for system in ["bilingual", "monolingual"] {
-            self.put("similarity", "correlation", &format!("system={system}"), 0.88);
-        }
-    }
-
-    fn sizes(&mut self) {
-        let systems = [
-            ("encoder", [0.25, 0.7], [0.42, 0.6]),
-            ("word2vec", [0.35, 0.38], [0.40, 0.41]),
-            ("glove", [0.32, 0.36], [0.39, 0.40]),
-            ("untrained", [0.12, 0.12], [0.34, 0.34]),
-        ];
-        for (language, hard) in [("qab", 0.0), ("qac", 0.04), ("qad", 0.1)] {
-            for (system, mrr, accuracy) in systems {
-                for (i, (size, sentences)) in
-                    [("small", 20_000), ("large", 100_000)].into_iter().enumerate()
-                {
-                    let of = format!(
-                        "system={system} size={size} language={language} sentences={sentences}"
-                    );
-                    self.put("data-size", "mrr", &of, mrr[i] - hard);
-                    self.put(
-                        "data-size",
-                        "accuracy",
-                        &format!("{of} task=nli"),
-                        accuracy[i] - hard / 2.0,
-                    );
-                }
-            }
-            for (window, mrr, accuracy) in [("full", 0.7, 0.6), ("short", 0.45, 0.53)] {
-                let of = format!(
-                    "system=encoder size=large window={window} language={language} sentences=100000"
-                );
-                self.put("window", "mrr", &of, mrr - hard);
-                self.put("window", "accuracy", &format!("{of} task=nli"), accuracy - hard);
-            }
-        }
-    }
-
-    fn shifts(&mut self, direction: &str, layers: usize) {
-        for layer in 0..=layers {
             for alpha in ["-1", "0", "0.5", "1", "1.5", "2", "3"] {
                 let weight: f64 = alpha.parse().unwrap();
-                let depth = layer as f64 / layers as f64;
                 let of = format!(
-                    "condition=default direction={direction} layer={layer} alpha={alpha} kind=mean"
+                    "{encoder} direction={direction} layer={layer} alpha={alpha} kind=mean"
                 );
+                let hit = match weight > 0.0 {
+                    true => (-(weight - 1.2_f64).powi(2)).exp() * (0.3 + 0.4 * depth),
+                    false => 0.02,
+                };
                 let rate =
-                    if weight <= 0.0 { -0.2 } else { (weight * (0.4 + 0.3 * depth)).min(0.98) };
-                self.put("language-shift", "conversion_rate", &of, rate.max(0.0));
-                let hit = (-(weight - 1.2_f64).powi(2)).exp() * (0.3 + 0.4 * depth);
-                self.put("language-shift", "bleu1", &of, if weight <= 0.0 { 0.02 } else { hit });
-                self.put(
-                    "language-shift",
-                    "dictionary_accuracy",
-                    &of,
-                    if weight <= 0.0 { 0.0 } else { hit * 0.9 },
-                );
-                self.put("language-shift", "copied", &of, if weight == 0.0 { 0.85 } else { 0.2 });
+                    if weight > 0.0 { (weight * (0.4 + 0.3 * depth)).min(0.98) } else { 0.0 };
+                // An untrained encoder predicts tokens of any language, whatever is added.
+                let values = match learned {
+                    true => [rate, hit, 0.9 * hit, 0.01, 0.005],
+                    false => [0.3, 0.02, 0.01, 0.3, 0.2],
+                };
+                let names =
+                    ["conversion_rate", "bleu1", "dictionary_accuracy", "other_rate", "third_rate"];
+                for (measure, value) in names.into_iter().zip(values) {
+                    self.put("language-shift", measure, &of, value);
+                }
+                let copied = if weight == 0.0 && learned { 0.85 } else { 0.2 };
+                self.put("language-shift", "copied", &of, copied);
             }
         }
-        for (language, size) in [("qaa", 812.0), ("qab", 833.0)] {
-            let of = format!("condition=default language={language}");
-            self.put("language-shift", "subwords", &of, size);
-        }
-        self.put("language-shift", "subwords_shared", "condition=default pair=qaa-qab", 9.0);
-        let lines = [
-            ("input", "la zizop sagowi joso ."),
-            ("reference", "ru nokemof reneze deve ."),
-            ("1", "ru nokemof sagowi deve ."),
-            ("2", "ru nokemof reneze deve ."),
-            ("3", ". . <strange & \"odd\"> reneze deve"),
-        ];
-        for (alpha, text) in lines {
-            self.notes.push(TextRecord {
-                origin: self.origin("language-shift"),
-                name: "translation".into(),
-                factors: parsed(&format!(
-                    "condition=default direction={direction} alpha={alpha} layer=2 line=1"
-                )),
-                text: text.into(),
-            });
+        let masked = if learned { [0.01, 0.4, 0.1] } else { [0.45, 0.02, 0.1] };
+        let names = ["masked_foreign_rate", "masked_accuracy", "masked_unigram_accuracy"];
+        for (measure, value) in names.into_iter().zip(masked) {
+            self.put("language-shift", measure, &format!("{encoder} direction={direction}"), value);
         }
     }
 
-    fn shifted_transfer(&mut self) {
-        for (language, role, hard) in
-            [("qaa", "source", -0.2), ("qab", "target", 0.0), ("qac", "target", 0.08)]
-        {
-            for (row, level) in [("all-layers", 0.58), ("last-n", 0.62), ("last-n-shift", 0.624)] {
-                for (task, measure) in [("nli", "accuracy"), ("ner", "f1"), ("parse", "las")] {
+    /// Table 4 of Liu et al. 2020; invented languages have its means.
+    fn shifted_transfer(&mut self, languages: &Languages, encoder: &str) {
+        let real = languages.pairs[0].0.starts_with('e');
+        let all = ["en", "de", "es", "ar", "el", "fr", "hi", "ru", "th", "tr", "vi", "zh"];
+        let invented = ["qaa", "qab", "qac"];
+        let (source, names) = if real { ("en", &all[..]) } else { ("qaa", &invented[..]) };
+        for encoder in [encoder, "condition=untrained"] {
+            for language in names {
+                let role = if *language == source { "source" } else { "target" };
+                for row in ["all-layers", "last-n", "last-n-shift"] {
                     let shifted = row == "last-n-shift";
                     if shifted && role == "source" {
                         continue;
                     }
-                    let of = format!("row={row} task={task} language={language} role={role}");
-                    self.put("shifted-transfer", measure, &of, level - hard);
-                    if shifted {
-                        self.put("shifted-transfer", "alpha", &of, 0.5);
+                    for (task, measure) in TASKS {
+                        let of = format!(
+                            "{encoder} row={row} task={task} language={language} role={role} pair={source}-{language}"
+                        );
+                        let like = match (real, role) {
+                            (true, _) => language,
+                            (_, "source") => "en",
+                            _ => "mean",
+                        };
+                        let paper = papers::number(
+                            2,
+                            "Table 4",
+                            "accuracy",
+                            &[("row", row), ("language", like)],
+                        );
+                        let score = match encoder {
+                            "condition=untrained" => published("untrained", task, measure, "en-fr"),
+                            _ => paper.unwrap(),
+                        };
+                        self.put("shifted-transfer", measure, &of, score);
+                        if shifted {
+                            self.put("shifted-transfer", "alpha", &of, 0.5);
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// The number of Table 1 of Conneau et al. 2020 under a condition; made up of an untrained encoder.
+fn published(condition: &str, task: &str, measure: &str, pair: &str) -> f64 {
+    if condition == "untrained" {
+        return match task {
+            "nli" => 0.34,
+            "ner" => 0.03,
+            _ => 0.1,
+        };
+    }
+    let condition = if condition == "default-equal" { "default" } else { condition };
+    let language = pair.split_once('-').unwrap().1;
+    let of = [("condition", condition), ("task", task), ("language", language)];
+    papers::number(1, "Table 1", measure, &of).unwrap()
 }
 
 fn parsed(factors: &str) -> Factors {

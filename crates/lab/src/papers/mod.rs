@@ -3,6 +3,10 @@
 //! They are read from `numbers.toml` and selected as records are: by measure and factors. P1 is Conneau et al.
 //! 2020, P2 Liu et al. 2020.
 
+mod items;
+
+pub use items::{ITEMS, ItemCoverage, ItemRun, PaperItem, coverage, item};
+
 use std::sync::LazyLock;
 
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! Records as sections select them: by setting, study, measure and factors.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use crate::record::{Factors, Record, TextRecord};
@@ -8,6 +8,9 @@ use crate::store::natural;
 use terms::{Estimate, Scale, Task};
 
 use super::observations::Observations;
+
+/// How studies name an encoder with the weights that it was initialised with.
+pub(super) const UNTRAINED: &str = "untrained";
 
 /// A scale and a kind of languages; different settings are never averaged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +24,12 @@ impl ReportSetting {
     fn order(&self) -> (usize, &str, bool) {
         let place = Scale::ALL.iter().position(|scale| scale.name() == self.scale);
         (place.unwrap_or(Scale::ALL.len()), &self.scale, !self.invented)
+    }
+
+    /// The setting of a record, where it names a language.
+    pub(super) fn of(record: &Record) -> Option<Self> {
+        let scale = record.origin.scale.clone();
+        Some(Self { scale, invented: invented(&record.factors)? })
     }
 
     /// For file names and identifiers: letters, digits and hyphens.
@@ -79,6 +88,15 @@ pub(super) fn views<'a>(records: &'a [Record], texts: &'a [TextRecord]) -> Vec<S
     settings.into_iter().map(view).collect()
 }
 
+/// The study that a record belongs to. Shifted transfer is the study of that name, also where `language-shift` measured it along
+/// with the shift of a given model.
+fn study_of(record: &Record) -> &str {
+    match record.factors.contains_key("row") {
+        true => "shifted-transfer",
+        false => &record.origin.study,
+    }
+}
+
 /// Whether the languages that factors name are invented: ISO 639 reserves `qaa` to `qtz` for local use.
 fn invented(factors: &Factors) -> Option<bool> {
     let names = ["pair", "language", "direction"];
@@ -91,9 +109,9 @@ fn invented(factors: &Factors) -> Option<bool> {
 impl<'a> SettingView<'a> {
     /// The records of these studies; one that several of them have counts once.
     pub(super) fn studies(&self, names: &[&str]) -> StudyData<'a> {
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::new();
         let records = self.records.iter().copied().filter(|record| {
-            names.contains(&&*record.origin.study)
+            names.contains(&study_of(record))
                 && seen.insert((&record.measure, &record.factors, record.origin.seed))
         });
         let records = records.collect();
@@ -118,13 +136,33 @@ pub(super) struct StudyData<'a> {
 pub(super) type FactorFilter<'a> = [(&'a str, &'a str)];
 
 impl<'a> StudyData<'a> {
+    /// The records and texts whose factors are wanted.
+    pub(super) fn filtered(&self, wanted: impl Fn(&Factors) -> bool) -> StudyData<'a> {
+        StudyData {
+            records: self.records.iter().copied().filter(|one| wanted(&one.factors)).collect(),
+            texts: self.texts.iter().copied().filter(|one| wanted(&one.factors)).collect(),
+        }
+    }
+
     /// The records with a level of a factor.
     pub(super) fn only(&self, factor: &str, level: &str) -> StudyData<'a> {
-        let has = |factors: &Factors| factors.get(factor).is_some_and(|own| own == level);
-        StudyData {
-            records: self.records.iter().copied().filter(|one| has(&one.factors)).collect(),
-            texts: self.texts.iter().copied().filter(|one| has(&one.factors)).collect(),
-        }
+        self.filtered(|factors| factors.get(factor).is_some_and(|own| own == level))
+    }
+
+    /// The records of each encoder by its name, the paper's own condition first and the untrained one last: encoders trained here
+    /// are named by their condition, given models by `system`. Different encoders are never averaged.
+    pub(super) fn encoders(&self) -> Vec<(String, StudyData<'a>)> {
+        let name = |factors: &Factors| -> String {
+            let name = factors.get("condition").or_else(|| factors.get("system"));
+            name.cloned().unwrap_or_default()
+        };
+        let factors = self.records.iter().map(|one| &one.factors);
+        let factors = factors.chain(self.texts.iter().map(|one| &one.factors));
+        let mut names: Vec<String> = factors.map(name).collect();
+        names.sort_by_key(|name| (name == UNTRAINED, name != "default", name.clone()));
+        names.dedup();
+        let own = |wanted: &String| self.filtered(|factors| name(factors) == *wanted);
+        names.into_iter().map(|name| (name.clone(), own(&name))).collect()
     }
 }
 
@@ -158,6 +196,28 @@ impl StudyData<'_> {
         Observations(
             chosen.map(|record| ((record.origin.seed, rest(record)), record.value)).collect(),
         )
+    }
+
+    /// The observations of the untrained encoder, which studies of conditions name as a condition. It has no size of text
+    /// and no window, and where these are asked for, its only ones are taken.
+    pub(super) fn untrained(&self, measure: &str, factors: &FactorFilter<'_>) -> Observations {
+        for name in ["system", "condition"] {
+            let found = self.observations(measure, &[&[(name, UNTRAINED)], factors].concat());
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        let of_text = |(name, _): &&(&str, &str)| !["size", "window", "vocabulary"].contains(name);
+        let fewer: Vec<(&str, &str)> = factors.iter().filter(of_text).copied().collect();
+        match fewer.len() < factors.len() {
+            true => self.untrained(measure, &fewer),
+            false => Observations::default(),
+        }
+    }
+
+    /// Whether any record is of this measure.
+    pub(super) fn has(&self, measure: &str) -> bool {
+        self.records.iter().any(|record| record.measure == measure)
     }
 
     /// The mean over seeds of a measure at these levels.
@@ -212,15 +272,18 @@ impl StudyData<'_> {
         if !recorded.0.is_empty() {
             return recorded;
         }
-        let mut best = BTreeMap::new();
-        for layer in self.by_layer(measure, factors) {
-            for (key, value) in layer.0 {
-                let most = best.entry(key).or_insert(value);
-                *most = f64::max(*most, value);
-            }
-        }
-        Observations(best)
+        best_of(self.by_layer(measure, factors))
     }
+}
+
+/// The maximum of several candidates, observation by observation. For display only.
+pub(super) fn best_of(candidates: Vec<Observations>) -> Observations {
+    let mut best = BTreeMap::new();
+    for (key, value) in candidates.into_iter().flat_map(|candidate| candidate.0) {
+        let most = best.entry(key).or_insert(value);
+        *most = f64::max(*most, value);
+    }
+    Observations(best)
 }
 
 #[cfg(test)]

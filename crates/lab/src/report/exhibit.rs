@@ -1,12 +1,37 @@
 //! Figures and tables with captions.
 
 use crate::draw::Figure;
+use crate::papers::{PAPERS, PaperItem, item};
 use terms::Estimate;
+
+/// For what the papers do not have.
+pub(super) const BEYOND: &str = "Beyond the paper";
+
+/// What an exhibit stands for: items of a paper, or words of our own.
+pub(super) struct ItemPlace {
+    /// The items, as the list of all has them.
+    pub(super) items: Vec<&'static PaperItem>,
+    /// As captions name it, such as `Conneau et al. 2020, Figure 4a`.
+    pub(super) text: String,
+}
+
+/// The place of items of a paper, by their names in the list of all items.
+pub(super) fn replicates(paper: u8, names: &[&str]) -> ItemPlace {
+    let citation = PAPERS[usize::from(paper) - 1].citation;
+    let items: Vec<&PaperItem> = names.iter().map(|name| item(paper, name)).collect();
+    ItemPlace { items, text: format!("{citation}, {}", names.join(", ")) }
+}
+
+impl From<&str> for ItemPlace {
+    fn from(text: &str) -> Self {
+        Self { items: Vec::new(), text: text.to_owned() }
+    }
+}
 
 /// A figure or a table with its caption.
 pub(super) struct CaptionedItem {
-    /// The table or figure of a paper that it replicates, such as `Conneau et al. 2020, Figure 4`.
-    pub(super) place: String,
+    /// The tables and figures of a paper that it replicates.
+    pub(super) place: ItemPlace,
     /// What it shows.
     pub(super) caption: String,
     pub(super) content: ItemContent,
@@ -59,18 +84,26 @@ impl ReportTable {
 }
 
 impl CaptionedItem {
-    pub(super) fn figure(place: &str, caption: impl Into<String>, figure: Figure) -> Self {
+    pub(super) fn figure(
+        place: impl Into<ItemPlace>,
+        caption: impl Into<String>,
+        figure: Figure,
+    ) -> Self {
         Self {
-            place: place.to_owned(),
+            place: place.into(),
             caption: caption.into(),
             content: ItemContent::Figure(figure),
             once: false,
         }
     }
 
-    pub(super) fn table(place: &str, caption: impl Into<String>, table: ReportTable) -> Self {
+    pub(super) fn table(
+        place: impl Into<ItemPlace>,
+        caption: impl Into<String>,
+        table: ReportTable,
+    ) -> Self {
         Self {
-            place: place.to_owned(),
+            place: place.into(),
             caption: caption.into(),
             content: ItemContent::Table(table),
             once: false,

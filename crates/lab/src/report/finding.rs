@@ -1,14 +1,27 @@
 //! The claims of the papers and their verdicts: rules over numbers, never an opinion.
 //!
-//! A claim names one quantity and a criterion: the side of a bound on which the paper's finding puts it. It *holds* where
-//! the whole 95 % interval over seeds lies on that side, it *fails* where the whole interval lies on the other, and is
-//! *inconclusive* otherwise. One seed has no interval, and so is inconclusive. Where the quantity is that of the best
-//! layer, weight or system, the other seeds select it (leave-one-out, `data::chosen_by_others`): the maximum
-//! of several would exceed any bound by selection alone. A rank correlation holds where its one-sided permutation test has
-//! p < 0.05, and fails where p > 0.95.
+//! A claim names one quantity and a criterion: the side of a bound on which the paper's finding puts it. It has a line for
+//! each task or pair of languages that the paper speaks of. A line *holds* where a one-sided t test over seeds puts the
+//! quantity on that side, and *fails* where one puts it on the other; between them it is *inconclusive*. All lines of a
+//! setting are tested together (Benjamini & Hochberg 1995): 2.5 % false discoveries in each direction, 5 % in all.
+//!
+//! - A quantity that an untrained encoder has as well does not measure what was learned: where the interval of the
+//!   difference to the untrained encoder ([`Control`]) includes 0, the verdict is *not measured*. A quantity that is worse than
+//!   the untrained encoder's can fail, and cannot hold.
+//! - Fewer than three seeds give no verdict.
+//! - Where the quantity is that of the best layer, weight or system, the other seeds select it (leave-one-out,
+//!   `observations::chosen_by_others`): the maximum of several would exceed any bound by selection alone.
 
 use super::data::SettingView;
-use super::observations::SeedSample;
+use super::observations::{Observations, SeedSample};
+use crate::statistics::{benjamini_hochberg, t_test_above};
+use terms::Estimate;
+
+/// The false discovery rate in each of the two directions.
+const RATE: f64 = 0.025;
+
+/// The fewest seeds that a verdict rests on.
+const FEWEST_SEEDS: usize = 3;
 
 /// A finding of a paper, with the criterion that tests it.
 pub(super) struct PaperClaim {
@@ -22,8 +35,8 @@ pub(super) struct PaperClaim {
     pub(super) quantity: &'static str,
     /// The criterion.
     pub(super) criterion: Criterion,
-    /// The quantity in our results.
-    pub(super) measure: fn(&SettingView<'_>) -> Evidence,
+    /// The quantity in our results: a line for each task, pair or model that it is about.
+    pub(super) measure: fn(&SettingView<'_>) -> Vec<ClaimLine>,
 }
 
 /// Where a finding puts its quantity.
@@ -33,8 +46,87 @@ pub(super) enum Criterion {
     Above(f64),
     /// Less than a bound.
     Below(f64),
+    /// Between two bounds.
+    Within(f64, f64),
     /// A significant rank correlation.
     Ranks,
+}
+
+/// One quantity of a claim in our results.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ClaimLine {
+    /// The task, pair or model that it is about; empty where a claim has one line.
+    pub(super) of: String,
+    pub(super) evidence: Evidence,
+    /// What it must differ from to mean anything.
+    pub(super) controls: Vec<Control>,
+    /// The paper's number of this very line.
+    pub(super) paper: Option<String>,
+}
+
+/// A system that learned nothing, or chance, beside a line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Control {
+    /// What it is, such as `untrained`.
+    name: &'static str,
+    /// Its own score, in the quantity of the line or in what that rests on.
+    value: SeedSample,
+    /// By how much the trained system is better.
+    advantage: SeedSample,
+    /// Whether a verdict needs it: an absolute bound says nothing without it, a difference of two systems does.
+    required: bool,
+}
+
+impl Control {
+    /// A trained system beside a control system, both scored alike, better above. Without results of the control there is
+    /// no verdict.
+    pub(super) fn of(name: &'static str, trained: &Observations, control: &Observations) -> Self {
+        let paired = trained.minus(control);
+        let advantage = match paired.is_empty() {
+            // The two have different factors, so that only seeds can be paired.
+            true => trained.sample().minus(&control.sample()),
+            false => paired.sample(),
+        };
+        Self { name, value: control.sample(), advantage, required: true }
+    }
+
+    /// The same where seeds are already summed up.
+    pub(super) fn of_samples(
+        name: &'static str,
+        trained: &SeedSample,
+        control: SeedSample,
+        better: fn(f64, f64) -> f64,
+    ) -> Self {
+        Self { name, advantage: trained.with(&control, better), value: control, required: true }
+    }
+
+    /// One that is shown and counts where it was measured, and is not asked for elsewhere.
+    pub(super) fn if_measured(self) -> Self {
+        Self { required: false, ..self }
+    }
+}
+
+impl ClaimLine {
+    pub(super) fn new(of: impl Into<String>, evidence: Evidence) -> Self {
+        Self { of: of.into(), evidence, controls: Vec::new(), paper: None }
+    }
+
+    /// With a control.
+    pub(super) fn against(mut self, control: Control) -> Self {
+        self.controls.push(control);
+        self
+    }
+
+    /// With the paper's number of this line.
+    pub(super) fn paper(mut self, paper: Option<String>) -> Self {
+        self.paper = paper;
+        self
+    }
+
+    /// As the only line of its claim.
+    pub(super) fn alone(self) -> Vec<Self> {
+        vec![self]
+    }
 }
 
 /// A quantity in our results.
@@ -42,17 +134,25 @@ pub(super) enum Criterion {
 pub(super) enum Evidence {
     /// The quantity, seed by seed; may be empty.
     Seeds(SeedSample),
-    /// A rank correlation with its permutation test.
+    /// A correlation, seed by seed: tested on Fisher's z, where it is nearly normal.
+    Correlations(SeedSample),
+    /// A rank correlation with its permutation tests.
     Ranks {
         /// Spearman's correlation.
         rho: f64,
         /// The share of all permutations that reach it.
         p: f64,
+        /// The share of all permutations that do not exceed it.
+        p_reverse: f64,
         /// The number of pairs.
         n: usize,
+        /// The number of seeds behind each mean.
+        seeds: usize,
     },
-    /// The quantity is undefined: its baseline shows no effect itself, or nothing can be selected.
+    /// The quantity is undefined: its reference shows no effect itself.
     Void(&'static str),
+    /// There are no other seeds to select the layer, weight or system by.
+    OneSeed,
     /// There are no results for it.
     Nothing,
 }
@@ -60,22 +160,41 @@ pub(super) enum Evidence {
 /// The outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The whole interval meets the criterion.
+    /// The quantity meets the criterion.
     Holds,
-    /// The whole interval lies on the other side.
+    /// It lies on the other side.
     Fails,
-    /// The interval contains the bound, or there is none.
+    /// Neither is significant.
     Inconclusive,
+    /// A system that learned nothing does as well.
+    NotMeasured,
+    /// Two seeds.
+    TwoSeeds,
+    /// One seed.
+    OneSeed,
     /// There are no results.
     NotTested,
 }
 
 impl Verdict {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Holds,
+        Self::Fails,
+        Self::Inconclusive,
+        Self::NotMeasured,
+        Self::TwoSeeds,
+        Self::OneSeed,
+        Self::NotTested,
+    ];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
             Verdict::Fails => "fails",
             Verdict::Inconclusive => "inconclusive",
+            Verdict::NotMeasured => "not measured",
+            Verdict::TwoSeeds => "two seeds",
+            Verdict::OneSeed => "one seed",
             Verdict::NotTested => "not tested",
         }
     }
@@ -86,7 +205,8 @@ impl Verdict {
             Verdict::Holds => "holds",
             Verdict::Fails => "fails",
             Verdict::Inconclusive => "inconclusive",
-            Verdict::NotTested => "not-tested",
+            Verdict::NotMeasured => "not-measured",
+            Verdict::TwoSeeds | Verdict::OneSeed | Verdict::NotTested => "not-tested",
         }
     }
 }
@@ -95,48 +215,186 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judgement {
     pub(super) verdict: Verdict,
-    /// The estimate with its interval, or the correlation with its p.
+    /// The task, pair or model that it is about.
+    pub(super) of: String,
+    /// The estimate with its interval, or the correlation with its p; then the controls.
     pub(super) strength: String,
+    /// The paper's number of this very line.
+    pub(super) paper: Option<String>,
+    /// The p-value towards the side that the data are on, adjusted for both directions and all lines of the setting.
+    pub(super) q: Option<f64>,
 }
 
-/// Applies a criterion.
-pub(super) fn judge(criterion: Criterion, evidence: &Evidence) -> Judgement {
-    let (verdict, strength) = match evidence {
-        Evidence::Nothing => (Verdict::NotTested, String::new()),
-        Evidence::Void(reason) => (Verdict::Inconclusive, (*reason).to_owned()),
-        Evidence::Ranks { rho, p, n } => {
-            let verdict = match p {
-                p if *p < 0.05 => Verdict::Holds,
-                p if *p > 0.95 => Verdict::Fails,
-                _ => Verdict::Inconclusive,
-            };
-            (verdict, format!("ρ = {}, n = {n}, {}", signed(*rho, 2), p_value(*p)))
+/// A line before all lines of its setting are known.
+pub(super) struct Assessment {
+    judgement: Judgement,
+    /// The p-values of holding and of failing; of what is not measured 1, since it was looked at all the same.
+    p: Option<[f64; 2]>,
+    /// Whether they decide anything.
+    open: bool,
+}
+
+/// Computes what a line shows, and its p-values.
+pub(super) fn assess(criterion: Criterion, line: ClaimLine) -> Assessment {
+    let ClaimLine { of, evidence, controls, paper } = line;
+    let (mut verdict, mut strength, mut p) = of_evidence(criterion, &evidence);
+    let shown = controls.iter().filter_map(Control::shown);
+    strength = [strength].into_iter().chain(shown).collect::<Vec<_>>().join("; ");
+    if verdict.is_none() {
+        verdict = controls.iter().find_map(Control::objection);
+        // A finding holds, or fails, where this and every control are significant (intersection-union test).
+        for control in controls.iter().filter_map(Control::p) {
+            p = p.map(|[holds, fails]| {
+                let worse = if control > 0.5 { 1.0 - control } else { control };
+                [holds.max(control), fails.max(worse)]
+            });
         }
-        Evidence::Seeds(sample) => of_seeds(criterion, sample),
+    }
+    // What is worse than an untrained encoder may still fail; what is as good is not tested.
+    let open = p.is_some() && (verdict.is_none() || controls.iter().any(Control::is_worse));
+    let verdict = verdict.unwrap_or(Verdict::Inconclusive);
+    let p = match verdict {
+        Verdict::Inconclusive => p,
+        Verdict::NotMeasured => Some(p.filter(|_| open).unwrap_or([1.0, 1.0])),
+        _ => None,
     };
-    Judgement { verdict, strength }
+    Assessment { judgement: Judgement { verdict, of, strength, paper, q: None }, p, open }
 }
 
-fn of_seeds(criterion: Criterion, sample: &SeedSample) -> (Verdict, String) {
-    let Some(mean) = sample.mean() else { return (Verdict::NotTested, String::new()) };
-    let Some((low, high)) = mean.interval() else {
-        return (Verdict::Inconclusive, format!("{}, one seed, no interval", signed(mean.mean, 3)));
+/// Judges all lines of one setting together.
+pub(super) fn judge(mut lines: Vec<Assessment>) -> Vec<Judgement> {
+    for (side, verdict) in [Verdict::Holds, Verdict::Fails].into_iter().enumerate() {
+        let tested: Vec<usize> = (0..lines.len()).filter(|line| lines[*line].p.is_some()).collect();
+        let p: Vec<f64> =
+            tested.iter().filter_map(|line| lines[*line].p).map(|p| p[side]).collect();
+        for (line, adjusted) in tested.into_iter().zip(benjamini_hochberg(&p)) {
+            if !lines[line].open {
+                continue;
+            }
+            let judgement = &mut lines[line].judgement;
+            if adjusted <= RATE {
+                judgement.verdict = verdict;
+            }
+            let q = (2.0 * adjusted).min(1.0);
+            judgement.q = Some(judgement.q.map_or(q, |other| other.min(q)));
+        }
+    }
+    lines.into_iter().map(|line| line.judgement.with_q()).collect()
+}
+
+impl Judgement {
+    /// The adjusted p-value after the estimate, before the controls.
+    fn with_q(mut self) -> Self {
+        if let Some(q) = self.q {
+            let at = self.strength.find(';').unwrap_or(self.strength.len());
+            self.strength.insert_str(at, &format!(", {}", probability("q", q)));
+        }
+        self
+    }
+}
+
+impl Control {
+    /// Its score, in words.
+    fn shown(&self) -> Option<String> {
+        match self.value.mean() {
+            Some(mean) => Some(format!("{} {}", self.name, signed(mean.mean, 3))),
+            None => self.required.then(|| format!("no {} results", self.name)),
+        }
+    }
+
+    /// The verdict where it does as well, or where it is missing.
+    fn objection(&self) -> Option<Verdict> {
+        let Some(advantage) = self.advantage.mean() else {
+            return self.required.then_some(Verdict::NotMeasured);
+        };
+        match advantage.interval() {
+            None => Some(Verdict::OneSeed),
+            Some((low, _)) if low > 1e-9 => None,
+            Some(_) => Some(Verdict::NotMeasured),
+        }
+    }
+
+    /// Whether the trained system is significantly worse than this one.
+    fn is_worse(&self) -> bool {
+        let interval = self.advantage.mean().and_then(|mean| mean.interval());
+        interval.is_some_and(|(_, high)| high < -1e-9)
+    }
+
+    fn p(&self) -> Option<f64> {
+        t_test_above(&self.advantage.values(), 0.0)
+    }
+}
+
+/// A verdict that needs no test, what is shown, and the p-values of holding and failing.
+type Tested = (Option<Verdict>, String, Option<[f64; 2]>);
+
+fn of_evidence(criterion: Criterion, evidence: &Evidence) -> Tested {
+    match evidence {
+        Evidence::Nothing => (Some(Verdict::NotTested), String::new(), None),
+        Evidence::OneSeed => {
+            let reason = "no other seeds to select the layer, weight or system by";
+            (Some(Verdict::OneSeed), reason.to_owned(), None)
+        }
+        Evidence::Void(reason) => (Some(Verdict::NotMeasured), (*reason).to_owned(), None),
+        Evidence::Ranks { rho, p, p_reverse, n, seeds } => {
+            let strength = format!(
+                "ρ = {}, n = {n}, {}",
+                signed(*rho, 2),
+                probability("p", p.min(*p_reverse))
+            );
+            (few(*seeds), strength, Some([*p, *p_reverse]))
+        }
+        Evidence::Seeds(sample) => of_seeds(criterion, sample, |value| value, |value| value),
+        Evidence::Correlations(sample) => {
+            let z = |r: f64| r.clamp(-0.999_999, 0.999_999).atanh();
+            of_seeds(criterion, sample, z, f64::tanh)
+        }
+    }
+}
+
+/// The verdict of too few seeds.
+fn few(seeds: usize) -> Option<Verdict> {
+    match seeds {
+        0 => Some(Verdict::NotTested),
+        1 => Some(Verdict::OneSeed),
+        n if n < FEWEST_SEEDS => Some(Verdict::TwoSeeds),
+        _ => None,
+    }
+}
+
+/// Tests values on a scale on which they are normal; `back` returns from it.
+fn of_seeds(
+    criterion: Criterion,
+    sample: &SeedSample,
+    scale: fn(f64) -> f64,
+    back: fn(f64) -> f64,
+) -> Tested {
+    let values: Vec<f64> = sample.values().into_iter().map(scale).collect();
+    let Some(mean) = Estimate::of(&values) else {
+        return (Some(Verdict::NotTested), String::new(), None);
     };
-    let verdict = match criterion {
-        Criterion::Above(bound) if low > bound => Verdict::Holds,
-        Criterion::Above(bound) if high < bound => Verdict::Fails,
-        Criterion::Below(bound) if high < bound => Verdict::Holds,
-        Criterion::Below(bound) if low > bound => Verdict::Fails,
-        _ => Verdict::Inconclusive,
+    let value = signed(back(mean.mean), 3);
+    let strength = match mean.interval() {
+        None => value,
+        Some((low, high)) => {
+            format!("{value} [{}, {}], n = {}", signed(back(low), 3), signed(back(high), 3), mean.n)
+        }
     };
-    let strength = format!(
-        "{} [{}, {}], n = {}",
-        signed(mean.mean, 3),
-        signed(low, 3),
-        signed(high, 3),
-        mean.n
-    );
-    (verdict, strength)
+    if let Some(few) = few(values.len()) {
+        return (Some(few), strength, None);
+    }
+    let above = |bound: f64| t_test_above(&values, scale(bound)).unwrap_or(1.0);
+    let below = |bound: f64| 1.0 - above(bound);
+    let p = match criterion {
+        Criterion::Above(bound) => [above(bound), below(bound)],
+        Criterion::Below(bound) => [below(bound), above(bound)],
+        // Between two bounds: beyond neither (two one-sided tests).
+        Criterion::Within(low, high) => {
+            [above(low).max(below(high)), (2.0 * below(low).min(above(high))).min(1.0)]
+        }
+        Criterion::Ranks => return (Some(Verdict::NotTested), String::new(), None),
+    };
+    (None, strength, Some(p))
 }
 
 /// The criterion as it is printed.
@@ -144,7 +402,8 @@ pub(super) fn printed(criterion: Criterion) -> String {
     match criterion {
         Criterion::Above(bound) => format!("> {}", plain(bound)),
         Criterion::Below(bound) => format!("< {}", plain(bound)),
-        Criterion::Ranks => "ρ > 0 (permutation test, p < 0.05)".to_owned(),
+        Criterion::Within(low, high) => format!("between {} and {}", plain(low), plain(high)),
+        Criterion::Ranks => "ρ > 0 (permutation test)".to_owned(),
     }
 }
 
@@ -162,48 +421,116 @@ pub(super) fn signed(value: f64, digits: usize) -> String {
     }
 }
 
-fn p_value(p: f64) -> String {
-    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
+fn probability(name: &str, p: f64) -> String {
+    if p < 0.001 { format!("{name} < 0.001") } else { format!("{name} = {p:.3}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seeds(values: &[f64]) -> Evidence {
-        Evidence::Seeds(SeedSample(
-            values.iter().enumerate().map(|(seed, value)| (seed as u64, *value)).collect(),
-        ))
+    fn sample(values: &[f64]) -> SeedSample {
+        SeedSample(values.iter().enumerate().map(|(seed, value)| (seed as u64, *value)).collect())
+    }
+
+    fn line(values: &[f64]) -> ClaimLine {
+        ClaimLine::new("", Evidence::Seeds(sample(values)))
+    }
+
+    fn alone(criterion: Criterion, line: ClaimLine) -> Judgement {
+        judge(vec![assess(criterion, line)]).remove(0)
     }
 
     #[test]
-    fn the_interval_decides() {
-        let verdict = |criterion, values: &[f64]| judge(criterion, &seeds(values)).verdict;
-        assert_eq!(verdict(Criterion::Above(0.0), &[0.10, 0.12, 0.11]), Verdict::Holds);
+    fn the_test_decides() {
+        let verdict = |criterion, values: &[f64]| alone(criterion, line(values)).verdict;
+        let near = [0.10, 0.12, 0.11];
+        assert_eq!(verdict(Criterion::Above(0.0), &near), Verdict::Holds);
         assert_eq!(verdict(Criterion::Above(0.0), &[-0.10, -0.12, -0.11]), Verdict::Fails);
         assert_eq!(verdict(Criterion::Above(0.0), &[0.30, -0.10, 0.10]), Verdict::Inconclusive);
-        assert_eq!(verdict(Criterion::Above(0.2), &[0.10, 0.12, 0.11]), Verdict::Fails);
-        assert_eq!(verdict(Criterion::Below(0.2), &[0.10, 0.12, 0.11]), Verdict::Holds);
-        assert_eq!(verdict(Criterion::Below(0.05), &[0.10, 0.12, 0.11]), Verdict::Fails);
+        assert_eq!(verdict(Criterion::Above(0.2), &near), Verdict::Fails);
+        assert_eq!(verdict(Criterion::Below(0.2), &near), Verdict::Holds);
+        assert_eq!(verdict(Criterion::Below(0.05), &near), Verdict::Fails);
+        assert_eq!(verdict(Criterion::Within(0.05, 0.2), &near), Verdict::Holds);
+        assert_eq!(verdict(Criterion::Within(0.2, 0.3), &near), Verdict::Fails);
         assert_eq!(verdict(Criterion::Above(0.0), &[]), Verdict::NotTested);
     }
 
     #[test]
-    fn one_seed_is_said_to_be_one() {
-        let one = judge(Criterion::Above(0.0), &seeds(&[0.9]));
-        assert_eq!(one.verdict, Verdict::Inconclusive);
-        assert!(one.strength.contains("one seed"), "{}", one.strength);
+    fn two_seeds_give_no_verdict() {
+        let one = alone(Criterion::Above(0.0), line(&[0.9]));
+        assert_eq!((one.verdict, &*one.strength), (Verdict::OneSeed, "0.900"));
+        assert_eq!(alone(Criterion::Above(0.0), line(&[0.9, 0.9])).verdict, Verdict::TwoSeeds);
+    }
+
+    /// t = 5.10 with two degrees of freedom: p = .018, a discovery alone and not among forty.
+    #[test]
+    fn one_of_many_lines_needs_more() {
+        let lines = |noise: usize| {
+            let noise = (0..noise).map(|_| line(&[0.1, -0.1, 0.02]));
+            let lines = [line(&[0.10, 0.07, 0.14])].into_iter().chain(noise);
+            let lines = lines.map(|line| assess(Criterion::Above(0.0), line)).collect();
+            judge(lines).remove(0)
+        };
+        assert_eq!(lines(0).verdict, Verdict::Holds);
+        assert_eq!(lines(40).verdict, Verdict::Inconclusive);
+        assert!(lines(40).strength.contains("n = 3, q = "), "{}", lines(40).strength);
+    }
+
+    #[test]
+    fn what_an_untrained_encoder_does_as_well_is_not_measured() {
+        let judged = |untrained: &[f64]| {
+            let trained = sample(&[0.85, 0.86, 0.84]);
+            let control =
+                Control::of_samples("untrained", &trained, sample(untrained), |a, b| a - b);
+            alone(Criterion::Above(0.5), line(&[0.85, 0.86, 0.84]).against(control))
+        };
+        let as_well = judged(&[0.84, 0.87, 0.85]);
+        assert_eq!(as_well.verdict, Verdict::NotMeasured);
+        assert!(as_well.strength.ends_with("; untrained 0.853"), "{}", as_well.strength);
+        assert_eq!(judged(&[0.1, 0.12, 0.11]).verdict, Verdict::Holds);
+        // Better untrained: nothing that holds was learned.
+        assert_eq!(judged(&[0.95, 0.96, 0.94]).verdict, Verdict::NotMeasured);
+        let missing = judged(&[]);
+        assert_eq!(missing.verdict, Verdict::NotMeasured);
+        assert!(missing.strength.ends_with("; no untrained results"), "{}", missing.strength);
+    }
+
+    /// Trained layers fall where untrained ones are level: they do not rise.
+    #[test]
+    fn what_is_worse_than_untrained_can_fail() {
+        let own = [-0.20, -0.21, -0.19];
+        let control =
+            Control::of_samples("untrained", &sample(&own), sample(&[0.0, 0.01, -0.01]), |a, b| {
+                a - b
+            });
+        let judged = alone(Criterion::Above(0.0), line(&own).against(control));
+        assert_eq!(judged.verdict, Verdict::Fails);
     }
 
     #[test]
     fn ranks_are_judged_by_chance() {
-        let verdict = |p| judge(Criterion::Ranks, &Evidence::Ranks { rho: 0.5, p, n: 10 }).verdict;
+        let ranks = |rho, p, seeds| {
+            let evidence = Evidence::Ranks { rho, p, p_reverse: 1.0 - p, n: 10, seeds };
+            alone(Criterion::Ranks, ClaimLine::new("", evidence))
+        };
         assert_eq!(
-            [0.01, 0.5, 0.99].map(verdict),
+            [0.01, 0.5, 0.99].map(|p| ranks(0.5, p, 3).verdict),
             [Verdict::Holds, Verdict::Inconclusive, Verdict::Fails]
         );
-        let words =
-            judge(Criterion::Ranks, &Evidence::Ranks { rho: -0.5, p: 1e-6, n: 10 }).strength;
-        assert_eq!(words, "ρ = \u{2212}0.50, n = 10, p < 0.001");
+        assert_eq!(ranks(0.9, 0.001, 2).verdict, Verdict::TwoSeeds);
+        let words = ranks(-0.5, 1e-6, 3).strength;
+        assert!(words.starts_with("ρ = \u{2212}0.50, n = 10, p < 0.001"), "{words}");
+    }
+
+    /// Correlations are bounded, and so skewed: their mean is that of Fisher's z.
+    #[test]
+    fn correlations_are_tested_on_fishers_scale() {
+        let line = |r: &[f64]| ClaimLine::new("", Evidence::Correlations(sample(r)));
+        let high = alone(Criterion::Above(0.9), line(&[0.98, 0.97, 0.99]));
+        assert_eq!(high.verdict, Verdict::Holds);
+        // (atanh .98 + atanh .97 + atanh .99) / 3 = 2.3455, whose tanh is .98181.
+        assert!(high.strength.starts_with("0.982 ["), "{}", high.strength);
+        assert_eq!(alone(Criterion::Above(0.9), line(&[0.5, 0.6, 0.55])).verdict, Verdict::Fails);
     }
 }

@@ -6,20 +6,24 @@
 mod data;
 mod exhibit;
 mod finding;
+mod left_out;
 mod observations;
 mod own;
 mod page;
 mod sections;
 mod table;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::draw::Figure;
+use crate::papers::PaperItem;
 use crate::record::{Record, TextRecord};
 
-use self::data::{SettingView, views};
+use self::data::{ReportSetting, SettingView, views};
 use self::exhibit::{CaptionedItem, ItemContent};
-use self::finding::{Judgement, judge};
+use self::finding::{ClaimLine, Evidence, Judgement, assess, judge};
 use self::sections::ReportSection;
 
 /// A report.
@@ -31,36 +35,50 @@ pub struct ReportPage {
     pub figures: Vec<(String, String)>,
     /// The verdicts, for programs.
     pub findings: Vec<FindingVerdict>,
+    /// The tables and figures of the papers that it shows.
+    pub items: Vec<&'static PaperItem>,
     /// Studies of the papers without results.
     pub missing: Vec<&'static str>,
 }
 
-/// Whether a finding of a paper holds in one setting.
+/// Whether a finding of a paper holds in one setting: one line of it, where the paper speaks of several tasks or pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FindingVerdict {
     /// The section of the report.
     pub section: &'static str,
     /// The finding, as a sentence.
     pub finding: &'static str,
+    /// The task, pair or model that this line is about; empty where there is one line.
+    pub of: String,
     /// Where the paper states it.
     pub place: &'static str,
+    /// The paper's own number of this line, or its numbers in all.
+    pub paper: String,
     /// Scale and kind of languages.
     pub setting: String,
     /// The quantity that tests it.
     pub quantity: &'static str,
     /// The criterion, such as `> 0`.
     pub criterion: String,
-    /// `holds`, `fails`, `inconclusive` or `not tested`.
+    /// `holds`, `fails`, `inconclusive`, `not measured` (an untrained encoder does as well), `two seeds`, `one seed` or
+    /// `not tested`.
     pub verdict: &'static str,
-    /// The quantity with its interval, or the correlation with its p.
+    /// The quantity with its interval, or the correlation with its p; the untrained encoder's beside it.
     pub strength: String,
+    /// The p-value, adjusted for all lines of the setting and both directions.
+    pub q: Option<f64>,
+}
+
+/// The setting of a record in words, where it names a language: `tiny, invented languages`.
+pub(crate) fn setting_of(record: &Record) -> Option<String> {
+    ReportSetting::of(record).map(|setting| setting.to_string())
 }
 
 /// A section with our results.
 struct SectionResults<'a> {
     section: &'static ReportSection,
-    /// For each claim, a judgement for each setting.
-    judgements: Vec<Vec<Judgement>>,
+    /// For each claim and each setting, a judgement for each line.
+    judgements: Vec<Vec<Vec<Judgement>>>,
     settings: Vec<SettingResults<'a>>,
 }
 
@@ -74,9 +92,10 @@ impl ReportPage {
     /// The report of all records of a store.
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
         let views = views(records, texts);
+        let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
         let (filled, empty): (Vec<_>, Vec<_>) = sections::ALL
             .iter()
-            .map(|section| fill(section, &views))
+            .map(|section| fill(section, &views, &judged))
             .partition(|filled| !filled.settings.is_empty());
         // The demo has its own laboratory, and is not missing elsewhere.
         let missing =
@@ -89,21 +108,56 @@ impl ReportPage {
                 .flat_map(figures)
                 .map(|one| (one.id.clone(), one.svg()))
                 .collect(),
-            findings: filled.iter().flat_map(findings).collect(),
+            findings: listed(&views, &judged),
+            items: filled.iter().flat_map(items).collect(),
             missing: studies_of(&missing),
         }
     }
 }
 
-fn fill<'a>(section: &'static ReportSection, views: &'a [SettingView<'a>]) -> SectionResults<'a> {
-    let with_numbers: Vec<&SettingView<'_>> =
-        views.iter().filter(|view| !view.studies(section.studies).is_empty()).collect();
-    let judgements = section.claims.iter().map(|claim| {
-        with_numbers.iter().map(|view| judge(claim.criterion, &(claim.measure)(view))).collect()
+/// The judgements of one setting, by section and number of the claim.
+type SettingJudgements = BTreeMap<(&'static str, usize), Vec<Judgement>>;
+
+/// Judges all claims of a setting together: the correction for many tests is over all of them.
+fn judged(view: &SettingView<'_>) -> SettingJudgements {
+    let (mut places, mut lines) = (Vec::new(), Vec::new());
+    let measured = sections::ALL.iter().filter(|one| !view.studies(one.studies).is_empty());
+    for section in measured {
+        for (number, claim) in section.claims.iter().enumerate() {
+            let mut own = (claim.measure)(view);
+            if own.is_empty() {
+                own.push(ClaimLine::new("", Evidence::Nothing));
+            }
+            for line in own {
+                places.push((section.id, number));
+                lines.push(assess(claim.criterion, line));
+            }
+        }
+    }
+    let mut judged = SettingJudgements::new();
+    for (place, judgement) in places.into_iter().zip(judge(lines)) {
+        judged.entry(place).or_default().push(judgement);
+    }
+    judged
+}
+
+fn fill<'a>(
+    section: &'static ReportSection,
+    views: &'a [SettingView<'a>],
+    judged: &[SettingJudgements],
+) -> SectionResults<'a> {
+    let (with_numbers, judged): (Vec<&SettingView<'_>>, Vec<&SettingJudgements>) = views
+        .iter()
+        .zip(judged)
+        .filter(|(view, _)| !view.studies(section.studies).is_empty())
+        .unzip();
+    let judgements = (0..section.claims.len()).map(|number| {
+        judged.iter().map(|of_setting| of_setting[&(section.id, number)].clone()).collect()
     });
     let show = |(number, view): (usize, &&'a SettingView<'a>)| {
         let id = format!("{}-{}", section.id, view.setting.slug());
         let mut exhibits = (section.show)(&id, view);
+        exhibits.push(left_out::exhibit(&view.studies(section.studies)));
         let shown_before = |exhibit: &CaptionedItem| exhibit.once && number > 0;
         exhibits.retain(|exhibit| !exhibit.is_empty() && !shown_before(exhibit));
         SettingResults { view, exhibits }
@@ -124,20 +178,39 @@ fn figures<'a>(filled: &'a SectionResults<'_>) -> impl Iterator<Item = &'a Figur
     })
 }
 
-fn findings(filled: &SectionResults<'_>) -> Vec<FindingVerdict> {
+/// The items of the papers that a section shows.
+fn items(filled: &SectionResults<'_>) -> impl Iterator<Item = &'static PaperItem> {
+    let exhibits = filled.settings.iter().flat_map(|shown| &shown.exhibits);
+    exhibits.flat_map(|exhibit| exhibit.place.items.iter().copied())
+}
+
+/// The verdicts on all findings of the papers that some records bear on, section by section.
+pub fn verdicts(records: &[Record], texts: &[TextRecord]) -> Vec<FindingVerdict> {
+    let views = views(records, texts);
+    let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
+    listed(&views, &judged)
+}
+
+fn listed(views: &[SettingView<'_>], judged: &[SettingJudgements]) -> Vec<FindingVerdict> {
     let mut all = Vec::new();
-    for (claim, judgements) in filled.section.claims.iter().zip(&filled.judgements) {
-        for (judgement, shown) in judgements.iter().zip(&filled.settings) {
-            all.push(FindingVerdict {
-                section: filled.section.id,
-                finding: claim.finding,
-                place: claim.place,
-                setting: shown.view.setting.to_string(),
-                quantity: claim.quantity,
-                criterion: finding::printed(claim.criterion),
-                verdict: judgement.verdict.name(),
-                strength: judgement.strength.clone(),
-            });
+    for section in sections::ALL {
+        for (number, claim) in section.claims.iter().enumerate() {
+            for (view, of_setting) in views.iter().zip(judged) {
+                let lines = of_setting.get(&(section.id, number)).into_iter().flatten();
+                all.extend(lines.map(|judgement| FindingVerdict {
+                    section: section.id,
+                    finding: claim.finding,
+                    of: judgement.of.clone(),
+                    place: claim.place,
+                    paper: judgement.paper.clone().unwrap_or_else(claim.paper),
+                    setting: view.setting.to_string(),
+                    quantity: claim.quantity,
+                    criterion: finding::printed(claim.criterion),
+                    verdict: judgement.verdict.name(),
+                    strength: judgement.strength.clone(),
+                    q: judgement.q,
+                }));
+            }
         }
     }
     all

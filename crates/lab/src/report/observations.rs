@@ -109,8 +109,13 @@ pub(super) fn chosen_by_others(choices: &[Observations]) -> Observations {
 pub(super) struct SeedSample(pub(super) BTreeMap<u64, f64>);
 
 impl SeedSample {
+    /// The numbers, in the order of seeds.
+    pub(super) fn values(&self) -> Vec<f64> {
+        self.0.values().copied().collect()
+    }
+
     pub(super) fn mean(&self) -> Option<Estimate> {
-        Estimate::of(&self.0.values().copied().collect::<Vec<_>>())
+        Estimate::of(&self.values())
     }
 
     /// Combines seed with seed.

@@ -336,9 +336,17 @@ impl LanguageData {
             let lost = || format!("{task} of {language}: there is no {}", self.shown(&names[0]));
             self.existing(&names).ok_or_else(lost)
         };
-        for part in ["train", "dev", "test"] {
-            let file = find(part, source)?.after(&format!("{source}="));
-            flags.extend([format!("--{part}").into(), file]);
+        let parts = ["train", "dev", "test"];
+        // Of another data set only where all its parts are there, since data sets differ in their labels.
+        let preferred = |part: &str| task.source_files(part, source, &self.targets).swap_remove(0);
+        let there = |data: &Path| parts.iter().all(|part| data.join(preferred(part)).is_file());
+        let of_preferred = self.data().is_some_and(there);
+        for part in parts {
+            let file = match of_preferred {
+                true => self.path(&preferred(part)),
+                false => find(part, source)?,
+            };
+            flags.extend([format!("--{part}").into(), file.after(&format!("{source}="))]);
         }
         let mut found = 0;
         for target in &self.targets {

@@ -64,7 +64,7 @@ fn opening(html: &mut String, filled: &[SectionResults<'_>], records: &[Record])
                    <th>Finding</th><th>Paper</th><th>Here</th></tr></thead>\n<tbody>\n",
     );
     for one in filled {
-        for (claim, judgements) in one.section.claims.iter().zip(&one.judgements) {
+        for (claim, by_setting) in one.section.claims.iter().zip(&one.judgements) {
             let _ = write!(
                 html,
                 "<tr><th scope=\"row\"><a href=\"#{}\">{}</a><small>{}</small></th><td>{}</td><td>",
@@ -73,12 +73,18 @@ fn opening(html: &mut String, filled: &[SectionResults<'_>], records: &[Record])
                 escaped(claim.place),
                 escaped(&(claim.paper)())
             );
-            for (judgement, shown) in judgements.iter().zip(&one.settings) {
+            for (lines, shown) in by_setting.iter().zip(&one.settings) {
+                for judgement in lines {
+                    let _ = write!(
+                        html,
+                        "<p>{} <span class=\"strength\">{}</span></p>",
+                        chip(judgement.verdict),
+                        escaped(&labelled(judgement, &judgement.strength)),
+                    );
+                }
                 let _ = write!(
                     html,
-                    "<p>{} <span class=\"strength\">{}</span><small>{}: {}</small></p>",
-                    chip(judgement.verdict),
-                    escaped(&judgement.strength),
+                    "<p><small>{}: {}</small></p>",
                     escaped(&shown.view.setting.to_string()),
                     escaped(claim.quantity)
                 );
@@ -93,18 +99,17 @@ fn opening(html: &mut String, filled: &[SectionResults<'_>], records: &[Record])
 fn tally(html: &mut String, filled: &[SectionResults<'_>]) {
     let all: Vec<Verdict> = filled
         .iter()
-        .flat_map(|one| one.judgements.iter().flatten())
+        .flat_map(|one| one.judgements.iter().flatten().flatten())
         .map(|one| one.verdict)
         .collect();
     let count = |verdict| all.iter().filter(|one| **one == verdict).count();
-    let kinds = [Verdict::Holds, Verdict::Fails, Verdict::Inconclusive, Verdict::NotTested];
     let tested = all.len() - count(Verdict::NotTested);
     if tested == 0 {
         html.push_str("<p class=\"verdicts\">No finding has been tested yet.</p>\n");
         return;
     }
     html.push_str("<ul class=\"tally\">");
-    for kind in kinds.into_iter().filter(|kind| count(*kind) > 0) {
+    for kind in Verdict::ALL.into_iter().filter(|kind| count(*kind) > 0) {
         let _ = write!(
             html,
             "<li class=\"{}\"><b>{}</b>{}</li>",
@@ -150,15 +155,17 @@ fn section(html: &mut String, filled: &SectionResults<'_>) {
         escaped(section.title),
         escaped(section.method)
     );
-    for (claim, judgements) in section.claims.iter().zip(&filled.judgements) {
+    for (claim, by_setting) in section.claims.iter().zip(&filled.judgements) {
         let _ = write!(html, "<li><b>{}.</b>", escaped(claim.finding));
-        for (judgement, shown) in judgements.iter().zip(&filled.settings) {
-            let _ = write!(
-                html,
-                "<p>{} {}</p>",
-                chip(judgement.verdict),
-                escaped(&sentence(claim, judgement, shown))
-            );
+        for (lines, shown) in by_setting.iter().zip(&filled.settings) {
+            for judgement in lines {
+                let _ = write!(
+                    html,
+                    "<p>{} {}</p>",
+                    chip(judgement.verdict),
+                    escaped(&sentence(claim, judgement, shown))
+                );
+            }
         }
         let _ = writeln!(
             html,
@@ -175,15 +182,32 @@ fn section(html: &mut String, filled: &SectionResults<'_>) {
     html.push_str("</section>\n");
 }
 
+/// What a judgement is about, then a text.
+fn labelled(judgement: &Judgement, text: &str) -> String {
+    match &*judgement.of {
+        "" => text.to_owned(),
+        of => format!("{of}: {text}"),
+    }
+}
+
 /// The quantity, its estimate and the criterion.
 fn sentence(claim: &PaperClaim, judgement: &Judgement, shown: &SettingResults<'_>) -> String {
     let place = capital(&shown.view.setting.to_string());
+    let place = match &*judgement.of {
+        "" => place,
+        of => format!("{place}, {of}"),
+    };
     if judgement.verdict == Verdict::NotTested {
         return format!("{place}: no results.");
     }
     // An estimate is not broken over two lines.
     let strength = judgement.strength.replace(", ", ",\u{a0}").replace(" = ", "\u{a0}=\u{a0}");
-    format!("{place}: {}, {strength}. Criterion: {}.", claim.quantity, printed(claim.criterion))
+    let paper = judgement.paper.as_ref().map_or(String::new(), |paper| format!(" Paper: {paper}."));
+    format!(
+        "{place}: {}, {strength}. Criterion: {}.{paper}",
+        claim.quantity,
+        printed(claim.criterion)
+    )
 }
 
 fn setting(html: &mut String, filled: &SectionResults<'_>, shown: &SettingResults<'_>) {
@@ -205,6 +229,7 @@ fn setting(html: &mut String, filled: &SectionResults<'_>, shown: &SettingResult
 
 fn show(html: &mut String, exhibit: &CaptionedItem) {
     let CaptionedItem { place, caption, content, .. } = exhibit;
+    let place = &place.text;
     let caption =
         format!("<figcaption><b>{}.</b> {}</figcaption>", escaped(place), escaped(caption));
     match content {

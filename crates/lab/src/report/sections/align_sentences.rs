@@ -2,12 +2,13 @@
 
 use super::ReportSection;
 use super::parts::{
-    NOT_PRINTED, Series, chosen_difference, lines_figure, named, over_layers, pairs_of,
-    system_name, upper_minus_lower,
+    LESS, NOT_PRINTED, Series, by_pair, chosen_difference, layers_line, lines_figure, named,
+    over_layers, pairs_of, system_name,
 };
-use crate::report::data::SettingView;
-use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
-use crate::report::finding::{Criterion, PaperClaim};
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
+use crate::report::finding::{ClaimLine, Criterion, PaperClaim};
+use crate::report::observations::Observations;
 
 pub(in crate::report) const ALIGN_SENTENCES: ReportSection = ReportSection {
     id: "align-sentences",
@@ -25,10 +26,13 @@ pub(in crate::report) const ALIGN_SENTENCES: ReportSection = ReportSection {
             quantity: "P@1 of monolingual minus untrained encoders, both aligned, each at the layer that is best in the other seeds",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = view.study("align-sentences");
-                let of =
-                    |system| data.by_layer("retrieval", &[("system", system), ("kind", "aligned")]);
-                chosen_difference(&of("monolingual"), &of("untrained"))
+                by_pair(&view.study("align-sentences"), &["retrieval"], |data, _| {
+                    let aligned = [("kind", "aligned")];
+                    let own = [("system", "monolingual"), ("kind", "aligned")];
+                    let (own, untrained) =
+                        (data.by_layer("retrieval", &own), untrained_by_layer(data, &aligned));
+                    ClaimLine::new("", chosen_difference(&own, &untrained))
+                })
             },
         },
         PaperClaim {
@@ -38,13 +42,22 @@ pub(in crate::report) const ALIGN_SENTENCES: ReportSection = ReportSection {
             quantity: "mean P@1 of the upper half of the layers minus that of the lower half, monolingual, aligned",
             criterion: Criterion::Below(0.0),
             measure: |view| {
-                let factors = [("system", "monolingual"), ("kind", "aligned")];
-                upper_minus_lower(&view.study("align-sentences"), "retrieval", &factors)
+                by_pair(&view.study("align-sentences"), &["retrieval"], |data, _| {
+                    layers_line(data, "retrieval", ("monolingual", &[("kind", "aligned")]), LESS)
+                })
             },
         },
     ],
     show,
 };
+
+/// Retrieval by the untrained encoder, layer by layer.
+fn untrained_by_layer(data: &StudyData<'_>, factors: &[(&str, &str)]) -> Vec<Observations> {
+    let at = |layer: &String| {
+        data.untrained("retrieval", &[factors, &[("layer", layer.as_str())]].concat())
+    };
+    data.layers("retrieval").iter().map(at).collect()
+}
 
 fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("align-sentences");
@@ -59,11 +72,14 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ("monolingual", vec![("system", "monolingual"), ("kind", "aligned")]),
         ("bilingual", vec![("system", "bilingual"), ("kind", "aligned")]),
         ("untrained", vec![("system", "untrained"), ("kind", "aligned")]),
+        ("no anchors", vec![("system", "no-anchors"), ("kind", "aligned")]),
     ];
     let kinds: &Series<'_> = &[
         ("raw", vec![("system", "bilingual"), ("kind", "raw")]),
         ("centred", vec![("system", "bilingual"), ("kind", "centered")]),
         ("aligned", vec![("system", "bilingual"), ("kind", "aligned")]),
+        ("untrained, raw", vec![("system", "untrained"), ("kind", "raw")]),
+        ("untrained, aligned", vec![("system", "untrained"), ("kind", "aligned")]),
     ];
     let mut table = ReportTable::new(&["system", "raw", "centred", "aligned"]);
     for system in data.levels(&["retrieval"], "system", &["monolingual", "bilingual", "untrained"])
@@ -82,7 +98,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     }
     vec![
         CaptionedItem::figure(
-            "Conneau et al. 2020, Figure 6",
+            replicates(1, &["Figure 6"]),
             "Sentence retrieval accuracy after Procrustes alignment, by layer.",
             lines_figure(
                 named(id, "aligned"),
@@ -92,8 +108,8 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
             ),
         ),
         CaptionedItem::figure(
-            "Beyond the paper",
-            "Sentence retrieval accuracy of the bilingual encoder: raw, mean-centred, and after Procrustes alignment.",
+            BEYOND,
+            "Sentence retrieval accuracy of the bilingual encoder: raw, mean-centred, and after Procrustes alignment; the untrained encoder beside it.",
             lines_figure(
                 named(id, "kinds"),
                 "Sentence retrieval, bilingual encoder",
@@ -102,7 +118,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
             ),
         ),
         CaptionedItem::table(
-            "Conneau et al. 2020, Figure 6",
+            replicates(1, &["Figure 6"]),
             "P@1 at the best layer, over all pairs. The paper cites over 0.95 for LASER, which is trained on millions of \
              parallel sentences.",
             table,

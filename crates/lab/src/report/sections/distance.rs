@@ -3,14 +3,17 @@
 use terms::Task;
 
 use super::ReportSection;
-use super::parts::{bar, bars_panel, legend, measured_tasks, measures, named, points, target};
-use super::transfer::{above_chance, paper_transfer};
-use crate::draw::{BarGroup, Figure, LineChart, LineSeries, Panel, SeriesMark};
+use super::parts::{
+    MORE, bar, bars_panel, distances, legend, measured_tasks, measures, named,
+    nearest_and_farthest, pairs_of, target, tasks_of_paper,
+};
+use super::transfer::paper_transfer;
+use crate::draw::{BarGroup, ChartPoint, Figure, LineChart, LineSeries, Panel, SeriesMark};
 use crate::papers;
-use crate::report::data::{SettingView, StudyData};
-use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
-use crate::report::finding::{Criterion, Evidence, PaperClaim};
-use crate::report::observations::SeedSample;
+use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
+use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim, signed};
+use crate::report::observations::{Observations, SeedSample};
 
 pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
     id: "distance",
@@ -19,130 +22,238 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
     studies: &["distance"],
     method: "The paper compares English with French, Russian and Chinese. Between invented languages, distance is a parameter: \
              at 0 only the words differ; greater distances change word order, morphology and script as well.",
-    claims: &[PaperClaim {
-        finding: "Transfer decreases with distance",
-        place: "Conneau et al. 2020, §4.4",
-        paper: || {
-            let of = |language| paper_transfer("no-anchors", Some(language));
-            let number =
-                |language| of(language).map_or("none".to_owned(), |value| format!("{value:.3}"));
-            format!(
-                "transfer above chance without anchors: {} fr, {} ru, {} zh",
-                number("fr"),
-                number("ru"),
-                number("zh")
-            )
+    claims: &[
+        PaperClaim {
+            finding: "Transfer decreases with distance",
+            place: "Conneau et al. 2020, §4.4",
+            paper: || "in every task, from French to Russian and Chinese".to_owned(),
+            quantity: "target score of the nearest language minus of the most distant",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                let data = view.study("distance");
+                tasks_of_paper().map(|task| decrease_line(&data, task)).collect()
+            },
         },
-        quantity: "transfer above chance to the nearest language minus to the most distant",
-        criterion: Criterion::Above(0.0),
-        measure: nearest_minus_farthest,
-    }],
+        PaperClaim {
+            finding: "Harder tasks lose more by distance",
+            place: "Conneau et al. 2020, §4.4",
+            paper: || {
+                let of = |task: Task| {
+                    let own = |language| paper_transfer("default", Some(language), Some(task));
+                    own("fr").zip(own("zh")).map_or(String::new(), |(a, b)| signed(a - b, 3))
+                };
+                format!(
+                    "from French to Chinese NLI loses {}, NER {}, parsing {}",
+                    of(Task::Nli),
+                    of(Task::Ner),
+                    of(Task::Parse)
+                )
+            },
+            quantity: "loss from the nearest to the most distant language, of parsing minus of NLI",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                let data = view.study("distance");
+                let loss =
+                    |task| decrease(&data, task, |factors| under_default(&data, task, factors));
+                let evidence = Evidence::Seeds(loss(Task::Parse).minus(&loss(Task::Nli)));
+                let untrained =
+                    |task| decrease(&data, task, |factors| untrained(&data, task, factors));
+                let of_untrained = untrained(Task::Parse).minus(&untrained(Task::Nli));
+                let own = loss(Task::Parse).minus(&loss(Task::Nli));
+                ClaimLine::new("", evidence)
+                    .against(Control::of_samples("untrained", &own, of_untrained, MORE))
+                    .alone()
+            },
+        },
+    ],
     show: show_distance,
 };
 
-/// The one series of the figure.
-const LINE: &str = "no-anchors";
-
-/// The factor by which languages differ, and its levels: distance, or the pair itself.
-fn distances(data: &StudyData<'_>) -> (&'static str, Vec<String>) {
-    let parameter = data.levels(&measures(), "distance", &[]);
-    if parameter.is_empty() {
-        return ("pair", data.levels(&measures(), "pair", &["en-fr", "en-de", "en-ru", "en-zh"]));
-    }
-    ("distance", parameter)
+/// The condition whose distances are compared: the paper's default, or without anchors.
+fn compared(data: &StudyData<'_>) -> &'static str {
+    let has =
+        |condition: &&str| !data.levels_among("condition", &[("condition", condition)]).is_empty();
+    ["default", "no-anchors"].into_iter().find(has).unwrap_or("no-anchors")
 }
 
-fn nearest_minus_farthest(view: &SettingView<'_>) -> Evidence {
-    let data = view.study("distance");
-    let (factor, levels) = distances(&data);
-    let [nearest, .., farthest] = &levels[..] else { return Evidence::Nothing };
-    // The two have different languages, so that only tasks and seeds can be paired.
-    let of = |level: &str| -> SeedSample {
-        above_chance(&data, &[("role", "target"), (factor, level)]).sample()
+fn under_default(data: &StudyData<'_>, task: Task, factors: &[(&str, &str)]) -> Observations {
+    let condition = [("condition", compared(data))];
+    data.observations(task.measure(), &[factors, &condition].concat())
+}
+
+fn untrained(data: &StudyData<'_>, task: Task, factors: &[(&str, &str)]) -> Observations {
+    data.untrained(task.measure(), factors)
+}
+
+/// The score of the nearest language minus that of the most distant. The two have different languages, so that only seeds can be
+/// paired.
+fn decrease(
+    data: &StudyData<'_>,
+    task: Task,
+    scores: impl Fn(&[(&str, &str)]) -> Observations,
+) -> SeedSample {
+    let Some((factor, near, far)) = nearest_and_farthest(data, &[task.measure()]) else {
+        return SeedSample::default();
     };
-    Evidence::Seeds(of(nearest).minus(&of(farthest)))
+    let of = |level: &str| {
+        scores(&[("role", "target"), ("task", task.name()), (factor, level)]).sample()
+    };
+    of(&near).minus(&of(&far))
 }
+
+fn decrease_line(data: &StudyData<'_>, task: Task) -> ClaimLine {
+    let own = decrease(data, task, |factors| under_default(data, task, factors));
+    let of_untrained = decrease(data, task, |factors| untrained(data, task, factors));
+    let of = |language| paper_transfer(compared(data), Some(language), Some(task));
+    let paper = of("fr").zip(of("zh")).map(|(near, far)| signed(near - far, 3));
+    ClaimLine::new(task.title(), Evidence::Seeds(own.clone()))
+        .against(Control::of_samples("untrained", &own, of_untrained, MORE))
+        .paper(paper)
+}
+
+/// Conditions that are shown, in their order.
+const CONDITIONS: [&str; 6] =
+    ["default", "default-anchors", "no-anchors", "extra-anchors", "sep-emb-l1-6", "untrained"];
 
 fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("distance");
-    let (factor, levels) = distances(&data);
+    let Some((factor, levels)) = shown_levels(&data) else { return vec![] };
     let real = factor == "pair";
-    let panel =
-        |task: Task| if real { of_pairs(&data, task, &levels) } else { of_distance(&data, task) };
+    let encoders = encoders(&data);
+    let panel = |task: Task| match real {
+        true => of_pairs(&data, task, &levels, &encoders),
+        false => of_distance(&data, task, &encoders),
+    };
+    let mark = if real { SeriesMark::Bar } else { SeriesMark::Line };
     let figure = Figure {
         id: named(id, "transfer"),
         title: "Transfer by distance".to_owned(),
-        legend: legend(
-            &[LINE.to_owned()],
-            if real { SeriesMark::Bar } else { SeriesMark::Line },
-            real,
-        ),
+        legend: legend(&encoders, mark, real),
         panels: Task::all().filter_map(panel).collect(),
     };
-    let place = "Conneau et al. 2020, §4.4 (Table 1, column by column)";
     vec![
         CaptionedItem::figure(
-            place,
-            "Zero-shot scores in the target language, by its distance from the source.",
+            replicates(1, &["Table 1"]),
+            "Column by column (§4.4): zero-shot scores in the target language, by its distance from the source.",
             figure,
         ),
         CaptionedItem::table(
-            place,
+            replicates(1, &["Table 1"]),
             "Target scores and, at the best layer, sentence retrieval accuracy (P@1).",
-            table(&data, factor, &levels),
+            table(&data, factor, &levels, &encoders),
         ),
     ]
 }
 
-/// Real languages: a bar for each pair, beside the paper's.
-fn of_pairs(data: &StudyData<'_>, task: Task, pairs: &[String]) -> Option<Panel> {
+/// Distances or pairs: all that there are.
+fn shown_levels(data: &StudyData<'_>) -> Option<(&'static str, Vec<String>)> {
+    distances(data, &measures()).or_else(|| {
+        let pairs = pairs_of(data, &measures());
+        (!pairs.is_empty()).then_some(("pair", pairs))
+    })
+}
+
+/// The conditions that were measured, and the untrained encoder.
+fn encoders(data: &StudyData<'_>) -> Vec<String> {
+    let mut names = data.levels(&measures(), "condition", &CONDITIONS);
+    let systems = data.levels(&measures(), "system", &[]);
+    names.extend(systems.into_iter().filter(|system| system == UNTRAINED));
+    names.dedup();
+    names
+}
+
+/// The observations of one of them.
+fn of_encoder(
+    data: &StudyData<'_>,
+    encoder: &str,
+    measure: &str,
+    factors: &[(&str, &str)],
+) -> Observations {
+    match encoder {
+        UNTRAINED => data.untrained(measure, factors),
+        _ => data.observations(measure, &[factors, &[("condition", encoder)]].concat()),
+    }
+}
+
+/// Real languages: a bar for each condition and pair, beside the paper's.
+fn of_pairs(
+    data: &StudyData<'_>,
+    task: Task,
+    pairs: &[String],
+    encoders: &[String],
+) -> Option<Panel> {
     let group = |pair: &String| {
         let own = [("pair", &**pair), ("task", task.name()), ("role", "target")];
-        let theirs =
-            [("condition", "no-anchors"), ("task", task.name()), ("language", target(pair))];
-        let paper = papers::number(1, "Table 1", task.measure(), &theirs);
-        BarGroup { name: pair.clone(), bars: vec![bar(0, data.mean(task.measure(), &own), paper)] }
+        let bar = |(colour, encoder): (usize, &String)| {
+            let theirs =
+                [("condition", &**encoder), ("task", task.name()), ("language", target(pair))];
+            let paper = papers::number(1, "Table 1", task.measure(), &theirs);
+            let mean = of_encoder(data, encoder, task.measure(), &own).sample().mean();
+            bar(colour, mean, paper)
+        };
+        BarGroup { name: pair.clone(), bars: encoders.iter().enumerate().map(bar).collect() }
     };
     let unit = format!("{}, target language", task.unit());
     bars_panel(task.title(), &unit, pairs.iter().map(group).collect())
 }
 
-/// Invented languages: a line over distances.
-fn of_distance(data: &StudyData<'_>, task: Task) -> Option<Panel> {
-    let points =
-        points(data, task.measure(), &[("task", task.name()), ("role", "target")], "distance");
-    let line = LineSeries { name: LINE.to_owned(), colour: 0, points };
-    (!line.points.is_empty()).then(|| {
+/// Invented languages: a line over distances for each condition.
+fn of_distance(data: &StudyData<'_>, task: Task, encoders: &[String]) -> Option<Panel> {
+    let line = |(colour, encoder): (usize, &String)| {
+        let point = |level: &String| {
+            let factors = [("task", task.name()), ("role", "target"), ("distance", level.as_str())];
+            let mean = of_encoder(data, encoder, task.measure(), &factors).sample().mean()?;
+            Some(ChartPoint { x: level.parse().ok()?, y: mean.mean, interval: mean.interval() })
+        };
+        let levels = data.levels(&[task.measure()], "distance", &[]);
+        let points = levels.iter().filter_map(point).collect();
+        LineSeries { name: encoder.clone(), colour, points }
+    };
+    let lines = encoders.iter().enumerate().map(line);
+    let lines: Vec<LineSeries> = lines.filter(|line| !line.points.is_empty()).collect();
+    (!lines.is_empty()).then(|| {
         LineChart {
             title: task.title().to_owned(),
             across: "distance".to_owned(),
             unit: task.unit().to_owned(),
-            lines: vec![line],
+            lines,
             from_zero: true,
         }
         .panel()
     })
 }
 
-fn table(data: &StudyData<'_>, factor: &str, levels: &[String]) -> ReportTable {
+fn table(
+    data: &StudyData<'_>,
+    factor: &str,
+    levels: &[String],
+    encoders: &[String],
+) -> ReportTable {
     let tasks = measured_tasks(data);
     let titles = tasks.iter().map(|task| task.title());
-    let ends = ["retrieval, raw", "retrieval, shifted"];
-    let heads: Vec<&str> = [factor].into_iter().chain(titles).chain(ends).collect();
+    let ends = ["retrieval, raw", "retrieval, centred"];
+    let heads: Vec<&str> = [factor, "condition"].into_iter().chain(titles).chain(ends).collect();
     let mut table = ReportTable::new(&heads);
     for level in levels {
-        let of = |task: Task| {
-            let factors = [(factor, &**level), ("task", task.name()), ("role", "target")];
-            TableCell::Ours(data.mean(task.measure(), &factors))
-        };
-        let found = |kind| {
-            let best = data.best("retrieval", &[(factor, level), ("kind", kind)]);
-            TableCell::Ours(best.sample().mean())
-        };
-        let mut row = vec![TableCell::Name(level.clone())];
-        row.extend(tasks.iter().copied().map(of));
-        row.extend(["raw", "centered"].map(found));
-        table.rows.push(row);
+        for encoder in encoders {
+            let of = |task: Task| {
+                let factors = [(factor, &**level), ("task", task.name()), ("role", "target")];
+                let scores = of_encoder(data, encoder, task.measure(), &factors);
+                TableCell::Ours(scores.sample().mean())
+            };
+            let found = |kind| {
+                let at = |layer: &String| {
+                    let factors = [(factor, &**level), ("kind", kind), ("layer", layer)];
+                    of_encoder(data, encoder, "retrieval", &factors)
+                };
+                let layers = data.layers("retrieval");
+                TableCell::Ours(best_of(layers.iter().map(at).collect()).sample().mean())
+            };
+            let mut row = vec![TableCell::Name(level.clone()), TableCell::Text(encoder.clone())];
+            row.extend(tasks.iter().copied().map(of));
+            row.extend(["raw", "centered"].map(found));
+            table.rows.push(row);
+        }
     }
     table
 }

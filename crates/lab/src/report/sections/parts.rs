@@ -8,7 +8,7 @@ use crate::draw::{
 };
 use crate::papers;
 use crate::report::data::{FactorFilter, StudyData};
-use crate::report::finding::Evidence;
+use crate::report::finding::{ClaimLine, Control, Evidence};
 use crate::report::observations::{Observations, SeedSample, chosen_by_others};
 use terms::Estimate;
 
@@ -82,11 +82,74 @@ pub(super) fn chosen(sample: SeedSample, from: &[&[Observations]]) -> Evidence {
     let measured =
         |choices: &&[Observations]| choices.iter().any(|observations| !observations.is_empty());
     match sample.0.is_empty() && from.iter().all(measured) {
-        true => Evidence::Void(
-            "one seed, and so no other seeds to select the layer, weight or system by",
-        ),
+        true => Evidence::OneSeed,
         false => Evidence::Seeds(sample),
     }
+}
+
+/// The control of a trained system by an untrained encoder, each at the layer, weight or system that the other seeds select.
+pub(super) fn over_untrained(trained: &[Observations], untrained: &[Observations]) -> Control {
+    Control::of("untrained", &chosen_by_others(trained), &chosen_by_others(untrained))
+}
+
+/// The control of a trained system by chance: what a prediction without any knowledge scores.
+pub(super) fn over_chance(trained: &Observations, chance: f64) -> Control {
+    Control::of("chance", trained, &trained.map(|_, _| chance))
+}
+
+/// The measure by which words are retrieved: over pairs whose strings differ, where that was measured. Equal strings have equal
+/// vectors in any encoder that the languages share.
+pub(super) fn of_different(data: &StudyData<'_>, measure: &'static str) -> &'static str {
+    let different = match measure {
+        "mrr" => "mrr_different",
+        _ => "p_at_1_different",
+    };
+    if data.has(different) { different } else { measure }
+}
+
+/// The factor by which the languages' distance varies and its levels, the nearest first: the distance of invented languages, or
+/// the pair. None where there is but one.
+pub(super) fn distances(
+    data: &StudyData<'_>,
+    measures: &[&str],
+) -> Option<(&'static str, Vec<String>)> {
+    let parameter = data.levels(measures, "distance", &[]);
+    if parameter.len() > 1 {
+        return Some(("distance", parameter));
+    }
+    let mut pairs = pairs_of(data, measures);
+    // The distance of other real languages is for others to say; invented ones are numbered from near to far.
+    let invented = |pair: &String| pair.starts_with('q');
+    pairs.retain(|pair| !pair.ends_with('\'') && (PAIRS.contains(&&**pair) || invented(pair)));
+    (pairs.len() > 1).then_some(("pair", pairs))
+}
+
+/// The factor by which the distance varies, with the nearest and the most distant level.
+pub(super) fn nearest_and_farthest(
+    data: &StudyData<'_>,
+    measures: &[&str],
+) -> Option<(&'static str, String, String)> {
+    let (factor, mut levels) = distances(data, measures)?;
+    let farthest = levels.pop()?;
+    Some((factor, levels.swap_remove(0), farthest))
+}
+
+/// A line for each pair of languages, or one where there is one pair.
+pub(super) fn by_pair(
+    data: &StudyData<'_>,
+    measures: &[&str],
+    line: impl Fn(&StudyData<'_>, &str) -> ClaimLine,
+) -> Vec<ClaimLine> {
+    let pairs = pairs_of(data, measures);
+    if let [] | [_] = pairs.as_slice() {
+        return vec![line(data, pairs.first().map_or("", String::as_str))];
+    }
+    let of = |pair: &String| {
+        let mut one = line(&data.only("pair", pair), pair);
+        one.of = [pair.as_str(), one.of.as_str()].join(", ").trim_end_matches(", ").to_owned();
+        one
+    };
+    pairs.iter().map(of).collect()
 }
 
 pub(super) fn bar(colour: usize, mean: Option<Estimate>, paper: Option<f64>) -> Bar {
@@ -193,19 +256,44 @@ pub(super) fn at_layers(
 
 /// The mean of the layers above the middle minus that of the layers from 1 to the middle.
 pub(super) fn upper_minus_lower(
-    data: &StudyData<'_>,
-    measure: &str,
-    factors: &FactorFilter<'_>,
-) -> Evidence {
-    let layers: Vec<String> =
-        data.layers(measure).into_iter().filter(|layer| layer != "0").collect();
+    layers: &[String],
+    at: impl Fn(&str) -> Observations,
+) -> SeedSample {
+    let layers: Vec<&String> = layers.iter().filter(|layer| *layer != "0").collect();
     if layers.len() < 2 {
-        return Evidence::Nothing;
+        return SeedSample::default();
     }
     let (lower, upper) = layers.split_at(layers.len() / 2);
-    let of = |layers: &[String]| at_layers(data, measure, factors, layers).sample();
-    Evidence::Seeds(of(upper).minus(&of(lower)))
+    let of = |layers: &[&String]| {
+        let tagged = layers.iter().map(|layer| at(layer).tagged("layer", layer));
+        tagged.fold(Observations::default(), Observations::join).sample()
+    };
+    of(upper).minus(&of(lower))
 }
+
+/// A line about the difference of upper and lower layers, controlled by that of the untrained encoder.
+pub(super) fn layers_line(
+    data: &StudyData<'_>,
+    measure: &str,
+    (system, factors): (&str, &FactorFilter<'_>),
+    better: fn(f64, f64) -> f64,
+) -> ClaimLine {
+    let layers = data.layers(measure);
+    let own = upper_minus_lower(&layers, |layer| {
+        let more = [("system", system), ("layer", layer)];
+        data.observations(measure, &[factors, &more].concat())
+    });
+    let untrained = upper_minus_lower(&layers, |layer| {
+        data.untrained(measure, &[factors, &[("layer", layer)]].concat())
+    });
+    let control = Control::of_samples("untrained", &own, untrained, better);
+    ClaimLine::new("", Evidence::Seeds(own)).against(control)
+}
+
+/// Higher is better.
+pub(super) const MORE: fn(f64, f64) -> f64 = |own, other| own - other;
+/// Lower is better.
+pub(super) const LESS: fn(f64, f64) -> f64 = |own, other| other - own;
 
 /// The pairs of a measure, those of the papers first.
 pub(super) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {

@@ -4,15 +4,17 @@ use terms::Task;
 
 use super::ReportSection;
 use super::parts::{
-    bar, bars_panel, difference, has_paper, legend, measured_tasks, measures, named,
+    bar, bars_panel, difference, has_paper, legend, measured_tasks, measures, named, over_chance,
 };
+use super::shift::judged_encoders;
 use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData};
-use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
-use crate::report::finding::{Criterion, Evidence, PaperClaim};
+use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
+use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim, signed};
 use crate::report::observations::Observations;
 use crate::store::natural;
+use terms::Estimate;
 
 pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
     id: "shifted-transfer",
@@ -39,9 +41,40 @@ pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
             criterion: Criterion::Above(0.0),
             measure: |view| rows(view, "last-n-shift", "last-n"),
         },
+        PaperClaim {
+            finding: "The shift brings least where subwords are shared most: Spanish and French",
+            place: "Liu et al. 2020, §4.3",
+            paper: || {
+                let of = |language| {
+                    let row = |row| paper_row(row, language, Task::Nli);
+                    let gain = row("last-n-shift").zip(row("last-n"));
+                    gain.map_or(String::new(), |(a, b)| signed(a - b, 4))
+                };
+                format!("es {}, fr {}; mean of eleven {}", of("es"), of("fr"), of("mean"))
+            },
+            quantity: "gain of NLI by the shift, mean of the other languages minus mean of Spanish and French",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                judged_encoders(&view.study("shifted-transfer"), |data, untrained| {
+                    let gain = |close: bool| {
+                        let own = data.filtered(|factors| {
+                            let language = factors.get("language");
+                            language.is_some_and(|one| CLOSE.contains(&&**one) == close)
+                        });
+                        let of = |row| scores(&own, row, Task::Nli);
+                        of("last-n-shift").minus(&of("last-n")).sample()
+                    };
+                    ClaimLine::new("", Evidence::Seeds(gain(false).minus(&gain(true))))
+                        .against(above_chance(data, untrained, "last-n-shift", Task::Nli))
+                })
+            },
+        },
     ],
     show: show_transfer,
 };
+
+/// The languages without a gain, which the paper explains by the subwords that they share with English.
+const CLOSE: [&str; 2] = ["es", "fr"];
 
 const ROWS: [(&str, &str); 3] = [
     ("all-layers", "all layers"),
@@ -50,24 +83,40 @@ const ROWS: [(&str, &str); 3] = [
 ];
 
 /// Target scores of a row.
-fn row_observations(data: &StudyData<'_>, row: &str) -> Observations {
-    let of = |task: Task| {
-        let factors = [("row", row), ("role", "target"), ("task", task.name())];
-        data.observations(task.measure(), &factors).tagged("task", task.name())
-    };
-    Task::all().map(of).fold(Observations::default(), Observations::join)
+fn scores(data: &StudyData<'_>, row: &str, task: Task) -> Observations {
+    let factors = [("row", row), ("role", "target"), ("task", task.name())];
+    data.observations(task.measure(), &factors)
 }
 
-fn rows(view: &SettingView<'_>, a: &str, b: &str) -> Evidence {
+/// The control that there is transfer at all: above chance, and above an untrained encoder where one was fine-tuned.
+fn above_chance(data: &StudyData<'_>, untrained: &StudyData<'_>, row: &str, task: Task) -> Control {
+    let own = scores(data, row, task);
+    let untrained = scores(untrained, row, task);
+    match untrained.is_empty() {
+        true => over_chance(&own, task.chance()),
+        false => Control::of("untrained", &own, &untrained),
+    }
+}
+
+/// The difference of two rows, a line for each task.
+fn rows(view: &SettingView<'_>, a: &str, b: &str) -> Vec<ClaimLine> {
     let data = view.study("shifted-transfer");
-    difference(&row_observations(&data, a), &row_observations(&data, b))
+    let of_task = |task: Task| {
+        judged_encoders(&data, |data, untrained| {
+            let paper = || Some(paper_row(a, "mean", task)? - paper_row(b, "mean", task)?);
+            ClaimLine::new(task.title(), difference(&scores(data, a, task), &scores(data, b, task)))
+                .against(above_chance(data, untrained, a, task))
+                .paper(paper().map(|gain| signed(gain, 4)))
+        })
+    };
+    measured_tasks(&data).into_iter().flat_map(of_task).collect()
 }
 
 fn table_4(a: &str, b: &str) -> String {
     let of = |row| papers::number(2, "Table 4", "accuracy", &[("row", row), ("language", "mean")]);
     let gain = || Some(of(a)? - of(b)?);
     gain().map_or(String::new(), |gain| {
-        format!("{gain:+.3} over 11 languages of XNLI").replace('-', "\u{2212}")
+        format!("{gain:+.3} over 11 languages of XNLI, no other task").replace('-', "\u{2212}")
     })
 }
 
@@ -79,23 +128,21 @@ fn paper_row(row: &str, language: &str, task: Task) -> Option<f64> {
 
 fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("shifted-transfer");
-    let languages = data.levels(&measures(), "language", &[]);
-    let score = |task: Task, row: &str, language: &str| {
-        data.mean(task.measure(), &[("row", row), ("task", task.name()), ("language", language)])
-    };
+    let encoders = data.encoders();
+    let several = encoders.len() > 1;
     let mut paper = false;
-    let panel = |task: Task| {
-        let bars = |language: &String| {
-            let bar = |(i, (row, _)): (usize, &(&str, &str))| {
-                bar(i, score(task, row, language), paper_row(row, language, task))
+    let (mut panels, mut rows) = (Vec::new(), Vec::new());
+    let languages = data.levels(&measures(), "language", &TABLE_4);
+    for (encoder, own) in &encoders {
+        for task in measured_tasks(own) {
+            let title = match several {
+                true => format!("{}, {encoder}", task.title()),
+                false => task.title().to_owned(),
             };
-            BarGroup { name: language.clone(), bars: ROWS.iter().enumerate().map(bar).collect() }
-        };
-        let groups: Vec<BarGroup> = languages.iter().map(bars).collect();
-        paper |= has_paper(&groups);
-        bars_panel(task.title(), task.unit(), groups)
-    };
-    let panels: Vec<Panel> = Task::all().filter_map(panel).collect();
+            panels.extend(panel(own, task, &title, &mut paper));
+            rows.extend(ROWS.map(|row| table_row(own, (encoder, task), row, &languages)));
+        }
+    }
     let names: Vec<String> = ROWS.iter().map(|(_, name)| (*name).to_owned()).collect();
     let figure = Figure {
         id: named(id, "scores"),
@@ -103,34 +150,65 @@ fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         legend: legend(&names, SeriesMark::Bar, paper),
         panels,
     };
-    let mut table = ReportTable::new(&["task", "fine-tuned"]);
+    let mut table = ReportTable::new(&["task", "encoder", "fine-tuned"]);
     table.heads.extend(languages.iter().cloned());
-    table.heads.push("weights α".to_owned());
-    table.heads.push("Liu et al. 2020, mean".to_owned());
-    for task in measured_tasks(&data) {
-        for (row, name) in ROWS {
-            let mut cells =
-                vec![TableCell::Name(task.title().to_owned()), TableCell::Text(name.to_owned())];
-            cells.extend(
-                languages.iter().map(|language| TableCell::Ours(score(task, row, language))),
-            );
-            cells.push(TableCell::Text(chosen_weights(&data, task, row)));
-            cells.push(TableCell::Paper(paper_row(row, "mean", task), 3));
-            table.rows.push(cells);
-        }
-    }
+    table
+        .heads
+        .extend(["mean of targets", "weights α", "Liu et al. 2020, mean"].map(str::to_owned));
+    table.rows = rows;
     vec![
         CaptionedItem::figure(
-            "Liu et al. 2020, Table 4",
-            "Scores by target language. The paper reports NLI only.",
+            replicates(2, &["Table 4"]),
+            "Scores by language. The paper reports NLI only.",
             figure,
         ),
         CaptionedItem::table(
-            "Liu et al. 2020, Table 4",
-            "Scores by target language; weights are those selected on development data, over seeds.",
+            replicates(2, &["Table 4"]),
+            "Scores by language; weights are those selected on development data, over seeds.",
             table,
         ),
     ]
+}
+
+/// The languages of the paper's table, in its order.
+const TABLE_4: [&str; 12] =
+    ["en", "de", "es", "ar", "el", "fr", "hi", "ru", "th", "tr", "vi", "zh"];
+
+fn score(data: &StudyData<'_>, task: Task, row: &str, language: &str) -> Option<Estimate> {
+    let factors = [("row", row), ("task", task.name()), ("language", language)];
+    data.mean(task.measure(), &factors)
+}
+
+fn panel(data: &StudyData<'_>, task: Task, title: &str, paper: &mut bool) -> Option<Panel> {
+    let bars = |language: &String| {
+        let bar = |(i, (row, _)): (usize, &(&str, &str))| {
+            bar(i, score(data, task, row, language), paper_row(row, language, task))
+        };
+        BarGroup { name: language.clone(), bars: ROWS.iter().enumerate().map(bar).collect() }
+    };
+    let languages = data.levels(&[task.measure()], "language", &TABLE_4);
+    let groups: Vec<BarGroup> = languages.iter().map(bars).collect();
+    *paper |= has_paper(&groups);
+    bars_panel(title, task.unit(), groups)
+}
+
+fn table_row(
+    data: &StudyData<'_>,
+    (encoder, task): (&str, Task),
+    (row, name): (&str, &str),
+    languages: &[String],
+) -> Vec<TableCell> {
+    let mut cells = vec![
+        TableCell::Name(task.title().to_owned()),
+        TableCell::Text(encoder.to_owned()),
+        TableCell::Text(name.to_owned()),
+    ];
+    let of = |language: &String| TableCell::Ours(score(data, task, row, language));
+    cells.extend(languages.iter().map(of));
+    cells.push(TableCell::Ours(scores(data, row, task).sample().mean()));
+    cells.push(TableCell::Text(chosen_weights(data, task, row)));
+    cells.push(TableCell::Paper(paper_row(row, "mean", task), 3));
+    cells
 }
 
 /// The selected weights, over seeds and languages.

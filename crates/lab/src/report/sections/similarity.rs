@@ -2,15 +2,16 @@
 
 use super::ReportSection;
 use super::parts::{
-    Series, difference, lines_figure, named, over_layers, system_name, upper_minus_lower,
+    LESS, MORE, Series, by_pair, difference, layers_line, lines_figure, named,
+    nearest_and_farthest, over_layers, system_name,
 };
 use crate::draw::{Figure, Heatmap, Panel};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData};
-use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
-use crate::report::finding::{Criterion, Evidence, PaperClaim};
+use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
+use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim, signed};
 
-const SYSTEMS: [&str; 4] = ["bilingual", "monolingual", "untrained", "same-language"];
+const SYSTEMS: [&str; 4] = ["bilingual", "monolingual", "untrained", "no-anchors"];
 const PAIRS: [&str; 5] = ["en-en'", "en-fr", "en-de", "en-ru", "en-zh"];
 
 pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
@@ -49,31 +50,69 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
                 };
                 format!("en-fr, bilingual: {} at layer 1, {} at layer 8", of("1"), of("8"))
             },
-            quantity: "mean CKA of the upper half of the layers minus that of the lower half, bilingual",
+            quantity: "mean CKA of the upper half of the layers minus that of the lower half",
             criterion: Criterion::Below(0.0),
             measure: |view| {
-                upper_minus_lower(
-                    &view.study("similarity"),
-                    measure(&view.study("similarity")),
-                    &[("system", "bilingual")],
-                )
+                let data = across_languages(view);
+                let line = |system: &str| ClaimLine {
+                    of: system.to_owned(),
+                    ..layers_line(&data, measure(&data), (system, &[]), LESS)
+                };
+                ["bilingual", "monolingual"].map(line).into()
             },
         },
         PaperClaim {
             finding: "Similarity correlates with sentence retrieval",
             place: "Conneau et al. 2020, §5.2",
-            paper: || "correlation over 0.9".to_owned(),
-            quantity: "correlation of CKA with aligned retrieval accuracy over layers, monolingual",
-            criterion: Criterion::Above(0.5),
+            paper: || "correlation over 0.9 for all four pairs".to_owned(),
+            quantity: "correlation over layers of CKA with aligned retrieval accuracy, monolingual (Fisher's z)",
+            criterion: Criterion::Above(0.9),
             measure: |view| {
-                let data = view.study("similarity");
-                let of = |system| data.observations("correlation", &[("system", system)]).sample();
-                let monolingual = of("monolingual");
-                Evidence::Seeds(if monolingual.0.is_empty() {
-                    of("bilingual")
-                } else {
-                    monolingual
+                by_pair(&across_languages(view), &["correlation"], |data, _| {
+                    let own =
+                        data.observations("correlation", &[("system", "monolingual")]).sample();
+                    let untrained = data.untrained("correlation", &[]).sample();
+                    let control = Control::of_samples("untrained", &own, untrained, MORE);
+                    ClaimLine::new("", Evidence::Correlations(own)).against(control)
                 })
+            },
+        },
+        PaperClaim {
+            finding: "The advantage of a bilingual encoder shrinks with the distance of the languages",
+            place: "Conneau et al. 2020, §5.2",
+            paper: || {
+                let of = |pair| {
+                    let of = |system| {
+                        let factors = [("pair", pair), ("system", system), ("layer", "mean")];
+                        papers::number(1, "Figure 7", "cka", &factors)
+                    };
+                    let gap = of("bilingual").zip(of("monolingual"));
+                    gap.map_or(String::new(), |(a, b)| format!("{:.2} {pair}", a - b))
+                };
+                format!("{}, {}, {}, {}", of("en-fr"), of("en-de"), of("en-ru"), of("en-zh"))
+            },
+            quantity: "mean CKA over layers, bilingual minus monolingual: of the nearest pair minus of the most distant",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                let data = across_languages(view);
+                let measure = measure(&data);
+                let Some((factor, near, far)) = nearest_and_farthest(&data, &[measure]) else {
+                    return vec![];
+                };
+                let of = |system, level: &str| {
+                    data.observations(measure, &[("system", system), (factor, level)])
+                };
+                let gap =
+                    |level: &str| of("bilingual", level).minus(&of("monolingual", level)).sample();
+                let untrained = data.untrained(measure, &[(factor, &near)]);
+                ClaimLine::new(
+                    format!("{near} and {far}"),
+                    Evidence::Seeds(gap(&near).minus(&gap(&far))),
+                )
+                .against(
+                    Control::of("untrained", &of("bilingual", &near), &untrained).if_measured(),
+                )
+                .alone()
             },
         },
     ],
@@ -85,13 +124,26 @@ fn measure(data: &StudyData<'_>) -> &'static str {
     if data.layers("cka_debiased").is_empty() { "cka" } else { "cka_debiased" }
 }
 
-fn systems(view: &SettingView<'_>, a: &str, b: &str) -> Evidence {
+/// Without pairs of a language with its own paraphrases.
+fn across_languages<'a>(view: &SettingView<'a>) -> StudyData<'a> {
+    let own = |pair: &String| pair.ends_with('\'');
+    view.study("similarity").filtered(|factors| !factors.get("pair").is_some_and(own))
+}
+
+fn systems(view: &SettingView<'_>, a: &str, b: &str) -> Vec<ClaimLine> {
     let data = view.study("similarity");
     let measure = measure(&data);
-    difference(
-        &data.observations(measure, &[("system", a)]),
-        &data.observations(measure, &[("system", b)]),
-    )
+    by_pair(&data, &[measure], |data, pair| {
+        let of = |system| data.observations(measure, &[("system", system)]);
+        let printed = |system| {
+            let factors = [("pair", pair), ("system", system), ("layer", "mean")];
+            papers::number(1, "Figure 7", "cka", &factors)
+        };
+        let control = Control::of("untrained", &of(a), &data.untrained(measure, &[]));
+        ClaimLine::new("", difference(&of(a), &of(b)))
+            .against(control)
+            .paper(printed(a).zip(printed(b)).map(|(a, b)| signed(a - b, 2)))
+    })
 }
 
 /// The paper's means over layers and the four pairs of languages.
@@ -136,19 +188,20 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         if data.is_empty() { vec![] } else { PAIRS.iter().map(|pair| paper(pair)).collect() };
     vec![
         CaptionedItem::figure(
-            "Conneau et al. 2020, Figure 7",
+            replicates(1, &["Figure 7"]),
             "Our results: CKA of mean-pooled sentence vectors by layer, computed as in the paper (bi: bilingual, mono: \
-             monolingual, untr.: untrained, same: same-language).",
+             monolingual, untr.: untrained, none: bilingual without anchors). A pair with \u{2032} is a language with its own \
+             paraphrases.",
             figure("cka", "CKA by layer", maps("cka", "")),
         ),
         CaptionedItem::figure(
-            "Conneau et al. 2020, Figure 7",
+            replicates(1, &["Figure 7"]),
             "The paper's results: English with its own back-translation (en\u{2032}) and with four languages.",
             figure("paper", "CKA by layer, Conneau et al. 2020", theirs),
         )
         .once(),
         CaptionedItem::figure(
-            "Beyond the paper",
+            BEYOND,
             "The debiased estimate, which does not grow with fewer sentences. Bands are 95 % intervals over seeds.",
             lines_figure(
                 named(id, "debiased"),
@@ -157,39 +210,42 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
                 curves("cka_debiased"),
             ),
         ),
-        CaptionedItem::table("Conneau et al. 2020, Figure 7", "Means over layers and pairs.", table(&data)),
+        CaptionedItem::table(
+            replicates(1, &["Figure 7"]),
+            "Means over layers, by pair.",
+            table(&data, &pairs),
+        ),
     ]
 }
 
-fn table(data: &StudyData<'_>) -> ReportTable {
+fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
     let mut table = ReportTable::new(&[
+        "pair",
         "system",
         "CKA",
         "debiased",
+        "within lengths",
         "correlation with retrieval",
         "Conneau et al. 2020, CKA",
     ]);
-    for system in data.levels(&["cka", "cka_debiased", "correlation"], "system", &SYSTEMS) {
-        let of = |measure| TableCell::Ours(data.mean(measure, &[("system", &*system)]));
-        let printed: Option<Vec<f64>> = PAIRS[1..]
-            .iter()
-            .map(|pair| {
-                papers::number(
-                    1,
-                    "Figure 7",
-                    "cka",
-                    &[("pair", pair), ("system", &system), ("layer", "mean")],
-                )
-            })
-            .collect();
-        let printed = printed.map(|values| values.iter().sum::<f64>() / values.len() as f64);
-        table.rows.push(vec![
-            TableCell::Name(system_name(&system).to_owned()),
-            of("cka"),
-            of("cka_debiased"),
-            of("correlation"),
-            TableCell::Paper(printed, 2),
-        ]);
+    for pair in pairs {
+        for system in data.levels(&["cka", "cka_debiased", "correlation"], "system", &SYSTEMS) {
+            let own = [("system", &*system), ("pair", &**pair)];
+            let of = |measure| TableCell::Ours(data.mean(measure, &own));
+            if data.mean("cka", &own).is_none() {
+                continue;
+            }
+            let factors = [("pair", &**pair), ("system", &*system), ("layer", "mean")];
+            table.rows.push(vec![
+                TableCell::Name(pair.clone()),
+                TableCell::Text(system_name(&system).to_owned()),
+                of("cka"),
+                of("cka_debiased"),
+                of("cka_within"),
+                of("correlation"),
+                TableCell::Paper(papers::number(1, "Figure 7", "cka", &factors), 2),
+            ]);
+        }
     }
     table
 }
@@ -246,6 +302,7 @@ fn abbreviated(system: &str) -> &str {
         "bilingual" => "bi",
         "monolingual" => "mono",
         "untrained" => "untr.",
-        _ => "same",
+        "no-anchors" => "none",
+        other => other,
     }
 }

@@ -1,11 +1,12 @@
 //! Token translation by language mean vectors: figures and tables.
 
-use super::{MEAN, STUDY, conditions, positive, weights};
+use super::{MEAN, STUDY, positive, weights};
 use crate::draw::{Figure, Heatmap, LineChart, LineSeries, Panel, SeriesMark};
 use crate::papers;
 use crate::record::TextRecord;
 use crate::report::data::{SettingView, StudyData};
-use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
+use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
+use crate::report::observations::Observations;
 use crate::report::sections::parts::{legend, named, points};
 use crate::store::natural;
 
@@ -28,7 +29,7 @@ impl Case<'_> {
 
 fn cases<'a>(data: &StudyData<'a>) -> Vec<Case<'a>> {
     let mut cases = Vec::new();
-    for (condition, own) in conditions(data) {
+    for (condition, own) in data.encoders() {
         for direction in own.levels(&["bleu1", "conversion_rate"], "direction", &[]) {
             let data = own.only("direction", &direction);
             cases.push(Case { condition: condition.clone(), direction, data });
@@ -43,28 +44,35 @@ pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let maps = cases.iter().filter_map(heat).collect();
     vec![
         CaptionedItem::table(
-            "Liu et al. 2020, Table 1",
+            replicates(2, &["Table 1"]),
             "Sentences and the predicted tokens when they are shifted.",
             sentences(&data),
         ),
         CaptionedItem::table(
-            "Liu et al. 2020, Table 2",
+            replicates(2, &["Table 2"]),
             "BLEU-1 at the layer and weight with the best mean over seeds.",
             best_table(&cases),
         ),
         CaptionedItem::table(
-            "Liu et al. 2020, Table 2",
+            replicates(2, &["Table 2"]),
             "The paper's results (multilingual BERT, 12 layers).",
             paper_table(&data),
         )
         .once(),
         CaptionedItem::table(
-            "Liu et al. 2020, Table 3",
+            replicates(2, &["Table 3"]),
             "Subwords that occur in each language, and those that occur in both.",
             subwords(&data),
         ),
+        CaptionedItem::table(
+            BEYOND,
+            "Predictions at masked positions, without a shift (§4.1): the share that belongs to the other language alone, accuracy, \
+             and the accuracy of always predicting the most frequent token; and the share of tokens of neither language when shifted \
+             by positive weights (§4.2.1).",
+            other_languages(&cases),
+        ),
         CaptionedItem::figure(
-            "Liu et al. 2020, Figure 7",
+            replicates(2, &["Figure 7"]),
             "Token conversion rate by layer and weight.",
             Figure {
                 id: named(id, "converted"),
@@ -74,12 +82,12 @@ pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
             },
         ),
         CaptionedItem::figure(
-            "Liu et al. 2020, Figure 8a",
+            replicates(2, &["Figure 8a"]),
             "BLEU-1 over weights, for some layers.",
             bleu(id, &data, &cases, ("alpha", "layer")),
         ),
         CaptionedItem::figure(
-            "Liu et al. 2020, Figure 8b",
+            replicates(2, &["Figure 8b"]),
             "BLEU-1 over layers, for some weights.",
             bleu(id, &data, &cases, ("layer", "alpha")),
         ),
@@ -88,11 +96,16 @@ pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
 
 /// The sentences of the first seed that has any: each with its translation, then the predicted tokens.
 fn sentences(data: &StudyData<'_>) -> ReportTable {
-    let mut table = ReportTable::new(&["direction", "condition", "weight", "subwords"]);
+    let mut table = ReportTable::new(&["direction", "encoder", "weight", "subwords"]);
     let mut notes: Vec<_> = data.texts.iter().filter(|note| note.name == "translation").collect();
     let first = notes.iter().map(|note| note.origin.seed).min();
     notes.retain(|note| Some(note.origin.seed) == first);
-    let of = |note: &TextRecord, name: &str| note.factors.get(name).cloned().unwrap_or_default();
+    let of = |note: &TextRecord, name: &str| {
+        let level = note.factors.get(name);
+        // A given model has no condition, and is named by its system.
+        let level = level.or_else(|| note.factors.get("system").filter(|_| name == "condition"));
+        level.cloned().unwrap_or_default()
+    };
     let place = |alpha: &str| match alpha {
         "input" => 0,
         "reference" => 1,
@@ -150,7 +163,7 @@ fn best_place(data: &StudyData<'_>, measure: &str, kind: &str) -> Option<(String
 fn best_table(cases: &[Case<'_>]) -> ReportTable {
     let heads = [
         "direction",
-        "condition",
+        "encoder",
         "shift",
         "BLEU-1",
         "layer",
@@ -220,10 +233,46 @@ fn paper_table(data: &StudyData<'_>) -> ReportTable {
     table
 }
 
+fn other_languages(cases: &[Case<'_>]) -> ReportTable {
+    let heads = [
+        "direction",
+        "encoder",
+        "masked: other language",
+        "masked: accuracy",
+        "most frequent token",
+        "shifted: neither language",
+        "shifted: a third language",
+    ];
+    let mut table = ReportTable::new(&heads);
+    for Case { condition, direction, data } in cases {
+        let masked = |measure| data.mean(measure, &[]);
+        let shifted = |measure: &str| {
+            let at = |alpha: &String| {
+                data.observations(measure, &[MEAN, ("alpha", alpha)]).tagged("alpha", alpha)
+            };
+            let weights = positive(data, measure);
+            let all = weights.iter().map(at).fold(Observations::default(), Observations::join);
+            all.sample().mean()
+        };
+        let cells = [
+            masked("masked_foreign_rate"),
+            masked("masked_accuracy"),
+            masked("masked_unigram_accuracy"),
+            shifted("other_rate"),
+            shifted("third_rate"),
+        ];
+        if cells.iter().any(Option::is_some) {
+            let names = [TableCell::Name(direction.clone()), TableCell::Text(condition.clone())];
+            table.rows.push(names.into_iter().chain(cells.map(TableCell::Ours)).collect());
+        }
+    }
+    table
+}
+
 fn subwords(data: &StudyData<'_>) -> ReportTable {
     let mut table = ReportTable::new(&[
         "language or pair",
-        "condition",
+        "encoder",
         "subwords",
         "shared subwords",
         "Liu et al. 2020: tokens",
@@ -232,7 +281,7 @@ fn subwords(data: &StudyData<'_>) -> ReportTable {
     let printed = |measure, language: &str| {
         TableCell::Paper(papers::number(2, "Table 3", measure, &[("language", language)]), 0)
     };
-    for (condition, own) in conditions(data) {
+    for (condition, own) in data.encoders() {
         let start =
             |name: &str| vec![TableCell::Name(name.to_owned()), TableCell::Text(condition.clone())];
         for language in own.levels(&["subwords"], "language", &[]) {

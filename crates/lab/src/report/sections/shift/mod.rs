@@ -3,11 +3,12 @@
 mod exhibits;
 
 use super::ReportSection;
-use super::parts::{chosen, chosen_difference, difference};
+use super::parts::{LESS, MORE, chosen, chosen_difference, over_untrained, upper_minus_lower};
 use crate::papers;
-use crate::report::data::{SettingView, StudyData};
-use crate::report::finding::{Criterion, Evidence, PaperClaim};
-use crate::report::observations::{Observations, chosen_by_others};
+use crate::report::data::{SettingView, StudyData, UNTRAINED};
+use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
+use crate::report::observations::{Observations, SeedSample, chosen_by_others};
+use terms::Preset;
 
 const STUDY: &str = "language-shift";
 /// The shift of the paper: one vector for all subwords.
@@ -30,7 +31,13 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             paper: || converted("3"),
             quantity: "conversion rate at the layer and weight that are best in the other seeds",
             criterion: Criterion::Above(0.5),
-            measure: |view| most_converted(view, |_| true),
+            measure: |view| {
+                by_encoder(view, |data, untrained| {
+                    let (own, other) = (converting(data), converting(untrained));
+                    ClaimLine::new("", chosen(chosen_by_others(&own).sample(), &[&own]))
+                        .against(over_untrained(&own, &other))
+                })
+            },
         },
         PaperClaim {
             finding: "Larger weights convert more tokens",
@@ -39,11 +46,15 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             quantity: "conversion rate at the largest weight minus at the smallest positive weight, over layers",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = papers_own(view);
-                let weights = positive(&data, "conversion_rate");
-                let [least, .., most] = &weights[..] else { return Evidence::Nothing };
-                let of = |alpha| data.observations("conversion_rate", &[MEAN, ("alpha", alpha)]);
-                difference(&of(most), &of(least))
+                by_encoder(view, |data, untrained| {
+                    let (own, other) = (growth(data), growth(untrained));
+                    ClaimLine::new("", Evidence::Seeds(own.clone())).against(Control::of_samples(
+                        "untrained",
+                        &own,
+                        other,
+                        MORE,
+                    ))
+                })
             },
         },
         PaperClaim {
@@ -52,7 +63,14 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             paper: || "predicted tokens stay in the language of the input".to_owned(),
             quantity: "conversion rate at the layer and negative weight that convert most in the other seeds",
             criterion: Criterion::Below(0.05),
-            measure: |view| most_converted(view, |alpha| alpha < 0.0),
+            measure: |view| {
+                by_encoder(view, |data, untrained| {
+                    let negative = at_places(data, "conversion_rate", |alpha| alpha < 0.0);
+                    // What converts nothing at any weight passes: positive weights must convert.
+                    ClaimLine::new("", chosen(chosen_by_others(&negative).sample(), &[&negative]))
+                        .against(over_untrained(&converting(data), &converting(untrained)))
+                })
+            },
         },
         PaperClaim {
             finding: "Many converted tokens are translations",
@@ -71,9 +89,23 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             quantity: "BLEU-1 at the layer and weight that are best in the other seeds minus that without a shift",
             criterion: Criterion::Above(0.0),
             measure: |view| {
-                let data = papers_own(view);
-                let of = |wanted: fn(f64) -> bool| at_places(&data, "bleu1", wanted);
-                chosen_difference(&of(|alpha| alpha > 0.0), &of(|alpha| alpha == 0.0))
+                by_encoder(view, |data, untrained| {
+                    let places = |data: &StudyData<'_>, wanted: fn(f64) -> bool| {
+                        at_places(data, "bleu1", wanted)
+                    };
+                    let gain = |data: &StudyData<'_>| {
+                        let shifted = places(data, |alpha| alpha > 0.0);
+                        let still = places(data, |alpha| alpha == 0.0);
+                        chosen_by_others(&shifted).minus(&chosen_by_others(&still))
+                    };
+                    let still = places(data, |alpha| alpha == 0.0);
+                    let evidence = chosen_difference(&places(data, |alpha| alpha > 0.0), &still);
+                    ClaimLine::new("", evidence).against(Control::of(
+                        "untrained",
+                        &gain(data),
+                        &gain(untrained),
+                    ))
+                })
             },
         },
         PaperClaim {
@@ -90,25 +122,97 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             },
             quantity: "BLEU-1 at each layer's best weight in the other seeds: mean of the upper half of the layers minus that of the lower half",
             criterion: Criterion::Above(0.0),
-            measure: late_minus_early,
+            measure: |view| {
+                by_encoder(view, |data, untrained| {
+                    let (own, other) = (late_minus_early(data), late_minus_early(untrained));
+                    let all = at_places(data, "bleu1", |alpha| alpha > 0.0);
+                    ClaimLine::new("", chosen(own.clone(), &[&all])).against(Control::of_samples(
+                        "untrained",
+                        &own,
+                        other,
+                        MORE,
+                    ))
+                })
+            },
+        },
+        PaperClaim {
+            finding: "No third language is decoded",
+            place: "Liu et al. 2020, §4.2.1",
+            paper: || "never a token that belongs to neither language".to_owned(),
+            quantity: "share of predicted tokens in neither language's token set, over layers and positive weights",
+            criterion: Criterion::Below(0.05),
+            measure: |view| {
+                let mut lines = Vec::new();
+                for (measure, name) in
+                    [("third_rate", "in a third language's"), ("other_rate", "in neither's")]
+                {
+                    if view.study(STUDY).has(measure) {
+                        lines.extend(by_encoder(view, |data, untrained| {
+                            foreign_line(data, untrained, measure, name)
+                        }));
+                    }
+                }
+                lines
+            },
+        },
+        PaperClaim {
+            finding: "A masked token hardly ever yields the other language",
+            place: "Liu et al. 2020, §4.1",
+            paper: || {
+                "the probability of a Chinese token in an English sentence is very low".to_owned()
+            },
+            quantity: "share of masked positions whose prediction belongs to the other language alone",
+            criterion: Criterion::Below(0.05),
+            measure: |view| {
+                by_encoder(view, |data, untrained| {
+                    let of = |data: &StudyData<'_>, measure| data.observations(measure, &[]);
+                    let own = of(data, "masked_foreign_rate").sample();
+                    let other = of(untrained, "masked_foreign_rate").sample();
+                    // A constant prediction is always of one language: the tokens must be predicted, too.
+                    let (accuracy, unigram) =
+                        (of(data, "masked_accuracy"), of(data, "masked_unigram_accuracy"));
+                    ClaimLine::new("", Evidence::Seeds(own.clone()))
+                        .against(Control::of_samples("untrained", &own, other, LESS))
+                        .against(Control::of("most frequent token's accuracy", &accuracy, &unigram))
+                })
+            },
         },
     ],
     show: exhibits::show,
 };
 
-/// The conditions of pretraining, the paper's own first, each with its data: different conditions are never averaged.
-fn conditions<'a>(data: &StudyData<'a>) -> Vec<(String, StudyData<'a>)> {
-    let measures = ["bleu1", "conversion_rate", "subwords", "subwords_shared"];
-    let levels = data.levels(&measures, "condition", &["default"]);
-    if levels.is_empty() {
-        return vec![(String::new(), data.clone())];
-    }
-    levels.into_iter().map(|level| (level.clone(), data.only("condition", &level))).collect()
+/// A line for the encoder of the paper's own condition, and one for each given model, each beside the untrained encoder.
+fn by_encoder(
+    view: &SettingView<'_>,
+    line: impl Fn(&StudyData<'_>, &StudyData<'_>) -> ClaimLine,
+) -> Vec<ClaimLine> {
+    judged_encoders(&view.study(STUDY), line)
 }
 
-/// The data of the condition that verdicts are about.
-fn papers_own<'a>(view: &SettingView<'a>) -> StudyData<'a> {
-    conditions(&view.study(STUDY)).swap_remove(0).1
+/// The same over some records.
+pub(super) fn judged_encoders(
+    data: &StudyData<'_>,
+    line: impl Fn(&StudyData<'_>, &StudyData<'_>) -> ClaimLine,
+) -> Vec<ClaimLine> {
+    let mut encoders = data.encoders();
+    let none = StudyData { records: vec![], texts: vec![] };
+    let untrained = match encoders.last() {
+        Some((name, _)) if name == UNTRAINED => encoders.pop().map_or(none, |(_, data)| data),
+        _ => none,
+    };
+    // Conditions are compared in figures; verdicts are about the paper's own, and about models that were given.
+    let given = |name: &str| name.parse::<Preset>().is_err();
+    let mut trained = encoders.iter().filter(|(name, _)| !given(name)).take(1).collect::<Vec<_>>();
+    trained.extend(encoders.iter().filter(|(name, _)| given(name)));
+    let several = trained.len() > 1;
+    let named = |(name, data): &&(String, StudyData<'_>)| {
+        let mut one = line(data, &untrained);
+        if several {
+            one.of = [name.as_str(), one.of.as_str()].join(", ").trim_end_matches(", ").to_owned();
+        }
+        one
+    };
+    trained.iter().map(named).collect()
 }
 
 /// The range of the paper's conversion rates at a weight.
@@ -143,30 +247,48 @@ fn at_places(data: &StudyData<'_>, measure: &str, wanted: fn(f64) -> bool) -> Ve
     weights.iter().flat_map(of).collect()
 }
 
-fn most_converted(view: &SettingView<'_>, wanted: fn(f64) -> bool) -> Evidence {
-    let places = at_places(&papers_own(view), "conversion_rate", wanted);
-    chosen(chosen_by_others(&places).sample(), &[&places])
+/// The conversion rate at every layer and positive weight, as candidates.
+fn converting(data: &StudyData<'_>) -> Vec<Observations> {
+    at_places(data, "conversion_rate", |alpha| alpha > 0.0)
 }
 
-fn late_minus_early(view: &SettingView<'_>) -> Evidence {
-    let data = papers_own(view);
-    let layers: Vec<String> =
-        data.layers("bleu1").into_iter().filter(|layer| layer != "0").collect();
-    if layers.len() < 2 {
-        return Evidence::Nothing;
-    }
-    let (early, late) = layers.split_at(layers.len() / 2);
-    let weights = positive(&data, "bleu1");
-    let at = |layer: &String| -> Vec<Observations> {
+/// The conversion rate at the largest weight minus at the smallest positive one, over layers.
+fn growth(data: &StudyData<'_>) -> SeedSample {
+    let weights = positive(data, "conversion_rate");
+    let [least, .., most] = &weights[..] else { return SeedSample::default() };
+    let of = |alpha| data.observations("conversion_rate", &[MEAN, ("alpha", alpha)]);
+    of(most).minus(&of(least)).sample()
+}
+
+/// The share of tokens of neither language, over layers and positive weights.
+fn foreign_line(
+    data: &StudyData<'_>,
+    untrained: &StudyData<'_>,
+    measure: &str,
+    name: &str,
+) -> ClaimLine {
+    let rate = |data: &StudyData<'_>| {
+        let at = |alpha: &String| {
+            data.observations(measure, &[MEAN, ("alpha", alpha)]).tagged("alpha", alpha)
+        };
+        let weights = positive(data, measure);
+        weights.iter().map(at).fold(Observations::default(), Observations::join).sample()
+    };
+    let own = rate(data);
+    // What repeats its input decodes no third language either: tokens must be converted, too.
+    ClaimLine::new(name, Evidence::Seeds(own.clone()))
+        .against(Control::of_samples("untrained", &own, rate(untrained), LESS))
+        .against(over_untrained(&converting(data), &converting(untrained)))
+}
+
+/// The mean of the upper half of the layers minus that of the lower half, each layer at the weight that is best in the other
+/// seeds.
+fn late_minus_early(data: &StudyData<'_>) -> SeedSample {
+    let weights = positive(data, "bleu1");
+    upper_minus_lower(&data.layers("bleu1"), |layer| {
         let of = |alpha: &String| {
             data.observations("bleu1", &[MEAN, ("layer", layer), ("alpha", alpha)])
         };
-        weights.iter().map(of).collect()
-    };
-    let best = |layer: &String| chosen_by_others(&at(layer)).tagged("layer", layer);
-    let half = |layers: &[String]| {
-        layers.iter().map(best).fold(Observations::default(), Observations::join).sample()
-    };
-    let all: Vec<Observations> = layers.iter().flat_map(at).collect();
-    chosen(half(late).minus(&half(early)), &[&all])
+        chosen_by_others(&weights.iter().map(of).collect::<Vec<_>>())
+    })
 }

@@ -1,0 +1,54 @@
+//! How many sentences were read, repeated, too long and used: what was left out stands beside what was measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::data::StudyData;
+use super::exhibit::{CaptionedItem, ReportTable, TableCell};
+use super::table::grouped;
+use crate::record::Factors;
+
+const COUNTS: [(&str, &str); 4] =
+    [("rows", "read"), ("repeated", "repeated"), ("too_long", "too long"), ("used", "used")];
+
+/// A table of the counts of a section's studies; empty where none were recorded.
+pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
+    CaptionedItem::table(
+        "What was left out",
+        "Sentences (or pairs of them) that were read, those equal to an earlier one, those longer than the encoder takes, and \
+         those that remain, over all systems and seeds.",
+        table(data),
+    )
+}
+
+fn table(data: &StudyData<'_>) -> ReportTable {
+    let mut counts: BTreeMap<(&str, String), [BTreeSet<u64>; 4]> = BTreeMap::new();
+    for record in &data.records {
+        let Some(column) = COUNTS.iter().position(|(measure, _)| record.measure == *measure) else {
+            continue;
+        };
+        let row = counts.entry((&record.origin.study, languages(&record.factors))).or_default();
+        row[column].insert(record.value as u64);
+    }
+    let mut table = ReportTable::new(&["study", "languages"]);
+    table.heads.extend(COUNTS.map(|(_, name)| name.to_owned()));
+    for ((study, languages), row) in counts {
+        let names = [TableCell::Name(study.to_owned()), TableCell::Text(languages)];
+        table.rows.push(names.into_iter().chain(row.iter().map(range)).collect());
+    }
+    table
+}
+
+fn languages(factors: &Factors) -> String {
+    let of = ["direction", "pair", "language"].into_iter().find_map(|name| factors.get(name));
+    of.cloned().unwrap_or_default()
+}
+
+/// One count, or the least and the greatest.
+fn range(counts: &BTreeSet<u64>) -> TableCell {
+    let shown = |count: &u64| grouped(*count as f64);
+    TableCell::Text(match (counts.first(), counts.last()) {
+        (Some(least), Some(most)) if least < most => format!("{} to {}", shown(least), shown(most)),
+        (Some(one), _) => shown(one),
+        _ => "–".to_owned(),
+    })
+}

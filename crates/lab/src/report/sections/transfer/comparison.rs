@@ -1,0 +1,122 @@
+//! Our conditions beside those of Table 1 of Conneau et al. 2020: their order, and the share of the default's transfer that each
+//! keeps.
+
+use terms::{Estimate, Task};
+
+use super::{CONDITIONS, paper_transfer, share, task_transfer, transfer};
+use crate::report::data::StudyData;
+use crate::report::exhibit::{ReportTable, TableCell};
+use crate::report::finding::{Evidence, signed};
+use crate::report::observations::Observations;
+use crate::report::sections::parts::{target, tasks_of_paper};
+use crate::statistics::{permutation_p, spearman};
+
+/// Transfer under a condition: of one task or of all, to one language or to all.
+fn observed(
+    data: &StudyData<'_>,
+    condition: &str,
+    task: Option<Task>,
+    pair: Option<&str>,
+) -> Observations {
+    let data = pair.map_or_else(|| data.clone(), |pair| data.only("pair", pair));
+    match task {
+        Some(task) => task_transfer(&data, condition, task),
+        None => transfer(&data, condition),
+    }
+}
+
+/// The paper's transfer: to the language of the pair, or where it has none such the mean of its three.
+fn published(condition: &str, task: Option<Task>, pair: Option<&str>) -> Option<f64> {
+    let own = pair.and_then(|pair| paper_transfer(condition, Some(target(pair)), task));
+    own.or_else(|| paper_transfer(condition, None, task))
+}
+
+/// Our mean under each condition that the paper has too, and the paper's.
+fn both(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Vec<(Estimate, f64)> {
+    let of = |condition: &&str| {
+        let ours = observed(data, condition, task, pair).sample().mean()?;
+        Some((ours, published(condition, task, pair)?))
+    };
+    CONDITIONS.iter().filter_map(of).collect()
+}
+
+/// The rank correlation of our conditions with the paper's.
+pub(super) fn ranks(data: &StudyData<'_>, task: Option<Task>, pair: Option<&str>) -> Evidence {
+    let both = both(data, task, pair);
+    if both.len() < 3 {
+        return Evidence::Nothing;
+    }
+    let (ours, theirs): (Vec<f64>, Vec<f64>) =
+        both.iter().map(|(mean, paper)| (mean.mean, *paper)).unzip();
+    match (spearman(&ours, &theirs), permutation_p(&ours, &theirs)) {
+        (Some(rho), Some((p, p_reverse))) => {
+            let seeds = both.iter().map(|(mean, _)| mean.n).min().unwrap_or(0);
+            Evidence::Ranks { rho, p, p_reverse, n: ours.len(), seeds }
+        }
+        _ => Evidence::Void("the conditions do not differ"),
+    }
+}
+
+/// Tasks, and all of them together.
+fn columns() -> Vec<(String, Option<Task>)> {
+    let tasks = tasks_of_paper().map(|task| (task.title().to_owned(), Some(task)));
+    tasks.chain([("all tasks".to_owned(), None)]).collect()
+}
+
+/// Spearman's correlation with the paper's conditions, by pair and task.
+pub(super) fn correlations(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
+    let columns = columns();
+    let mut table = ReportTable::new(&["pair"]);
+    table.heads.extend(columns.iter().map(|(name, _)| format!("ρ, {name}")));
+    table.heads.push("conditions".to_owned());
+    let all = (pairs.len() > 1).then_some(None);
+    for pair in pairs.iter().map(|pair| Some(&**pair)).chain(all) {
+        let rho = |(_, task): &(String, Option<Task>)| {
+            let (ours, theirs): (Vec<f64>, Vec<f64>) =
+                both(data, *task, pair).iter().map(|(mean, paper)| (mean.mean, *paper)).unzip();
+            spearman(&ours, &theirs).map_or("–".to_owned(), |rho| signed(rho, 2))
+        };
+        let count = both(data, None, pair).len();
+        if count < 3 {
+            continue;
+        }
+        let mut row = vec![TableCell::Name(pair.unwrap_or("all pairs").to_owned())];
+        row.extend(columns.iter().map(|column| TableCell::Text(rho(column))));
+        row.push(TableCell::Text(count.to_string()));
+        table.rows.push(row);
+    }
+    table
+}
+
+/// The share of the default's transfer that each condition keeps, here and in the paper.
+pub(super) fn shares(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
+    let columns = columns();
+    let mut table = ReportTable {
+        groups: vec![(String::new(), 2)],
+        heads: vec!["pair".to_owned(), "condition".to_owned()],
+        rows: vec![],
+    };
+    for (name, _) in &columns {
+        table.groups.push((name.clone(), 2));
+        table.heads.extend(["here".to_owned(), "Conneau et al. 2020".to_owned()]);
+    }
+    for pair in pairs {
+        for condition in &CONDITIONS[1..] {
+            let cells = |(_, task): &(String, Option<Task>)| {
+                let of = |condition| observed(data, condition, *task, Some(pair));
+                let ours = share(&of(condition), &of("default")).and_then(|share| share.mean());
+                let theirs = published(condition, *task, Some(pair))
+                    .zip(published("default", *task, Some(pair)))
+                    .map(|(part, whole)| part / whole);
+                [TableCell::Ours(ours), TableCell::Paper(theirs, 2)]
+            };
+            let cells: Vec<TableCell> = columns.iter().flat_map(cells).collect();
+            if cells.iter().any(|cell| matches!(cell, TableCell::Ours(Some(_)))) {
+                let names =
+                    [TableCell::Name(pair.clone()), TableCell::Text((*condition).to_owned())];
+                table.rows.push(names.into_iter().chain(cells).collect());
+            }
+        }
+    }
+    table
+}
