@@ -346,8 +346,9 @@ fn token_sets_of_xnli_are_those_of_the_paper() {
     let data = fs::canonicalize(&data).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| data.join(name).display().to_string();
-    let texts: Vec<String> =
-        ["en", "de", "fr", "zh"].map(|code| format!("{code}={}", file(&format!("xnli/test-{code}.tsv")))).into();
+    let texts: Vec<String> = ["en", "de", "fr", "zh"]
+        .map(|code| format!("{code}={}", file(&format!("xnli/test-{code}.tsv"))))
+        .into();
     let texts: Vec<&str> = texts.iter().flat_map(|text| ["--text", text]).collect();
     let subwords = file("vocab/mbert_cased_vocab.txt");
     let train = ["vocab", "train", "--kind", "wordpiece", "--subwords", &subwords, "--out", "v"];
