@@ -286,6 +286,20 @@ fn repeated_rows_count_once_and_columns_are_read_alike() {
     );
 }
 
+/// Encoders of different depth: every layer of one beside every layer of the other, but no retrieval.
+#[test]
+fn encoders_of_different_depth() {
+    let folder = TRAINED.path();
+    let shallow = "pretrain --preset untrained --world world --out shallow --encoder.layers 2";
+    json(folder, shallow);
+    let both =
+        format!("--model run --model shallow --parallel qab={SIDE}.qab --parallel qaa={SIDE}.qaa");
+    let similar = json(folder, &format!("cka {both}"));
+    let cka = similar["cka"].as_array().unwrap();
+    assert_eq!((cka.len(), cka[0].as_array().unwrap().len()), (5, 3));
+    refused(folder, &format!("retrieve {both}"), 1, "has 3 layers of dimension 48");
+}
+
 #[test]
 fn a_map_for_each_layer_from_links() {
     let folder = TRAINED.path();

@@ -15,8 +15,8 @@ use crate::parallel::{ParallelSide, distinct};
 use crate::pretrained::PretrainedModel;
 use crate::states::{Pooling, for_each};
 
-/// The sentences of a text, one a line; of `.tsv` files those of some columns. A line without text is refused: it would have no
-/// vector, and the lines of a translation would no longer belong to one another.
+/// The sentences of a text, one a line; of `.tsv` files those of some columns. A line without text is
+/// refused: it would have no vector, and the lines of a translation would no longer belong to one another.
 pub fn lines(source: &TextSource) -> impl Iterator<Item = Result<String>> + '_ {
     // Raw, since white space at the start of a line may be the end of an empty column.
     let mut lines = source.raw_lines(LineRules::default());
@@ -62,12 +62,12 @@ pub struct EncodedPairs {
 }
 
 /// Encodes parallel sentences, each side by its model: the mean vector of every sentence at each of some
-/// layers. Rows that equal an earlier one on both sides are left out, and so are those of which a side is
+/// layers of that model. Rows that equal an earlier one on both sides are left out, and so are those of which a side is
 /// longer than its model reads. `models` are one for both sides, or one for each.
 pub fn encode_pairs(
     models: &mut [PretrainedModel],
     texts: &[ParallelSide; 2],
-    layers: &[usize],
+    layers: [&[usize]; 2],
     mut progress: impl FnMut(&ParallelSide) + Send,
 ) -> Result<EncodedPairs> {
     let last = models.len() - 1;
@@ -97,8 +97,8 @@ pub fn encode_pairs(
         lengths.push(ids.iter().map(|ids| ids.len() as u32 - 2).collect());
         let model = &mut models[side.min(last)];
         let number = model.reader(&text.language)?.language();
-        let matrices = pooled(model, number, &ids, layers)?;
-        let layers = layers.iter().copied().zip(matrices).collect();
+        let matrices = pooled(model, number, &ids, layers[side])?;
+        let layers = layers[side].iter().copied().zip(matrices).collect();
         stacks.push(Stack::numbered(&text.file, layers));
     }
     let stacks = stacks.try_into().expect("two sides");

@@ -198,7 +198,7 @@ pub(crate) struct ParallelTextFlags {
 
 impl ParallelTextFlags {
     /// Encodes both sides of the parallel text, each by its model, and both sides of other parallel text
-    /// beside it. Also says which layers these are.
+    /// beside it. Also says which layers of the first model these are.
     pub(crate) fn encode(
         &self,
         compute: &Compute,
@@ -216,14 +216,12 @@ impl ParallelTextFlags {
         let models: Result<Vec<_>, Failure> =
             folders.into_iter().map(|folder| compute.open(folder)).collect();
         let mut models = models?;
-        // Where they differ in depth, the search itself says that layers do not match.
-        let numbers = layers.of(models[0].encoder.config().layers)?;
-        if let Some(other) = models.get(1) {
-            layers.of(other.encoder.config().layers)?;
-        }
+        let [first, second] = [&models[0], models.last().expect("one or two")];
+        let numbers = layers.of(first.encoder.config().layers)?;
+        let others = layers.of(second.encoder.config().layers)?;
         let mut encode = |sides: &[ParallelSide; 2]| {
             let mut waiting = None;
-            encode_pairs(&mut models, sides, &numbers, |side| {
+            encode_pairs(&mut models, sides, [&numbers, &others], |side| {
                 waiting.replace(Waiting::new(&format!("encoding {}", side.file)));
             })
         };

@@ -93,6 +93,7 @@ impl TextFlags {
     pub(crate) fn refuse_selection(&self, instead: &str) -> Result<(), Failure> {
         let given = [
             ("--lines", self.lines),
+            ("--columns", self.columns.columns != TsvColumns::default()),
             ("--limit", self.limit.is_some()),
             ("--sample-size", self.sample_size.is_some()),
             ("--distinct", self.distinct),
