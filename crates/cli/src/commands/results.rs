@@ -83,10 +83,10 @@ enum ResultsCommand {
 }
 
 const ADD_EXAMPLES: &str = "Examples:
-  isogloss results add --measure accuracy --value 0.672 --factor system=mbert --factor task=nli \\
-    --factor language=zh --command 'python finetune.py --seed 1'
+  isogloss results add --measure accuracy --value 0.672 --factor system=mbert \\
+    --factor task=nli --factor language=zh --command 'python finetune.py --seed 1'
   A number of another program beside those of a study, in its tables:
-    isogloss results add --study language-shift --scale paper --seed 2 --measure bleu1 --value 0.1968 \\
+    isogloss results add --study language-shift --scale paper --measure bleu1 --value 0.1968 \\
       --factor system=mbert --factor direction=en-zh --factor layer=11 --factor alpha=3 \\
       --factor kind=mean --command 'python mds.py'";
 

@@ -8,7 +8,7 @@ use terms::{Preset, Scale};
 use super::step::CPU;
 
 /// Seconds that a step of a kind takes on two CPU cores, until one was measured here.
-const TYPICAL: [(&str, f64); 30] = [
+const TYPICAL: [(&str, f64); 29] = [
     ("world generate", 1.5),
     ("pretrain tiny", 75.0),
     ("pretrain tiny real", 85.0),
@@ -28,7 +28,6 @@ const TYPICAL: [(&str, f64); 30] = [
     ("align contexts real", 2.5),
     ("word-align", 0.1),
     ("word-align real", 0.3),
-    ("encode", 0.2),
     ("cka", 0.1),
     ("shift means tiny", 7.0),
     ("shift sweep tiny", 9.0),

@@ -197,6 +197,27 @@ impl LanguageData {
         Ok(Ok(StepList::made(steps.add(draft)?, "")))
     }
 
+    /// The same without the real languages whose text a model that is given could not read, and a line for each: XNLI's
+    /// sentences where the source has them, else text.
+    pub(super) fn with_text(mut self) -> (Self, Vec<String>) {
+        let xnli = |language: &str| format!("xnli/dev-{language}.tsv");
+        let has_xnli = |language: &str| self.existing(&[xnli(language)]).is_some();
+        let by_xnli = self.data().is_none() || has_xnli(&self.source);
+        let has = |language: &&String| match by_xnli {
+            true => has_xnli(language),
+            false => !self.text_paths(language).is_empty(),
+        };
+        let (kept, lost): (Vec<String>, Vec<String>) =
+            self.targets.clone().into_iter().partition(|language| has(&language));
+        let line = |language: &String| {
+            let name = if by_xnli { xnli(language) } else { format!("text/{language}.*.txt.zst") };
+            format!("{language}: there is no {}", self.shown(&name))
+        };
+        let lines = lost.iter().map(line).collect();
+        self.targets = kept;
+        (self, lines)
+    }
+
     /// Whether one language is compared with itself.
     pub(super) fn is_paraphrased(&self) -> bool {
         self.paraphrases.is_some()
@@ -456,15 +477,13 @@ impl LanguageData {
         self.test_sentences(target).or_else(|_| self.xnli(target, &["test"], "1"))
     }
 
-    /// The text by which a language's set of tokens is known: XNLI's (Liu et al. 2020, Table 3) or, of an invented
-    /// language, none but that of its vocabulary.
+    /// The text by which a language's set of tokens is known: XNLI's test set, whose premises and hypotheses give the
+    /// sizes of Liu et al. 2020, Table 3, to the digit, or, of an invented language, none but that of its vocabulary.
     pub(super) fn token_text(&self, languages: &[&str], flag: &str) -> Vec<CommandArg> {
         let mut flags = Vec::new();
         for language in languages.iter().filter(|_| self.data().is_some()) {
-            for part in ["dev", "test"] {
-                if let Some(file) = self.existing(&[format!("xnli/{part}-{language}.tsv")]) {
-                    flags.extend([flag.into(), file.after(&format!("{language}="))]);
-                }
+            if let Some(file) = self.existing(&[format!("xnli/test-{language}.tsv")]) {
+                flags.extend([flag.into(), file.after(&format!("{language}="))]);
             }
         }
         flags
@@ -508,9 +527,14 @@ impl LanguageData {
         if let Some(pairs) = self.existing(&[format!("bitext/bitext.{pair}.tsv")]) {
             return Ok(vec!["--parallel".into(), pairs.after(&format!("{pair}="))]);
         }
-        let files = self.xnli(target, &["dev", "test"], BOTH)?;
-        let mut words = files.flags("--parallel", (target, &self.source));
-        words.extend(files.columns());
+        // The source's side first, as in a file of pairs.
+        let pair = [self.source.as_str(), target];
+        let mut words = self.xnli(target, &["dev", "test"], BOTH)?.columns();
+        for (language, part) in pair.into_iter().flat_map(|one| [(one, "dev"), (one, "test")]) {
+            let file = self.existing(&[format!("xnli/{part}-{language}.tsv")]);
+            let named = file.map(|file| file.after(&format!("{language}=")));
+            words.extend(named.into_iter().flat_map(|file| ["--parallel".into(), file]));
+        }
         Ok(words)
     }
 

@@ -42,7 +42,15 @@ impl StudyPlan {
         for (number, &seed) in settings.seeds.as_ref().unwrap_or(&study.seeds).iter().enumerate() {
             for system in study.compared() {
                 let Some((system, finetuning_only)) = of_seed(system, number) else { continue };
-                for materials in choices(study, &mut planner, seed, &system)? {
+                for mut materials in choices(study, &mut planner, seed, &system)? {
+                    if system.model == SystemKind::Given {
+                        let (readable, lines) = materials.with_text();
+                        lines.into_iter().for_each(|line| planner.leave_out(line));
+                        materials = readable;
+                    }
+                    if materials.targets.is_empty() {
+                        continue;
+                    }
                     let scene = EvaluationContext {
                         study,
                         scale,
@@ -315,7 +323,9 @@ mod tests {
         };
         let (anchors, sharing) = (keys("anchors"), keys("sharing"));
         let common = anchors.iter().filter(|key| sharing.contains(key)).count();
-        assert_eq!(common, 3, "the default encoder of each of three seeds");
+        assert_eq!(common, 12, "default, no anchors and untrained, each of four seeds");
+        let table = keys("table-1");
+        assert!(anchors.iter().chain(&sharing).all(|key| table.contains(key)));
     }
 
     /// A folder with an empty file under every name that real studies of these languages look for.
@@ -344,6 +354,7 @@ mod tests {
         {
             make(format!("muse/{name}.txt"));
         }
+        make(format!("bitext/bitext.{en}-{fr}.tsv"));
     }
 
     #[test]
@@ -423,7 +434,7 @@ mod tests {
         }
         let small = commands(&plan("data-size", Scale::Small, 741_170).unwrap());
         let capped = small.iter().filter(|command| command.contains("--set text.sample=741170"));
-        assert_eq!(capped.count(), 3, "the larger encoder of each of three seeds");
+        assert_eq!(capped.count(), 4, "the larger encoder of each of four seeds");
         let tiny = commands(&plan("data-size", Scale::Tiny, 741_170).unwrap());
         assert!(tiny.iter().all(|command| !command.contains("text.sample")));
     }
@@ -462,14 +473,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         data(folder.path(), ["en", "fr"]);
         let study = real(folder.path(), "align-contexts");
+        let pairs = folder.path().join("bitext/bitext.en-fr.tsv");
+        std::fs::remove_file(&pairs).unwrap();
         let find = |plan: &StudyPlan, verb: &str| {
             let commands = commands(plan);
             commands.into_iter().find(|command| command.starts_with(verb)).unwrap()
         };
         let linking = find(&planned(&study, Scale::Tiny).unwrap(), "word-align");
-        assert!(linking.contains("xnli/test-en.tsv") && linking.contains("xnli/dev-fr.tsv"));
-        let pairs = folder.path().join("bitext/bitext.en-fr.tsv");
-        std::fs::create_dir_all(pairs.parent().unwrap()).unwrap();
+        let place = |name: &str| linking.find(name).unwrap_or_else(|| panic!("{name}: {linking}"));
+        assert!(linking.contains("--columns 1,2"), "{linking}");
+        assert!(place("xnli/test-en.tsv") < place("xnli/dev-fr.tsv"), "the source comes first");
         std::fs::write(&pairs, "a\tb\n").unwrap();
         let plan = planned(&study, Scale::Tiny).unwrap();
         let linking = find(&plan, "word-align");
@@ -477,8 +490,8 @@ mod tests {
         let maps = find(&plan, "align contexts");
         assert!(maps.contains("--parallel en-fr=") && maps.contains("--onto en"), "{maps}");
         let mapped = |extraction: &&Extraction| extraction.factors["system"].ends_with("-aligned");
-        // Two systems, two tasks, three layers.
-        assert_eq!(plan.extractions.iter().filter(mapped).count(), 12);
+        // Four systems, four seeds, two tasks, three layers.
+        assert_eq!(plan.extractions.iter().filter(mapped).count(), 4 * 4 * 6);
     }
 
     #[test]
@@ -531,6 +544,8 @@ mod tests {
     fn what_cannot_be_measured_is_said_and_not_run() {
         let mut study = Study::find("align-contexts").unwrap();
         study.evaluate = vec![StudyEvaluation::Transfer(terms::Task::Ner)];
+        study.systems.truncate(2);
+        study.seeds = vec![1];
         let plan = planned(&study, Scale::Tiny).unwrap();
         assert_eq!(plan.skipped, ["ner cannot be measured on monolingual"]);
         assert_eq!(plan.steps.len(), 3, "a world, the bilingual encoder and its transfer");
@@ -539,5 +554,177 @@ mod tests {
         study.systems.truncate(1);
         let refused = planned(&study, Scale::Tiny).err().unwrap().to_string();
         assert!(refused.contains("nothing can be measured: ner"), "{refused}");
+    }
+
+    /// The records of an extraction's factor.
+    fn levels(plan: &StudyPlan, factor: &str) -> Vec<String> {
+        let of = |one: &Extraction| one.factors.get(factor).cloned();
+        let mut levels: Vec<String> = plan.extractions.iter().filter_map(of).collect();
+        levels.sort();
+        levels.dedup();
+        levels
+    }
+
+    #[test]
+    fn one_encoder_of_several_real_languages_is_evaluated_on_every_target() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        data(folder.path(), ["en", "de"]);
+        for side in ["eng", "deu"] {
+            let name = format!("tatoeba/tatoeba.deu-eng.{side}");
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let languages = ["en", "fr", "de"].map(str::to_owned).to_vec();
+        for name in Study::names() {
+            let real = RealLanguages {
+                languages: languages.clone(),
+                pairs: Vec::new(),
+                ..en_fr(folder.path())
+            };
+            let study = Study {
+                worlds: Vec::new(),
+                real: Some(real),
+                seeds: vec![1],
+                ..Study::find(name).unwrap()
+            };
+            let plan = planned(&study, Scale::Small).unwrap();
+            assert!(plan.skipped.is_empty(), "{name}: {:?}", plan.skipped);
+            // Scores of transfer get their pair when they are read.
+            let pairs = levels(&plan, "pair");
+            let all = pairs.contains(&"en-de".to_owned()) && pairs.contains(&"en-fr".to_owned());
+            let read =
+                |verb: &str| commands(&plan).iter().filter(|one| one.starts_with(verb)).count();
+            let tests = commands(&plan).iter().any(|command| {
+                command.starts_with("transfer")
+                    && command.contains("test-de")
+                    && command.contains("test-fr")
+            });
+            assert!(all || tests, "{name}: {pairs:?}");
+            if name == "similarity" {
+                assert_eq!(pairs, ["en-de", "en-en'", "en-fr"]);
+                assert_eq!(read("corpus paraphrases"), 1);
+            }
+        }
+    }
+
+    /// A model that is given needs no training, has the depth that it says, and of several folders each is a seed.
+    #[test]
+    fn a_given_model_is_evaluated_at_its_own_depth() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        let model = folder.path().join("mbert");
+        std::fs::create_dir(&model).unwrap();
+        let config = r#"{"model_type": "bert", "vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 12,
+            "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 12, "type_vocab_size": 2,
+            "hidden_act": "gelu", "layer_norm_eps": 1e-12, "hidden_dropout_prob": 0.1,
+            "attention_probs_dropout_prob": 0.1}"#;
+        std::fs::write(model.join("config.json"), config).unwrap();
+        let study = |folders: &[&Path]| {
+            let mut study = real(folder.path(), "language-shift");
+            let models: Vec<_> =
+                folders.iter().map(|folder| ("mbert".to_owned(), folder.to_path_buf())).collect();
+            study.give(&models);
+            study.seeds = vec![1, 2, 3];
+            study
+        };
+        let plan = planned(&study(&[&model]), Scale::Tiny).unwrap();
+        let typed = commands(&plan);
+        assert!(typed.iter().all(|command| !command.starts_with("pretrain")));
+        let with = |verb: &str, word: &str| {
+            typed.iter().filter(|one| one.starts_with(verb) && one.contains(word)).count()
+        };
+        assert_eq!(with("shift translate", "--layer 10 "), 1, "the tenth of twelve");
+        assert_eq!(with("transfer", "--train-layers 7-12"), 9, "three tasks, three seeds");
+        assert_eq!(with("shift sweep", "--token-text fr="), 1, "hidden states have no seed");
+        assert_eq!(with("shift sweep", "--columns 1,2"), 1);
+        assert_eq!(with("shift means", "xnli/dev-fr.tsv"), 1);
+        assert_eq!(levels(&plan, "system"), ["mbert"]);
+        // The key holds what the folder holds.
+        let keys = |plan: &StudyPlan| -> Vec<String> {
+            plan.steps.iter().map(|step| step.key.clone()).collect()
+        };
+        let before = keys(&plan);
+        std::fs::write(model.join("README.md"), "notes").unwrap();
+        assert_eq!(keys(&planned(&study(&[&model]), Scale::Tiny).unwrap()), before);
+        std::fs::write(model.join("model.safetensors"), "other").unwrap();
+        let after = keys(&planned(&study(&[&model]), Scale::Tiny).unwrap());
+        assert!(after.iter().all(|key| !before.contains(key)));
+        // Two folders are two seeds, and there is no third.
+        let second = folder.path().join("second");
+        std::fs::create_dir(&second).unwrap();
+        std::fs::write(second.join("config.json"), config).unwrap();
+        let two = planned(&study(&[&model, &second]), Scale::Tiny).unwrap();
+        let seeds: std::collections::BTreeSet<u64> =
+            two.extractions.iter().map(|extraction| extraction.seed).collect();
+        assert_eq!(seeds, [1, 2].into());
+        let nothing = planned(&study(&[folder.path()]), Scale::Tiny).err().unwrap().to_string();
+        assert!(
+            nothing.contains("the model mbert") && nothing.contains("holds no model"),
+            "{nothing}"
+        );
+    }
+
+    #[test]
+    fn no_weight_is_chosen_on_what_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        std::fs::remove_file(folder.path().join("ner/panx-test-fr.tsv")).unwrap();
+        let study = Study { seeds: vec![1], ..real(folder.path(), "shifted-transfer") };
+        let plan = planned(&study, Scale::Tiny).unwrap();
+        let ner: Vec<String> = commands(&plan)
+            .into_iter()
+            .filter(|command| command.starts_with("transfer --task ner"))
+            .collect();
+        assert!(!ner.is_empty());
+        for command in ner {
+            assert!(command.contains("--halves fr="), "{command}");
+            assert!(!command.contains("--dev fr=") && !command.contains("--test fr="), "{command}");
+        }
+        // A language without any labelled file is left out, and a line says so.
+        std::fs::remove_file(folder.path().join("ner/panx-dev-fr.tsv")).unwrap();
+        let plan = planned(&study, Scale::Tiny).unwrap();
+        assert!(plan.skipped[0].contains("ner of fr: there is no"), "{:?}", plan.skipped);
+        assert_eq!(levels(&plan, "task"), ["nli", "parse"]);
+    }
+
+    #[test]
+    fn panlex_is_preferred_and_domains_are_of_equal_size() {
+        let folder = tempfile::tempdir().unwrap();
+        data(folder.path(), ["en", "fr"]);
+        let anchors = |folder: &Path| {
+            let plan = planned(&real(folder, "anchors"), Scale::Tiny).unwrap();
+            commands(&plan).into_iter().find(|one| one.contains("--preset extra-anchors")).unwrap()
+        };
+        assert!(anchors(folder.path()).contains("muse/en-fr.txt"));
+        std::fs::create_dir(folder.path().join("panlex")).unwrap();
+        std::fs::write(folder.path().join("panlex/en-fr.tsv"), "").unwrap();
+        assert!(anchors(folder.path()).contains("panlex/en-fr.tsv"));
+        let study = real(folder.path(), "domain");
+        let plan = StudyPlan::of(&study, Scale::Small, CPU, &mut |_, files, most| {
+            let docs = files[0].display().to_string().contains("docs");
+            Ok(most.min(if docs { 300_000 } else { 700_000 }))
+        });
+        let plan = plan.unwrap();
+        for preset in ["--preset default ", "--preset wiki-cc "] {
+            let mut trained = commands(&plan).into_iter().filter(|one| one.contains(preset));
+            assert!(trained.all(|one| one.contains("text.sample_of.fr=300000")), "{preset}");
+        }
+        assert_eq!(levels(&plan, "condition"), ["default-equal", "untrained", "wiki-cc"]);
+    }
+
+    /// Vectors of different vocabularies are compared on a common one too.
+    #[test]
+    fn static_vectors_are_aligned_on_the_encoders_vocabulary() {
+        let plan = planned(&Study::find("align-words").unwrap(), Scale::Tiny).unwrap();
+        let of = |system: &str, vocabulary: &str| {
+            let has = |one: &&Extraction| {
+                one.factors["system"] == system && one.factors["vocabulary"] == vocabulary
+            };
+            plan.extractions.iter().filter(has).count()
+        };
+        for system in ["fasttext", "embeddings", "monolingual", "untrained"] {
+            assert!(of(system, "own") > 0);
+            assert_eq!(of(system, "own"), of(system, "common"), "{system}");
+        }
     }
 }

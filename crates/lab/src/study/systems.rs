@@ -211,14 +211,25 @@ fn pretrain(
     {
         draft = draft.flag("--set", format!("text.sample={there}"));
     }
-    if system.preset != Preset::Untrained.name() {
-        draft = draft.args(scene.settings.pretrain.clone());
-    }
+    let flags = scene.settings.pretrain.clone();
+    draft = match system.preset == Preset::Untrained.name() {
+        true => draft.args(without_steps(flags)),
+        false => draft.args(flags),
+    };
     let seed = (scene.seed + 1000 * another).to_string();
     let draft = draft.args(system.flags.clone()).flag("--seed", seed);
     let draft = share_text(planner, draft)?;
     let run = planner.add(draft.flag("--out", CommandArg::here("run")).resumes("run"))?;
     Ok(StepList::made(run, "run"))
+}
+
+/// Flags of pretraining for an encoder that is not trained: its architecture is that of the others.
+fn without_steps(mut flags: Vec<String>) -> Vec<String> {
+    while let Some(at) = flags.iter().position(|flag| flag == "--steps") {
+        flags.drain(at..flags.len().min(at + 2));
+    }
+    flags.retain(|flag| !flag.starts_with("--steps="));
+    flags
 }
 
 /// Plans an encoder of one language.
