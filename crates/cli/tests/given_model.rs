@@ -102,9 +102,23 @@ fn language_shift_of_a_given_model() {
     write_bert(&folder.join("mbert"), &data.join("vocab/mbert_cased_vocab.txt"));
     let shown = data.display().to_string();
     let choice = [
-        "language-shift", "--model", "mbert=mbert", "--languages", "en,de,fr", "--data", &shown,
-        "--seeds", "1", "--limit", "12", "--tasks", "nli", "--device", "cpu",
-        "--transfer", "--quick --limit 40 --epochs 1",
+        "language-shift",
+        "--model",
+        "mbert=mbert",
+        "--languages",
+        "en,de,fr",
+        "--data",
+        &shown,
+        "--seeds",
+        "1",
+        "--limit",
+        "12",
+        "--tasks",
+        "nli",
+        "--device",
+        "cpu",
+        "--transfer",
+        "--quick --limit 40 --epochs 1",
     ];
     let ran = done(folder, &[&["study", "run"], &choice[..]].concat());
     assert!(ran["run"].as_u64().unwrap() > 5, "{ran}");
@@ -118,9 +132,15 @@ fn language_shift_of_a_given_model() {
     assert_eq!(levels("bleu1", "direction"), directions.clone().into());
     assert_eq!(levels("conversion_rate", "layer"), ["1", "2", "3"].map(str::to_owned).into());
     assert_eq!(levels("masked_foreign_rate", "direction"), directions.into());
-    assert_eq!(levels("subwords", "language"), ["\"de\"", "\"en\"", "\"fr\""].map(str::to_owned).into());
+    assert_eq!(
+        levels("subwords", "language"),
+        ["\"de\"", "\"en\"", "\"fr\""].map(str::to_owned).into()
+    );
     let scored = levels("accuracy", "row");
-    assert_eq!(scored, ["\"all-layers\"", "\"last-n\"", "\"last-n-shift\""].map(str::to_owned).into());
+    assert_eq!(
+        scored,
+        ["\"all-layers\"", "\"last-n\"", "\"last-n-shift\""].map(str::to_owned).into()
+    );
     assert!(rows.iter().all(|row| row["factors"]["system"] == "mbert"));
     let used = rows.iter().find(|row| row["measure"] == "used" && row["factors"]["of"] == "shift");
     assert_eq!(used.unwrap()["value"], 12.0);
@@ -150,8 +170,17 @@ fn the_result_of_a_command_is_recorded() {
     fs::write(folder.join("a.txt"), "the cat\nle chat sur\n42 cat\n").unwrap();
     fs::write(folder.join("b.txt"), "le chat\nthe cat\n42 chat\n").unwrap();
     let retrieve = [
-        "retrieve", "--model", &model, "--parallel", "en=a.txt", "--parallel", "fr=b.txt",
-        "--record-in", "lab", "--factor", "system=tiny-bert",
+        "retrieve",
+        "--model",
+        &model,
+        "--parallel",
+        "en=a.txt",
+        "--parallel",
+        "fr=b.txt",
+        "--record-in",
+        "lab",
+        "--factor",
+        "system=tiny-bert",
     ];
     for _ in 0..2 {
         done(folder, &retrieve);

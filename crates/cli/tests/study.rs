@@ -444,6 +444,51 @@ fn a_plan_knows_how_many_updates_there_are() {
     assert!(short[0] < 0.2 * whole[0] && short[1] == whole[1], "{short:?}");
 }
 
+/// In a study of real text, vocabulary and tokenised text are made once for all seeds, and the pretraining of seed 1 is
+/// the one that makes them itself.
+#[test]
+fn real_text_is_prepared_once() {
+    let place = common::with_world();
+    let folder = place.path();
+    for language in [["qaa", "en", "eng"], ["qab", "fr", "fra"]] {
+        let [own, code, long] = language;
+        let read = |name: String| std::fs::read_to_string(folder.join("world").join(name)).unwrap();
+        let write = |name: String, bytes: &[u8]| {
+            let path = folder.join("data").join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        };
+        let text = zstd::encode_all(read(format!("text/{own}.base.txt")).as_bytes(), 1).unwrap();
+        write(format!("text/{code}.tatoeba.txt.zst"), &text);
+        let sentences = read(format!("tatoeba/tatoeba.qab-qaa.{own}"));
+        write(format!("tatoeba/tatoeba.fra-eng.{long}"), sentences.as_bytes());
+        let pairs: String =
+            sentences.lines().map(|line| format!("{line}\t{line}\tneutral\n")).collect();
+        for part in ["dev", "test"] {
+            write(format!("xnli/{part}-{code}.tsv"), pairs.as_bytes());
+        }
+    }
+    let study = "question = \"?\"\nevaluate = [\"retrieval\"]\nconditions = [\"no-anchors\"]\n";
+    std::fs::write(folder.join("mine.toml"), study).unwrap();
+    let real =
+        ["mine.toml", "--data", "data", "--pair", "en-fr", "--seeds", "1,2", "--device", CPU];
+    let real = [&real[..], &["--pretrain", "--steps 2"]].concat();
+    done(folder, &[&["study", "run", "--jobs", "2"], &real[..]].concat());
+    let plan = done(folder, &[&["study", "plan"], &real[..]].concat());
+    let steps = plan["steps"].as_array().unwrap();
+    let of = |wanted: &str| -> Vec<PathBuf> {
+        let own = steps.iter().filter(|step| verb(step) == Some(wanted));
+        own.map(|step| kept(folder, step)).collect()
+    };
+    assert_eq!(["vocab", "corpus", "pretrain"].map(|verb| of(verb).len()), [1, 1, 2]);
+    let texts =
+        ["--text", "en=data/text/en.tatoeba.txt.zst", "--text", "fr=data/text/fr.tatoeba.txt.zst"];
+    let alone = ["pretrain", "--preset", "no-anchors", "--steps", "2", "--out", "alone"];
+    done(folder, &[&alone[..], &texts].concat());
+    let weights = |run: PathBuf| std::fs::read(run.join("model.safetensors")).unwrap();
+    assert!(weights(of("pretrain")[0].join("run")) == weights(folder.join("alone")));
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let place = TempDir::new().unwrap();

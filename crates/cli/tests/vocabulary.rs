@@ -334,3 +334,29 @@ fn the_pieces_of_multilingual_bert_are_trained_on_real_text() {
     let encode = ["encode", "--model", "run", "--text", &format!("zh={sentences}")];
     done(folder, &[&encode[..], &["--out", "zh.npy"]].concat());
 }
+
+/// Liu et al. 2020, Table 3, to the digit: the token sets of XNLI's test set, premises and hypotheses, under
+/// multilingual BERT's cased vocabulary, and what each has in common with English.
+#[test]
+fn token_sets_of_xnli_are_those_of_the_paper() {
+    let Some(data) = std::env::var_os("ISOGLOSS_DATA") else {
+        eprintln!("left out: ISOGLOSS_DATA is not set");
+        return;
+    };
+    let data = fs::canonicalize(&data).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| data.join(name).display().to_string();
+    let texts: Vec<String> = ["en", "de", "fr", "zh"]
+        .map(|code| format!("{code}={}", file(&format!("xnli/test-{code}.tsv"))))
+        .into();
+    let texts: Vec<&str> = texts.iter().flat_map(|text| ["--text", text]).collect();
+    let subwords = file("vocab/mbert_cased_vocab.txt");
+    let train = ["vocab", "train", "--kind", "wordpiece", "--subwords", &subwords, "--out", "v"];
+    done(folder.path(), &[&train[..], &texts, &["--lines", "--columns", "1,2"]].concat());
+    let stats = done(folder.path(), &["vocab", "stats", "v"]);
+    let numbers = |list: &str, key: &str| -> Vec<u64> {
+        stats[list].as_array().unwrap().iter().map(|one| one[key].as_u64().unwrap()).collect()
+    };
+    assert_eq!(numbers("languages", "types"), [9140, 9212, 8552, 3866]);
+    assert_eq!(numbers("pairs", "shared_types")[..3], [3230, 3911, 1325]);
+}

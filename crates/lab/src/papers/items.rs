@@ -110,9 +110,12 @@ pub struct ItemRun {
     pub seeds: Vec<u64>,
 }
 
+/// What a study has been run on.
+type PairsAndSeeds = (BTreeSet<String>, BTreeSet<u64>);
+
 /// Every item, with what of it is among some records.
 pub fn coverage(records: &[Record]) -> Vec<ItemCoverage> {
-    let mut runs: BTreeMap<(&str, String), (BTreeSet<String>, BTreeSet<u64>)> = BTreeMap::new();
+    let mut runs: BTreeMap<(&str, String), PairsAndSeeds> = BTreeMap::new();
     for record in records {
         let Some(setting) = setting_of(record) else { continue };
         let (pairs, seeds) = runs.entry((&record.origin.study, setting)).or_default();

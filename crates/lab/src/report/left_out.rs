@@ -10,6 +10,9 @@ use crate::record::Factors;
 const COUNTS: [(&str, &str); 4] =
     [("rows", "read"), ("repeated", "repeated"), ("too_long", "too long"), ("used", "used")];
 
+/// The counts of all systems and seeds, for each column.
+type CountRow = [BTreeSet<u64>; 4];
+
 /// A table of the counts of a section's studies; empty where none were recorded.
 pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
     CaptionedItem::table(
@@ -21,26 +24,29 @@ pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
 }
 
 fn table(data: &StudyData<'_>) -> ReportTable {
-    let mut counts: BTreeMap<(&str, String), [BTreeSet<u64>; 4]> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str, &str), CountRow> = BTreeMap::new();
     for record in &data.records {
         let Some(column) = COUNTS.iter().position(|(measure, _)| record.measure == *measure) else {
             continue;
         };
-        let row = counts.entry((&record.origin.study, languages(&record.factors))).or_default();
+        let purpose = record.factors.get("of").map_or("", String::as_str);
+        let place = (&*record.origin.study, purpose, languages(&record.factors));
+        let row = counts.entry(place).or_default();
         row[column].insert(record.value as u64);
     }
-    let mut table = ReportTable::new(&["study", "languages"]);
+    let mut table = ReportTable::new(&["study", "read for", "languages"]);
     table.heads.extend(COUNTS.map(|(_, name)| name.to_owned()));
-    for ((study, languages), row) in counts {
-        let names = [TableCell::Name(study.to_owned()), TableCell::Text(languages)];
+    for ((study, purpose, languages), row) in counts {
+        let text = |text: &str| TableCell::Text(text.to_owned());
+        let names = [TableCell::Name(study.to_owned()), text(purpose), text(languages)];
         table.rows.push(names.into_iter().chain(row.iter().map(range)).collect());
     }
     table
 }
 
-fn languages(factors: &Factors) -> String {
+fn languages(factors: &Factors) -> &str {
     let of = ["direction", "pair", "language"].into_iter().find_map(|name| factors.get(name));
-    of.cloned().unwrap_or_default()
+    of.map_or("", String::as_str)
 }
 
 /// One count, or the least and the greatest.

@@ -592,9 +592,12 @@ mod tests {
             // Scores of transfer get their pair when they are read.
             let pairs = levels(&plan, "pair");
             let all = pairs.contains(&"en-de".to_owned()) && pairs.contains(&"en-fr".to_owned());
-            let read = |verb: &str| commands(&plan).iter().filter(|one| one.starts_with(verb)).count();
+            let read =
+                |verb: &str| commands(&plan).iter().filter(|one| one.starts_with(verb)).count();
             let tests = commands(&plan).iter().any(|command| {
-                command.starts_with("transfer") && command.contains("test-de") && command.contains("test-fr")
+                command.starts_with("transfer")
+                    && command.contains("test-de")
+                    && command.contains("test-fr")
             });
             assert!(all || tests, "{name}: {pairs:?}");
             if name == "similarity" {
@@ -655,7 +658,10 @@ mod tests {
             two.extractions.iter().map(|extraction| extraction.seed).collect();
         assert_eq!(seeds, [1, 2].into());
         let nothing = planned(&study(&[folder.path()]), Scale::Tiny).err().unwrap().to_string();
-        assert!(nothing.contains("the model mbert") && nothing.contains("holds no model"), "{nothing}");
+        assert!(
+            nothing.contains("the model mbert") && nothing.contains("holds no model"),
+            "{nothing}"
+        );
     }
 
     #[test]
