@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 use terms::{Scale, Task};
 
+use super::models::open_device;
 use super::score::task_values;
 use super::study_list::ListFlags;
 use super::study_view::{LiveView, duration, planned, this_build};
@@ -403,6 +404,10 @@ impl RunFlags {
         let skipped = skipped(&plans);
         skipped.iter().for_each(|line| say!("skipped: {line}"));
         let lab = Laboratory::open(&choice.lab)?;
+        if self.fresh || lab.status(&StepPool::of(&plans)).open() > 0 {
+            // Refused before the first step, and not by it.
+            open_device(&choice.device, 1)?;
+        }
         let options = RunOptions {
             program: &std::env::current_exe()?,
             build: &this_build(),
