@@ -105,7 +105,6 @@ fn a_remedy_names_only_what_the_command_has() {
     let rare = format!("{words} --words rare.txt");
     refused(folder, &rare, 1, "the text: none of the words occurs in it");
     refused(folder, "retrieve", 2, "--source and --target");
-    refused(folder, "vocab stats run", 1, "name the folder `vocabulary` in it");
     refused(folder, "hub import run --out again", 2, "run is a run already");
 }
 

@@ -26,8 +26,8 @@ pub(crate) enum CorpusCommand {
 
 const PARAPHRASE_EXAMPLES: &str = "Example:
   A language beside itself (en-en′, Conneau et al. 2020, section 5.2), then CKA of two encoders:
-    isogloss corpus paraphrases --parallel en-fr=bitext.en-fr.tsv --parallel en-de=bitext.en-de.tsv \\
-      --lang en --out paraphrases.tsv
+    isogloss corpus paraphrases --parallel en-fr=bitext.en-fr.tsv \\
+      --parallel en-de=bitext.en-de.tsv --lang en --out paraphrases.tsv
     isogloss cka --model seed-1 --model seed-2 --parallel en-en=paraphrases.tsv
 Sentences that translations link may all say the same, so one pair is taken of each such group.
 Sentences that differ in punctuation and case alone are no paraphrases.";

@@ -54,7 +54,7 @@ const STATS_EXAMPLES: &str = "Examples:
   What they share in other text:
     isogloss vocab stats mbert --top 30 \\
       --text en=xnli.en.txt --text de=xnli.de.txt
-  Of a Hugging Face folder, in XNLI's premises and hypotheses (Liu et al. 2020, Table 3):
+  Of a Hugging Face folder, in XNLI's sentences (Liu et al. 2020, Table 3):
     isogloss vocab stats bert-base-multilingual-cased --columns 1,2 \\
       --text en=test-en.tsv --text de=test-de.tsv";
 
