@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 const EXAMPLES: &str = "Examples:
   The built-in studies:
     isogloss study list
-  Every table and figure of both papers, the study that makes it, and on what it has been run here:
+  Every table and figure of both papers, what makes it, and on what it has been run:
     isogloss study list --papers --lab lab";
 
 /// Flags of `study list`.

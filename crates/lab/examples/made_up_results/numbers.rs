@@ -76,7 +76,7 @@ impl MadeUp {
         // The low bits of a sum of products mix badly.
         let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let noise = (hash >> 40) as f64 / f64::from(1 << 24) - 0.5;
-        let exact = value > 2.0 || value == 0.0 || measure == "alpha";
+        let exact = value > 2.0 || value == 0.0 || ["alpha", "repeated"].contains(&measure);
         let value = if exact { value } else { (value + 0.004 * noise).clamp(-1.0, 1.0) };
         self.records.push(Record {
             origin: self.origin(study),
