@@ -239,7 +239,8 @@ pub(super) fn assess(criterion: Criterion, line: ClaimLine) -> Assessment {
     let ClaimLine { of, evidence, controls, paper } = line;
     let (mut verdict, mut strength, mut p) = of_evidence(criterion, &evidence);
     let shown = controls.iter().filter_map(Control::shown);
-    strength = [strength].into_iter().chain(shown).collect::<Vec<_>>().join("; ");
+    let parts = [strength].into_iter().chain(shown).filter(|part| !part.is_empty());
+    strength = parts.collect::<Vec<_>>().join("; ");
     if verdict.is_none() {
         verdict = controls.iter().find_map(Control::objection);
         // A finding holds, or fails, where this and every control are significant (intersection-union test).
