@@ -223,13 +223,19 @@ fn pretrain(
     Ok(StepList::made(run, "run"))
 }
 
-/// Flags of pretraining for an encoder that is not trained: its architecture is that of the others.
-fn without_steps(mut flags: Vec<String>) -> Vec<String> {
-    while let Some(at) = flags.iter().position(|flag| flag == "--steps") {
-        flags.drain(at..flags.len().min(at + 2));
+/// Flags of pretraining for an encoder that is not trained: its architecture is that of the others, and no flag sets
+/// its updates.
+fn without_steps(flags: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for flag in flags {
+        match kept.last().map(String::as_str) {
+            Some("--steps") => drop(kept.pop()),
+            Some("--set") if flag.starts_with("steps=") => drop(kept.pop()),
+            _ if flag.starts_with("--steps=") || flag.starts_with("--set=steps=") => {}
+            _ => kept.push(flag),
+        }
     }
-    flags.retain(|flag| !flag.starts_with("--steps="));
-    flags
+    kept
 }
 
 /// Plans an encoder of one language.
@@ -312,4 +318,19 @@ fn fasttext(
         Ok(((*language).to_owned(), StepList::made(planner.add(draft)?, "words.vec")))
     };
     languages.iter().map(of_language).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_untrained_encoder_has_the_architecture_and_no_updates() {
+        let kept = |flags: &str| {
+            without_steps(flags.split_whitespace().map(str::to_owned).collect()).join(" ")
+        };
+        assert_eq!(kept("--encoder.norm post --steps 600"), "--encoder.norm post");
+        assert_eq!(kept("--set steps=6 --set adam.lr=1e-3"), "--set adam.lr=1e-3");
+        assert_eq!(kept("--steps=6 --set=steps=6 --seed 1"), "--seed 1");
+    }
 }

@@ -233,7 +233,7 @@ impl<'a> GridRun<'a> {
             let threads: Vec<_> =
                 threads.map(|features| scope.spawn(|| train(&**features))).collect();
             let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
-                // A fault of a device is reported by whoever catches it in the thread that asked.
+                // A fault of a device is reported by the code that catches it in the thread that asked.
                 thread.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault))
             };
             threads.into_iter().map(join).collect()

@@ -72,7 +72,7 @@ schedule = { kind = "linear", warmup = 100 }
 "#;
 
 /// Post-LayerNorm as in Conneau et al. 2020: with pre-LayerNorm, three separate layers of eight already break
-/// transfer, and Default transfers less. Rows of 64 tokens that begin with sentences for three quarters of the
+/// transfer. Rows of 64 tokens that begin with sentences for three quarters of the
 /// updates, then rows of 256 (`bench/RESULTS.md`).
 const SMALL: &str = r#"
 accumulate = 1
