@@ -72,7 +72,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use super::*;
 
@@ -98,15 +98,33 @@ mod tests {
         lines.into_iter().filter(typed).collect()
     }
 
+    /// Every document of the repository that shows commands: those at its root, the results, the book.
+    fn documents(root: &Path) -> Vec<PathBuf> {
+        let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bench/RESULTS.md"];
+        let mut documents: Vec<PathBuf> = names.iter().map(|name| root.join(name)).collect();
+        let mut folders = vec![root.join("docs/src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false if path.extension().is_some_and(|x| x == "md") => documents.push(path),
+                    false => {}
+                }
+            }
+        }
+        documents.sort();
+        documents
+    }
+
     #[test]
     fn commands_in_the_documents_are_understood() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let mut wrong = Vec::new();
         let mut parsed = 0;
-        for name in
-            ["README.md", "GUIDE.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bench/RESULTS.md"]
-        {
-            let document = std::fs::read_to_string(root.join(name)).unwrap();
+        for path in documents(&root) {
+            let name = path.display();
+            let document = std::fs::read_to_string(&path).unwrap();
             for line in command_lines(&document) {
                 let line = line.split(" > ").next().unwrap().split(" # ").next().unwrap();
                 let words =
