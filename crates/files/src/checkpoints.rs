@@ -103,7 +103,10 @@ mod tests {
 
     #[test]
     fn names_stand_beside_and_keep_their_ending() {
-        assert_eq!(previous(Path::new("a/state.safetensors")), Path::new("a/state.previous.safetensors"));
+        assert_eq!(
+            previous(Path::new("a/state.safetensors")),
+            Path::new("a/state.previous.safetensors")
+        );
         assert_eq!(previous(Path::new("en.vec.state")), Path::new("en.vec.previous.state"));
         assert_eq!(previous(Path::new("state")), Path::new("state.previous"));
     }

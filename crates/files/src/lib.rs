@@ -272,5 +272,4 @@ mod tests {
         folder.finish().unwrap();
         assert!(full.join("a").exists() && !full.join("inner").exists());
     }
-
 }

@@ -213,7 +213,8 @@ mod tests {
         use std::os::unix::fs::FileTypeExt;
         let place = tempfile::tempdir().unwrap();
         let pipe = place.path().join("pipe");
-        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
+        let (kind, mode) =
+            (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).unwrap();
         let reader = std::thread::spawn({
             let pipe = pipe.clone();
