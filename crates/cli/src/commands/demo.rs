@@ -96,6 +96,7 @@ impl Demo {
             jobs: 1,
             threads: None,
             fresh: false,
+            snapshots: true,
             stop: stop::listen(),
         };
         run(&lab, &plans, &options, &mut view)?;

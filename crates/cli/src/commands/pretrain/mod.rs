@@ -353,10 +353,13 @@ fn text_of_world(folder: &Path, preset: Option<Preset>) -> Result<RunText, Failu
         (code.to_owned(), files.map(|file| file.display().to_string()).collect())
     };
     let first = codes().next().unwrap_or_default();
+    let has_glosses = manifest.files.iter().any(|file| file.kind == "gloss");
     let probe = |other: &str| ProbeConfig {
         languages: [first.to_owned(), other.to_owned()],
         files: [first, other]
             .map(|code| folder.join(format!("tatoeba/tatoeba.{other}-{first}.{code}"))),
+        glosses: has_glosses
+            .then(|| [first, other].map(|code| folder.join(format!("tatoeba/gloss.{code}.txt")))),
     };
     let dictionary = |other: &str| DictionaryConfig {
         from: first.to_owned(),
