@@ -1,6 +1,11 @@
 //! The result of the demo: its closing table, from the records of the study `demo`.
 
 use serde::{Deserialize, Serialize};
+use tensor::Device;
+
+use crate::draw::figure::SpaceFigure;
+use crate::spaces::{self, SpaceError};
+use crate::study::{Laboratory, StudyPlan};
 
 use crate::record::{Record, TextRecord};
 
@@ -40,6 +45,25 @@ impl DemoResult {
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
         Self { rows: rows(records), translations: translations(texts) }
     }
+}
+
+/// The pictures of the trained encoder's space, which open the demo's page.
+///
+/// # Errors
+/// Where a file that the run has saved is damaged.
+pub fn pictures(
+    lab: &Laboratory,
+    plan: &StudyPlan,
+    device: &Device,
+) -> Result<Vec<SpaceFigure>, SpaceError> {
+    let step = |kind: &str| {
+        let mut steps = plan.steps.iter();
+        steps.find(|step| step.kind.starts_with(kind) && step.name.contains("bilingual"))
+    };
+    let Some(run) = step("pretrain") else { return Ok(Vec::new()) };
+    let run = lab.folder(&run.key).join("run");
+    let means = step("shift means").map(|step| lab.folder(&step.key).join("means.safetensors"));
+    spaces::of_run(&run, means.as_deref(), device)
 }
 
 /// The best over layers of a measure of a system, under some factors.

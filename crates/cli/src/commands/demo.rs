@@ -18,6 +18,7 @@ use terms::Scale;
 use text::VocabularySharing;
 use train::pretrain::PretrainSummary;
 
+use super::models::open_device;
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -106,7 +107,9 @@ impl Demo {
         let (records, texts) = (store.records(&filter)?, store.texts(&filter)?);
         let result = DemoResult::of(&records, &texts);
         let report = self.out.join("report.html");
-        files::write(&report, lab::report::ReportPage::of(&records, &texts).html)?;
+        let pictures = lab::demo::pictures(&lab, &plans[0], &open_device("cpu", 0)?)?;
+        let page = lab::report::ReportPage::with_spaces(&records, &texts, &pictures);
+        files::write(&report, page.html)?;
         let mut text = in_words(&result);
         let _ = write!(
             text,
