@@ -12,6 +12,7 @@ mod hub;
 mod inspect;
 mod man;
 mod map;
+mod markdown;
 mod models;
 mod pretrain;
 mod record;

@@ -83,7 +83,7 @@ impl BarChart {
                 let mut row = vec![("panel", self.title.clone()), ("unit", self.unit.clone())];
                 row.extend([("group", group.name.clone()), ("series", bar.colour.to_string())]);
                 row.extend(bar.value.map(|value| ("value", number(value))));
-                for (low, high) in bar.interval {
+                if let Some((low, high)) = bar.interval {
                     row.extend([("low", number(low)), ("high", number(high))]);
                 }
                 row.extend(bar.paper.map(|paper| ("paper", number(paper))));

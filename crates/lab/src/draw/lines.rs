@@ -89,7 +89,7 @@ impl LineChart {
                 let mut row = vec![("panel", self.title.clone()), ("unit", self.unit.clone())];
                 row.extend([("across", self.across.clone()), ("series", line.name.clone())]);
                 row.extend([("x", number(point.x)), ("value", number(point.y))]);
-                for (low, high) in point.interval {
+                if let Some((low, high)) = point.interval {
                     row.extend([("low", number(low)), ("high", number(high))]);
                 }
                 rows.push(row);
