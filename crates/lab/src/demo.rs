@@ -1,5 +1,7 @@
 //! The result of the demo: its closing table, from the records of the study `demo`.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 
@@ -56,14 +58,21 @@ pub fn pictures(
     plan: &StudyPlan,
     device: &Device,
 ) -> Result<Vec<SpaceFigure>, SpaceError> {
-    let step = |kind: &str| {
-        let mut steps = plan.steps.iter();
-        steps.find(|step| step.kind.starts_with(kind) && step.name.contains("bilingual"))
-    };
-    let Some(run) = step("pretrain") else { return Ok(Vec::new()) };
-    let run = lab.folder(&run.key).join("run");
-    let means = step("shift means").map(|step| lab.folder(&step.key).join("means.safetensors"));
+    let Some(run) = encoder(lab, plan) else { return Ok(Vec::new()) };
+    let means = bilingual(lab, plan, "shift means").map(|step| step.join("means.safetensors"));
     spaces::of_run(&run, means.as_deref(), device)
+}
+
+/// The run of the trained encoder.
+pub fn encoder(lab: &Laboratory, plan: &StudyPlan) -> Option<PathBuf> {
+    bilingual(lab, plan, "pretrain").map(|step| step.join("run"))
+}
+
+/// The folder of the trained encoder's first step of a kind.
+fn bilingual(lab: &Laboratory, plan: &StudyPlan, kind: &str) -> Option<PathBuf> {
+    let mut steps = plan.steps.iter();
+    let step = steps.find(|step| step.kind.starts_with(kind) && step.name.contains("bilingual"))?;
+    Some(lab.folder(&step.key))
 }
 
 /// The best over layers of a measure of a system, under some factors.
