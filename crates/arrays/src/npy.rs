@@ -152,8 +152,8 @@ pub fn write_archive<T: Element>(
     path: &Path,
     arrays: &[(&str, &Array<T>, Precision)],
 ) -> Result<()> {
-    Ok(files::in_place_of(path, |partial| {
-        let file = BufWriter::with_capacity(1 << 18, File::create(partial)?);
+    Ok(files::in_place_of(path, |file| {
+        let file = BufWriter::with_capacity(1 << 18, file);
         let finished = fill_archive(ZipWriter::new(file), arrays)?;
         finished.into_inner()?;
         Ok(())
