@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-use files::At;
+use files::{At, limits};
 use half::f16;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -126,13 +126,18 @@ pub fn write<T: Element>(
 /// Reads every array of a `.npz` file, in its order, with its name.
 pub fn read_archive<T: Element>(path: &Path) -> Result<Vec<(String, Array<T>)>> {
     let file = File::open(path).at(path, "open")?;
+    let size = file.metadata().at(path, "look at")?.len();
     let bad = |error: zip::result::ZipError| Error::input(path.display(), error.to_string(), ANEW);
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(bad)?;
-    let mut arrays = Vec::with_capacity(archive.len());
+    let mut arrays = Vec::new();
+    // What all arrays together may hold.
+    let mut left = limits::bounded(io::empty(), size);
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(bad)?;
+        let entry = archive.by_index(index).map_err(bad)?;
         let name = entry.name().map_err(bad)?.trim_end_matches(".npy").to_owned();
+        let mut entry = left.followed_by(entry);
         arrays.push((name, read_from(&mut entry, path)?));
+        left = entry.followed_by(io::empty());
     }
     Ok(arrays)
 }
@@ -239,6 +244,9 @@ pub fn read_from<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Arra
             io::ErrorKind::UnexpectedEof => {
                 let reason = format!("ends before the {size} bytes of its shape {shape:?}");
                 Error::input(path.display(), reason, ANEW)
+            }
+            _ if limits::is_too_large(&error) => {
+                Error::input(path.display(), error.to_string(), "or save fewer arrays in one file")
             }
             _ => Error::input(path.display(), error.to_string(), ANEW),
         })?;

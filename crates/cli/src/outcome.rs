@@ -56,7 +56,11 @@ impl Outcome {
         if self.json.is_null() && self.text.is_empty() {
             return ExitCode::SUCCESS;
         }
-        let text = if as_json { self.json.to_string() } else { self.text };
+        // What comes from files and stores cannot command a terminal; JSON has escapes of its own.
+        let text = match as_json {
+            true => self.json.to_string(),
+            false => terms::printable(&self.text).into_owned(),
+        };
         if self.output_taken {
             match as_json {
                 true => complain!("{text}"),

@@ -10,7 +10,8 @@
 //!   [`check_new_folder`] also make sure, before any work is done, that it can be made;
 //! - `-` is standard output for the writers and standard input for [`open`], and devices such as
 //!   `/dev/stdout` are written to rather than replaced;
-//! - [`lock`] keeps other processes out of a folder; [`map`] maps a file into memory.
+//! - [`lock`] keeps other processes out of a folder; [`map`] maps a file into memory;
+//! - [`limits`] bounds what a file may unpack to, and the names that it may give.
 //!
 //! ```
 //! let folder = tempfile::tempdir().unwrap();
@@ -23,6 +24,7 @@
 //! ```
 
 mod drafts;
+pub mod limits;
 mod standard;
 
 use std::fs::{self, File, TryLockError};

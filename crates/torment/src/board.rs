@@ -132,7 +132,11 @@ impl Board {
                 *progress.of_name.entry(result.name).or_default() += result.times;
                 if let Some(fault) = result.fault {
                     eprintln!("{} {index}: {}: {fault}", kind.title(), result.name);
-                    progress.faults.entry(result.name.to_owned()).or_default().push(format!("{index}: {fault}"));
+                    progress
+                        .faults
+                        .entry(result.name.to_owned())
+                        .or_default()
+                        .push(format!("{index}: {fault}"));
                 }
             }
         }
@@ -165,11 +169,16 @@ impl Board {
                 times: progress.times,
                 goal: kind.goal(),
                 faults: progress.faults.values().map(|faults| faults.len() as u64).sum(),
-                by_name: progress.of_name.iter().map(|(&name, &times)| (name.to_owned(), times)).collect(),
+                by_name: progress
+                    .of_name
+                    .iter()
+                    .map(|(&name, &times)| (name.to_owned(), times))
+                    .collect(),
                 found: progress.faults.clone(),
             }
         };
-        let disks = if mounts { "tmpfs of a random size" } else { "RLIMIT_FSIZE (no right to mount)" };
+        let disks =
+            if mounts { "tmpfs of a random size" } else { "RLIMIT_FSIZE (no right to mount)" };
         Report { seed, jobs, seconds, disks, rows: self.kinds.iter().map(row).collect() }
     }
 }
@@ -217,7 +226,11 @@ impl Report {
                 Kind::Rot => format!("{} artefacts", row.by_name.len()),
                 _ => format!("{} commands", row.by_name.len()),
             };
-            let _ = writeln!(text, "| {} | {} | {} | {what} | {} |", row.title, row.times, row.goal, row.faults);
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {what} | {} |",
+                row.title, row.times, row.goal, row.faults
+            );
         }
         for row in self.rows.iter().filter(|row| row.faults > 0) {
             let _ = writeln!(text, "\n{}:", row.title);

@@ -132,7 +132,8 @@ impl Bench<'_> {
                 }
                 line
             };
-            let start = |seed| self.binary.start(&folder, &line(seed), &std::env::temp_dir()).map_err(text);
+            let start =
+                |seed| self.binary.start(&folder, &line(seed), &std::env::temp_dir()).map_err(text);
             let first = start(1)?;
             sleep(Duration::from_secs_f64(delay));
             let second = start(2)?;
@@ -145,7 +146,8 @@ impl Bench<'_> {
             let found = recipe.outcome(&self.binary, &folder)?;
             let won = |at: usize| ended[at].success() && found == reference.outcomes[at];
             if !won(0) && !won(1) {
-                let [one, two] = [0, 1].map(|at| found.difference(&reference.outcomes[at]).unwrap_or_default());
+                let [one, two] =
+                    [0, 1].map(|at| found.difference(&reference.outcomes[at]).unwrap_or_default());
                 let [a, b] = ended.map(|ended| ended.message());
                 return Err(format!("neither writer's output: {one}; {two} ({a}; {b})"));
             }
@@ -215,7 +217,9 @@ fn judge_race(recipe: &Recipe, ended: &[Ended; 2]) -> Result<(), String> {
 /// A message about a full disk says which file could not be written.
 fn names_a_place(ended: &Ended) -> Result<(), String> {
     let message = ended.message();
-    let full = ["space", "large", "os error 28", "os error 27"].iter().any(|word| ended.stderr.contains(word));
+    let full = ["space", "large", "os error 28", "os error 27"]
+        .iter()
+        .any(|word| ended.stderr.contains(word));
     let place = ["out", "lab", "links", "/"].iter().any(|word| message.contains(word));
     match full && place {
         true => Ok(()),

@@ -127,14 +127,23 @@ fn torment(arguments: &Arguments) -> Result<bool, String> {
     let begun = Instant::now();
     let binary = match &arguments.isogloss {
         Some(path) => path.clone(),
-        None => std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("isogloss"),
+        None => {
+            std::env::current_exe().map_err(|error| error.to_string())?.with_file_name("isogloss")
+        }
     };
     let binary = std::path::absolute(&binary).map_err(|error| error.to_string())?;
     if !binary.is_file() {
-        return Err(format!("{} is not there; build it, or name it by --isogloss", binary.display()));
+        return Err(format!(
+            "{} is not there; build it, or name it by --isogloss",
+            binary.display()
+        ));
     }
     let memory = PathBuf::from("/dev/shm");
-    let root = arguments.scratch.clone().unwrap_or(if memory.is_dir() { memory } else { std::env::temp_dir() });
+    let root = arguments.scratch.clone().unwrap_or(if memory.is_dir() {
+        memory
+    } else {
+        std::env::temp_dir()
+    });
     let scratch = tempfile::Builder::new().prefix("torment-").tempdir_in(&root);
     let scratch = scratch.map_err(|error| format!("{}: {error}", root.display()))?;
     let logs = scratch.path().join("logs");
@@ -155,7 +164,8 @@ fn torment(arguments: &Arguments) -> Result<bool, String> {
     let (seed, folder) = (arguments.seed, scratch.path().to_owned());
     let bench = Bench { binary, place, references, scratch: folder, seed, mounts };
     let rot = bench.rot_references()?;
-    let kinds = if arguments.kinds.is_empty() { Kind::ALL.to_vec() } else { arguments.kinds.clone() };
+    let kinds =
+        if arguments.kinds.is_empty() { Kind::ALL.to_vec() } else { arguments.kinds.clone() };
     let run = |kind: Kind, index: u64| match kind {
         Kind::Kills => vec![bench.kill(index, false)],
         Kind::Early => vec![bench.kill(index, true)],
@@ -174,7 +184,8 @@ fn torment(arguments: &Arguments) -> Result<bool, String> {
     }
     let board = Board::new(&kinds);
     let end = begun + Duration::from_secs(arguments.seconds);
-    let jobs = arguments.jobs.or(std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    let jobs =
+        arguments.jobs.or(std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             scope.spawn(|| board.work(end, &run));

@@ -124,7 +124,12 @@ fn fill(base: &Path) -> std::io::Result<()> {
         copy(&base.join(from), &base.join(to))?;
     }
     fs::write(base.join("study.toml"), STUDY)?;
-    for (name, packing) in [("text.txt", Packing::Gzip), ("text.txt", Packing::Zstd), ("a.vec", Packing::Gzip), ("nli.tsv", Packing::Gzip)] {
+    for (name, packing) in [
+        ("text.txt", Packing::Gzip),
+        ("text.txt", Packing::Zstd),
+        ("a.vec", Packing::Gzip),
+        ("nli.tsv", Packing::Gzip),
+    ] {
         let ending = if packing == Packing::Gzip { "gz" } else { "zst" };
         let bytes = packed(&fs::read(base.join(name))?, packing);
         fs::write(base.join(format!("{name}.{ending}")), bytes)?;
@@ -132,11 +137,15 @@ fn fill(base: &Path) -> std::io::Result<()> {
     let map = fs::read(base.join("map.npy"))?;
     fs::write(base.join("states.npz"), zipped(&[("0.npy", &map), ("1.npy", &map)])?)?;
     let pair = |label: &str| {
-        format!("{{\"language\":\"fr\",\"gold_label\":\"{label}\",\"sentence1\":\"Un chat.\",\"sentence2\":\"Il dort.\"}}\n")
+        format!(
+            "{{\"language\":\"fr\",\"gold_label\":\"{label}\",\"sentence1\":\"Un chat.\",\"sentence2\":\"Il dort.\"}}\n"
+        )
     };
     let pairs = [pair("neutral"), pair("entailment"), pair("contradiction")].concat();
-    let members: [(&str, &[u8]); 2] =
-        [("XNLI-1.0/xnli.dev.jsonl", pairs.as_bytes()), ("XNLI-1.0/xnli.test.jsonl", pairs.as_bytes())];
+    let members: [(&str, &[u8]); 2] = [
+        ("XNLI-1.0/xnli.dev.jsonl", pairs.as_bytes()),
+        ("XNLI-1.0/xnli.test.jsonl", pairs.as_bytes()),
+    ];
     fs::write(base.join("xnli.zip"), zipped(&members)?)?;
     fs::write(base.join("panlex.zip"), zipped(&PANLEX)?)?;
     fs::write(base.join("qaa.tar.gz"), tar_gz()?)?;
@@ -146,7 +155,10 @@ fn fill(base: &Path) -> std::io::Result<()> {
 
 const PANLEX: [(&str, &[u8]); 5] = [
     ("p/langvar.csv", b"id,lang_code,var_code,name_expr\n1,eng,0,9\n2,fra,0,9\n"),
-    ("p/expr.csv", b"id,langvar,txt,txt_degr\n10,1,cat,cat\n11,1,\"ice, \"\"dry\"\"\",ice\n20,2,chat,chat\n"),
+    (
+        "p/expr.csv",
+        b"id,langvar,txt,txt_degr\n10,1,cat,cat\n11,1,\"ice, \"\"dry\"\"\",ice\n20,2,chat,chat\n",
+    ),
     ("p/source.csv", b"id,reg_date,label,quality\n5,2010,a,7\n6,2010,b,2\n"),
     ("p/meaning.csv", b"id,source\n100,5\n101,6\n"),
     ("p/denotation.csv", b"id,meaning,expr\n1,100,10\n2,100,20\n3,101,11\n4,101,20\n"),

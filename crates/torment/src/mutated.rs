@@ -83,8 +83,10 @@ pub(crate) fn run(batch: &Batch) -> Result<BatchResult, String> {
             .stdin(Stdio::null())
             .output()
             .map_err(|error| error.to_string())?;
-        let result: Option<BatchResult> =
-            output.stdout.split(|&byte| byte == b'\n').find_map(|line| serde_json::from_slice(line).ok());
+        let result: Option<BatchResult> = output
+            .stdout
+            .split(|&byte| byte == b'\n')
+            .find_map(|line| serde_json::from_slice(line).ok());
         match result {
             Some(result) => {
                 from += result.files;
@@ -98,8 +100,10 @@ pub(crate) fn run(batch: &Batch) -> Result<BatchResult, String> {
                 let at = fs::read_to_string(batch.scratch.join("case")).unwrap_or_default();
                 let at: u64 = at.trim().parse().unwrap_or(from);
                 let words = String::from_utf8_lossy(&output.stderr);
-                let words = words.lines().rev().find(|line| !line.is_empty()).unwrap_or("").to_owned();
-                all.faults.push(format!("{}:{at}: ended by {}: {words}", batch.reader, output.status));
+                let words =
+                    words.lines().rev().find(|line| !line.is_empty()).unwrap_or("").to_owned();
+                all.faults
+                    .push(format!("{}:{at}: ended by {}: {words}", batch.reader, output.status));
                 all.files += at + 1 - from;
                 from = at + 1;
             }
@@ -120,11 +124,13 @@ pub(crate) fn work(batch: &Batch, keep: Option<&Path>) -> Result<(), String> {
     let own = batch.scratch.join(Path::new(reader.sample).file_name().unwrap_or_default());
     let _ = fs::remove_dir_all(&own);
     copy(&sample, &own).map_err(|error| format!("{}: {error}", sample.display()))?;
-    let target = reader.target(&own).ok_or_else(|| format!("{} has no {}", reader.sample, reader.part))?;
+    let target =
+        reader.target(&own).ok_or_else(|| format!("{} has no {}", reader.sample, reader.part))?;
     let sound = fs::read(&target).map_err(|error| error.to_string())?;
     // A sample of another reader, for splices.
     let other = &READERS[(batch.seed + batch.from) as usize % READERS.len()];
-    let other = other.target(&batch.samples.join(other.sample)).and_then(|path| fs::read(path).ok());
+    let other =
+        other.target(&batch.samples.join(other.sample)).and_then(|path| fs::read(path).ok());
     let other = other.unwrap_or_default();
     if let Err(error) = (reader.read)(&own) {
         return Err(format!("{}: the sample itself is refused: {error}", reader.name));

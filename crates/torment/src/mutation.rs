@@ -174,12 +174,7 @@ fn number_of_digits(bytes: &mut Vec<u8>, rng: &mut ChaCha8Rng) {
 }
 
 /// The content changed, and packed again; none where it cannot be unpacked.
-fn repacked(
-    bytes: &[u8],
-    other: &[u8],
-    packing: Packing,
-    rng: &mut ChaCha8Rng,
-) -> Option<Vec<u8>> {
+fn repacked(bytes: &[u8], other: &[u8], packing: Packing, rng: &mut ChaCha8Rng) -> Option<Vec<u8>> {
     match packing {
         Packing::Plain => None,
         Packing::Zip => rezip(bytes, other, rng),

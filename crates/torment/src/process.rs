@@ -151,7 +151,8 @@ impl Running {
             }
             pause = (pause * 2).min(Duration::from_millis(20));
         };
-        let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+        let read =
+            |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
         let ended = Ended { status, stdout: read(&self.stdout), stderr: read(&self.stderr) };
         self.forget();
         Ok(ended)

@@ -245,7 +245,10 @@ pub(crate) fn references(
             return Err(format!("{}: two undisturbed runs differ: {difference}", recipe.name));
         }
         if recipe.seeded && outcomes[0] == outcomes[1] {
-            return Err(format!("{}: two seeds give the same, so that races cannot be told", recipe.name));
+            return Err(format!(
+                "{}: two seeds give the same, so that races cannot be told",
+                recipe.name
+            ));
         }
         references.push(Reference { outcomes, seconds, bytes });
     }

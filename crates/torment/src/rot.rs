@@ -134,7 +134,8 @@ impl Bench<'_> {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).map_err(|error| error.to_string())?;
         for part in artefact.parts {
-            copy(&self.place.base.join(part), &folder.join(part)).map_err(|error| error.to_string())?;
+            copy(&self.place.base.join(part), &folder.join(part))
+                .map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -192,12 +193,19 @@ impl Bench<'_> {
         }
         if !ended.success() {
             let name = |path: Option<&Path>| {
-                path.and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned())
+                path.and_then(|path| path.file_name())
+                    .map(|name| name.to_string_lossy().into_owned())
             };
-            let names = [name(Some(rotten)), name(rotten.parent()), name(rotten.parent().and_then(Path::parent))];
+            let names = [
+                name(Some(rotten)),
+                name(rotten.parent()),
+                name(rotten.parent().and_then(Path::parent)),
+            ];
             let named = names.iter().flatten().any(|name| ended.stderr.contains(name.as_str()));
             let _ = fs::remove_dir_all(&folder);
-            return named.then_some(()).ok_or_else(|| format!("{at}: no file is named: {}", ended.message()));
+            return named
+                .then_some(())
+                .ok_or_else(|| format!("{at}: no file is named: {}", ended.message()));
         }
         // The reference without the same file: it may have been rewritten, or still be rotten.
         let outcome = self.rot_outcome(&folder, &ended, Some(rotten))?;
@@ -206,7 +214,8 @@ impl Bench<'_> {
         let difference = outcome.tree.difference(&wanted);
         let silent = difference
             .or((outcome.printed != reference.printed).then(|| "another result is printed".into()))
-            .or((outcome.numbers != reference.numbers).then(|| "other numbers are in the store".into()));
+            .or((outcome.numbers != reference.numbers)
+                .then(|| "other numbers are in the store".into()));
         let _ = fs::remove_dir_all(&folder);
         silent.map_or(Ok(()), |what| Err(format!("{at}: silent change: {what}")))
     }

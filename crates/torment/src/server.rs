@@ -21,7 +21,10 @@ pub(crate) fn start() -> std::io::Result<String> {
 /// A file of 40 KB that depends on its name alone.
 fn body(path: &str) -> Vec<u8> {
     let word = path.rsplit('.').next().unwrap_or("x");
-    (0..1000).map(|line| format!("{word} sentence number {line} of these\n")).collect::<String>().into()
+    (0..1000)
+        .map(|line| format!("{word} sentence number {line} of these\n"))
+        .collect::<String>()
+        .into()
 }
 
 fn answer(mut stream: &TcpStream) -> std::io::Result<()> {

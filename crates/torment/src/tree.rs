@@ -13,8 +13,21 @@ pub(crate) struct Tree(BTreeMap<String, String>);
 
 /// Keys of results that say how long something took, when it was, or where.
 const CLOCKS: [&str; 15] = [
-    "seconds", "time", "per_second", "speed", "rate", "shares", "peak_memory", "date", "finished_at",
-    "elapsed", "threads", "out", "receipt", "path", "build",
+    "seconds",
+    "time",
+    "per_second",
+    "speed",
+    "rate",
+    "shares",
+    "peak_memory",
+    "date",
+    "finished_at",
+    "elapsed",
+    "threads",
+    "out",
+    "receipt",
+    "path",
+    "build",
 ];
 
 impl Tree {
@@ -110,8 +123,9 @@ pub(crate) fn leftovers(folder: &Path) -> Vec<String> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let draft = [".tmp", ".unfinished", ".draft"].iter().any(|start| name.starts_with(start))
-                || [".partial", ".part", ".mark"].iter().any(|end| name.ends_with(end));
+            let draft =
+                [".tmp", ".unfinished", ".draft"].iter().any(|start| name.starts_with(start))
+                    || [".partial", ".part", ".mark"].iter().any(|end| name.ends_with(end));
             if draft {
                 found.push(name);
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
