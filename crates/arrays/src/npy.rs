@@ -340,6 +340,26 @@ mod tests {
         assert_eq!(array, Array { shape: vec![1, 2], values: vec![1.5, -2.0] });
     }
 
+    /// A quarter of a gigabyte of zeros in a quarter of a megabyte.
+    #[test]
+    fn an_archive_that_unpacks_to_too_much_is_refused_with_the_limit() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.npz");
+        let mut archive = ZipWriter::new(File::create(&path).unwrap());
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        for name in ["a.npy", "b.npy"] {
+            archive.start_file(name, options).unwrap();
+            write_header(&mut archive, &[20 << 20], Precision::Half).unwrap();
+            archive.write_all(&vec![0; 40 << 20]).unwrap();
+        }
+        archive.finish().unwrap();
+        let error = read_archive::<f32>(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("a.npz: unpacks to more than") && error.contains("ISOGLOSS_MAX_BYTES"),
+            "{error}"
+        );
+    }
+
     #[test]
     fn every_precision_and_shape_comes_back() {
         let place = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
 //! What a file may ask of the machine: the one place for limits on what is unpacked and named by files.
 //!
 //! A few kilobytes of bzip2 can unpack to terabytes. Nothing that is unpacked may therefore become larger than
-//! [`most_unpacked`] allows for a file of its size; the environment variable [`MAX_UNPACKED`] raises that. Streams
-//! stop there ([`bounded`]) with an error that says so ([`is_too_large`]).
+//! [`most_unpacked`] allows for a file of its size; the environment variable [`MAX_BYTES`] raises that and every
+//! other limit of this module. Streams stop there ([`bounded`]) with an error that says so ([`is_too_large`]).
 
 use std::env;
 use std::fmt;
@@ -10,19 +10,31 @@ use std::io::{self, Read};
 use std::path::{Component, Path};
 use std::sync::OnceLock;
 
-/// The environment variable that raises the limit, in bytes or as `8G`, `512M`.
-pub const MAX_UNPACKED: &str = "ISOGLOSS_MAX_UNPACKED";
+/// The environment variable that raises limits, in bytes or as `8G`, `512M`.
+pub const MAX_BYTES: &str = "ISOGLOSS_MAX_BYTES";
 
 /// What any file may unpack to, however small it is.
 const FLOOR: u64 = 64 << 20;
 /// What a large one may, in multiples of its size: text packs to a third or a tenth.
 const RATIO: u64 = 16;
 
+/// What a server may send that does not say how much it will be.
+const UNANNOUNCED: u64 = 1 << 30;
+
 /// How many bytes a file of `packed` bytes may unpack to.
 pub fn most_unpacked(packed: u64) -> u64 {
+    raised(packed.saturating_mul(RATIO).saturating_add(FLOOR))
+}
+
+/// How many bytes a download may have whose length the server does not say.
+pub fn most_unannounced() -> u64 {
+    raised(UNANNOUNCED)
+}
+
+/// A limit, or what the environment sets where that is more.
+fn raised(usual: u64) -> u64 {
     static RAISED: OnceLock<Option<u64>> = OnceLock::new();
-    let raised = RAISED.get_or_init(|| parse_size(&env::var(MAX_UNPACKED).ok()?));
-    let usual = packed.saturating_mul(RATIO).saturating_add(FLOOR);
+    let raised = RAISED.get_or_init(|| parse_size(&env::var(MAX_BYTES).ok()?));
     raised.map_or(usual, |raised| raised.max(usual))
 }
 
@@ -56,7 +68,7 @@ impl fmt::Display for TooLarge {
         write!(
             f,
             "unpacks to more than {megabytes} MB, the most that a file of its size may hold; where it is meant to be so \
-             large, set {MAX_UNPACKED} to a number of bytes, such as 8G"
+             large, set {MAX_BYTES} to a number of bytes, such as 8G"
         )
     }
 }
@@ -127,8 +139,7 @@ mod tests {
         let error = copied.unwrap_err();
         assert!(is_too_large(&error));
         assert!(
-            error.to_string().contains("more than 64 MB")
-                && error.to_string().contains(MAX_UNPACKED)
+            error.to_string().contains("more than 64 MB") && error.to_string().contains(MAX_BYTES)
         );
         let short = io::copy(&mut bounded(&b"short"[..], 5), &mut io::sink());
         assert_eq!(short.unwrap(), 5);

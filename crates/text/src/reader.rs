@@ -723,7 +723,7 @@ mod tests {
         assert!(matches!(error, Error::TooLarge { .. }), "{error:?}");
         let error = std::error::Error::source(&error).unwrap().to_string();
         assert!(
-            error.contains("unpacks to more than") && error.contains("ISOGLOSS_MAX_UNPACKED"),
+            error.contains("unpacks to more than") && error.contains("ISOGLOSS_MAX_BYTES"),
             "{error}"
         );
         let bomb = file(&bomb);

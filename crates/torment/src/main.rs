@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use torment::readers::READERS;
 
 use crate::board::{Board, Kind};
 use crate::cases::Bench;
@@ -79,6 +80,14 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     make_samples: Option<PathBuf>,
 
+    /// Print the names of all readers.
+    #[arg(long)]
+    list_readers: bool,
+
+    /// Print the file of the samples that a reader reads.
+    #[arg(long, value_name = "READER", requires = "samples")]
+    show_sample: Option<String>,
+
     /// The process of a batch: this reader.
     #[arg(long, hide = true)]
     worker: Option<String>,
@@ -95,9 +104,19 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let done = match &arguments.worker {
-        Some(reader) => work(&arguments, reader).map(|()| true),
-        None => torment(&arguments),
+    let done = match &arguments {
+        Arguments { worker: Some(reader), .. } => work(&arguments, reader).map(|()| true),
+        Arguments { list_readers: true, .. } => {
+            READERS.iter().for_each(|reader| println!("{}", reader.name));
+            Ok(true)
+        }
+        Arguments { show_sample: Some(name), samples: Some(folder), .. } => {
+            let reader = READERS.iter().find(|reader| reader.name == *name);
+            let path = reader.and_then(|reader| reader.target(&folder.join(reader.sample)));
+            path.iter().for_each(|path| println!("{}", path.display()));
+            Ok(path.is_some())
+        }
+        _ => torment(&arguments),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -100,7 +100,8 @@ impl SubwordEncoder {
     /// Encodes without the cache.
     fn encode_uncached(&self, text: &str) -> Vec<u32> {
         // A model fails only where it lacks its own unknown subword, which loading rules out.
-        let encoding = guarded(|| self.tokenizer.encode_fast(text, false)).and_then(|done| done.ok());
+        let encoding =
+            guarded(|| self.tokenizer.encode_fast(text, false)).and_then(|done| done.ok());
         encoding.map_or_else(|| vec![self.unknown], |encoding| encoding.get_ids().to_vec())
     }
 }
