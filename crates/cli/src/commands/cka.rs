@@ -64,7 +64,7 @@ pub(crate) struct Cka {
     #[arg(long, value_name = "FILE", help_heading = "Evaluation")]
     within: Option<PathBuf>,
 
-    /// What `isogloss retrieve --out` wrote of the same layers: to correlate with.
+    /// What `isogloss retrieve --out FILE` wrote of the same layers: to correlate with.
     #[arg(long, value_name = "FILE.json", help_heading = "Evaluation")]
     curve: Option<PathBuf>,
 
@@ -175,7 +175,7 @@ impl Cka {
 fn read_retrieval(path: &Path) -> Result<RetrievalResult, Failure> {
     let wrong = |reason: String| {
         Failure::Usage(format!(
-            "{}: {reason}; give what `isogloss retrieve --out` wrote of these layers",
+            "{}: {reason}; give what `isogloss retrieve --out FILE` wrote of these layers",
             path.display()
         ))
     };

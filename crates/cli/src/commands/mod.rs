@@ -11,6 +11,7 @@ mod encode;
 mod hub;
 mod inspect;
 mod man;
+mod markdown;
 mod models;
 mod pretrain;
 mod record;
