@@ -27,25 +27,25 @@ flags = ["--sentences", "200", "--set", "tatoeba=20", "--set", "parallel={train=
 
 [scales.tiny]
 pretrain = ["--steps", "6", "--checkpoint-every", "2", "--text.dev", "40", "--vocabulary.merges", "60",
-  "--encoder.layers", "2", "--encoder.dim", "16", "--encoder.heads", "2", "--encoder.ffn", "32"]
+  "--encoder.layers", "2", "--encoder.dim", "16", "--encoder.heads", "2", "--encoder.hidden", "32"]
 transfer = ["--quick", "--epochs", "1"]
 "#;
 
 /// Commands in the folder of materials.
 const COMMANDS: [&str; 13] = [
     "world generate --out world --sentences 200 {sizes}",
-    "pretrain --world world --steps 8 --checkpoint-every 4 --evaluate-every 4 --set stages=[] --vocabulary.merges 60 \
-     --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 --encoder.heads 2 --encoder.ffn 32 \
+    "pretrain --world {base}/world --steps 8 --checkpoint-every 4 --evaluate-every 4 --set stages=[] --vocabulary.merges 60 \
+     --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 --encoder.heads 2 --encoder.hidden 32 \
      --out run --device cpu",
     "pretrain --world {base}/world --steps 4 --checkpoint-every 4 --set stages=[] --vocabulary.merges 60 \
-     --batch.sequences 4 --text.dev 40 --encoder.layers 1 --encoder.dim 16 --encoder.heads 2 --encoder.ffn 32 \
+     --batch.sequences 4 --text.dev 40 --encoder.layers 1 --encoder.dim 16 --encoder.heads 2 --encoder.hidden 32 \
      --seed 2 --out run2 --device cpu",
     "transfer --task ner --model {base}/run --world {base}/world --quick --epochs 1 --limit 12 --lr 1e-3,2e-3 \
      --out transfer --device cpu",
     "vectors word2vec --text qaa=world/text/qaa.base.txt --lines --dim 8 --epochs 2 --out a.vec",
     "vectors word2vec --text qab=world/text/qab.base.txt --lines --dim 8 --epochs 2 --out b.vec",
-    "vectors convert --input a.vec --out a.bin",
-    "vectors convert --input a.vec --out vectors/a.npy",
+    "vectors convert a.vec --out a.bin",
+    "vectors convert a.vec --out vectors/a.npy",
     "align words --source a.vec --target b.vec --dictionary world/muse/qaa-qab.txt --save-map map.npy --out mapped.vec",
     "word-align -p qaa-qab=world/bitext/bitext.qaa-qab.tsv --save align.model --out links.txt",
     "hub export --model run --out hf --device cpu",

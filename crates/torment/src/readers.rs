@@ -123,7 +123,7 @@ pub const READERS: &[Reader] = &[
     reader("means", "means.safetensors", "", Sealed, checkpoint),
     reader("transfer-results", "transfer", "results.json", Plain, transfer_result),
     reader("study", "study.toml", "", Plain, study),
-    reader("store", "lab", "results.db", Plain, store),
+    reader("store", "lab", "results.sqlite", Plain, store),
     reader("world-config", "world", "world.toml", Plain, world_config),
     reader("world-manifest", "world", "manifest.json", Plain, world_manifest),
     reader("data-zip", "xnli.zip", "", Zip, data_xnli),
@@ -333,7 +333,7 @@ fn study(path: &Path) -> Verdict {
 }
 
 fn store(folder: &Path) -> Verdict {
-    let store = Store::existing(&folder.join("results.db"))?;
+    let store = Store::existing(&folder.join("results.sqlite"))?;
     let filter = lab::store::RecordFilter::default();
     store.records(&filter)?;
     store.texts(&filter)?;

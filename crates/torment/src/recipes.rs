@@ -29,7 +29,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         name: "pretrain",
         begin: "pretrain --world {base}/world --steps 12 --checkpoint-every 2 --evaluate-every 4 --set stages=[] \
             --vocabulary.merges 60 --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 \
-            --encoder.heads 2 --encoder.ffn 32 --seed {seed} --out out --device cpu --threads 1",
+            --encoder.heads 2 --encoder.hidden 32 --seed {seed} --out out --device cpu --threads 1",
         resume: Some("pretrain --resume --out out --device cpu --threads 1"),
         exclusive: true,
         seeded: true,

@@ -69,7 +69,7 @@ const ARTEFACTS: [Artefact; 9] = [
         name: "language means",
         parts: &["run", "means.safetensors"],
         rots: "means.safetensors",
-        command: "shift sweep --model run --means means.safetensors -p qaa-qab={base}/bitext.tsv --layers 1 \
+        command: "shift sweep --model run --means means.safetensors --parallel qaa={base}/text.txt --parallel qab={base}/text.qab.txt --layers 1 \
             --alpha 1 --device cpu --threads 1 --json",
     },
     Artefact {

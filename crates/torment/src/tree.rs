@@ -15,7 +15,7 @@ pub(crate) struct Tree(BTreeMap<String, String>);
 const CLOCKS: [&str; 15] = [
     "seconds",
     "time",
-    "per_second",
+    "per_s",
     "speed",
     "rate",
     "shares",
