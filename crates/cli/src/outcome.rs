@@ -29,7 +29,13 @@ impl Outcome {
 
     /// Of a command that wrote its result to standard output itself.
     pub(crate) fn silent() -> Self {
-        Self { text: String::new(), json: Value::Null, finished: true, output_taken: false, coloured: false }
+        Self {
+            text: String::new(),
+            json: Value::Null,
+            finished: true,
+            output_taken: false,
+            coloured: false,
+        }
     }
 
     /// The same with colours in its text; what comes from files is printable already.
