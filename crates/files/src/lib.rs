@@ -17,7 +17,8 @@
 //! - [`checkpoints`] keeps the newest two versions of a file, and reads the newest that is sound;
 //! - [`ScratchFolder`] is for temporary files, which go even after a kill;
 //! - [`sealed`] has the digests of text files that are read again;
-//! - [`read_exact_at`] reads a part of a file, [`map`] maps it into memory.
+//! - [`read_exact_at`] reads a part of a file, [`map`] maps it into memory;
+//! - [`limits`] bounds what a file may unpack to, and the names that it may give.
 //!
 //! ```
 //! let folder = tempfile::tempdir().unwrap();
@@ -32,6 +33,7 @@
 pub mod checkpoints;
 mod drafts;
 mod folder;
+pub mod limits;
 mod lock;
 mod output;
 pub mod sealed;

@@ -107,6 +107,23 @@ pub fn encode_pairs(
     Ok(EncodedPairs { stacks, sides, lengths, rows, counts })
 }
 
+/// The mean vector of every sentence of a text at each of some layers: sentences x dim. Sentences that are longer than the
+/// model reads are truncated.
+///
+/// # Errors
+/// Where a line has no text, or the model does not have the language.
+pub fn mean_vectors(
+    model: &mut PretrainedModel,
+    side: &ParallelSide,
+    layers: &[usize],
+) -> Result<Vec<Matrix>> {
+    let rows: Vec<usize> = (0..side.lines.len()).collect();
+    let tokens = tokenize(model, side, &rows)?;
+    let ids: Vec<&[u32]> = tokens.iter().map(|sentence| sentence.ids.as_slice()).collect();
+    let language = model.reader(&side.language)?.language();
+    pooled(model, language, &ids, layers)
+}
+
 /// Some rows of a side as token ids.
 fn tokenize(
     model: &PretrainedModel,
