@@ -363,7 +363,11 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
         fs::remove_file(folder.path().join("r").join(file)).unwrap();
     }
     let other = [&begin[..], &["--seed", "7"]].concat();
-    refused(&other, 2, "holds another run, without a checkpoint yet; resume it, replace it by force");
+    refused(
+        &other,
+        2,
+        "holds another run, without a checkpoint yet; resume it, replace it by force",
+    );
     common::done(folder.path(), &begin);
     refused(&begin, 2, "is not empty");
 }
@@ -380,7 +384,12 @@ fn a_folder_with_nothing_but_a_lock_and_leftovers_is_empty() {
         for file in ["lock", ".unfinished-ABCDEFGHIJKL", ".tmpa1b2c3", "config.toml.partial"] {
             fs::write(run.join(file), "").unwrap();
         }
-        refused(folder.path(), &["pretrain", "--resume", "--out", "r"], 2, "holds no run to resume");
+        refused(
+            folder.path(),
+            &["pretrain", "--resume", "--out", "r"],
+            2,
+            "holds no run to resume",
+        );
         done(folder.path(), &[&begin[..], resume].concat());
         let left = listed(&run);
         let is_leftover = |name: &&String| name.starts_with('.') || name.ends_with(".partial");
@@ -404,13 +413,15 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
     done(folder.path(), &begin);
     let resume = ["pretrain", "--resume", "--out", "broken"];
     fs::remove_file(path("broken/summary.json")).unwrap();
-    let (state, older) = (path("broken/state.safetensors"), path("broken/state.previous.safetensors"));
+    let (state, older) =
+        (path("broken/state.safetensors"), path("broken/state.previous.safetensors"));
     let size = fs::metadata(&state).unwrap().len() as usize;
     flip(&state, size / 2);
     let output = isogloss(folder.path(), &resume);
     let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{printed}");
-    for part in ["broken/state.safetensors was altered", "the checkpoint before it", "from step 35"] {
+    for part in ["broken/state.safetensors was altered", "the checkpoint before it", "from step 35"]
+    {
         assert!(printed.contains(part), "{part}: {printed}");
     }
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl"] {
@@ -467,7 +478,8 @@ fn a_run_that_diverges_fails_and_says_where() {
     let folder = with_world();
     let with = |out: &str, every: &str| {
         let flags = ["pretrain", "--world", "world", "--steps", "60", "--out", out, "--lr", "1e30"];
-        let rest = ["--evaluate-every", "5", "--set", "adam.clip=1e30", "--checkpoint-every", every];
+        let rest =
+            ["--evaluate-every", "5", "--set", "adam.clip=1e30", "--checkpoint-every", every];
         let output = isogloss(folder.path(), &[&flags[..], &rest].concat());
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{printed}");

@@ -49,9 +49,9 @@ pub fn seal_toml(text: &str) -> String {
 /// Whether the digest of a text of TOML, if it has one, is that of the rest.
 pub fn is_sound_toml(text: &str) -> bool {
     match text.trim_end().rsplit_once('\n') {
-        Some((body, last)) => last.strip_prefix(COMMENT).is_none_or(|seal| {
-            *seal == *blake3::hash(body.trim_end().as_bytes()).to_hex()
-        }),
+        Some((body, last)) => last
+            .strip_prefix(COMMENT)
+            .is_none_or(|seal| *seal == *blake3::hash(body.trim_end().as_bytes()).to_hex()),
         None => true,
     }
 }
@@ -62,7 +62,8 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_of_json_is_noticed() {
-        let plain = "{\n  \"b\": [1.5, 1e-300],\n  \"a\": {\"c\": null, \"d\": 18446744073709551615}\n}";
+        let plain =
+            "{\n  \"b\": [1.5, 1e-300],\n  \"a\": {\"c\": null, \"d\": 18446744073709551615}\n}";
         for plain in [plain, "{\"a\":0.1}", "{}"] {
             let sealed = seal_json(plain);
             let mut value: Value = serde_json::from_str(&sealed).unwrap();
@@ -76,7 +77,9 @@ mod tests {
                 let Ok(mut altered) = serde_json::from_slice::<Value>(&bytes) else { continue };
                 // Either noticed, or a blank that became another one, or the name of the key itself.
                 let noticed = !open_json(&mut altered);
-                let renamed = altered.as_object().is_some_and(|o| o.len() > original.as_object().unwrap().len());
+                let renamed = altered
+                    .as_object()
+                    .is_some_and(|o| o.len() > original.as_object().unwrap().len());
                 assert!(noticed || altered == original || renamed, "bit {bit} of {sealed}");
             }
         }

@@ -544,8 +544,7 @@ type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[SentenceBlock], u64) -> Result<()>
 
 impl Spool {
     fn new() -> Result<Self> {
-        let file =
-            tempfile::tempfile().at(std::env::temp_dir(), SPOOL)?;
+        let file = tempfile::tempfile().at(std::env::temp_dir(), SPOOL)?;
         Ok(Self { writer: BufWriter::with_capacity(1 << 18, file), bytes: 0 })
     }
 

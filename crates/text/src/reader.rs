@@ -12,10 +12,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use flate2::bufread::MultiGzDecoder;
-use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use files::{At, STANDARD_INPUT, ScratchFolder, limits};
+use flate2::bufread::MultiGzDecoder;
+use serde::{Deserialize, Serialize};
 
 /// One language's text: the files that hold it, in the order in which they are read.
 #[derive(Debug)]

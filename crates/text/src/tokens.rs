@@ -341,7 +341,11 @@ impl TokenizedCorpus {
             sentences: Split::ALL.map(|split| self.sentences(split)),
             tokens: Split::ALL.map(|split| self.token_count(split)),
             unknown: self.counts[specials.unknown as usize] as f64 / words.max(1) as f64,
-            first: self.first_sentences(show, specials.end)?.iter().map(|ids| subwords(ids)).collect(),
+            first: self
+                .first_sentences(show, specials.end)?
+                .iter()
+                .map(|ids| subwords(ids))
+                .collect(),
         })
     }
 

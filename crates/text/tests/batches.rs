@@ -240,7 +240,8 @@ fn one_pass_is_every_batch_of_the_stream_once() {
         let end = lab.vocabulary.specials().end;
         let expected = expected_pass(&corpus.tokens(Split::Train).unwrap(), end, SMALL);
         assert_eq!(per_epoch[index], expected.len() as u64);
-        let of_language = batches.from(0).map(Result::unwrap).filter(|batch| batch.language == index);
+        let of_language =
+            batches.from(0).map(Result::unwrap).filter(|batch| batch.language == index);
         let seen: Vec<_> =
             of_language.take(2 * expected.len()).map(|batch| unmasked(&batch)).collect();
         let (first, second) = seen.split_at(expected.len());
@@ -279,7 +280,9 @@ fn languages_come_by_their_share_to_the_power() {
     assert!((shares(0.7)[0] - large / (large + small)).abs() < 1e-12);
     assert!((shares(1.0)[1] - 0.2).abs() < 1e-12 && (shares(0.0)[1] - 0.5).abs() < 1e-12);
     let batches = lab.batches(SMALL, 2);
-    let french = batches.from(0).map(Result::unwrap).take(4_000).filter(|batch| batch.language == 1).count() as f64;
+    let french =
+        batches.from(0).map(Result::unwrap).take(4_000).filter(|batch| batch.language == 1).count()
+            as f64;
     let expected = shares(0.7)[1];
     assert!((french / 4_000.0 - expected).abs() < 0.04, "{french} of 4000, {expected}");
 }
@@ -378,7 +381,13 @@ fn with_a_power_rare_tokens_are_likelier_and_special_ones_left_alone() {
 fn a_tiny_batch_still_hides_something() {
     let lab = lab(VocabularyKind::Joint);
     let settings = BatchSettings { length: 2, sequences: 1, ..SMALL };
-    assert!(lab.batches(settings, 1).from(0).map(Result::unwrap).take(200).all(|batch| batch.masked == [1]));
+    assert!(
+        lab.batches(settings, 1)
+            .from(0)
+            .map(Result::unwrap)
+            .take(200)
+            .all(|batch| batch.masked == [1])
+    );
 }
 
 #[test]
@@ -386,7 +395,9 @@ fn a_window_cuts_the_same_text_shorter() {
     let lab = lab(VocabularyKind::Union);
     let whole = lab.batches(SMALL, 1);
     let cut = lab.batches(BatchSettings { max_tokens: Some(5), ..SMALL }, 1);
-    for (whole, cut) in whole.from(0).map(Result::unwrap).zip(cut.from(0).map(Result::unwrap)).take(20) {
+    for (whole, cut) in
+        whole.from(0).map(Result::unwrap).zip(cut.from(0).map(Result::unwrap)).take(20)
+    {
         assert_eq!((&whole.tokens, &whole.masked), (&cut.tokens, &cut.masked));
         assert_eq!(whole.starts, (0..=8).map(|row| row * 16).collect::<Vec<_>>());
         assert_eq!(cut.sequences(), 8 * 4);

@@ -174,8 +174,8 @@ pub(super) fn read_settings(folder: &Path, sets: &LabelledSets) -> Result<Vec<Se
     if !settings.iter_mut().all(sealed::open_json) {
         return Err(wrong(sealed::ALTERED.to_owned()));
     }
-    let settings: Vec<SettingResult> = serde_json::from_value(Value::Array(settings))
-        .map_err(|error| wrong(error.to_string()))?;
+    let settings: Vec<SettingResult> =
+        serde_json::from_value(Value::Array(settings)).map_err(|error| wrong(error.to_string()))?;
     let is_shifted =
         |set: &LabelledSet| sets.targets.iter().any(|target| target.language == set.language);
     let lacks = |set: &&LabelledSet| {

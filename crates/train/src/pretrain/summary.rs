@@ -77,7 +77,9 @@ impl RunState {
         let logged = self.log.languages();
         match logged == languages && self.curves.len() == self.retrieval.len() {
             true => None,
-            false => Some(format!("its state is of {logged} languages, and the run is of {languages}")),
+            false => {
+                Some(format!("its state is of {logged} languages, and the run is of {languages}"))
+            }
         }
     }
 

@@ -15,8 +15,8 @@ mod count;
 mod kernel;
 mod team;
 
-use serde::{Deserialize, Serialize};
 use files::ScratchFolder;
+use serde::{Deserialize, Serialize};
 use text::RandomStreams;
 
 use self::buckets::{Buckets, PairRecord};
