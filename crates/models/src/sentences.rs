@@ -120,6 +120,26 @@ fn tokenize(
     rows.iter().map(tokenize).collect()
 }
 
+/// The mean vectors of sentences at each of some layers, sentences x dim, and how many sentences were too
+/// long for the model and truncated.
+///
+/// # Errors
+/// Where the model does not know the language, or a sentence has no text.
+pub fn vectors(
+    model: &mut PretrainedModel,
+    language: &str,
+    sentences: &[String],
+    layers: &[usize],
+) -> Result<(Vec<Matrix>, usize)> {
+    let side = ParallelSide::new(language, language, sentences.to_vec());
+    let rows: Vec<usize> = (0..sentences.len()).collect();
+    let encoded = tokenize(model, &side, &rows)?;
+    let truncated = encoded.iter().filter(|sentence| sentence.truncated).count();
+    let ids: Vec<&[u32]> = encoded.iter().map(|sentence| sentence.ids.as_slice()).collect();
+    let number = model.reader(language)?.language();
+    Ok((pooled(model, number, &ids, layers)?, truncated))
+}
+
 /// The mean vector of every sentence at each of some layers: sentences x dim.
 fn pooled(
     model: &mut PretrainedModel,

@@ -13,6 +13,7 @@ mod inspect;
 mod man;
 mod markdown;
 mod models;
+mod neighbours;
 mod pretrain;
 mod record;
 mod report;
@@ -80,6 +81,10 @@ pub(crate) enum Command {
     /// Retrieve translations among sentences: raw, mean-centred and aligned, layer by layer.
     Retrieve(retrieve::Retrieve),
 
+    /// List the nearest neighbours of words or sentences across languages, layer by layer.
+    #[command(alias = "neighbors")]
+    Neighbours(neighbours::Neighbours),
+
     /// Compare two sets of vectors by linear CKA, biased and debiased.
     Cka(cka::Cka),
 
@@ -139,6 +144,7 @@ impl Command {
             Command::Words(command) => command.run(),
             Command::Align(command) => command.run(),
             Command::Retrieve(command) => command.run(),
+            Command::Neighbours(command) => command.run(),
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
