@@ -119,7 +119,7 @@ impl Neighbours {
         model: &mut PretrainedModel,
     ) -> Result<(NamedVectors, Vec<NamedVectors>), Failure> {
         let layers = self.layers.of(model.encoder.config().layers)?;
-        let mut encode = |model: &mut PretrainedModel, language: &str, names: Vec<String>| {
+        let encode = |model: &mut PretrainedModel, language: &str, names: Vec<String>| {
             let (matrices, truncated) = vectors(model, language, &names, &layers)?;
             if truncated > 0 {
                 say!(
