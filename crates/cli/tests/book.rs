@@ -116,6 +116,14 @@ fn every_link_leads_somewhere() {
     assert!(followed > 60, "only {followed} links were found");
 }
 
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let words = readme.split_whitespace().filter(|word| word.contains(char::is_alphanumeric));
+    let count = words.count();
+    assert!(count <= 600, "the README has {count} words; the book is the place for more");
+}
+
 /// A block of shell commands of a tutorial, and what the comments before it say about its test:
 /// `<!-- test: A => B -->` writes B for A, so that it takes seconds; `skip, REASON` leaves it out;
 /// `data` runs it where there is real data; `given` runs it with the files of [`given`].
@@ -141,7 +149,10 @@ fn shell_blocks(page: &str, document: &str) -> Vec<ShellBlock> {
         } else if let Some(note) = line.strip_prefix("<!-- test: ") {
             notes.push(note.strip_suffix(" -->").expect("a comment ends on its line").to_owned());
         } else if !line.is_empty() {
-            assert!(notes.is_empty(), "{page}: a comment on a test stands before its block: {line}");
+            assert!(
+                notes.is_empty(),
+                "{page}: a comment on a test stands before its block: {line}"
+            );
         }
     }
     assert!(open.is_none() && notes.is_empty(), "{page}: a block or a comment is left open");
@@ -209,7 +220,8 @@ fn tutorials_run_as_they_are_written() {
             let mut bash = std::process::Command::new("bash");
             bash.args(["-euo", "pipefail", "-c", &commands]).current_dir(folder.path());
             let began = std::time::Instant::now();
-            let output = bash.env("PATH", &path).stdin(std::process::Stdio::null()).output().unwrap();
+            let output =
+                bash.env("PATH", &path).stdin(std::process::Stdio::null()).output().unwrap();
             let printed = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{page}:\n{commands}\n{printed}");
             println!("{page}: {:.1} s", began.elapsed().as_secs_f64());

@@ -104,7 +104,10 @@ fn everything_that_can_be_asked_for_is_written() {
     done(folder, &[&new[..], &["new.links"]].concat());
     assert!(read("new.links").contains("1-2"), "{}", read("new.links"));
     // A word that the model does not know is shown as it is written.
-    done(folder, &[&new[..], &["-", "--readable", "new.words", "--lexicon", "new.jsonl"]].concat());
+    done(
+        folder,
+        &[&new[..], &["also.links", "--readable", "new.words", "--lexicon", "new.jsonl"]].concat(),
+    );
     let (words, lexicon) = (read("new.words"), read("new.jsonl"));
     assert!(words.contains("blue=bleue") && words.contains("thing=chose"), "{words}");
     assert!(lexicon.contains(r#"{"source":"blue","target":"bleue","links":1,"#), "{lexicon}");
