@@ -143,8 +143,8 @@ pub fn write_archive<T: Element>(
     arrays: &[(&str, &Array<T>)],
     precision: Precision,
 ) -> Result<()> {
-    Ok(files::in_place_of(path, |partial| {
-        let file = BufWriter::with_capacity(1 << 18, File::create(partial)?);
+    Ok(files::in_place_of(path, |file| {
+        let file = BufWriter::with_capacity(1 << 18, file);
         let finished = fill_archive(ZipWriter::new(file), arrays, precision)?;
         finished.into_inner()?;
         Ok(())

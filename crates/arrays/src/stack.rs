@@ -307,8 +307,8 @@ fn natural(name: &str) -> Vec<(String, u64)> {
 }
 
 /// A stack being written: layers x rows x dimension, the rows of all layers as they come.
-pub struct StackWriter {
-    file: BufWriter<File>,
+pub struct StackWriter<W: Write + Seek> {
+    file: BufWriter<W>,
     start: u64,
     layers: usize,
     rows: usize,
@@ -316,10 +316,10 @@ pub struct StackWriter {
     done: usize,
 }
 
-impl StackWriter {
+impl<W: Write + Seek> StackWriter<W> {
     /// Starts an array of this size; one layer gives one of two dimensions.
-    pub fn create(path: &Path, layers: usize, rows: usize, dim: usize) -> io::Result<Self> {
-        let mut file = BufWriter::with_capacity(1 << 18, File::create(path)?);
+    pub fn new(file: W, layers: usize, rows: usize, dim: usize) -> io::Result<Self> {
+        let mut file = BufWriter::with_capacity(1 << 18, file);
         let shape = [layers, rows, dim];
         let shape = if layers == 1 { &shape[1..] } else { &shape[..] };
         let start = npy::write_header(&mut file, shape, Precision::Single)?;
@@ -371,7 +371,7 @@ mod tests {
         let path = |name: &str| place.path().join(name);
         let (first, second) = (numbers()[..12].to_vec(), numbers()[12..].to_vec());
 
-        let mut writer = StackWriter::create(&path("a.npy"), 2, 4, 3).unwrap();
+        let mut writer = StackWriter::new(File::create(path("a.npy")).unwrap(), 2, 4, 3).unwrap();
         writer.append(1, &[first[..3].to_vec(), second[..3].to_vec()]).unwrap();
         writer.append(3, &[first[3..].to_vec(), second[3..].to_vec()]).unwrap();
         writer.finish().unwrap();
@@ -404,7 +404,8 @@ mod tests {
     #[test]
     fn an_array_that_is_not_filled_is_not_finished() {
         let place = tempfile::tempdir().unwrap();
-        let mut writer = StackWriter::create(&place.path().join("a.npy"), 1, 2, 1).unwrap();
+        let file = File::create(place.path().join("a.npy")).unwrap();
+        let mut writer = StackWriter::new(file, 1, 2, 1).unwrap();
         writer.append(1, &[vec![1.0]]).unwrap();
         assert!(writer.finish().unwrap_err().to_string().contains("1 of 2 rows"));
     }

@@ -5,10 +5,12 @@ mod numbers;
 
 use std::collections::BTreeSet;
 
+use lab::export::{pdf, png};
 use lab::papers::{ITEMS, PAPERS, coverage};
 use lab::record::{Factors, Origin, Record};
 use lab::report::{FindingVerdict, ReportPage, verdicts};
 use lab::study::Study;
+use resvg::tiny_skia::Pixmap;
 use roxmltree::{Document, Node, ParsingOptions};
 
 fn record(study: &str, seed: u64, measure: &str, factors: &[(&str, &str)], value: f64) -> Record {
@@ -156,18 +158,33 @@ fn a_page_needs_nothing_from_elsewhere_and_its_names_are_its_own() {
     assert!(!html.contains("url(") && !html.contains("NaN") && !html.contains("@import"));
 }
 
+/// Every exported figure: unique, well-formed, with literal colours that a strict renderer paints, a PDF, and its numbers.
 #[test]
 fn figures_are_files_of_their_own() {
     let (records, notes) = numbers::all();
     let figures = ReportPage::of(&records, &notes).figures;
-    let names: BTreeSet<&String> = figures.iter().map(|(name, _)| name).collect();
+    let names: BTreeSet<&String> = figures.iter().map(|figure| &figure.id).collect();
     assert_eq!(names.len(), figures.len());
     assert!(figures.len() >= 30, "{names:?}");
-    for (name, svg) in &figures {
+    for figure in &figures {
+        let (name, svg) = (&figure.id, figure.svg());
         assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{name}");
-        let document = Document::parse(svg).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let document = Document::parse(&svg).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(document.descendants().any(|node| node.has_tag_name("desc")), "{name}");
+        assert!(!svg.contains("var(") && !svg.contains("NaN"), "{name}");
+        assert!(painted(&svg) > 1, "{name} has no colours");
+        assert!(pdf(&svg).unwrap().starts_with(b"%PDF-"), "{name}");
+        assert!(figure.csv().lines().count() > 1, "{name} has no numbers");
     }
+}
+
+/// How many colours that are no shade of grey a strict renderer paints.
+fn painted(svg: &str) -> usize {
+    let picture = Pixmap::decode_png(&png(svg, 1.0).unwrap()).unwrap();
+    let grey = |a: u8, b: u8| a.abs_diff(b) < 24;
+    let pixels = picture.pixels().iter().map(|pixel| (pixel.red(), pixel.green(), pixel.blue()));
+    let coloured = pixels.filter(|(r, g, b)| !(grey(*r, *g) && grey(*g, *b)));
+    coloured.collect::<BTreeSet<_>>().len()
 }
 
 #[test]
@@ -441,9 +458,10 @@ fn strange_names_stay_names() {
     let report = ReportPage::of(&records, &[]);
     assert!(!report.html.contains("<script>"));
     parsed(&report.html);
-    for (name, svg) in &report.figures {
+    for figure in &report.figures {
+        let name = &figure.id;
         assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{name}");
-        Document::parse(svg).unwrap();
+        Document::parse(&figure.svg()).unwrap();
     }
 }
 

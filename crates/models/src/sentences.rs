@@ -1,7 +1,8 @@
 //! Files of sentences, and the vectors of sentences at every layer.
 
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use arrays::{Matrix, Stack, StackWriter};
@@ -217,11 +218,11 @@ pub fn encode(
     let rows = sentences.iter().map(|ids| config.pooling.rows(ids.len())).sum();
     let start = Instant::now();
     let mut failure = None;
-    let written = files::in_place_of(&config.out, |partial| {
+    let written = files::in_place_of(&config.out, |file| {
         let all = sentences.len();
         let progress = &mut |done| progress(done, all);
         let encoded =
-            encode_into(partial, model, reader.language(), &sentences, rows, config, progress);
+            encode_into(file, model, reader.language(), &sentences, rows, config, progress);
         encoded.map_err(|error| {
             failure = Some(error);
             io::Error::other("the text could not be encoded to its end")
@@ -254,7 +255,7 @@ pub fn encode(
 }
 
 fn encode_into(
-    path: &Path,
+    file: &File,
     model: &mut PretrainedModel,
     language: usize,
     sentences: &[Vec<u32>],
@@ -264,7 +265,7 @@ fn encode_into(
 ) -> Result<()> {
     let (layers, out) = (&config.layers, &config.out);
     let dim = model.encoder.config().dim;
-    let mut writer = StackWriter::create(path, layers.len(), rows, dim).at(out, "write")?;
+    let mut writer = StackWriter::new(file, layers.len(), rows, dim).at(out, "write")?;
     let mut values = vec![Vec::new(); layers.len()];
     for_each(model.parts(), language, sentences.iter().map(Ok::<_, Error>), |states| {
         for (values, &layer) in values.iter_mut().zip(layers) {

@@ -32,7 +32,7 @@ pub(crate) struct Report {
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
 
-    /// Write each figure here as well, as an SVG file.
+    /// Write each figure here as well: as SVG and PDF, with its numbers as CSV.
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
@@ -71,11 +71,17 @@ impl Report {
         let mut written = Vec::new();
         if let Some(folder) = &self.figures {
             fs::create_dir_all(folder).at(folder, "make the folder")?;
-            for (name, svg) in &page.figures {
-                let path = folder.join(name).with_added_extension("svg");
-                files::check_new_file(&path, self.force)?;
-                files::write(&path, svg)?;
-                written.push(path);
+            for figure in &page.figures {
+                let svg = figure.svg();
+                let (pdf, csv) = (lab::export::pdf(&svg)?, figure.csv());
+                let contents =
+                    [("svg", svg.as_bytes()), ("pdf", &pdf[..]), ("csv", csv.as_bytes())];
+                for (ending, content) in contents {
+                    let path = folder.join(&figure.id).with_added_extension(ending);
+                    files::check_new_file(&path, self.force)?;
+                    files::write(&path, content)?;
+                    written.push(path);
+                }
             }
         }
         let summary = ReportSummary {
@@ -103,7 +109,7 @@ impl ReportSummary {
             lines.push(format!("{:<16}{}", "not run", self.missing.join(", ")));
         }
         if !self.figures.is_empty() {
-            lines.push(format!("{:<16}{}", "figures", self.figures.len()));
+            lines.push(format!("{:<16}{}", "figure files", self.figures.len()));
         }
         lines.push(format!("{:<16}{}", "page", self.page.display()));
         lines.join("\n")

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::data::number;
 use super::scale::{AxisScale, of_shares, range, shown};
 use super::svg::{diamond, escaped, fitting, line, text, width};
-use super::{COLOURS, Panel};
+use super::{COLOURS, DataRow, Panel};
 
 const WIDTH: f64 = 360.0;
 const TOP: f64 = 28.0;
@@ -72,7 +73,24 @@ impl BarChart {
             }
             y += pitch;
         }
-        Panel { width: WIDTH, height, description: self.description(), body }
+        Panel { width: WIDTH, height, description: self.description(), body, data: self.data() }
+    }
+
+    fn data(&self) -> Vec<DataRow> {
+        let mut rows = Vec::new();
+        for group in &self.groups {
+            for bar in &group.bars {
+                let mut row = vec![("panel", self.title.clone()), ("unit", self.unit.clone())];
+                row.extend([("group", group.name.clone()), ("series", bar.colour.to_string())]);
+                row.extend(bar.value.map(|value| ("value", number(value))));
+                if let Some((low, high)) = bar.interval {
+                    row.extend([("low", number(low)), ("high", number(high))]);
+                }
+                row.extend(bar.paper.map(|paper| ("paper", number(paper))));
+                rows.push(row);
+            }
+        }
+        rows
     }
 
     fn range(&self) -> (f64, f64) {

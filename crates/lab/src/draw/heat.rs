@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::Panel;
+use super::data::number;
 use super::scale::shown;
 use super::svg::{escaped, text, width};
+use super::{DataRow, Panel};
 
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 60.0;
@@ -70,7 +71,21 @@ impl Heatmap {
             height: floor + BOTTOM - 14.0,
             description: self.description(),
             body,
+            data: self.data(),
         }
+    }
+
+    fn data(&self) -> Vec<DataRow> {
+        let mut rows = Vec::new();
+        for (down, values) in self.down.1.iter().zip(&self.values) {
+            for (across, value) in self.across.1.iter().zip(values) {
+                let mut row = vec![("panel", self.title.clone())];
+                row.extend([("down", down.clone()), ("across", across.clone())]);
+                row.extend(value.map(|value| ("value", number(value))));
+                rows.push(row);
+            }
+        }
+        rows
     }
 
     fn cell(

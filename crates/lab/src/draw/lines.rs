@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use super::data::number;
 use super::scale::{AxisScale, of_shares, range, shown};
 use super::svg::{line, marker, text, width};
-use super::{COLOURS, Panel};
+use super::{COLOURS, DataRow, Panel};
 
 const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 264.0;
@@ -72,7 +73,29 @@ impl LineChart {
         for line in &self.lines {
             draw(&mut body, line, &x, &y, (low, high));
         }
-        Panel { width: WIDTH, height: HEIGHT, description: self.description(), body }
+        Panel {
+            width: WIDTH,
+            height: HEIGHT,
+            description: self.description(),
+            body,
+            data: self.data(),
+        }
+    }
+
+    fn data(&self) -> Vec<DataRow> {
+        let mut rows = Vec::new();
+        for line in &self.lines {
+            for point in &line.points {
+                let mut row = vec![("panel", self.title.clone()), ("unit", self.unit.clone())];
+                row.extend([("across", self.across.clone()), ("series", line.name.clone())]);
+                row.extend([("x", number(point.x)), ("value", number(point.y))]);
+                if let Some((low, high)) = point.interval {
+                    row.extend([("low", number(low)), ("high", number(high))]);
+                }
+                rows.push(row);
+            }
+        }
+        rows
     }
 
     fn axes(&self, body: &mut String, x: &AxisScale, y: &AxisScale, mut places: Vec<f64>) {

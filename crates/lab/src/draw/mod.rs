@@ -2,18 +2,23 @@
 //!
 //! A [`Figure`] is a row of panels under one legend. A panel is about as wide as a phone, so that a page
 //! sets panels beside one another or below one another and nothing is scaled until it cannot be read.
-//! Colours are variables of a style sheet that follows the reader's scheme; the same drawing goes into a
-//! page, where the sheet stands once, or into a file of its own, which carries the sheet along.
+//! Colours are variables of a style sheet that follows the reader's scheme. The same drawing goes into a
+//! page, where the sheet stands once, or into a file of its own, which carries a sheet with literal colours ([`Figure::svg`]);
+//! [`crate::export::pdf`] and [`crate::export::png`] convert such a file. [`Figure::csv`] has the numbers.
 
 mod bars;
+mod data;
 mod heat;
 mod lines;
 mod scale;
+mod sheet;
 mod svg;
 
 pub use bars::{Bar, BarChart, BarGroup};
+pub use data::DataRow;
 pub use heat::Heatmap;
 pub use lines::{ChartPoint, LineChart, LineSeries};
+pub use sheet::ColourScheme;
 pub use svg::escaped;
 
 use std::fmt::Write as _;
@@ -56,7 +61,10 @@ pub struct Panel {
     pub height: f64,
     /// A text alternative.
     pub description: String,
+    /// The shapes.
     body: String,
+    /// The numbers that are drawn.
+    pub data: Vec<DataRow>,
 }
 
 /// Panels under one legend.
@@ -98,8 +106,13 @@ impl Figure {
         html
     }
 
-    /// The whole figure as an SVG file.
+    /// The whole figure as an SVG file in light colours, which any program can paint.
     pub fn svg(&self) -> String {
+        self.svg_in(ColourScheme::Light)
+    }
+
+    /// The whole figure as an SVG file in one scheme of colours.
+    pub fn svg_in(&self, scheme: ColourScheme) -> String {
         let rows: Vec<&[Panel]> = self.panels.chunks(3).collect();
         let row_width =
             |row: &[Panel]| row.iter().map(|panel| panel.width + GAP).sum::<f64>() + GAP;
@@ -108,32 +121,33 @@ impl Figure {
         let width = rows.iter().map(|row| row_width(row)).fold(title, f64::max);
         let (legend, mut y) = self.legend_svg(width, GAP + 22.0);
         let height = y + rows.iter().map(|row| row_height(row) + GAP).sum::<f64>();
-        let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"isogloss\" role=\"img\" width=\"{width:.0}\" \
-             height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n<title>{title}</title>\n<desc>{about}</desc>\n\
-             <style>{STYLE}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n\
-             <text class=\"title\" x=\"{GAP}\" y=\"{top}\">{title}</text>\n{legend}",
-            title = escaped(&self.title),
-            about =
-                escaped(&self.panels.iter().map(|p| &*p.description).collect::<Vec<_>>().join(" ")),
-            top = GAP + 8.0,
-        );
+        let mut drawn = legend;
         for row in rows {
             let mut x = GAP;
             for panel in row {
-                let _ = writeln!(
-                    out,
-                    "<svg x=\"{x:.0}\" y=\"{y:.0}\" width=\"{w:.0}\" height=\"{h:.0}\">{}</svg>",
-                    panel.body,
-                    w = panel.width,
-                    h = panel.height
-                );
+                let _ =
+                    writeln!(drawn, "<g transform=\"translate({x:.0} {y:.0})\">{}</g>", panel.body);
                 x += panel.width + GAP;
             }
             y += row_height(row) + GAP;
         }
-        out.push_str("</svg>\n");
-        out
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"isogloss\" role=\"img\" width=\"{width:.0}\" \
+             height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n<title>{title}</title>\n<desc>{about}</desc>\n\
+             <style>{sheet}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n\
+             <text class=\"title\" x=\"{GAP}\" y=\"{top}\">{title}</text>\n{drawn}</svg>\n",
+            title = escaped(&self.title),
+            about =
+                escaped(&self.panels.iter().map(|p| &*p.description).collect::<Vec<_>>().join(" ")),
+            sheet = sheet::literal_sheet(scheme),
+            top = GAP + 8.0,
+            drawn = sheet::literal(&drawn, scheme),
+        )
+    }
+
+    /// The numbers of all panels as CSV, a row for each mark.
+    pub fn csv(&self) -> String {
+        data::csv(self.panels.iter().flat_map(|panel| &panel.data))
     }
 
     /// The legend in lines of a width, and the height below it.
@@ -158,7 +172,7 @@ impl Figure {
 
 impl Panel {
     fn svg(&self, id: &str) -> String {
-        let Self { width, height, description, body } = self;
+        let Self { width, height, description, body, .. } = self;
         format!(
             "<svg class=\"isogloss\" role=\"img\" aria-labelledby=\"{id}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
              style=\"max-width:{most:.0}px;flex-basis:{least:.0}px\"><title id=\"{id}\">{}</title>\n{body}</svg>\n",

@@ -70,8 +70,43 @@ fn a_file_is_whole_and_says_what_it_shows() {
     for part in ["no-anchors 0.50", "bilingual 0.10, 0.40, 0.20", "<1>: none, \u{2212}0.03"] {
         assert!(words.contains(part), "{part} in {words}");
     }
-    assert!(svg.contains("prefers-color-scheme: dark") && svg.contains(">\u{2212}.03<"), "{svg}");
+    assert!(!svg.contains("var(") && svg.contains(">\u{2212}.03<"), "{svg}");
+    let dark = figure().svg_in(ColourScheme::Dark);
+    assert!(dark.contains("#14171b") && !svg.contains("#14171b }"), "{dark}");
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+}
+
+/// Every value is in the CSV, under names that a notebook can read.
+#[test]
+fn numbers_are_beside_the_drawing() {
+    let csv = figure().csv();
+    assert!(
+        csv.starts_with("panel,unit,group,series,value,low,high,paper,across,x,down\n"),
+        "{csv}"
+    );
+    assert!(csv.contains("layers,P@1,,bilingual,0.4,0.35,0.45,,layer,1,\n"), "{csv}");
+    assert!(csv.contains("map,,,,-0.034,,,,2,,<1>\n"), "{csv}");
+}
+
+/// A strict renderer paints more than black on white.
+#[test]
+fn files_have_colours_in_a_strict_renderer() {
+    let whole = figure();
+    for panel in &whole.panels {
+        let one = Figure { panels: vec![panel.clone()], legend: vec![], ..whole.clone() };
+        assert!(colours(&one.svg()) > usize::from(!panel.data.is_empty()), "{}", panel.description);
+        assert!(crate::export::pdf(&one.svg()).unwrap().starts_with(b"%PDF-"));
+    }
+}
+
+/// How many colours, that is pixels that are no shade of grey, a drawing has.
+fn colours(svg: &str) -> usize {
+    let png = crate::export::png(svg, 1.0).unwrap();
+    let picture = resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
+    let grey = |a: u8, b: u8| a.abs_diff(b) < 24;
+    let coloured = picture.pixels().iter().map(|pixel| pixel.demultiply());
+    let coloured = coloured.filter(|p| !(grey(p.red(), p.green()) && grey(p.green(), p.blue())));
+    coloured.map(|p| (p.red(), p.green(), p.blue())).collect::<std::collections::HashSet<_>>().len()
 }
 
 #[test]

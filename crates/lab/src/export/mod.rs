@@ -1,4 +1,4 @@
-//! Records as a table of columns: CSV, JSON, Parquet, Markdown, or aligned text.
+//! Records as a table of columns: CSV, JSON, Parquet, Markdown, or aligned text; and drawings as [`pdf`] and [`png`].
 //!
 //! A [`ResultsSheet`] has a column for each factor that occurs; a format only has to write columns. A factor whose levels are
 //! all numbers, such as `layer`, is a column of numbers.
@@ -7,6 +7,9 @@ mod aligned;
 mod csv;
 mod json;
 mod parquet;
+mod picture;
+
+pub use picture::{PictureError, pdf, png};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -31,8 +31,8 @@ use self::sections::ReportSection;
 pub struct ReportPage {
     /// The page.
     pub html: String,
-    /// Every figure of the page: a file name without its ending, and the SVG.
-    pub figures: Vec<(String, String)>,
+    /// Every figure of the page.
+    pub figures: Vec<Figure>,
     /// The verdicts, for programs.
     pub findings: Vec<FindingVerdict>,
     /// The tables and figures of the papers that it shows.
@@ -103,11 +103,7 @@ impl ReportPage {
         let missing: Vec<&ReportSection> = missing.collect();
         Self {
             html: page::page(&filled, &own::studies(records), &missing, records),
-            figures: filled
-                .iter()
-                .flat_map(figures)
-                .map(|one| (one.id.clone(), one.svg()))
-                .collect(),
+            figures: filled.iter().flat_map(figures).cloned().collect(),
             findings: listed(&views, &judged),
             items: filled.iter().flat_map(items).collect(),
             missing: studies_of(&missing),

@@ -1,0 +1,116 @@
+//! SVG as PDF and PNG, by `svg2pdf` and `resvg`. Text shows on a machine without fonts: Inter is part of the program
+//! (`draw/fonts`). The system's fonts are looked at only where a text has a letter that it lacks, such as Chinese.
+
+use std::sync::{Arc, LazyLock};
+
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{self, Options, Tree, fontdb};
+
+/// Why a drawing could not be converted.
+#[derive(Debug, thiserror::Error)]
+pub enum PictureError {
+    /// It is not SVG as `usvg` reads it.
+    #[error("the drawing is not valid SVG ({0}); a style sheet or a name in it is wrong")]
+    Svg(#[from] usvg::Error),
+    /// The PDF could not be made.
+    #[error("the drawing cannot be a PDF ({0}); take the SVG instead")]
+    Pdf(String),
+    /// The picture could not be made.
+    #[error("the drawing cannot be a PNG of {width} x {height} pixels; take a smaller scale")]
+    Png {
+        /// Pixels across.
+        width: u32,
+        /// Pixels down.
+        height: u32,
+    },
+}
+
+impl terms::Fault for PictureError {}
+
+/// The regular and the semibold weight.
+const FONTS: [&[u8]; 2] = [
+    include_bytes!("../draw/fonts/Inter-Regular.ttf"),
+    include_bytes!("../draw/fonts/Inter-SemiBold.ttf"),
+];
+
+static BUNDLED: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| Arc::new(bundled()));
+
+static WITH_SYSTEM: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+    let mut fonts = bundled();
+    fonts.load_system_fonts();
+    // Ours stays the font of the generic family, whatever the system prefers.
+    fonts.set_sans_serif_family("Inter");
+    Arc::new(fonts)
+});
+
+fn bundled() -> fontdb::Database {
+    let mut fonts = fontdb::Database::new();
+    for font in FONTS {
+        fonts.load_font_data(font.to_vec());
+    }
+    fonts.set_sans_serif_family("Inter");
+    fonts
+}
+
+/// A drawing as a PDF of one page, its text as text in an embedded font.
+pub fn pdf(svg: &str) -> Result<Vec<u8>, PictureError> {
+    let tree = tree(svg)?;
+    let (text, page) = (svg2pdf::ConversionOptions::default(), svg2pdf::PageOptions::default());
+    svg2pdf::to_pdf(&tree, text, page).map_err(|error| PictureError::Pdf(error.to_string()))
+}
+
+/// A drawing as a PNG, `scale` pixels for each unit of the drawing.
+pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
+    let tree = tree(svg)?;
+    let size = tree.size();
+    let (width, height) =
+        ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
+    let too_large = PictureError::Png { width, height };
+    let Some(mut pixels) = Pixmap::new(width, height) else { return Err(too_large) };
+    resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    pixels.encode_png().map_err(|_| too_large)
+}
+
+fn tree(svg: &str) -> Result<Tree, usvg::Error> {
+    let fontdb = if has_all_letters(svg) { &*BUNDLED } else { &*WITH_SYSTEM };
+    let options = Options {
+        fontdb: Arc::clone(fontdb),
+        font_family: "Inter".to_owned(),
+        ..Options::default()
+    };
+    Tree::from_str(svg, &options)
+}
+
+/// Whether Inter's subset covers a text: Latin with its accents, Greek, Cyrillic and signs.
+fn has_all_letters(text: &str) -> bool {
+    text.chars()
+        .all(|c| matches!(c as u32, 0..0x180 | 0x370..0x460 | 0x1e00..0x1f00 | 0x2000..0x2a00))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"60\" height=\"20\">\
+        <rect width=\"60\" height=\"20\" fill=\"#fff\"/>\
+        <text x=\"2\" y=\"15\" font-size=\"14\" font-family=\"No such font, sans-serif\">αβ жя</text></svg>";
+
+    /// The fonts of the machine play no part: the text is in ours.
+    #[test]
+    fn text_shows_without_fonts_of_the_system() {
+        let picture = Pixmap::decode_png(&png(WORDS, 2.0).unwrap()).unwrap();
+        assert_eq!((picture.width(), picture.height()), (120, 40));
+        let dark = picture.pixels().iter().filter(|pixel| pixel.red() < 128).count();
+        assert!(dark > 100, "{dark} dark pixels");
+        let page = pdf(WORDS).unwrap();
+        assert!(page.starts_with(b"%PDF-"));
+        let has = |needle: &[u8]| page.windows(needle.len()).any(|window| window == needle);
+        assert!(has(b"Inter") && has(b"ToUnicode"));
+    }
+
+    #[test]
+    fn wrong_drawings_are_refused() {
+        assert!(pdf("<svg").is_err() && png("no", 1.0).is_err());
+        assert!(matches!(png(WORDS, 1e6), Err(PictureError::Png { .. })));
+    }
+}
