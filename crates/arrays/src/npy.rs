@@ -125,6 +125,14 @@ pub fn write<T: Element>(
 
 /// Reads every array of a `.npz` file, in its order, with its name.
 pub fn read_archive<T: Element>(path: &Path) -> Result<Vec<(String, Array<T>)>> {
+    read_members(path, |_| true)
+}
+
+/// Reads those arrays of a `.npz` file whose names are wanted.
+pub fn read_members<T: Element>(
+    path: &Path,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, Array<T>)>> {
     let file = File::open(path).at(path, "open")?;
     let bad = |error: zip::result::ZipError| Error::input(path.display(), error.to_string(), ANEW);
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(bad)?;
@@ -132,20 +140,21 @@ pub fn read_archive<T: Element>(path: &Path) -> Result<Vec<(String, Array<T>)>> 
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(bad)?;
         let name = entry.name().map_err(bad)?.trim_end_matches(".npy").to_owned();
-        arrays.push((name, read_from(&mut entry, path)?));
+        if wanted(&name) {
+            arrays.push((name, read_from(&mut entry, path)?));
+        }
     }
     Ok(arrays)
 }
 
-/// Writes a `.npz` file, not compressed.
+/// Writes a `.npz` file, not compressed: arrays by name, each in a precision of its own.
 pub fn write_archive<T: Element>(
     path: &Path,
-    arrays: &[(&str, &Array<T>)],
-    precision: Precision,
+    arrays: &[(&str, &Array<T>, Precision)],
 ) -> Result<()> {
     Ok(files::in_place_of(path, |file| {
         let file = BufWriter::with_capacity(1 << 18, file);
-        let finished = fill_archive(ZipWriter::new(file), arrays, precision)?;
+        let finished = fill_archive(ZipWriter::new(file), arrays)?;
         finished.into_inner()?;
         Ok(())
     })?)
@@ -153,15 +162,14 @@ pub fn write_archive<T: Element>(
 
 fn fill_archive<W: Write + Seek, T: Element>(
     mut archive: ZipWriter<W>,
-    arrays: &[(&str, &Array<T>)],
-    precision: Precision,
+    arrays: &[(&str, &Array<T>, Precision)],
 ) -> io::Result<W> {
     // A date would make equal arrays unequal files.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .last_modified_time(zip::DateTime::default())
         .large_file(true);
-    for (name, array) in arrays {
+    for &(name, array, precision) in arrays {
         archive.start_file(format!("{name}.npy"), options)?;
         write_array(&mut archive, &array.shape, &array.values, precision)?;
     }
@@ -352,11 +360,13 @@ mod tests {
         let path = place.path().join("a.npz");
         let one = Array { shape: vec![2], values: vec![0.1f64, 0.2] };
         let two = Array { shape: vec![1, 1], values: vec![7.0] };
-        write_archive(&path, &[("b", &one), ("a", &two)], Precision::Double).unwrap();
+        write_archive(&path, &[("b", &one, Precision::Double), ("a", &two, Precision::Double)])
+            .unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let read = read_archive::<f64>(&path).unwrap();
         assert_eq!(read, [("b".to_owned(), one.clone()), ("a".to_owned(), two.clone())]);
-        write_archive(&path, &[("b", &one), ("a", &two)], Precision::Double).unwrap();
+        write_archive(&path, &[("b", &one, Precision::Double), ("a", &two, Precision::Double)])
+            .unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         assert!(read_archive::<f64>(&path).is_err());

@@ -378,8 +378,9 @@ mod tests {
         check(&Stack::open(&path("a.npy")).unwrap(), ["0", "1"]);
 
         let array = |values: &[f32]| npy::Array { shape: vec![4, 3], values: values.to_vec() };
-        let arrays = [("low", &array(&first)), ("high", &array(&second))];
-        npy::write_archive(&path("a.npz"), &arrays, Precision::Double).unwrap();
+        let double = Precision::Double;
+        let arrays = [("low", &array(&first), double), ("high", &array(&second), double)];
+        npy::write_archive(&path("a.npz"), &arrays).unwrap();
         check(&Stack::open(&path("a.npz")).unwrap(), ["low", "high"]);
 
         let bytes =

@@ -9,6 +9,7 @@
 //! - [`retrieval`]: translations retrieved among sentences: raw, mean-centred, Procrustes-aligned.
 //! - [`predictions`]: what a retrieval or a lookup found, query by query.
 //! - [`neighbours`]: the nearest neighbours of words and sentences across languages.
+//! - [`projection`]: planes to draw spaces on, and the share of variance between languages.
 //! - [`cka`]: representational similarity of two stacks of layers.
 //!
 //! ```
@@ -34,6 +35,7 @@ pub mod neighbours;
 mod normalize;
 pub mod predictions;
 mod products;
+pub mod projection;
 pub mod retrieval;
 pub mod search;
 

@@ -10,6 +10,7 @@ use tensor::{Device, Indices, Params, Spans};
 use text::{SentenceReader, Vocabulary};
 
 use crate::error::OpenError;
+use crate::location::ModelLocation;
 use crate::token_ids::TokenIdMap;
 
 /// The file of a run that holds its best weights.
@@ -46,16 +47,14 @@ pub struct PretrainedModel {
     token_ids: TokenIdMap,
 }
 
-/// The architecture of the model in a folder, without its weights.
+/// The architecture of a model, without its weights.
 pub fn architecture(folder: &Path) -> Result<EncoderConfig, OpenError> {
-    let path = folder.join(MODEL_FILE);
-    if path.is_file() && folder.join(VOCABULARY_FOLDER).is_dir() {
-        return Ok(Archive::open(&path)?.metadata::<WeightsMetadata>()?.encoder);
+    match ModelLocation::find(folder)? {
+        ModelLocation::Run { weights, .. } => {
+            Ok(Archive::open(&weights)?.metadata::<WeightsMetadata>()?.encoder)
+        }
+        ModelLocation::HuggingFace(folder) => Ok(hub::architecture(&folder)?),
     }
-    if hub::is_checkpoint(folder) {
-        return Ok(hub::architecture(folder)?);
-    }
-    Err(OpenError::Nothing(folder.to_owned()))
 }
 
 impl From<hub::Checkpoint> for PretrainedModel {
@@ -68,21 +67,16 @@ impl From<hub::Checkpoint> for PretrainedModel {
 }
 
 impl PretrainedModel {
-    /// Opens the model of a run's folder, or a Hugging Face checkpoint.
-    pub fn open(folder: &Path, device: &Device) -> Result<Self, OpenError> {
-        let path = folder.join(MODEL_FILE);
-        if path.is_file() && folder.join(VOCABULARY_FOLDER).is_dir() {
-            return Self::open_run(folder, device);
+    /// Opens the model of a run's folder, a snapshot of a run (`RUN@STEP`), or a Hugging Face checkpoint.
+    pub fn open(name: &Path, device: &Device) -> Result<Self, OpenError> {
+        match ModelLocation::find(name)? {
+            ModelLocation::Run { folder, weights } => Self::open_run(&folder, &weights, device),
+            ModelLocation::HuggingFace(folder) => Ok(hub::open(&folder, device)?.into()),
         }
-        if hub::is_checkpoint(folder) {
-            return Ok(hub::open(folder, device)?.into());
-        }
-        Err(OpenError::Nothing(folder.to_owned()))
     }
 
-    fn open_run(folder: &Path, device: &Device) -> Result<Self, OpenError> {
-        let path = folder.join(MODEL_FILE);
-        let archive = Archive::open(&path)?;
+    fn open_run(folder: &Path, path: &Path, device: &Device) -> Result<Self, OpenError> {
+        let archive = Archive::open(path)?;
         let metadata: WeightsMetadata = archive.metadata()?;
         let vocabulary = Vocabulary::load(&folder.join(VOCABULARY_FOLDER))?;
         vocabulary.check_fingerprint(&metadata.vocabulary, &path.display().to_string())?;

@@ -107,6 +107,36 @@ pub fn encode_pairs(
     Ok(EncodedPairs { stacks, sides, lengths, rows, counts })
 }
 
+/// The mean vector of every sentence of a text at each of some layers: sentences x dim. Sentences that are longer than the
+/// model reads are truncated.
+///
+/// # Errors
+/// Where a line has no text, or the model does not have the language.
+pub fn mean_vectors(
+    model: &mut PretrainedModel,
+    side: &ParallelSide,
+    layers: &[usize],
+) -> Result<Vec<Matrix>> {
+    Ok(counted_vectors(model, side, layers)?.0)
+}
+
+/// The same, and how many sentences were truncated.
+///
+/// # Errors
+/// Where a line has no text, or the model does not have the language.
+pub fn counted_vectors(
+    model: &mut PretrainedModel,
+    side: &ParallelSide,
+    layers: &[usize],
+) -> Result<(Vec<Matrix>, usize)> {
+    let rows: Vec<usize> = (0..side.lines.len()).collect();
+    let tokens = tokenize(model, side, &rows)?;
+    let truncated = tokens.iter().filter(|sentence| sentence.truncated).count();
+    let ids: Vec<&[u32]> = tokens.iter().map(|sentence| sentence.ids.as_slice()).collect();
+    let language = model.reader(&side.language)?.language();
+    Ok((pooled(model, language, &ids, layers)?, truncated))
+}
+
 /// Some rows of a side as token ids.
 fn tokenize(
     model: &PretrainedModel,
@@ -119,26 +149,6 @@ fn tokenize(
         sentence => Ok(reader.sentence(sentence)),
     };
     rows.iter().map(tokenize).collect()
-}
-
-/// The mean vectors of sentences at each of some layers, sentences x dim, and how many sentences were too
-/// long for the model and truncated.
-///
-/// # Errors
-/// Where the model does not know the language, or a sentence has no text.
-pub fn vectors(
-    model: &mut PretrainedModel,
-    language: &str,
-    sentences: &[String],
-    layers: &[usize],
-) -> Result<(Vec<Matrix>, usize)> {
-    let side = ParallelSide::new(language, language, sentences.to_vec());
-    let rows: Vec<usize> = (0..sentences.len()).collect();
-    let encoded = tokenize(model, &side, &rows)?;
-    let truncated = encoded.iter().filter(|sentence| sentence.truncated).count();
-    let ids: Vec<&[u32]> = encoded.iter().map(|sentence| sentence.ids.as_slice()).collect();
-    let number = model.reader(language)?.language();
-    Ok((pooled(model, number, &ids, layers)?, truncated))
 }
 
 /// The mean vector of every sentence at each of some layers: sentences x dim.

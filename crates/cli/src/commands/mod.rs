@@ -11,6 +11,7 @@ mod encode;
 mod hub;
 mod inspect;
 mod man;
+mod map;
 mod markdown;
 mod models;
 mod neighbours;
@@ -85,6 +86,9 @@ pub(crate) enum Command {
     #[command(alias = "neighbors")]
     Neighbours(neighbours::Neighbours),
 
+    /// Draw representation spaces: how one emerged, what layers do, words and sentences on a plane.
+    Map(Box<map::MapCommand>),
+
     /// Compare two sets of vectors by linear CKA, biased and debiased.
     Cka(cka::Cka),
 
@@ -145,6 +149,7 @@ impl Command {
             Command::Align(command) => command.run(),
             Command::Retrieve(command) => command.run(),
             Command::Neighbours(command) => command.run(),
+            Command::Map(command) => command.run(),
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use ::vectors::formats::{ReadOptions, read};
 use arrays::Matrix;
 use clap::Args;
 use geometry::neighbours::{LanguageNeighbours, NamedVectors, NeighboursResult, nearest};
 use models::PretrainedModel;
-use models::sentences::{lines, open, vectors};
+use models::parallel::ParallelSide;
+use models::sentences::{counted_vectors, lines, open};
 use models::words::whole_words;
+use vectors::formats::{ReadOptions, read};
 
 use super::models::{Compute, Layers};
 use super::texts::{ColumnsFlag, by_language, parse_text};
@@ -120,14 +121,16 @@ impl Neighbours {
     ) -> Result<(NamedVectors, Vec<NamedVectors>), Failure> {
         let layers = self.layers.of(model.encoder.config().layers)?;
         let encode = |model: &mut PretrainedModel, language: &str, names: Vec<String>| {
-            let (matrices, truncated) = vectors(model, language, &names, &layers)?;
+            let side = ParallelSide::new(language, language, names);
+            let (matrices, truncated) = counted_vectors(model, &side, &layers)?;
             if truncated > 0 {
                 say!(
                     "{truncated} sentences of `{language}` are too long for the model and truncated"
                 );
             }
             let layers = layers.iter().map(|&layer| Some(layer)).zip(matrices).collect();
-            Ok::<_, Failure>(NamedVectors { language: language.to_owned(), names, layers })
+            let (language, names) = (side.language, side.lines);
+            Ok::<_, Failure>(NamedVectors { language, names, layers })
         };
         let queries = encode(model, &self.lang, self.queries.clone())?;
         let mut candidates = Vec::new();

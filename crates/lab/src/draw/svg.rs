@@ -60,6 +60,22 @@ pub(super) fn width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
+/// Text in lines of small type that are no wider than this.
+pub(super) fn wrapped(text: &str, available: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            // Small type is narrower than the 12 pixels that `width` is for.
+            Some(line) if 0.92 * (width(line) + width(word)) + 3.0 < available => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// A name truncated to a width; the tooltip has all of it.
 pub(super) fn fitting(name: &str, available: f64) -> String {
     if width(name) <= available {

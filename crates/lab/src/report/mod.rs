@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::draw::Figure;
+use crate::draw::figure::SpaceFigure;
 use crate::papers::PaperItem;
 use crate::record::{Record, TextRecord};
 
@@ -91,6 +92,11 @@ struct SettingResults<'a> {
 impl ReportPage {
     /// The report of all records of a store.
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
+        Self::with_spaces(records, texts, &[])
+    }
+
+    /// The same, opened by pictures of representation spaces.
+    pub fn with_spaces(records: &[Record], texts: &[TextRecord], spaces: &[SpaceFigure]) -> Self {
         let views = views(records, texts);
         let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
         let (filled, empty): (Vec<_>, Vec<_>) = sections::ALL
@@ -102,7 +108,7 @@ impl ReportPage {
             empty.iter().map(|filled| filled.section).filter(|section| section.id != "demo");
         let missing: Vec<&ReportSection> = missing.collect();
         Self {
-            html: page::page(&filled, &own::studies(records), &missing, records),
+            html: page::page(&filled, &own::studies(records), &missing, records, spaces),
             figures: filled.iter().flat_map(figures).cloned().collect(),
             findings: listed(&views, &judged),
             items: filled.iter().flat_map(items).collect(),

@@ -79,6 +79,9 @@ impl StepRunner<'_> {
         threads.extend(self.step().job_words(self.options.jobs));
         let mut words = words(&self.lab.root, self.plan, self.number);
         words.extend(threads.clone());
+        if !self.options.snapshots {
+            words.extend(self.step().snapshot_words());
+        }
         let began = Instant::now();
         let mut peak_memory = None;
         let resumed = match self.step().words_to_resume(&folder) {

@@ -3,7 +3,8 @@
 //! A run is a folder: `config.toml` (the whole configuration), `vocabulary/`, `corpora/`,
 //! `metrics.jsonl` (losses, perplexities, retrieval; the same for the same seed), events for
 //! TensorBoard, `model.safetensors` (the best weights so far) with `config.json` and `tokenizer.json`,
-//! `state.safetensors` (the last checkpoint) and `summary.json`. Files appear whole or not at all, and
+//! `state.safetensors` (the last checkpoint) and `summary.json`; and, at log-spaced updates, the hidden states of
+//! parallel sentences in `probes/` ([`ProbeSeries`]) and the weights in `snapshots/`. Files appear whole or not at all, and
 //! one process at a time may work in the folder.
 //!
 //! [`RunRequest`] becomes a [`PretrainConfig`], [`begin`] and [`resume`] run it, and the result is a
@@ -16,6 +17,7 @@ mod init;
 mod log;
 mod preparation;
 mod presets;
+mod probes;
 mod request;
 mod run;
 mod summary;
@@ -37,6 +39,7 @@ pub use self::data::{BatchFeed, RunData, count_sentences};
 pub use self::evaluate::ProbeRetrieval;
 pub use self::preparation::TextConfig;
 pub use self::presets::preset_keys;
+pub use self::probes::{ProbePair, ProbePoint, ProbeSeries};
 pub use self::request::{RunRequest, RunText};
 pub use self::run::mlm_step;
 pub use self::summary::{BestWeights, PretrainSummary, TimeShares, TrainingMoment};
@@ -84,6 +87,9 @@ pub enum PretrainError {
     /// There is nothing to resume.
     #[error("{0} holds no run to resume; begin one")]
     Nothing(PathBuf),
+    /// What was saved while training could not be written or read.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// A file of the run could not be put in its place, or another process works in the folder.
     #[error(transparent)]
     Files(#[from] files::Error),

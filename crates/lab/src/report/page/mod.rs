@@ -6,6 +6,7 @@ mod provenance;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use crate::draw::figure::SpaceFigure;
 use crate::draw::{self, escaped};
 use crate::record::Record;
 use crate::report::exhibit::{CaptionedItem, ItemContent};
@@ -23,6 +24,7 @@ pub(super) fn page(
     own: &[UserStudy<'_>],
     missing: &[&ReportSection],
     records: &[Record],
+    spaces: &[SpaceFigure],
 ) -> String {
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -31,6 +33,7 @@ pub(super) fn page(
          <style>\n{STYLE}\n{}</style>\n</head>\n<body>\n<main>\n",
         draw::STYLE
     );
+    html.extend(spaces.iter().map(SpaceFigure::html));
     opening(&mut html, filled, records);
     contents(&mut html, filled, own);
     for one in filled {
