@@ -230,7 +230,10 @@ fn swatch_of(mark: SeriesMark) -> String {
             svg::marker(colour, 11.0, 6.0)
         ),
         SeriesMark::Dot(colour) => {
-            format!("<path class=\"c{} dots\" d=\"M11 6h.1\"/>", colour % COLOURS)
+            format!(
+                "<path class=\"c{} dots\" style=\"stroke-width:9;stroke-opacity:1\" d=\"M11 6h.1\"/>",
+                colour % COLOURS
+            )
         }
         SeriesMark::Paper => svg::diamond(11.0, 6.0),
     }

@@ -66,7 +66,7 @@ pub(super) fn wrapped(text: &str, available: f64) -> Vec<String> {
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
             // Small type is narrower than the 12 pixels that `width` is for.
-            Some(line) if 0.92 * (width(line) + width(word)) + 3.0 < available => {
+            Some(line) if 0.87 * (width(line) + width(word)) + 3.0 < available => {
                 line.push(' ');
                 line.push_str(word);
             }

@@ -45,7 +45,7 @@ pub fn emergence(series: &ProbeSeries) -> Result<SpaceFigure, PretrainError> {
         let (raw, share) = (percent(point.raw[layer]), percent(point.language_share[layer]));
         let scatter = Scatter {
             name,
-            detail: format!("P@1 {raw} · language {share}"),
+            detail: format!("P@1: {raw} · language: {share}"),
             size: SIDE,
             plane: &plane,
             extent: extent(&plane),
@@ -70,8 +70,8 @@ pub fn emergence(series: &ProbeSeries) -> Result<SpaceFigure, PretrainError> {
 fn caption(series: &ProbeSeries, layer: usize, joined: usize) -> String {
     let [a, b] = [0, 1].map(|side| language_name(&series.languages[side]));
     format!(
-        "{pairs} sentences of {a} and their translations in {b}, which the encoder never saw side by side: mean vectors of {layer}, \
-         the layer of the best retrieval in the end. Lines join {joined} translation pairs. Each panel is a PCA of its own, at its \
+        "{pairs} sentences of {a} and their translations in {b}: mean vectors of {layer}, the layer of the best \
+         raw retrieval in the end. Lines join {joined} translation pairs. Each panel is a PCA of its own, at its \
          own scale, with what sentence length explains removed, turned to fit the panel before it. P@1: how often the nearest of \
          {candidates} sentences of the other language is the translation. Language: the share of the variance of all vectors that \
          lies between the two languages' means. The axis is logarithmic; dotted lines mark the panels.",
