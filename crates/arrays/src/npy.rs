@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-use files::At;
+use files::{At, limits};
 use half::f16;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -134,14 +134,19 @@ pub fn read_members<T: Element>(
     wanted: impl Fn(&str) -> bool,
 ) -> Result<Vec<(String, Array<T>)>> {
     let file = File::open(path).at(path, "open")?;
+    let size = file.metadata().at(path, "look at")?.len();
     let bad = |error: zip::result::ZipError| Error::input(path.display(), error.to_string(), ANEW);
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(bad)?;
-    let mut arrays = Vec::with_capacity(archive.len());
+    let mut arrays = Vec::new();
+    // What all arrays together may hold.
+    let mut left = limits::bounded(io::empty(), size);
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(bad)?;
+        let entry = archive.by_index(index).map_err(bad)?;
         let name = entry.name().map_err(bad)?.trim_end_matches(".npy").to_owned();
         if wanted(&name) {
+            let mut entry = left.followed_by(entry);
             arrays.push((name, read_from(&mut entry, path)?));
+            left = entry.followed_by(io::empty());
         }
     }
     Ok(arrays)
@@ -248,6 +253,9 @@ pub fn read_from<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Arra
                 let reason = format!("ends before the {size} bytes of its shape {shape:?}");
                 Error::input(path.display(), reason, ANEW)
             }
+            _ if limits::is_too_large(&error) => {
+                Error::input(path.display(), error.to_string(), "or save fewer arrays in one file")
+            }
             _ => Error::input(path.display(), error.to_string(), ANEW),
         })?;
         values.extend(decode::<T>(precision, bytes));
@@ -338,6 +346,26 @@ mod tests {
         assert_eq!(written, of_numpy());
         let array: Array<f64> = read_from(&mut &written[..], Path::new("a.npy")).unwrap();
         assert_eq!(array, Array { shape: vec![1, 2], values: vec![1.5, -2.0] });
+    }
+
+    /// A quarter of a gigabyte of zeros in a quarter of a megabyte.
+    #[test]
+    fn an_archive_that_unpacks_to_too_much_is_refused_with_the_limit() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.npz");
+        let mut archive = ZipWriter::new(File::create(&path).unwrap());
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        for name in ["a.npy", "b.npy"] {
+            archive.start_file(name, options).unwrap();
+            write_header(&mut archive, &[20 << 20], Precision::Half).unwrap();
+            archive.write_all(&vec![0; 40 << 20]).unwrap();
+        }
+        archive.finish().unwrap();
+        let error = read_archive::<f32>(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("a.npz: unpacks to more than") && error.contains("ISOGLOSS_MAX_BYTES"),
+            "{error}"
+        );
     }
 
     #[test]

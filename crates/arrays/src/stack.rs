@@ -215,6 +215,10 @@ fn of_npy(file: &mut File, path: &Path) -> Result<Vec<(Layer, usize)>> {
             return Err(Error::input(path.display(), reason, SHAPES));
         }
     };
+    if layers == 0 || rows == 0 || dim == 0 {
+        // No values fit any number of layers.
+        return Err(Error::input(path.display(), "holds no values", SHAPES));
+    }
     let sizes = [layers, rows, dim, precision.bytes()];
     let size = sizes.iter().try_fold(1u64, |size, &n| size.checked_mul(n as u64));
     check_size(file, path, size.and_then(|size| size.checked_add(start)), true)?;
@@ -400,6 +404,19 @@ mod tests {
         std::fs::write(path("a.safetensors"), &file[..file.len() - 1]).unwrap();
         let error = Stack::open(&path("a.safetensors")).unwrap_err().to_string();
         assert!(error.contains("its header promises"), "{error}");
+    }
+
+    #[test]
+    fn layers_without_values_take_no_memory() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.npy");
+        for shape in [[1 << 40, 0, 5], [1 << 40, 5, 0], [0, 5, 5]] {
+            let mut file = Vec::new();
+            npy::write_header(&mut file, &shape, Precision::Single).unwrap();
+            std::fs::write(&path, file).unwrap();
+            let error = Stack::open(&path).unwrap_err().to_string();
+            assert!(error.contains("holds no values"), "{error}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use encoder::archive::{self, Archive};
-use encoder::{Batch, Encoder, EncoderConfig};
+use encoder::{Batch, Encoder, EncoderConfig, VocabularySize};
 use files::NewFolder;
 use serde::{Deserialize, Serialize};
 use tensor::{Device, Indices, Params, Spans};
@@ -57,6 +57,28 @@ pub fn architecture(folder: &Path) -> Result<EncoderConfig, OpenError> {
     }
 }
 
+/// Every token id that the vocabulary gives has a row in the embedding table.
+fn check_rows(
+    path: &Path,
+    config: &EncoderConfig,
+    needed: &VocabularySize,
+) -> Result<(), OpenError> {
+    for (number, language) in config.languages.iter().enumerate() {
+        let needed = match needed {
+            VocabularySize::Size(size) => *size,
+            VocabularySize::Sizes(sizes) => sizes.get(language).copied().unwrap_or(0),
+        };
+        let rows = config.entries(number);
+        if rows < needed {
+            let reason =
+                format!("has {rows} embeddings for the {needed} subwords of its vocabulary");
+            let remedy = "put the weights and the vocabulary of one run in one folder";
+            return Err(text::Error::file(path, reason, remedy).into());
+        }
+    }
+    Ok(())
+}
+
 impl From<hub::Checkpoint> for PretrainedModel {
     fn from(checkpoint: hub::Checkpoint) -> Self {
         let hub::Checkpoint { model, params, vocabulary, fingerprint, summary } = checkpoint;
@@ -86,6 +108,7 @@ impl PretrainedModel {
         let values = params.iter_mut().map(|(_, value, _)| value);
         archive.load(names.into_iter().zip(values).collect())?;
         let token_ids = TokenIdMap::new(&vocabulary, encoder.config().separate.tokens);
+        check_rows(&path, encoder.config(), &token_ids.entries(&vocabulary))?;
         let fingerprint = archive.digest().to_owned();
         let has_mlm_head = metadata.has_mlm_head;
         Ok(Self { encoder, params, vocabulary, fingerprint, has_mlm_head, token_ids })

@@ -18,7 +18,9 @@
 mod estimate;
 mod fault;
 mod language;
+pub mod number;
 mod preset;
+mod printable;
 mod rows;
 mod scale;
 mod task;
@@ -27,6 +29,7 @@ pub use estimate::Estimate;
 pub use fault::Fault;
 pub use language::{SECOND_COPY, is_chinese, iso639_3, written_language};
 pub use preset::Preset;
+pub use printable::printable;
 pub use rows::RowCounts;
 pub use scale::Scale;
 pub use task::Task;
