@@ -60,6 +60,21 @@ pub(super) fn width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
+/// Text in lines of a panel's title that are no wider than this.
+pub(super) fn wrapped(text: &str, available: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if 1.05 * (width(line) + width(word)) + 6.0 < available => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// A name truncated to a width; the tooltip has all of it.
 pub(super) fn fitting(name: &str, available: f64) -> String {
     if width(name) <= available {
