@@ -158,7 +158,8 @@ fn a_page_needs_nothing_from_elsewhere_and_its_names_are_its_own() {
         let file = link.starts_with("data:");
         assert!(within || file || PAPERS.iter().any(|paper| paper.url == link), "{link}");
     }
-    let parts = html.split("base64,").map(|part| part.split_once('"').map_or(part, |(_, rest)| rest));
+    let parts =
+        html.split("base64,").map(|part| part.split_once('"').map_or(part, |(_, rest)| rest));
     let html: String = parts.collect();
     assert!(!html.contains("url(") && !html.contains("NaN") && !html.contains("@import"));
 }
@@ -242,7 +243,8 @@ fn verdicts_are_on_one_screen() {
     let page = parsed(&report.html);
     let matrix = page.descendants().find(|node| node.attribute("class") == Some("matrix")).unwrap();
     let sign = |node: &Node<'_, '_>| {
-        node.has_tag_name("a") && node.attribute("class").is_some_and(|one| one.starts_with("sign "))
+        node.has_tag_name("a")
+            && node.attribute("class").is_some_and(|one| one.starts_with("sign "))
     };
     assert_eq!(matrix.descendants().filter(sign).count(), report.findings.len());
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::data::number;
 use super::scale::{AxisScale, of_shares, range, short, shown};
-use super::svg::{diamond, escaped, fitting, line, text, wrapped};
+use super::svg::{diamond, escaped, fitting, line, text, title_lines};
 use super::{COLOURS, DataRow, LegendEntry, PANEL_WIDTH, Panel, SeriesMark};
 
 const LEFT: f64 = 8.0;
@@ -69,7 +69,7 @@ pub struct DotMark {
 impl DotChart {
     /// Draws them.
     pub fn panel(&self) -> Panel {
-        let title = wrapped(&self.title, PANEL_WIDTH - 12.0);
+        let title = title_lines(&self.title);
         let top = 16.0 * title.len() as f64 + if self.references.is_empty() { 4.0 } else { 18.0 };
         let of_row = |row: &DotRow| NAME + row.marks.len() as f64 * SERIES + PITCH;
         let bottom = top + self.rows.iter().map(of_row).sum::<f64>();
@@ -115,7 +115,7 @@ impl DotChart {
         let mut legend: Vec<LegendEntry> = named
             .map(|mark| LegendEntry {
                 name: mark.series.clone(),
-                mark: SeriesMark::Dot(mark.colour),
+                mark: SeriesMark::Sample(mark.colour),
             })
             .collect();
         let several = marks().any(|mark| mark.seeds.len() > 1);

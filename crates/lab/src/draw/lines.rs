@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::data::number;
 use super::scale::{AxisScale, of_shares, range, short, shown};
-use super::svg::{line, marker, text, width, wrapped};
+use super::svg::{line, marker, text, title_lines, width};
 use super::{COLOURS, DataRow, LegendEntry, PANEL_WIDTH, Panel, ReferenceLine, SeriesMark};
 
 const HEIGHT: f64 = 196.0;
@@ -78,7 +78,7 @@ struct Frame {
 impl LineChart {
     /// Draws them. A line of one point, such as a model without layers, runs across as a level.
     pub fn panel(&self) -> Panel {
-        let title = wrapped(&self.title, PANEL_WIDTH - 12.0);
+        let title = title_lines(&self.title);
         let frame = self.frame(title.len());
         let mut body = String::new();
         for (number, words) in title.iter().enumerate() {
@@ -121,12 +121,12 @@ impl LineChart {
         (0..self.lines.len()).max_by(order).unwrap_or(0)
     }
 
-    fn frame(&self, title_lines: usize) -> Frame {
+    fn frame(&self, lines: usize) -> Frame {
         let points = || self.lines.iter().flat_map(|line| &line.points);
         let values = points().flat_map(|p| [p.y].into_iter().chain(p.seeds.iter().copied()));
         let values = values.chain(self.references.iter().map(|reference| reference.value));
         let whole = of_shares(range(values, self.from_zero), points().map(|point| point.y));
-        let top = 16.0 * title_lines as f64 + 18.0;
+        let top = 16.0 * lines as f64 + 18.0;
         let floor = top + HEIGHT - 44.0 - BOTTOM;
         let y = AxisScale::new(whole, floor, top);
         let longer = self.lines.iter().filter(|line| line.points.len() > 1);

@@ -53,8 +53,8 @@ pub struct LegendEntry {
 pub enum SeriesMark {
     /// A line and its points in this colour.
     Line(usize),
-    /// Points of this colour.
-    Dot(usize),
+    /// The dots and the mean of a series in this colour.
+    Sample(usize),
     /// The dot of one seed.
     Seed,
     /// The tick of a mean.
@@ -139,7 +139,9 @@ impl Figure {
             }
         }
         // Series first, then what dots, ticks and lines mean.
-        legend.sort_by_key(|entry| !matches!(entry.mark, SeriesMark::Dot(_) | SeriesMark::Line(_)));
+        legend.sort_by_key(|entry| {
+            !matches!(entry.mark, SeriesMark::Sample(_) | SeriesMark::Line(_))
+        });
         Self { id, title, legend, panels: charts.iter().map(Chart::panel).collect() }
     }
 
@@ -251,7 +253,7 @@ fn swatch_of(mark: SeriesMark) -> String {
             colour % COLOURS,
             svg::marker(colour, 11.0, 6.0)
         ),
-        SeriesMark::Dot(colour) => format!(
+        SeriesMark::Sample(colour) => format!(
             "<g class=\"c{}\"><circle class=\"seed\" cx=\"7\" cy=\"6\" r=\"2.7\"/>\
              <circle class=\"seed\" cx=\"15\" cy=\"6\" r=\"2.7\"/><path class=\"mean\" d=\"M11 1v10\"/></g>",
             colour % COLOURS

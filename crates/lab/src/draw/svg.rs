@@ -60,8 +60,9 @@ pub(super) fn width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
-/// Text in lines of a panel's title that are no wider than this.
-pub(super) fn wrapped(text: &str, available: f64) -> Vec<String> {
+/// The title of a panel in lines that are no wider than it.
+pub(super) fn title_lines(text: &str) -> Vec<String> {
+    let available = super::PANEL_WIDTH - 12.0;
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
