@@ -12,7 +12,7 @@
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("states.npy");
 //! // Two layers of three rows of two columns, which come a row of each layer at a time.
-//! let mut writer = StackWriter::create(&path, 2, 3, 2)?;
+//! let mut writer = StackWriter::new(std::fs::File::create(&path)?, 2, 3, 2)?;
 //! for row in 0..3 {
 //!     let x = row as f32;
 //!     writer.append(1, &[vec![x, 0.0], vec![0.0, x]])?;

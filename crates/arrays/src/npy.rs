@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-use files::At;
+use files::{At, limits};
 use half::f16;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
@@ -125,27 +125,41 @@ pub fn write<T: Element>(
 
 /// Reads every array of a `.npz` file, in its order, with its name.
 pub fn read_archive<T: Element>(path: &Path) -> Result<Vec<(String, Array<T>)>> {
+    read_members(path, |_| true)
+}
+
+/// Reads those arrays of a `.npz` file whose names are wanted.
+pub fn read_members<T: Element>(
+    path: &Path,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, Array<T>)>> {
     let file = File::open(path).at(path, "open")?;
+    let size = file.metadata().at(path, "look at")?.len();
     let bad = |error: zip::result::ZipError| Error::input(path.display(), error.to_string(), ANEW);
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(bad)?;
-    let mut arrays = Vec::with_capacity(archive.len());
+    let mut arrays = Vec::new();
+    // What all arrays together may hold.
+    let mut left = limits::bounded(io::empty(), size);
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(bad)?;
+        let entry = archive.by_index(index).map_err(bad)?;
         let name = entry.name().map_err(bad)?.trim_end_matches(".npy").to_owned();
-        arrays.push((name, read_from(&mut entry, path)?));
+        if wanted(&name) {
+            let mut entry = left.followed_by(entry);
+            arrays.push((name, read_from(&mut entry, path)?));
+            left = entry.followed_by(io::empty());
+        }
     }
     Ok(arrays)
 }
 
-/// Writes a `.npz` file, not compressed.
+/// Writes a `.npz` file, not compressed: arrays by name, each in a precision of its own.
 pub fn write_archive<T: Element>(
     path: &Path,
-    arrays: &[(&str, &Array<T>)],
-    precision: Precision,
+    arrays: &[(&str, &Array<T>, Precision)],
 ) -> Result<()> {
-    Ok(files::in_place_of(path, |partial| {
-        let file = BufWriter::with_capacity(1 << 18, File::create(partial)?);
-        let finished = fill_archive(ZipWriter::new(file), arrays, precision)?;
+    Ok(files::in_place_of(path, |file| {
+        let file = BufWriter::with_capacity(1 << 18, file);
+        let finished = fill_archive(ZipWriter::new(file), arrays)?;
         finished.into_inner()?;
         Ok(())
     })?)
@@ -153,15 +167,14 @@ pub fn write_archive<T: Element>(
 
 fn fill_archive<W: Write + Seek, T: Element>(
     mut archive: ZipWriter<W>,
-    arrays: &[(&str, &Array<T>)],
-    precision: Precision,
+    arrays: &[(&str, &Array<T>, Precision)],
 ) -> io::Result<W> {
     // A date would make equal arrays unequal files.
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Stored)
         .last_modified_time(zip::DateTime::default())
         .large_file(true);
-    for (name, array) in arrays {
+    for &(name, array, precision) in arrays {
         archive.start_file(format!("{name}.npy"), options)?;
         write_array(&mut archive, &array.shape, &array.values, precision)?;
     }
@@ -239,6 +252,9 @@ pub fn read_from<T: Element>(reader: &mut impl Read, path: &Path) -> Result<Arra
             io::ErrorKind::UnexpectedEof => {
                 let reason = format!("ends before the {size} bytes of its shape {shape:?}");
                 Error::input(path.display(), reason, ANEW)
+            }
+            _ if limits::is_too_large(&error) => {
+                Error::input(path.display(), error.to_string(), "or save fewer arrays in one file")
             }
             _ => Error::input(path.display(), error.to_string(), ANEW),
         })?;
@@ -332,6 +348,26 @@ mod tests {
         assert_eq!(array, Array { shape: vec![1, 2], values: vec![1.5, -2.0] });
     }
 
+    /// A quarter of a gigabyte of zeros in a quarter of a megabyte.
+    #[test]
+    fn an_archive_that_unpacks_to_too_much_is_refused_with_the_limit() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.npz");
+        let mut archive = ZipWriter::new(File::create(&path).unwrap());
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        for name in ["a.npy", "b.npy"] {
+            archive.start_file(name, options).unwrap();
+            write_header(&mut archive, &[20 << 20], Precision::Half).unwrap();
+            archive.write_all(&vec![0; 40 << 20]).unwrap();
+        }
+        archive.finish().unwrap();
+        let error = read_archive::<f32>(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("a.npz: unpacks to more than") && error.contains("ISOGLOSS_MAX_BYTES"),
+            "{error}"
+        );
+    }
+
     #[test]
     fn every_precision_and_shape_comes_back() {
         let place = tempfile::tempdir().unwrap();
@@ -352,11 +388,13 @@ mod tests {
         let path = place.path().join("a.npz");
         let one = Array { shape: vec![2], values: vec![0.1f64, 0.2] };
         let two = Array { shape: vec![1, 1], values: vec![7.0] };
-        write_archive(&path, &[("b", &one), ("a", &two)], Precision::Double).unwrap();
+        write_archive(&path, &[("b", &one, Precision::Double), ("a", &two, Precision::Double)])
+            .unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let read = read_archive::<f64>(&path).unwrap();
         assert_eq!(read, [("b".to_owned(), one.clone()), ("a".to_owned(), two.clone())]);
-        write_archive(&path, &[("b", &one), ("a", &two)], Precision::Double).unwrap();
+        write_archive(&path, &[("b", &one, Precision::Double), ("a", &two, Precision::Double)])
+            .unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
         assert!(read_archive::<f64>(&path).is_err());

@@ -215,6 +215,10 @@ fn of_npy(file: &mut File, path: &Path) -> Result<Vec<(Layer, usize)>> {
             return Err(Error::input(path.display(), reason, SHAPES));
         }
     };
+    if layers == 0 || rows == 0 || dim == 0 {
+        // No values fit any number of layers.
+        return Err(Error::input(path.display(), "holds no values", SHAPES));
+    }
     let sizes = [layers, rows, dim, precision.bytes()];
     let size = sizes.iter().try_fold(1u64, |size, &n| size.checked_mul(n as u64));
     check_size(file, path, size.and_then(|size| size.checked_add(start)), true)?;
@@ -307,8 +311,8 @@ fn natural(name: &str) -> Vec<(String, u64)> {
 }
 
 /// A stack being written: layers x rows x dimension, the rows of all layers as they come.
-pub struct StackWriter {
-    file: BufWriter<File>,
+pub struct StackWriter<W: Write + Seek> {
+    file: BufWriter<W>,
     start: u64,
     layers: usize,
     rows: usize,
@@ -316,10 +320,10 @@ pub struct StackWriter {
     done: usize,
 }
 
-impl StackWriter {
+impl<W: Write + Seek> StackWriter<W> {
     /// Starts an array of this size; one layer gives one of two dimensions.
-    pub fn create(path: &Path, layers: usize, rows: usize, dim: usize) -> io::Result<Self> {
-        let mut file = BufWriter::with_capacity(1 << 18, File::create(path)?);
+    pub fn new(file: W, layers: usize, rows: usize, dim: usize) -> io::Result<Self> {
+        let mut file = BufWriter::with_capacity(1 << 18, file);
         let shape = [layers, rows, dim];
         let shape = if layers == 1 { &shape[1..] } else { &shape[..] };
         let start = npy::write_header(&mut file, shape, Precision::Single)?;
@@ -371,15 +375,16 @@ mod tests {
         let path = |name: &str| place.path().join(name);
         let (first, second) = (numbers()[..12].to_vec(), numbers()[12..].to_vec());
 
-        let mut writer = StackWriter::create(&path("a.npy"), 2, 4, 3).unwrap();
+        let mut writer = StackWriter::new(File::create(path("a.npy")).unwrap(), 2, 4, 3).unwrap();
         writer.append(1, &[first[..3].to_vec(), second[..3].to_vec()]).unwrap();
         writer.append(3, &[first[3..].to_vec(), second[3..].to_vec()]).unwrap();
         writer.finish().unwrap();
         check(&Stack::open(&path("a.npy")).unwrap(), ["0", "1"]);
 
         let array = |values: &[f32]| npy::Array { shape: vec![4, 3], values: values.to_vec() };
-        let arrays = [("low", &array(&first)), ("high", &array(&second))];
-        npy::write_archive(&path("a.npz"), &arrays, Precision::Double).unwrap();
+        let double = Precision::Double;
+        let arrays = [("low", &array(&first), double), ("high", &array(&second), double)];
+        npy::write_archive(&path("a.npz"), &arrays).unwrap();
         check(&Stack::open(&path("a.npz")).unwrap(), ["low", "high"]);
 
         let bytes =
@@ -402,9 +407,23 @@ mod tests {
     }
 
     #[test]
+    fn layers_without_values_take_no_memory() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a.npy");
+        for shape in [[1 << 40, 0, 5], [1 << 40, 5, 0], [0, 5, 5]] {
+            let mut file = Vec::new();
+            npy::write_header(&mut file, &shape, Precision::Single).unwrap();
+            std::fs::write(&path, file).unwrap();
+            let error = Stack::open(&path).unwrap_err().to_string();
+            assert!(error.contains("holds no values"), "{error}");
+        }
+    }
+
+    #[test]
     fn an_array_that_is_not_filled_is_not_finished() {
         let place = tempfile::tempdir().unwrap();
-        let mut writer = StackWriter::create(&place.path().join("a.npy"), 1, 2, 1).unwrap();
+        let file = File::create(place.path().join("a.npy")).unwrap();
+        let mut writer = StackWriter::new(file, 1, 2, 1).unwrap();
         writer.append(1, &[vec![1.0]]).unwrap();
         assert!(writer.finish().unwrap_err().to_string().contains("1 of 2 rows"));
     }

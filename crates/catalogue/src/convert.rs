@@ -104,15 +104,34 @@ fn checked_copy(
 ) -> Result<LineCounts> {
     let mut reader = BufReader::with_capacity(1 << 16, reader);
     let (mut line, mut number) = (Vec::new(), 0);
-    while reader.read_until(b'\n', &mut line).map_err(|error| damaged(job.from, &error))? > 0 {
+    while next_line(job, &mut reader, &mut line, number + 1)? {
         number += 1;
         let wrong = |reason: String| Error::line(job.from, number, reason, AS_IT_LIES);
         let text = std::str::from_utf8(&line).map_err(|_| wrong("is not UTF-8".into()))?;
         check(text.trim_end_matches(['\n', '\r'])).map_err(wrong)?;
         writer.write_all(&line).at(job.to, "write")?;
-        line.clear();
     }
     Ok(Some([number as u64, 0]))
+}
+
+/// The longest line of a data set.
+const LONGEST_LINE: u64 = 16 << 20;
+
+/// Reads the next line with its end; false where there is none.
+pub(crate) fn next_line(
+    job: &ConversionJob,
+    reader: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    number: usize,
+) -> Result<bool> {
+    line.clear();
+    let read = reader.take(LONGEST_LINE).read_until(b'\n', line);
+    let read = read.map_err(|error| damaged(job.from, &error))?;
+    if read as u64 == LONGEST_LINE {
+        let reason = format!("a line longer than {} MB", LONGEST_LINE >> 20);
+        return Err(Error::line(job.from, number, reason, AS_IT_LIES));
+    }
+    Ok(read > 0)
 }
 
 fn is_entry(line: &str) -> std::result::Result<(), String> {
@@ -156,12 +175,15 @@ fn each_line(
     each: EachLine,
 ) -> Result<LineCounts> {
     let (mut kept, mut left_out) = (0, 0);
-    for (number, line) in BufReader::with_capacity(1 << 16, reader).split(b'\n').enumerate() {
-        let line = line.map_err(|error| damaged(job.from, &error))?;
-        let line = String::from_utf8(line).map_err(|_| {
-            Error::line(job.from, number + 1, "is not UTF-8", "download the archive again")
+    let mut reader = BufReader::with_capacity(1 << 16, reader);
+    let (mut line, mut number) = (Vec::new(), 0);
+    while next_line(job, &mut reader, &mut line, number + 1)? {
+        number += 1;
+        let text = std::str::from_utf8(&line).map_err(|_| {
+            Error::line(job.from, number, "is not UTF-8", "download the archive again")
         })?;
-        match each(job, number + 1, line.trim_end_matches('\r'))? {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        match each(job, number, text.trim_end_matches('\r'))? {
             LineFate::Kept(text) => {
                 writer.write_all(text.as_bytes()).at(job.to, "write")?;
                 kept += 1;

@@ -78,8 +78,7 @@ pub fn get(request: &DownloadRequest, watch: &mut DownloadObserver) -> Result<Do
         let reason = format!("{} has no lasting address", entry.name);
         return Err(Error::setting("from", reason, how.clone()));
     }
-    fs::create_dir_all(&receipts).at(&receipts, "make the folder")?;
-    let _alone = files::lock(&receipts)?;
+    let _alone = files::FolderLock::take(&receipts)?;
     let mut getting = DownloadJob {
         request,
         receipt: DownloadReceipt::of(entry, out)?,

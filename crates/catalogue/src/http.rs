@@ -3,21 +3,34 @@
 //! What has arrived so far is beside the target (`.part`), with the server's ETag or date of the file
 //! (`.mark`). The rest is requested under that validator (`If-Range`), so that the server starts over
 //! where the file has changed.
+//!
+//! A server is not trusted with more than the file: it may send the client to another host only over TLS, and never from
+//! TLS to plain HTTP; what it does not announce is bounded ([`limits::most_unannounced`]), what it announces must fit on
+//! the disk, and one that sends a few bytes now and then is given up on.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use files::At;
-use ureq::http::{HeaderMap, StatusCode};
+use files::{At, limits};
+use ureq::http::response::Parts;
+use ureq::http::{HeaderMap, StatusCode, Uri};
 use ureq::{Agent, Body};
 
 use crate::DownloadObserver;
 
 /// Consecutive attempts without progress before a download fails.
 const ATTEMPTS: u32 = 4;
+/// Attempts in all, however much each of them brings.
+const MOST_ATTEMPTS: u32 = 200;
+/// An attempt that brings less has made no progress.
+const PROGRESS: u64 = 64 << 10;
+/// How often a server may send the client on.
+const MOST_REDIRECTS: u32 = 5;
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Why a download failed.
 #[derive(Debug)]
@@ -28,6 +41,8 @@ pub(crate) enum FetchError {
     Status(u16),
     /// The server answered, and then something else went wrong, again and again.
     Broken(String),
+    /// The server did what none may.
+    Refused(String),
     /// It arrived, and could not be written.
     Files(files::Error),
 }
@@ -43,6 +58,10 @@ pub(crate) struct Client {
     agent: Agent,
     /// How long to wait after a first failure; each further one doubles it.
     pause: Duration,
+    /// How long [`PROGRESS`] bytes may take.
+    patience: Duration,
+    /// The most that may come of what was not announced.
+    most_unannounced: u64,
 }
 
 impl Client {
@@ -52,10 +71,15 @@ impl Client {
             .user_agent(concat!("isogloss/", env!("CARGO_PKG_VERSION")))
             // Sizes and ranges are of the file as it lies there.
             .accept_encoding("identity")
+            // Where a server sends the client is looked at first.
+            .max_redirects(0)
             .timeout_connect(Some(Duration::from_secs(20)))
             .timeout_recv_response(Some(Duration::from_secs(60)))
             .timeout_per_read(Some(Duration::from_secs(60)));
-        Self { agent: config.build().into(), pause }
+        let most_unannounced = limits::most_unannounced();
+        // As slow as a modem, and no slower.
+        let patience = Duration::from_secs(120);
+        Self { agent: config.build().into(), pause, patience, most_unannounced }
     }
 
     /// Brings what lies at an address to `to`.
@@ -66,23 +90,28 @@ impl Client {
         watch: &mut DownloadObserver,
     ) -> Result<(), FetchError> {
         let part = Part::of(to);
-        let (mut failures, mut pause) = (0, self.pause);
+        let (mut failures, mut attempts, mut pause) = (0, 0, self.pause);
         loop {
             let before = part.length();
             let trouble = match self.attempt(url, &part, watch) {
                 Ok(()) => return Ok(part.finish(to)?),
                 Err(trouble) => trouble,
             };
+            if let FetchError::Refused(_) = trouble {
+                part.forget()?;
+            }
             if !trouble.may_pass() {
                 return Err(trouble);
             }
+            attempts += 1;
             // As long as something comes, it is worth going on.
-            failures = if part.length() > before { 1 } else { failures + 1 };
-            if failures >= ATTEMPTS {
+            let more = part.length().saturating_sub(before) >= PROGRESS;
+            failures = if more { 1 } else { failures + 1 };
+            if failures >= ATTEMPTS || attempts >= MOST_ATTEMPTS {
                 return Err(trouble);
             }
             thread::sleep(pause);
-            pause *= 2;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -96,12 +125,8 @@ impl Client {
         let mark = part.mark();
         // Without a mark nobody can tell whether the rest belongs to this beginning.
         let have = if mark.is_some() { part.length() } else { 0 };
-        let mut request = self.agent.get(url);
-        if let Some(mark) = mark.filter(|_| have > 0) {
-            request = request.header("Range", format!("bytes={have}-")).header("If-Range", mark);
-        }
-        let response = request.call().map_err(|error| classify(&error))?;
-        let (head, body) = response.into_parts();
+        let mark = mark.filter(|_| have > 0);
+        let (head, body) = self.ask(url, mark.as_deref().map(|mark| (have, mark)))?;
         let begins = match head.status {
             StatusCode::OK => Some(0),
             StatusCode::PARTIAL_CONTENT => range(&head.headers).map(|(start, _)| start),
@@ -114,11 +139,17 @@ impl Client {
                 "the server sent another part than was asked for".into(),
             ));
         };
+        if begins > 0 && mark_of(&head.headers).is_some_and(|now| mark.as_deref() != Some(now)) {
+            part.forget()?;
+            return Err(FetchError::Broken("the file has changed on the server meanwhile".into()));
+        }
         let total = range(&head.headers).and_then(|(_, total)| total);
         let total = total.or(length(&head.headers).map(|length| begins + length));
         let name = url.rsplit('/').next().unwrap_or(url);
         part.begin(begins, &head.headers)?;
-        part.add(body, |done| watch(name, done, total))?;
+        self.check_room(part, total.unwrap_or(0).saturating_sub(begins))?;
+        let most = total.unwrap_or(self.most_unannounced);
+        self.add(part, body, most, |done| watch(name, done, total))?;
         let done = part.length();
         match total {
             Some(total) if done > total => {
@@ -133,13 +164,112 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Asks for a file, or for what comes after so many bytes of one with this mark, and follows the server where it may
+    /// send the client.
+    fn ask(&self, url: &str, rest: Option<(u64, &str)>) -> Result<(Parts, Body), FetchError> {
+        let mut url = url.to_owned();
+        for _ in 0..=MOST_REDIRECTS {
+            let mut request = self.agent.get(&url);
+            if let Some((have, mark)) = rest {
+                request =
+                    request.header("Range", format!("bytes={have}-")).header("If-Range", mark);
+            }
+            let (head, body) = request.call().map_err(|error| classify(&error))?.into_parts();
+            if !matches!(head.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+                return Ok((head, body));
+            }
+            let to = head.headers.get("location").and_then(|to| to.to_str().ok());
+            url = redirected(&url, to.unwrap_or_default()).map_err(FetchError::Refused)?;
+        }
+        let reason = format!("the server sends the client on more than {MOST_REDIRECTS} times");
+        Err(FetchError::Refused(reason))
+    }
+
+    /// Refuses, before anything is written, what the disk has no room for.
+    fn check_room(&self, part: &Part, bytes: u64) -> Result<(), FetchError> {
+        #[cfg(unix)]
+        if let Ok(disk) = rustix::fs::statvfs(&part.path) {
+            let room = disk.f_bavail.saturating_mul(disk.f_frsize);
+            if bytes > room {
+                let [bytes, room] = [bytes, room].map(|bytes| bytes >> 20);
+                let reason = format!("it has {bytes} MB, and the disk has room for {room} MB");
+                return Err(FetchError::Refused(reason));
+            }
+        }
+        let _ = (part, bytes);
+        Ok(())
+    }
+
+    /// Adds what comes to a part, which may have `most` bytes in the end.
+    fn add(
+        &self,
+        part: &Part,
+        body: Body,
+        most: u64,
+        mut watch: impl FnMut(u64),
+    ) -> Result<(), FetchError> {
+        let mut file = OpenOptions::new().append(true).open(&part.path).at(&part.path, "open")?;
+        let mut reader = body.into_reader();
+        let (mut done, mut buffer) = (part.length(), vec![0; 1 << 16]);
+        let (mut since, mut from) = (Instant::now(), done);
+        loop {
+            let read = reader.read(&mut buffer).map_err(|error| {
+                FetchError::Broken(format!("the connection broke after {done} bytes: {error}"))
+            })?;
+            if read == 0 {
+                return Ok(());
+            }
+            done += read as u64;
+            if done > most {
+                let reason = format!(
+                    "more than {most} bytes came, the most that is taken; {} raises that where the server does not \
+                     say how much it will send",
+                    limits::MAX_BYTES
+                );
+                return Err(FetchError::Refused(reason));
+            }
+            file.write_all(&buffer[..read]).at(&part.path, "write")?;
+            watch(done);
+            if done - from >= PROGRESS {
+                (since, from) = (Instant::now(), done);
+            } else if since.elapsed() > self.patience {
+                let seconds = self.patience.as_secs_f64();
+                let reason = format!("only {} bytes came within {seconds} s", done - from);
+                return Err(FetchError::Broken(reason));
+            }
+        }
+    }
+}
+
+/// Where a server may send the client: on the same host, or from TLS to TLS.
+fn redirected(from: &str, to: &str) -> Result<String, String> {
+    let parse = |url: &str| url.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
+    let old = parse(from).ok_or_else(|| format!("{from} is no address"))?;
+    let scheme = old.scheme_str().unwrap_or_default();
+    if to.starts_with('/') && !to.starts_with("//") {
+        let authority = old.authority().map_or("", |authority| authority.as_str());
+        return Ok(format!("{scheme}://{authority}{to}"));
+    }
+    let shown: String = to.chars().take(200).collect();
+    let refuse = |why: &str| Err(format!("the server sends the client to `{shown}`, {why}"));
+    let Some(new) = parse(to) else { return refuse("which is no address") };
+    match (scheme, new.scheme_str().unwrap_or_default()) {
+        ("https" | "http", "https") => Ok(to.to_owned()),
+        ("http", "http") if old.authority() == new.authority() => Ok(to.to_owned()),
+        ("http", "http") => refuse("another host, without TLS"),
+        ("https", "http") => refuse("from TLS to none"),
+        _ => refuse("which is neither HTTP nor HTTPS"),
+    }
+}
+
 impl FetchError {
     /// Whether asking again may help.
     fn may_pass(&self) -> bool {
         match self {
             FetchError::Status(status) => matches!(status, 408 | 425 | 429 | 500..=599),
             FetchError::Broken(_) => true,
-            FetchError::Unreachable(_) | FetchError::Files(_) => false,
+            FetchError::Unreachable(_) | FetchError::Files(_) | FetchError::Refused(_) => false,
         }
     }
 
@@ -151,6 +281,7 @@ impl FetchError {
             FetchError::Status(404 | 410) => "the server has no such file".into(),
             FetchError::Status(status) => format!("the server answers with status {status}"),
             FetchError::Broken(why) => format!("{why}, and trying again did not help"),
+            FetchError::Refused(why) => why.clone(),
             FetchError::Files(error) => error.to_string(),
         }
     }
@@ -188,6 +319,14 @@ fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get("content-length")?.to_str().ok()?.trim().parse().ok()
 }
 
+/// What tells a file from a changed one.
+fn mark_of(headers: &HeaderMap) -> Option<&str> {
+    // A weak mark does not promise the same bytes.
+    let strong = |mark: &&str| !mark.starts_with("W/");
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    header("etag").filter(strong).or(header("last-modified"))
+}
+
 /// The beginning of a file that is still to come.
 struct Part {
     path: PathBuf,
@@ -212,29 +351,7 @@ impl Part {
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(false).open(&self.path);
         file.and_then(|file| file.set_len(from)).at(&self.path, "write")?;
-        // A weak mark does not promise the same bytes.
-        let strong = |mark: &&str| !mark.starts_with("W/");
-        let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let mark = header("etag").filter(strong).or(header("last-modified"));
-        files::write(&self.mark, mark.unwrap_or_default())
-    }
-
-    /// Adds what comes.
-    fn add(&self, body: Body, mut watch: impl FnMut(u64)) -> Result<(), FetchError> {
-        let mut file = OpenOptions::new().append(true).open(&self.path).at(&self.path, "open")?;
-        let mut reader = body.into_reader();
-        let (mut done, mut buffer) = (self.length(), vec![0; 1 << 16]);
-        loop {
-            let read = reader.read(&mut buffer).map_err(|error| {
-                FetchError::Broken(format!("the connection broke after {done} bytes: {error}"))
-            })?;
-            if read == 0 {
-                return Ok(());
-            }
-            file.write_all(&buffer[..read]).at(&self.path, "write")?;
-            done += read as u64;
-            watch(done);
-        }
+        files::write(&self.mark, mark_of(headers).unwrap_or_default())
     }
 
     fn forget(&self) -> Result<(), files::Error> {
@@ -256,3 +373,6 @@ impl Part {
         self.forget()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,6 +80,8 @@ pub fn download(name: &str, revision: &str, watch: &mut DownloadObserver) -> Res
         },
     };
     let names: Vec<String> = info.siblings.into_iter().map(|file| file.rfilename).collect();
+    // The commit is the name of a folder of the cache.
+    hub.check_plain("commit", &info.sha)?;
     let folder = hub.local.pointer_path(&info.sha);
     let mut files = Vec::new();
     for file in choose(name, &names)? {
@@ -203,6 +205,8 @@ impl HubClient {
     fn fetch(&self, file: &str, watch: &mut DownloadObserver) -> Result<()> {
         let metadata = self.api.metadata(&self.remote.url(file));
         let metadata = metadata.map_err(|error| self.explain(file, error))?;
+        // The mark is the name of a file of the cache.
+        self.check_plain("mark of a file", metadata.etag())?;
         self.forget_overlong(&metadata)?;
         for attempt in 0.. {
             let shown =
@@ -219,6 +223,17 @@ impl HubClient {
             }
         }
         Ok(())
+    }
+
+    /// What the server says becomes a name in the cache, and must not lead out of it.
+    fn check_plain(&self, what: &str, name: &str) -> Result<()> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if !name.is_empty() && name.chars().all(plain) {
+            return Ok(());
+        }
+        let (url, shown) = (format!("{}/{}", self.endpoint, self.name), name.chars().take(100));
+        let reason = format!("the server gives `{}` as the {what}", shown.collect::<String>());
+        Err(Error::Fetch { url, reason, remedy: "check HF_ENDPOINT".into() })
     }
 
     /// The crate asks for what comes after a part; after all of it, there is nothing.

@@ -7,7 +7,7 @@
 //! 0 to 9. A translation's weight is the sum of the qualities of the sources that attest it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use files::At;
@@ -16,6 +16,9 @@ use terms::iso639_3;
 use crate::convert::LineCounts;
 use crate::error::{Error, Result};
 use crate::unpack::{self, damaged};
+
+/// The most translations that one meaning may attest.
+const MOST_TRANSLATIONS: usize = 1 << 20;
 
 /// Writes the dictionary from English to a language, made of a snapshot: `word⇥translation⇥weight`, by word
 /// and falling weight. Translations that only sources of quality 0 attest are left out.
@@ -33,6 +36,16 @@ pub(crate) fn dictionary(
     let mut attested: BTreeMap<(&str, &str), HashMap<u64, f64>> = BTreeMap::new();
     for (meaning, [english, other]) in &meanings {
         let Some(&(source, quality)) = sources.get(meaning) else { continue };
+        if english.len().saturating_mul(other.len()) > MOST_TRANSLATIONS {
+            let (a, b) = (english.len(), other.len());
+            let reason =
+                format!("says that {a} words of one language mean the same as {b} of another");
+            return Err(Error::file(
+                archive,
+                reason,
+                "give a snapshot of PanLex's database as CSV",
+            ));
+        }
         for a in english {
             for b in other {
                 let pair = (expressions[a].1.as_str(), expressions[b].1.as_str());
@@ -177,6 +190,9 @@ fn each_row<const N: usize>(
     })
 }
 
+/// The longest row of a table; a quotation mark too many would make one row of the rest.
+const LONGEST_ROW: u64 = 1 << 20;
+
 /// Rows of comma-separated values (RFC 4180): a field in quotes may hold commas, ends of line, and quotes
 /// twice.
 struct CsvRows<R> {
@@ -188,17 +204,27 @@ impl<R: BufRead> CsvRows<R> {
     /// Reads the next row; false at the end.
     fn next(&mut self, row: &mut Vec<String>) -> std::io::Result<bool> {
         row.clear();
-        let mut text = String::new();
+        let (mut text, mut quotes) = (String::new(), 0);
         loop {
-            if self.reader.read_line(&mut text)? == 0 {
+            let before = text.len();
+            if (&mut self.reader).take(LONGEST_ROW).read_line(&mut text)? == 0 {
                 if text.is_empty() {
                     return Ok(false);
                 }
                 break;
             }
             self.line += 1;
+            if text.len() as u64 >= LONGEST_ROW {
+                let reason = format!(
+                    "a row of more than {} MB ends at line {}",
+                    LONGEST_ROW >> 20,
+                    self.line
+                );
+                return Err(std::io::Error::other(reason));
+            }
             // An odd number of quotes: the row goes on after the end of the line.
-            if text.bytes().filter(|&byte| byte == b'"').count() % 2 == 0 {
+            quotes += text.as_bytes()[before..].iter().filter(|&&byte| byte == b'"').count();
+            if quotes % 2 == 0 {
                 break;
             }
         }

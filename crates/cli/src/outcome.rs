@@ -16,18 +16,31 @@ pub(crate) struct Outcome {
     finished: bool,
     /// Whether standard output has the file that was asked for, so that the result goes elsewhere.
     output_taken: bool,
+    /// Whether the text has colours of the command's own, which then has made the rest printable.
+    coloured: bool,
 }
 
 impl Outcome {
     /// Pairs the lines a person reads with the object that `--json` prints.
     pub(crate) fn new(text: impl Into<String>, result: &impl Serialize) -> Self {
         let json = serde_json::to_value(result).expect("a result of ours is always valid JSON");
-        Self { text: text.into(), json, finished: true, output_taken: false }
+        Self { text: text.into(), json, finished: true, output_taken: false, coloured: false }
     }
 
     /// Of a command that wrote its result to standard output itself.
     pub(crate) fn silent() -> Self {
-        Self { text: String::new(), json: Value::Null, finished: true, output_taken: false }
+        Self {
+            text: String::new(),
+            json: Value::Null,
+            finished: true,
+            output_taken: false,
+            coloured: false,
+        }
+    }
+
+    /// The same with colours in its text; what comes from files is printable already.
+    pub(crate) fn coloured(self) -> Self {
+        Self { coloured: true, ..self }
     }
 
     /// The same of a command that was asked to stop before its end: its caller must not go
@@ -56,7 +69,12 @@ impl Outcome {
         if self.json.is_null() && self.text.is_empty() {
             return ExitCode::SUCCESS;
         }
-        let text = if as_json { self.json.to_string() } else { self.text };
+        // What comes from files and stores cannot command a terminal; JSON has escapes of its own.
+        let text = match as_json {
+            true => self.json.to_string(),
+            false if self.coloured => self.text,
+            false => terms::printable(&self.text).into_owned(),
+        };
         if self.output_taken {
             match as_json {
                 true => complain!("{text}"),

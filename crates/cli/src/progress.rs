@@ -47,7 +47,7 @@ impl Progress {
     /// One more step done; `note` is what to show beside the count.
     pub(crate) fn step(&mut self, note: &str) {
         self.done += 1;
-        self.bar.set_message(note.to_owned());
+        self.bar.set_message(terms::printable(note).into_owned());
         self.bar.inc(1);
         if self.last_line.is_some_and(|at| at.elapsed() >= LINE_EVERY) {
             say!("{}: {}/{} {note}", self.label, self.done, self.total);
@@ -134,7 +134,7 @@ impl Waiting {
         let bar = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
         bar.set_style(style.expect("a fixed template"));
-        bar.set_message(label.to_owned());
+        bar.set_message(terms::printable(label).into_owned());
         bar.enable_steady_tick(Duration::from_millis(100));
         Self { bar }
     }

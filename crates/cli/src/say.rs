@@ -24,10 +24,11 @@ macro_rules! say {
     };
 }
 
-/// Prints an error on standard error.
+/// Prints an error on standard error. What comes from files cannot command a terminal.
 macro_rules! complain {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($text)*);
+        let text = format!($($text)*);
+        let _ = writeln!(std::io::stderr().lock(), "{}", terms::printable(&text));
     }};
 }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -86,6 +87,19 @@ fn a_run_that_is_killed_and_resumed_ends_as_one_that_was_not() {
     }
     for file in ["model.safetensors", "state.safetensors", "metrics.jsonl", "config.toml"] {
         assert!(same(folder.path(), file), "{file} after {kills} kills");
+    }
+    // What is saved on the way, too: no file more, none less, all the same.
+    for place in ["probes/qaa-qab", "snapshots"] {
+        let list = |run: &str| {
+            let entries = fs::read_dir(folder.path().join(run).join(place)).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.collect::<BTreeSet<String>>()
+        };
+        assert_eq!(list("whole"), list("broken"), "{place}");
+        assert!(list("whole").len() >= 2, "{place}");
+        for file in list("whole") {
+            assert!(same(folder.path(), &format!("{place}/{file}")), "{place}/{file}");
+        }
     }
 }
 

@@ -5,12 +5,12 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use files::At;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView, serialize_to_file};
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo, TensorView};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tensor::Tensor;
 
@@ -63,6 +63,18 @@ pub enum ArchiveError {
 
 impl terms::Fault for ArchiveError {}
 
+impl ArchiveError {
+    /// Whether the file is not what was once written, so that an older one may take its place.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            ArchiveError::Malformed { .. }
+            | ArchiveError::Altered { .. }
+            | ArchiveError::Foreign { .. } => true,
+            ArchiveError::File(_) | ArchiveError::Misfit { .. } => false,
+        }
+    }
+}
+
 /// What the header's one key holds.
 #[derive(Serialize, Deserialize)]
 struct Seal {
@@ -71,11 +83,36 @@ struct Seal {
     metadata: String,
 }
 
+/// How many versions of a file are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Versions {
+    One,
+    Two,
+}
+
 /// Writes matrices and their metadata.
 pub fn write<'a>(
     path: &Path,
     matrices: impl IntoIterator<Item = (String, &'a Tensor)>,
     metadata: &impl Serialize,
+) -> Result<(), ArchiveError> {
+    write_versions(path, matrices, metadata, Versions::One)
+}
+
+/// The same for a checkpoint: the one that stood there is kept beside it ([`files::checkpoints`]).
+pub fn write_checkpoint<'a>(
+    path: &Path,
+    matrices: impl IntoIterator<Item = (String, &'a Tensor)>,
+    metadata: &impl Serialize,
+) -> Result<(), ArchiveError> {
+    write_versions(path, matrices, metadata, Versions::Two)
+}
+
+fn write_versions<'a>(
+    path: &Path,
+    matrices: impl IntoIterator<Item = (String, &'a Tensor)>,
+    metadata: &impl Serialize,
+    versions: Versions,
 ) -> Result<(), ArchiveError> {
     let copies: Vec<(String, Vec<usize>, Cow<'_, [f32]>)> = matrices
         .into_iter()
@@ -92,25 +129,37 @@ pub fn write<'a>(
     let seal = Seal { blake3: digest(&views, &metadata), metadata };
     let seal = serde_json::to_string(&seal).expect("metadata is plain data");
     let header = HashMap::from([(KEY.to_owned(), seal)]);
-    files::in_place_of(path, |partial| {
-        serialize_to_file(views, Some(header), partial).map_err(|error| match error {
-            safetensors::SafeTensorError::IoError(error) => error,
-            other => io::Error::other(other),
-        })?;
-        readable(partial)
-    })?;
+    let fill = |file: &File| write_safetensors(file, &views, header);
+    match versions {
+        Versions::One => files::in_place_of(path, fill)?,
+        Versions::Two => files::checkpoints::write(path, fill)?,
+    }
     Ok(())
 }
 
-/// Lets others read the file: the library makes it for its owner alone.
-fn readable(path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
-    }
-    let _ = path;
-    Ok(())
+/// The format as the library writes it, into a file that is open: the library's own function makes
+/// another temporary file, which a kill would leave behind.
+fn write_safetensors(
+    file: &File,
+    views: &BTreeMap<String, TensorView<'_>>,
+    header: HashMap<String, String>,
+) -> io::Result<()> {
+    let mut offset = 0;
+    let infos = views.iter().map(|(name, view)| {
+        let begin = offset;
+        offset += view.data().len();
+        let (dtype, shape) = (view.dtype(), view.shape().to_vec());
+        (name.clone(), TensorInfo { dtype, shape, data_offsets: (begin, offset) })
+    });
+    let metadata = Metadata::new(Some(header), infos.collect()).map_err(io::Error::other)?;
+    let mut metadata = serde_json::to_vec(&metadata)?;
+    // The elements begin at a multiple of eight bytes.
+    metadata.resize(metadata.len().next_multiple_of(8), b' ');
+    let mut writer = BufWriter::with_capacity(1 << 20, file);
+    writer.write_all(&(metadata.len() as u64).to_le_bytes())?;
+    writer.write_all(&metadata)?;
+    views.values().try_for_each(|view| writer.write_all(view.data()))?;
+    writer.flush()
 }
 
 /// A digest of all names, shapes, elements and metadata.
@@ -205,6 +254,19 @@ mod tests {
         let device = Device::cpu(1).unwrap();
         let (a, b) = (device.tensor(2, 3, &[1., 2., 3., 4., 5., 6.]), device.tensor(1, 1, &[-7.]));
         (device, a, b)
+    }
+
+    /// Our own writer gives the bytes of the library's.
+    #[test]
+    fn the_format_is_the_librarys() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_, path) = written(folder.path());
+        let bytes = fs::read(&path).unwrap();
+        let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap().tensors();
+        let header = metadata.metadata().clone();
+        assert_eq!(safetensors::serialize(tensors, header).unwrap(), bytes);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 1);
     }
 
     fn written(folder: &Path) -> (Device, PathBuf) {

@@ -222,6 +222,9 @@ impl EncoderConfig {
         for (key, size) in sizes {
             check_size(key, size)?;
         }
+        if self.layers > MOST_LAYERS {
+            return Err(error("layers", format!("{} is more than {MOST_LAYERS}", self.layers)));
+        }
         let layer =
             4 * self.dim as u128 * self.dim as u128 + 2 * self.dim as u128 * self.hidden as u128;
         if self.layers as u128 * layer > MOST_WEIGHTS {
@@ -305,6 +308,9 @@ fn is_zero(number: &usize) -> bool {
 /// The most weights that all layers together may have: a terabyte of them.
 const MOST_WEIGHTS: u128 = 1 << 38;
 
+/// The most layers: the deepest Transformers have a hundred or two, and every layer costs time to set up.
+const MOST_LAYERS: usize = 1024;
+
 /// The largest that any size may be: two multiplied still count without wrapping.
 const LARGEST: usize = 10_000_000;
 
@@ -338,6 +344,8 @@ mod tests {
     fn nonsense_is_refused_with_key_and_reason() {
         assert_eq!(refused(|c| c.heads = 5), "heads: 5 heads do not divide dim = 768");
         assert_eq!(refused(|c| c.hidden = 0), "hidden: must not be 0");
+        let deep = refused(|c| (c.layers, c.dim, c.hidden) = (65_536, 12, 12));
+        assert_eq!(deep, "layers: 65536 is more than 1024");
         assert_eq!(
             refused(|c| c.dim = usize::MAX & !7),
             format!("dim: {} is more than 10000000", usize::MAX & !7)

@@ -1,39 +1,306 @@
-//! Drafts: files and folders that do not have their final name yet, and go when a process is interrupted.
+//! Drafts: files and folders that do not have their final name yet.
+//!
+//! A draft has a random name that nobody else can have taken, begins with [`PREFIX`], lies beside its
+//! target, and is locked for as long as its process lives. So a draft that can be locked is the leftover
+//! of a process that was killed, and whoever next writes into that folder removes it; one that is being
+//! written is never touched. A process that is interrupted removes its own ([`remove_drafts`]).
 
-use std::fs;
+use std::collections::HashSet;
+use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-static DRAFTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+use tempfile::{NamedTempFile, TempDir};
 
-/// Notes a draft. One that was given its final name is no longer there, and need not be unregistered.
-pub(crate) fn register(path: &Path) {
-    DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+use crate::{At, LOCK, Result};
+
+/// What the name of every draft begins with.
+const PREFIX: &str = ".unfinished-";
+/// Random characters after it: more than in older releases, whose drafts are not locked.
+const RANDOM: usize = 12;
+/// How often a name is tried: another process may take a draft for a leftover before it is locked.
+const ATTEMPTS: usize = 100;
+
+static LIVE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static SWEPT: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+
+/// The path of a draft, known until it is dropped to [`remove_drafts`].
+struct Registration(PathBuf);
+
+impl Registration {
+    fn new(path: &Path) -> Self {
+        LIVE.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+        live.retain(|path| *path != self.0);
+    }
 }
 
 /// Removes every draft of this process: for a process that is about to end by an interrupt.
 pub fn remove_drafts() {
-    DRAFTS.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(|path| remove(&path));
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner).drain(..).for_each(|path| remove(&path));
 }
 
 /// What is not there any more has its final name.
 fn remove(path: &Path) {
-    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let is_folder = path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let _ = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// A file in the making. Dropped before it has its name, it leaves nothing behind.
+pub(crate) struct DraftFile {
+    file: NamedTempFile,
+    _registered: Registration,
+}
+
+impl DraftFile {
+    /// Makes an empty file in `folder`.
+    pub(crate) fn new_in(folder: &Path) -> io::Result<Self> {
+        clear_once(folder);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).rand_bytes(RANDOM);
+        #[cfg(unix)]
+        {
+            // A draft is private by default, and would stay so under its final name.
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        for _ in 0..ATTEMPTS {
+            let file = builder.tempfile_in(folder)?;
+            if claim(file.as_file(), file.path()) {
+                return Ok(Self { _registered: Registration::new(file.path()), file });
+            }
+        }
+        Err(io::Error::other("another process removes every temporary file"))
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// Puts the file on the disk, and then in the place of `path`. What stood there moves to `previous`,
+    /// where one is named; at every moment `path` or `previous` is whole.
+    pub(crate) fn replace(self, path: &Path, previous: Option<&Path>) -> io::Result<()> {
+        let Self { file, _registered } = self;
+        if let Ok(before) = fs::metadata(path) {
+            // A file that was private stays so.
+            let _ = file.as_file().set_permissions(before.permissions());
+        }
+        file.as_file().sync_all()?;
+        match previous {
+            Some(previous) if path.exists() => {
+                if crate::exchange(file.path(), path).is_ok() {
+                    // The draft's name holds what stood there. The new one is in its place, whatever
+                    // becomes of the old one.
+                    let _ = file.persist(previous);
+                    return Ok(());
+                }
+                fs::rename(path, previous)?;
+                file.persist(path).map_err(|error| error.error)?;
+            }
+            _ => {
+                file.persist(path).map_err(|error| error.error)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A folder in the making.
+pub(crate) struct DraftFolder {
+    folder: TempDir,
+    /// Holds the lock.
+    _held: Option<File>,
+    _registered: Registration,
+}
+
+impl DraftFolder {
+    pub(crate) fn new_in(parent: &Path) -> Result<Self> {
+        clear_once(parent);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).rand_bytes(RANDOM);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(fs::Permissions::from_mode(0o777));
+        }
+        for _ in 0..ATTEMPTS {
+            let folder = builder.tempdir_in(parent).at(parent, "make a folder in")?;
+            // Where a folder cannot be opened, it cannot be locked by others either.
+            let held = match File::open(folder.path()) {
+                Ok(file) if claim(&file, folder.path()) => Some(file),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => None,
+                _ => continue,
+            };
+            let _registered = Registration::new(folder.path());
+            return Ok(Self { folder, _held: held, _registered });
+        }
+        Err(io::Error::other("another process removes every temporary folder"))
+            .at(parent, "make a folder in")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Leaves what stands under the draft's name, if anything does.
+    pub(crate) fn keep(self) {
+        let _ = self.folder.keep();
+    }
+}
+
+/// Locks a draft that was just made. Not so where another process was faster and took it for a leftover.
+fn claim(file: &File, path: &Path) -> bool {
+    match file.try_lock() {
+        Ok(()) => is_same(file, path),
+        Err(TryLockError::WouldBlock) => false,
+        // Nobody can lock on this file system, so nobody can take it for a leftover.
+        Err(TryLockError::Error(_)) => true,
+    }
+}
+
+/// Whether a path still names the file that was opened.
+pub(crate) fn is_same(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        match (file.metadata(), path.symlink_metadata()) {
+            (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+            _ => false,
+        }
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        path.exists()
+    }
+}
+
+/// The first time that this process writes into a folder.
+fn clear_once(folder: &Path) {
+    let first = {
+        let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        swept.get_or_insert_default().insert(folder.to_owned())
+    };
+    if first {
+        clear_leftovers(folder);
+    }
+}
+
+/// Removes the drafts of dead processes from a folder.
+fn clear_leftovers(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_draft(&entry.file_name().to_string_lossy()) {
+            remove_if_dead(&entry.path());
+        }
+    }
+}
+
+fn is_draft(name: &str) -> bool {
+    name.strip_prefix(PREFIX).is_some_and(|random| random.len() == RANDOM)
+}
+
+fn remove_if_dead(path: &Path) {
+    // Neither a link nor a pipe is a draft of ours, and the one must not be followed nor the other opened.
+    if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() || metadata.is_dir()) {
+        return;
+    }
+    let Ok(file) = File::open(path) else { return };
+    if file.try_lock().is_ok() && is_same(&file, path) {
+        remove(path);
+    }
+}
+
+/// Removes what killed processes left in a folder whose lock is held, and in the folders in it: drafts, and
+/// the temporary files of older releases and of libraries, which nobody else can be writing then.
+pub(crate) fn clear_under_lock(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_draft(&name) {
+            remove_if_dead(&path);
+        } else if is_leftover(&name, is_folder) {
+            remove(&path);
+        } else if is_folder && !path.join(LOCK).exists() {
+            clear_under_lock(&path);
+        }
+    }
+}
+
+/// Whether a name is of a temporary file or folder that older releases or `tempfile` make.
+fn is_leftover(name: &str, is_folder: bool) -> bool {
+    let random = |prefix: &str| {
+        let random = name.strip_prefix(prefix);
+        random.is_some_and(|r| r.len() == 6 && r.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    };
+    random(PREFIX) || !is_folder && (random(".tmp") || name.ends_with(".partial"))
+}
+
+/// Whether an entry of a folder is no content: its lock, or a draft.
+pub(crate) fn is_no_content(name: &str, is_folder: bool) -> bool {
+    name == LOCK || is_draft(name) || is_leftover(name, is_folder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = folder.read_dir().unwrap().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     #[test]
-    fn drafts_go_and_finished_files_stay() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        fs::write(path("a.partial"), "half").unwrap();
-        fs::create_dir(path(".unfinished-b")).unwrap();
+    fn what_a_dead_process_left_goes_and_what_is_written_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::write(path(".unfinished-abcdefghijkl"), "half").unwrap();
+        fs::create_dir(path(".unfinished-ABCDEFGHIJKL")).unwrap();
+        fs::write(path(".unfinished-ABCDEFGHIJKL/inner"), "half").unwrap();
+        fs::write(path(".unfinished-abcdef"), "of an older release, perhaps alive").unwrap();
         fs::write(path("a"), "whole").unwrap();
-        ["a.partial", ".unfinished-b", "c.partial"].iter().for_each(|name| remove(&path(name)));
-        let left: Vec<_> = folder.path().read_dir().unwrap().flatten().collect();
-        assert_eq!(left.iter().map(fs::DirEntry::file_name).collect::<Vec<_>>(), ["a"]);
+        let file = DraftFile::new_in(place.path()).unwrap();
+        let folder = DraftFolder::new_in(place.path()).unwrap();
+        clear_leftovers(place.path());
+        assert_eq!(names(place.path()).len(), 4, "{:?}", names(place.path()));
+        assert!(file.file.path().exists() && folder.path().exists());
+        drop((file, folder));
+        assert_eq!(names(place.path()), [".unfinished-abcdef", "a"]);
+        assert!(LIVE.lock().unwrap().iter().all(|live| !live.starts_with(place.path())));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_under_the_name_of_a_draft_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let (precious, link) = (place.path().join("a"), ".unfinished-abcdefghijkl");
+        fs::create_dir(&precious).unwrap();
+        std::os::unix::fs::symlink(&precious, place.path().join(link)).unwrap();
+        clear_leftovers(place.path());
+        clear_under_lock(place.path());
+        assert_eq!(names(place.path()), [link, "a"]);
+    }
+
+    #[test]
+    fn leftovers_of_older_releases_go_under_the_lock() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::create_dir_all(path("corpora/.unfinished-abcdef")).unwrap();
+        for name in [".tmpa1B2c3", "a.partial", "corpora/.tmpa1B2c3", "a", ".tmp", "corpora/b"] {
+            fs::write(path(name), "").unwrap();
+        }
+        clear_under_lock(place.path());
+        assert_eq!(names(place.path()), [".tmp", "a", "corpora"]);
+        assert_eq!(names(&path("corpora")), ["b"]);
     }
 }

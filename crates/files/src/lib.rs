@@ -1,16 +1,22 @@
-//! Files and folders that appear whole or not at all, and the one rule for outputs that exist.
+//! Files and folders that appear whole or not at all, and the one rule for outputs that exist. Everything
+//! that the workspace writes goes through here.
 //!
-//! Every output is written under a temporary name, synced to disk, and only then renamed: a kill, a
-//! full disk or a power failure leaves what stood there before. (A folder that replaces another does so
-//! in one system call where the file system can exchange two names. Where it cannot, a kill between
-//! two renames leaves the old folder beside its place, under a temporary name.)
+//! Every output is written under a random name beside its place, synced to disk, and only then renamed: a
+//! kill, a full disk or a power failure leaves what stood there before, and two writers never mix. (A
+//! folder that replaces another does so in one system call where the file system can exchange two
+//! names. Where it cannot, a kill between two renames leaves the old folder beside its place, as
+//! `.replaced-…/old`.) What a killed process left is cleared by the next one that writes there.
 //!
 //! - [`write()`], [`write_with`], [`in_place_of`] write a file, [`NewFolder`] a folder;
+//! - `-` is standard output for the writers and standard input for [`open`]; `/dev/stdout`, devices and
+//!   pipes are written into, never replaced; a symbolic link stays, and the file that it points at is
+//!   replaced;
 //! - [`check_new`] refuses an output that exists unless it may be replaced; [`check_new_file`] and
 //!   [`check_new_folder`] also make sure, before any work is done, that it can be made;
-//! - `-` is standard output for the writers and standard input for [`open`], and devices such as
-//!   `/dev/stdout` are written to rather than replaced;
-//! - [`lock`] keeps other processes out of a folder; [`map`] maps a file into memory.
+//! - [`FolderLock`] keeps other processes out of a folder: taken before anything in it is touched;
+//! - [`checkpoints`] keeps the newest two versions of a file, and reads the newest that is sound;
+//! - [`map`] maps a file into memory;
+//! - [`limits`] bounds what a file may unpack to, and the names that it may give.
 //!
 //! ```
 //! let folder = tempfile::tempdir().unwrap();
@@ -22,26 +28,37 @@
 //! files::check_new_file(&path, true).unwrap();
 //! ```
 
+pub mod checkpoints;
 mod drafts;
+mod folder;
+pub mod limits;
+mod lock;
+mod output;
 mod standard;
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub use memmap2::Mmap;
-use tempfile::TempDir;
+
+use drafts::DraftFolder;
+use output::Target;
 
 pub use drafts::remove_drafts;
+pub use folder::{NewFolder, close};
+pub use lock::{FolderLock, is_vacant, lock};
+pub use output::{in_place_of, write, write_with};
 pub use standard::{STANDARD_INPUT, is_standard, open};
+
+/// The file of a folder's lock.
+const LOCK: &str = "lock";
 
 /// Why a file or folder could not be read or made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system refused.
-    #[error(
-        "{path}: cannot {doing} (check the path, its permissions and the free space on the disk)"
-    )]
+    #[error("{path}: cannot {doing} ({})", advice(source))]
     Io {
         /// What was attempted.
         doing: &'static str,
@@ -81,6 +98,16 @@ impl terms::Fault for Error {
 /// Results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// What to do about a refusal.
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "the disk is full: free some space, or name another place"
+        }
+        _ => "check the path, its permissions and the free space on the disk",
+    }
+}
+
 /// Lets an operation on the file system end in `.at(path, "read")?`.
 pub trait At<T> {
     /// Names the file and what was attempted with it.
@@ -93,134 +120,7 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// Lets `write` make a file beside `path`, and renames it once it is safely on the disk. What is meant
-/// for standard output or a device is made in a temporary file and copied there.
-pub fn in_place_of(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
-    if is_standard(path) || is_device(path) {
-        return standard::copy_to(path, write);
-    }
-    let partial = path.with_added_extension("partial");
-    drafts::register(&partial);
-    let replace = || {
-        write(&partial)?;
-        File::open(&partial)?.sync_all()?;
-        fs::rename(&partial, path)
-    };
-    replace().at(path, "write").inspect_err(|_| {
-        // Half a file is of no use; that it cannot be removed either would be no news.
-        let _ = fs::remove_file(&partial);
-    })?;
-    sync_folder(parent_of(path));
-    Ok(())
-}
-
-/// Writes a file through a buffer; it appears when `fill` has returned. Standard output and devices
-/// receive the bytes as they are written.
-pub fn write_with(
-    path: &Path,
-    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<()> {
-    let buffered = |file: File| {
-        let mut writer = BufWriter::with_capacity(1 << 18, file);
-        fill(&mut writer)?;
-        writer.flush()
-    };
-    if is_standard(path) || is_device(path) {
-        return standard::stream_to(path, buffered);
-    }
-    in_place_of(path, |partial| buffered(File::create(partial)?))
-}
-
-/// Writes a file of these bytes.
-pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    write_with(path, |writer| writer.write_all(bytes.as_ref()))
-}
-
-/// A folder in the making. Dropped before [`finish`](Self::finish), it leaves nothing behind.
-pub struct NewFolder {
-    draft: TempDir,
-    path: PathBuf,
-    replaces: bool,
-}
-
-impl NewFolder {
-    /// Starts a folder that will stand at `path`, which must not exist yet or be empty.
-    pub fn new(path: &Path) -> Result<Self> {
-        Self::with_force(path, false)
-    }
-
-    /// Starts a folder that will stand at `path`; one that exists is replaced if `force` is set.
-    pub fn with_force(path: &Path, force: bool) -> Result<Self> {
-        refuse_file(path)?;
-        check_new(path, force)?;
-        Ok(Self { replaces: force, ..Self::instead_of(path)? })
-    }
-
-    /// Starts a folder that will stand at `path` and replace what stands there.
-    pub fn instead_of(path: &Path) -> Result<Self> {
-        let parent = parent_of(path);
-        fs::create_dir_all(parent).at(parent, "make the folder")?;
-        let draft = draft_in(parent)?;
-        Ok(Self { draft, path: path.to_owned(), replaces: true })
-    }
-
-    /// Where the folder stands for now.
-    pub fn path(&self) -> &Path {
-        self.draft.path()
-    }
-
-    /// Opens a file of the folder for writing, and the folders that it lies in; close it by
-    /// [`close`].
-    pub fn create(&self, name: &str) -> Result<BufWriter<File>> {
-        let path = self.path().join(name);
-        let parent = parent_of(&path);
-        fs::create_dir_all(parent).at(parent, "make the folder")?;
-        let file = File::create(&path).at(&path, "make")?;
-        Ok(BufWriter::with_capacity(1 << 18, file))
-    }
-
-    /// Writes a whole file of the folder.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let mut writer = self.create(name)?;
-        writer.write_all(bytes).at(Path::new(name), "write")?;
-        close(writer, Path::new(name))
-    }
-
-    /// Gives the folder its name. What stood there goes only once the new one stands.
-    pub fn finish(self) -> Result<()> {
-        let Self { draft, path, replaces } = self;
-        let parent = parent_of(&path);
-        sync_folders(draft.path());
-        if replaces && path.is_dir() && exchange(draft.path(), &path).is_ok() {
-            // What stood there has the draft's name now, and goes with it.
-            sync_folder(parent);
-            return Ok(());
-        }
-        let old = if replaces && path.exists() {
-            let aside = draft_in(parent)?;
-            let place = aside.path().join("old");
-            fs::rename(&path, &place).at(&path, "set aside")?;
-            Some((aside, place))
-        } else {
-            None
-        };
-        if let Err(error) = fs::rename(draft.path(), &path) {
-            if let Some((aside, place)) = old
-                && fs::rename(place, &path).is_err()
-            {
-                // The only copy of what stood there is not thrown away.
-                let _ = aside.keep();
-            }
-            return Err(error).at(&path, "give the finished folder the name");
-        }
-        // Nothing is left under the draft's name for the guard to remove.
-        let _ = draft.keep();
-        sync_folder(parent);
-        Ok(())
-    }
-}
-
-/// Gives two folders each other's names in one call, where system and file system can.
+/// Gives two files or folders each other's names in one call, where system and file system can.
 fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     #[cfg(any(target_os = "linux", target_os = "macos"))]
     {
@@ -234,12 +134,6 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     }
 }
 
-/// Flushes and syncs a file, so that a rename after it never uncovers half of it.
-pub fn close(writer: BufWriter<File>, path: &Path) -> Result<()> {
-    let file = writer.into_inner().map_err(|error| error.into_error()).at(path, "write")?;
-    file.sync_all().at(path, "sync")
-}
-
 /// The one rule for outputs: a file or a non-empty folder that exists is refused unless `force` is set.
 /// Standard output (`-`) and devices never count as existing.
 pub fn check_new(path: &Path, force: bool) -> Result<()> {
@@ -247,7 +141,7 @@ pub fn check_new(path: &Path, force: bool) -> Result<()> {
         Ok(mut entries) => entries.next().is_some(),
         Err(_) => path.exists(),
     };
-    match exists && !force && !is_standard(path) && !is_device(path) {
+    match exists && !force && !Target::is_stream(path) {
         true => Err(Error::Exists(path.to_owned())),
         false => Ok(()),
     }
@@ -262,45 +156,22 @@ pub fn check_new_folder(path: &Path, force: bool) -> Result<()> {
     while !place.exists() {
         place = parent_of(place);
     }
-    draft_in(place).map(drop)
+    DraftFolder::new_in(place).map(drop)
 }
 
 /// Refuses, before any work is done, a place where a file could not be written afterwards, or where
 /// one exists and `force` is not set. Leaves nothing behind.
 pub fn check_new_file(path: &Path, force: bool) -> Result<()> {
-    if is_standard(path) || is_device(path) {
+    if Target::is_stream(path) {
         return Ok(());
     }
     if path.is_dir() {
         return occupied(path, "is a folder", "name a file");
     }
     check_new(path, force)?;
-    let parent = parent_of(path);
+    let Target::File(place) = Target::of(path) else { return Ok(()) };
+    let parent = parent_of(&place);
     tempfile::tempfile_in(parent).at(parent, "make a file in").map(drop)
-}
-
-/// Removes everything in a folder, and the folder itself if it is `new`: for a run that failed to
-/// start. What cannot be removed stays.
-pub fn clear(folder: &Path, new: bool) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let remove = if is_folder { fs::remove_dir_all } else { fs::remove_file };
-        let _ = remove(entry.path());
-    }
-    if new {
-        let _ = fs::remove_dir(folder);
-    }
-}
-
-/// Keeps other processes out of a folder for as long as the file is held.
-pub fn lock(folder: &Path) -> Result<File> {
-    let path = folder.join("lock");
-    let file = File::create(&path).at(&path, "make")?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Busy(folder.to_owned())),
-        Err(TryLockError::Error(source)) => Err(source).at(&path, "lock"),
-    }
 }
 
 fn occupied<T>(path: &Path, reason: &'static str, remedy: &'static str) -> Result<T> {
@@ -315,26 +186,6 @@ fn refuse_file(path: &Path) -> Result<()> {
         true => occupied(path, "is a file", "name a folder"),
         false => Ok(()),
     }
-}
-
-/// Whether a path is a device or a pipe, which is written to and never replaced.
-fn is_device(path: &Path) -> bool {
-    path.starts_with("/dev/")
-        || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
-}
-
-fn draft_in(parent: &Path) -> Result<TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".unfinished-");
-    #[cfg(unix)]
-    {
-        // A draft is private by default, and would stay so under its final name.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o777));
-    }
-    let draft = builder.tempdir_in(parent).at(parent, "make a folder in")?;
-    drafts::register(draft.path());
-    Ok(draft)
 }
 
 /// The folder that a path lies in; a bare name lies in the current one.
@@ -422,67 +273,5 @@ mod tests {
         folder.write("a", b"").unwrap();
         folder.finish().unwrap();
         assert!(full.join("a").exists() && !full.join("inner").exists());
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_device_is_written_to_and_stays() {
-        for _ in 0..2 {
-            write(Path::new("/dev/null"), "gone").unwrap();
-            in_place_of(Path::new("/dev/null"), |partial| fs::write(partial, "gone")).unwrap();
-            assert!(is_device(Path::new("/dev/null")));
-        }
-    }
-
-    #[test]
-    fn a_file_appears_whole_or_not_at_all() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("file");
-        write(&path, "before").unwrap();
-        let full = || io::Error::other("disk full");
-        let failed = write_with(&path, |writer| {
-            writer.write_all(b"half")?;
-            Err(full())
-        });
-        assert!(failed.unwrap_err().to_string().contains("cannot write"));
-        assert_eq!(fs::read(&path).unwrap(), b"before");
-        assert_eq!(place.path().read_dir().unwrap().count(), 1);
-        write_with(&path, |writer| writer.write_all(b"after")).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"after");
-    }
-
-    #[test]
-    fn a_folder_appears_whole_or_not_at_all() {
-        let place = tempfile::tempdir().unwrap();
-        let path = place.path().join("deep/folder");
-        let folder = NewFolder::new(&path).unwrap();
-        folder.write("a.txt", b"text").unwrap();
-        drop(folder);
-        assert!(!path.exists());
-        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 0);
-
-        let folder = NewFolder::new(&path).unwrap();
-        folder.write("inner/a.txt", b"text").unwrap();
-        folder.finish().unwrap();
-        assert_eq!(fs::read(path.join("inner/a.txt")).unwrap(), b"text");
-        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 1);
-        let error = NewFolder::new(&path).map(drop).unwrap_err().to_string();
-        assert!(error.contains("exists"), "{error}");
-
-        let folder = NewFolder::instead_of(&path).unwrap();
-        folder.write("b.txt", b"other").unwrap();
-        folder.finish().unwrap();
-        assert!(!path.join("inner").exists());
-        assert_eq!(fs::read(path.join("b.txt")).unwrap(), b"other");
-        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 1);
-    }
-
-    #[test]
-    fn one_process_at_a_time() {
-        let place = tempfile::tempdir().unwrap();
-        let held = lock(place.path()).unwrap();
-        assert!(matches!(lock(place.path()), Err(Error::Busy(_))));
-        drop(held);
-        lock(place.path()).unwrap();
     }
 }

@@ -1,11 +1,9 @@
-//! `-` in place of a file's name: standard input where one is read, standard output where one is
-//! written.
+//! Streams in place of files: `-` is standard input where a file is read, and standard output where one
+//! is written; devices and pipes are written into.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::Path;
-
-use tempfile::NamedTempFile;
 
 use crate::{At, Result};
 
@@ -17,6 +15,12 @@ pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Whether a path names an open stream of this process, whatever that leads to.
+pub(crate) fn is_stream_name(path: &Path) -> bool {
+    let open = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc/self/fd"];
+    is_standard(path) || cfg!(unix) && open.iter().any(|open| path.starts_with(open))
+}
+
 /// Opens a file for reading; `-` is standard input.
 pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     if is_standard(path) {
@@ -25,29 +29,30 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path).at(path, "open")?))
 }
 
-/// Lets `write` make a temporary file, for writers that seek, and copies it to standard output or a
-/// device.
-pub(crate) fn copy_to(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
-    let draft = NamedTempFile::new().at(path, "make a temporary file for")?;
-    write(draft.path()).at(path, "write")?;
-    // By name, since `write` may have replaced the file that was made first.
-    let mut made = File::open(draft.path()).at(path, "write")?;
-    stream_to(path, |mut out| io::copy(&mut made, &mut out).map(drop))
+/// Lets `write` fill a temporary file, for writers that seek, and copies it to a stream.
+pub(crate) fn copy_to(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+    let temporary = std::env::temp_dir();
+    let mut draft = tempfile::tempfile().at(&temporary, "make a file in")?;
+    write(&draft).at(&temporary, "write a file in")?;
+    draft.rewind().at(&temporary, "read a file in")?;
+    stream_to(path, |mut out| io::copy(&mut draft, &mut out).map(drop))
 }
 
-/// Lets `fill` write to standard output or a device. A reader that went away (`| head`) is no failure.
-pub(crate) fn stream_to(path: &Path, fill: impl FnOnce(File) -> io::Result<()>) -> Result<()> {
-    let out = match is_standard(path) {
-        true => standard_output(),
-        false => fs::OpenOptions::new().write(true).open(path),
+/// Lets `fill` write to a stream. A reader that went away (`| head`) is no failure.
+pub(crate) fn stream_to(path: &Path, fill: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+    let out = match path.to_str() {
+        Some("-" | "/dev/stdout") => standard_output(),
+        Some("/dev/stderr") => standard_error(),
+        _ => fs::OpenOptions::new().write(true).open(path),
     };
-    match out.and_then(fill) {
+    match out.and_then(|out| fill(&out)) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => done.at(path, "write"),
     }
 }
 
-/// Standard output as a file, so that every writer has one type.
+/// Standard output as a file, so that every writer has one type. It is the very stream, which goes on
+/// after what was printed: `/dev/stdout`, opened by name, would begin a redirected file anew.
 fn standard_output() -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -58,5 +63,18 @@ fn standard_output() -> io::Result<File> {
     {
         use std::os::windows::io::AsHandle;
         Ok(io::stdout().as_handle().try_clone_to_owned()?.into())
+    }
+}
+
+fn standard_error() -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        Ok(io::stderr().as_fd().try_clone_to_owned()?.into())
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::io::AsHandle;
+        Ok(io::stderr().as_handle().try_clone_to_owned()?.into())
     }
 }

@@ -7,6 +7,7 @@
 //! - [`learn`]: refinement of a map, and unsupervised learning without a dictionary.
 //! - [`align`]: the whole alignment of word vectors, and of the layers of contextual vectors.
 //! - [`retrieval`]: translations retrieved among sentences: raw, mean-centred, Procrustes-aligned.
+//! - [`projection`]: planes to draw spaces on, and the share of variance between languages.
 //! - [`cka`]: representational similarity of two stacks of layers.
 //!
 //! ```
@@ -30,6 +31,7 @@ mod map;
 mod matmul;
 mod normalize;
 mod products;
+pub mod projection;
 pub mod retrieval;
 pub mod search;
 

@@ -95,9 +95,7 @@ impl Settings {
 }
 
 fn whole(path: &Path) -> Result<Tokenizer> {
-    let bytes = std::fs::read(path).at(path, "read the tokenizer")?;
-    let mut tokenizer = Tokenizer::from_bytes(bytes)
-        .map_err(|error| Error::file(path, error.to_string(), SAVE_ANEW))?;
+    let mut tokenizer = text::read_tokenizer(path, SAVE_ANEW)?;
     // Length is our business: nothing is cut or filled up unseen.
     tokenizer.with_padding(None);
     tokenizer
@@ -109,17 +107,18 @@ fn whole(path: &Path) -> Result<Tokenizer> {
 fn wordpiece(path: &Path, settings: &Settings) -> Result<Tokenizer> {
     let text = std::fs::read_to_string(path).at(path, "read the subwords")?;
     let vocab: Vocab = text.lines().map(str::to_owned).zip(0..).collect();
-    let refuse = |error: tokenizers::Error| Error::file(path, error.to_string(), SAVE_ANEW);
     let unknown = settings.token("unk_token").unwrap_or("[UNK]").to_owned();
-    let model = WordPiece::builder().vocab(vocab).unk_token(unknown).build().map_err(refuse)?;
-    let mut tokenizer = Tokenizer::new(model);
-    let lowercase = settings.is("do_lower_case").unwrap_or(true);
-    let chinese = settings.is("tokenize_chinese_chars").unwrap_or(true);
-    let accents = settings.is("strip_accents");
-    let normalizer = BertNormalizer::new(true, chinese, accents, lowercase);
-    tokenizer.with_normalizer(Some(normalizer)).map_err(refuse)?;
-    tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
-    Ok(tokenizer)
+    text::tokenizer_of(path, SAVE_ANEW, || {
+        let model = WordPiece::builder().vocab(vocab).unk_token(unknown).build()?;
+        let mut tokenizer = Tokenizer::new(model);
+        let lowercase = settings.is("do_lower_case").unwrap_or(true);
+        let chinese = settings.is("tokenize_chinese_chars").unwrap_or(true);
+        let accents = settings.is("strip_accents");
+        let normalizer = BertNormalizer::new(true, chinese, accents, lowercase);
+        tokenizer.with_normalizer(Some(normalizer))?;
+        tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+        Ok(tokenizer)
+    })
 }
 
 /// BPE merges (Sennrich et al. 2016): RoBERTa's of bytes, XLM's of letters.
@@ -131,17 +130,18 @@ fn pairs(folder: &Path, family: Family) -> Result<Tokenizer> {
     let merges = read_merges(&merges, &vocab)?;
     let builder = BPE::builder().vocab_and_merges(vocab.into_iter().collect::<Vocab>(), merges);
     let builder = builder.unk_token("<unk>".into());
-    let refuse = |error: tokenizers::Error| Error::file(&path, error.to_string(), SAVE_ANEW);
     let words = family == Family::Xlm;
     let builder = if words { builder.end_of_word_suffix("</w>".into()) } else { builder };
-    let mut tokenizer = Tokenizer::new(builder.build().map_err(refuse)?);
-    if words {
-        tokenizer.with_pre_tokenizer(Some(WhitespaceSplit));
-    } else {
-        tokenizer.with_pre_tokenizer(Some(ByteLevel::default().add_prefix_space(false)));
-        tokenizer.with_decoder(Some(ByteLevel::default()));
-    }
-    Ok(tokenizer)
+    text::tokenizer_of(&path, SAVE_ANEW, || {
+        let mut tokenizer = Tokenizer::new(builder.build()?);
+        if words {
+            tokenizer.with_pre_tokenizer(Some(WhitespaceSplit));
+        } else {
+            tokenizer.with_pre_tokenizer(Some(ByteLevel::default().add_prefix_space(false)));
+            tokenizer.with_decoder(Some(ByteLevel::default()));
+        }
+        Ok(tokenizer)
+    })
 }
 
 /// Merges, one a line; a third column counts something, and a pair whose concatenation is no subword is passed

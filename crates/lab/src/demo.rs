@@ -1,6 +1,13 @@
 //! The result of the demo: its closing table, from the records of the study `demo`.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
+use tensor::Device;
+
+use crate::draw::figure::SpaceFigure;
+use crate::spaces::{self, SpaceError};
+use crate::study::{Laboratory, StudyPlan};
 
 use crate::record::{Record, TextRecord};
 
@@ -40,6 +47,32 @@ impl DemoResult {
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
         Self { rows: rows(records), translations: translations(texts) }
     }
+}
+
+/// The pictures of the trained encoder's space, which open the demo's page.
+///
+/// # Errors
+/// Where a file that the run has saved is damaged.
+pub fn pictures(
+    lab: &Laboratory,
+    plan: &StudyPlan,
+    device: &Device,
+) -> Result<Vec<SpaceFigure>, SpaceError> {
+    let Some(run) = encoder(lab, plan) else { return Ok(Vec::new()) };
+    let means = bilingual(lab, plan, "shift means").map(|step| step.join("means.safetensors"));
+    spaces::of_run(&run, means.as_deref(), device)
+}
+
+/// The run of the trained encoder.
+pub fn encoder(lab: &Laboratory, plan: &StudyPlan) -> Option<PathBuf> {
+    bilingual(lab, plan, "pretrain").map(|step| step.join("run"))
+}
+
+/// The folder of the trained encoder's first step of a kind.
+fn bilingual(lab: &Laboratory, plan: &StudyPlan, kind: &str) -> Option<PathBuf> {
+    let mut steps = plan.steps.iter();
+    let step = steps.find(|step| step.kind.starts_with(kind) && step.name.contains("bilingual"))?;
+    Some(lab.folder(&step.key))
 }
 
 /// The best over layers of a measure of a system, under some factors.

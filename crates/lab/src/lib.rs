@@ -27,6 +27,7 @@ pub mod export;
 pub mod papers;
 pub mod record;
 pub mod report;
+pub mod spaces;
 pub mod statistics;
 pub mod store;
 pub mod study;

@@ -36,7 +36,8 @@ fn main() {
 
         let start = Instant::now();
         let path = std::env::temp_dir().join("encode-speed.npy");
-        let mut writer = StackWriter::create(&path, layers, sentences.len(), dim).expect("a file");
+        let file = std::fs::File::create(&path).expect("a file");
+        let mut writer = StackWriter::new(file, layers, sentences.len(), dim).expect("a file");
         let language = reader.language();
         let read = lines(&source)
             .map(|line| Ok::<_, std::io::Error>(reader.sentence(&line.expect("a line")).ids));

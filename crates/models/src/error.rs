@@ -14,10 +14,20 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum OpenError {
     /// There is no model there.
     #[error(
-        "{0} holds no model; name the folder of a pretraining run, or a Hugging Face folder with its \
-         config.json"
+        "{0} holds no model; name the folder of a pretraining run (RUN@STEP for a snapshot that it saved), or \
+         a Hugging Face folder with its config.json"
     )]
     Nothing(PathBuf),
+    /// The run has no snapshot of that step.
+    #[error("{folder}: there is no snapshot of step {step}; {steps}", folder = folder.display())]
+    NoSnapshot {
+        /// The folder of the run.
+        folder: PathBuf,
+        /// The step that was asked for.
+        step: u64,
+        /// The steps that there are, in words.
+        steps: String,
+    },
     /// The weights could not be read.
     #[error(transparent)]
     Archive(#[from] ArchiveError),

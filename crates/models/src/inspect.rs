@@ -14,8 +14,9 @@ use tensor::Device;
 use text::Vocabulary;
 use vectors::formats::{self, ReadOptions};
 
-use crate::error::{Error, Result};
-use crate::pretrained::{MODEL_FILE, VOCABULARY_FOLDER};
+use crate::error::{Error, OpenError, Result};
+use crate::location::ModelLocation;
+use crate::pretrained::VOCABULARY_FOLDER;
 
 /// What a path holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -104,7 +105,10 @@ struct MeansMetadata {
 /// # Errors
 /// Where it cannot be read, or holds nothing that is known.
 pub fn inspect(path: &Path, device: &Device) -> Result<Inspection> {
-    if path.is_dir() { folder(path, device) } else { file(path) }
+    match ModelLocation::find(path) {
+        Err(OpenError::Nothing(_)) if !path.is_dir() => file(path),
+        location => folder(path, location, device),
+    }
 }
 
 /// The vocabulary in a folder: of a run, of a Hugging Face checkpoint, or by itself.
@@ -112,6 +116,8 @@ pub fn inspect(path: &Path, device: &Device) -> Result<Inspection> {
 /// # Errors
 /// Where it cannot be read.
 pub fn vocabulary(folder: &Path) -> Result<Vocabulary> {
+    let location = ModelLocation::find(folder);
+    let folder = location.as_ref().map_or(folder, ModelLocation::folder);
     let of_run = folder.join(VOCABULARY_FOLDER);
     Ok(match hub::is_checkpoint(folder) {
         _ if of_run.is_dir() => Vocabulary::load(&of_run)?,
@@ -120,12 +126,15 @@ pub fn vocabulary(folder: &Path) -> Result<Vocabulary> {
     })
 }
 
-fn folder(path: &Path, device: &Device) -> Result<Inspection> {
-    let weights = path.join(MODEL_FILE);
-    if weights.is_file() && path.join(VOCABULARY_FOLDER).is_dir() {
-        let archive = Archive::open(&weights).map_err(crate::OpenError::from)?;
+fn folder(
+    path: &Path,
+    location: std::result::Result<ModelLocation, OpenError>,
+    device: &Device,
+) -> Result<Inspection> {
+    if let Ok(ModelLocation::Run { folder, weights }) = &location {
+        let archive = Archive::open(weights).map_err(crate::OpenError::from)?;
         let RunMetadata { encoder, step } = archive.metadata().map_err(crate::OpenError::from)?;
-        let vocabulary = Vocabulary::load(&path.join(VOCABULARY_FOLDER))?;
+        let vocabulary = Vocabulary::load(&folder.join(VOCABULARY_FOLDER))?;
         return Ok(Inspection::Run {
             path: path.to_owned(),
             encoder,
@@ -133,6 +142,9 @@ fn folder(path: &Path, device: &Device) -> Result<Inspection> {
             subwords: vocabulary.len(),
             fingerprint: archive.digest().to_owned(),
         });
+    }
+    if let Err(error @ OpenError::NoSnapshot { .. }) = location {
+        return Err(error.into());
     }
     if hub::is_checkpoint(path) {
         let hub::Checkpoint { summary, fingerprint, .. } = hub::open(path, device)?;

@@ -1,7 +1,8 @@
 //! Trained encoders, opened for use.
 //!
-//! - [`PretrainedModel`]: the encoder of a run's folder or of a Hugging Face checkpoint, with its weights,
-//!   its vocabulary and the [`TokenIdMap`] between the two.
+//! - [`PretrainedModel`]: the encoder of a run's folder, of a snapshot (`RUN@STEP`) or of a Hugging Face
+//!   checkpoint, with its weights, its vocabulary and the [`TokenIdMap`] between the two.
+//! - [`ModelLocation`]: how models are named.
 //! - [`states`]: the one loop from sentences to hidden states, in batches that fill a CPU or a GPU.
 //! - [`inspect`]: what a file or folder holds.
 //! - [`parallel`]: parallel text.
@@ -31,6 +32,7 @@
 pub mod contexts;
 mod error;
 pub mod inspect;
+mod location;
 pub mod parallel;
 pub mod paraphrases;
 mod pretrained;
@@ -40,6 +42,7 @@ mod token_ids;
 pub mod words;
 
 pub use crate::error::{Error, OpenError, Result};
+pub use crate::location::{ModelLocation, SNAPSHOT_FOLDER, snapshot_file, snapshots};
 pub use crate::pretrained::{
     EncoderParts, MODEL_FILE, PretrainedModel, VOCABULARY_FOLDER, architecture,
 };

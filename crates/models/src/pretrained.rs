@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use encoder::archive::{self, Archive};
-use encoder::{Batch, Encoder, EncoderConfig};
+use encoder::{Batch, Encoder, EncoderConfig, VocabularySize};
 use files::NewFolder;
 use serde::{Deserialize, Serialize};
 use tensor::{Device, Indices, Params, Spans};
 use text::{SentenceReader, Vocabulary};
 
 use crate::error::OpenError;
+use crate::location::ModelLocation;
 use crate::token_ids::TokenIdMap;
 
 /// The file of a run that holds its best weights.
@@ -46,16 +47,36 @@ pub struct PretrainedModel {
     token_ids: TokenIdMap,
 }
 
-/// The architecture of the model in a folder, without its weights.
+/// The architecture of a model, without its weights.
 pub fn architecture(folder: &Path) -> Result<EncoderConfig, OpenError> {
-    let path = folder.join(MODEL_FILE);
-    if path.is_file() && folder.join(VOCABULARY_FOLDER).is_dir() {
-        return Ok(Archive::open(&path)?.metadata::<WeightsMetadata>()?.encoder);
+    match ModelLocation::find(folder)? {
+        ModelLocation::Run { weights, .. } => {
+            Ok(Archive::open(&weights)?.metadata::<WeightsMetadata>()?.encoder)
+        }
+        ModelLocation::HuggingFace(folder) => Ok(hub::architecture(&folder)?),
     }
-    if hub::is_checkpoint(folder) {
-        return Ok(hub::architecture(folder)?);
+}
+
+/// Every token id that the vocabulary gives has a row in the embedding table.
+fn check_rows(
+    path: &Path,
+    config: &EncoderConfig,
+    needed: &VocabularySize,
+) -> Result<(), OpenError> {
+    for (number, language) in config.languages.iter().enumerate() {
+        let needed = match needed {
+            VocabularySize::Size(size) => *size,
+            VocabularySize::Sizes(sizes) => sizes.get(language).copied().unwrap_or(0),
+        };
+        let rows = config.entries(number);
+        if rows < needed {
+            let reason =
+                format!("has {rows} embeddings for the {needed} subwords of its vocabulary");
+            let remedy = "put the weights and the vocabulary of one run in one folder";
+            return Err(text::Error::file(path, reason, remedy).into());
+        }
     }
-    Err(OpenError::Nothing(folder.to_owned()))
+    Ok(())
 }
 
 impl From<hub::Checkpoint> for PretrainedModel {
@@ -68,21 +89,16 @@ impl From<hub::Checkpoint> for PretrainedModel {
 }
 
 impl PretrainedModel {
-    /// Opens the model of a run's folder, or a Hugging Face checkpoint.
-    pub fn open(folder: &Path, device: &Device) -> Result<Self, OpenError> {
-        let path = folder.join(MODEL_FILE);
-        if path.is_file() && folder.join(VOCABULARY_FOLDER).is_dir() {
-            return Self::open_run(folder, device);
+    /// Opens the model of a run's folder, a snapshot of a run (`RUN@STEP`), or a Hugging Face checkpoint.
+    pub fn open(name: &Path, device: &Device) -> Result<Self, OpenError> {
+        match ModelLocation::find(name)? {
+            ModelLocation::Run { folder, weights } => Self::open_run(&folder, &weights, device),
+            ModelLocation::HuggingFace(folder) => Ok(hub::open(&folder, device)?.into()),
         }
-        if hub::is_checkpoint(folder) {
-            return Ok(hub::open(folder, device)?.into());
-        }
-        Err(OpenError::Nothing(folder.to_owned()))
     }
 
-    fn open_run(folder: &Path, device: &Device) -> Result<Self, OpenError> {
-        let path = folder.join(MODEL_FILE);
-        let archive = Archive::open(&path)?;
+    fn open_run(folder: &Path, path: &Path, device: &Device) -> Result<Self, OpenError> {
+        let archive = Archive::open(path)?;
         let metadata: WeightsMetadata = archive.metadata()?;
         let vocabulary = Vocabulary::load(&folder.join(VOCABULARY_FOLDER))?;
         vocabulary.check_fingerprint(&metadata.vocabulary, &path.display().to_string())?;
@@ -92,6 +108,7 @@ impl PretrainedModel {
         let values = params.iter_mut().map(|(_, value, _)| value);
         archive.load(names.into_iter().zip(values).collect())?;
         let token_ids = TokenIdMap::new(&vocabulary, encoder.config().separate.tokens);
+        check_rows(&path, encoder.config(), &token_ids.entries(&vocabulary))?;
         let fingerprint = archive.digest().to_owned();
         let has_mlm_head = metadata.has_mlm_head;
         Ok(Self { encoder, params, vocabulary, fingerprint, has_mlm_head, token_ids })

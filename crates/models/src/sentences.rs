@@ -1,7 +1,8 @@
 //! Files of sentences, and the vectors of sentences at every layer.
 
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use arrays::{Matrix, Stack, StackWriter};
@@ -106,6 +107,23 @@ pub fn encode_pairs(
     Ok(EncodedPairs { stacks, sides, lengths, rows, counts })
 }
 
+/// The mean vector of every sentence of a text at each of some layers: sentences x dim. Sentences that are longer than the
+/// model reads are truncated.
+///
+/// # Errors
+/// Where a line has no text, or the model does not have the language.
+pub fn mean_vectors(
+    model: &mut PretrainedModel,
+    side: &ParallelSide,
+    layers: &[usize],
+) -> Result<Vec<Matrix>> {
+    let rows: Vec<usize> = (0..side.lines.len()).collect();
+    let tokens = tokenize(model, side, &rows)?;
+    let ids: Vec<&[u32]> = tokens.iter().map(|sentence| sentence.ids.as_slice()).collect();
+    let language = model.reader(&side.language)?.language();
+    pooled(model, language, &ids, layers)
+}
+
 /// Some rows of a side as token ids.
 fn tokenize(
     model: &PretrainedModel,
@@ -197,11 +215,11 @@ pub fn encode(
     let rows = sentences.iter().map(|ids| config.pooling.rows(ids.len())).sum();
     let start = Instant::now();
     let mut failure = None;
-    let written = files::in_place_of(&config.out, |partial| {
+    let written = files::in_place_of(&config.out, |file| {
         let all = sentences.len();
         let progress = &mut |done| progress(done, all);
         let encoded =
-            encode_into(partial, model, reader.language(), &sentences, rows, config, progress);
+            encode_into(file, model, reader.language(), &sentences, rows, config, progress);
         encoded.map_err(|error| {
             failure = Some(error);
             io::Error::other("the text could not be encoded to its end")
@@ -234,7 +252,7 @@ pub fn encode(
 }
 
 fn encode_into(
-    path: &Path,
+    file: &File,
     model: &mut PretrainedModel,
     language: usize,
     sentences: &[Vec<u32>],
@@ -244,7 +262,7 @@ fn encode_into(
 ) -> Result<()> {
     let (layers, out) = (&config.layers, &config.out);
     let dim = model.encoder.config().dim;
-    let mut writer = StackWriter::create(path, layers.len(), rows, dim).at(out, "write")?;
+    let mut writer = StackWriter::new(file, layers.len(), rows, dim).at(out, "write")?;
     let mut values = vec![Vec::new(); layers.len()];
     for_each(model.parts(), language, sentences.iter().map(Ok::<_, Error>), |states| {
         for (values, &layer) in values.iter_mut().zip(layers) {

@@ -236,12 +236,14 @@ fn check_tree(file: &NumberedLines, words: &[TreebankWord]) -> Result<()> {
             root = Some(at);
         }
     }
+    // What is known to lead to the root, so that every word is walked over once.
+    let mut rooted = vec![false; words.len()];
     for (at, word) in words.iter().enumerate() {
-        let (mut here, mut steps) = (at, 0);
-        while words[here].head != 0 {
+        let (mut here, mut path) = (at, Vec::new());
+        while !rooted[here] && words[here].head != 0 {
+            path.push(here);
             here = words[here].head as usize - 1;
-            steps += 1;
-            if steps > words.len() {
+            if path.len() > words.len() {
                 let reason = format!("word {} never reaches the root: there is a cycle", at + 1);
                 return Err(file.wrong(
                     word.line,
@@ -250,6 +252,8 @@ fn check_tree(file: &NumberedLines, words: &[TreebankWord]) -> Result<()> {
                 ));
             }
         }
+        rooted[here] = true;
+        path.into_iter().for_each(|word| rooted[word] = true);
     }
     Ok(())
 }
@@ -281,6 +285,21 @@ mod tests {
             let word = &bank.sentences[sentence].words[word];
             [(HEAD, word.head.to_string().into()), (DEPREL, word.relation.as_str().into())]
         })
+    }
+
+    /// Every word depends on the one before it: the longest way to the root that there is.
+    #[test]
+    fn a_sentence_of_a_hundred_thousand_words_is_read_at_once() {
+        let line = |word: usize| format!("{}\tx\tx\tX\t_\t_\t{word}\tdep\t_\t_\n", word + 1);
+        let text: String = (0..100_000).map(line).collect();
+        let begun = std::time::Instant::now();
+        assert_eq!(read(&text).unwrap().sentences[0].words.len(), 100_000);
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+        let cycle = text.replacen("\t0\tdep", "\t100000\tdep", 1)
+            + "100001\tx\tx\tX\t_\t_\t0\troot\t_\t_\n";
+        assert!(
+            read(&cycle).unwrap_err().to_string().contains(":1: word 1 never reaches the root")
+        );
     }
 
     #[test]

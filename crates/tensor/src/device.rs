@@ -246,8 +246,7 @@ impl Device {
     /// Where a row is not in the table.
     pub fn add_rows(&self, x: &Tensor, table: &Tensor, rows: &Indices, scale: f32) -> Tensor {
         assert_eq!((x.rows(), x.cols()), (rows.len(), table.cols()), "a row for every row");
-        let inside = rows.iter().all(|&row| (row as usize) < table.rows());
-        assert!(inside, "rows of the table");
+        rows.assert_below(table.rows(), "row");
         let mut y = self.kernels.empty(x.rows(), x.cols(), x.precision());
         self.kernels.add_rows(x, table, rows, scale, &mut y);
         y

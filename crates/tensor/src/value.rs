@@ -160,11 +160,25 @@ pub struct Indices(Arc<IndexList>);
 
 struct IndexList {
     numbers: Vec<u32>,
+    /// The largest of them, known before any device reads the list.
+    largest: Option<u32>,
     /// What a device keeps of the list, made when it first reads it: each knows its own type.
     device_copy: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Indices {
+    /// Makes sure that every number is that of a row. A kernel does not look: on a GPU, a number beyond a table
+    /// would be read from, or written to, whatever lies there. One comparison a list, since the largest is known.
+    ///
+    /// # Panics
+    /// Where a number is `rows` or more.
+    #[track_caller]
+    pub(crate) fn assert_below(&self, rows: usize, what: &str) {
+        if let Some(largest) = self.0.largest {
+            assert!((largest as usize) < rows, "{what} {largest} of a table of {rows} rows");
+        }
+    }
+
     /// What a device keeps of the list; `make` is called the first time.
     ///
     /// # Panics
@@ -191,7 +205,8 @@ impl Eq for Indices {}
 
 impl From<Vec<u32>> for Indices {
     fn from(numbers: Vec<u32>) -> Self {
-        Self(Arc::new(IndexList { numbers, device_copy: OnceLock::new() }))
+        let largest = numbers.iter().copied().max();
+        Self(Arc::new(IndexList { numbers, largest, device_copy: OnceLock::new() }))
     }
 }
 

@@ -276,6 +276,32 @@ fn embeddings_and_chosen_rows() {
 
 /// Shifted states: in the working precision, as between layers, and in full precision, where the CPU and a
 /// GPU round alike.
+/// A token id beyond its table is refused before a kernel reads it: on a GPU, nothing else would notice.
+#[test]
+fn ids_beyond_their_table_never_reach_a_kernel() {
+    let gpu = devices().map(|[_, cuda]| cuda);
+    for device in gpu.into_iter().chain([Device::cpu(1).expect("the CPU is there")]) {
+        let embed = |list: Vec<u32>| {
+            let mut params = Params::new(&device);
+            let table = params.add("table", device.tensor(6, 8, &[0.5; 48]));
+            let bias = params.add("bias", device.tensor(1, 6, &[0.0; 6]));
+            let mut tape = Tape::new(&mut params, Mode::Evaluate);
+            let rows = tape.embed(vec![(table, Indices::from(list.clone()))], None, 0.0);
+            let chosen = tape.select(rows, &Indices::from(vec![0]));
+            let targets = Indices::from(vec![list[0]]);
+            tape.tied_cross_entropy(chosen, table, bias, &targets, 1.0).to_vec()
+        };
+        assert!(embed(vec![5, 0, 3])[0].is_finite());
+        for list in [vec![6], vec![0, u32::MAX], vec![1 << 31, 2]] {
+            let tried =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| embed(list.clone())));
+            let reason = tried.expect_err("refused");
+            let reason = reason.downcast_ref::<String>().expect("in words");
+            assert!(reason.contains("of a table of 6 rows"), "{list:?}: {reason}");
+        }
+    }
+}
+
 #[test]
 fn rows_are_shifted() {
     let Some([cpu, cuda]) = devices() else { return };

@@ -49,6 +49,15 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// A compressed file that holds more than one of its size may.
+    #[error("{file}: the compressed file holds too much")]
+    TooLarge {
+        /// The file's name, or `standard input`.
+        file: String,
+        /// The limit, and how to raise it.
+        source: io::Error,
+    },
+
     /// A request that cannot be met whatever the files hold.
     #[error("{reason}; {remedy}")]
     Request {

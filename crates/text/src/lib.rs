@@ -66,5 +66,5 @@ pub use vocabulary::{
     LanguageCounts, LanguageObserver, LanguageSummary, LanguageText, PairSharing, SentenceReader,
     SpecialTokens, SubwordEncoder, SubwordEncoders, Vocabulary, VocabularyKind, VocabularySharing,
     VocabularyStats, VocabularySummary, WordCounts, WordMark, check_language, count_subwords,
-    vocabulary_sharing,
+    read_tokenizer, tokenizer_of, vocabulary_sharing,
 };

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
-use files::{At, STANDARD_INPUT};
+use files::{At, STANDARD_INPUT, limits};
 
 /// One language's text: the files that hold it, in the order in which they are read.
 #[derive(Debug)]
@@ -375,8 +375,9 @@ impl LineReader<'_> {
     fn open_next(&mut self) -> Result<bool> {
         let Some(file) = self.files.next() else { return Ok(false) };
         let opened = File::open(&file.path).at(&file.name, "open")?;
+        let size = opened.metadata().map_or(0, |metadata| metadata.len());
         let counted = ByteCounter { inner: opened, bytes: Arc::clone(&self.bytes) };
-        let reader = decompress(&file.name, BufReader::with_capacity(1 << 16, counted))?;
+        let reader = decompress(&file.name, BufReader::with_capacity(1 << 16, counted), size)?;
         self.current = Some(OpenFile { name: &file.name, reader, number: 0, holds_text: false });
         Ok(true)
     }
@@ -445,7 +446,10 @@ impl LineReader<'_> {
 /// Opens one file, plain, gzip or zstd, for its bytes; `-` is standard input.
 pub fn open_file(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let reader = files::open(path)?;
-    decompress(&display_name(path), BufReader::with_capacity(1 << 18, reader))
+    // Of standard input nothing is known.
+    let size =
+        if files::is_standard(path) { 0 } else { path.metadata().map_or(0, |file| file.len()) };
+    decompress(&display_name(path), BufReader::with_capacity(1 << 18, reader), size)
 }
 
 /// What a file is called in messages.
@@ -460,6 +464,7 @@ pub fn display_name(path: &Path) -> String {
 pub fn unreadable(name: &str, source: io::Error) -> Error {
     match source.raw_os_error() {
         Some(_) => files::Error::Io { doing: "read", path: name.into(), source }.into(),
+        None if limits::is_too_large(&source) => Error::TooLarge { file: name.to_owned(), source },
         None => Error::Damaged { file: name.to_owned(), source },
     }
 }
@@ -506,8 +511,9 @@ fn take_line(
     })
 }
 
-/// Decompresses a reader whose first bytes are those of gzip or zstd.
-fn decompress<R>(name: &str, mut reader: R) -> Result<Box<dyn BufRead + Send>>
+/// Decompresses a reader of `size` bytes whose first are those of gzip or zstd, as far as
+/// [`limits`] allow.
+fn decompress<R>(name: &str, mut reader: R, size: u64) -> Result<Box<dyn BufRead + Send>>
 where
     R: BufRead + Send + 'static,
 {
@@ -522,7 +528,7 @@ where
     } else {
         return Ok(Box::new(reader));
     };
-    Ok(Box::new(BufReader::with_capacity(1 << 17, decoder)))
+    Ok(Box::new(BufReader::with_capacity(1 << 17, limits::bounded(decoder, size))))
 }
 
 /// Names the compressions that are often met and not read.
@@ -704,6 +710,24 @@ mod tests {
             assert!(error.contains("cut short") && error.contains("again"), "{error}");
             assert!(!error.contains("disk"), "{error}");
         }
+    }
+
+    /// Half a gigabyte of nothing in half a megabyte.
+    #[test]
+    fn a_bomb_is_refused_with_the_limit_and_how_to_raise_it() {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let line = [&[b'x'; 63][..], b"\n"].concat().repeat(1 << 14);
+        (0..160).for_each(|_| gzip.write_all(&line).unwrap());
+        let bomb = gzip.finish().unwrap();
+        let error = read(&bomb, TOLERANT).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { .. }), "{error:?}");
+        let error = std::error::Error::source(&error).unwrap().to_string();
+        assert!(
+            error.contains("unpacks to more than") && error.contains("ISOGLOSS_MAX_BYTES"),
+            "{error}"
+        );
+        let bomb = file(&bomb);
+        assert!(matches!(read_whole(bomb.path()), Err(Error::TooLarge { .. })));
     }
 
     #[test]

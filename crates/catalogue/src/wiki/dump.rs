@@ -1,7 +1,9 @@
 //! The XML of a dump, article by article, in memory of one batch.
 
-use std::io::{BufReader, Read};
+use std::cell::Cell;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use quick_xml::Reader;
 use quick_xml::escape::{resolve_xml_entity, unescape_with};
@@ -32,9 +34,31 @@ impl Page {
     }
 }
 
+/// The most XML between the ends of two pages; Wikipedia's own limit for a page is 2 MB.
+const LONGEST_PAGE: usize = 64 << 20;
+
+/// Ends where one page is longer than any is: an element is held whole.
+struct PageLimit<'a> {
+    inner: &'a mut dyn Read,
+    left: Rc<Cell<usize>>,
+}
+
+impl Read for PageLimit<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        let left = self.left.get().checked_sub(read).ok_or_else(|| {
+            io::Error::other(format!("a page is longer than {} MB", LONGEST_PAGE >> 20))
+        })?;
+        self.left.set(left);
+        Ok(read)
+    }
+}
+
 /// A dump that is being read.
 pub(super) struct Dump<'a> {
-    reader: Reader<BufReader<&'a mut dyn Read>>,
+    reader: Reader<BufReader<PageLimit<'a>>>,
+    /// Bytes that the page at hand may still have.
+    left: Rc<Cell<usize>>,
     from: PathBuf,
     buffer: Vec<u8>,
     /// The names of namespaces in the dump's language.
@@ -45,9 +69,11 @@ pub(super) struct Dump<'a> {
 
 impl<'a> Dump<'a> {
     pub(super) fn new(reader: &'a mut dyn Read, from: &Path) -> Self {
-        let reader = Reader::from_reader(BufReader::with_capacity(1 << 18, reader));
+        let left = Rc::new(Cell::new(LONGEST_PAGE));
+        let limited = PageLimit { inner: reader, left: Rc::clone(&left) };
+        let reader = Reader::from_reader(BufReader::with_capacity(1 << 18, limited));
         let (names, from) = (Names::default(), from.to_owned());
-        Self { reader, from, buffer: Vec::new(), names, left_out: 0 }
+        Self { reader, left, from, buffer: Vec::new(), names, left_out: 0 }
     }
 
     /// Bytes of XML read.
@@ -73,6 +99,7 @@ impl<'a> Dump<'a> {
     /// The next page of any kind.
     fn page(&mut self) -> Result<Option<Page>> {
         let mut page: Option<Page> = None;
+        self.left.set(LONGEST_PAGE);
         loop {
             self.buffer.clear();
             let event = self.reader.read_event_into(&mut self.buffer);

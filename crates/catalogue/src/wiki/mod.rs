@@ -17,7 +17,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use bzip2::read::MultiBzDecoder;
-use files::At;
+use files::{At, limits};
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 
@@ -51,11 +51,12 @@ pub(crate) fn extract(
     writer: &mut dyn Write,
     watch: &mut DownloadObserver,
 ) -> Result<ExtractionCounts> {
+    let size = from.metadata().map_or(0, |metadata| metadata.len());
     let mut reader = BufReader::with_capacity(1 << 18, reader);
     let start = io::BufRead::fill_buf(&mut reader).at(from, "read")?.to_vec();
     let mut reader: Box<dyn Read + '_> = match &start[..] {
-        [b'B', b'Z', b'h', ..] => Box::new(MultiBzDecoder::new(reader)),
-        [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(reader)),
+        [b'B', b'Z', b'h', ..] => Box::new(limits::bounded(MultiBzDecoder::new(reader), size)),
+        [0x1f, 0x8b, ..] => Box::new(limits::bounded(MultiGzDecoder::new(reader), size)),
         _ => Box::new(reader),
     };
     let mut writer = zstd::Encoder::new(writer, 9).at(to, "write")?;

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use files::At;
 use geometry::retrieval::{LayerRetrieval, RetrievalAccuracy, RetrievalResult};
 use lab::demo::{DemoResult, DemoRow};
+use lab::draw::ColourScheme;
 use lab::store::RecordFilter;
 use lab::study::{Laboratory, RunOptions, StepOutcome, Study, StudyObserver, StudyStep, run};
 use serde::Deserialize;
@@ -18,6 +20,7 @@ use terms::Scale;
 use text::VocabularySharing;
 use train::pretrain::PretrainSummary;
 
+use super::models::open_device;
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -96,6 +99,7 @@ impl Demo {
             jobs: 1,
             threads: None,
             fresh: false,
+            snapshots: true,
             stop: stop::listen(),
         };
         run(&lab, &plans, &options, &mut view)?;
@@ -105,16 +109,29 @@ impl Demo {
         let (records, texts) = (store.records(&filter)?, store.texts(&filter)?);
         let result = DemoResult::of(&records, &texts);
         let report = self.out.join("report.html");
-        files::write(&report, lab::report::ReportPage::of(&records, &texts).html)?;
+        let figures = self.out.join("figures");
+        std::fs::create_dir_all(&figures).at(&figures, "make the folder")?;
+        let pictures = lab::demo::pictures(&lab, &plans[0], &open_device("cpu", 0)?)?;
+        for picture in &pictures {
+            for (name, scheme) in [("light", ColourScheme::Light), ("dark", ColourScheme::Dark)] {
+                let file = format!("figures/{}-{name}.svg", picture.figure.id);
+                files::write(&self.out.join(file), picture.svg_in(scheme))?;
+            }
+        }
+        let page = lab::report::ReportPage::with_spaces(&records, &texts, &pictures);
+        files::write(&report, page.html)?;
+        let encoder = lab::demo::encoder(&lab, &plans[0]).unwrap_or_default();
         let mut text = in_words(&result);
         let _ = write!(
             text,
             "\nIn {} and without parallel data, a representation space that both languages share.\n\
-             The report, with figures: {}\n",
+             The report, with figures: {}\nThe trained encoder: {}\n",
             duration(began.elapsed().as_secs_f64()),
-            report.display()
+            report.display(),
+            encoder.display()
         );
-        let json = json!({ "result": result, "report": report, "lab": self.out });
+        let json =
+            json!({ "result": result, "report": report, "lab": self.out, "encoder": encoder });
         Ok(Outcome::new(text, &json))
     }
 }

@@ -11,6 +11,7 @@ mod encode;
 mod hub;
 mod inspect;
 mod man;
+mod map;
 mod markdown;
 mod models;
 mod pretrain;
@@ -80,6 +81,9 @@ pub(crate) enum Command {
     /// Retrieve translations among sentences: raw, mean-centred and aligned, layer by layer.
     Retrieve(retrieve::Retrieve),
 
+    /// Draw representation spaces: how one emerged, what layers do, words and sentences on a plane.
+    Map(Box<map::MapCommand>),
+
     /// Compare two sets of vectors by linear CKA, biased and debiased.
     Cka(cka::Cka),
 
@@ -139,6 +143,7 @@ impl Command {
             Command::Words(command) => command.run(),
             Command::Align(command) => command.run(),
             Command::Retrieve(command) => command.run(),
+            Command::Map(command) => command.run(),
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),

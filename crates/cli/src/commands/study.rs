@@ -414,6 +414,7 @@ impl RunFlags {
             jobs: self.jobs.into(),
             threads: Some(self.threads).filter(|threads| *threads > 0),
             fresh: self.fresh,
+            snapshots: false,
             stop: stop::listen(),
         };
         let outcomes = run(&lab, &plans, &options, &mut LiveView::new(&plans))?;

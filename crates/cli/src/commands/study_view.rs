@@ -127,7 +127,7 @@ impl StudyObserver for LiveView {
 
     fn line(&mut self, number: usize, line: &str) {
         if let Some(bar) = self.running.get(&number) {
-            bar.set_message(line.to_owned());
+            bar.set_message(terms::printable(line).into_owned());
         }
     }
 

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use files::{At, Mmap};
+use files::{At, Mmap, limits};
 use serde::Deserialize;
 use text::{Error, Result};
 
@@ -198,8 +198,7 @@ fn read_index(path: &Path) -> Result<BTreeMap<String, String>> {
 /// Which file holds each tensor, by an index's text.
 pub fn parse_index(text: &str) -> std::result::Result<BTreeMap<String, String>, String> {
     let index: Index = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let plain = |name: &str| !name.contains(['/', '\\', '\0']) && !matches!(name, "" | "." | "..");
-    match index.weight_map.values().find(|name| !plain(name)) {
+    match index.weight_map.values().find(|name| !limits::is_plain_name(name)) {
         Some(name) => Err(format!("names `{name}`, which is no file of its folder")),
         None => Ok(index.weight_map),
     }

@@ -8,6 +8,7 @@
 
 mod data;
 mod dots;
+pub mod figure;
 mod heat;
 mod lines;
 mod scale;
@@ -38,6 +39,10 @@ const FIXED: &str = "<rect class=\"ground\"/><text class=\"title\"/>";
 
 /// The space between panels, and between panels and the edge, in a file.
 const GAP: f64 = 20.0;
+/// The width of a file: three panels of charts, six of points.
+const PAGE: f64 = 1160.0;
+/// The height of a line of a caption.
+const CAPTION_LINE: f64 = 16.0;
 
 /// An entry of a legend.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +60,8 @@ pub enum SeriesMark {
     Line(usize),
     /// The dots and the mean of a series in this colour.
     Sample(usize),
+    /// Points of this colour.
+    Dot(usize),
     /// The dot of one seed.
     Seed,
     /// The tick of a mean.
@@ -177,7 +184,12 @@ impl Figure {
 
     /// The whole figure as an SVG file in one scheme of colours.
     pub fn svg_in(&self, scheme: ColourScheme) -> String {
-        let rows: Vec<&[Panel]> = self.panels.chunks(3).collect();
+        self.svg_with_caption(scheme, "")
+    }
+
+    /// The same with a caption below.
+    pub fn svg_with_caption(&self, scheme: ColourScheme, caption: &str) -> String {
+        let rows = self.rows();
         let row_width =
             |row: &[Panel]| row.iter().map(|panel| panel.width + GAP).sum::<f64>() + GAP;
         let row_height = |row: &[Panel]| row.iter().map(|panel| panel.height).fold(0.0, f64::max);
@@ -195,6 +207,11 @@ impl Figure {
             }
             y += row_height(row) + GAP;
         }
+        for line in svg::wrapped(caption, width - 2.0 * GAP) {
+            svg::text(&mut drawn, (GAP, y), "small", &line);
+            y += CAPTION_LINE;
+        }
+        let height = if caption.is_empty() { height } else { y };
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"isogloss\" role=\"img\" width=\"{width:.0}\" \
              height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\n<title>{title}</title>\n<desc>{about}</desc>\n\
@@ -207,6 +224,21 @@ impl Figure {
             top = GAP + 8.0,
             drawn = sheet::literal(&drawn, scheme),
         )
+    }
+
+    /// The panels in rows of a page's width.
+    fn rows(&self) -> Vec<&[Panel]> {
+        let mut rows: Vec<&[Panel]> = Vec::new();
+        let (mut start, mut width) = (0, GAP);
+        for (number, panel) in self.panels.iter().enumerate() {
+            if number > start && width + panel.width + GAP > PAGE {
+                rows.push(&self.panels[start..number]);
+                (start, width) = (number, GAP);
+            }
+            width += panel.width + GAP;
+        }
+        rows.push(&self.panels[start..]);
+        rows
     }
 
     /// The numbers of all panels as CSV, a row for each mark.
@@ -258,6 +290,9 @@ fn swatch_of(mark: SeriesMark) -> String {
              <circle class=\"seed\" cx=\"15\" cy=\"6\" r=\"2.7\"/><path class=\"mean\" d=\"M11 1v10\"/></g>",
             colour % COLOURS
         ),
+        SeriesMark::Dot(colour) => {
+            format!("<path class=\"c{} dots\" d=\"M11 6h.1\"/>", colour % COLOURS)
+        }
         SeriesMark::Seed => {
             "<g class=\"c6\"><circle class=\"seed\" cx=\"11\" cy=\"6\" r=\"2.7\"/></g>".to_owned()
         }

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::draw::Figure;
+use crate::draw::figure::SpaceFigure;
 use crate::papers::PaperItem;
 use crate::record::{Record, TextRecord};
 
@@ -97,15 +98,11 @@ struct SettingResults<'a> {
 impl ReportPage {
     /// The report of all records of a store.
     pub fn of(records: &[Record], texts: &[TextRecord]) -> Self {
-        Self::with_figures(records, texts, &[])
+        Self::with_spaces(records, texts, &[])
     }
 
-    /// The same with figures of its runs, which open the page: how a space emerged in training. Each has a caption.
-    pub fn with_figures(
-        records: &[Record],
-        texts: &[TextRecord],
-        runs: &[(Figure, String)],
-    ) -> Self {
+    /// The same, opened by pictures of representation spaces.
+    pub fn with_spaces(records: &[Record], texts: &[TextRecord], spaces: &[SpaceFigure]) -> Self {
         let views = views(records, texts);
         let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
         let (filled, empty): (Vec<_>, Vec<_>) = sections::ALL
@@ -119,16 +116,17 @@ impl ReportPage {
         let own = own::studies(records);
         let opening = page::PageOpening {
             headline: opening::headline(&views),
-            figures: match runs {
-                [] => opening::figure(&views)
-                    .map(|figure| (figure, OPENING.to_owned()))
-                    .into_iter()
-                    .collect(),
-                runs => runs.to_vec(),
+            spaces: match spaces {
+                [] => {
+                    let caption = OPENING.to_owned();
+                    let main = opening::figure(&views);
+                    main.map(|figure| SpaceFigure { figure, caption }).into_iter().collect()
+                }
+                spaces => spaces.to_vec(),
             },
         };
         let mut all: Vec<Figure> =
-            opening.figures.iter().map(|(figure, _)| figure.clone()).collect();
+            opening.spaces.iter().map(|space| space.figure.clone()).collect();
         all.extend(filled.iter().flat_map(figures).cloned());
         all.extend(own.iter().map(|study| study.figure.clone()));
         all.retain(|figure| !figure.panels.is_empty());

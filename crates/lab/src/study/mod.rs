@@ -33,6 +33,7 @@ pub use materials::xnli_languages;
 pub use one_off::{ONE_OFF, OWN_SCALE, OneOffOrigin};
 pub use plan::StudyPlan;
 pub use pool::{PooledStep, StepPool};
+pub use recipes::translating_layer;
 pub use revision::{COMMANDS, StepCommand};
 pub use run::{RunOptions, StepOutcome, StudyObserver, run};
 pub use sizes::SentenceCounter;

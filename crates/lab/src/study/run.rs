@@ -62,6 +62,8 @@ pub struct RunOptions<'a> {
     pub threads: Option<usize>,
     /// Whether steps that are complete are run again.
     pub fresh: bool,
+    /// Whether pretraining saves snapshots of its weights.
+    pub snapshots: bool,
     /// Set when the run is to be interrupted.
     pub stop: &'a AtomicBool,
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use files::At;
+use files::{At, FolderLock};
 use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
@@ -69,7 +69,6 @@ impl StepRunner<'_> {
 
     pub(super) fn run(&self) -> Result<CommandEnd> {
         let folder = self.lab.folder(&self.step().key);
-        fs::create_dir_all(&folder).at(&folder, "make the folder")?;
         let lock = self.lock(&folder)?;
         if self.options.fresh {
             clear(&folder)?;
@@ -80,6 +79,9 @@ impl StepRunner<'_> {
         threads.extend(self.step().job_words(self.options.jobs));
         let mut words = words(&self.lab.root, self.plan, self.number);
         words.extend(threads.clone());
+        if !self.options.snapshots {
+            words.extend(self.step().snapshot_words());
+        }
         let began = Instant::now();
         let mut peak_memory = None;
         let resumed = match self.step().words_to_resume(&folder) {
@@ -106,9 +108,9 @@ impl StepRunner<'_> {
     }
 
     /// Locks the folder for this process; waits where another runs the same step.
-    fn lock(&self, folder: &Path) -> Result<File> {
+    fn lock(&self, folder: &Path) -> Result<FolderLock> {
         loop {
-            match files::lock(folder) {
+            match FolderLock::take(folder) {
                 Err(files::Error::Busy(_)) => (self.line)("another process runs this step"),
                 other => return Ok(other?),
             }
@@ -124,14 +126,14 @@ impl StepRunner<'_> {
         &self,
         words: &[String],
         folder: &Path,
-        lock: &File,
+        lock: &FolderLock,
         peak_memory: &mut Option<u64>,
     ) -> Result<ExitStatus> {
         let partial = folder.join("result.partial");
         let mut child = Command::new(self.options.program)
             .args(words)
             .arg("--json")
-            .stdin(lock.try_clone().at(folder, "share the lock of")?)
+            .stdin(lock.share()?)
             .stdout(File::create(&partial).at(&partial, "make")?)
             .stderr(Stdio::piped())
             .spawn()

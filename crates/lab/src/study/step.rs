@@ -177,6 +177,17 @@ impl StudyStep {
         if given { Vec::new() } else { vec!["--jobs".to_owned(), jobs.to_string()] }
     }
 
+    /// The words that keep snapshots of the weights out of a laboratory, where hundreds of runs lie side by side: they
+    /// change no result.
+    pub(super) fn snapshot_words(&self) -> Vec<String> {
+        let given = self.args.iter().any(|arg| arg.text.starts_with("snapshots="));
+        let words: &[&str] = match self.command.verb == "pretrain" && !given {
+            true => &["--set", "snapshots=0"],
+            false => &[],
+        };
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
     /// The words that continue it after an interruption, where that is possible.
     pub fn words_to_resume(&self, own: &Path) -> Option<Vec<String>> {
         let StepResume::Folder(out) = self.resume else { return None };
@@ -344,7 +355,7 @@ impl StepList {
         }
         let mut hasher = blake3::Hasher::new();
         let unreadable = |error: std::io::Error| Error::unreadable(path, &error);
-        if path.is_dir() {
+        if !path.is_file() {
             for file in model_files(path).map_err(unreadable)? {
                 let name = file.strip_prefix(path).unwrap_or(&file).to_string_lossy().into_owned();
                 hasher.update(name.as_bytes());
@@ -370,10 +381,16 @@ fn model_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
         files.sort();
         Ok(files)
     };
-    let weights = folder.join(models::MODEL_FILE);
     let vocabulary = folder.join(models::VOCABULARY_FOLDER);
     if vocabulary.is_dir() {
         let mut files = listed(&vocabulary)?;
+        files.push(folder.join(models::MODEL_FILE));
+        return Ok(files);
+    }
+    if let Ok(models::ModelLocation::Run { folder, weights }) = models::ModelLocation::find(folder)
+    {
+        // A snapshot, `RUN@STEP`.
+        let mut files = listed(&folder.join(models::VOCABULARY_FOLDER))?;
         files.push(weights);
         return Ok(files);
     }

@@ -41,7 +41,7 @@ const PREDICTIONS: &str = "predictions";
 pub(super) const STATE: &str = "state";
 const EPOCH: &str = "epoch";
 
-/// Fine-tunes over features and sets, in a folder that exists already; what it holds of this run is
+/// Fine-tunes over features and sets, in a folder whose lock is held; what it holds of this run is
 /// continued. So many settings are trained side by side as there are features, each on a device of its own.
 pub(super) fn run(
     config: &TransferConfig,
@@ -50,7 +50,6 @@ pub(super) fn run(
     folder: &Path,
     observer: &mut (dyn Observer + Send),
 ) -> Result<TransferResult> {
-    let _lock = files::lock(folder)?;
     for set in sets.all() {
         set.note().iter().for_each(|note| observer.note(note));
     }

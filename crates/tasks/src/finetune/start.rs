@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use files::At;
+use files::{At, FolderLock};
 use tensor::Device;
 use train::pretrain::Observer;
 
@@ -28,25 +28,25 @@ pub fn begin(
     observer: &mut (dyn Observer + Send),
 ) -> Result<TransferResult> {
     config.check()?;
-    check_folder(folder, force)?;
+    // Before the folder is touched, and again under its lock.
+    check_folder(config, folder, force)?;
     let features = open_all(config, devices)?;
     let sets = LabelledSets::read(config, features[0].source())?;
-    let new = !folder.exists();
-    fs::create_dir_all(folder).at(folder, "make the folder")?;
+    let lock = FolderLock::take(folder)?;
+    check_folder(config, folder, force)?;
     if force {
-        drop(files::lock(folder)?);
-        files::clear(folder, false);
+        lock.clear(CONFIG);
     }
-    InputDigests::of(config, &*features[0])?.write(folder)?;
     let text = toml::to_string(config).expect("a configuration is valid TOML");
-    files::write(&folder.join(CONFIG), text)?;
-    run(config, &features, &sets, folder, observer).inspect_err(|error| {
+    let written = files::write(&folder.join(CONFIG), text).map_err(Error::from);
+    let result = written
+        .and_then(|()| InputDigests::of(config, &*features[0])?.write(folder))
+        .and_then(|()| run(config, &features, &sets, folder, observer));
+    if result.is_err() && !has_begun(folder) {
         // Where nothing was trained yet, what lies there only stands in the way of the corrected command.
-        let busy = matches!(error, Error::Files(files::Error::Busy(_)));
-        if !busy && !has_begun(folder) {
-            files::clear(folder, new);
-        }
-    })
+        lock.discard(CONFIG);
+    }
+    result
 }
 
 /// Whether an epoch of any setting is done.
@@ -56,9 +56,16 @@ fn has_begun(folder: &Path) -> bool {
     entries.any(|entry| entry.file_name().to_str().is_some_and(left))
 }
 
-fn check_folder(folder: &Path, force: bool) -> Result<()> {
-    let is_empty = !fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    if is_empty || (force && saved_config(folder).is_ok()) {
+/// Refuses a folder that holds anything but the beginning of this very run: a process that was killed
+/// in its first epoch may have left one.
+fn check_folder(config: &TransferConfig, folder: &Path, force: bool) -> Result<()> {
+    if files::is_vacant(folder) {
+        return Ok(());
+    }
+    let own = |saved: TransferConfig| {
+        force || !has_begun(folder) && config.differences(&saved).is_empty()
+    };
+    if saved_config(folder).is_ok_and(own) {
         return Ok(());
     }
     let remedy = match force {
@@ -96,6 +103,9 @@ pub fn resume(
     devices: &[Device],
     observer: &mut (dyn Observer + Send),
 ) -> Result<TransferResult> {
+    // A folder without a run gets no lock either.
+    saved_config(folder)?;
+    let _lock = files::lock(folder)?;
     let saved = saved_config(folder)?;
     let differences = config.differences(&saved);
     if !differences.is_empty() {
@@ -117,7 +127,12 @@ pub fn resume(
         return Err(Error::request(format!("{} is not there", path.display()), remedy));
     }
     let features = open_all(config, devices)?;
-    InputDigests::of(config, &*features[0])?.check(folder)?;
+    let digests = InputDigests::of(config, &*features[0])?;
+    match has_begun(folder) {
+        true => digests.check(folder)?,
+        // A process that was killed in its first epoch may not have come to it.
+        false => digests.write(folder)?,
+    }
     let sets = LabelledSets::read(config, features[0].source())?;
     run(config, &features, &sets, folder, observer)
 }

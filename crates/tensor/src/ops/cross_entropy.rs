@@ -27,6 +27,9 @@ impl Tape<'_> {
     /// # Shapes
     /// `hidden`: rows x dim; `table`: vocabulary x dim; `bias`: 1 x vocabulary; result: 1 x 2, the
     /// sum of the losses and how many targets had the highest score.
+    ///
+    /// # Panics
+    /// Where a target is not in the table.
     pub fn tied_cross_entropy(
         &mut self,
         hidden: Var,
@@ -37,6 +40,7 @@ impl Tape<'_> {
     ) -> Tensor {
         let (rows, dim) = self.value(hidden).shape();
         assert_eq!(rows, targets.len(), "a target for every row");
+        targets.assert_below(self.params.value(table).rows(), "target");
         let device = self.device.clone();
         let kernels = device.kernels();
         let mut score = device.empty(1, 2);

@@ -31,6 +31,9 @@ impl Tape<'_> {
     ///
     /// # Shapes
     /// Each table: entries x dim, each list of rows equally long; result: that length x dim.
+    ///
+    /// # Panics
+    /// Where a row is not in its table: token ids are checked here, before a kernel reads them.
     pub fn embed(&mut self, tables: EmbedTables, norm: Option<LayerNorm>, rate: f32) -> Var {
         let dropout = self.dropout(rate);
         let (rows, cols) = (tables[0].1.len(), self.params.value(tables[0].0).cols());
@@ -38,6 +41,9 @@ impl Tape<'_> {
             list.len() == rows && self.params.value(*table).cols() == cols
         };
         assert!(tables.iter().all(equal), "a row of every table for every position");
+        for (table, list) in &tables {
+            list.assert_below(self.params.value(*table).rows(), "row");
+        }
         let kernels = self.device.kernels();
         let mut sum = self.device.working(rows, cols);
         let values: Vec<_> =

@@ -14,7 +14,11 @@ impl Tape<'_> {
     ///
     /// # Shapes
     /// `x`: n x dim; result: `rows.len()` x dim.
+    ///
+    /// # Panics
+    /// Where `x` has no such row.
     pub fn select(&mut self, x: Var, rows: &Indices) -> Var {
+        rows.assert_below(self.value(x).rows(), "row");
         let mut y = self.device.working(rows.len(), self.value(x).cols());
         self.device.kernels().select(self.value(x), rows, &mut y);
         let y = self.push(y, self.wants(x));

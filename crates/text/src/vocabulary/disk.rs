@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use files::{At, NewFolder};
+use files::{At, NewFolder, limits};
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 use super::{
     ImportedTokenizer, LanguageManifest, SpecialTokens, Vocabulary, VocabularyKind,
-    VocabularyLanguage, check_languages,
+    VocabularyLanguage, check_languages, foreign,
 };
 use crate::error::{Error, Result};
 use crate::prepare::{Preparer, SimplificationTable};
@@ -23,6 +23,8 @@ const MANIFEST: &str = "vocabulary.json";
 const SUBWORDS: &str = "subwords.tsv";
 const SIMPLIFIED: &str = "simplified.tsv";
 const FORMAT: u32 = 1;
+/// The most subwords that a manifest may speak of; the largest vocabularies have a million.
+const MOST_SUBWORDS: usize = 10_000_000;
 const RETRAIN: &str = "train the vocabulary again, or restore the folder from a copy";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,6 +73,11 @@ impl Vocabulary {
             return Err(Error::file(&path, reason, RETRAIN));
         }
         check_languages(manifest.languages.iter().map(|language| language.name.as_str()))?;
+        let outside = |language: &&LanguageManifest| !limits::is_plain_name(&language.tokenizer);
+        if let Some(language) = manifest.languages.iter().find(outside) {
+            let reason = format!("names `{}`, which is no file of its folder", language.tokenizer);
+            return Err(Error::file(&path, reason, RETRAIN));
+        }
         if manifest.kind == VocabularyKind::Imported {
             return Self::load_imported(folder, &manifest);
         }
@@ -83,6 +90,10 @@ impl Vocabulary {
 
     /// The tokenizer file has the subwords, and there are no counts.
     fn load_imported(folder: &Path, manifest: &Manifest) -> Result<Self> {
+        if manifest.size > MOST_SUBWORDS {
+            let reason = format!("has {} subwords, more than {MOST_SUBWORDS}", manifest.size);
+            return Err(Error::file(&folder.join(MANIFEST), reason, RETRAIN));
+        }
         let counts = vec![vec![0; manifest.size]; manifest.languages.len()];
         let languages = read_languages(folder, manifest, counts)?;
         let imported = manifest.imported.clone().ok_or_else(|| {
@@ -256,9 +267,7 @@ fn read_languages(
 }
 
 fn read_tokenizer(path: &Path, size: usize) -> Result<Tokenizer> {
-    let text = std::fs::read(path).at(path, "read the tokenizer")?;
-    let tokenizer = Tokenizer::from_bytes(text)
-        .map_err(|error| Error::file(path, error.to_string(), RETRAIN))?;
+    let tokenizer = foreign::read_tokenizer(path, RETRAIN)?;
     if tokenizer.get_vocab(true).into_values().any(|id| id as usize >= size) {
         return Err(Error::file(path, format!("has an id beyond {size}"), RETRAIN));
     }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use tokenizers::Tokenizer;
 
 use super::ImportedTokenizer;
+use super::foreign::guarded;
 
 /// Words cached at most; beyond that the cache is emptied, and so it follows the text.
 const CACHED_WORDS: usize = 1 << 17;
@@ -99,8 +100,9 @@ impl SubwordEncoder {
     /// Encodes without the cache.
     fn encode_uncached(&self, text: &str) -> Vec<u32> {
         // A model fails only where it lacks its own unknown subword, which loading rules out.
-        let encoding = self.tokenizer.encode_fast(text, false);
-        encoding.map_or_else(|_| vec![self.unknown], |encoding| encoding.get_ids().to_vec())
+        let encoding =
+            guarded(|| self.tokenizer.encode_fast(text, false)).and_then(|done| done.ok());
+        encoding.map_or_else(|| vec![self.unknown], |encoding| encoding.get_ids().to_vec())
     }
 }
 

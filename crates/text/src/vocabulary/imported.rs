@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokenizers::{ModelWrapper, Tokenizer};
 
 use super::disk::as_text;
+use super::foreign::guarded;
 use super::{
     CONTINUATION, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,
@@ -92,7 +93,7 @@ impl ImportedTokenizer {
         };
         let space_before_word = bytes.is_some_and(|bytes| bytes["add_prefix_space"] != true)
             || spaces.is_some_and(|spaces| spaces["prepend_scheme"] == "never");
-        let empty = tokenizer.encode_fast("", true);
+        let empty = guarded(|| tokenizer.encode_fast("", true)).and_then(|done| done.ok());
         let empty = empty.map(|encoding| encoding.get_ids().to_vec()).unwrap_or_default();
         let bos_eos = if let [start, end] = empty[..] { (start, end) } else { (start, end) };
         Self { any_language, bos_eos, mark, space_before_word }

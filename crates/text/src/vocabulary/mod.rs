@@ -8,6 +8,7 @@
 
 mod disk;
 mod encode;
+mod foreign;
 mod imported;
 mod learn;
 mod sentence;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 pub use encode::{EncodedWords, SubwordEncoder, SubwordEncoders};
+pub use foreign::{read_tokenizer, tokenizer_of};
 pub use imported::{ImportedTokenizer, WordMark};
 pub use learn::{BpeSettings, LanguageText, WordCounts};
 pub use sentence::{EncodedSentence, SentenceReader};
@@ -251,7 +253,8 @@ impl Vocabulary {
     /// The text of ids, as far as subwords determine it.
     pub fn decode(&self, language: usize, ids: &[u32]) -> String {
         // The only failure is a decoder that does not fit its model, which loading rules out.
-        self.languages[language].tokenizer.decode(ids, true).unwrap_or_default()
+        let decoded = foreign::guarded(|| self.languages[language].tokenizer.decode(ids, true));
+        decoded.and_then(|done| done.ok()).unwrap_or_default()
     }
 
     /// Whether an id is a special one.

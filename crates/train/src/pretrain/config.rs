@@ -81,6 +81,9 @@ pub struct ProbeConfig {
     pub languages: [String; 2],
     /// The file of each.
     pub files: [PathBuf; 2],
+    /// Files of glosses, line by line, as invented worlds have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub glosses: Option<[PathBuf; 2]>,
 }
 
 /// Updates at the beginning of a run whose batches have another shape.
@@ -159,6 +162,13 @@ pub struct PretrainConfig {
     /// Parallel sentences to measure retrieval on.
     #[serde(default)]
     pub probes: Vec<ProbeConfig>,
+    /// Whether what a later look at the training needs is saved at log-spaced updates: hidden states of
+    /// parallel sentences, and snapshots of the weights.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub trajectory: bool,
+    /// The most snapshots of the weights; otherwise eight, or as many as take 256 MB, and none where fewer than three do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<usize>,
     /// Earlier goals of a run that was extended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<Extension>,
@@ -401,6 +411,10 @@ impl PretrainConfig {
         }
         Ok(())
     }
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The message of a value that cannot be read, with its key first and types in plain words.

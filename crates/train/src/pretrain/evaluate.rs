@@ -16,6 +16,7 @@ use text::{LineRules, TextSource};
 
 use super::config::ProbeConfig;
 use super::data::RunData;
+use super::probes::SAVED_PAIRS;
 
 /// The perplexity of each language's held-out text after update `step`, with the same tokens masked every time.
 pub(crate) fn perplexities(
@@ -40,14 +41,24 @@ pub(crate) fn perplexities(
 
 /// Parallel sentences whose translations are retrieved while a run is trained.
 pub(crate) struct Probe {
-    languages: [String; 2],
-    sides: [ProbeSide; 2],
+    pub(crate) languages: [String; 2],
+    pub(crate) sides: [ProbeSide; 2],
 }
 
-/// The sentences of one language: vocabulary ids, special tokens included.
-struct ProbeSide {
+/// The sentences of one language.
+pub(crate) struct ProbeSide {
     language: usize,
-    sentences: Vec<Vec<u32>>,
+    /// Vocabulary ids, special tokens included.
+    pub(crate) sentences: Vec<Vec<u32>>,
+    /// The text of the first of them, whose states are saved.
+    pub(crate) texts: Vec<String>,
+}
+
+/// The sentence vectors of a probe after an update, and the retrieval that they allow.
+pub(crate) struct ProbeMeasurement {
+    pub(crate) retrieval: ProbeRetrieval,
+    /// For each side and layer: sentences x dim.
+    pub(crate) vectors: [Vec<Matrix>; 2],
 }
 
 /// Retrieval accuracy (P@1 by cosine) at each layer from the embeddings up, mean of both directions.
@@ -88,12 +99,12 @@ impl Probe {
     }
 
     /// Retrieves each sentence's translation, at every layer.
-    pub(crate) fn retrieve(
+    pub(crate) fn measure(
         &self,
         model: &Encoder,
         params: &mut Params,
         data: &RunData,
-    ) -> ProbeRetrieval {
+    ) -> ProbeMeasurement {
         let device = params.device().clone();
         let [a, b] = [0, 1].map(|side| self.sides[side].vectors(data.parts(model, params)));
         let accuracy = |(a, b): (&Matrix, &Matrix)| {
@@ -106,12 +117,13 @@ impl Probe {
             vectors
         };
         let pairs = || a.iter().zip(&b);
-        ProbeRetrieval {
+        let retrieval = ProbeRetrieval {
             languages: self.languages.clone(),
             sentences: self.sides[0].sentences.len(),
             raw: pairs().map(accuracy).collect(),
             centered: pairs().map(|(a, b)| accuracy((&centered(a), &centered(b)))).collect(),
-        }
+        };
+        ProbeMeasurement { retrieval, vectors: [a, b] }
     }
 }
 
@@ -136,9 +148,12 @@ fn side(language: &str, file: &Path, data: &RunData, longest: usize) -> text::Re
     let mut reader = data.vocabulary.reader(language, longest)?;
     let source = TextSource::new(language, &[file.display().to_string()])?;
     let mut lines = source.raw_lines(LineRules::default());
-    let mut sentences = Vec::new();
+    let (mut sentences, mut texts) = (Vec::new(), Vec::new());
     while let Some(sentence) = lines.next_sentence()? {
+        if texts.len() < SAVED_PAIRS {
+            texts.push(sentence.to_owned());
+        }
         sentences.push(reader.sentence(sentence).ids);
     }
-    Ok(ProbeSide { language: reader.language(), sentences })
+    Ok(ProbeSide { language: reader.language(), sentences, texts })
 }

@@ -3,7 +3,8 @@
 //! A run is a folder: `config.toml` (the whole configuration), `vocabulary/`, `corpora/`,
 //! `metrics.jsonl` (losses, perplexities, retrieval; the same for the same seed), events for
 //! TensorBoard, `model.safetensors` (the best weights so far) with `config.json` and `tokenizer.json`,
-//! `state.safetensors` (the last checkpoint) and `summary.json`. Files appear whole or not at all, and
+//! `state.safetensors` (the last checkpoint) and `summary.json`; and, at log-spaced updates, the hidden states of
+//! parallel sentences in `probes/` ([`ProbeSeries`]) and the weights in `snapshots/`. Files appear whole or not at all, and
 //! one process at a time may work in the folder.
 //!
 //! [`RunRequest`] becomes a [`PretrainConfig`], [`begin`] and [`resume`] run it, and the result is a
@@ -16,17 +17,17 @@ mod init;
 mod log;
 mod preparation;
 mod presets;
+mod probes;
 mod request;
 mod run;
 mod summary;
 mod warnings;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use encoder::ConfigError;
 use encoder::archive::ArchiveError;
-use files::At;
+use files::{FolderLock, checkpoints};
 use tensor::Device;
 use terms::Fault;
 
@@ -38,6 +39,7 @@ pub use self::data::{BatchFeed, RunData, count_sentences};
 pub use self::evaluate::ProbeRetrieval;
 pub use self::preparation::TextConfig;
 pub use self::presets::preset_keys;
+pub use self::probes::{ProbePair, ProbePoint, ProbeSeries};
 pub use self::request::{RunRequest, RunText};
 pub use self::run::mlm_step;
 pub use self::summary::{BestWeights, PretrainSummary, TimeShares, TrainingMoment};
@@ -64,7 +66,9 @@ pub enum PretrainError {
     #[error("{0} is not empty; resume the run in it, or name another folder")]
     Occupied(PathBuf),
     /// The folder holds a run that was killed, or failed, before its first checkpoint.
-    #[error("{0} holds a run without a checkpoint; resume it, or remove the folder to begin anew")]
+    #[error(
+        "{0} holds another run, without a checkpoint yet; resume it, replace it by force, or name another folder"
+    )]
     Unstarted(PathBuf),
     /// The folder holds a run of another kind.
     #[error("{0} is a run of transfer; resume it with: isogloss transfer --resume --out {0}")]
@@ -83,6 +87,9 @@ pub enum PretrainError {
     /// There is nothing to resume.
     #[error("{0} holds no run to resume; begin one")]
     Nothing(PathBuf),
+    /// What was saved while training could not be written or read.
+    #[error(transparent)]
+    Arrays(#[from] arrays::Error),
     /// A file of the run could not be put in its place, or another process works in the folder.
     #[error(transparent)]
     Files(#[from] files::Error),
@@ -129,34 +136,47 @@ pub fn begin(
     device: &Device,
     observer: &mut dyn Observer,
 ) -> Result<PretrainSummary, PretrainError> {
-    let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    let replaced = occupied && force && PretrainConfig::read(folder).is_ok();
-    if occupied && !replaced {
-        let there = |name: &str| folder.join(name).is_file();
-        let unstarted =
-            there(PretrainConfig::FILE) && !there(run::STATE) && !there(PretrainSummary::FILE);
-        let refused = if unstarted { PretrainError::Unstarted } else { PretrainError::Occupied };
-        return Err(refused(folder.to_owned()));
-    }
+    // Before the folder is touched, and again under its lock.
+    check_vacant(config, folder, force)?;
     presets::check_preset(config)?;
     data::check(config)?;
     warnings::too_short(config).iter().for_each(|warning| observer.note(warning));
-    let new = !folder.exists();
-    fs::create_dir_all(folder).at(folder, "make the folder")?;
-    if replaced {
-        // Refused where another process works in the folder.
-        drop(files::lock(folder)?);
-        files::clear(folder, false);
+    let lock = FolderLock::take(folder)?;
+    check_vacant(config, folder, force)?;
+    if force {
+        lock.clear(PretrainConfig::FILE);
     }
-    let lock = files::lock(folder)?;
-    files::write(&folder.join(PretrainConfig::FILE), config.to_toml())?;
-    let run = PretrainRun::open(config, folder, device, observer).inspect_err(|_| {
-        // Nothing was learned yet; left behind, it would only stand in the way of the mended command.
-        files::clear(folder, new);
-    })?;
-    let summary = run.train(observer);
-    drop(lock);
-    summary
+    let new = lock.is_empty();
+    let written = files::write(&folder.join(PretrainConfig::FILE), config.to_toml());
+    let opened = written
+        .map_err(PretrainError::from)
+        .and_then(|()| PretrainRun::open(config, folder, device, observer));
+    match opened {
+        Ok(run) => run.train(observer),
+        Err(error) => {
+            // Nothing was learned yet; left behind, it would only stand in the way of the mended command.
+            if new {
+                lock.discard(PretrainConfig::FILE);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Refuses a folder that holds anything but the beginning of this very run: a process that was killed
+/// before its first checkpoint may have left one.
+fn check_vacant(config: &PretrainConfig, folder: &Path, force: bool) -> Result<(), PretrainError> {
+    if files::is_vacant(folder) {
+        return Ok(());
+    }
+    let there = |name: &str| folder.join(name).is_file();
+    let learned = checkpoints::exists(&folder.join(run::STATE)) || there(PretrainSummary::FILE);
+    match PretrainConfig::read(folder) {
+        Ok(_) if force => Ok(()),
+        Ok(begun) if !learned && begun == *config => Ok(()),
+        Ok(_) if !learned => Err(PretrainError::Unstarted(folder.to_owned())),
+        _ => Err(PretrainError::Occupied(folder.to_owned())),
+    }
 }
 
 /// Resumes the run in `folder` from its last checkpoint. What is asked for must be what the run was begun
@@ -168,8 +188,10 @@ pub fn resume(
     device: &Device,
     observer: &mut dyn Observer,
 ) -> Result<PretrainSummary, PretrainError> {
+    // A folder without a run gets no lock either.
+    PretrainConfig::read(folder)?;
+    let _lock = files::lock(folder)?;
     let begun = PretrainConfig::read(folder)?;
-    let lock = files::lock(folder)?;
     let steps = request.steps_over(&begun)?;
     let config = match begun.has_goal(steps) {
         true => begun.clone(),
@@ -187,10 +209,8 @@ pub fn resume(
         observer.note(&format!("extending from {} to {} updates", begun.steps, config.steps));
         files::write(&folder.join(PretrainConfig::FILE), config.to_toml())?;
     }
-    if !folder.join(run::STATE).is_file() {
+    if !checkpoints::exists(&folder.join(run::STATE)) {
         observer.note(&format!("{} holds no checkpoint: from step 0", folder.display()));
     }
-    let summary = PretrainRun::open(&config, folder, device, observer)?.train(observer);
-    drop(lock);
-    summary
+    PretrainRun::open(&config, folder, device, observer)?.train(observer)
 }

@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 
 use encoder::archive::{self, Archive};
 use encoder::{Batch, Encoder, MaskedTokens};
-use models::MODEL_FILE;
+use models::{MODEL_FILE, snapshot_file};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tensor::{Device, Params};
 
 use super::config::PretrainConfig;
 use super::data::RunData;
-use super::evaluate::{Probe, perplexities};
+use super::evaluate::{Probe, ProbeMeasurement, perplexities};
 use super::init;
 use super::log::MetricsFile;
+use super::probes::Trajectory;
 use super::summary::{BestWeights, PretrainSummary, RunState, TimeShares, TrainingMoment};
 use super::{Observer, PretrainError};
 use crate::adam::AdamGroup;
@@ -69,6 +70,7 @@ pub(crate) struct PretrainRun<'a> {
     metrics: MetricsFile,
     events: Events,
     probes: Vec<Probe>,
+    trajectory: Trajectory,
     /// The loss of predicting every token by its frequency.
     unigram_entropy: f64,
     clock: Clock,
@@ -120,7 +122,8 @@ impl<'a> PretrainRun<'a> {
         let events = Events::begin(folder, trainer.steps())?;
         let longest = model.config().positions;
         let probes = config.probes.iter().map(|probe| Probe::read(probe, &data, longest));
-        let probes = probes.collect::<text::Result<_>>()?;
+        let probes: Vec<Probe> = probes.collect::<text::Result<_>>()?;
+        let trajectory = Trajectory::begin(config, folder, &probes, trainer.params())?;
         let unigram_entropy = unigram_entropy(&data);
         let [waiting, evaluating, saving] = [Duration::ZERO; 3];
         let clock = Clock { start: Instant::now(), tokens: 0, waiting, evaluating, saving };
@@ -134,6 +137,7 @@ impl<'a> PretrainRun<'a> {
             metrics,
             events,
             probes,
+            trajectory,
             unigram_entropy,
             clock,
         })
@@ -148,6 +152,7 @@ impl<'a> PretrainRun<'a> {
         let first = self.trainer.steps();
         if first == 0 {
             self.evaluate(observer)?;
+            self.save_snapshot(0)?;
         }
         let mut feed = self.data.feed(first);
         // The update that the device is working on while the next one is prepared.
@@ -173,6 +178,11 @@ impl<'a> PretrainRun<'a> {
         if steps > first && !steps.is_multiple_of(self.config.checkpoint_every) {
             self.save()?;
         }
+        if finished && !self.trajectory.is_probe_due(self.config, steps) {
+            // Patience ran out before the goal.
+            let measured = self.measure();
+            self.trajectory.save_states(steps, &measured)?;
+        }
         let summary = self.summary(finished);
         let text = serde_json::to_string_pretty(&summary).expect("a summary is valid JSON");
         files::write(&self.folder.join(PretrainSummary::FILE), text)?;
@@ -192,7 +202,9 @@ impl<'a> PretrainRun<'a> {
     /// Whether the last update that was begun must be done before the next one begins.
     fn is_something_due(&self) -> bool {
         let step = self.trainer.steps();
-        self.is_evaluation_due(step) || step.is_multiple_of(self.config.checkpoint_every)
+        self.is_evaluation_due(step)
+            || step.is_multiple_of(self.config.checkpoint_every)
+            || self.trajectory.is_due(self.config, step)
     }
 
     /// Every so many updates, and at the goal.
@@ -230,7 +242,13 @@ impl<'a> PretrainRun<'a> {
         observer.step(report.step, config.steps, &text);
         if self.is_evaluation_due(report.step) {
             self.evaluate(observer)?;
+        } else if self.trajectory.is_probe_due(config, report.step) {
+            let start = Instant::now();
+            let measured = self.measure();
+            self.trajectory.save_states(report.step, &measured)?;
+            self.clock.evaluating += start.elapsed();
         }
+        self.save_snapshot(report.step)?;
         if config.is_extended_after(report.step) {
             self.state.since_best = 0;
         }
@@ -268,13 +286,13 @@ impl<'a> PretrainRun<'a> {
         let start = Instant::now();
         let step = self.trainer.steps();
         let device = self.trainer.params().device().clone();
-        let (model, data, probes) = (&self.model, &self.data, &self.probes);
-        let params = self.trainer.params_mut();
-        let (perplexities, retrieval) = device.run(|| {
-            let retrieval: Vec<_> =
-                probes.iter().map(|probe| probe.retrieve(model, params, data)).collect();
-            (perplexities(model, params, data, step), retrieval)
-        });
+        let measured = self.measure();
+        let (model, data, params) = (&self.model, &self.data, self.trainer.params_mut());
+        let perplexities = device.run(|| perplexities(model, params, data, step));
+        if self.trajectory.is_probe_due(self.config, step) {
+            self.trajectory.save_states(step, &measured)?;
+        }
+        let retrieval = measured.into_iter().map(|measured| measured.retrieval).collect();
         let names = self.config.languages.iter().cloned();
         self.state.record(step, names.zip(perplexities).collect(), retrieval);
         let line = json!({
@@ -294,6 +312,14 @@ impl<'a> PretrainRun<'a> {
         }
         self.clock.evaluating += start.elapsed();
         Ok(())
+    }
+
+    /// The vectors of the parallel sentences under the present weights, and their retrieval.
+    fn measure(&mut self) -> Vec<ProbeMeasurement> {
+        let device = self.trainer.params().device().clone();
+        let (model, data, probes) = (&self.model, &self.data, &self.probes);
+        let params = self.trainer.params_mut();
+        device.run(|| probes.iter().map(|probe| probe.measure(model, params, data)).collect())
     }
 
     /// The last evaluation as curves.
@@ -324,14 +350,34 @@ impl<'a> PretrainRun<'a> {
 
     /// Writes the weights, with what is needed to use them.
     fn save_best(&self, step: u64) -> Result<(), PretrainError> {
-        let params = self.trainer.params();
-        let weights = params.ids().map(|id| (params.name(id).to_owned(), params.value(id)));
         let metadata = json!({
             "encoder": self.model.config(),
             "vocabulary": self.data.vocabulary.fingerprint(),
             "step": step, "perplexity": self.state.perplexity,
         });
-        Ok(archive::write(&self.folder.join(MODEL_FILE), weights, &metadata)?)
+        self.save_weights(&self.folder.join(MODEL_FILE), &metadata)
+    }
+
+    /// Writes the weights as a snapshot, where one is due after an update.
+    fn save_snapshot(&mut self, step: u64) -> Result<(), PretrainError> {
+        if !self.trajectory.is_snapshot_due(self.config, step) {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let metadata = json!({
+            "encoder": self.model.config(),
+            "vocabulary": self.data.vocabulary.fingerprint(),
+            "step": step,
+        });
+        self.save_weights(&snapshot_file(self.folder, step), &metadata)?;
+        self.clock.saving += start.elapsed();
+        Ok(())
+    }
+
+    fn save_weights(&self, path: &Path, metadata: &Value) -> Result<(), PretrainError> {
+        let params = self.trainer.params();
+        let weights = params.ids().map(|id| (params.name(id).to_owned(), params.value(id)));
+        Ok(archive::write(path, weights, metadata)?)
     }
 
     /// What was trained and how, in one line.

@@ -131,6 +131,10 @@ impl Manifest {
         if manifest.format != FORMAT {
             return Err(no_world(format!("its format is {}", manifest.format)));
         }
+        let outside = manifest.files.iter().find(|file| !files::limits::is_below(&file.path));
+        if let Some(file) = outside {
+            return Err(no_world(format!("it names `{}`, which is not in the folder", file.path)));
+        }
         Ok(manifest)
     }
 

@@ -11,6 +11,7 @@ use super::documents::scan;
 use super::treebank::conllu;
 use super::{FileRecord, WorldWriter};
 use crate::error::Error;
+use crate::gloss::GlossedSentence;
 use crate::grammar::{Tree, Upos};
 use crate::language::Language;
 
@@ -37,6 +38,7 @@ impl WorldWriter<'_> {
         let (trees, mut rest) = rest.split_at(treebank);
         let mut tests: Vec<&ParallelSentence> = pairs.iter().chain(trees).collect();
         self.tatoeba(pairs)?;
+        self.glosses(pairs)?;
         self.paraphrases("paraphrase", "test", pairs)?;
         self.parallel_treebank(trees)?;
         for (split, size) in splits {
@@ -106,6 +108,21 @@ impl WorldWriter<'_> {
                     text.push_str(&line.texts[column]);
                 })?;
             }
+        }
+        Ok(())
+    }
+
+    /// `tatoeba/gloss.LANG.txt`: the meaning of each word of line i of the language's side of `tatoeba/`.
+    fn glosses(&mut self, lines: &[ParallelSentence]) -> Result<(), Error> {
+        let world = self.world;
+        for language in self.languages {
+            let code = language.code();
+            let path = format!("tatoeba/gloss.{code}.txt");
+            self.put_lines("gloss", path, Some("test"), &[code], lines, |line, text| {
+                text.push_str(
+                    &GlossedSentence::new(world, language, &line.tree).meanings.join(" "),
+                );
+            })?;
         }
         Ok(())
     }

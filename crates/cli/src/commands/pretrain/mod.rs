@@ -157,8 +157,8 @@ fn presets() -> impl TypedValueParser<Value = Preset> {
         .map(|name| name.parse().expect("one of the listed values"))
 }
 
-/// Keys of text and vocabulary, which a preset leaves open.
-const KEYS: [(&str, &str); 17] = [
+/// Keys of text and vocabulary, which a preset leaves open, and of what is saved.
+const KEYS: [(&str, &str); 19] = [
     ("vocabulary.folder", "use this folder of `vocab train`, and prepare text as it says"),
     ("vocabulary.file", "or this WordPiece vocabulary, a subword a line"),
     ("vocabulary.uncased", "true: it is lowercased, without accents"),
@@ -176,11 +176,14 @@ const KEYS: [(&str, &str); 17] = [
     ("text.distinct", "true: drop repeated sentences"),
     ("text.seed", "draws the sample and the held-out sentences; else --seed does"),
     ("text.corpora", "a folder of `corpus prepare`: take what is tokenised there already"),
+    ("trajectory", "false: save neither states of parallel sentences nor snapshots"),
+    ("snapshots", "at most so many of the weights (RUN@STEP); else 8, in 256 MB"),
 ];
 
 /// The examples and the keys.
 fn long_help() -> String {
-    let mut help = format!("{EXAMPLES}\n\nKeys of text and vocabulary:");
+    let mut help =
+        format!("{EXAMPLES}\n\nKeys of text, vocabulary, and what is saved while training:");
     for (name, what) in KEYS {
         let _ = write!(help, "\n  {name:<19} {what}");
     }
@@ -302,7 +305,9 @@ fn flag(key: &str) -> Option<String> {
         "checkpoint_every" | "evaluate_every" | "select_by" => {
             format!("--{}", key.replace('_', "-"))
         }
-        "stages" | "switch" | "extensions" => format!("--set {key}=VALUE"),
+        "stages" | "switch" | "extensions" | "trajectory" | "snapshots" => {
+            format!("--set {key}=VALUE")
+        }
         // The name of a file that cannot be read is no key.
         _ if key.contains(['/', '\\']) || !key.contains('.') || key.ends_with(".toml") => {
             return None;
@@ -353,10 +358,13 @@ fn text_of_world(folder: &Path, preset: Option<Preset>) -> Result<RunText, Failu
         (code.to_owned(), files.map(|file| file.display().to_string()).collect())
     };
     let first = codes().next().unwrap_or_default();
+    let has_glosses = manifest.files.iter().any(|file| file.kind == "gloss");
     let probe = |other: &str| ProbeConfig {
         languages: [first.to_owned(), other.to_owned()],
         files: [first, other]
             .map(|code| folder.join(format!("tatoeba/tatoeba.{other}-{first}.{code}"))),
+        glosses: has_glosses
+            .then(|| [first, other].map(|code| folder.join(format!("tatoeba/gloss.{code}.txt")))),
     };
     let dictionary = |other: &str| DictionaryConfig {
         from: first.to_owned(),

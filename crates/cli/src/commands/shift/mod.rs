@@ -18,6 +18,7 @@ use shift::translate::{
     ShiftDirection, TokenTranslation, TranslatedSentence, TranslationResult, translate,
 };
 use tensor::Device;
+use terms::printable;
 
 use self::difference::DifferenceOf;
 use self::sweep::SweepOver;
@@ -266,10 +267,10 @@ impl Translate {
                     shift::Error::Sentence(_) => Failure::Usage(format!("{place}{error}")),
                     error => error.into(),
                 })?;
-            let _ = writeln!(shown, "{:>9}  {sentence}", self.from);
+            let _ = writeln!(shown, "{:>9}  {}", self.from, printable(&sentence));
             outputs.iter().for_each(|output| shown += &in_colour(output, &self.to, colour));
             if let Some(reference) = &reference {
-                let _ = writeln!(shown, "{:>9}  {reference}\n", "reference");
+                let _ = writeln!(shown, "{:>9}  {}\n", "reference", printable(reference));
             }
             sentences.push(TranslatedSentence { sentence, outputs, reference });
         }
@@ -278,7 +279,7 @@ impl Translate {
         }
         let (layer, kind) = (self.layer, self.shift_kind);
         let result = TranslationResult { from: self.from, to: self.to, layer, kind, sentences };
-        let outcome = Outcome::new(shown, &result);
+        let outcome = Outcome::new(shown, &result).coloured();
         let direction = format!("{}-{}", result.from, result.to);
         let known = [("direction", direction), ("layer", layer.to_string())];
         let known = known.into_iter().chain(system([&self.measured.model.model]));
@@ -345,7 +346,7 @@ fn in_colour(output: &TokenTranslation, to: &str, colour: bool) -> String {
             (true, false) => "\x1b[0m",
             _ => "\x1b[2m",
         };
-        let shown = subword.text.as_str();
+        let shown = printable(&subword.text);
         match colour {
             true => _ = write!(text, "{code}{shown}\x1b[0m "),
             false => _ = write!(text, "{shown} "),

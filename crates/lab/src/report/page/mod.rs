@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use self::figures::ItemNumbers;
-use crate::draw::{self, Figure, escaped};
+use crate::draw::figure::SpaceFigure;
+use crate::draw::{self, escaped};
 use crate::record::Record;
 use crate::report::answer::{self, capital};
 use crate::report::finding::{Judgement, PaperClaim, Verdict, printed};
@@ -27,8 +28,8 @@ const STYLE: &str = include_str!("page.css");
 /// The first screen.
 pub(super) struct PageOpening {
     pub(super) headline: Option<Headline>,
-    /// Figures with their captions; the first is the one below the headline.
-    pub(super) figures: Vec<(Figure, String)>,
+    /// Pictures of spaces; the first is the one below the headline.
+    pub(super) spaces: Vec<SpaceFigure>,
 }
 
 /// The whole page.
@@ -52,6 +53,7 @@ pub(super) fn page(
     html.push_str("<div class=\"frame\">\n");
     contents(&mut html, filled, own);
     html.push_str("<main id=\"main\">\n");
+    spaces(&mut html, opening, &mut numbers);
     matrix::show(&mut html, filled);
     for one in filled {
         section(&mut html, one, &mut numbers);
@@ -92,10 +94,20 @@ fn head(
             );
         }
     }
-    for (figure, caption) in &opening.figures {
+    if let Some(SpaceFigure { figure, caption }) = opening.spaces.first() {
         figures::figure(html, figure, "", caption, numbers);
     }
     html.push_str("</header>\n");
+}
+
+/// The other pictures of the space.
+fn spaces(html: &mut String, opening: &PageOpening, numbers: &mut ItemNumbers) {
+    let Some(others) = opening.spaces.get(1..).filter(|others| !others.is_empty()) else { return };
+    html.push_str("<section id=\"space\">\n<h2>The space, layer by layer and shifted</h2>\n");
+    for SpaceFigure { figure, caption } in others {
+        figures::figure(html, figure, "", caption, numbers);
+    }
+    html.push_str("</section>\n");
 }
 
 /// How many findings hold, fail, are inconclusive or not tested, in a sentence.

@@ -13,6 +13,8 @@ pub(super) use shift::shift;
 pub(super) use tasks::{align_contexts, shifted_transfer, transfer};
 pub(super) use words::{align_words, word_retrieval};
 
+pub use shift::translating_layer;
+
 use super::plan::EvaluationContext;
 use super::systems::{PlannedEncoder, PlannedSystem};
 

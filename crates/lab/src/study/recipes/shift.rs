@@ -10,7 +10,7 @@ use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
 /// The layer of the example translations: that of Liu et al. 2020, the tenth of twelve.
-fn translating_layer(depth: usize) -> usize {
+pub fn translating_layer(depth: usize) -> usize {
     depth * 5 / 6
 }
 

@@ -1,0 +1,192 @@
+//! The lock of a folder that one process at a time may work in: a run, a step of a study, a shelf of
+//! receipts. It is taken before anything in the folder is read or written.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::drafts::{clear_under_lock, is_no_content, is_same};
+use crate::{At, Error, LOCK, Result, sync_folder};
+
+/// How often a lock is tried that others remove with its folder.
+const ATTEMPTS: usize = 100;
+
+/// A folder that belongs to this process until the value is dropped. The system releases the lock of a
+/// process that ends in whatever way; the file `lock` stays, and means nothing by itself.
+#[derive(Debug)]
+pub struct FolderLock {
+    file: File,
+    folder: PathBuf,
+    made: bool,
+}
+
+/// Locks a folder that exists, and clears away what killed processes left in it.
+pub fn lock(folder: &Path) -> Result<FolderLock> {
+    FolderLock::existing(folder)
+}
+
+impl FolderLock {
+    /// Locks a folder, which is made where there is none.
+    pub fn take(folder: &Path) -> Result<Self> {
+        let made = !folder.exists();
+        for _ in 0..ATTEMPTS {
+            fs::create_dir_all(folder).at(folder, "make the folder")?;
+            match Self::existing(folder) {
+                // Another process has just removed it.
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                held => return Ok(Self { made, ..held? }),
+            }
+        }
+        Err(Error::Busy(folder.to_owned()))
+    }
+
+    fn existing(folder: &Path) -> Result<Self> {
+        let path = folder.join(LOCK);
+        for _ in 0..ATTEMPTS {
+            let file = open(&path).at(&path, "make")?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(Error::Busy(folder.to_owned())),
+                Err(TryLockError::Error(source)) => return Err(source).at(&path, "lock"),
+            }
+            // The process that held it may have removed it meanwhile.
+            if is_same(&file, &path) {
+                clear_under_lock(folder);
+                return Ok(Self { file, folder: folder.to_owned(), made: false });
+            }
+        }
+        Err(Error::Busy(folder.to_owned()))
+    }
+
+    /// Whether the folder holds nothing: a lock and leftovers of killed processes are no content.
+    pub fn is_empty(&self) -> bool {
+        is_vacant(&self.folder)
+    }
+
+    /// Removes everything but the lock, the file named `last` after all the rest: as long as it is there, a
+    /// kill leaves a folder that can be cleared again.
+    pub fn clear(&self, last: &str) {
+        let is_last = |entry: &fs::DirEntry| entry.file_name() == last;
+        let entries = || fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in entries().filter(|entry| entry.file_name() != LOCK && !is_last(entry)) {
+            remove(&entry);
+        }
+        sync_folder(&self.folder);
+        entries().filter(is_last).for_each(|entry| remove(&entry));
+    }
+
+    /// Removes what a run that failed to start has made, and the folder itself if [`take`](Self::take)
+    /// made it. What cannot be removed stays.
+    pub fn discard(self, last: &str) {
+        self.clear(last);
+        let _ = fs::remove_file(self.folder.join(LOCK));
+        if self.made {
+            let _ = fs::remove_dir(&self.folder);
+        }
+    }
+
+    /// The lock as a file that a child process may hold on to after this one has ended.
+    pub fn share(&self) -> Result<File> {
+        self.file.try_clone().at(&self.folder, "share the lock of")
+    }
+}
+
+/// Whether a folder is not there, or holds nothing but a lock and leftovers of killed processes.
+pub fn is_vacant(folder: &Path) -> bool {
+    let content = |entry: fs::DirEntry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        !is_no_content(&entry.file_name().to_string_lossy(), is_folder)
+    };
+    match fs::read_dir(folder) {
+        Ok(entries) => !entries.flatten().any(content),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// Opens the file of a lock; a link in its place is refused, since it would be made wherever it points.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+    }
+    options.open(path)
+}
+
+fn remove(entry: &fs::DirEntry) {
+    let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let remove = if is_folder { fs::remove_dir_all } else { fs::remove_file };
+    let _ = remove(entry.path());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_process_at_a_time() {
+        let place = tempfile::tempdir().unwrap();
+        let held = lock(place.path()).unwrap();
+        assert!(matches!(lock(place.path()), Err(Error::Busy(_))));
+        held.clear("");
+        assert!(matches!(lock(place.path()), Err(Error::Busy(_))));
+        drop(held);
+        lock(place.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_with_nothing_but_a_lock_and_leftovers_is_empty() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("deep/run");
+        assert!(is_vacant(&folder));
+        let held = FolderLock::take(&folder).unwrap();
+        assert!(held.is_empty() && is_vacant(&folder));
+        fs::write(folder.join(".unfinished-abcdefghijkl"), "half").unwrap();
+        assert!(held.is_empty());
+        fs::write(folder.join("config.toml"), "").unwrap();
+        assert!(!held.is_empty() && !is_vacant(&folder));
+        held.clear("config.toml");
+        assert!(held.is_empty());
+        drop(held);
+        FolderLock::take(&folder).unwrap().discard("");
+        assert!(folder.exists(), "the folder was there before");
+        fs::remove_dir(&folder).unwrap();
+        FolderLock::take(&folder).unwrap().discard("");
+        assert!(!folder.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_place_of_a_lock_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let precious = place.path().join("precious");
+        fs::write(&precious, "kept").unwrap();
+        std::os::unix::fs::symlink(&precious, place.path().join("lock")).unwrap();
+        lock(place.path()).unwrap_err();
+        assert_eq!(fs::read(&precious).unwrap(), b"kept");
+    }
+
+    /// Folders that are made, used and removed again by several at once: never two at a time.
+    #[test]
+    fn a_lock_that_is_removed_with_its_folder_keeps_others_out() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("run");
+        let inside = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let Ok(held) = FolderLock::take(&folder) else { continue };
+                        use std::sync::atomic::Ordering::SeqCst;
+                        assert_eq!(inside.fetch_add(1, SeqCst), 0);
+                        let _ = fs::write(folder.join("content"), "");
+                        inside.fetch_sub(1, SeqCst);
+                        held.discard("");
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,224 @@
+//! How a shared space emerges: the space at six moments of training, over the curves of retrieval and of the language's
+//! share of variance.
+
+use geometry::projection::{PlaneProjection, principal_plane, remove_lengths};
+use train::pretrain::{PretrainError, ProbePoint, ProbeSeries};
+
+use super::curves::{ShareChart, ShareCurve, ShareLevel, row};
+use super::findings::{best_layer, of_training};
+use super::scatter::{Scatter, extent};
+use super::{
+    SpaceFigure, joined_rows, language_legend, language_name, layer_name, percent, thousands,
+};
+use crate::draw::{Figure, Panel};
+
+/// How many moments are drawn.
+const MOMENTS: usize = 6;
+/// The side of a panel, and the width of a chart: six and two of them are as wide as three panels of other figures.
+const SIDE: f64 = 170.0;
+const CHART: f64 = 550.0;
+/// The step from which on the axis is logarithmic.
+const LINEAR_UNTIL: f64 = 50.0;
+
+/// Draws what a run has saved while it was trained, at the layer whose raw retrieval is best in the end.
+///
+/// # Errors
+/// Where the saved states cannot be read.
+pub fn emergence(series: &ProbeSeries) -> Result<SpaceFigure, PretrainError> {
+    let points = &series.points;
+    let last = &points[points.len() - 1];
+    let layer = best_layer(&last.raw);
+    let moments = moments(points, layer);
+    let joined = joined_rows(series.pairs.len());
+    let mut panels = Vec::new();
+    let mut before: Option<PlaneProjection> = None;
+    for &moment in &moments {
+        let point = &points[moment];
+        let mut plane = plane_at(series, point.step, layer)?;
+        if let Some(before) = &before {
+            plane = plane.turned_to(before);
+        }
+        let name = match point.step {
+            0 if series.from_random => "untrained".to_owned(),
+            step => format!("step {}", thousands(step)),
+        };
+        let (raw, share) = (percent(point.raw[layer]), percent(point.language_share[layer]));
+        let scatter = Scatter {
+            name,
+            detail: format!("P@1 {raw} · language {share}"),
+            size: SIDE,
+            plane: &plane,
+            extent: extent(&plane),
+            languages: &series.languages,
+            joined: &joined,
+            labels: Vec::new(),
+        };
+        panels.push(scatter.panel());
+        before = Some(plane);
+    }
+    panels.extend(charts(series, layer, &moments));
+    let title = of_training(points, layer, series.candidates, series.from_random);
+    let figure = Figure {
+        id: "emergence".to_owned(),
+        title,
+        legend: language_legend(&series.languages),
+        panels,
+    };
+    Ok(SpaceFigure { figure, caption: caption(series, layer, joined.len()) })
+}
+
+fn caption(series: &ProbeSeries, layer: usize, joined: usize) -> String {
+    let [a, b] = [0, 1].map(|side| language_name(&series.languages[side]));
+    format!(
+        "{pairs} sentences of {a} and their translations in {b}, which the encoder never saw side by side: mean vectors of {layer}, \
+         the layer of the best retrieval in the end. Lines join {joined} translation pairs. Each panel is a PCA of its own, at its \
+         own scale, with what sentence length explains removed, turned to fit the panel before it. P@1: how often the nearest of \
+         {candidates} sentences of the other language is the translation. Language: the share of the variance of all vectors that \
+         lies between the two languages' means. The axis is logarithmic; dotted lines mark the panels.",
+        pairs = series.pairs.len(),
+        layer = match layer {
+            0 => "the embeddings".to_owned(),
+            layer => layer_name(layer),
+        },
+        candidates = thousands(series.candidates as u64),
+    )
+}
+
+/// The plane of a step: what lengths explain removed, then PCA.
+fn plane_at(
+    series: &ProbeSeries,
+    step: u64,
+    layer: usize,
+) -> Result<PlaneProjection, PretrainError> {
+    let [mut a, mut b] = series.states(step)?;
+    let mut groups = [a.swap_remove(layer), b.swap_remove(layer)];
+    let lengths = series.lengths();
+    remove_lengths(&mut groups, &[&lengths[0], &lengths[1]]);
+    Ok(principal_plane(&[&groups[0], &groups[1]]))
+}
+
+/// The moments that are drawn, by their places: the first, the last, and between them those that divide the path of retrieval
+/// (raw and centred) and language share into equal parts, so that a panel stands for as much change as
+/// any other; the moment at which the languages are furthest apart is one of them.
+fn moments(points: &[ProbePoint], layer: usize) -> Vec<usize> {
+    if points.len() <= MOMENTS {
+        return (0..points.len()).collect();
+    }
+    let at =
+        |point: &ProbePoint| [point.raw[layer], point.centered[layer], point.language_share[layer]];
+    let mut path = vec![0.0];
+    for pair in points.windows(2) {
+        let (a, b) = (at(&pair[0]), at(&pair[1]));
+        let step = a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+        // A little for each, so that no two have the same place on a path that stands still.
+        path.push(path[path.len() - 1] + step + 1e-3);
+    }
+    let last = points.len() - 1;
+    let whole = path[last];
+    let mut chosen = vec![0];
+    for part in 1..MOMENTS - 1 {
+        let wanted = whole * part as f64 / (MOMENTS - 1) as f64;
+        // Enough must be left for those to come.
+        let free = chosen[part - 1] + 1..=last + part + 1 - MOMENTS;
+        let nearest =
+            free.min_by(|&a, &b| (path[a] - wanted).abs().total_cmp(&(path[b] - wanted).abs()));
+        chosen.push(nearest.expect("there are more points than moments"));
+    }
+    chosen.push(last);
+    let share = |&place: &usize| points[place].language_share[layer];
+    let peak = (0..points.len()).max_by(|a, b| share(a).total_cmp(&share(b))).unwrap_or(0);
+    if !chosen.contains(&peak) {
+        let nearest = (1..MOMENTS - 1).min_by_key(|&number| chosen[number].abs_diff(peak));
+        chosen[nearest.expect("some between the ends")] = peak;
+    }
+    chosen
+}
+
+/// The curves over the steps.
+fn charts(series: &ProbeSeries, layer: usize, moments: &[usize]) -> [Panel; 2] {
+    let points = &series.points;
+    let last = points[points.len() - 1].step;
+    let whole = (last as f64 / LINEAR_UNTIL).ln_1p().max(f64::MIN_POSITIVE);
+    let place = |step: u64| (step as f64 / LINEAR_UNTIL).ln_1p() / whole;
+    let curve = |name: &str, colour: usize, of: &dyn Fn(&ProbePoint) -> f64| ShareCurve {
+        name: name.to_owned(),
+        colour,
+        points: points.iter().map(|point| (place(point.step), of(point))).collect(),
+    };
+    let rows = |measures: &[(&str, &dyn Fn(&ProbePoint) -> f64)]| {
+        let of_point = |point: &ProbePoint| {
+            let of = |(measure, of): &(&str, &dyn Fn(&ProbePoint) -> f64)| {
+                row("step", point.step.to_string(), measure, of(point))
+            };
+            measures.iter().map(of).collect::<Vec<_>>()
+        };
+        points.iter().flat_map(of_point).collect()
+    };
+    let ticks: Vec<(f64, String)> = moments
+        .iter()
+        .map(|&moment| points[moment].step)
+        .map(|step| (place(step), thousands(step)))
+        .collect();
+    let first = &points[0];
+    let untrained =
+        |share: f64| series.from_random.then(|| ShareLevel { name: "untrained".to_owned(), share });
+    let chance =
+        ShareLevel { name: "chance".to_owned(), share: 1.0 / series.candidates.max(1) as f64 };
+    let (raw, centered) = (|p: &ProbePoint| p.raw[layer], |p: &ProbePoint| p.centered[layer]);
+    let share = |p: &ProbePoint| p.language_share[layer];
+    let chart = |title: String, curves, levels: Vec<ShareLevel>, data| ShareChart {
+        title,
+        width: CHART,
+        across: "training step".to_owned(),
+        ticks: ticks.clone(),
+        ruled: true,
+        curves,
+        levels,
+        data,
+    };
+    let retrieval = chart(
+        format!("Translations found among {} sentences (P@1)", thousands(series.candidates as u64)),
+        vec![curve("raw", 2, &raw), curve("mean-centred", 3, &centered)],
+        untrained(raw(first)).into_iter().chain([chance]).collect(),
+        rows(&[("raw retrieval", &raw), ("centred retrieval", &centered)]),
+    );
+    let variance = chart(
+        "The language's share of variance".to_owned(),
+        vec![curve("language", 4, &share)],
+        untrained(share(first)).into_iter().collect(),
+        rows(&[("language share of variance", &share)]),
+    );
+    [retrieval.panel(), variance.panel()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(shares: &[f64]) -> Vec<ProbePoint> {
+        let point = |(number, &share): (usize, &f64)| ProbePoint {
+            step: 100 * number as u64,
+            raw: vec![0.0],
+            centered: vec![0.0],
+            language_share: vec![share],
+        };
+        shares.iter().enumerate().map(point).collect()
+    }
+
+    /// Six moments from the first to the last, in order, with the peak among them, whatever the curve.
+    #[test]
+    fn moments_follow_what_changes() {
+        let still = points(&[0.1; 16]);
+        let rising: Vec<f64> = (0..16).map(|i| f64::from(i) / 20.0).collect();
+        let mut peaked = vec![0.05; 20];
+        peaked[3] = 0.9;
+        for series in [still, points(&rising), points(&peaked)] {
+            let chosen = moments(&series, 0);
+            assert_eq!((chosen.len(), chosen[0], chosen[5]), (6, 0, series.len() - 1));
+            assert!(chosen.windows(2).all(|pair| pair[0] < pair[1]), "{chosen:?}");
+        }
+        assert!(moments(&points(&peaked), 0).contains(&3));
+        assert_eq!(moments(&points(&rising), 0), [0, 3, 6, 9, 12, 15]);
+        assert_eq!(moments(&points(&[0.1, 0.2]), 0), [0, 1]);
+    }
+}

@@ -1,0 +1,159 @@
+//! The pictures of a run's representation space ([`crate::draw::figure`]), from what the run has saved: how the space emerged, what
+//! its layers do and, where there are language mean vectors, what their difference does.
+
+use std::path::{Path, PathBuf};
+
+use models::PretrainedModel;
+use shift::means::MeanVectors;
+use shift::shifter::ShiftKind;
+use shift::token_sets::TokenSets;
+use shift::translate::{ShiftDirection, TranslatedSentence, TranslationResult, translate};
+use tensor::Device;
+use terms::Fault;
+use train::pretrain::{PretrainError, ProbeSeries};
+
+use crate::draw::figure::{LayeredSpace, SpaceFigure, emergence, layers, shift as shift_figure};
+use crate::study::translating_layer;
+
+/// Sentences whose token translations are counted.
+const TRANSLATED: usize = 100;
+
+/// Why a picture could not be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum SpaceError {
+    /// What the run has saved could not be read.
+    #[error(transparent)]
+    Pretrain(#[from] PretrainError),
+    /// The model could not be opened.
+    #[error(transparent)]
+    Open(#[from] models::OpenError),
+    /// Sentences could not be translated.
+    #[error(transparent)]
+    Shift(#[from] shift::Error),
+}
+
+impl Fault for SpaceError {
+    fn is_usage(&self) -> bool {
+        match self {
+            SpaceError::Pretrain(error) => error.is_usage(),
+            SpaceError::Open(error) => error.is_usage(),
+            SpaceError::Shift(error) => error.is_usage(),
+        }
+    }
+
+    fn key(&self) -> Option<&str> {
+        match self {
+            SpaceError::Pretrain(error) => error.key(),
+            SpaceError::Open(error) => error.key(),
+            SpaceError::Shift(error) => error.key(),
+        }
+    }
+}
+
+/// All pictures of a run, for its first pair of languages: those for which it has the data, none where it has saved nothing. `means` is a
+/// file of `shift means`.
+///
+/// # Errors
+/// Where a file is damaged.
+pub fn of_run(
+    run: &Path,
+    means: Option<&Path>,
+    device: &Device,
+) -> Result<Vec<SpaceFigure>, SpaceError> {
+    let Some(series) = ProbeSeries::read(run)?.into_iter().next() else { return Ok(Vec::new()) };
+    let last = series.points.last().expect("a series has points").step;
+    let mut figures = vec![emergence(&series)?, layers(&LayeredSpace::of_series(&series, last)?)];
+    if let Some(path) = means {
+        let mut model = PretrainedModel::open(run, device)?;
+        let means = MeanVectors::open(path, &model)?;
+        let layer = translating_layer(model.encoder.config().layers);
+        figures.push(shift_of_series(&mut model, &means, &series, layer, device)?);
+    }
+    Ok(figures)
+}
+
+/// The pictures that open the page of a laboratory: those of the run of the default encoder, or without anchors, that has the
+/// lowest seed of all that have saved something. None where no run has.
+///
+/// # Errors
+/// Where a file is damaged.
+pub fn of_laboratory(root: &Path) -> Result<Vec<SpaceFigure>, SpaceError> {
+    let Ok(steps) = std::fs::read_dir(root.join("steps")) else { return Ok(Vec::new()) };
+    let mut runs: Vec<(usize, u64, PathBuf)> = Vec::new();
+    for step in steps.flatten().map(|step| step.path()) {
+        let run = step.join("run");
+        let rank = run.join("probes").is_dir().then(|| rank(&step)).flatten();
+        runs.extend(rank.map(|(encoder, seed)| (encoder, seed, run)));
+    }
+    runs.sort();
+    let Some((.., run)) = runs.first() else { return Ok(Vec::new()) };
+    let Some(series) = ProbeSeries::read(run)?.into_iter().next() else { return Ok(Vec::new()) };
+    let last = series.points.last().expect("a series has points").step;
+    Ok(vec![emergence(&series)?, layers(&LayeredSpace::of_series(&series, last)?)])
+}
+
+/// The place of a pretraining step's encoder among those that a page may open with, and its seed, from the step's name.
+fn rank(step: &Path) -> Option<(usize, u64)> {
+    let step = std::fs::read_to_string(step.join("step.json")).ok()?;
+    let step: serde_json::Value = serde_json::from_str(&step).ok()?;
+    let (encoder, seed) = step["name"].as_str()?.split_once(", seed ")?;
+    let first = ["bilingual", "no-anchors", "default"];
+    let place = first.iter().position(|name| encoder.ends_with(name))?;
+    Some((place, seed.parse().ok()?))
+}
+
+/// The figure of token translations of a run's saved sentences, from its first language into its second.
+///
+/// # Errors
+/// Where the model cannot translate.
+pub fn shift_of_series(
+    model: &mut PretrainedModel,
+    means: &MeanVectors,
+    series: &ProbeSeries,
+    layer: usize,
+    device: &Device,
+) -> Result<SpaceFigure, shift::Error> {
+    let pairs = series.pairs.iter().map(|pair| &pair.texts);
+    let pairs: Vec<(&str, &str)> = pairs.map(|[a, b]| (a.as_str(), b.as_str())).collect();
+    let [from, to] = &series.languages;
+    let (result, rows) = translations(model, means, [from, to], &pairs, layer, device)?;
+    let gloss = |&row: &usize| Some(series.pairs[row].glosses.as_ref()?[0].clone());
+    Ok(shift_figure(&result, &rows.iter().map(gloss).collect::<Vec<_>>()))
+}
+
+/// Token translations of the first hundred sentences at weights from 0 to 1 by tenths, with their references.
+/// Also gives the rows of these sentences: one that the model cannot read as a whole is left out.
+///
+/// # Errors
+/// Where the model cannot translate.
+pub fn translations(
+    model: &mut PretrainedModel,
+    means: &MeanVectors,
+    [from, to]: [&str; 2],
+    pairs: &[(&str, &str)],
+    layer: usize,
+    device: &Device,
+) -> Result<(TranslationResult, Vec<usize>), shift::Error> {
+    let sets = TokenSets::of_means(means);
+    let direction = ShiftDirection::new(means, &sets, from, to)?;
+    let kind = ShiftKind::parse("mean").expect("the plain difference of means is a kind");
+    let alphas: Vec<f32> = (0..=10_u8).map(|tenth| f32::from(tenth) / 10.0).collect();
+    let (mut sentences, mut rows) = (Vec::new(), Vec::new());
+    for (row, (sentence, reference)) in pairs.iter().take(TRANSLATED).enumerate() {
+        let outputs = device.run(|| translate(model, &direction, layer, kind, &alphas, sentence));
+        let outputs = match outputs {
+            Err(shift::Error::Sentence(_)) => continue,
+            outputs => outputs?,
+        };
+        let (sentence, reference) = ((*sentence).to_owned(), Some((*reference).to_owned()));
+        sentences.push(TranslatedSentence { sentence, outputs, reference });
+        rows.push(row);
+    }
+    if sentences.is_empty() {
+        return Err(shift::Error::Request(
+            "there is no sentence that the model can read".to_owned(),
+        ));
+    }
+    let (from, to) = (from.to_owned(), to.to_owned());
+    Ok((TranslationResult { from, to, layer, kind, sentences }, rows))
+}

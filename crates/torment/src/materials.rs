@@ -1,0 +1,193 @@
+//! What the cases start from: the smallest world, run, vocabulary and so on, made by the binary under test, and files
+//! of others' formats from the tests' fixtures.
+
+use std::fs;
+use std::io::{Cursor, Write};
+use std::path::Path;
+
+use torment::mutation::{Packing, packed};
+use zip::write::SimpleFileOptions;
+
+use crate::process::Binary;
+use crate::recipes::Place;
+use crate::tree::copy;
+
+/// A study of one run and one evaluation.
+const STUDY: &str = r#"
+question = "Does it survive?"
+evaluate = ["retrieval", "similarity"]
+
+[[systems]]
+factors = { system = "bilingual" }
+
+[[worlds]]
+flags = ["--sentences", "200", "--set", "tatoeba=20", "--set", "parallel={train=20,dev=4,test=4}",
+  "--set", "nli={train=6,dev=3,test=3}", "--set", "ner={train=12,dev=4,test=4}",
+  "--set", "treebank={train=4,dev=2,test=2,parallel=2}", "--set", "classify={train=8,dev=4,test=4}"]
+
+[scales.tiny]
+pretrain = ["--steps", "6", "--checkpoint-every", "2", "--text.dev", "40", "--vocabulary.merges", "60",
+  "--encoder.layers", "2", "--encoder.dim", "16", "--encoder.heads", "2", "--encoder.hidden", "32"]
+transfer = ["--quick", "--epochs", "1"]
+"#;
+
+/// Commands in the folder of materials.
+const COMMANDS: [&str; 13] = [
+    "world generate --out world --sentences 200 {sizes}",
+    "pretrain --world {base}/world --steps 8 --checkpoint-every 4 --evaluate-every 4 --set stages=[] --vocabulary.merges 60 \
+     --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 --encoder.heads 2 --encoder.hidden 32 \
+     --out run --device cpu",
+    "pretrain --world {base}/world --steps 4 --checkpoint-every 4 --set stages=[] --vocabulary.merges 60 \
+     --batch.sequences 4 --text.dev 40 --encoder.layers 1 --encoder.dim 16 --encoder.heads 2 --encoder.hidden 32 \
+     --seed 2 --out run2 --device cpu",
+    "transfer --task ner --model {base}/run --world {base}/world --quick --epochs 1 --limit 12 --lr 1e-3,2e-3 \
+     --out transfer --device cpu",
+    "vectors word2vec --text qaa=world/text/qaa.base.txt --lines --dim 8 --epochs 2 --out a.vec",
+    "vectors word2vec --text qab=world/text/qab.base.txt --lines --dim 8 --epochs 2 --out b.vec",
+    "vectors convert a.vec --out a.bin",
+    "vectors convert a.vec --out vectors/a.npy",
+    "align words --source a.vec --target b.vec --dictionary world/muse/qaa-qab.txt --save-map map.npy --out mapped.vec",
+    "word-align -p qaa-qab=world/bitext/bitext.qaa-qab.tsv --save align.model --out links.txt",
+    "hub export --model run --out hf --device cpu",
+    "encode --model run --text qaa=world/text/qaa.base.txt --out states.npy --device cpu",
+    "shift means --model run --text qaa=world/text/qaa.base.txt --text qab=world/text/qab.base.txt \
+     --out means.safetensors --device cpu",
+];
+
+/// Copies within the folder, under the names that recipes and readers use.
+const COPIES: [(&str, &str); 11] = [
+    ("world/text/qaa.base.txt", "text.txt"),
+    ("world/text/qab.base.txt", "text.qab.txt"),
+    ("world/bitext/bitext.qaa-qab.tsv", "bitext.tsv"),
+    ("world/muse/qaa-qab.txt", "dictionary.txt"),
+    ("world/xnli/test-qaa.tsv", "nli.tsv"),
+    ("world/ner/panx-train-qaa.tsv", "ner.tsv"),
+    ("world/ud/qaa_world-ud-train.conllu", "treebank.conllu"),
+    ("world/classify/test-qaa.tsv", "classify.tsv"),
+    ("treebank.conllu", "scored/gold.conllu"),
+    ("treebank.conllu", "scored/predicted.conllu"),
+    ("run", "run1"),
+];
+
+macro_rules! fixture {
+    ($name:literal) => {
+        include_bytes!(concat!("../../hub/tests/fixtures/", $name))
+    };
+}
+
+/// Models as others write them.
+const FIXTURES: [(&str, &[u8]); 16] = [
+    ("new.bin", fixture!("new.bin")),
+    ("old.bin", fixture!("old.bin")),
+    ("bert/config.json", fixture!("bert/config.json")),
+    ("bert/vocab.txt", fixture!("bert/vocab.txt")),
+    ("bert/tokenizer_config.json", fixture!("bert/tokenizer_config.json")),
+    ("bert/model.safetensors", fixture!("bert/model.safetensors")),
+    ("roberta/config.json", fixture!("roberta/config.json")),
+    ("roberta/vocab.json", fixture!("roberta/vocab.json")),
+    ("roberta/merges.txt", fixture!("roberta/merges.txt")),
+    ("roberta/model.safetensors", fixture!("roberta/model.safetensors")),
+    ("roberta-tokenizer/config.json", fixture!("roberta/config.json")),
+    ("roberta-tokenizer/tokenizer.json", fixture!("roberta/tokenizer.json")),
+    ("roberta-tokenizer/model.safetensors", fixture!("roberta/model.safetensors")),
+    ("xlm-roberta/config.json", fixture!("xlm-roberta/config.json")),
+    ("xlm-roberta/tokenizer.json", fixture!("xlm-roberta/tokenizer.json")),
+    ("xlm-roberta/model.safetensors", fixture!("xlm-roberta/model.safetensors")),
+];
+
+/// Makes everything in the folder `place.base`.
+pub(crate) fn make(binary: &Binary, place: &Place) -> Result<(), String> {
+    let base = place.base;
+    fs::create_dir_all(base.join("vectors")).map_err(|error| error.to_string())?;
+    for line in COMMANDS {
+        let ended = binary.run(base, &place.line(line, 1))?;
+        if !ended.success() {
+            return Err(format!("the materials cannot be made: {line}\n{}", ended.stderr));
+        }
+    }
+    fill(base).map_err(|error| format!("the materials cannot be made: {error}"))?;
+    let ended = binary.run(base, &place.line("study run study.toml --lab lab --device cpu", 1))?;
+    match ended.success() {
+        true => Ok(()),
+        false => Err(format!("the study cannot be run: {}", ended.stderr)),
+    }
+}
+
+fn fill(base: &Path) -> std::io::Result<()> {
+    for (name, bytes) in FIXTURES {
+        let path = base.join(name);
+        fs::create_dir_all(path.parent().expect("in the folder"))?;
+        fs::write(path, bytes)?;
+    }
+    fs::create_dir_all(base.join("scored"))?;
+    for (from, to) in COPIES {
+        copy(&base.join(from), &base.join(to))?;
+    }
+    fs::write(base.join("study.toml"), STUDY)?;
+    for (name, packing) in [
+        ("text.txt", Packing::Gzip),
+        ("text.txt", Packing::Zstd),
+        ("a.vec", Packing::Gzip),
+        ("nli.tsv", Packing::Gzip),
+    ] {
+        let ending = if packing == Packing::Gzip { "gz" } else { "zst" };
+        let bytes = packed(&fs::read(base.join(name))?, packing);
+        fs::write(base.join(format!("{name}.{ending}")), bytes)?;
+    }
+    let map = fs::read(base.join("map.npy"))?;
+    fs::write(base.join("states.npz"), zipped(&[("0.npy", &map), ("1.npy", &map)])?)?;
+    let pair = |label: &str| {
+        format!(
+            "{{\"language\":\"fr\",\"gold_label\":\"{label}\",\"sentence1\":\"Un chat.\",\"sentence2\":\"Il dort.\"}}\n"
+        )
+    };
+    let pairs = [pair("neutral"), pair("entailment"), pair("contradiction")].concat();
+    let members: [(&str, &[u8]); 2] = [
+        ("XNLI-1.0/xnli.dev.jsonl", pairs.as_bytes()),
+        ("XNLI-1.0/xnli.test.jsonl", pairs.as_bytes()),
+    ];
+    fs::write(base.join("xnli.zip"), zipped(&members)?)?;
+    fs::write(base.join("panlex.zip"), zipped(&PANLEX)?)?;
+    fs::write(base.join("qaa.tar.gz"), tar_gz()?)?;
+    fs::write(base.join("wiki.xml"), WIKI)?;
+    fs::write(base.join("wiki.xml.bz2"), packed(WIKI.as_bytes(), Packing::Bzip2))
+}
+
+const PANLEX: [(&str, &[u8]); 5] = [
+    ("p/langvar.csv", b"id,lang_code,var_code,name_expr\n1,eng,0,9\n2,fra,0,9\n"),
+    (
+        "p/expr.csv",
+        b"id,langvar,txt,txt_degr\n10,1,cat,cat\n11,1,\"ice, \"\"dry\"\"\",ice\n20,2,chat,chat\n",
+    ),
+    ("p/source.csv", b"id,reg_date,label,quality\n5,2010,a,7\n6,2010,b,2\n"),
+    ("p/meaning.csv", b"id,source\n100,5\n101,6\n"),
+    ("p/denotation.csv", b"id,meaning,expr\n1,100,10\n2,100,20\n3,101,11\n4,101,20\n"),
+];
+
+const WIKI: &str = "<mediawiki xml:lang=\"sw\"><siteinfo><namespaces><namespace key=\"6\">Picha</namespace></namespaces></siteinfo>\
+<page><title>Paka</title><ns>0</ns><revision><model>wikitext</model><text xml:space=\"preserve\">'''Paka''' ni [[mnyama]] \
+{{Infobox|jina=Paka|{{ndani}}}} &lt;ref name=\"a\"&gt;x&lt;/ref&gt;.\n\n== Habari ==\n* moja\n* mbili\n{| class=\"x\"\n|-\n| a || b\n|}\n\
+[[Picha:a.jpg|thumb|[[paka]] mmoja]] na &amp;nbsp; [http://x.y z]\n\n&lt;math&gt;x^2&lt;/math&gt; ''mwisho'' wa habari hii yote.</text></revision></page>\
+<page><title>B</title><ns>0</ns><redirect title=\"Paka\"/><revision><text>#REDIRECT [[Paka]]</text></revision></page></mediawiki>\n";
+
+fn zipped(members: &[(&str, &[u8])]) -> std::io::Result<Vec<u8>> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        writer.start_file(*name, SimpleFileOptions::default())?;
+        writer.write_all(bytes)?;
+    }
+    Ok(writer.finish()?.into_inner())
+}
+
+fn tar_gz() -> std::io::Result<Vec<u8>> {
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut archive = tar::Builder::new(gzip);
+    let text = "fr:Paris\tB-LOC\nfr:est\tO\n\nfr:Ada\tB-PER\n";
+    for name in ["train", "dev", "test"] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, text.as_bytes())?;
+    }
+    archive.into_inner()?.finish()
+}
