@@ -77,9 +77,11 @@ impl IndexedSentences {
         let mut collected = SentenceCollector::default();
         let end = vocabulary.specials().end;
         for corpus in corpora {
-            let sentences = corpus.tokens(Split::Train).split(|&token| token == end);
-            let sentences = sentences.filter(|sentence| !sentence.is_empty());
-            sentences.for_each(|sentence| collected.add_sentence(sentence, max_tokens));
+            corpus.for_each_sentence(Split::Train, end, |sentence| {
+                if !sentence.is_empty() {
+                    collected.add_sentence(sentence, max_tokens);
+                }
+            })?;
             collected.end_language();
         }
         collected.name(vocabulary);
@@ -102,7 +104,11 @@ impl IndexedSentences {
         }
         // The order of entries in a folder is arbitrary.
         folders.sort();
-        let open = |folder: &PathBuf| Ok(TokenizedCorpus::open(folder, &vocabulary)?);
+        let open = |folder: &PathBuf| {
+            let corpus = TokenizedCorpus::open(folder, &vocabulary)?;
+            corpus.verify()?;
+            Ok(corpus)
+        };
         let corpora = folders.iter().map(open).collect::<Result<Vec<_>>>()?;
         let mut languages = HashSet::new();
         if let Some(twice) = corpora.iter().find(|corpus| !languages.insert(corpus.language())) {
