@@ -60,6 +60,11 @@ pub(super) fn width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
+/// The title of a panel in lines that are no wider than it: larger and bolder type than `wrapped` is for.
+pub(super) fn title_lines(text: &str) -> Vec<String> {
+    wrapped(text, 0.86 * (super::PANEL_WIDTH - 12.0))
+}
+
 /// Text in lines of small type that are no wider than this.
 pub(super) fn wrapped(text: &str, available: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
