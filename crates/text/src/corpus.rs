@@ -24,8 +24,10 @@ use files::At;
 /// Raw text per block: large enough to keep a thread busy, small enough to hold a few.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// What messages call the temporary file of sentences.
-const SPOOL: &str = "temporary file of sentences";
+/// What messages call the temporary file of sentences, which has no name.
+fn spool_name() -> PathBuf {
+    std::env::temp_dir().join("(temporary file of sentences)")
+}
 
 /// Which sentences of a corpus are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -542,8 +544,8 @@ type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[SentenceBlock], u64) -> Result<()>
 
 impl Spool {
     fn new() -> Result<Self> {
-        let file =
-            tempfile::tempfile().at(SPOOL, "make (set TMPDIR to a folder with free space)")?;
+        let file = tempfile::tempfile()
+            .at(spool_name(), "make (set TMPDIR to a folder with free space)")?;
         Ok(Self { writer: BufWriter::with_capacity(1 << 18, file), bytes: 0 })
     }
 
@@ -553,19 +555,19 @@ impl Spool {
             .writer
             .write_all(sentence.as_bytes())
             .and_then(|()| self.writer.write_all(b"\n"))
-            .at(SPOOL, "write (set TMPDIR to a folder with free space)")?)
+            .at(spool_name(), "write (set TMPDIR to a folder with free space)")?)
     }
 
     fn read(self, drawn: &SplitRanks, consume: ConsumeSpooled<'_>) -> Result<()> {
         let file = self.writer.into_inner().map_err(|error| error.into_error());
-        let mut file = file.at(SPOOL, "write (set TMPDIR to a folder with free space)")?;
-        file.rewind().at(SPOOL, "read")?;
+        let mut file = file.at(spool_name(), "write (set TMPDIR to a folder with free space)")?;
+        file.rewind().at(spool_name(), "read")?;
         let mut reader = BufReader::with_capacity(1 << 18, file);
         let (mut bytes, mut line, mut blocks) = (0, String::new(), vec![SentenceBlock::default()]);
         let at_once = 2 * rayon::current_num_threads();
         for number in 0.. {
             line.clear();
-            let read = reader.read_line(&mut line).at(SPOOL, "read")?;
+            let read = reader.read_line(&mut line).at(spool_name(), "read")?;
             if read == 0 {
                 break;
             }

@@ -333,7 +333,7 @@ fn write(
     watch: ReadObserver<'_>,
 ) -> Result<()> {
     let draft = NewFolder::new(folder)?;
-    let mut writer = TokenWriter::new(&draft, vocabulary.len())?;
+    let mut writer = TokenWriter::new(&draft, folder, vocabulary.len())?;
     let encoders = vocabulary.encoders(language);
     let end = vocabulary.specials().end;
     let report = corpus.read(watch, &mut |blocks| {
@@ -371,24 +371,27 @@ fn encode_block(block: &SentenceBlock, encoder: &mut SubwordEncoder, end: u32) -
 
 /// The three files while they are written.
 struct TokenWriter {
+    /// Where they will stand, for messages.
+    folder: PathBuf,
     files: [(std::io::BufWriter<File>, blake3::Hasher, u64); 3],
     counts: Vec<u64>,
 }
 
 impl TokenWriter {
-    fn new(draft: &NewFolder, size: usize) -> Result<Self> {
+    fn new(draft: &NewFolder, folder: &Path, size: usize) -> Result<Self> {
         let open = |split| -> Result<_> {
             Ok((draft.create(&file_name(split))?, blake3::Hasher::new(), 0))
         };
         let files = [open(Split::Train)?, open(Split::Dev)?, open(Split::Test)?];
-        Ok(Self { files, counts: vec![0; size] })
+        Ok(Self { folder: folder.to_owned(), files, counts: vec![0; size] })
     }
 
     fn push(&mut self, tokens: &[Vec<u32>; 3]) -> Result<()> {
         tokens[0].iter().for_each(|&id| self.counts[id as usize] += 1);
-        for ((file, hasher, count), tokens) in self.files.iter_mut().zip(tokens) {
+        let parts = self.files.iter_mut().zip(tokens).zip(Split::ALL);
+        for (((file, hasher, count), tokens), split) in parts {
             let bytes = bytemuck::cast_slice(tokens);
-            file.write_all(bytes).at("token file", "write")?;
+            file.write_all(bytes).at(self.folder.join(file_name(split)), "write")?;
             hasher.update(bytes);
             *count += tokens.len() as u64;
         }
@@ -399,7 +402,7 @@ impl TokenWriter {
         let mut tokens = [0; 3];
         let mut hashes: [String; 3] = Default::default();
         for (at, (file, hasher, count)) in self.files.into_iter().enumerate() {
-            files::close(file, Path::new("token file"))?;
+            files::close(file, &self.folder.join(file_name(Split::ALL[at])))?;
             tokens[at] = count;
             hashes[at] = hasher.finalize().to_hex().to_string();
         }

@@ -102,7 +102,12 @@ impl IndexedSentences {
         }
         // The order of entries in a folder is arbitrary.
         folders.sort();
-        let open = |folder: &PathBuf| Ok(TokenizedCorpus::open(folder, &vocabulary)?);
+        // Tokens that have rotted would be trained on as if they were text.
+        let open = |folder: &PathBuf| {
+            let corpus = TokenizedCorpus::open(folder, &vocabulary)?;
+            corpus.verify()?;
+            Ok(corpus)
+        };
         let corpora = folders.iter().map(open).collect::<Result<Vec<_>>>()?;
         let mut languages = HashSet::new();
         if let Some(twice) = corpora.iter().find(|corpus| !languages.insert(corpus.language())) {
