@@ -25,7 +25,7 @@ use files::At;
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// What messages call the temporary file of sentences, which has no name.
-fn spool_name() -> PathBuf {
+fn spool_name() -> std::path::PathBuf {
     std::env::temp_dir().join("(temporary file of sentences)")
 }
 
