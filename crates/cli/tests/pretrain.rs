@@ -128,7 +128,7 @@ fn a_loop_over_the_public_parts_is_the_run() {
     let mut trainer = Trainer::new(model.config(), params, adam, config.seed, group).unwrap();
     let mut feed = data.feed(0);
     for step in 1..=steps {
-        let pending = mlm_step(&mut trainer, &model, &feed.next_step(&data));
+        let pending = mlm_step(&mut trainer, &model, &feed.next_step(&data).unwrap());
         assert_eq!(trainer.finish(pending).unwrap().step, step);
     }
     let mut kept = Params::new(&Device::cpu(2).unwrap());
@@ -362,7 +362,134 @@ fn a_start_that_failed_does_not_stand_in_the_way() {
     for file in ["state.safetensors", "summary.json"] {
         fs::remove_file(folder.path().join("r").join(file)).unwrap();
     }
-    refused(&begin, 2, "remove the folder to begin anew");
+    let other = [&begin[..], &["--seed", "7"]].concat();
+    refused(
+        &other,
+        2,
+        "holds another run, without a checkpoint yet; resume it, replace it by force",
+    );
+    common::done(folder.path(), &begin);
+    refused(&begin, 2, "is not empty");
+}
+
+/// What is left by a process that was killed in its first milliseconds, or on a full disk, is no run: it can be
+/// begun and resumed, and goes.
+#[test]
+fn a_folder_with_nothing_but_a_lock_and_leftovers_is_empty() {
+    let folder = with_world();
+    let run = folder.path().join("r");
+    let begin = [&RUN[..], &["--out", "r", "--set", "steps=2"]].concat();
+    for resume in [&[][..], &["--resume"]] {
+        fs::create_dir_all(run.join(".unfinished-abcdefghijkl/inner")).unwrap();
+        for file in ["lock", ".unfinished-ABCDEFGHIJKL", ".tmpa1b2c3", "config.toml.partial"] {
+            fs::write(run.join(file), "").unwrap();
+        }
+        refused(
+            folder.path(),
+            &["pretrain", "--resume", "--out", "r"],
+            2,
+            "holds no run to resume",
+        );
+        done(folder.path(), &[&begin[..], resume].concat());
+        let left = listed(&run);
+        let is_leftover = |name: &&String| name.starts_with('.') || name.ends_with(".partial");
+        assert_eq!(left.iter().find(is_leftover), None, "{left:?}");
+        fs::remove_dir_all(&run).unwrap();
+    }
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_checkpoint_gives_way_to_the_one_before() {
+    let folder = with_world();
+    let path = |name: &str| folder.path().join(name);
+    done(folder.path(), &[&RUN[..], &["--out", "whole"]].concat());
+    let begin = [&RUN[..], &["--out", "broken"]].concat();
+    done(folder.path(), &begin);
+    let resume = ["pretrain", "--resume", "--out", "broken"];
+    fs::remove_file(path("broken/summary.json")).unwrap();
+    let (state, older) =
+        (path("broken/state.safetensors"), path("broken/state.previous.safetensors"));
+    let size = fs::metadata(&state).unwrap().len() as usize;
+    flip(&state, size / 2);
+    let output = isogloss(folder.path(), &resume);
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
+    for part in ["broken/state.safetensors was altered", "the checkpoint before it", "from step 35"]
+    {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    for file in ["model.safetensors", "state.safetensors", "metrics.jsonl"] {
+        assert!(same(folder.path(), file), "{file}");
+    }
+    // Where neither verifies, both stay as they are.
+    fs::remove_file(path("broken/summary.json")).unwrap();
+    flip(&state, size / 2);
+    flip(&older, size - 1);
+    let before = [fs::read(&state).unwrap(), fs::read(&older).unwrap()];
+    refused(folder.path(), &resume, 1, "was altered since it was written");
+    assert_eq!([fs::read(&state).unwrap(), fs::read(&older).unwrap()], before);
+}
+
+/// Nothing that a resumed run reads is taken unverified.
+#[test]
+fn what_rots_under_a_run_is_noticed() {
+    let folder = with_world();
+    done(folder.path(), &[&RUN[..], &["--out", "r", "--set", "steps=14"]].concat());
+    let run = folder.path().join("r");
+    fs::remove_file(run.join("summary.json")).unwrap();
+    let resume = ["pretrain", "--resume", "--out", "r"];
+    let corpus = run.join("corpora").join(&listed(&run.join("corpora"))[0]);
+    for file in ["train.bin", "dev.bin", "counts.bin", "corpus.json"] {
+        let file = corpus.join(file);
+        flip(&file, 9);
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        refused(folder.path(), &resume, 1, &name);
+        flip(&file, 9);
+    }
+    // A digit of a number.
+    let config = run.join("config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text.replace("steps = 14", "steps = 15")).unwrap();
+    refused(folder.path(), &resume, 2, "config.toml: was altered since it was written");
+    fs::write(&config, &text).unwrap();
+    let metrics = run.join("metrics.jsonl");
+    let lines = fs::read_to_string(&metrics).unwrap();
+    let at = lines.find("\"perplexity\":{").unwrap() + 22;
+    assert!(lines.as_bytes()[at].is_ascii_digit(), "{lines}");
+    flip(&metrics, at);
+    let output = isogloss(folder.path(), &resume);
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(printed.contains("some were altered or lost"), "{printed}");
+    // A summary that was altered is none.
+    flip(&run.join("summary.json"), 30);
+    let again = isogloss(folder.path(), &resume);
+    let printed = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && !printed.contains("is done"), "{printed}");
+}
+
+#[test]
+fn a_run_that_diverges_fails_and_says_where() {
+    let folder = with_world();
+    let with = |out: &str, every: &str| {
+        let flags = ["pretrain", "--world", "world", "--steps", "60", "--out", out, "--lr", "1e30"];
+        let rest =
+            ["--evaluate-every", "5", "--set", "adam.clip=1e30", "--checkpoint-every", every];
+        let output = isogloss(folder.path(), &[&flags[..], &rest].concat());
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{printed}");
+        assert!(printed.contains("the run diverged at step"), "{printed}");
+        assert!(printed.contains("lower learning rate") && printed.contains("--lr"), "{printed}");
+        printed
+    };
+    assert!(with("a", "100").contains("There is no checkpoint yet"));
+    assert!(with("b", "1").contains("The last checkpoint, of step"));
+    assert!(!folder.path().join("b/summary.json").exists());
 }
 
 #[test]

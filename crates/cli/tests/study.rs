@@ -382,6 +382,45 @@ fn a_runner_that_is_asked_to_stop_asks_its_steps() {
     }
 }
 
+/// Whatever keeps a step from being resumed, what it has learned stays; only where no checkpoint verifies does it
+/// begin anew.
+#[cfg(unix)]
+#[test]
+fn a_step_that_cannot_be_resumed_keeps_its_checkpoint() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    one_encoder(folder, "300");
+    let (mut runner, steps) = begun(folder, &[]);
+    let sent = Command::new("kill").args(["-TERM", &runner.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(runner.wait().unwrap().code(), Some(130));
+    let state = steps[0].join("run/state.safetensors");
+    let before = std::fs::read(&state).unwrap();
+    // A text that is not there for a moment.
+    let config = std::fs::read_to_string(steps[0].join("run/config.toml")).unwrap();
+    let text = config.split('"').find(|part| part.ends_with(".txt")).expect("a text").to_owned();
+    let text = folder.join(text);
+    let away = text.with_extension("away");
+    std::fs::rename(&text, &away).unwrap();
+    let output = isogloss(folder, &["study", "run", "mine.toml"]);
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(printed.contains("what it has learned is kept"), "{printed}");
+    assert!(std::fs::read(&state).unwrap() == before, "the checkpoint was touched");
+    std::fs::rename(&away, &text).unwrap();
+    // A checkpoint that rots.
+    let mut rotten = before.clone();
+    let middle = rotten.len() / 2;
+    rotten[middle] ^= 1;
+    std::fs::write(&state, &rotten).unwrap();
+    let output = isogloss(folder, &["study", "run", "mine.toml"]);
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
+    let log = std::fs::read_to_string(steps[0].join("log")).unwrap();
+    assert!(log.contains("was altered since it was written"), "{log}");
+    assert!(steps[0].join("run.damaged/state.safetensors").exists());
+}
+
 #[test]
 fn a_command_needs_nobody_who_listens() {
     let place = TempDir::new().unwrap();

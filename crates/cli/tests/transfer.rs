@@ -447,6 +447,39 @@ fn requests_that_make_no_sense_are_usage() {
     refused(folder, &["transfer", "--resume", "--out", "never"], 2, "holds no run");
 }
 
+/// The lock is taken before anything is written: of two that begin together, the loser leaves no trace.
+#[test]
+fn a_run_that_another_process_works_in_is_not_touched() {
+    let folder = MADE.path();
+    let run = folder.join("contested");
+    let held = files::FolderLock::take(&run).unwrap();
+    let begin = ["--model", "run", "--epochs", "1", "--limit", "60"];
+    refused(folder, &transfer("ner", "contested", &begin), 1, "another process is working in");
+    let left: Vec<_> = fs::read_dir(&run).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["lock"]);
+    drop(held);
+    // With nothing but a lock, it can be resumed as well as begun.
+    fs::write(run.join(".unfinished-abcdefghijkl"), "").unwrap();
+    let resume = [&begin[..], &["--resume"]].concat();
+    done(folder, &transfer("ner", "contested", &resume));
+    assert!(!run.join(".unfinished-abcdefghijkl").exists());
+    // As a kill in the first epoch leaves it.
+    for file in ["summary.json", "results.json", "inputs.json"] {
+        fs::remove_file(run.join(file)).unwrap();
+    }
+    done(folder, &transfer("ner", "contested", &begin));
+    refused(folder, &transfer("ner", "contested", &begin), 2, "is not empty");
+    // A digit of a result that changed on the disk.
+    fs::remove_file(run.join("summary.json")).unwrap();
+    let results = fs::read_to_string(run.join("results.json")).unwrap();
+    let (place, length) = (results.find("\"dev\": 0.").unwrap(), "\"dev\": 0.".len());
+    let mut altered = results.into_bytes();
+    altered[place + length] ^= 1;
+    fs::write(run.join("results.json"), altered).unwrap();
+    let resume = ["transfer", "--resume", "--out", "contested"];
+    refused(folder, &resume, 1, "results.json: was altered since it was written");
+}
+
 #[test]
 fn a_learning_rate_that_is_too_high_is_reported_and_leaves_nothing() {
     let folder = MADE.path();

@@ -344,6 +344,34 @@ fn a_killed_run_goes_on_to_the_same_bytes() {
     let read = |name| fs::read(folder.join(name)).unwrap();
     assert!(read("killed.vec") == read("unbroken.vec"));
     assert!(!folder.join("killed.vec.state").exists());
+    // Killed before its first epoch was saved, or after its last, it can be resumed as well.
+    fs::remove_file(&out).unwrap();
+    done(folder, &[&flags("killed.vec")[..], &["--resume"]].concat());
+    assert!(read("killed.vec") == read("unbroken.vec"));
+    refused(folder, &[&flags("killed.vec")[..], &["--resume"]].concat(), 2, "killed.vec: exists");
+}
+
+#[cfg(unix)]
+#[test]
+fn devices_and_pipes_are_written_into() {
+    let place = place();
+    let folder = place.path();
+    fs::write(folder.join("a.vec"), "1 2\na 0.5 0.25\n").unwrap();
+    let convert = |out| ["vectors", "convert", "a.vec", "--to", "text", "--out", out];
+    for out in ["-", "/dev/stdout"] {
+        let redirected = fs::File::create(folder.join("printed")).unwrap();
+        let mut run = command(folder, &convert(out));
+        assert!(run.stdout(redirected).stderr(Stdio::null()).status().unwrap().success());
+        let printed = fs::read_to_string(folder.join("printed")).unwrap();
+        assert!(printed.contains("1 2\na 0.5 0.25\n"), "{out}: {printed}");
+    }
+    assert!(Path::new("/dev/stdout").exists());
+    std::os::unix::fs::symlink("a.vec", folder.join("link.vec")).unwrap();
+    done(folder, &[&convert("link.vec")[..], &["--force"]].concat());
+    assert!(folder.join("link.vec").is_symlink() && !folder.join("a.vec").is_symlink());
+    if Path::new("/dev/full").exists() {
+        refused(folder, &convert("/dev/full"), 1, "/dev/full: cannot write (the disk is full");
+    }
 }
 
 #[test]
@@ -355,7 +383,6 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     refused(folder, &w(&["--dim", "0"]), 2, "dim is a number");
     refused(folder, &w(&["--negative", "0"]), 2, "negative is a number");
     refused(folder, &w(&["--min-count", "9999"]), 2, "the vocabulary is empty");
-    refused(folder, &w(&["--resume"]), 2, "nothing to resume");
     let small = ["--lowercase", "--tokenizer", "joint"];
     refused(folder, &w(&small), 2, "a vocabulary itself decides");
     refused(folder, &w(&["--ngrams", "x"]), 2, "such as 3-6");

@@ -122,14 +122,19 @@ pub(crate) struct DraftFolder {
 
 impl DraftFolder {
     pub(crate) fn new_in(parent: &Path) -> Result<Self> {
+        Self::with_mode(parent, 0o777)
+    }
+
+    fn with_mode(parent: &Path, mode: u32) -> Result<Self> {
         clear_once(parent);
         let mut builder = tempfile::Builder::new();
         builder.prefix(PREFIX).rand_bytes(RANDOM);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            builder.permissions(fs::Permissions::from_mode(0o777));
+            builder.permissions(fs::Permissions::from_mode(mode));
         }
+        let _ = mode;
         for _ in 0..ATTEMPTS {
             let folder = builder.tempdir_in(parent).at(parent, "make a folder in")?;
             // Where a folder cannot be opened, it cannot be locked by others either.
@@ -152,6 +157,28 @@ impl DraftFolder {
     /// Leaves what stands under the draft's name, if anything does.
     pub(crate) fn keep(self) {
         let _ = self.folder.keep();
+    }
+}
+
+/// A folder for temporary files, among those of the system (`TMPDIR`). It goes when it is dropped, and that
+/// of a process that was killed goes when the next one is made.
+pub struct ScratchFolder(DraftFolder);
+
+impl ScratchFolder {
+    /// Makes an empty one, for this user alone.
+    pub fn new() -> Result<Self> {
+        DraftFolder::with_mode(&std::env::temp_dir(), 0o700).map(Self)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl std::fmt::Debug for ScratchFolder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ScratchFolder").field(&self.path()).finish()
     }
 }
 

@@ -15,7 +15,9 @@
 //!   [`check_new_folder`] also make sure, before any work is done, that it can be made;
 //! - [`FolderLock`] keeps other processes out of a folder: taken before anything in it is touched;
 //! - [`checkpoints`] keeps the newest two versions of a file, and reads the newest that is sound;
-//! - [`map`] maps a file into memory;
+//! - [`ScratchFolder`] is for temporary files, which go even after a kill;
+//! - [`sealed`] has the digests of text files that are read again;
+//! - [`read_exact_at`] reads a part of a file, [`map`] maps it into memory;
 //! - [`limits`] bounds what a file may unpack to, and the names that it may give.
 //!
 //! ```
@@ -34,6 +36,7 @@ mod folder;
 pub mod limits;
 mod lock;
 mod output;
+pub mod sealed;
 mod standard;
 
 use std::fs::{self, File};
@@ -45,7 +48,7 @@ pub use memmap2::Mmap;
 use drafts::DraftFolder;
 use output::Target;
 
-pub use drafts::remove_drafts;
+pub use drafts::{ScratchFolder, remove_drafts};
 pub use folder::{NewFolder, close};
 pub use lock::{FolderLock, is_vacant, lock};
 pub use output::{in_place_of, write, write_with};
@@ -210,6 +213,27 @@ fn sync_folders(folder: &Path) {
 fn sync_folder(path: &Path) {
     if let Ok(folder) = File::open(path) {
         let _ = folder.sync_all();
+    }
+}
+
+/// Reads bytes at a place of a file, whatever its cursor. Unlike a map, it fails where the file was
+/// truncated meanwhile, and the process lives on.
+pub fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+    }
+    #[cfg(windows)]
+    {
+        let mut done = 0;
+        while done < bytes.len() {
+            let place = offset + done as u64;
+            match std::os::windows::fs::FileExt::seek_read(file, &mut bytes[done..], place)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => done += read,
+            }
+        }
+        Ok(())
     }
 }
 

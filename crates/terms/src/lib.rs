@@ -18,6 +18,7 @@
 mod estimate;
 mod fault;
 mod language;
+pub mod number;
 mod preset;
 mod printable;
 mod rows;

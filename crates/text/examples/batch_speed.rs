@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = Instant::now();
         let (mut tokens, mut masked, mut switched) = (0, 0, 0);
         for batch in batches.from(0).take(400) {
+            let batch = batch?;
             tokens += batch.tokens.len();
             masked += batch.masked.len();
             switched += batch.switched;

@@ -7,6 +7,7 @@
 //! columns come in a new random order in each epoch. A batch is of one language, drawn by the languages'
 //! shares of sentences to the power 0.7. Sequences are concatenated without padding.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
@@ -145,7 +146,7 @@ impl MlmBatches {
         let text = |corpus: Arc<TokenizedCorpus>| {
             let language = corpus.language();
             let masker = Masker::new(settings.mask, &vocabulary, language, corpus.counts())?;
-            let layout = BatchLayout::new(corpus.tokens(Split::Train).len(), settings);
+            let layout = BatchLayout::new(corpus.token_count(Split::Train), settings);
             let order = RandomStreams::new(seed, &format!("order of {}", corpus.language_name()));
             Ok(LanguageStream { corpus, layout, masker, order })
         };
@@ -174,7 +175,7 @@ impl MlmBatches {
     }
 
     /// Batch number `number` by itself.
-    pub fn at(self: &Arc<Self>, number: u64) -> MlmBatch {
+    pub fn at(self: &Arc<Self>, number: u64) -> Result<MlmBatch> {
         self.from(number).make_next()
     }
 
@@ -195,7 +196,8 @@ impl MlmBatches {
         let reader = self.from(number);
         let maker = std::thread::spawn(move || {
             for batch in reader {
-                if sender.send(batch).is_err() {
+                let failed = batch.is_err();
+                if sender.send(batch).is_err() || failed {
                     return;
                 }
             }
@@ -208,12 +210,12 @@ impl MlmBatches {
         self.cumulative.partition_point(|&sum| sum <= drawn).min(self.texts.len() - 1)
     }
 
-    fn make(&self, number: u64, text: &LanguageStream, column: u64) -> MlmBatch {
-        let stream = text.corpus.tokens(Split::Train);
+    fn make(&self, number: u64, text: &LanguageStream, column: u64) -> Result<MlmBatch> {
         let end = self.vocabulary.specials().end;
-        let mut rows: Vec<_> = (0..self.settings.sequences as u64)
-            .map(|row| text.layout.row(stream, end, row, column))
-            .collect();
+        let read = |places| text.corpus.read(Split::Train, places);
+        let mut rows = (0..self.settings.sequences as u64)
+            .map(|row| text.layout.row(&read, end, row, column))
+            .collect::<Result<Vec<_>>>()?;
         let language = text.corpus.language();
         let mut switched = 0;
         if let Some(switch) = &self.switch {
@@ -226,7 +228,7 @@ impl MlmBatches {
         let MaskedPositions { positions, targets } =
             text.masker.mask(&mut tokens, &firsts, &mut self.masks.stream(number));
         let starts = cut(&rows, self.settings.max_tokens);
-        MlmBatch { number, language, tokens, starts, masked: positions, targets, switched }
+        Ok(MlmBatch { number, language, tokens, starts, masked: positions, targets, switched })
     }
 }
 
@@ -288,6 +290,7 @@ fn cut(rows: &[Vec<u32>], most: Option<usize>) -> Vec<u32> {
 /// A stream of tokens laid out in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BatchLayout {
+    tokens: u64,
     length: u64,
     batches: u64,
     /// End-of-sentence tokens in front, to fill the last batch.
@@ -300,6 +303,7 @@ impl BatchLayout {
         let (length, rows) = (settings.length as u64, settings.sequences as u64);
         let batches = (tokens as u64).div_ceil(length * rows).max(1);
         Self {
+            tokens: tokens as u64,
             length,
             batches,
             padding: batches * length * rows - tokens as u64,
@@ -309,22 +313,34 @@ impl BatchLayout {
 
     /// One row of one batch. A row begins with an end-of-sentence token, so that its tokens are shifted
     /// one position to the right and its last token is dropped.
-    fn row(&self, stream: &[u32], end: u32, row: u64, column: u64) -> Vec<u32> {
+    fn row(
+        &self,
+        read: &impl Fn(Range<usize>) -> Result<Vec<u32>>,
+        end: u32,
+        row: u64,
+        column: u64,
+    ) -> Result<Vec<u32>> {
         let width = self.batches * self.length;
         let first = row * width;
+        let mut start = column * self.length;
+        // A sentence longer than a row is split where the row would have begun.
+        let earliest = match self.aligned {
+            true => (start + 1).saturating_sub(self.length),
+            false => start,
+        };
+        let stream = |place: u64| (first + place - 1).saturating_sub(self.padding).min(self.tokens);
+        let (low, high) = (stream(earliest.max(1)), stream((start + self.length).max(1)));
+        let window = read(low as usize..high as usize)?;
         let token = |place: u64| {
             let place = (first + place.checked_sub(1)?).checked_sub(self.padding)?;
-            stream.get(place as usize).copied()
+            window.get(place.checked_sub(low)? as usize).copied()
         };
         let token = |place: u64| token(place).unwrap_or(end);
-        let mut start = column * self.length;
         if self.aligned {
             let begins = |&place: &u64| token(place) == end;
-            // A sentence longer than a row is split where the row would have begun.
-            let earliest = (start + 1).saturating_sub(self.length);
             start = (earliest..=start).rev().find(begins).unwrap_or(start);
         }
-        (start..start + self.length).map(token).collect()
+        Ok((start..start + self.length).map(token).collect())
     }
 }
 
@@ -345,7 +361,7 @@ impl BatchReader {
         self.number
     }
 
-    fn make_next(&mut self) -> MlmBatch {
+    fn make_next(&mut self) -> Result<MlmBatch> {
         let number = self.number;
         let index = self.batches.draw_text(number);
         let text = &self.batches.texts[index];
@@ -365,9 +381,9 @@ impl BatchReader {
 }
 
 impl Iterator for BatchReader {
-    type Item = MlmBatch;
+    type Item = Result<MlmBatch>;
 
-    fn next(&mut self) -> Option<MlmBatch> {
+    fn next(&mut self) -> Option<Result<MlmBatch>> {
         Some(self.make_next())
     }
 }
@@ -375,15 +391,16 @@ impl Iterator for BatchReader {
 /// Batches that another thread makes while this one trains.
 #[derive(Debug)]
 pub struct BatchPrefetcher {
-    receiver: Option<Receiver<MlmBatch>>,
+    receiver: Option<Receiver<Result<MlmBatch>>>,
     maker: Option<JoinHandle<()>>,
 }
 
 impl Iterator for BatchPrefetcher {
-    type Item = MlmBatch;
+    type Item = Result<MlmBatch>;
 
-    /// There is always a next batch; a panic of the making thread is resumed here.
-    fn next(&mut self) -> Option<MlmBatch> {
+    /// There is always a next batch, until one could not be read; a panic of the making thread is resumed
+    /// here.
+    fn next(&mut self) -> Option<Result<MlmBatch>> {
         if let Some(batch) = self.receiver.as_ref().and_then(|receiver| receiver.recv().ok()) {
             return Some(batch);
         }
@@ -439,7 +456,7 @@ impl MlmEvaluation {
             ));
         }
         check_corpora(&vocabulary, std::slice::from_ref(&corpus))?;
-        if corpus.tokens(split).is_empty() {
+        if corpus.token_count(split) == 0 {
             return Err(Error::request(
                 format!(
                     "no sentences of `{}` were held out for {}",
@@ -454,9 +471,9 @@ impl MlmEvaluation {
     }
 
     /// All batches, each of up to `settings.sequences` rows.
-    pub fn batches(&self) -> impl Iterator<Item = MlmBatch> + '_ {
+    pub fn batches(&self) -> impl Iterator<Item = Result<MlmBatch>> + '_ {
         // As in training, the end of a sentence stands before the first token.
-        let places = self.corpus.tokens(self.split).len() + 1;
+        let places = self.corpus.token_count(self.split) + 1;
         let rows = places.div_ceil(self.settings.length) as u64;
         let at_once = self.settings.sequences as u64;
         (0..rows.div_ceil(at_once)).map(move |number| {
@@ -464,14 +481,14 @@ impl MlmEvaluation {
         })
     }
 
-    fn make(&self, number: u64, rows: std::ops::Range<u64>) -> MlmBatch {
+    fn make(&self, number: u64, rows: Range<u64>) -> Result<MlmBatch> {
         let specials = self.vocabulary.specials();
         let mut batch =
             MlmBatch { number, language: self.corpus.language(), ..MlmBatch::default() };
         for row in rows {
             let mut random = self.masks.stream(row);
             let longest = self.settings.max_tokens.unwrap_or(self.settings.length);
-            for sequence in self.row(row as usize, specials.end).chunks_mut(longest) {
+            for sequence in self.row(row as usize, specials.end)?.chunks_mut(longest) {
                 let start = batch.tokens.len() as u32;
                 let rate = self.settings.mask.rate;
                 let masked = mask_for_evaluation(sequence, start, rate, specials.mask, &mut random);
@@ -482,13 +499,14 @@ impl MlmEvaluation {
             }
         }
         batch.starts.push(batch.tokens.len() as u32);
-        batch
+        Ok(batch)
     }
 
-    fn row(&self, row: usize, end: u32) -> Vec<u32> {
-        let tokens = self.corpus.tokens(self.split);
-        let places =
-            row * self.settings.length..((row + 1) * self.settings.length).min(tokens.len() + 1);
-        places.map(|place| place.checked_sub(1).map_or(end, |before| tokens[before])).collect()
+    fn row(&self, row: usize, end: u32) -> Result<Vec<u32>> {
+        let (length, tokens) = (self.settings.length, self.corpus.token_count(self.split));
+        let (first, last) = (row * length, ((row + 1) * length).min(tokens + 1));
+        let mut places = if first == 0 { vec![end] } else { Vec::new() };
+        places.extend(self.corpus.read(self.split, first.saturating_sub(1)..last - 1)?);
+        Ok(places)
     }
 }

@@ -24,10 +24,10 @@ use files::At;
 /// Raw text per block: large enough to keep a thread busy, small enough to hold a few.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// What messages call the temporary file of sentences, which has no name.
-fn spool_name() -> std::path::PathBuf {
-    std::env::temp_dir().join("(temporary file of sentences)")
-}
+/// What messages call the temporary file of sentences.
+/// What is done with the temporary file of sentences; its folder is the path of messages.
+const SPOOL: &str = "write a temporary file of sentences in (TMPDIR names another folder)";
+const UNSPOOL: &str = "read a temporary file of sentences in";
 
 /// Which sentences of a corpus are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -544,8 +544,7 @@ type ConsumeSpooled<'a> = &'a mut dyn FnMut(&[SentenceBlock], u64) -> Result<()>
 
 impl Spool {
     fn new() -> Result<Self> {
-        let file = tempfile::tempfile()
-            .at(spool_name(), "make (set TMPDIR to a folder with free space)")?;
+        let file = tempfile::tempfile().at(std::env::temp_dir(), SPOOL)?;
         Ok(Self { writer: BufWriter::with_capacity(1 << 18, file), bytes: 0 })
     }
 
@@ -555,19 +554,19 @@ impl Spool {
             .writer
             .write_all(sentence.as_bytes())
             .and_then(|()| self.writer.write_all(b"\n"))
-            .at(spool_name(), "write (set TMPDIR to a folder with free space)")?)
+            .at(std::env::temp_dir(), SPOOL)?)
     }
 
     fn read(self, drawn: &SplitRanks, consume: ConsumeSpooled<'_>) -> Result<()> {
         let file = self.writer.into_inner().map_err(|error| error.into_error());
-        let mut file = file.at(spool_name(), "write (set TMPDIR to a folder with free space)")?;
-        file.rewind().at(spool_name(), "read")?;
+        let mut file = file.at(std::env::temp_dir(), SPOOL)?;
+        file.rewind().at(std::env::temp_dir(), UNSPOOL)?;
         let mut reader = BufReader::with_capacity(1 << 18, file);
         let (mut bytes, mut line, mut blocks) = (0, String::new(), vec![SentenceBlock::default()]);
         let at_once = 2 * rayon::current_num_threads();
         for number in 0.. {
             line.clear();
-            let read = reader.read_line(&mut line).at(spool_name(), "read")?;
+            let read = reader.read_line(&mut line).at(std::env::temp_dir(), UNSPOOL)?;
             if read == 0 {
                 break;
             }

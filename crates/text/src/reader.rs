@@ -12,12 +12,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::error::{Error, Result};
+use files::{At, STANDARD_INPUT, ScratchFolder, limits};
 use flate2::bufread::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
-
-use crate::error::{Error, Result};
-use files::{At, STANDARD_INPUT, limits};
 
 /// One language's text: the files that hold it, in the order in which they are read.
 #[derive(Debug)]
@@ -69,7 +67,7 @@ struct NamedFile {
     path: PathBuf,
     name: String,
     /// Standard input and pipes can be read once only, so they are copied to a temporary file.
-    _spooled: Option<NamedTempFile>,
+    _spooled: Option<ScratchFolder>,
 }
 
 impl TextSource {
@@ -222,9 +220,11 @@ fn spool_standard_input() -> Result<NamedFile> {
 
 /// Copies what can be read once only to a temporary file.
 fn spool(name: &str, mut reader: impl Read) -> Result<NamedFile> {
-    let mut file = NamedTempFile::new().at(name, "make a temporary file for")?;
-    io::copy(&mut reader, &mut file).at(name, "copy to a temporary file")?;
-    Ok(NamedFile { path: file.path().to_owned(), name: name.to_owned(), _spooled: Some(file) })
+    let folder = ScratchFolder::new()?;
+    let path = folder.path().join("text");
+    let mut file = File::create_new(&path).at(&path, "make")?;
+    io::copy(&mut reader, &mut file).at(&path, "copy standard input or a pipe to")?;
+    Ok(NamedFile { path, name: name.to_owned(), _spooled: Some(folder) })
 }
 
 /// Which lines are accepted, and what becomes of those that are not.
@@ -578,6 +578,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    use tempfile::NamedTempFile;
 
     fn file(bytes: &[u8]) -> NamedTempFile {
         let mut file = NamedTempFile::new().unwrap();

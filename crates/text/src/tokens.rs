@@ -1,5 +1,6 @@
-//! Tokenised corpora on disk: built once, found again by what they were made from, and memory-mapped
-//! rather than read.
+//! Tokenised corpora on disk: built once, found again by what they were made from, and read where they are
+//! needed. They are not mapped into memory: a file that is truncated under a map ends the process, and
+//! batches need so little of it at a time that reading costs nothing that can be measured.
 //!
 //! A corpus is a folder: `train.bin`, `dev.bin` and `test.bin` hold token ids as little-endian
 //! 32-bit numbers, each sentence followed by the end-of-sentence id; `counts.bin` holds how often
@@ -8,6 +9,7 @@
 
 use std::fs::File;
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use files::{At, NewFolder};
@@ -24,10 +26,12 @@ const MANIFEST: &str = "corpus.json";
 const COUNTS: &str = "counts.bin";
 const FORMAT: u32 = 2;
 const CHANGED: &str = "was changed since it was written";
-const PREPARE_AGAIN: &str = "remove the folder and prepare the corpus again";
+const PREPARE_AGAIN: &str = "remove the folder that it lies in, and it is made again from the text";
+/// Tokens that are read at a time where all are.
+const CHUNK: usize = 1 << 20;
 
 #[cfg(target_endian = "big")]
-compile_error!("token files are little-endian and are mapped as they are");
+compile_error!("token files are little-endian and are read as they are");
 
 /// What a tokenised corpus was made from: equal values, equal tokens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +69,7 @@ impl CorpusManifest {
     }
 }
 
-/// A corpus as token ids, mapped from disk.
+/// A corpus as token ids on disk.
 #[derive(Debug)]
 pub struct TokenizedCorpus {
     folder: PathBuf,
@@ -118,10 +122,14 @@ impl TokenizedCorpus {
         if !found {
             write(corpus, vocabulary, language, origin, &folder, watch)?;
         }
-        Ok((Self::open(&folder, vocabulary)?, found))
+        let corpus = Self::open(&folder, vocabulary)?;
+        if found {
+            corpus.verify()?;
+        }
+        Ok((corpus, found))
     }
 
-    /// Maps a corpus that was tokenised with this vocabulary, and refuses any other, as well as one
+    /// Opens a corpus that was tokenised with this vocabulary, and refuses any other, as well as one
     /// whose manifest or counts were changed since they were written.
     pub fn open(folder: &Path, vocabulary: &Vocabulary) -> Result<Self> {
         let path = folder.join(MANIFEST);
@@ -138,11 +146,11 @@ impl TokenizedCorpus {
         let what = format!("the corpus {}", folder.display());
         vocabulary.check_fingerprint(&manifest.origin.vocabulary, &what)?;
         let language = vocabulary.language(&manifest.origin.language)?;
-        let map = |split: Split| {
+        let open = |split: Split| {
             let path = folder.join(file_name(split));
-            TokenFile::open(&path, manifest.tokens[split as usize])
+            TokenFile::open(path, manifest.tokens[split as usize], vocabulary.len())
         };
-        let splits = [map(Split::Train)?, map(Split::Dev)?, map(Split::Test)?];
+        let splits = [open(Split::Train)?, open(Split::Dev)?, open(Split::Test)?];
         let counts = read_counts(&folder.join(COUNTS), vocabulary.len(), &manifest.counts)?;
         Ok(Self { folder: folder.to_owned(), manifest, language, splits, counts })
     }
@@ -150,10 +158,12 @@ impl TokenizedCorpus {
     /// Reads every token, and refuses a corpus that was damaged since it was written.
     pub fn verify(&self) -> Result<()> {
         for split in Split::ALL {
-            let bytes = bytemuck::cast_slice(self.tokens(split));
-            if blake3::hash(bytes).to_hex().as_str() != self.manifest.hashes[split as usize] {
-                let path = self.folder.join(file_name(split));
-                return Err(Error::file(&path, CHANGED, PREPARE_AGAIN));
+            let mut hasher = blake3::Hasher::new();
+            self.for_each_chunk(split, |tokens| {
+                hasher.update_rayon(bytemuck::cast_slice(tokens));
+            })?;
+            if hasher.finalize().to_hex().as_str() != self.manifest.hashes[split as usize] {
+                return Err(self.splits[split as usize].changed());
             }
         }
         Ok(())
@@ -184,9 +194,61 @@ impl TokenizedCorpus {
         self.manifest.origin.fingerprint()
     }
 
-    /// All tokens of a part, each sentence followed by the end-of-sentence id.
-    pub fn tokens(&self, split: Split) -> &[u32] {
-        self.splits[split as usize].tokens()
+    /// How many tokens a part has, ends of sentences included.
+    pub fn token_count(&self, split: Split) -> usize {
+        self.splits[split as usize].tokens
+    }
+
+    /// Some tokens of a part, in which each sentence is followed by the end-of-sentence id.
+    pub fn read(&self, split: Split, tokens: Range<usize>) -> Result<Vec<u32>> {
+        let mut read = vec![0; tokens.len()];
+        self.splits[split as usize].read(&mut read, tokens.start)?;
+        Ok(read)
+    }
+
+    /// All tokens of a part.
+    pub fn tokens(&self, split: Split) -> Result<Vec<u32>> {
+        self.read(split, 0..self.token_count(split))
+    }
+
+    /// All tokens of a part, some at a time.
+    fn for_each_chunk(&self, split: Split, mut each: impl FnMut(&[u32])) -> Result<()> {
+        let file = &self.splits[split as usize];
+        let mut buffer = vec![0; CHUNK.min(file.tokens)];
+        for start in (0..file.tokens).step_by(CHUNK) {
+            let chunk = &mut buffer[..CHUNK.min(file.tokens - start)];
+            file.read(chunk, start)?;
+            each(chunk);
+        }
+        Ok(())
+    }
+
+    /// All sentences of a part, without the end-of-sentence id `end`.
+    pub fn for_each_sentence(
+        &self,
+        split: Split,
+        end: u32,
+        mut each: impl FnMut(&[u32]),
+    ) -> Result<()> {
+        // The beginning of a sentence whose end is in the next chunk.
+        let mut begun: Vec<u32> = Vec::new();
+        self.for_each_chunk(split, |mut tokens| {
+            while let Some(at) = tokens.iter().position(|&token| token == end) {
+                if begun.is_empty() {
+                    each(&tokens[..at]);
+                } else {
+                    begun.extend_from_slice(&tokens[..at]);
+                    each(&begun);
+                    begun.clear();
+                }
+                tokens = &tokens[at + 1..];
+            }
+            begun.extend_from_slice(tokens);
+        })?;
+        if !begun.is_empty() {
+            each(&begun);
+        }
+        Ok(())
     }
 
     /// Sentences of a part.
@@ -250,25 +312,26 @@ impl CorpusSummary {
         let summarize = |corpus: &Corpus| {
             let mut watch = |at| observer(corpus.source.language(), at);
             let (corpus, found) = TokenizedCorpus::prepare(corpus, vocabulary, shelf, &mut watch)?;
-            if found {
-                corpus.verify()?;
-            }
-            Ok(corpus.summary(vocabulary, found, show))
+            corpus.summary(vocabulary, found, show)
         };
         Ok(Self { corpora: corpora.iter().map(summarize).collect::<Result<_>>()? })
     }
 }
 
 impl TokenizedCorpus {
-    fn summary(&self, vocabulary: &Vocabulary, found: bool, show: usize) -> TokenizedCorpusSummary {
+    fn summary(
+        &self,
+        vocabulary: &Vocabulary,
+        found: bool,
+        show: usize,
+    ) -> Result<TokenizedCorpusSummary> {
         let specials = vocabulary.specials();
         let words: u64 = self.counts.iter().sum();
-        let sentences = self.tokens(Split::Train).split(|&id| id == specials.end);
         let subwords = |ids: &[u32]| {
             let subwords = ids.iter().map(|&id| vocabulary.subword(id).unwrap_or_default());
             subwords.collect::<Vec<_>>().join(" ")
         };
-        TokenizedCorpusSummary {
+        Ok(TokenizedCorpusSummary {
             language: self.language_name().to_owned(),
             folder: self.folder.clone(),
             found,
@@ -276,10 +339,23 @@ impl TokenizedCorpus {
             vocabulary: self.vocabulary().to_owned(),
             report: *self.report(),
             sentences: Split::ALL.map(|split| self.sentences(split)),
-            tokens: Split::ALL.map(|split| self.tokens(split).len()),
+            tokens: Split::ALL.map(|split| self.token_count(split)),
             unknown: self.counts[specials.unknown as usize] as f64 / words.max(1) as f64,
-            first: sentences.take(show).map(subwords).collect(),
+            first: self
+                .first_sentences(show, specials.end)?
+                .iter()
+                .map(|ids| subwords(ids))
+                .collect(),
+        })
+    }
+
+    /// The first training sentences, as far as the first chunk has them.
+    fn first_sentences(&self, count: usize, end: u32) -> Result<Vec<Vec<u32>>> {
+        if count == 0 {
+            return Ok(Vec::new());
         }
+        let tokens = self.read(Split::Train, 0..CHUNK.min(self.token_count(Split::Train)))?;
+        Ok(tokens.split(|&id| id == end).take(count).map(<[u32]>::to_vec).collect())
     }
 }
 
@@ -301,7 +377,10 @@ fn link(from: &Path, to: &Path) -> Result<()> {
     for name in names {
         let (old, new) = (from.join(&name), draft.path().join(&name));
         if std::fs::hard_link(&old, &new).is_err() {
-            std::fs::copy(&old, &new).at(&old, "copy")?;
+            let mut writer = draft.create(&name)?;
+            let mut file = File::open(&old).at(&old, "open")?;
+            std::io::copy(&mut file, &mut writer).at(to.join(&name), "write")?;
+            files::close(writer, &to.join(&name))?;
         }
     }
     Ok(draft.finish()?)
@@ -333,7 +412,7 @@ fn write(
     watch: ReadObserver<'_>,
 ) -> Result<()> {
     let draft = NewFolder::new(folder)?;
-    let mut writer = TokenWriter::new(&draft, folder, vocabulary.len())?;
+    let mut writer = TokenWriter::new(&draft, vocabulary.len())?;
     let encoders = vocabulary.encoders(language);
     let end = vocabulary.specials().end;
     let report = corpus.read(watch, &mut |blocks| {
@@ -371,27 +450,29 @@ fn encode_block(block: &SentenceBlock, encoder: &mut SubwordEncoder, end: u32) -
 
 /// The three files while they are written.
 struct TokenWriter {
-    /// Where they will stand, for messages.
-    folder: PathBuf,
     files: [(std::io::BufWriter<File>, blake3::Hasher, u64); 3],
+    /// The paths that they will have, for messages.
+    shown: [PathBuf; 3],
     counts: Vec<u64>,
 }
 
 impl TokenWriter {
-    fn new(draft: &NewFolder, folder: &Path, size: usize) -> Result<Self> {
+    fn new(draft: &NewFolder, size: usize) -> Result<Self> {
         let open = |split| -> Result<_> {
             Ok((draft.create(&file_name(split))?, blake3::Hasher::new(), 0))
         };
         let files = [open(Split::Train)?, open(Split::Dev)?, open(Split::Test)?];
-        Ok(Self { folder: folder.to_owned(), files, counts: vec![0; size] })
+        let shown = Split::ALL.map(|split| draft.shown(&file_name(split)));
+        Ok(Self { files, shown, counts: vec![0; size] })
     }
 
     fn push(&mut self, tokens: &[Vec<u32>; 3]) -> Result<()> {
         tokens[0].iter().for_each(|&id| self.counts[id as usize] += 1);
-        let parts = self.files.iter_mut().zip(tokens).zip(Split::ALL);
-        for (((file, hasher, count), tokens), split) in parts {
+        for (((file, hasher, count), shown), tokens) in
+            self.files.iter_mut().zip(&self.shown).zip(tokens)
+        {
             let bytes = bytemuck::cast_slice(tokens);
-            file.write_all(bytes).at(self.folder.join(file_name(split)), "write")?;
+            file.write_all(bytes).at(shown, "write")?;
             hasher.update(bytes);
             *count += tokens.len() as u64;
         }
@@ -402,7 +483,7 @@ impl TokenWriter {
         let mut tokens = [0; 3];
         let mut hashes: [String; 3] = Default::default();
         for (at, (file, hasher, count)) in self.files.into_iter().enumerate() {
-            files::close(file, &self.folder.join(file_name(Split::ALL[at])))?;
+            files::close(file, &self.shown[at])?;
             tokens[at] = count;
             hashes[at] = hasher.finalize().to_hex().to_string();
         }
@@ -423,28 +504,49 @@ fn read_counts(path: &Path, size: usize, hash: &str) -> Result<Vec<u64>> {
     Ok(bytes.chunks_exact(8).map(count).collect())
 }
 
-/// A memory-mapped file of token ids.
+/// A file of token ids.
 #[derive(Debug)]
 struct TokenFile {
-    /// None for an empty file, which cannot be mapped.
-    map: Option<files::Mmap>,
+    path: PathBuf,
+    file: File,
+    tokens: usize,
+    /// Entries of the vocabulary: every id is below.
+    entries: usize,
 }
 
 impl TokenFile {
-    fn open(path: &Path, tokens: u64) -> Result<Self> {
-        let file = File::open(path).at(path, "open")?;
-        let length = file.metadata().at(path, "look at")?.len();
-        if length != tokens * 4 {
-            let reason = format!("has {length} bytes, not {}", tokens * 4);
-            return Err(Error::file(path, reason, PREPARE_AGAIN));
+    fn open(path: PathBuf, tokens: u64, entries: usize) -> Result<Self> {
+        let file = File::open(&path).at(&path, "open")?;
+        let length = file.metadata().at(&path, "look at")?.len();
+        match usize::try_from(tokens) {
+            Ok(tokens) if Some(length) == (tokens as u64).checked_mul(4) => {
+                Ok(Self { path, file, tokens, entries })
+            }
+            _ => {
+                let reason = format!("has {length} bytes, and {tokens} tokens are promised");
+                Err(Error::file(&path, reason, PREPARE_AGAIN))
+            }
         }
-        let map =
-            (length > 0).then(|| files::map(&file)).transpose().at(path, "map into memory")?;
-        Ok(Self { map })
     }
 
-    fn tokens(&self) -> &[u32] {
-        // A map starts on a page and its length was checked, so that the cast cannot fail.
-        self.map.as_ref().map_or(&[], |map| bytemuck::cast_slice(map))
+    /// Fills `tokens` with those from `start` on, and refuses ids that the vocabulary has not.
+    fn read(&self, tokens: &mut [u32], start: usize) -> Result<()> {
+        let bytes = bytemuck::cast_slice_mut(tokens);
+        match files::read_exact_at(&self.file, bytes, start as u64 * 4) {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                let reason = "was truncated while it was in use";
+                return Err(Error::file(&self.path, reason, PREPARE_AGAIN));
+            }
+            read => read.at(&self.path, "read")?,
+        }
+        let largest = tokens.iter().copied().max();
+        match largest.is_some_and(|id| id as usize >= self.entries) {
+            true => Err(self.changed()),
+            false => Ok(()),
+        }
+    }
+
+    fn changed(&self) -> Error {
+        Error::file(&self.path, CHANGED, PREPARE_AGAIN)
     }
 }

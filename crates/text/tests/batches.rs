@@ -87,11 +87,11 @@ fn a_corpus_is_built_once_and_found_again() {
 
     let ends = |split| {
         let end = lab.vocabulary.specials().end;
-        found.tokens(split).iter().filter(|&&id| id == end).count() as u64
+        found.tokens(split).unwrap().iter().filter(|&&id| id == end).count() as u64
     };
     assert_eq!(ends(Split::Train), 2_000);
     let total: u64 = found.counts().iter().sum();
-    assert_eq!(total, found.tokens(Split::Train).len() as u64 - 2_000);
+    assert_eq!(total, found.token_count(Split::Train) as u64 - 2_000);
 
     let other = corpus(lab.folder.path(), "en", &text, Selection { seed: 6, ..HELD_OUT });
     let (other, reused) = prepare(&other);
@@ -107,7 +107,7 @@ fn aligned_rows_begin_with_a_sentence_and_cover_the_text() {
     let per_epoch: u64 = batches.per_epoch().iter().sum();
     let mut seen = std::collections::BTreeSet::new();
     let mut begun = 0;
-    for batch in batches.from(0).take(4 * per_epoch as usize) {
+    for batch in batches.from(0).map(Result::unwrap).take(4 * per_epoch as usize) {
         let tokens = unmasked(&batch);
         for pair in batch.starts.windows(2) {
             let row = &tokens[pair[0] as usize..pair[1] as usize];
@@ -120,7 +120,7 @@ fn aligned_rows_begin_with_a_sentence_and_cover_the_text() {
     }
     // Sentences here are shorter than a row, so that every row can begin with one.
     assert_eq!(begun as u64, 4 * per_epoch * SMALL.sequences as u64);
-    let text = lab.corpora[0].tokens(Split::Train);
+    let text = lab.corpora[0].tokens(Split::Train).unwrap();
     let missing = text.windows(3).filter(|&three| !seen.contains(three)).count();
     assert!(missing * 100 < text.len(), "{missing} of {}", text.len());
 }
@@ -132,7 +132,8 @@ fn held_out_text_is_the_text_that_was_held_out() {
     let mut sentences = Vec::new();
     for split in Split::ALL {
         let end = lab.vocabulary.specials().end;
-        let parts = english.tokens(split).split(|&id| id == end).filter(|part| !part.is_empty());
+        let tokens = english.tokens(split).unwrap();
+        let parts = tokens.split(|&id| id == end).filter(|part| !part.is_empty());
         sentences.extend(parts.map(|ids| lab.vocabulary.decode(0, ids)));
     }
     let mut expected: Vec<_> = long_text(2_100, &EN).lines().map(String::from).collect();
@@ -152,16 +153,41 @@ fn a_corpus_that_does_not_fit_is_refused() {
     let path = folder.join("dev.bin");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[5] ^= 1;
-    // A new file in the old one's place, as a careless copy would be: the map of the old stays.
+    // A new file in the old one's place, as a careless copy would be.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, &bytes).unwrap();
     let damaged = TokenizedCorpus::open(folder, &lab.vocabulary).unwrap();
     let error = damaged.verify().unwrap_err().to_string();
     assert!(error.contains("dev.bin: was changed"), "{error}");
+    // One that is found again is verified as well.
+    let (shelf, text) = (folder.parent().unwrap(), long_text(2_100, &EN));
+    let again = corpus(lab.folder.path(), "en", &text, HELD_OUT);
+    let found = TokenizedCorpus::prepare(&again, &lab.vocabulary, shelf, &mut |_| {});
+    assert!(found.unwrap_err().to_string().contains("dev.bin: was changed"));
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, &bytes[..8]).unwrap();
     let error = TokenizedCorpus::open(folder, &lab.vocabulary).unwrap_err().to_string();
     assert!(error.contains("has 8 bytes"), "{error}");
+}
+
+/// Mapped into memory, such a file would end the process by a signal, and such an id the training thread by a
+/// panic.
+#[test]
+fn a_file_that_changes_under_training_is_an_error() {
+    let lab = lab(VocabularyKind::Union);
+    let batches = lab.batches(SMALL, 1);
+    let path = lab.corpora[0].folder().join("train.bin");
+    let whole = std::fs::read(&path).unwrap();
+    let failure = || {
+        let mut made = batches.ahead(0, 2).take(400);
+        made.find_map(Result::err).expect("both languages are drawn").to_string()
+    };
+    std::fs::write(&path, [255; 4].repeat(whole.len() / 4)).unwrap();
+    assert!(failure().contains("train.bin: was changed"), "{}", failure());
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(4).unwrap();
+    assert!(failure().contains("train.bin: was truncated"), "{}", failure());
+    std::fs::write(&path, whole).unwrap();
+    assert!(batches.ahead(0, 2).take(100).all(|batch| batch.is_ok()));
 }
 
 #[test]
@@ -212,9 +238,10 @@ fn one_pass_is_every_batch_of_the_stream_once() {
     let per_epoch = batches.per_epoch();
     for (index, corpus) in lab.corpora.iter().enumerate() {
         let end = lab.vocabulary.specials().end;
-        let expected = expected_pass(corpus.tokens(Split::Train), end, SMALL);
+        let expected = expected_pass(&corpus.tokens(Split::Train).unwrap(), end, SMALL);
         assert_eq!(per_epoch[index], expected.len() as u64);
-        let of_language = batches.from(0).filter(|batch| batch.language == index);
+        let of_language =
+            batches.from(0).map(Result::unwrap).filter(|batch| batch.language == index);
         let seen: Vec<_> =
             of_language.take(2 * expected.len()).map(|batch| unmasked(&batch)).collect();
         let (first, second) = seen.split_at(expected.len());
@@ -229,15 +256,15 @@ fn one_pass_is_every_batch_of_the_stream_once() {
 fn a_batch_is_known_by_its_number() {
     let lab = lab(VocabularyKind::Union);
     let batches = lab.batches(SMALL, 3);
-    let all: Vec<_> = batches.from(0).take(300).collect();
+    let all: Vec<_> = batches.from(0).map(Result::unwrap).take(300).collect();
     for number in [0, 1, 57, 299] {
-        assert_eq!(batches.at(number), all[number as usize]);
+        assert_eq!(batches.at(number).unwrap(), all[number as usize]);
     }
-    let resumed: Vec<_> = lab.batches(SMALL, 3).from(120).take(50).collect();
+    let resumed: Vec<_> = lab.batches(SMALL, 3).from(120).map(Result::unwrap).take(50).collect();
     assert_eq!(resumed, all[120..170]);
-    let ahead: Vec<_> = batches.ahead(200, 3).take(40).collect();
+    let ahead: Vec<_> = batches.ahead(200, 3).map(Result::unwrap).take(40).collect();
     assert_eq!(ahead, all[200..240]);
-    assert_ne!(lab.batches(SMALL, 4).at(0), all[0]);
+    assert_ne!(lab.batches(SMALL, 4).at(0).unwrap(), all[0]);
     let mut reader = batches.from(7);
     reader.next();
     assert_eq!(reader.position(), 8);
@@ -253,7 +280,9 @@ fn languages_come_by_their_share_to_the_power() {
     assert!((shares(0.7)[0] - large / (large + small)).abs() < 1e-12);
     assert!((shares(1.0)[1] - 0.2).abs() < 1e-12 && (shares(0.0)[1] - 0.5).abs() < 1e-12);
     let batches = lab.batches(SMALL, 2);
-    let french = batches.from(0).take(4_000).filter(|batch| batch.language == 1).count() as f64;
+    let french =
+        batches.from(0).map(Result::unwrap).take(4_000).filter(|batch| batch.language == 1).count()
+            as f64;
     let expected = shares(0.7)[1];
     assert!((french / 4_000.0 - expected).abs() < 0.04, "{french} of 4000, {expected}");
 }
@@ -269,7 +298,7 @@ struct Tally {
 fn tally(lab: &Lab, settings: BatchSettings, count: usize) -> Tally {
     let mask = lab.vocabulary.specials().mask;
     let mut tally = Tally { positions: 0, chosen: 0, hidden: 0, kept: 0, random: Vec::new() };
-    for batch in lab.batches(settings, 8).from(0).take(count) {
+    for batch in lab.batches(settings, 8).from(0).map(Result::unwrap).take(count) {
         assert!(batch.masked.is_sorted() && !batch.masked.is_empty());
         assert_eq!(batch.masked.len(), batch.targets.len());
         tally.positions += batch.tokens.len();
@@ -330,7 +359,7 @@ fn with_a_power_rare_tokens_are_likelier_and_special_ones_left_alone() {
     let mask = MaskSettings { alpha: 0.5, ..SMALL.mask };
     let settings = BatchSettings { mask, ..SMALL };
     let (mut seen, mut chosen) = (HashMap::new(), HashMap::new());
-    for batch in lab.batches(settings, 1).from(0).take(80) {
+    for batch in lab.batches(settings, 1).from(0).map(Result::unwrap).take(80) {
         // ceil(0.15 * 128), less those that fell on the first of a row.
         assert!(batch.masked.len() <= 20 && batch.masked.len() >= 8);
         unmasked(&batch).into_iter().for_each(|id| *seen.entry(id).or_insert(0.0) += 1.0);
@@ -352,7 +381,13 @@ fn with_a_power_rare_tokens_are_likelier_and_special_ones_left_alone() {
 fn a_tiny_batch_still_hides_something() {
     let lab = lab(VocabularyKind::Joint);
     let settings = BatchSettings { length: 2, sequences: 1, ..SMALL };
-    assert!(lab.batches(settings, 1).from(0).take(200).all(|batch| batch.masked == [1]));
+    assert!(
+        lab.batches(settings, 1)
+            .from(0)
+            .map(Result::unwrap)
+            .take(200)
+            .all(|batch| batch.masked == [1])
+    );
 }
 
 #[test]
@@ -360,7 +395,9 @@ fn a_window_cuts_the_same_text_shorter() {
     let lab = lab(VocabularyKind::Union);
     let whole = lab.batches(SMALL, 1);
     let cut = lab.batches(BatchSettings { max_tokens: Some(5), ..SMALL }, 1);
-    for (whole, cut) in whole.from(0).zip(cut.from(0)).take(20) {
+    for (whole, cut) in
+        whole.from(0).map(Result::unwrap).zip(cut.from(0).map(Result::unwrap)).take(20)
+    {
         assert_eq!((&whole.tokens, &whole.masked), (&cut.tokens, &cut.masked));
         assert_eq!(whole.starts, (0..=8).map(|row| row * 16).collect::<Vec<_>>());
         assert_eq!(cut.sequences(), 8 * 4);
@@ -376,7 +413,7 @@ fn evaluation_hides_the_same_whatever_the_batch() {
         let settings = BatchSettings { sequences, ..SMALL };
         let (vocabulary, corpus) = (Arc::clone(&lab.vocabulary), Arc::clone(&lab.corpora[0]));
         let evaluation = MlmEvaluation::new(vocabulary, corpus, Split::Dev, settings).unwrap();
-        evaluation.batches().collect::<Vec<_>>()
+        evaluation.batches().map(Result::unwrap).collect::<Vec<_>>()
     };
     let (small, large) = (read(3), read(64));
     let tokens = |batches: &[MlmBatch]| {
@@ -387,7 +424,7 @@ fn evaluation_hides_the_same_whatever_the_batch() {
     let restored: Vec<u32> = small.iter().flat_map(unmasked).collect();
     let end = lab.vocabulary.specials().end;
     assert_eq!(restored[0], end);
-    assert_eq!(&restored[1..], lab.corpora[0].tokens(Split::Dev));
+    assert_eq!(restored[1..], lab.corpora[0].tokens(Split::Dev).unwrap());
     let mask = lab.vocabulary.specials().mask;
     let (mut chosen, mut inner) = (0, 0);
     for batch in &small {
@@ -435,7 +472,7 @@ fn switching(
     let settings = BatchSettings { mask, length: 64, ..SMALL };
     let vocabulary = Arc::clone(&lab.vocabulary);
     let batches = MlmBatches::new(vocabulary, corpora, settings, Some(switch), seed).unwrap();
-    Arc::new(batches).from(0).take(60).collect()
+    Arc::new(batches).from(0).map(Result::unwrap).take(60).collect()
 }
 
 #[test]

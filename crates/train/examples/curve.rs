@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut lrs, mut languages) = (Vec::new(), Vec::new());
     let mut feed = data.feed(0);
     for update in 0..updates.parse::<usize>()? {
-        let micro_batches = feed.next_step(&data);
+        let micro_batches = feed.next_step(&data)?;
         for (number, (batch, masked)) in micro_batches.iter().enumerate() {
             add(&mut arrays, &format!("{update}/{number}"), batch, masked);
         }

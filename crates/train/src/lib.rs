@@ -43,4 +43,4 @@ mod trainer;
 
 pub use crate::adam::{Adam, AdamConfig, AdamGroup, UpdatedParams};
 pub use crate::schedule::Schedule;
-pub use crate::trainer::{PendingStep, StepReport, TrainError, Trainer};
+pub use crate::trainer::{PendingStep, StepReport, TrainError, Trainer, is_sound_checkpoint};

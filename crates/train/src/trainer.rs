@@ -21,8 +21,8 @@ pub enum TrainError {
     Config(#[from] ConfigError),
     /// The loss or the gradient is not finite any more. The weights are those of the step before.
     #[error(
-        "step {step}: the {what} is {value}; the weights are still those of step {}. Try a lower \
-         learning rate, a longer warm-up, a smaller clip, or norm = \"pre\", from the last checkpoint", step - 1
+        "diverged at step {step}: the {what} is {value}; the weights are still those of step {}. Try a lower \
+         learning rate, a longer warm-up, a smaller clip, or norm = \"pre\"", step.saturating_sub(1)
     )]
     Diverged {
         /// The step that failed.
@@ -47,6 +47,13 @@ pub enum TrainError {
         /// Here.
         asked: String,
     },
+}
+
+impl TrainError {
+    /// Whether a checkpoint is not what was once written, so that an older one may take its place.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, TrainError::Archive(error) if error.is_damage())
+    }
 }
 
 impl Fault for TrainError {
@@ -244,7 +251,8 @@ impl Trainer {
         Ok(StepReport { step, loss, accuracy, norm: *norm, lr, micro_batch_losses })
     }
 
-    /// Writes everything that the run needs to go on exactly, with whatever the caller adds.
+    /// Writes everything that the run needs to go on exactly, with whatever the caller adds. The checkpoint
+    /// that stood there is kept beside it.
     pub fn save(&self, path: &Path, caller: &impl Serialize) -> Result<(), TrainError> {
         let weights =
             self.params.ids().map(|id| (weight_name(self.params.name(id)), self.params.value(id)));
@@ -256,8 +264,18 @@ impl Trainer {
             progress: self.adam.progress(),
             caller,
         };
-        archive::write(path, weights.chain(self.adam.state(&self.params)), &metadata)?;
+        archive::write_checkpoint(path, weights.chain(self.adam.state(&self.params)), &metadata)?;
         Ok(())
+    }
+
+    /// Puts the run where its newest sound checkpoint left it: the one before, where the newest does not verify
+    /// ([`files::checkpoints`]). `note` receives what happened then.
+    pub fn resume_newest<T: DeserializeOwned>(
+        &mut self,
+        path: &Path,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<T, TrainError> {
+        files::checkpoints::read(path, |path| self.resume(path), TrainError::is_damage, note)
     }
 
     /// Puts the run where a checkpoint left it, and returns what the caller had added. Nothing has
@@ -287,6 +305,9 @@ impl Trainer {
             return Err(other("model", saved, asked));
         }
         let (there, here) = (saved.progress.groups(), self.adam.progress().groups());
+        if there.len() != here.len() {
+            return Err(other("parameters", there.len(), here.len()));
+        }
         if let Some((there, here)) = there.iter().zip(&here).find(|(there, here)| there != here) {
             return Err(other("parameter group", format!("{there:?}"), format!("{here:?}")));
         }
@@ -297,6 +318,11 @@ impl Trainer {
         }
         Ok(())
     }
+}
+
+/// Whether a file is a checkpoint as it was written. What a caller may do without it depends on this.
+pub fn is_sound_checkpoint(path: &Path) -> bool {
+    Archive::open(path).is_ok()
 }
 
 fn weight_name(parameter: &str) -> String {

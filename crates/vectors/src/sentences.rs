@@ -77,9 +77,11 @@ impl IndexedSentences {
         let mut collected = SentenceCollector::default();
         let end = vocabulary.specials().end;
         for corpus in corpora {
-            let sentences = corpus.tokens(Split::Train).split(|&token| token == end);
-            let sentences = sentences.filter(|sentence| !sentence.is_empty());
-            sentences.for_each(|sentence| collected.add_sentence(sentence, max_tokens));
+            corpus.for_each_sentence(Split::Train, end, |sentence| {
+                if !sentence.is_empty() {
+                    collected.add_sentence(sentence, max_tokens);
+                }
+            })?;
             collected.end_language();
         }
         collected.name(vocabulary);

@@ -4,10 +4,10 @@
 //! and a BLAKE3 digest of all that ends it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use files::At;
+use files::{At, checkpoints};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,7 @@ pub(crate) struct StateHeader<C> {
     /// The fingerprint of the training text.
     sentences: String,
     /// The loss of each epoch so far.
+    #[serde(with = "terms::number")]
     pub(crate) losses: Vec<f64>,
 }
 
@@ -55,20 +56,32 @@ type SavedTraining<const N: usize> = (Vec<f64>, [Vec<f32>; N]);
 pub(crate) fn resume<C: Serialize + DeserializeOwned, const N: usize>(
     file: Option<&StateFile>,
     wanted: &StateHeader<C>,
+    lengths: [usize; N],
+    note: &mut dyn FnMut(&str),
 ) -> Result<Option<SavedTraining<N>>> {
-    let Some(file) = file else { return Ok(None) };
-    let Some((saved, arrays)) = load::<StateHeader<C>>(file)? else { return Ok(None) };
+    let Some(file) = file.filter(|file| checkpoints::exists(&file.path)) else { return Ok(None) };
+    let (saved, arrays) = checkpoints::read(&file.path, load::<StateHeader<C>>, is_damage, note)?;
+    check_agrees(&file.path, "method", &saved.method, &wanted.method)?;
     check_agrees(&file.path, "configuration", &saved.config, &wanted.config)?;
     check_agrees(&file.path, "text", &saved.sentences, &wanted.sentences)?;
-    let arrays = arrays.try_into().map_err(|_| not_a_state(&file.path))?;
+    let arrays: [Vec<f32>; N] = arrays.try_into().map_err(|_| not_a_state(&file.path))?;
+    if arrays.each_ref().map(Vec::len) != lengths {
+        return Err(not_a_state(&file.path));
+    }
     Ok(Some((saved.losses, arrays)))
+}
+
+/// Whether a file is not what was once written, so that an older one may take its place.
+fn is_damage(error: &Error) -> bool {
+    matches!(error, Error::Format { remedy, .. } if remedy == REMEDY)
 }
 
 pub(crate) fn save(path: &Path, state: &impl Serialize, arrays: &[&[f32]]) -> Result<()> {
     let first = StateHead { state, lengths: arrays.iter().map(|array| array.len()).collect() };
     let mut first = serde_json::to_vec(&first).expect("plain data");
     first.push(b'\n');
-    Ok(files::write_with(path, |writer| {
+    Ok(checkpoints::write(path, |file| {
+        let mut writer = BufWriter::with_capacity(1 << 18, file);
         let mut hasher = blake3::Hasher::new();
         for bytes in
             std::iter::once(&first[..]).chain(arrays.iter().map(|a| bytemuck::cast_slice(a)))
@@ -76,19 +89,16 @@ pub(crate) fn save(path: &Path, state: &impl Serialize, arrays: &[&[f32]]) -> Re
             hasher.update(bytes);
             writer.write_all(bytes)?;
         }
-        writer.write_all(hasher.finalize().as_bytes())
+        writer.write_all(hasher.finalize().as_bytes())?;
+        writer.flush()
     })?)
 }
 
 /// A state's header and its arrays.
 type LoadedState<H> = (H, Vec<Vec<f32>>);
 
-/// Reads a saved state, if there is one; refuses one that was changed.
-fn load<H: DeserializeOwned>(file: &StateFile) -> Result<Option<LoadedState<H>>> {
-    let path = &file.path;
-    if !path.exists() {
-        return Ok(None);
-    }
+/// Reads a saved state; refuses one that was changed.
+fn load<H: DeserializeOwned>(path: &Path) -> Result<LoadedState<H>> {
     let opened = File::open(path).at(path, "open")?;
     let size = opened.metadata().at(path, "look at")?.len();
     let mut reader = BufReader::with_capacity(1 << 18, opened);
@@ -98,8 +108,10 @@ fn load<H: DeserializeOwned>(file: &StateFile) -> Result<Option<LoadedState<H>>>
     hasher.update(&first);
     let StateHead { state, lengths } =
         serde_json::from_slice::<StateHead<H>>(&first).map_err(|_| not_a_state(path))?;
-    let values: usize = lengths.iter().fold(0, |sum: usize, &n| sum.saturating_add(n));
-    if size != (first.len() as u64).saturating_add(4 * values as u64).saturating_add(32) {
+    let bytes = lengths.iter().try_fold(first.len() as u64 + 32, |sum, &length| {
+        u64::try_from(length).ok()?.checked_mul(4)?.checked_add(sum)
+    });
+    if bytes != Some(size) {
         return Err(not_a_state(path));
     }
     let mut arrays = Vec::new();
@@ -115,7 +127,7 @@ fn load<H: DeserializeOwned>(file: &StateFile) -> Result<Option<LoadedState<H>>>
     if hasher.finalize() != digest {
         return Err(Error::file(path, "was changed since it was written", REMEDY));
     }
-    Ok(Some((state, arrays)))
+    Ok((state, arrays))
 }
 
 /// The complaint about a file that is no saved state.
@@ -142,19 +154,63 @@ mod tests {
     fn a_state_comes_back_and_a_changed_one_is_refused() {
         let place = tempfile::tempdir().unwrap();
         let file = StateFile { path: place.path().join("state") };
-        assert!(load::<String>(&file).unwrap().is_none());
+        let load = |file: &StateFile| load::<String>(&file.path);
         save(&file.path, &"header", &[&[1.0, 2.0], &[3.0]]).unwrap();
-        let (header, arrays) = load::<String>(&file).unwrap().unwrap();
+        let (header, arrays) = load(&file).unwrap();
         assert_eq!((header.as_str(), arrays), ("header", vec![vec![1.0, 2.0], vec![3.0]]));
         let whole = std::fs::read(&file.path).unwrap();
         for at in [whole.len() - 40, whole.len() - 1] {
             let mut changed = whole.clone();
             changed[at] ^= 1;
             std::fs::write(&file.path, changed).unwrap();
-            let message = load::<String>(&file).unwrap_err().to_string();
+            let message = load(&file).unwrap_err().to_string();
             assert!(message.contains("was changed"), "{message}");
         }
         std::fs::write(&file.path, &whole[..whole.len() - 1]).unwrap();
-        assert!(load::<String>(&file).unwrap_err().to_string().contains("no saved training state"));
+        assert!(load(&file).unwrap_err().to_string().contains("no saved training state"));
+    }
+
+    /// Lengths whose bytes would wrap around to the size of the file.
+    #[test]
+    fn lengths_that_overflow_are_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("state");
+        for length in [1 << 62, usize::MAX, (1 << 61) + 1] {
+            let head = format!("{{\"state\":\"header\",\"lengths\":[{length}]}}\n");
+            for extra in [0, 4] {
+                let mut bytes = head.clone().into_bytes();
+                bytes.resize(bytes.len() + 32 + extra, 0);
+                std::fs::write(&path, bytes).unwrap();
+                let message = load::<String>(&path).unwrap_err().to_string();
+                assert!(message.contains("no saved training state"), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_state_gives_way_to_the_one_before() {
+        let place = tempfile::tempdir().unwrap();
+        let file = StateFile { path: place.path().join("en.vec.state") };
+        let header = |losses: &[f64]| StateHeader {
+            method: "word2vec".to_owned(),
+            config: 5,
+            sentences: "text".to_owned(),
+            losses: losses.to_vec(),
+        };
+        save(&file.path, &header(&[3.0]), &[&[1.0, 2.0]]).unwrap();
+        save(&file.path, &header(&[3.0, f64::INFINITY]), &[&[3.0, 4.0]]).unwrap();
+        let mut notes = Vec::new();
+        let mut resumed = |length: usize| {
+            let note = &mut |text: &str| notes.push(text.to_owned());
+            resume(Some(&file), &header(&[]), [length], note)
+        };
+        let saved = resumed(2).unwrap().unwrap();
+        assert_eq!(saved, (vec![3.0, f64::INFINITY], [vec![3.0, 4.0]]));
+        assert!(resumed(3).unwrap_err().to_string().contains("no saved training state"));
+        let mut bytes = std::fs::read(&file.path).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(&file.path, bytes).unwrap();
+        assert_eq!(resumed(2).unwrap().unwrap(), (vec![3.0], [vec![1.0, 2.0]]));
+        assert!(notes[0].contains("en.vec.previous.state"), "{notes:?}");
     }
 }

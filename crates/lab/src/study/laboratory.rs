@@ -66,11 +66,18 @@ impl Laboratory {
 
     /// The result of a step, if it is complete.
     pub fn result(&self, key: &str) -> Option<Value> {
-        serde_json::from_slice(&fs::read(self.folder(key).join(RESULT)).ok()?).ok()
+        self.sealed(key, RESULT)
+    }
+
+    /// A file of a step; none where it is not there, or was altered since it was written.
+    fn sealed(&self, key: &str, name: &str) -> Option<Value> {
+        let text = fs::read(self.folder(key).join(name)).ok()?;
+        let mut value = serde_json::from_slice(&text).ok()?;
+        files::sealed::open_json(&mut value).then_some(value)
     }
 
     pub(super) fn metadata(&self, key: &str) -> Option<StepMetadata> {
-        serde_json::from_slice(&fs::read(self.folder(key).join(STEP)).ok()?).ok()
+        serde_json::from_value(self.sealed(key, STEP)?).ok()
     }
 
     /// The builds that ran the completed steps of a pool.
@@ -104,7 +111,7 @@ impl Laboratory {
     /// The same, to be kept up to date while the steps are run.
     pub(super) fn costs(&self, pool: &StepPool<'_>) -> PlanCosts {
         let history = self.history();
-        let complete = |step: &StudyStep| self.folder(&step.key).join(RESULT).is_file();
+        let complete = |step: &StudyStep| self.result(&step.key).is_some();
         let (mut work, mut steps) = (Vec::new(), Vec::new());
         for PooledStep { step, places, .. } in &pool.steps {
             let (plan, number) = places[0];

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use files::{At, FolderLock};
+use files::{At, FolderLock, sealed};
 use serde_json::{Map, Value};
 
 use super::error::{Error, Result};
@@ -92,7 +92,19 @@ impl StepRunner<'_> {
             None => None,
         };
         let status = match resumed {
-            Some(status) if status.success() => status,
+            Some(status) if status.success() || self.keeps_progress(&folder)? => {
+                if !status.success() {
+                    let again = status.code() != Some(USED_WRONGLY);
+                    let reason = format!(
+                        "{}; it could not be resumed, and what it has learned is kept: once the cause is \
+                         mended, run it again (or remove {} to begin the step anew)",
+                        reason(status, &folder),
+                        folder.display()
+                    );
+                    return Ok(CommandEnd::Failed { reason, again });
+                }
+                status
+            }
             _ => {
                 clear(&folder)?;
                 self.command(&words, &folder, &lock, &mut peak_memory)?
@@ -105,6 +117,37 @@ impl StepRunner<'_> {
         let seconds = began.elapsed().as_secs_f64();
         self.write_result(&folder, seconds, peak_memory)?;
         Ok(CommandEnd::Completed { seconds, peak_memory })
+    }
+
+    /// Whether a run that could not be resumed holds anything that was learned: a checkpoint that verifies, or
+    /// results. Where all its checkpoints are damaged, it is set aside under another name.
+    fn keeps_progress(&self, folder: &Path) -> Result<bool> {
+        let Some(run) = self.step().resumed_folder(folder) else { return Ok(false) };
+        let (mut sound, mut damaged) = (false, false);
+        for entry in fs::read_dir(&run).at(&run, "list")? {
+            let path = entry.at(&run, "list")?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name == "results.json" {
+                sound = true;
+            } else if name.starts_with("state") && name.ends_with(".safetensors") {
+                match train::is_sound_checkpoint(&path) {
+                    true => sound = true,
+                    false => damaged = true,
+                }
+            }
+        }
+        if damaged && !sound {
+            let aside = run.with_added_extension("damaged");
+            if aside.exists() {
+                fs::remove_dir_all(&aside).at(&aside, "remove")?;
+            }
+            fs::rename(&run, &aside).at(&run, "set aside")?;
+            (self.line)(&format!(
+                "no checkpoint verifies: kept as {}, and the step begins anew",
+                aside.display()
+            ));
+        }
+        Ok(sound)
     }
 
     /// Locks the folder for this process; waits where another runs the same step.
@@ -193,8 +236,8 @@ impl StepRunner<'_> {
             device: self.step().device.clone(),
             peak_memory,
         };
-        let metadata = serde_json::to_vec_pretty(&metadata).expect("plain data");
-        files::write(&folder.join(STEP), metadata)?;
+        let metadata = serde_json::to_string_pretty(&metadata).expect("plain data");
+        files::write(&folder.join(STEP), sealed::seal_json(&metadata))?;
         let partial = folder.join("result.partial");
         let printed = fs::read(&partial).at(&partial, "read")?;
         let mut result: Map<String, Value> = serde_json::from_slice(&printed).map_err(|error| {
@@ -202,7 +245,8 @@ impl StepRunner<'_> {
             Error::Result { step, reason, folder: folder.to_owned() }
         })?;
         result.insert("build".to_owned(), Value::String(build));
-        files::write(&folder.join(RESULT), serde_json::to_vec(&result).expect("plain data"))?;
+        let result = serde_json::to_string(&result).expect("plain data");
+        files::write(&folder.join(RESULT), sealed::seal_json(&result))?;
         let _ = fs::remove_file(partial);
         Ok(())
     }
@@ -226,7 +270,8 @@ fn clear(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).at(folder, "list")? {
         let path = entry.at(folder, "list")?.path();
         let name = path.file_name().unwrap_or_default();
-        if name == "lock" || name == LOG {
+        let is_aside = name.to_string_lossy().ends_with(".damaged");
+        if name == "lock" || name == LOG || is_aside {
             continue;
         }
         match path.is_dir() {

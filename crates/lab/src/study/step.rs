@@ -177,6 +177,12 @@ impl StudyStep {
         if given { Vec::new() } else { vec!["--jobs".to_owned(), jobs.to_string()] }
     }
 
+    /// The folder that its command resumes in, where that is possible and there is one.
+    pub(super) fn resumed_folder(&self, own: &Path) -> Option<PathBuf> {
+        let StepResume::Folder(out) = self.resume else { return None };
+        Some(own.join(out)).filter(|out| out.is_dir())
+    }
+
     /// The words that keep snapshots of the weights out of a laboratory, where hundreds of runs lie side by side: they
     /// change no result.
     pub(super) fn snapshot_words(&self) -> Vec<String> {
@@ -190,9 +196,8 @@ impl StudyStep {
 
     /// The words that continue it after an interruption, where that is possible.
     pub fn words_to_resume(&self, own: &Path) -> Option<Vec<String>> {
-        let StepResume::Folder(out) = self.resume else { return None };
-        let out = own.join(out);
-        let verb = self.args.first().filter(|_| out.is_dir())?;
+        let out = self.resumed_folder(own)?;
+        let verb = self.args.first()?;
         let words =
             [&verb.text, "--resume", "--out", &out.display().to_string()].map(str::to_owned);
         Some(words.into_iter().chain(self.device_words()).collect())

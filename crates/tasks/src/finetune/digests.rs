@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use files::At;
+use files::{At, sealed};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -35,15 +35,21 @@ impl InputDigests {
     /// Writes them into a run's folder.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).expect("digests are valid JSON");
-        Ok(files::write(&folder.join(INPUTS), text + "\n")?)
+        Ok(files::write(&folder.join(INPUTS), sealed::seal_json(&text) + "\n")?)
     }
 
     /// Refuses a folder whose run has read other data.
     pub(super) fn check(&self, folder: &Path) -> Result<()> {
         let path = folder.join(INPUTS);
         let text = fs::read_to_string(&path).at(&path, "read")?;
-        let before: Self = serde_json::from_str(&text)
-            .map_err(|error| Error::file(&path, error.to_string(), "begin a new run"))?;
+        let wrong = |reason: String| Error::file(&path, reason, "begin a new run");
+        let mut before: Value =
+            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if !sealed::open_json(&mut before) {
+            return Err(wrong(sealed::ALTERED.to_owned()));
+        }
+        let before: Self =
+            serde_json::from_value(before).map_err(|error| wrong(error.to_string()))?;
         let changed = self.files.iter().find(|(file, now)| before.files.get(*file) != Some(*now));
         let what = match changed {
             Some((file, _)) => file.display().to_string(),

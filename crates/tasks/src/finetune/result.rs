@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use files::At;
+use files::{At, sealed};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use terms::{Estimate, Task};
 
 use super::config::GridSetting;
@@ -32,8 +33,10 @@ pub struct EpochMetrics {
     /// Updates so far.
     pub step: u64,
     /// The mean training loss of the epoch.
+    #[serde(with = "terms::number")]
     pub loss: f64,
     /// The score on the source language's development set.
+    #[serde(with = "terms::number")]
     pub dev: f64,
     /// The same in full.
     pub score: ScoreResult,
@@ -48,6 +51,7 @@ pub struct SettingResult {
     /// The epoch that was best on the source language's development set, counted from 1.
     pub epoch: u32,
     /// Its score there.
+    #[serde(with = "terms::number")]
     pub dev: f64,
     /// Its scores on every test set.
     pub tests: BTreeMap<String, ScoreResult>,
@@ -141,15 +145,19 @@ impl TransferResult {
             return Ok(None);
         }
         let text = fs::read_to_string(&path).at(&path, "read")?;
-        let wrong = |error: serde_json::Error| {
-            Error::file(&path, error.to_string(), "remove it, and resume the run")
-        };
-        Ok(Some(serde_json::from_str(&text).map_err(wrong)?))
+        let wrong = |reason: String| Error::file(&path, reason, "remove it, and resume the run");
+        let mut result: Value =
+            serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if !sealed::open_json(&mut result) {
+            return Err(wrong(sealed::ALTERED.to_owned()));
+        }
+        let result = serde_json::from_value(result).map_err(|error| wrong(error.to_string()))?;
+        Ok(Some(result))
     }
 
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).expect("a result is valid JSON");
-        Ok(files::write(&folder.join(SUMMARY), text + "\n")?)
+        Ok(files::write(&folder.join(SUMMARY), sealed::seal_json(&text) + "\n")?)
     }
 }
 
@@ -161,8 +169,13 @@ pub(super) fn read_settings(folder: &Path, sets: &LabelledSets) -> Result<Vec<Se
     }
     let text = fs::read_to_string(path).at(path, "read")?;
     let wrong = |reason: String| Error::file(path, reason, "begin the run anew");
-    let settings: Vec<SettingResult> =
+    let mut settings: Vec<Value> =
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if !settings.iter_mut().all(sealed::open_json) {
+        return Err(wrong(sealed::ALTERED.to_owned()));
+    }
+    let settings: Vec<SettingResult> =
+        serde_json::from_value(Value::Array(settings)).map_err(|error| wrong(error.to_string()))?;
     let is_shifted =
         |set: &LabelledSet| sets.targets.iter().any(|target| target.language == set.language);
     let lacks = |set: &&LabelledSet| {
@@ -183,9 +196,12 @@ pub(super) fn write_settings<'a>(
     folder: &Path,
     settings: impl Iterator<Item = &'a SettingResult>,
 ) -> Result<()> {
-    let settings: Vec<&SettingResult> = settings.collect();
-    let text = serde_json::to_string_pretty(&settings).expect("results are valid JSON");
-    Ok(files::write(&folder.join(RESULTS), text + "\n")?)
+    let sealed = |setting: &SettingResult| {
+        let text = serde_json::to_string_pretty(setting).expect("results are valid JSON");
+        sealed::seal_json(&text)
+    };
+    let settings: Vec<String> = settings.map(sealed).collect();
+    Ok(files::write(&folder.join(RESULTS), format!("[{}]\n", settings.join(", ")))?)
 }
 
 /// The settings of each seed, the best on the development set first.

@@ -6,13 +6,13 @@
 //! computes what it would compute alone.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use encoder::archive::{self, Archive};
+use encoder::archive::{self, Archive, ArchiveError};
+use files::checkpoints;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{ParamId, Params};
@@ -29,7 +29,7 @@ use super::result::{
 };
 use super::sets::{LabelledSet, LabelledSets};
 use super::shift::{self, PredictedFiles, ShiftResult};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::heads::Head;
 use crate::labelled::{Annotation, Example};
@@ -83,7 +83,7 @@ fn checkpoint(folder: &Path, name: &str, number: usize) -> PathBuf {
 /// Removes the files of a setting that is done; after a kill they may be gone already.
 fn remove_checkpoints(folder: &Path, number: usize) {
     for name in [STATE, EPOCH] {
-        let _ = fs::remove_file(checkpoint(folder, name, number));
+        let _ = checkpoints::remove(&checkpoint(folder, name, number));
     }
 }
 
@@ -310,6 +310,48 @@ impl SettingTrainer<'_, '_> {
 
     /// Puts the setting at its start, or where its checkpoint left it.
     fn open(&self) -> Result<SettingRun> {
+        let state = self.own_path(STATE);
+        let mut setting = self.start()?;
+        if !checkpoints::exists(&state) {
+            return Ok(setting);
+        }
+        let mut note = |text: &str| self.run.observer().note(text);
+        setting.progress = setting.trainer.resume_newest(&state, &mut note)?;
+        self.check_progress(&state, &setting.progress)?;
+        let best = self.own_path(EPOCH);
+        let damage = match Archive::open(&best) {
+            Err(error) if error.is_damage() || !best.exists() => error,
+            sound => return sound.map(|_| setting).map_err(Error::from),
+        };
+        // The weights of the best epoch are lost, unless they are those of the checkpoint.
+        match setting.progress.best {
+            Some((epoch, dev)) if epoch == setting.progress.epoch => {
+                self.save_weights(&best, setting.trainer.params(), (epoch, dev))?;
+                Ok(setting)
+            }
+            _ => {
+                note(&format!("{damage}\nthe setting is trained again from its start"));
+                self.start()
+            }
+        }
+    }
+
+    /// Refuses what is sound but cannot be of this setting.
+    fn check_progress(&self, path: &Path, progress: &SettingProgress) -> Result<()> {
+        let SettingProgress { epoch, best, history } = progress;
+        let within = |(at, _): (u32, f64)| (1..=*epoch).contains(&at);
+        let whole = (1..=self.run.config.epochs).contains(epoch)
+            && best.is_some_and(within)
+            && history.len() == *epoch as usize;
+        if whole {
+            return Ok(());
+        }
+        let reason = format!("its progress is not that of {epoch} epochs of this setting");
+        Err(ArchiveError::Misfit { path: path.to_owned(), reason }.into())
+    }
+
+    /// The setting before its first epoch.
+    fn start(&self) -> Result<SettingRun> {
         let Self { run: GridRun { config, .. }, setting, .. } = self;
         let InitialWeights { params, head, below } =
             self.run.initial(self.features, setting.seed)?;
@@ -332,13 +374,8 @@ impl SettingTrainer<'_, '_> {
             true => AdamGroup { lr_scale: setting.head_lr / setting.lr, ..AdamGroup::default() },
             false => AdamGroup::default(),
         };
-        let mut trainer = Trainer::new(&self.metadata(), params, adam, setting.seed, group)?;
-        let state = self.own_path(STATE);
-        let progress = match state.is_file() {
-            true => trainer.resume(&state)?,
-            false => SettingProgress::default(),
-        };
-        Ok(SettingRun { trainer, head, progress })
+        let trainer = Trainer::new(&self.metadata(), params, adam, setting.seed, group)?;
+        Ok(SettingRun { trainer, head, progress: SettingProgress::default() })
     }
 
     /// What a checkpoint says it is of.

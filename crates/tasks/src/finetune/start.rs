@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use files::{At, FolderLock};
+use files::{At, FolderLock, sealed};
 use tensor::Device;
 use train::pretrain::Observer;
 
@@ -38,7 +38,7 @@ pub fn begin(
         lock.clear(CONFIG);
     }
     let text = toml::to_string(config).expect("a configuration is valid TOML");
-    let written = files::write(&folder.join(CONFIG), text).map_err(Error::from);
+    let written = files::write(&folder.join(CONFIG), sealed::seal_toml(&text)).map_err(Error::from);
     let result = written
         .and_then(|()| InputDigests::of(config, &*features[0])?.write(folder))
         .and_then(|()| run(config, &features, &sets, folder, observer));
@@ -86,6 +86,10 @@ pub fn saved_config(folder: &Path) -> Result<TransferConfig> {
     let unreadable = |error: toml::de::Error| {
         Error::file(&path, error.to_string(), "restore it, or begin a new run")
     };
+    if !sealed::is_sound_toml(&text) {
+        let remedy = "put back what was there, or remove its last line to take it as it is";
+        return Err(Error::file(&path, sealed::ALTERED, remedy));
+    }
     let table: toml::Table = toml::from_str(&text).map_err(unreadable)?;
     if table.contains_key("preset") {
         let folder = folder.display();

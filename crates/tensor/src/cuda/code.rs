@@ -12,7 +12,7 @@ use std::ffi::{CString, c_void};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
-use std::{env, fs, process};
+use std::{env, fs};
 
 use cudarc::driver::result::{function, module};
 use cudarc::driver::sys::{CUfunction, CUfunction_attribute};
@@ -311,12 +311,8 @@ fn cached(source: &str, arch: &str) -> Option<PathBuf> {
 /// Writes a compiled program, whole or not at all. Where it cannot be kept, it is compiled again
 /// next time.
 fn keep(path: &PathBuf, binary: &[u8]) {
-    let partial = path.with_extension(process::id().to_string());
-    let written = fs::create_dir_all(path.parent().unwrap_or(path))
-        .and_then(|()| fs::write(&partial, binary))
-        .and_then(|()| fs::rename(&partial, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&partial);
+    if fs::create_dir_all(path.parent().unwrap_or(path)).is_ok() {
+        let _ = files::write(path, binary);
     }
 }
 

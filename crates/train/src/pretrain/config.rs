@@ -195,6 +195,13 @@ impl PretrainConfig {
             return Err(PretrainError::Nothing(folder.to_owned()));
         }
         let text = fs::read_to_string(&path).at(&path, "read")?;
+        if !files::sealed::is_sound_toml(&text) {
+            let reason = format!(
+                "{}; put back what was there, or remove its last line to take it as it is",
+                files::sealed::ALTERED
+            );
+            return Err(ConfigError::new(path.display().to_string(), reason).into());
+        }
         let table: Table = text.parse().map_err(|error: toml::de::Error| {
             ConfigError::new(path.display().to_string(), error.to_string())
         })?;
@@ -209,7 +216,7 @@ impl PretrainConfig {
 
     /// The configuration as a file.
     pub fn to_toml(&self) -> String {
-        self.to_table().to_string()
+        files::sealed::seal_toml(&self.to_table().to_string())
     }
 
     /// The configuration as keys, which [`PretrainConfig::from_table`] reads back.

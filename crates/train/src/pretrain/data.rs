@@ -39,13 +39,13 @@ pub struct BatchFeed {
 
 impl BatchFeed {
     /// The micro-batches of the next update, with the masked positions to predict.
-    pub fn next_step(&mut self, data: &RunData) -> Vec<(Batch, MaskedTokens)> {
+    pub fn next_step(&mut self, data: &RunData) -> text::Result<Vec<(Batch, MaskedTokens)>> {
         if self.step >= data.stages[self.stage].until {
             *self = data.feed(self.step);
         }
         self.step += 1;
         let accumulate = data.stages[self.stage].accumulate;
-        self.batches.by_ref().take(accumulate).map(|batch| data.micro_batch(&batch)).collect()
+        self.batches.by_ref().take(accumulate).map(|batch| Ok(data.micro_batch(&batch?))).collect()
     }
 }
 

@@ -24,17 +24,17 @@ pub(crate) fn perplexities(
     params: &mut Params,
     data: &RunData,
     step: u64,
-) -> Vec<f64> {
+) -> text::Result<Vec<f64>> {
     let perplexity = |evaluation: &text::MlmEvaluation| {
         let (mut loss, mut targets) = (0.0, 0);
         for batch in evaluation.batches() {
-            let (batch, masked) = data.micro_batch(&batch);
+            let (batch, masked) = data.micro_batch(&batch?);
             let mut tape = Tape::new(params, Mode::Evaluate);
             let score = model.mlm_loss(&mut tape, &batch, &masked, 1.0);
             loss += f64::from(score.to_vec()[0]);
             targets += masked.rows.len();
         }
-        (loss / targets.max(1) as f64).exp()
+        Ok((loss / targets.max(1) as f64).exp())
     };
     data.dev(step).iter().map(perplexity).collect()
 }

@@ -45,6 +45,11 @@ impl LossLog {
         Self { sums: vec![(0.0, 0); languages], ..Self::default() }
     }
 
+    /// How many languages it adds up.
+    pub(crate) fn languages(&self) -> usize {
+        self.sums.len()
+    }
+
     /// Adds an update: its report, and the language and number of targets of each micro-batch.
     pub(crate) fn step(
         &mut self,
@@ -106,6 +111,8 @@ impl LossLog {
 /// The file of metrics, a JSON object a line.
 pub(crate) struct MetricsFile {
     path: PathBuf,
+    /// Of all lines so far.
+    hasher: blake3::Hasher,
 }
 
 impl MetricsFile {
@@ -120,15 +127,24 @@ impl MetricsFile {
             line.and_then(|line| line["step"].as_u64()).is_some_and(|at| Some(at) <= step)
         };
         let kept: String = text.lines().filter(seen).flat_map(|line| [line, "\n"]).collect();
-        files::write(&path, kept)?;
-        Ok(Self { path })
+        files::write(&path, &kept)?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(kept.as_bytes());
+        Ok(Self { path, hasher })
     }
 
-    pub(crate) fn write(&self, line: &Value) -> files::Result<()> {
+    pub(crate) fn write(&mut self, line: &Value) -> files::Result<()> {
+        let line = format!("{line}\n");
+        self.hasher.update(line.as_bytes());
         let append = |path: &Path| {
             let mut file = OpenOptions::new().append(true).open(path)?;
-            file.write_all(format!("{line}\n").as_bytes())
+            file.write_all(line.as_bytes())
         };
         append(&self.path).at(&self.path, "write")
+    }
+
+    /// A digest of all lines so far.
+    pub(crate) fn digest(&self) -> String {
+        self.hasher.finalize().to_hex().to_string()
     }
 }

@@ -59,6 +59,22 @@ pub enum PretrainError {
     /// Training failed.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// The loss, a gradient or the perplexity is not finite any more.
+    #[error(
+        "the run diverged at step {step}: the {what} is {value}. {} Begin another with a lower learning rate, \
+         a longer warm-up, a smaller clip, or norm = \"pre\"",
+        of_checkpoint(*checkpoint)
+    )]
+    Diverged {
+        /// The step that failed.
+        step: u64,
+        /// What is not finite.
+        what: String,
+        /// NaN or infinite.
+        value: f64,
+        /// The step of the last checkpoint, if there is one.
+        checkpoint: Option<u64>,
+    },
     /// The weights could not be written or read.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
@@ -113,8 +129,20 @@ impl Fault for PretrainError {
         match self {
             PretrainError::Config(error) => Some(&error.key),
             PretrainError::Train(error) => error.key(),
+            PretrainError::Diverged { .. } => Some("adam.lr"),
             _ => None,
         }
+    }
+}
+
+/// What a run that diverged has left.
+fn of_checkpoint(checkpoint: Option<u64>) -> String {
+    match checkpoint {
+        None => "There is no checkpoint yet, so that nothing of use is lost.".to_owned(),
+        Some(step) => format!(
+            "The last checkpoint, of step {step}, is sound, but resumed as it was begun the run would diverge \
+             again; the weights in its folder may be the init of another."
+        ),
     }
 }
 
@@ -195,7 +223,10 @@ pub fn resume(
     let steps = request.steps_over(&begun)?;
     let config = match begun.has_goal(steps) {
         true => begun.clone(),
-        false => begun.extended(steps, run::checkpoint_step(folder)?)?,
+        false => {
+            let done = run::checkpoint_step(folder, &mut |text| observer.note(text))?;
+            begun.extended(steps, done)?
+        }
     };
     presets::check_preset(&config)?;
     if let Some(summary) =

@@ -1,10 +1,12 @@
 //! The training loop of a run: batches, updates, and after them evaluations and checkpoints.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use encoder::archive::{self, Archive};
+use encoder::archive::{self, Archive, ArchiveError};
 use encoder::{Batch, Encoder, MaskedTokens};
+use files::checkpoints;
 use models::{MODEL_FILE, snapshot_file};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,7 +22,7 @@ use super::summary::{BestWeights, PretrainSummary, RunState, TimeShares, Trainin
 use super::{Observer, PretrainError};
 use crate::adam::AdamGroup;
 use crate::events::Events;
-use crate::trainer::{PendingStep, Trainer};
+use crate::trainer::{PendingStep, TrainError, Trainer};
 
 pub(super) const STATE: &str = "state.safetensors";
 /// Activations of a layer of a batch from which on a GPU, and not the host, is the bottleneck.
@@ -73,6 +75,8 @@ pub(crate) struct PretrainRun<'a> {
     trajectory: Trajectory,
     /// The loss of predicting every token by its frequency.
     unigram_entropy: f64,
+    /// The step of the last checkpoint.
+    saved: Option<u64>,
     clock: Clock,
 }
 
@@ -86,7 +90,7 @@ impl<'a> PretrainRun<'a> {
     ) -> Result<Self, PretrainError> {
         observer.note(&format!("running on {device:?}"));
         let checkpoint = folder.join(STATE);
-        let resumed = checkpoint.is_file();
+        let resumed = checkpoints::exists(&checkpoint);
         let init = config.init.as_deref().filter(|_| !resumed);
         let init = init.map(|from| init::open(from, device)).transpose()?;
         if let Some(model) = &init {
@@ -108,10 +112,11 @@ impl<'a> PretrainRun<'a> {
         describe(folder, &model, &data)?;
         let mut state = RunState::new(data.fingerprints.clone());
         if resumed {
-            state = trainer.resume(&checkpoint)?;
+            state = trainer.resume_newest(&checkpoint, &mut |text| observer.note(text))?;
             if state.text != data.fingerprints {
                 return Err(PretrainError::OtherText(folder.to_owned()));
             }
+            check_state(&checkpoint, &state, trainer.steps(), config)?;
             if config.is_extended_after(trainer.steps()) {
                 state.since_best = 0;
             }
@@ -119,6 +124,14 @@ impl<'a> PretrainRun<'a> {
         }
         let metrics =
             MetricsFile::open(folder.join("metrics.jsonl"), resumed.then(|| trainer.steps()))?;
+        if resumed && !state.metrics.is_empty() && state.metrics != metrics.digest() {
+            observer.note(&format!(
+                "{}: its lines are not those that the checkpoint was saved with: some were altered or \
+                 lost, and the run goes on without them",
+                folder.join("metrics.jsonl").display()
+            ));
+        }
+        let saved = resumed.then(|| trainer.steps());
         let events = Events::begin(folder, trainer.steps())?;
         let longest = model.config().positions;
         let probes = config.probes.iter().map(|probe| Probe::read(probe, &data, longest));
@@ -139,6 +152,7 @@ impl<'a> PretrainRun<'a> {
             probes,
             trajectory,
             unigram_entropy,
+            saved,
             clock,
         })
     }
@@ -163,7 +177,7 @@ impl<'a> PretrainRun<'a> {
                 break finished;
             }
             let waiting = Instant::now();
-            let micro_batches = feed.next_step(&self.data);
+            let micro_batches = feed.next_step(&self.data)?;
             self.clock.waiting += waiting.elapsed();
             let next = self.begin(&micro_batches);
             if let Some(begun) = begun.replace(next) {
@@ -184,8 +198,7 @@ impl<'a> PretrainRun<'a> {
             self.trajectory.save_states(steps, &measured)?;
         }
         let summary = self.summary(finished);
-        let text = serde_json::to_string_pretty(&summary).expect("a summary is valid JSON");
-        files::write(&self.folder.join(PretrainSummary::FILE), text)?;
+        summary.write(self.folder)?;
         Ok(summary)
     }
 
@@ -220,7 +233,7 @@ impl<'a> PretrainRun<'a> {
     ) -> Result<(), PretrainError> {
         let config = self.config;
         let PendingUpdate { pending, languages, tokens } = update;
-        let report = self.trainer.finish(pending)?;
+        let report = self.trainer.finish(pending).map_err(|error| self.diverged(error))?;
         self.state.tokens += tokens;
         self.clock.tokens += tokens;
         let (log, goal) = (&mut self.state.log, config.goal_at(report.step));
@@ -272,9 +285,24 @@ impl<'a> PretrainRun<'a> {
 
     fn save(&mut self) -> Result<(), PretrainError> {
         let start = Instant::now();
+        self.state.metrics = self.metrics.digest();
         self.trainer.save(&self.folder.join(STATE), &self.state)?;
+        self.saved = Some(self.trainer.steps());
         self.clock.saving += start.elapsed();
         Ok(())
+    }
+
+    /// An error of training, with what a run that diverged has left.
+    fn diverged(&self, error: TrainError) -> PretrainError {
+        match error {
+            TrainError::Diverged { step, what, value } => PretrainError::Diverged {
+                step,
+                what: what.to_owned(),
+                value: value.into(),
+                checkpoint: self.saved,
+            },
+            error => error.into(),
+        }
     }
 
     fn out_of_patience(&self) -> bool {
@@ -294,7 +322,12 @@ impl<'a> PretrainRun<'a> {
         }
         let retrieval = measured.into_iter().map(|measured| measured.retrieval).collect();
         let names = self.config.languages.iter().cloned();
-        self.state.record(step, names.zip(perplexities).collect(), retrieval);
+        let perplexities: BTreeMap<String, f64> = names.zip(perplexities?).collect();
+        if let Some((name, &value)) = perplexities.iter().find(|(_, value)| !value.is_finite()) {
+            let what = format!("perplexity of {name} on held-out text");
+            return Err(PretrainError::Diverged { step, what, value, checkpoint: self.saved });
+        }
+        self.state.record(step, perplexities, retrieval);
         let line = json!({
             "kind": "evaluation", "step": step,
             "perplexity": self.state.perplexity, "retrieval": self.state.retrieval,
@@ -417,16 +450,34 @@ impl<'a> PretrainRun<'a> {
 }
 
 /// The updates that the last checkpoint of the run in a folder has; 0 without one.
-pub(super) fn checkpoint_step(folder: &Path) -> Result<u64, PretrainError> {
+pub(super) fn checkpoint_step(
+    folder: &Path,
+    note: &mut dyn FnMut(&str),
+) -> Result<u64, PretrainError> {
     #[derive(Deserialize)]
     struct Step {
         step: u64,
     }
     let path = folder.join(STATE);
-    if !path.is_file() {
+    if !checkpoints::exists(&path) {
         return Ok(0);
     }
-    Ok(Archive::open(&path)?.metadata::<Step>()?.step)
+    let step = |path: &Path| Archive::open(path)?.metadata::<Step>();
+    Ok(checkpoints::read(&path, step, ArchiveError::is_damage, note)?.step)
+}
+
+/// Refuses a state that is sound but cannot be of this run.
+fn check_state(
+    path: &Path,
+    state: &RunState,
+    step: u64,
+    config: &PretrainConfig,
+) -> Result<(), PretrainError> {
+    let beyond = || (step > config.steps).then(|| format!("it is of step {step}, beyond the last"));
+    match state.fault(config.languages.len()).or_else(beyond) {
+        None => Ok(()),
+        Some(reason) => Err(ArchiveError::Misfit { path: path.to_owned(), reason }.into()),
+    }
 }
 
 /// Submits one update by masked language modelling (Devlin et al. 2019): the mean loss over the masked

@@ -16,6 +16,7 @@ pub struct BestWeights {
     /// After which update.
     pub step: u64,
     /// Their perplexity.
+    #[serde(with = "terms::number")]
     pub perplexity: f64,
 }
 
@@ -32,6 +33,9 @@ pub struct TrainingMoment {
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct RunState {
     pub(crate) log: LossLog,
+    /// A digest of the lines of metrics up to here; empty in checkpoints of older releases.
+    #[serde(default)]
+    pub(crate) metrics: String,
     /// A fingerprint of each language's text.
     pub(crate) text: Vec<String>,
     /// Tokens seen.
@@ -45,6 +49,7 @@ pub(crate) struct RunState {
     #[serde(default)]
     pub(crate) curves: Vec<Vec<CurvePoint>>,
     /// Perplexity on held-out text, last measured.
+    #[serde(with = "terms::number")]
     pub(crate) perplexity: BTreeMap<String, f64>,
     /// Retrieval accuracy on the probes, last measured.
     pub(crate) retrieval: Vec<ProbeRetrieval>,
@@ -55,6 +60,7 @@ impl RunState {
     pub(crate) fn new(text: Vec<String>) -> Self {
         Self {
             log: LossLog::new(text.len()),
+            metrics: String::new(),
             text,
             tokens: 0,
             best: None,
@@ -63,6 +69,17 @@ impl RunState {
             curves: Vec::new(),
             perplexity: BTreeMap::new(),
             retrieval: Vec::new(),
+        }
+    }
+
+    /// What in a state that was read cannot be of a run of so many languages, if anything.
+    pub(crate) fn fault(&self, languages: usize) -> Option<String> {
+        let logged = self.log.languages();
+        match logged == languages && self.curves.len() == self.retrieval.len() {
+            true => None,
+            false => {
+                Some(format!("its state is of {logged} languages, and the run is of {languages}"))
+            }
         }
     }
 
@@ -93,6 +110,7 @@ impl RunState {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CurvePoint {
     moment: TrainingMoment,
+    #[serde(with = "terms::number")]
     accuracy: f64,
 }
 
@@ -171,6 +189,7 @@ pub struct PretrainSummary {
     /// The weights in `model.safetensors`: those of the lowest perplexity.
     pub best: Option<BestWeights>,
     /// Perplexity on held-out text, last measured.
+    #[serde(with = "terms::number")]
     pub perplexity: BTreeMap<String, f64>,
     /// Retrieval accuracy on the probes, last measured.
     pub retrieval: Vec<ProbeRetrieval>,
@@ -182,7 +201,14 @@ impl PretrainSummary {
 
     /// Reads that of the run in `folder`, if it has come to its end once.
     pub fn read(folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()
+        let mut summary = serde_json::from_slice(&fs::read(folder.join(Self::FILE)).ok()?).ok()?;
+        files::sealed::open_json(&mut summary).then(|| serde_json::from_value(summary).ok())?
+    }
+
+    /// Writes it into the run's folder.
+    pub(super) fn write(&self, folder: &Path) -> files::Result<()> {
+        let text = serde_json::to_string_pretty(self).expect("a summary is valid JSON");
+        files::write(&folder.join(Self::FILE), files::sealed::seal_json(&text))
     }
 }
 
@@ -203,6 +229,28 @@ mod tests {
         let log = (step.max(1) as f64).ln();
         let bump = 0.4 * (-(log - 60_f64.ln()).powi(2) / 0.1).exp();
         bump + 0.6 / (1.0 + (-6.0 * (log - 900_f64.ln())).exp())
+    }
+
+    /// A state that was put together by hand, with a digest that is right.
+    #[test]
+    fn a_state_of_other_languages_is_no_state_of_the_run() {
+        let state = RunState::new(vec!["a".into(), "b".into()]);
+        assert_eq!(state.fault(2), None);
+        let json = serde_json::to_string(&state).unwrap();
+        let forged = json.replace("\"sums\":[[0.0,0],[0.0,0]]", "\"sums\":[]");
+        assert_ne!(forged, json);
+        let forged: RunState = serde_json::from_str(&forged).unwrap();
+        assert!(forged.fault(2).unwrap().contains("0 languages"));
+    }
+
+    #[test]
+    fn an_infinite_perplexity_comes_back() {
+        let mut state = RunState::new(vec!["a".into()]);
+        state.best = Some(BestWeights { step: 1, perplexity: f64::INFINITY });
+        state.perplexity.insert("en".into(), f64::INFINITY);
+        let json = serde_json::to_string(&state).unwrap();
+        let back: RunState = serde_json::from_str(&json).unwrap();
+        assert_eq!((back.best, back.perplexity), (state.best, state.perplexity));
     }
 
     /// From .1 to .5 between steps 99 and 399: half of what is gained, .3, lies half way between the

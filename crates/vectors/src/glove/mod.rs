@@ -15,8 +15,8 @@ mod count;
 mod kernel;
 mod team;
 
+use files::ScratchFolder;
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 use text::RandomStreams;
 
 use self::buckets::{Buckets, PairRecord};
@@ -183,14 +183,16 @@ pub fn train(
     config.check()?;
     let mut header = StateHeader::new("glove", config, sentences);
     let mut model = GloveTables::new(sentences.words().len(), config);
-    if let Some((losses, arrays)) = state::resume::<_, 5>(state_file, &header)? {
+    let lengths = model.lengths();
+    let note = &mut |text: &str| observer.note(text);
+    if let Some((losses, arrays)) = state::resume(state_file, &header, lengths, note)? {
         let [word, context, word_squares, context_squares, biases] = arrays;
         let biases = biases.as_chunks::<4>().0.to_vec();
         let dim = config.dim;
         model = GloveTables { dim, word, context, word_squares, context_squares, biases };
         header.losses = losses;
     }
-    let folder = tempfile::tempdir().map_err(|source| no_room(std::env::temp_dir(), source))?;
+    let folder = ScratchFolder::new()?;
     let Some(buckets) = pairs(sentences, config, &folder, observer)? else { return Ok(None) };
     let pairs: u64 = buckets.sizes.iter().sum();
     if pairs == 0 {
@@ -226,10 +228,6 @@ pub fn train(
     Ok(Some(TrainedVectors { vectors, losses: header.losses }))
 }
 
-fn no_room(path: std::path::PathBuf, source: std::io::Error) -> files::Error {
-    files::Error::Io { doing: "make a folder in", path, source }
-}
-
 /// A loss so many times that of zero vectors has diverged: with too high a learning rate it is soon
 /// millions of times that, and otherwise it is lower from the first epoch on.
 const DIVERGED: f64 = 10.0;
@@ -243,7 +241,7 @@ const MOST_BUCKETS: u64 = 400;
 fn pairs(
     sentences: &IndexedSentences,
     config: &GloveConfig,
-    folder: &TempDir,
+    folder: &ScratchFolder,
     observer: &mut dyn TrainingObserver,
 ) -> Result<Option<Buckets>> {
     let total = sentences.tokens().len() as u64;
@@ -258,6 +256,15 @@ fn pairs(
     let mut random = SplitMix64::new(&RandomStreams::new(config.seed, "glove: buckets"), 0);
     let choose = || random.below(number as u32) as usize;
     Ok(Some(Buckets::fill(runs, config, folder.path(), number as usize, choose)?))
+}
+
+impl GloveTables {
+    /// The lengths of its arrays as they are saved.
+    fn lengths(&self) -> [usize; 5] {
+        let Self { word, context, word_squares, context_squares, biases, .. } = self;
+        let biases = biases.as_flattened().len();
+        [word.len(), context.len(), word_squares.len(), context_squares.len(), biases]
+    }
 }
 
 fn save(file: &StateFile, header: &StateHeader<GloveConfig>, model: &GloveTables) -> Result<()> {

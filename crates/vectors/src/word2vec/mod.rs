@@ -246,7 +246,9 @@ pub fn train(
     let rows = subwords.as_ref().map_or(sentences.words().len(), |subwords| subwords.total);
     let mut header = StateHeader::new("word2vec", config, sentences);
     let mut model = Word2VecTables::new(sentences.words().len(), rows, config);
-    if let Some((losses, [input, output])) = state::resume(state_file, &header)? {
+    let lengths = [model.input.len(), model.output.len()];
+    let note = &mut |text: &str| observer.note(text);
+    if let Some((losses, [input, output])) = state::resume(state_file, &header, lengths, note)? {
         (header.losses, model.input, model.output) = (losses, input, output);
     }
     let mut runner = match config.mode {

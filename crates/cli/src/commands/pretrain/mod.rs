@@ -193,7 +193,10 @@ fn long_help() -> String {
 impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let request = self.request()?;
-        let config = match self.resume {
+        // A process that was killed at once has left nothing but a lock.
+        let nothing_yet =
+            self.out.is_dir() && files::is_vacant(&self.out) && request.text.is_some();
+        let config = match self.resume && !nothing_yet {
             true => None,
             false => Some(request.config().map_err(|error| failure(error.into()))?),
         };

@@ -285,10 +285,13 @@ struct NamedSets {
 impl Transfer {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         let mut shown = TrainingView::new("steps");
-        let saved = self.resume.then(|| saved_config(&self.out)).transpose().map_err(of_tasks)?;
+        // A process that was killed at once has left nothing but a lock.
+        let nothing_yet = self.out.is_dir() && files::is_vacant(&self.out) && self.task.is_some();
+        let resumed = self.resume && !nothing_yet;
+        let saved = resumed.then(|| saved_config(&self.out)).transpose().map_err(of_tasks)?;
         let config = self.config(saved.as_ref())?;
         let devices = self.devices(&config)?;
-        let result = match self.resume {
+        let result = match resumed {
             true => resume(&config, &self.out, &devices, &mut shown),
             false => begin(&config, &self.out, self.force, &devices, &mut shown),
         };

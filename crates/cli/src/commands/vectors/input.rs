@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use files::checkpoints;
 use text::{Corpus, Preparation, Preparer, TextSource, TokenizerChoice, Vocabulary};
 use train::pretrain::PretrainConfig;
 use vectors::formats::{self, VectorFormat};
@@ -124,20 +125,22 @@ impl Input {
             return Err(Failure::Usage(message.into()));
         }
         self.text.languages().try_for_each(text::check_language)?;
-        files::check_new_file(&self.out, self.force)?;
+        let state = self.state_file().path;
+        let saved = checkpoints::exists(&state);
+        // A run that was killed between the two left its vectors beside its state.
+        files::check_new_file(&self.out, self.force || self.resume && saved)?;
         if self.format.is_none() {
             formats::check_name(&self.out)?;
         }
-        let state = self.state_file().path;
-        match (self.resume, state.exists()) {
+        match (self.resume, saved) {
             (false, true) => Err(Failure::Usage(format!(
                 "{} is of an unfinished run; resume it by --resume, or remove it",
                 state.display()
             ))),
-            (true, false) => Err(Failure::Usage(format!(
-                "nothing to resume: there is no {}; leave --resume out",
-                state.display()
-            ))),
+            (true, false) => {
+                say!("there is no {}: no epoch was saved, so from the start", state.display());
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -214,7 +217,7 @@ impl Input {
     ) -> Result<Outcome, Failure> {
         formats::write(&self.out, &trained.vectors, self.format.map(FormatFlag::format))?;
         // Where there was but one epoch, there is none.
-        let _ = std::fs::remove_file(self.state_file().path);
+        checkpoints::remove(&self.state_file().path)?;
         let lacks = |word: &&String| trained.vectors.position(word).is_none();
         result.without = wanted.iter().filter(lacks).cloned().collect();
         Ok(Outcome::new(describe(&result), &result).beside(&self.out))
@@ -228,7 +231,7 @@ impl Input {
     /// What to say when it was stopped.
     pub(super) fn stopped(&self) -> Failure {
         let state = self.state_file().path;
-        let next = if state.exists() {
+        let next = if checkpoints::exists(&state) {
             "resume by the same command with --resume"
         } else {
             "no epoch was finished, so there is nothing to resume"

@@ -65,12 +65,15 @@ impl TrainingObserver for TrainingDisplay {
         }
     }
 
-    fn epoch(&mut self, epoch: &EpochLoss) {
-        let text = format!("epoch {}: loss {:.4}", epoch.number, epoch.loss);
+    fn note(&mut self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.line(&text),
+            Some(bar) => bar.line(text),
             None => say!("{text}"),
         }
+    }
+
+    fn epoch(&mut self, epoch: &EpochLoss) {
+        self.note(&format!("epoch {}: loss {:.4}", epoch.number, epoch.loss));
     }
 
     fn stop(&self) -> bool {
