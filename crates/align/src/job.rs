@@ -9,8 +9,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::bitext::{Bitext, BitextSide};
+use crate::dictionary::{PairTexts, lexicon};
 use crate::error::{Error, Result};
-use crate::input::{BitextObserver, BitextPreparation, BitextReader, ParallelText};
+use crate::input::{BitextObserver, BitextPreparation, BitextReader, PairCallback, ParallelText};
 use crate::learn::{AlignmentConfig, DirectionalLinks, EmIteration, train_direction};
 use crate::links::WordLinks;
 use crate::model::AlignmentModel;
@@ -55,6 +56,10 @@ pub struct AlignmentOutputs {
     pub scores: Option<PathBuf>,
     /// The tokenized pairs.
     pub prepared: Option<PathBuf>,
+    /// The symmetrized links in words, `le=the chat=cat`.
+    pub readable: Option<PathBuf>,
+    /// The lexicon of linked words, not a line for each pair but for each entry.
+    pub lexicon: Option<PathBuf>,
     /// The trained model, one file.
     pub save: Option<PathBuf>,
 }
@@ -62,8 +67,9 @@ pub struct AlignmentOutputs {
 impl AlignmentOutputs {
     /// All of them.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        let Self { links, forward, reverse, posteriors, scores, prepared, save } = self;
-        let optional = [forward, reverse, posteriors, scores, prepared, save];
+        let Self { links, forward, reverse, posteriors, scores, prepared, readable, lexicon, save } =
+            self;
+        let optional = [forward, reverse, posteriors, scores, prepared, readable, lexicon, save];
         std::iter::once(links.as_path()).chain(optional.into_iter().flatten().map(PathBuf::as_path))
     }
 }
@@ -142,7 +148,7 @@ pub fn align_text(
     };
     warnings.extend(preparation.warnings());
     let reader = BitextReader::new(preparation, allow_empty)?;
-    let bitext = read(&reader, text, model.as_ref(), outputs.prepared.as_deref(), observer)?;
+    let (bitext, texts) = read(&reader, text, model.as_ref(), &outputs, observer)?;
     let sides = [bitext.source(), bitext.target()];
     let unknown = sides.map(unknown_share);
     for (share, language) in
@@ -161,7 +167,7 @@ pub fn align_text(
     if let (Some(path), Some(model)) = (&outputs.save, &both.model) {
         model.save(path)?;
     }
-    let links = write(&outputs, symmetrization, &bitext, &both)?;
+    let links = write(&outputs, symmetrization, &bitext, &texts, &both)?;
     let [forward, reverse] = both.iterations;
     let method = match forward.is_empty() {
         true => "saved".to_owned(),
@@ -194,19 +200,24 @@ fn unknown_share(side: &BitextSide) -> f64 {
     count as f64 / side.tokens().len().max(1) as f64
 }
 
-/// Reads the text and, where asked for, writes its tokenized pairs.
+/// Reads the text and, where asked for, writes its tokenized pairs. Keeps their words where an output shows
+/// them.
 fn read(
     reader: &BitextReader,
     text: &ParallelText,
     model: Option<&AlignmentModel>,
-    prepared: Option<&Path>,
+    outputs: &AlignmentOutputs,
     observer: &mut dyn AlignmentObserver,
-) -> Result<Bitext> {
+) -> Result<(Bitext, PairTexts)> {
     let words = model.map(|model| (&model.source, &model.target));
     let mut bytes = |read: u64| observer.read(read);
-    let Some(path) = prepared else {
-        let mut callbacks = BitextObserver { bytes: &mut bytes, pair: None };
-        return reader.read(text, words, &mut callbacks);
+    let mut texts = PairTexts::default();
+    let keep = outputs.readable.is_some() || outputs.lexicon.is_some();
+    let Some(path) = &outputs.prepared else {
+        let mut pair = |source: &str, target: &str| texts.push(source, target);
+        let pair: Option<&mut PairCallback> = if keep { Some(&mut pair) } else { None };
+        let bitext = reader.read(text, words, &mut BitextObserver { bytes: &mut bytes, pair })?;
+        return Ok((bitext, texts));
     };
     let mut bitext = None;
     let written = files::write_with(path, |writer| {
@@ -214,6 +225,9 @@ fn read(
         let mut pair = |source: &str, target: &str| {
             if written.is_ok() {
                 written = writeln!(writer, "{} ||| {}", source.trim(), target.trim());
+            }
+            if keep {
+                texts.push(source, target);
             }
         };
         let mut callbacks = BitextObserver { bytes: &mut bytes, pair: Some(&mut pair) };
@@ -226,7 +240,7 @@ fn read(
     });
     match bitext {
         Some(Err(error)) => Err(error),
-        Some(Ok(bitext)) => written.map(|()| bitext).map_err(Error::from),
+        Some(Ok(bitext)) => written.map(|()| (bitext, texts)).map_err(Error::from),
         None => Err(written.expect_err("nothing was read").into()),
     }
 }
@@ -273,6 +287,7 @@ fn write(
     outputs: &AlignmentOutputs,
     symmetrization: Symmetrization,
     bitext: &Bitext,
+    texts: &PairTexts,
     both: &BothDirections,
 ) -> Result<u64> {
     let BothDirections { forward, reverse, model, .. } = both;
@@ -307,6 +322,15 @@ fn write(
             let _ = write!(text, "{forward:.6}\t{reverse:.6}");
             0
         })?;
+    }
+    if let Some(path) = &outputs.readable {
+        write_lines(path, pairs, |s, text| {
+            texts.put(s, &symmetrized(s), text);
+            0
+        })?;
+    }
+    if let Some(path) = &outputs.lexicon {
+        text::write_table(path, lexicon(texts, pairs, symmetrized))?;
     }
     write_lines(&outputs.links, pairs, |s, text| put(&symmetrized(s), text))
 }

@@ -28,6 +28,7 @@
 mod bitext;
 mod compat;
 mod diagonal;
+mod dictionary;
 mod disk;
 mod error;
 mod input;
@@ -44,6 +45,7 @@ mod view;
 mod words;
 
 pub use bitext::{Bitext, BitextSide};
+pub use dictionary::LinkedPair;
 pub use error::{Error, Result};
 pub use input::{BitextObserver, BitextPreparation, BitextReader, PairCallback, ParallelText};
 pub use job::{AlignmentObserver, AlignmentOutputs, AlignmentRequest, WordAlignResult, align_text};

@@ -115,3 +115,185 @@ fn every_link_leads_somewhere() {
     assert!(dead.is_empty(), "{} of {followed}:\n{}", dead.len(), dead.join("\n"));
     assert!(followed > 60, "only {followed} links were found");
 }
+
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let words = readme.split_whitespace().filter(|word| word.contains(char::is_alphanumeric));
+    let count = words.count();
+    assert!(count <= 600, "the README has {count} words; the book is the place for more");
+}
+
+/// A block of shell commands of a tutorial, and what the comments before it say about its test:
+/// `<!-- test: A => B -->` writes B for A, so that it takes seconds; `skip, REASON` leaves it out;
+/// `data` runs it where there is real data; `given` runs it with the files of [`given`].
+struct ShellBlock {
+    page: String,
+    commands: String,
+    notes: Vec<String>,
+}
+
+fn shell_blocks(page: &str, document: &str) -> Vec<ShellBlock> {
+    let (mut blocks, mut notes, mut open) = (Vec::new(), Vec::new(), None::<String>);
+    for line in document.lines() {
+        if let Some(commands) = &mut open {
+            if line == "```" {
+                let (page, commands) = (page.to_owned(), open.take().unwrap());
+                blocks.push(ShellBlock { page, commands, notes: std::mem::take(&mut notes) });
+            } else {
+                commands.push_str(line);
+                commands.push('\n');
+            }
+        } else if line == "```sh" {
+            open = Some(String::new());
+        } else if let Some(note) = line.strip_prefix("<!-- test: ") {
+            notes.push(note.strip_suffix(" -->").expect("a comment ends on its line").to_owned());
+        } else if !line.is_empty() {
+            assert!(
+                notes.is_empty(),
+                "{page}: a comment on a test stands before its block: {line}"
+            );
+        }
+    }
+    assert!(open.is_none() && notes.is_empty(), "{page}: a block or a comment is left open");
+    blocks
+}
+
+/// What a reader of the tutorial on models brings along: a small Hugging Face model and files of text.
+fn given(folder: &Path) {
+    let model = folder.join("mbert");
+    if model.exists() {
+        return;
+    }
+    fs::create_dir(&model).unwrap();
+    for entry in fs::read_dir(root().join("crates/hub/tests/fixtures/bert")).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, model.join(path.file_name().unwrap())).unwrap();
+    }
+    let pairs = [("Le chat", "The cat"), ("le tapis", "the mat"), ("assis", "sat"), ("sur", "on")];
+    let side = |take: fn(&(&str, &str)) -> String| pairs.iter().map(take).collect::<String>();
+    fs::write(folder.join("test.fr"), side(|pair| format!("{}\n", pair.0))).unwrap();
+    fs::write(folder.join("test.en"), side(|pair| format!("{}\n", pair.1))).unwrap();
+    let labels = ["entailment", "neutral", "contradiction"];
+    let labelled = labels.map(|label| format!("The cat\tthe mat\t{label}\n")).concat();
+    for name in ["train.tsv", "dev.tsv", "dev-fr.tsv"] {
+        fs::write(folder.join(name), &labelled).unwrap();
+    }
+}
+
+/// Every key that a command prints stands in its section of the book. The files are those of the tutorials.
+fn json_is_as_described(folder: &Path) {
+    let page = fs::read_to_string(root().join("docs/src/formats/json.md")).unwrap();
+    let parallel = "--parallel qab=world/tatoeba/tatoeba.qab-qaa.qab --parallel qaa=world/tatoeba/tatoeba.qab-qaa.qaa";
+    let words = "--source words-qab/layer-2.vec --target words-qaa/layer-2.vec";
+    for (command, arguments) in [
+        ("vocab stats", "joint".to_owned()),
+        (
+            "encode",
+            "--model run --text qaa=world/tatoeba/tatoeba.qab-qaa.qaa --out j.npy".to_owned(),
+        ),
+        ("retrieve", format!("--model run {parallel}")),
+        ("neighbours", "--model run --lang qaa --vocab qab so".to_owned()),
+        ("align words", format!("{words} --test-dictionary world/muse/qab-qaa.txt")),
+        ("cka", "qab.npy qaa.npy".to_owned()),
+        (
+            "word-align",
+            "--parallel qaa-qab=world/bitext/bitext.qaa-qab.tsv --out j.links".to_owned(),
+        ),
+        (
+            "score",
+            "--task ner --gold world/ner/panx-test-qab.tsv --predicted
+                   ner/predictions/qab.panx-test-qab.tsv"
+                .to_owned(),
+        ),
+    ] {
+        let heading = page.lines().find(|line| line.starts_with(&format!("## `{command}")));
+        let heading =
+            heading.unwrap_or_else(|| panic!("docs/src/formats/json.md has no {command}"));
+        let section = page.split_once(heading).unwrap().1;
+        let section = section.split("\n## ").next().unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_isogloss"))
+            .args(command.split(' ').chain(arguments.split_whitespace()).chain(["--json"]))
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        let printed: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{command}: {}", String::from_utf8_lossy(&output.stderr)));
+        for key in printed.as_object().unwrap().keys() {
+            let row = format!("| `{key}` |");
+            assert!(section.contains(&row), "docs/src/formats/json.md, {heading}: no `{key}`");
+        }
+    }
+}
+
+/// Every command of the tutorials runs, in the order of the book and in one folder.
+#[test]
+fn tutorials_run_as_they_are_written() {
+    let source = root().join("docs/src");
+    let summary = fs::read_to_string(source.join("SUMMARY.md")).unwrap();
+    let tutorials: Vec<String> =
+        links(&summary).into_iter().filter(|link| link.starts_with("tutorials/")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let data = std::env::var_os("ISOGLOSS_DATA").map(PathBuf::from);
+    if let Some(data) = data.as_ref().and_then(|data| data.canonicalize().ok()) {
+        std::os::unix::fs::symlink(data, folder.path().join("data")).unwrap();
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_isogloss")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
+    let mut run = 0;
+    for page in tutorials {
+        let document = fs::read_to_string(source.join(&page)).unwrap();
+        for ShellBlock { page, mut commands, notes } in shell_blocks(&page, &document) {
+            let mut left_out = false;
+            for note in notes {
+                match note.split_once(" => ") {
+                    Some((from, to)) => {
+                        assert!(commands.contains(from), "{page}: no `{from}` in:\n{commands}");
+                        commands = commands.replace(from, to);
+                    }
+                    None if note == "given" => given(folder.path()),
+                    None if note == "data" => left_out |= data.is_none(),
+                    None => {
+                        assert!(note.starts_with("skip, "), "{page}: what is `{note}`?");
+                        left_out = true;
+                    }
+                }
+            }
+            if left_out {
+                continue;
+            }
+            let mut bash = std::process::Command::new("bash");
+            bash.args(["-euo", "pipefail", "-c", &commands]).current_dir(folder.path());
+            let began = std::time::Instant::now();
+            let output =
+                bash.env("PATH", &path).stdin(std::process::Stdio::null()).output().unwrap();
+            let printed = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{page}:\n{commands}\n{printed}");
+            println!("{page}: {:.1} s", began.elapsed().as_secs_f64());
+            run += 1;
+        }
+    }
+    json_is_as_described(folder.path());
+    if data.is_none() {
+        println!("left out: blocks on real data; set ISOGLOSS_DATA to run them");
+    }
+    assert!(run >= 20, "only {run} blocks were run");
+}
+
+/// Every table and figure of both papers has its line in the book.
+#[test]
+fn every_table_and_figure_is_in_the_book() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_isogloss"))
+        .args(["study", "list", "--papers", "--json"])
+        .output()
+        .unwrap();
+    let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let page = fs::read_to_string(root().join("docs/src/studies/papers.md")).unwrap();
+    let items = listed["items"].as_array().unwrap();
+    for item in items {
+        let (paper, name) = (item["paper"].as_str().unwrap(), item["item"].as_str().unwrap());
+        let row = format!("| {paper}, {name} |");
+        assert!(page.contains(&row), "docs/src/studies/papers.md has no line `{row}`");
+    }
+    assert!(items.len() > 20);
+}

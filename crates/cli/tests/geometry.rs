@@ -196,6 +196,152 @@ fn words_have_vectors_in_and_out_of_context() {
     assert!(mapped["candidates"]["mrr"].as_f64().unwrap() > 0.0);
 }
 
+/// The lines of a table, without its header, as cells.
+fn cells(folder: &Path, name: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(folder.join(name)).unwrap();
+    text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+/// The cosine of two vectors, in double precision.
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+    };
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+#[test]
+fn what_was_found_can_be_seen() {
+    let folder = TRAINED.path();
+    let retrieve = format!(
+        "retrieve --model run --parallel qab={SIDE}.qab --parallel qaa={SIDE}.qaa --layers 3 --top 4"
+    );
+    let found = json(folder, &format!("{retrieve} --predictions found.tsv"));
+    let rows = cells(folder, "found.tsv");
+    // Sentences are different here: as many queries as rows, raw and centred, both ways, four of each.
+    assert_eq!(rows.len(), 60 * 2 * 2 * 4);
+    for (space, direction) in [("raw", "forward"), ("raw", "backward"), ("centered", "backward")] {
+        let first = |row: &&Vec<String>| row[..3] == ["3", space, direction] && row[5] == "1";
+        let right = rows.iter().filter(first).filter(|row| row[8] == "1").count();
+        let accuracy = found["layers"][0][space][direction].as_f64().unwrap();
+        assert!((right as f64 / 60.0 - accuracy).abs() < 1e-9, "{space} {direction}: {right}");
+    }
+    // The neighbours and scores of the first sentence, computed here from its vectors.
+    for side in ["qaa", "qab"] {
+        let encode = format!("encode --model run --text {side}={SIDE}.{side} --layers 3 --force");
+        json(folder, &format!("{encode} --out seen-{side}.npy"));
+    }
+    let vectors = |side: &str| npy::read::<f32>(&folder.join(format!("seen-{side}.npy"))).unwrap();
+    let (source, target) = (vectors("qab").values, vectors("qaa").values);
+    let lines = |side: &str| -> Vec<String> {
+        let text = fs::read_to_string(folder.join(format!("{SIDE}.{side}"))).unwrap();
+        text.lines().map(str::to_owned).collect()
+    };
+    let (queries, candidates) = (lines("qab"), lines("qaa"));
+    let mut expected: Vec<(f64, &str)> = target
+        .chunks_exact(48)
+        .zip(&candidates)
+        .map(|(row, text)| (cosine(&source[..48], row), text.as_str()))
+        .collect();
+    expected.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let asked = |row: &&Vec<String>| row[1] == "raw" && row[2] == "forward" && row[3] == queries[0];
+    let listed: Vec<_> = rows.iter().filter(asked).collect();
+    for (row, (score, text)) in listed.iter().zip(&expected) {
+        assert!((row[7].parse::<f64>().unwrap() - score).abs() < 2e-6, "{row:?}: {score}");
+        assert_eq!((row[4].as_str(), row[6].as_str()), (candidates[0].as_str(), *text));
+    }
+    // The same as JSON lines, of arrays whose rows have no text.
+    let arrays = "retrieve --source seen-qab.npy --target seen-qaa.npy --top 2";
+    json(folder, &format!("{arrays} --predictions found.jsonl"));
+    let text = fs::read_to_string(folder.join("found.jsonl")).unwrap();
+    let second: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
+    assert_eq!((&second["query"], &second["gold"][0]), (&"1".into(), &"1".into()));
+    assert_eq!(second["neighbors"].as_array().unwrap().len(), 2);
+    refused(folder, &format!("{arrays} --predictions found.txt"), 2, "name it .tsv or .jsonl");
+    refused(folder, &format!("{arrays} --predictions found.tsv"), 2, "found.tsv");
+
+    // `neighbours` of the same sentence finds the same.
+    let neighbours = |extra: &str| {
+        let mut arguments = words("neighbours --model run --lang qab --top 3");
+        arguments.extend(words(extra));
+        done(folder, &[&arguments[..], &[queries[0].as_str()]].concat())
+    };
+    let near = neighbours(&format!("--layers 3 --text qaa={SIDE}.qaa"));
+    let near = &near["queries"][0]["layers"][0];
+    assert_eq!((&near["layer"], &near["languages"][0]["language"]), (&3.into(), &"qaa".into()));
+    for (one, (score, text)) in
+        near["languages"][0]["neighbors"].as_array().unwrap().iter().zip(&expected)
+    {
+        assert_eq!(one["text"], *text);
+        assert!((one["cosine"].as_f64().unwrap() - score).abs() < 2e-6);
+    }
+    // At every layer, centred, beside its own language, in which it is not its own neighbour.
+    let centred = neighbours(&format!("--center --text qaa={SIDE}.qaa --text qab={SIDE}.qab"));
+    assert_eq!(centred["queries"][0]["layers"].as_array().unwrap().len(), 5);
+    let own = &centred["queries"][0]["layers"][4]["languages"][1];
+    assert!(own["neighbors"].as_array().unwrap().iter().all(|one| one["text"] != queries[0]));
+    let alone = format!("neighbours --model run --lang qab --center --text qaa={SIDE}.qaa so");
+    refused(folder, &alone, 2, "`qab` has no candidates");
+    refused(folder, "neighbours --model run --lang qab so", 2, "--text LANG=FILE or --vocab LANG");
+}
+
+#[test]
+fn words_and_their_neighbours() {
+    let folder = TRAINED.path();
+    for side in ["qaa", "qab"] {
+        json(folder, &format!("words --model run --lang {side} --embeddings --out n-{side}.vec"));
+    }
+    let align = "align words --source n-qab.vec --target n-qaa.vec --dictionary \
+                 world/muse/qab-qaa.0-5000.txt --test-dictionary world/muse/qab-qaa.5000-6500.txt";
+    let align = align.replace('\\', "");
+    let found = json(folder, &format!("{align} --predictions words.tsv --lexicon induced.tsv"));
+    let rows = cells(folder, "words.tsv");
+    let queries = found["queries"].as_u64().unwrap() as usize;
+    assert_eq!(rows.len(), 10 * queries);
+    let right = rows.iter().filter(|row| row[5] == "1" && row[8] == "1").count();
+    let accuracy = found["p_at_1"].as_f64().unwrap();
+    assert!((right as f64 / queries as f64 - accuracy).abs() < 1e-9, "{right} of {queries}");
+    // No word is twice in a lexicon of mutual nearest neighbours.
+    let pairs = cells(folder, "induced.tsv");
+    for column in [0, 1] {
+        let mut words: Vec<&String> = pairs.iter().map(|pair| &pair[column]).collect();
+        words.sort();
+        words.dedup();
+        assert_eq!(words.len(), pairs.len());
+    }
+    assert!(!pairs.is_empty());
+
+    // Words of files of vectors, and of a model's vocabulary.
+    fs::write(folder.join("fr.vec"), "2 2\nchat 1 0\nchien 0 1\n").unwrap();
+    fs::write(folder.join("en.vec"), "3 2\ndog 0.1 1\ncat 1 0.1\nbird -1 0\n").unwrap();
+    let spaces = "neighbours --vectors fr=fr.vec --vectors en=en.vec --lang fr --top 2";
+    let near = json(folder, &format!("{spaces} chat chien"));
+    let texts = |query: usize, language: usize| -> Vec<&str> {
+        let found = &near["queries"][query]["layers"][0]["languages"][language]["neighbors"];
+        found.as_array().unwrap().iter().map(|one| one["text"].as_str().unwrap()).collect()
+    };
+    assert_eq!((texts(0, 1), texts(0, 0)), (vec!["cat", "dog"], vec!["chien"]));
+    assert_eq!(texts(1, 1), ["dog", "cat"]);
+    let printed = isogloss(folder, &words(&format!("{spaces} chat"))).stdout;
+    let printed = String::from_utf8(printed).unwrap();
+    assert!(printed.contains("en  cat    0.995  dog    0.100\n"), "{printed}");
+    refused(folder, &format!("{spaces} loup"), 2, "`loup` has no vector");
+    refused(folder, "neighbours --vectors en=en.vec --lang fr chat", 2, "--vectors fr=FILE");
+    let word = fs::read_to_string(folder.join("n-qaa.vec")).unwrap();
+    let word = word.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    let near = json(folder, &format!("neighbours --model run --lang qaa --vocab qab {word}"));
+    assert!(near["candidates"][0]["candidates"].as_u64().unwrap() > 150, "{near}");
+    // A Hugging Face folder.
+    let bert = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
+    fs::write(folder.join("en.txt"), "The cat sat on the mat.\nNo.\n").unwrap();
+    let bert = format!("neighbours --model {} --lang fr --text en=en.txt chat", bert.display());
+    let near = json(folder, &bert);
+    assert_eq!(
+        near["queries"][0]["layers"][0]["languages"][0]["neighbors"].as_array().unwrap().len(),
+        2
+    );
+}
+
 /// XNLI in small: premise, hypothesis and label, every premise three times. A language against itself finds
 /// every sentence, and a label is no sentence.
 #[test]

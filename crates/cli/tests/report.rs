@@ -137,9 +137,16 @@ fn a_report_is_one_page_and_its_figures() {
     let figures = done["figures"].as_array().unwrap();
     assert!(!figures.is_empty());
     for figure in figures {
-        let svg = fs::read_to_string(folder.join(figure.as_str().unwrap())).unwrap();
-        assert!(svg.starts_with("<svg"));
+        let path = folder.join(figure.as_str().unwrap());
+        let bytes = fs::read(&path).unwrap();
+        let start: &[u8] = match path.extension().unwrap().to_str().unwrap() {
+            "svg" => b"<svg",
+            "pdf" => b"%PDF-",
+            _ => b"panel,",
+        };
+        assert!(bytes.starts_with(start), "{}", path.display());
     }
+    assert_eq!(figures.len() % 3, 0);
     assert!(done["missing"].as_array().unwrap().contains(&"window".into()));
 }
 

@@ -78,7 +78,8 @@ fn everything_that_can_be_asked_for_is_written() {
     let files =
         ["--forward", "f", "--reverse", "r", "--posteriors", "p", "--scores", "s", "--save", "m"];
     let pairs = ["word-align", "-p", "en-fr=pairs"];
-    let learn = ["--out", "links", "--lowercase", "--prepared", "words"];
+    let learn = ["--out", "links", "--lowercase", "--prepared", "words", "--readable", "w"];
+    let learn = [&learn[..], &["--lexicon", "lexicon.tsv"]].concat();
     let learned = done(folder, &[&pairs[..], &learn, &files].concat());
     assert_eq!(learned["forward"].as_array().unwrap().len(), 5);
     assert!(learned["reverse"][4]["log_likelihood"].as_f64().unwrap() < 0.0);
@@ -88,6 +89,12 @@ fn everything_that_can_be_asked_for_is_written() {
     }
     let first = read("p").lines().next().unwrap().to_owned();
     assert!(first.starts_with("0-0:") && first.split(' ').next().unwrap().split(':').count() == 3);
+    // In words, and as a lexicon: `the` is linked to `la` four times, and to nothing else.
+    assert_eq!(read("w").lines().nth(1), Some("the=la blue=bleue house=maison"));
+    let lexicon = read("lexicon.tsv");
+    assert!(lexicon.starts_with("source\ttarget\tlinks\ttarget_given_source\t"), "{lexicon}");
+    let entry = "the\tla\t4\t1.000000\t1.000000";
+    assert_eq!(lexicon.lines().nth(1), Some(entry), "{lexicon}");
     // By the saved model, the same text in capitals is linked as it was.
     let links = read("links");
     done(folder, &[&pairs[..], &["--model", "m", "--out", "again"]].concat());
@@ -96,6 +103,16 @@ fn everything_that_can_be_asked_for_is_written() {
     let new = ["word-align", "-p", "en-fr=new", "--model", "m", "--out"];
     done(folder, &[&new[..], &["new.links"]].concat());
     assert!(read("new.links").contains("1-2"), "{}", read("new.links"));
+    // A word that the model does not know is shown as it is written.
+    done(
+        folder,
+        &[&new[..], &["also.links", "--readable", "new.words", "--lexicon", "new.jsonl"]].concat(),
+    );
+    let (words, lexicon) = (read("new.words"), read("new.jsonl"));
+    assert!(words.contains("blue=bleue") && words.contains("thing=bleue"), "{words}");
+    assert!(lexicon.contains(r#"{"source":"blue","target":"bleue","links":1,"#), "{lexicon}");
+    let unnamed = ["--lexicon", "new.dictionary", "--force"];
+    refused(folder, &[&new[..], &["new.links"], &unnamed].concat(), 2, "name it .tsv or .jsonl");
     refused(folder, &[&new[..], &["new.links"]].concat(), 2, "exists; name another output");
     let printed = isogloss(folder, &[&new[..], &["-"]].concat()).stdout;
     assert_eq!(String::from_utf8(printed).unwrap(), read("new.links"));

@@ -15,10 +15,11 @@ use vectors::formats::{self, ReadOptions};
 
 use crate::error::{Error, Result};
 use crate::learn::{Induction, Round, identical, refine, unsupervised};
-use crate::lexicon::{CandidateAccuracy, Lexicon, LookupAccuracy};
+use crate::lexicon::{CandidateAccuracy, InducedPair, Lexicon, LookupAccuracy, induce};
 use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
-use crate::search::{Measure, Watch};
+use crate::predictions::{Prediction, RetrievalSpace};
+use crate::search::{Measure, Scores, Watch};
 
 /// A map that is further from orthogonal than this is remarked on.
 const ORTHOGONAL: f64 = 1e-3;
@@ -87,6 +88,10 @@ pub struct AlignWordsConfig {
     pub skip_zero_vectors: bool,
     /// Seed of the stochastic dropout in unsupervised learning.
     pub seed: u64,
+    /// Of each word of the test dictionary, so many of the nearest are kept, to be looked through.
+    pub keep: usize,
+    /// Whether to induce a lexicon: the words of both sides that are each other's nearest.
+    pub induce: bool,
 }
 
 /// What came of an alignment of words.
@@ -166,6 +171,10 @@ pub struct WordAlignment {
     pub mapped: Matrix,
     /// The target side.
     pub target: Option<WordSpace>,
+    /// What was found for each word of the test dictionary, where it was to be kept.
+    pub predictions: Vec<Prediction>,
+    /// The induced lexicon, where one was asked for.
+    pub induced: Vec<InducedPair>,
 }
 
 /// Is called with what is being done, and with remarks.
@@ -224,21 +233,51 @@ pub fn align_words(
         _ => saved_map(config, source.matrix.cols(), observer)?,
     };
     let mapped = map.apply(&source.matrix);
-    if let (Some(path), Some(target)) = (&config.test_dictionary, &target) {
-        let lexicon = Lexicon::read(path, &source.words, &target.words)?;
-        result.coverage = Some(lexicon.coverage());
-        result.words = Some([lexicon.words, lexicon.queries().len()]);
-        result.pairs = Some([lexicon.listed, lexicon.pairs.len()]);
-        result.pair_coverage = Some(lexicon.pairs.len() as f64 / lexicon.listed.max(1) as f64);
-        let [all, candidates] = lexicon.among_candidates(&mapped, &target.matrix, device);
-        result.candidates = Some(all);
+    let (mut predictions, mut induced) = (Vec::new(), Vec::new());
+    if let Some(target) =
+        target.as_ref().filter(|_| config.test_dictionary.is_some() || config.induce)
+    {
+        let words = [&source.words, &target.words];
+        let path = config.test_dictionary.as_deref();
+        let lexicon = path.map(|path| Lexicon::read(path, words[0], words[1])).transpose()?;
         let (x, y) = (mapped.clone(), target.matrix.clone());
-        let [all, accuracy] = lexicon.among_all(x, y, measure(config, k), device, watch);
-        result.accuracy = Some(all);
-        let pairs = candidates.accuracy.queries;
-        result.different = (pairs > 0).then_some(DifferentAccuracy { pairs, accuracy, candidates });
+        let scores = Scores::new(x, y, measure(config, k), device, watch);
+        if config.induce {
+            induced = induce(&scores, words, watch);
+        }
+        if let Some(lexicon) = lexicon {
+            look_up(&lexicon, &scores, [&mapped, &target.matrix], device, &mut result);
+            if config.keep > 0 {
+                predictions = lexicon.predictions(&scores, config.keep, space(init), words);
+            }
+        }
     }
-    Ok(WordAlignment { result, map, source, mapped, target })
+    Ok(WordAlignment { result, map, source, mapped, target, predictions, induced })
+}
+
+/// In which space words are looked up.
+fn space(init: MapInit) -> RetrievalSpace {
+    if init == MapInit::None { RetrievalSpace::Raw } else { RetrievalSpace::Aligned }
+}
+
+/// Looks a dictionary up, among the whole target vocabulary and among its own translations.
+fn look_up(
+    lexicon: &Lexicon,
+    scores: &Scores,
+    [mapped, target]: [&Matrix; 2],
+    device: &Device,
+    result: &mut AlignWordsResult,
+) {
+    result.coverage = Some(lexicon.coverage());
+    result.words = Some([lexicon.words, lexicon.queries().len()]);
+    result.pairs = Some([lexicon.listed, lexicon.pairs.len()]);
+    result.pair_coverage = Some(lexicon.pairs.len() as f64 / lexicon.listed.max(1) as f64);
+    let [all, candidates] = lexicon.among_candidates(mapped, target, device);
+    result.candidates = Some(all);
+    let [all, accuracy] = lexicon.among_all(scores);
+    result.accuracy = Some(all);
+    let pairs = candidates.accuracy.queries;
+    result.different = (pairs > 0).then_some(DifferentAccuracy { pairs, accuracy, candidates });
 }
 
 /// What can be refused before anything is read.

@@ -134,12 +134,8 @@ fn mutual(source: &Matrix, target: &Matrix, map: &Map, k: usize, device: &Device
     let mapped = map.apply(source);
     let csls = Measure::Csls { k };
     let scores = Scores::new(mapped.clone(), target.clone(), csls, device, &unwatched);
-    let (forward, backward) = scores.both_ways(1, &unwatched);
-    let pair = |row: usize| {
-        let nearest = forward.ids(row)[0];
-        (backward.ids(nearest as usize)[0] as usize == row).then_some((row as u32, nearest))
-    };
-    with_cosines((0..source.rows()).filter_map(pair).collect(), &mapped, target)
+    let pairs = scores.mutual(&unwatched).into_iter().map(|(source, target, _)| (source, target));
+    with_cosines(pairs.collect(), &mapped, target)
 }
 
 /// The nearest of every word of either side by CSLS under a map, with some similarities dropped.

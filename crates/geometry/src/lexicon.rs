@@ -16,10 +16,11 @@ use arrays::Matrix;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tensor::Device;
-use text::{Dictionary, LineRules};
+use text::{Dictionary, LineRules, TableRecord};
 use vectors::WordVectors;
 
 use crate::error::{Error, Result};
+use crate::predictions::{Prediction, RetrievalDirection, RetrievalSpace};
 use crate::search::{Measure, Scores, Watch, unwatched};
 
 /// A dictionary between two tables of vectors.
@@ -97,19 +98,40 @@ impl Lexicon {
         self.queries().len() as f64 / self.words.max(1) as f64
     }
 
-    /// Lookup among the whole target vocabulary: over all queries, and over those that no translation
-    /// equals.
-    pub fn among_all(
-        &self,
-        source: Matrix,
-        target: Matrix,
-        measure: Measure,
-        device: &Device,
-        watch: Watch<'_>,
-    ) -> [LookupAccuracy; 2] {
+    /// Lookup among the whole target vocabulary, by the scores of all source words with all target words:
+    /// over all queries, and over those that no translation equals.
+    pub fn among_all(&self, scores: &Scores) -> [LookupAccuracy; 2] {
         let queries = self.queries();
-        let ranks = Scores::new(source, target, measure, device, watch).ranks(&queries);
+        let ranks = scores.ranks(&queries);
         self.accuracies(queries.iter().map(|(source, _)| *source), &ranks)
+    }
+
+    /// The same lookup, query by query: the `k` best of the target vocabulary.
+    pub fn predictions(
+        &self,
+        scores: &Scores,
+        k: usize,
+        space: RetrievalSpace,
+        [source, target]: [&WordVectors; 2],
+    ) -> Vec<Prediction> {
+        let queries = self.queries();
+        let sources: Vec<u32> = queries.iter().map(|(source, _)| *source).collect();
+        let nearest = scores.nearest_of(&sources, k);
+        let word = |row: u32| target.word(row as usize).to_owned();
+        let predict = |(at, (query, gold)): (usize, &(u32, Vec<u32>))| {
+            let found = nearest.ids(at).iter().zip(nearest.scores(at));
+            let asked = Prediction {
+                layer: None,
+                space,
+                direction: RetrievalDirection::Forward,
+                query: source.word(*query as usize).to_owned(),
+                gold: gold.iter().map(|&row| word(row)).collect(),
+                rank: None,
+                neighbors: Vec::new(),
+            };
+            asked.with(found.map(|(&row, &score)| (word(row), score, gold.contains(&row))))
+        };
+        queries.iter().enumerate().map(predict).collect()
     }
 
     /// The accuracy over all queries, and over those that no translation equals.
@@ -154,6 +176,40 @@ impl Lexicon {
         let sources = self.pairs.iter().map(|(source, _)| *source);
         self.accuracies(sources, &scores.ranks(&queries))
             .map(|accuracy| CandidateAccuracy { words, accuracy })
+    }
+}
+
+/// A pair of an induced lexicon: two words that are each other's nearest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InducedPair {
+    /// The source word.
+    pub source: String,
+    /// The target word.
+    pub target: String,
+    /// Their score by the measure of the search.
+    pub score: f32,
+}
+
+/// The lexicon that a common space induces: the words that are each other's nearest, in the order of the
+/// source vocabulary.
+pub fn induce(
+    scores: &Scores,
+    [source, target]: [&WordVectors; 2],
+    watch: Watch<'_>,
+) -> Vec<InducedPair> {
+    let pair = |(a, b, score): (u32, u32, f32)| InducedPair {
+        source: source.word(a as usize).to_owned(),
+        target: target.word(b as usize).to_owned(),
+        score,
+    };
+    scores.mutual(watch).into_iter().map(pair).collect()
+}
+
+impl TableRecord for InducedPair {
+    const COLUMNS: &'static [&'static str] = &["source", "target", "score"];
+
+    fn lines(&self, line: &mut dyn FnMut(&[&str])) {
+        line(&[&self.source, &self.target, &format!("{:.6}", self.score)]);
     }
 }
 
@@ -218,10 +274,28 @@ mod tests {
         let (source, target) = (Matrix::from(&source), Matrix::from(&target));
         let cpu = Device::cpu(1).unwrap();
         let (a, b) = (source.clone(), target.clone());
-        let [found, different] = lexicon.among_all(a, b, Measure::Cosine, &cpu, &unwatched);
+        let scores = Scores::new(a, b, Measure::Cosine, &cpu, &unwatched);
+        let [found, different] = lexicon.among_all(&scores);
         assert_eq!(found, different, "no word is its own translation");
         assert_eq!((found.queries, found.p_at_1, found.p_at_5), (2, 0.5, 1.0));
         assert!((found.mrr - (1.0 + 1.0 / 3.0) / 2.0).abs() < 1e-12);
+        // Query by query: of `b` no translation is among the best two.
+        let words =
+            [&vectors(&["a", "b", "c"], vec![0.0; 6]), &vectors(&["x", "y", "z"], vec![0.0; 6])];
+        let predictions = lexicon.predictions(&scores, 2, RetrievalSpace::Raw, words);
+        let found = |at: usize| -> Vec<(&str, bool)> {
+            predictions[at].neighbors.iter().map(|n| (n.text.as_str(), n.correct)).collect()
+        };
+        assert_eq!((predictions[0].query.as_str(), predictions[0].rank), ("a", Some(1)));
+        assert_eq!(predictions[0].gold, ["x", "y"]);
+        assert_eq!(found(0), [("y", true), ("x", true)]);
+        assert_eq!((found(1), predictions[1].rank), (vec![("x", false), ("z", false)], None));
+        // `a` and `y`, `b` and `x`, `c` and `z` are each other's nearest.
+        let induced = induce(&scores, words, &unwatched);
+        let pairs: Vec<_> =
+            induced.iter().map(|p| (p.source.as_str(), p.target.as_str())).collect();
+        assert_eq!(pairs, [("a", "y"), ("b", "x"), ("c", "z")]);
+        assert!((induced[2].score - 1.0 / 1.09_f32.sqrt()).abs() < 1e-6, "{induced:?}");
         // Among candidates x and y: (a, x) is second, (a, y) first, (b, y) second.
         let [candidates, _] = lexicon.among_candidates(&source, &target, &cpu);
         assert_eq!((candidates.words, candidates.accuracy.queries), (2, 3));
@@ -249,8 +323,8 @@ mod tests {
         let lexicon = Lexicon::new(entries.into_iter(), &source, &target);
         let (x, y) = (Matrix::from(&source), Matrix::from(&target));
         let cpu = Device::cpu(1).unwrap();
-        let [all, different] =
-            lexicon.among_all(x.clone(), y.clone(), Measure::Cosine, &cpu, &unwatched);
+        let scores = Scores::new(x.clone(), y.clone(), Measure::Cosine, &cpu, &unwatched);
+        let [all, different] = lexicon.among_all(&scores);
         // dog finds chat, paris, taxi, then chien: rank 4; cat finds chien, taxi, chat, paris: rank 3.
         assert_eq!((all.queries, all.p_at_1), (4, 0.5));
         assert_eq!((different.queries, different.p_at_1, different.p_at_5), (2, 0.0, 1.0));

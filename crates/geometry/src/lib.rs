@@ -7,6 +7,8 @@
 //! - [`learn`]: refinement of a map, and unsupervised learning without a dictionary.
 //! - [`align`]: the whole alignment of word vectors, and of the layers of contextual vectors.
 //! - [`retrieval`]: translations retrieved among sentences: raw, mean-centred, Procrustes-aligned.
+//! - [`predictions`]: what a retrieval or a lookup found, query by query.
+//! - [`neighbours`]: the nearest neighbours of words and sentences across languages.
 //! - [`projection`]: planes to draw spaces on, and the share of variance between languages.
 //! - [`cka`]: representational similarity of two stacks of layers.
 //!
@@ -29,7 +31,9 @@ pub mod learn;
 pub mod lexicon;
 mod map;
 mod matmul;
+pub mod neighbours;
 mod normalize;
+pub mod predictions;
 mod products;
 pub mod projection;
 pub mod retrieval;

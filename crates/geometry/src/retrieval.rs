@@ -15,6 +15,7 @@ use terms::RowCounts;
 use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
+use crate::predictions::{Prediction, RetrievalDirection, RetrievalSpace};
 use crate::search::{Measure, Neighbours, Scores, unwatched};
 
 /// Retrieval accuracy (P@1): the share of sentences whose best match is their translation.
@@ -181,27 +182,90 @@ pub struct RetrievalSearch {
     pub steps: Vec<Step>,
     /// Where large searches run.
     pub device: Device,
+    /// Of each sentence, so many of the nearest are kept, to be looked through.
+    pub keep: usize,
+}
+
+/// A retrieval: its scores, and what can be saved of it.
+#[derive(Debug)]
+pub struct RetrievalOutput {
+    /// The scores.
+    pub result: RetrievalResult,
+    /// Each layer's map, where maps were learned.
+    pub maps: Vec<Map>,
+    /// The nearest of every sentence at each layer and in each space, where they were to be kept.
+    pub kept: Vec<KeptNeighbours>,
+}
+
+/// The nearest of every sentence, in one space of one layer.
+#[derive(Debug)]
+pub struct KeptNeighbours {
+    layer: usize,
+    space: RetrievalSpace,
+    /// From the source side to the target side, and back.
+    directions: [Neighbours; 2],
+}
+
+impl KeptNeighbours {
+    /// What was found for every pair, in both directions; `name` gives the sentence of a row of a side (0 is
+    /// the source).
+    pub fn predictions<'a>(
+        &'a self,
+        pairs: &'a RowPairs,
+        name: &'a dyn Fn(usize, usize) -> String,
+    ) -> impl Iterator<Item = Prediction> + 'a {
+        let ways = [(0, RetrievalDirection::Forward), (1, RetrievalDirection::Backward)];
+        ways.into_iter().flat_map(move |(side, direction)| {
+            let name = move |side: usize, candidate: u32| {
+                name(side, pairs.candidates[side][candidate as usize])
+            };
+            pairs.pairs.iter().map(move |&(a, b)| {
+                let (query, gold) = if side == 0 { (a, b) } else { (b, a) };
+                let nearest = &self.directions[side];
+                let found = nearest.ids(query as usize).iter().zip(nearest.scores(query as usize));
+                let asked = Prediction {
+                    layer: Some(self.layer),
+                    space: self.space,
+                    direction,
+                    query: name(side, query),
+                    gold: vec![name(1 - side, gold)],
+                    rank: None,
+                    neighbors: Vec::new(),
+                };
+                asked.with(found.map(|(&id, &score)| (name(1 - side, id), score, id == gold)))
+            })
+        })
+    }
 }
 
 /// Retrieves the translation of every row at every layer. `train` are other translations, to learn a map
-/// from, and each layer's map comes with the result.
+/// from.
 pub fn retrieve(
     test: TranslatedRows<'_>,
     train: Option<TranslatedRows<'_>>,
     search: &RetrievalSearch,
-) -> Result<(RetrievalResult, Vec<Map>)> {
+) -> Result<RetrievalOutput> {
     let TranslatedRows { source, target, pairs } = test;
     check(source, target)?;
     if let Some(train) = train {
         check(train.source, train.target)?;
         check_layers(source, train.source)?;
     }
-    let mut maps = Vec::new();
-    let found = |source: Matrix, target: Matrix| {
-        let RetrievalSearch { measure, device, .. } = search;
-        accuracy(source, target, &pairs.pairs, *measure, Ties::LowerRow, device)
-    };
+    let (mut maps, mut kept) = (Vec::new(), Vec::new());
     let retrieve = |layer: usize| {
+        let name = source.layer_name(layer);
+        let (number, name) = match name.parse() {
+            Ok(number) => (number, None),
+            Err(_) => (layer, Some(name.to_owned())),
+        };
+        let mut found = |space: RetrievalSpace, source: Matrix, target: Matrix| {
+            let directions = nearest(source, target, search);
+            let accuracy = share_of_pairs(&pairs.pairs, &directions, Ties::LowerRow);
+            if search.keep > 0 {
+                kept.push(KeptNeighbours { layer: number, space, directions });
+            }
+            accuracy
+        };
         let x = pairs.candidates(checked(source, layer)?, 0);
         let y = pairs.candidates(checked(target, layer)?, 1);
         let map = train.map(|train| learn(train, layer, &search.steps)).transpose()?;
@@ -209,20 +273,15 @@ pub fn retrieve(
             let (mut x, mut y) = (x.clone(), y.clone());
             normalize(&mut x, &search.steps);
             normalize(&mut y, &search.steps);
-            found(map.apply(&x), y)
+            found(RetrievalSpace::Aligned, map.apply(&x), y)
         });
         let (mut centered_x, mut centered_y) = (x.clone(), y.clone());
         normalize(&mut centered_x, &[Step::Center]);
         normalize(&mut centered_y, &[Step::Center]);
-        let centered = found(centered_x, centered_y);
-        let raw = found(x, y);
+        let centered = found(RetrievalSpace::Centered, centered_x, centered_y);
+        let raw = found(RetrievalSpace::Raw, x, y);
         maps.extend(map);
-        let name = source.layer_name(layer);
-        let (layer, name) = match name.parse() {
-            Ok(number) => (number, None),
-            Err(_) => (layer, Some(name.to_owned())),
-        };
-        Ok(LayerRetrieval { layer, name, raw, centered, aligned })
+        Ok(LayerRetrieval { layer: number, name, raw, centered, aligned })
     };
     let layers = (0..source.layers()).map(retrieve).collect::<Result<_>>()?;
     let candidates = [0, 1].map(|side: usize| pairs.candidates[side].len());
@@ -234,7 +293,13 @@ pub fn retrieve(
         layers,
         signature: signature(search, train.is_some()),
     };
-    Ok((result, maps))
+    Ok(RetrievalOutput { result, maps, kept })
+}
+
+/// The nearest of both sides: as many as are kept, and one at least.
+fn nearest(source: Matrix, target: Matrix, search: &RetrievalSearch) -> [Neighbours; 2] {
+    let scores = Scores::new(source, target, search.measure, &search.device, &unwatched);
+    scores.both_ways(search.keep.max(1), &unwatched).into()
 }
 
 /// Names every convention that a number depends on.
@@ -309,15 +374,24 @@ pub fn accuracy(
     device: &Device,
 ) -> RetrievalAccuracy {
     let scores = Scores::new(source, target, measure, device, &unwatched);
-    let (forward, backward) = scores.both_ways(if ties == Ties::Wrong { 2 } else { 1 }, &unwatched);
+    let nearest = scores.both_ways(if ties == Ties::Wrong { 2 } else { 1 }, &unwatched);
+    share_of_pairs(pairs, &nearest.into(), ties)
+}
+
+/// For how many pairs of rows the best match of the one is the other.
+fn share_of_pairs(
+    pairs: &[(u32, u32)],
+    [forward, backward]: &[Neighbours; 2],
+    ties: Ties,
+) -> RetrievalAccuracy {
     let right = |neighbours: &Neighbours, query: u32, gold: u32| {
         let query = query as usize;
-        let tied = matches!(neighbours.scores(query), [best, next] if best == next);
-        neighbours.ids(query)[0] == gold && !tied
+        let tied = matches!(neighbours.scores(query), [best, next, ..] if best == next);
+        neighbours.ids(query)[0] == gold && !(tied && ties == Ties::Wrong)
     };
     let share = |count: usize| count as f64 / pairs.len().max(1) as f64;
-    let there = pairs.iter().filter(|&&(a, b)| right(&forward, a, b)).count();
-    let back = pairs.iter().filter(|&&(a, b)| right(&backward, b, a)).count();
+    let there = pairs.iter().filter(|&&(a, b)| right(forward, a, b)).count();
+    let back = pairs.iter().filter(|&&(a, b)| right(backward, b, a)).count();
     RetrievalAccuracy::new(share(there), share(back))
 }
 
@@ -331,7 +405,8 @@ mod tests {
     }
 
     fn plain() -> RetrievalSearch {
-        RetrievalSearch { measure: Measure::Cosine, steps: vec![], device: Device::cpu(1).unwrap() }
+        let device = Device::cpu(1).unwrap();
+        RetrievalSearch { measure: Measure::Cosine, steps: vec![], device, keep: 0 }
     }
 
     fn by_row(rows: usize) -> RowPairs {
@@ -352,7 +427,7 @@ mod tests {
         let test = TranslatedRows { source: &stack, target: &stack, pairs: &of_keys };
         for measure in [Measure::Cosine, Measure::Csls { k: 5 }] {
             let search = RetrievalSearch { measure, ..plain() };
-            let found = retrieve(test, Some(test), &search).unwrap().0;
+            let found = retrieve(test, Some(test), &search).unwrap().result;
             let counts = RowCounts { rows: 120, repeated: 80, too_long: 0, used: 40 };
             assert_eq!((found.counts, found.train), (counts, Some(counts)));
             assert_eq!((found.candidates, found.chance), ([40, 40], 1.0 / 40.0));
@@ -364,7 +439,7 @@ mod tests {
             let alone = Stack::of("once", vec![once.clone()]);
             let (pairs, source, target) = (&by_row(40), &alone, &alone);
             let one = TranslatedRows { source, target, pairs };
-            assert_eq!(retrieve(one, Some(one), &search).unwrap().0.layers, found.layers);
+            assert_eq!(retrieve(one, Some(one), &search).unwrap().result.layers, found.layers);
         }
     }
 
@@ -376,11 +451,28 @@ mod tests {
         let pairs = RowPairs::of_keys(&["a", "b", "c", "c"], &["x", "x", "y", "z"]);
         let (source, target) = (Stack::of("s", vec![source]), Stack::of("t", vec![target]));
         let test = TranslatedRows { source: &source, target: &target, pairs: &pairs };
-        let found = retrieve(test, None, &plain()).unwrap().0;
+        let search = RetrievalSearch { keep: 2, ..plain() };
+        let RetrievalOutput { result: found, kept, .. } = retrieve(test, None, &search).unwrap();
         assert_eq!((found.counts.used, found.candidates), (4, [3, 3]));
         // a and b find x; c finds y, which is right for one of its rows. Back: x finds a, which is right
         // for one of its rows; y and z find c.
         assert_eq!((found.layers[0].raw.forward, found.layers[0].raw.backward), (0.75, 0.75));
+        // The same, query by query.
+        let raw = kept.iter().find(|kept| kept.space == RetrievalSpace::Raw).unwrap();
+        let texts = [["a", "b", "c", "c"], ["x", "x", "y", "z"]];
+        let name = |side: usize, row: usize| texts[side][row].to_owned();
+        let predictions: Vec<Prediction> = raw.predictions(&pairs, &name).collect();
+        let asked = |at: usize| {
+            let Prediction { query, gold, rank, neighbors, .. } = &predictions[at];
+            let found: Vec<&str> = neighbors.iter().map(|one| one.text.as_str()).collect();
+            (query.as_str(), gold[0].as_str(), *rank, found)
+        };
+        assert_eq!(predictions.len(), 8);
+        assert_eq!(asked(1), ("b", "x", Some(1), vec!["x", "z"]));
+        assert_eq!(asked(2), ("c", "y", Some(1), vec!["y", "z"]));
+        assert_eq!(asked(3), ("c", "z", Some(2), vec!["y", "z"]));
+        assert_eq!(asked(5), ("x", "b", Some(2), vec!["a", "b"]));
+        assert_eq!(predictions[5].direction, RetrievalDirection::Backward);
     }
 
     /// The second side is the first, rotated and moved: cosine finds little, centring does not undo
@@ -400,8 +492,9 @@ mod tests {
         let (pairs, train_pairs) = (by_row(200), by_row(300));
         let test = TranslatedRows { source: &sides.0, target: &sides.1, pairs: &pairs };
         let train = TranslatedRows { source: &learned.0, target: &learned.1, pairs: &train_pairs };
-        let (mut found, maps) = retrieve(test, Some(train), &search).unwrap();
-        let found = found.layers.remove(0);
+        let RetrievalOutput { mut result, maps, .. } =
+            retrieve(test, Some(train), &search).unwrap();
+        let found = result.layers.remove(0);
         assert!(found.raw.mean < 0.1 && found.centered.mean < 0.2, "{found:?}");
         assert!(found.aligned.unwrap().mean > 0.99, "{found:?}");
         for (a, b) in maps[0].values().iter().zip(rotation.values()) {

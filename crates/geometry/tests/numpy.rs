@@ -111,6 +111,22 @@ fn csls_to_the_bit_with_ties_everywhere() {
     }
     let best: Vec<usize> = (0..600).map(|row| backward.ids(row)[0] as usize).collect();
     assert_eq!(best, whole(&fixture["best_source"]));
+    // Some sources alone, in another order, find the same.
+    let some: Vec<u32> = (0..70).rev().step_by(2).collect();
+    let found = scores.nearest_of(&some, 5);
+    for (at, &row) in some.iter().enumerate() {
+        let row = row as usize;
+        assert_eq!((found.ids(at), found.scores(at)), (forward.ids(row), forward.scores(row)));
+    }
+    // Mutual nearest neighbours are those whose best, by NumPy, is each other.
+    let best_target: Vec<usize> =
+        fixture["best"].as_array().unwrap().iter().map(|b| whole(b)[0]).collect();
+    let expected: Vec<(u32, u32, f32)> = (0..70)
+        .filter(|&row| best[best_target[row]] == row)
+        .map(|row| (row as u32, best_target[row] as u32, theirs[5 * row] as f32))
+        .collect();
+    assert!(expected.len() > 10, "{expected:?}");
+    assert_eq!(scores.mutual(&unwatched), expected);
     let queries: Vec<_> = (0..70).map(|query| (query, vec![7 * query])).collect();
     assert_eq!(scores.ranks(&queries), whole(&fixture["ranks"]));
 }

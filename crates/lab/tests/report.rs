@@ -88,7 +88,9 @@ fn every_table_and_figure_of_both_papers_is_there() {
         assert_eq!(covered.runs.is_empty(), covered.not_made.is_some(), "{}", item.name);
         let place = format!("{}, ", PAPERS[usize::from(item.paper) - 1].citation);
         let named = |caption: &&String| {
-            let items = caption.strip_prefix(&place).and_then(|rest| rest.split_once('.'));
+            // After its number on the page.
+            let rest = caption.splitn(3, ' ').nth(2).unwrap_or_default();
+            let items = rest.strip_prefix(&place).and_then(|rest| rest.split_once('.'));
             items.is_some_and(|(items, _)| items.split(", ").any(|name| name == item.name))
         };
         assert_eq!(captions.iter().any(|caption| named(&caption)), shown, "{}", item.name);
@@ -152,9 +154,13 @@ fn a_page_needs_nothing_from_elsewhere_and_its_names_are_its_own() {
     let links = page.descendants().filter_map(|node| node.attribute("href"));
     for link in links {
         let within = link.strip_prefix('#').is_some_and(|id| ids.contains(id));
-        // Links to the papers are followed by readers, and fetched by nothing.
-        assert!(within || PAPERS.iter().any(|paper| paper.url == link), "{link}");
+        // Links to the papers are followed by readers, and fetched by nothing; files are within the page.
+        let file = link.starts_with("data:");
+        assert!(within || file || PAPERS.iter().any(|paper| paper.url == link), "{link}");
     }
+    let parts =
+        html.split("base64,").map(|part| part.split_once('"').map_or(part, |(_, rest)| rest));
+    let html: String = parts.collect();
     assert!(!html.contains("url(") && !html.contains("NaN") && !html.contains("@import"));
 }
 
@@ -207,6 +213,40 @@ fn numbers_decide_what_is_said() {
     assert_eq!(verdict(&[0.30, 0.31, 0.29], &[0.20, 0.21, 0.19]), ["fails", "fails"]);
     assert_eq!(verdict(&[0.80, 0.40, 0.90], &[0.70, 0.60, 0.80]), ["inconclusive", "inconclusive"]);
     assert_eq!(verdict(&[], &[0.85, 0.86, 0.84]), ["not tested", "not tested"]);
+}
+
+/// Titles are answers: they change with the numbers.
+#[test]
+fn titles_state_what_was_found() {
+    let title = |none: &[f64]| {
+        let steady: &[f64] = &[0.80, 0.81, 0.79];
+        let conditions =
+            [("default-anchors", steady), ("no-anchors", none), ("untrained", &[0.05, 0.04, 0.06])];
+        let html = ReportPage::of(&entities("anchors", &conditions), &[]).html;
+        let page = parsed(&html);
+        let section = page.descendants().find(|node| node.attribute("id") == Some("anchors"));
+        let title = section.unwrap().descendants().find(|node| node.has_tag_name("h2")).unwrap();
+        text_of(title)
+    };
+    let start = "Transfer does not need anchors: .80 with them, .79 without, .05 untrained";
+    assert!(title(&[0.79, 0.80, 0.78]).starts_with(start), "{}", title(&[0.79, 0.80, 0.78]));
+    assert!(title(&[0.30, 0.31, 0.29]).starts_with("Transfer needs anchors: .80 with them, .30"));
+    assert!(title(&[0.80, 0.40, 0.90]).starts_with("Transfer does not need anchors? Inconclusive"));
+    assert!(title(&[0.80]).contains("Too few seeds"));
+}
+
+/// Every finding and setting is in one matrix, and each sign leads to its numbers.
+#[test]
+fn verdicts_are_on_one_screen() {
+    let (records, notes) = numbers::all();
+    let report = ReportPage::of(&records, &notes);
+    let page = parsed(&report.html);
+    let matrix = page.descendants().find(|node| node.attribute("class") == Some("matrix")).unwrap();
+    let sign = |node: &Node<'_, '_>| {
+        node.has_tag_name("a")
+            && node.attribute("class").is_some_and(|one| one.starts_with("sign "))
+    };
+    assert_eq!(matrix.descendants().filter(sign).count(), report.findings.len());
 }
 
 /// Tasks that no paper has are shown without a paper's numbers, and decide nothing about its findings.
@@ -429,10 +469,10 @@ fn conditions_of_a_shift_are_not_averaged() {
     let report = ReportPage::of(&records, &[]);
     let said = finding(&report, "language-shift", "Adding one vector");
     assert_eq!((said.verdict, &said.strength[..5]), ("fails", "0.200"), "{said:?}");
-    for shown in ["0.200", "1.000", "0.100", "0.500"] {
-        assert!(report.html.contains(shown), "{shown}");
+    for shown in [".200", "1.000", ".100", ".500"] {
+        assert!(report.html.contains(&format!("<b>{shown}</b>")), "{shown}");
     }
-    assert!(!report.html.contains("0.600"), "the mean of both");
+    assert!(!report.html.contains("<b>.600</b>"), "the mean of both");
 }
 
 #[test]
@@ -444,6 +484,9 @@ fn a_study_of_ones_own_is_shown() {
     let text: String = own.descendants().filter_map(|node| node.text()).collect();
     let (first, then) = (text.find("layer 2").unwrap(), text.find("layer 10").unwrap());
     assert!(text.contains("mine") && first < then, "{text}");
+    // Its measures are drawn, with the files of any figure.
+    let [figure] = &report.figures[..] else { panic!("{:?}", report.figures) };
+    assert!(figure.id == "own-0-measures" && figure.csv().contains("layer 10"), "{}", figure.csv());
 }
 
 #[test]

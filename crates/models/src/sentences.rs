@@ -117,11 +117,24 @@ pub fn mean_vectors(
     side: &ParallelSide,
     layers: &[usize],
 ) -> Result<Vec<Matrix>> {
+    Ok(counted_vectors(model, side, layers)?.0)
+}
+
+/// The same, and how many sentences were truncated.
+///
+/// # Errors
+/// Where a line has no text, or the model does not have the language.
+pub fn counted_vectors(
+    model: &mut PretrainedModel,
+    side: &ParallelSide,
+    layers: &[usize],
+) -> Result<(Vec<Matrix>, usize)> {
     let rows: Vec<usize> = (0..side.lines.len()).collect();
     let tokens = tokenize(model, side, &rows)?;
+    let truncated = tokens.iter().filter(|sentence| sentence.truncated).count();
     let ids: Vec<&[u32]> = tokens.iter().map(|sentence| sentence.ids.as_slice()).collect();
     let language = model.reader(&side.language)?.language();
-    pooled(model, language, &ids, layers)
+    Ok((pooled(model, language, &ids, layers)?, truncated))
 }
 
 /// Some rows of a side as token ids.

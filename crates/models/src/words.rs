@@ -22,9 +22,30 @@ use crate::states::{HiddenStates, for_each};
 /// Sentences that are cut into words before they are encoded.
 const AT_ONCE: usize = 4096;
 
+/// The words that are one subword of the vocabulary, most frequent first.
+pub fn whole_words(model: &PretrainedModel, language: &str, most: usize) -> Result<Vec<String>> {
+    Ok(words_and_ids(model, language, most)?.0)
+}
+
 /// The words that are one subword of the vocabulary, and their rows of the embedding table, most
 /// frequent first.
 pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Result<WordVectors> {
+    let number = model.vocabulary.language(language)?;
+    let (words, chosen) = words_and_ids(model, language, most)?;
+    let rows = model.batch(number, [chosen.as_slice()]).tokens;
+    let table = model.encoder.param(encoder::ParamRole::TokenEmbedding, Some(number));
+    let table = model.params.value(table.expect("every encoder has a table of tokens"));
+    let (dim, values) = (table.cols(), table.elements());
+    let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];
+    Ok(WordVectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
+}
+
+/// The words that are one subword of the vocabulary, and these subwords' ids, most frequent first.
+fn words_and_ids(
+    model: &PretrainedModel,
+    language: &str,
+    most: usize,
+) -> Result<(Vec<String>, Vec<u32>)> {
     let vocabulary = &model.vocabulary;
     let number = vocabulary.language(language)?;
     let counts = vocabulary.counts(number);
@@ -48,12 +69,7 @@ pub fn embeddings(model: &PretrainedModel, language: &str, most: usize) -> Resul
         let reason = format!("no word of `{language}` is one subword of the vocabulary");
         return Err(Error::input("the model", reason, "use the means over contexts instead"));
     }
-    let rows = model.batch(number, [chosen.as_slice()]).tokens;
-    let table = model.encoder.param(encoder::ParamRole::TokenEmbedding, Some(number));
-    let table = model.params.value(table.expect("every encoder has a table of tokens"));
-    let (dim, values) = (table.cols(), table.elements());
-    let row = |&row: &u32| &values[row as usize * dim..(row as usize + 1) * dim];
-    Ok(WordVectors::new(words, dim, rows.iter().flat_map(row).copied().collect())?)
+    Ok((words, chosen))
 }
 
 /// Words as the means of their subwords' static vectors, and how many of them have a subword without one.

@@ -39,6 +39,7 @@ mod moses;
 mod prepare;
 mod random;
 mod reader;
+mod records;
 mod switch;
 mod tokens;
 mod vocabulary;
@@ -59,6 +60,7 @@ pub use reader::{
     LineReader, LineRules, SkipCounts, TextSource, TsvColumns, display_name, is_tsv, open_file,
     plain_name, read_whole, unreadable,
 };
+pub use records::{TableRecord, check_table_name, write_table};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};
 pub use vocabulary::{

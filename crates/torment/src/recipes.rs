@@ -106,7 +106,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
     Recipe {
         name: "align words",
         begin: "align words --source {base}/a.vec --target {base}/b.vec --dictionary {base}/dictionary.txt \
-            --refine {seed} --out out.vec --save-map out.npy --threads 1",
+            --max-vocab 4{seed} --out out.vec --save-map out.npy --threads 1",
         resume: None,
         exclusive: false,
         seeded: true,

@@ -124,7 +124,7 @@ pub(crate) fn leftovers(folder: &Path) -> Vec<String> {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let draft =
-                [".tmp", ".unfinished", ".draft"].iter().any(|start| name.starts_with(start))
+                [".tmp", ".unfinished", ".replaced"].iter().any(|start| name.starts_with(start))
                     || [".partial", ".part", ".mark"].iter().any(|end| name.ends_with(end));
             if draft {
                 found.push(name);

@@ -14,6 +14,7 @@ mod man;
 mod map;
 mod markdown;
 mod models;
+mod neighbours;
 mod pretrain;
 mod record;
 mod report;
@@ -81,6 +82,10 @@ pub(crate) enum Command {
     /// Retrieve translations among sentences: raw, mean-centred and aligned, layer by layer.
     Retrieve(retrieve::Retrieve),
 
+    /// List the nearest neighbours of words or sentences across languages, layer by layer.
+    #[command(alias = "neighbors")]
+    Neighbours(neighbours::Neighbours),
+
     /// Draw representation spaces: how one emerged, what layers do, words and sentences on a plane.
     Map(Box<map::MapCommand>),
 
@@ -143,6 +148,7 @@ impl Command {
             Command::Words(command) => command.run(),
             Command::Align(command) => command.run(),
             Command::Retrieve(command) => command.run(),
+            Command::Neighbours(command) => command.run(),
             Command::Map(command) => command.run(),
             Command::Cka(command) => command.run(),
             Command::Shift(command) => command.run(),

@@ -64,7 +64,8 @@ impl Report {
         if let Some(warning) = builds.warning("results") {
             say!("{warning}");
         }
-        let page = ReportPage::of(&records, &store.texts(&all)?);
+        let spaces = lab::spaces::of_laboratory(&self.lab)?;
+        let page = ReportPage::with_spaces(&records, &store.texts(&all)?, &spaces);
         if !printed {
             files::write(&self.out, &page.html)?;
         }

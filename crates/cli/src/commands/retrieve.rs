@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use arrays::Stack;
 use clap::{Args, ValueEnum};
 use geometry::retrieval::{
-    RetrievalAccuracy, RetrievalResult, RetrievalSearch, RowPairs, TranslatedRows, retrieve,
+    RetrievalAccuracy, RetrievalOutput, RetrievalResult, RetrievalSearch, RowPairs, TranslatedRows,
+    retrieve,
 };
 use geometry::search::Measure;
 use lab::study::Extractor;
@@ -29,6 +30,9 @@ const EXAMPLES: &str = "Examples:
       --train fr-en=train.tsv
   Arrays, such as `isogloss encode` writes:
     isogloss retrieve --source fr.npy --target en.npy --retrieval margin
+  What was found for each sentence at layer 4, with the five nearest:
+    isogloss retrieve --model run --parallel fr=test.fr --parallel en=test.en --layers 4 \\
+      --predictions found.tsv --top 5
 
 Equal sentences are one candidate: a row is right where the sentence found equals its translation.
 P@1 is given in both directions at each layer: raw, mean-centred (each side by its own mean), and
@@ -99,6 +103,18 @@ pub(crate) struct Retrieve {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
 
+    /// Write what was found for each sentence: the sentence, its translation, the nearest sentences of the
+    /// other side and their scores, at every layer (choose with --layers), raw, mean-centred and aligned,
+    /// in both directions. Tab-separated (.tsv, a line for each neighbour) or JSON lines (.jsonl, a line for
+    /// each sentence). Rows of arrays are named by their number, from 0.
+    #[arg(long, value_name = "FILE.tsv|FILE.jsonl", help_heading = "Output")]
+    predictions: Option<PathBuf>,
+
+    /// How many neighbours --predictions lists for each sentence.
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    top: usize,
+
     /// Replace what exists.
     #[arg(short, long, help_heading = "Output")]
     force: bool,
@@ -136,16 +152,26 @@ impl Retrieve {
         if let Some(path) = &self.out {
             files::check_new_file(path, self.force)?;
         }
+        if let Some(path) = &self.predictions {
+            files::check_new_file(path, self.force)?;
+            text::check_table_name(path)?;
+        }
         let (test, train) = self.vectors()?;
         let search = (self.measure(test.pairs.counts.used)?, steps(&self.normalize));
-        let (result, maps) = self.compute.run(|device| {
+        let keep = if self.predictions.is_some() { self.top } else { 0 };
+        let RetrievalOutput { result, maps, kept } = self.compute.run(|device| {
             let (measure, steps) = search;
-            let search = RetrievalSearch { measure, steps, device: device.clone() };
+            let search = RetrievalSearch { measure, steps, device: device.clone(), keep };
             retrieve(test.rows(), train.as_ref().map(VectorPairs::rows), &search)
         })??;
         if let Some(folder) = &self.save_maps {
             let maps: Vec<_> = test.layers.iter().copied().zip(maps).collect();
             save_maps(folder, self.force, &maps)?;
+        }
+        if let Some(path) = &self.predictions {
+            let name = |side: usize, row: usize| test.name(side, row);
+            let found = kept.iter().flat_map(|kept| kept.predictions(&test.pairs, &name));
+            text::write_table(path, found)?;
         }
         if let Some(path) = &self.out {
             files::write(path, serde_json::to_string_pretty(&result)? + "\n")?;
@@ -154,6 +180,7 @@ impl Retrieve {
             }
         }
         let outcome = Outcome::new(in_words(&result), &result);
+        let outcome = self.predictions.iter().fold(outcome, |outcome, path| outcome.beside(path));
         let known = system(&self.text.models).into_iter().chain(pair(&self.text.parallel));
         self.record.keep(outcome, &Extractor::Retrieval, 1, known)
     }
@@ -188,7 +215,7 @@ impl Retrieve {
                 stack.keep(&chosen);
             }
             let pairs = RowPairs::of_vectors(&stacks[0], &stacks[1])?;
-            Ok::<_, Failure>(Some(VectorPairs { stacks, pairs, layers }))
+            Ok::<_, Failure>(Some(VectorPairs { stacks, pairs, lines: None, layers }))
         };
         let test = open(&self.source, &self.target)?.ok_or_else(|| {
             Failure::Usage("give --model and --parallel twice, or --source and --target".into())
@@ -201,6 +228,8 @@ impl Retrieve {
 struct VectorPairs {
     stacks: [Stack; 2],
     pairs: RowPairs,
+    /// The sentences of each side; none of arrays.
+    lines: Option<[Vec<String>; 2]>,
     /// The numbers of the layers in their model.
     layers: Vec<usize>,
 }
@@ -210,7 +239,15 @@ impl VectorPairs {
         let EncodedPairs { stacks, sides: [a, b], counts, .. } = encoded;
         let mut pairs = RowPairs::of_keys(&a.lines, &b.lines);
         pairs.counts = counts;
-        Self { stacks, pairs, layers: layers.to_vec() }
+        Self { stacks, pairs, lines: Some([a.lines, b.lines]), layers: layers.to_vec() }
+    }
+
+    /// What a row of a side is called.
+    fn name(&self, side: usize, row: usize) -> String {
+        match &self.lines {
+            Some(lines) => lines[side][row].clone(),
+            None => row.to_string(),
+        }
     }
 
     fn rows(&self) -> TranslatedRows<'_> {

@@ -230,16 +230,45 @@ impl Scores {
     pub fn ranks(&self, queries: &[(u32, Vec<u32>)]) -> Vec<usize> {
         let targets = self.target.rows();
         let strip = |queries: &[(u32, Vec<u32>)]| -> Vec<usize> {
-            let rows = self.source.select(queries.iter().map(|(source, _)| *source as usize));
-            let mean =
-                |(source, _): &(u32, Vec<u32>)| self.of_source.get(*source as usize).copied();
-            let means: Vec<f32> = queries.iter().filter_map(mean).collect();
-            let mut scores = vec![0.0; queries.len() * targets];
-            self.fill(rows.values(), &means, 0..targets, &mut scores);
+            let scores = self.scores_of(queries.iter().map(|(source, _)| *source));
             let ranked = scores.chunks_exact(targets).zip(queries);
             ranked.map(|(scores, (_, right))| rank(scores, right)).collect()
         };
         queries.par_chunks(RANKED).flat_map_iter(strip).collect()
+    }
+
+    /// The `k` best targets of some sources, in the order in which these are given.
+    pub fn nearest_of(&self, sources: &[u32], k: usize) -> Neighbours {
+        let targets = self.target.rows();
+        let k = k.min(targets);
+        let strip = |sources: &[u32]| {
+            let scores = self.scores_of(sources.iter().copied());
+            let mut top = Top::new(sources.len(), k);
+            Sieve { rows: &mut top, first_row: 0, first_col: 0 }.one_way(&scores, targets);
+            top
+        };
+        Neighbours::join(sources.par_chunks(RANKED).map(strip).collect(), k)
+    }
+
+    /// The sources and targets that are each other's best, with their score, in the order of the sources.
+    pub fn mutual(&self, watch: Watch<'_>) -> Vec<(u32, u32, f32)> {
+        let (forward, backward) = self.both_ways(1, watch);
+        let pair = |row: usize| {
+            let (best, score) = (forward.ids(row)[0], forward.scores(row)[0]);
+            (backward.ids(best as usize)[0] as usize == row).then_some((row as u32, best, score))
+        };
+        (0..forward.rows()).filter_map(pair).collect()
+    }
+
+    /// The scores of some sources with every target: sources x targets.
+    fn scores_of(&self, sources: impl Iterator<Item = u32> + Clone) -> Vec<f32> {
+        let rows = self.source.select(sources.clone().map(|source| source as usize));
+        let mean = |source: u32| self.of_source.get(source as usize).copied();
+        let means: Vec<f32> = sources.filter_map(mean).collect();
+        let targets = self.target.rows();
+        let mut scores = vec![0.0; rows.rows() * targets];
+        self.fill(rows.values(), &means, 0..targets, &mut scores);
+        scores
     }
 }
 

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::data::number;
-use super::scale::shown;
+use super::scale::{short, shown};
 use super::svg::{escaped, text, width};
-use super::{DataRow, Panel};
+use super::{DataRow, PANEL_WIDTH, Panel};
 
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 60.0;
@@ -43,11 +43,11 @@ impl Heatmap {
         let (rows, cols) = (self.down.1.len().max(1) as f64, self.across.1.len().max(1) as f64);
         let names = self.down.1.iter().map(|name| width(name)).fold(10.0, f64::max).min(120.0);
         let left = names + 34.0;
-        let wide = ((340.0 - left) / cols).clamp(31.0, 54.0);
-        let tall = wide.min(34.0);
-        let span = (left + cols * wide + 12.0).max(width(&self.title) * 1.15 + left);
+        let wide = ((PANEL_WIDTH - 12.0 - left) / cols).clamp(25.0, 54.0);
+        let tall = wide.min(26.0);
+        let span = (left + cols * wide + 12.0).max(PANEL_WIDTH);
         let mut body = String::new();
-        text(&mut body, (left, 14.0), "name", &self.title);
+        text(&mut body, (8.0, 14.0), "name", &self.title);
         for (i, row) in self.values.iter().enumerate() {
             let y = TOP + i as f64 * tall;
             text(&mut body, (left - 7.0, y + tall / 2.0 + 4.0), "small end", &self.down.1[i]);
@@ -67,7 +67,7 @@ impl Heatmap {
             escaped(&self.down.0)
         );
         Panel {
-            width: span.max(200.0),
+            width: span,
             height: floor + BOTTOM - 14.0,
             description: self.description(),
             body,
@@ -129,11 +129,6 @@ impl Heatmap {
         }
         words + "."
     }
-}
-
-/// Two digits, without the leading zero.
-fn short(value: f64) -> String {
-    shown(value).replacen("0.", ".", usize::from(value.abs() < 0.995))
 }
 
 /// The colour of a share, clamped to 0 to 1.

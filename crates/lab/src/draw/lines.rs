@@ -1,18 +1,18 @@
-//! Lines over layers or weights, each with the band of its intervals.
+//! Lines over layers, weights or distances: the mean, and every seed as a dot.
 
 use std::fmt::Write as _;
 
 use super::data::number;
-use super::scale::{AxisScale, of_shares, range, shown};
-use super::svg::{line, marker, text, width};
-use super::{COLOURS, DataRow, Panel};
+use super::scale::{AxisScale, of_shares, range, short, shown};
+use super::svg::{line, marker, text, title_lines, width};
+use super::{COLOURS, DataRow, LegendEntry, PANEL_WIDTH, Panel, ReferenceLine, SeriesMark};
 
-const WIDTH: f64 = 360.0;
-const HEIGHT: f64 = 264.0;
-const TOP: f64 = 30.0;
-const BOTTOM: f64 = 44.0;
-const LEFT: f64 = 46.0;
+const HEIGHT: f64 = 196.0;
+const BOTTOM: f64 = 38.0;
+const LEFT: f64 = 34.0;
 const RIGHT: f64 = 14.0;
+/// Bands of more lines than this would cover one another; the dots of seeds remain.
+const BANDS: usize = 2;
 
 /// Lines over one axis.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,10 @@ pub struct LineChart {
     pub lines: Vec<LineSeries>,
     /// Whether the axis begins at 0.
     pub from_zero: bool,
+    /// Values that are no result, such as chance.
+    pub references: Vec<ReferenceLine>,
+    /// Lines are named at their ends in place of a legend, and all but the highest are grey.
+    pub highest_only: bool,
 }
 
 /// One line.
@@ -41,7 +45,7 @@ pub struct LineSeries {
 }
 
 /// One point of a line.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ChartPoint {
     /// Place across.
     pub x: f64,
@@ -49,36 +53,154 @@ pub struct ChartPoint {
     pub y: f64,
     /// Its interval.
     pub interval: Option<(f64, f64)>,
+    /// A value for each seed.
+    pub seeds: Vec<f64>,
+}
+
+impl LineSeries {
+    /// The highest point.
+    pub fn highest_point(&self) -> Option<&ChartPoint> {
+        self.points.iter().max_by(|a, b| a.y.total_cmp(&b.y))
+    }
+}
+
+/// The axes of a panel, and where they end.
+struct Frame {
+    x: AxisScale,
+    y: AxisScale,
+    top: f64,
+    floor: f64,
+    right: f64,
+    /// The values at both ends of the axis across.
+    ends: (f64, f64),
 }
 
 impl LineChart {
     /// Draws them. A line of one point, such as a model without layers, runs across as a level.
     pub fn panel(&self) -> Panel {
-        let points = || self.lines.iter().flat_map(|line| &line.points);
-        let values = points().flat_map(|point| {
-            let (low, high) = point.interval.unwrap_or((point.y, point.y));
-            [point.y, low, high]
-        });
-        let whole = of_shares(range(values, self.from_zero), points().map(|point| point.y));
-        let y = AxisScale::new(whole, HEIGHT - BOTTOM, TOP);
-        let longer = || self.lines.iter().filter(|line| line.points.len() > 1);
-        let xs = || longer().flat_map(|line| &line.points).map(|point| point.x);
-        let (low, high) =
-            xs().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
-        let (low, high) = if low < high { (low, high) } else { (0.0, 1.0) };
-        let x = AxisScale::new((low, high), LEFT + 8.0, WIDTH - RIGHT);
+        let title = title_lines(&self.title);
+        let frame = self.frame(title.len());
         let mut body = String::new();
-        text(&mut body, (LEFT, 14.0), "name", &self.title);
-        self.axes(&mut body, &x, &y, xs().collect());
-        for line in &self.lines {
-            draw(&mut body, line, &x, &y, (low, high));
+        for (number, words) in title.iter().enumerate() {
+            text(&mut body, (8.0, 13.0 + 16.0 * number as f64), "name", words);
         }
-        Panel {
-            width: WIDTH,
-            height: HEIGHT,
-            description: self.description(),
-            body,
-            data: self.data(),
+        self.axes(&mut body, &frame);
+        let best = self.highest();
+        let coloured = if self.highest_only { 1 } else { self.lines.len() };
+        // The coloured lines last, over the grey ones.
+        let (muted, clear): (Vec<_>, Vec<_>) =
+            self.lines.iter().enumerate().partition(|(i, _)| self.highest_only && *i != best);
+        for (_, series) in muted {
+            draw(&mut body, series, &frame, Emphasis::Muted);
+        }
+        for (_, series) in clear {
+            let emphasis = if coloured <= BANDS { Emphasis::Banded } else { Emphasis::Plain };
+            draw(&mut body, series, &frame, emphasis);
+        }
+        if self.highest_only {
+            self.end_labels(&mut body, &frame, best);
+        }
+        let height = frame.floor + BOTTOM;
+        let (description, data) = (self.description(), self.data());
+        Panel { width: PANEL_WIDTH, height, description, body, data }
+    }
+
+    /// The series and the kinds of marks that are drawn.
+    pub(super) fn legend(&self) -> Vec<LegendEntry> {
+        let lines = self.lines.iter().filter(|line| !line.points.is_empty() && !self.highest_only);
+        let of = |line: &LineSeries| LegendEntry::of(&line.name, SeriesMark::Line(line.colour));
+        let seeds = self.lines.iter().flat_map(|line| &line.points).any(|p| p.seeds.len() > 1);
+        lines.map(of).chain(seeds.then(|| LegendEntry::of("one seed", SeriesMark::Seed))).collect()
+    }
+
+    /// The line with the highest point.
+    fn highest(&self) -> usize {
+        let peak =
+            |line: &LineSeries| line.highest_point().map_or(f64::NEG_INFINITY, |point| point.y);
+        let order = |a: &usize, b: &usize| peak(&self.lines[*a]).total_cmp(&peak(&self.lines[*b]));
+        (0..self.lines.len()).max_by(order).unwrap_or(0)
+    }
+
+    fn frame(&self, lines: usize) -> Frame {
+        let points = || self.lines.iter().flat_map(|line| &line.points);
+        let values = points().flat_map(|p| [p.y].into_iter().chain(p.seeds.iter().copied()));
+        let values = values.chain(self.references.iter().map(|reference| reference.value));
+        let whole = of_shares(range(values, self.from_zero), points().map(|point| point.y));
+        let top = 16.0 * lines as f64 + 18.0;
+        let floor = top + HEIGHT - 44.0 - BOTTOM;
+        let y = AxisScale::new(whole, floor, top);
+        let longer = self.lines.iter().filter(|line| line.points.len() > 1);
+        let xs = longer.flat_map(|line| &line.points).map(|point| point.x);
+        let (low, high) =
+            xs.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+        let ends = if low < high { (low, high) } else { (0.0, 1.0) };
+        let names = self.lines.iter().map(|line| width(&line.name)).fold(0.0, f64::max);
+        let labels = if self.highest_only { names + 2.0 } else { 0.0 };
+        let right = PANEL_WIDTH - RIGHT - labels;
+        Frame { x: AxisScale::new(ends, LEFT + 8.0, right - 4.0), y, top, floor, right, ends }
+    }
+
+    fn axes(&self, body: &mut String, frame: &Frame) {
+        let Frame { x, y, floor, right, top, .. } = frame;
+        text(body, (8.0, top - 8.0), "small", &self.unit);
+        for (value, label) in y.ticks(4) {
+            let at = y.at(value);
+            line(body, "grid", (LEFT, at), (*right, at));
+            text(body, (LEFT - 5.0, at + 4.0), "small end", &label);
+        }
+        line(body, "axis", (LEFT, *floor), (*right, *floor));
+        let mut places: Vec<f64> = self
+            .lines
+            .iter()
+            .filter(|line| line.points.len() > 1)
+            .flat_map(|line| &line.points)
+            .map(|point| point.x)
+            .collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let mut free = f64::NEG_INFINITY;
+        for place in places {
+            let (at, label) = (x.at(place), format!("{place}").replace('-', "\u{2212}"));
+            line(body, "axis", (at, *floor), (at, floor + 4.0));
+            if at - width(&label) / 2.0 > free {
+                text(body, (at, floor + 16.0), "small middle", &label);
+                free = at + width(&label) / 2.0 + 4.0;
+            }
+        }
+        text(body, ((LEFT + right) / 2.0, floor + 31.0), "soft middle", &self.across);
+        for reference in &self.references {
+            let at = y.at(reference.value);
+            line(body, "level", (LEFT, at), (*right, at));
+            let words = format!("{} {}", reference.name, short(reference.value));
+            text(body, (*right, at - 4.0), "small end halo", &words);
+        }
+    }
+
+    /// Names at the ends of the lines, moved apart where they would meet.
+    fn end_labels(&self, body: &mut String, frame: &Frame, best: usize) {
+        let end = |line: &LineSeries| line.points.last().map(|point| frame.y.at(point.y));
+        let mut places: Vec<(usize, f64)> =
+            self.lines.iter().enumerate().filter_map(|(i, line)| Some((i, end(line)?))).collect();
+        places.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut free = frame.top;
+        for (_, y) in &mut places {
+            *y = y.max(free);
+            free = *y + 11.5;
+        }
+        // Too far down: back up from the floor.
+        let mut limit = frame.floor + 4.0;
+        for (_, y) in places.iter_mut().rev() {
+            *y = y.min(limit);
+            limit = *y - 11.5;
+        }
+        for (number, y) in places {
+            let series = &self.lines[number];
+            let class = if number == best {
+                format!("small strong word c{}", series.colour % COLOURS)
+            } else {
+                "small".to_owned()
+            };
+            text(body, (frame.right + 4.0, y + 4.0), &class, &series.name);
         }
     }
 
@@ -92,33 +214,12 @@ impl LineChart {
                 if let Some((low, high)) = point.interval {
                     row.extend([("low", number(low)), ("high", number(high))]);
                 }
+                let seeds: Vec<String> = point.seeds.iter().copied().map(number).collect();
+                row.push(("seeds", seeds.join(" ")));
                 rows.push(row);
             }
         }
         rows
-    }
-
-    fn axes(&self, body: &mut String, x: &AxisScale, y: &AxisScale, mut places: Vec<f64>) {
-        for (value, label) in y.ticks() {
-            let at = y.at(value);
-            line(body, "grid", (LEFT, at), (WIDTH - RIGHT, at));
-            text(body, (LEFT - 6.0, at + 4.0), "small end", &label);
-        }
-        let floor = HEIGHT - BOTTOM;
-        line(body, "axis", (LEFT, floor), (WIDTH - RIGHT, floor));
-        places.sort_by(f64::total_cmp);
-        places.dedup();
-        let mut free = f64::NEG_INFINITY;
-        for place in places {
-            let (at, label) = (x.at(place), format!("{place}").replace('-', "\u{2212}"));
-            line(body, "axis", (at, floor), (at, floor + 4.0));
-            if at - width(&label) / 2.0 > free {
-                text(body, (at, floor + 17.0), "small middle", &label);
-                free = at + width(&label) / 2.0 + 4.0;
-            }
-        }
-        text(body, ((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8.0), "soft middle", &self.across);
-        text(body, (WIDTH - RIGHT, 14.0), "small end", &self.unit);
     }
 
     fn description(&self) -> String {
@@ -137,39 +238,48 @@ impl LineChart {
     }
 }
 
-fn draw(
-    body: &mut String,
-    line: &LineSeries,
-    x: &AxisScale,
-    y: &AxisScale,
-    (low, high): (f64, f64),
-) {
-    let _ = write!(body, "<g class=\"c{}\">", line.colour % COLOURS);
-    if let [only] = line.points[..] {
-        let ends = [low, high].map(|place| ChartPoint { x: place, ..only });
-        path(body, &ends, x, y);
-    } else {
-        path(body, &line.points, x, y);
-        for point in &line.points {
-            body.push_str(&marker(line.colour, x.at(point.x), y.at(point.y)));
-        }
-    }
-    body.push_str("</g>\n");
+/// How much of a line is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Emphasis {
+    /// A thin grey line.
+    Muted,
+    /// In colour, with the dots of seeds.
+    Plain,
+    /// And with the band of intervals.
+    Banded,
 }
 
-/// The line, and below it the band, where every point has an interval.
-fn path(body: &mut String, points: &[ChartPoint], x: &AxisScale, y: &AxisScale) {
-    let join = |places: Vec<(f64, f64)>| {
-        let steps = places.iter().map(|(a, b)| format!("{:.1} {:.1}", x.at(*a), y.at(*b)));
-        steps.collect::<Vec<_>>().join("L")
+fn draw(body: &mut String, series: &LineSeries, frame: &Frame, emphasis: Emphasis) {
+    let (x, y) = (&frame.x, &frame.y);
+    let across = |points: &[(f64, f64)]| {
+        let places = points.iter().map(|(a, b)| format!("{:.1} {:.1}", x.at(*a), y.at(*b)));
+        places.collect::<Vec<_>>().join("L")
     };
+    let level = |point: &ChartPoint| {
+        [frame.ends.0, frame.ends.1].map(|place| ChartPoint { x: place, ..point.clone() }).to_vec()
+    };
+    let single = series.points.len() == 1;
+    let points = if single { level(&series.points[0]) } else { series.points.clone() };
+    let middle: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.y)).collect();
+    if emphasis == Emphasis::Muted {
+        let _ = writeln!(body, "<path class=\"muted\" d=\"M{}\"/>", across(&middle));
+        return;
+    }
+    let _ = write!(body, "<g class=\"c{}\">", series.colour % COLOURS);
     let ends: Option<Vec<(f64, f64)>> = points.iter().map(|point| point.interval).collect();
-    if let Some(ends) = ends.filter(|ends| !ends.is_empty()) {
+    if let Some(ends) = ends.filter(|ends| emphasis == Emphasis::Banded && !ends.is_empty()) {
         let upper = points.iter().zip(&ends).map(|(point, end)| (point.x, end.1));
         let lower = points.iter().zip(&ends).rev().map(|(point, end)| (point.x, end.0));
-        let _ =
-            write!(body, "<path class=\"band\" d=\"M{}Z\"/>", join(upper.chain(lower).collect()));
+        let outline: Vec<(f64, f64)> = upper.chain(lower).collect();
+        let _ = write!(body, "<path class=\"band\" d=\"M{}Z\"/>", across(&outline));
     }
-    let middle = points.iter().map(|point| (point.x, point.y)).collect();
-    let _ = write!(body, "<path class=\"line\" d=\"M{}\"/>", join(middle));
+    let _ = write!(body, "<path class=\"line\" d=\"M{}\"/>", across(&middle));
+    for point in series.points.iter().filter(|_| !single) {
+        for seed in &point.seeds {
+            let (a, b) = (x.at(point.x), y.at(*seed));
+            let _ = write!(body, "<circle class=\"seed\" cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"1.8\"/>");
+        }
+        body.push_str(&marker(series.colour, x.at(point.x), y.at(point.y)));
+    }
+    body.push_str("</g>\n");
 }

@@ -6,8 +6,8 @@
 //! page, where the sheet stands once, or into a file of its own, which carries a sheet with literal colours ([`Figure::svg`]);
 //! [`crate::export::pdf`] and [`crate::export::png`] convert such a file. [`Figure::csv`] has the numbers.
 
-mod bars;
 mod data;
+mod dots;
 pub mod figure;
 mod heat;
 mod lines;
@@ -15,10 +15,11 @@ mod scale;
 mod sheet;
 mod svg;
 
-pub use bars::{Bar, BarChart, BarGroup};
 pub use data::DataRow;
+pub use dots::{DotChart, DotMark, DotRow, ReferenceLine};
 pub use heat::Heatmap;
 pub use lines::{ChartPoint, LineChart, LineSeries};
+pub use scale::short;
 pub use sheet::ColourScheme;
 pub use svg::escaped;
 
@@ -28,7 +29,13 @@ use std::fmt::Write as _;
 pub const STYLE: &str = include_str!("style.css");
 
 /// The number of colours; further series begin again with another marker.
-pub const COLOURS: usize = 7;
+pub const COLOURS: usize = 12;
+
+/// The width of a panel: three beside one another on a page of 1280 pixels with its column of contents, one on a phone.
+pub const PANEL_WIDTH: f64 = 290.0;
+
+/// What every file has beside its panels.
+const FIXED: &str = "<rect class=\"ground\"/><text class=\"title\"/>";
 
 /// The space between panels, and between panels and the edge, in a file.
 const GAP: f64 = 20.0;
@@ -49,14 +56,56 @@ pub struct LegendEntry {
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesMark {
-    /// A bar of this colour.
-    Bar(usize),
     /// A line and its points in this colour.
     Line(usize),
+    /// The dots and the mean of a series in this colour.
+    Sample(usize),
     /// Points of this colour.
     Dot(usize),
+    /// The dot of one seed.
+    Seed,
+    /// The tick of a mean.
+    Mean,
+    /// The line of an interval.
+    Interval,
     /// The hollow diamond of a paper's numbers.
     Paper,
+}
+
+impl LegendEntry {
+    /// A name and its mark.
+    pub fn of(name: &str, mark: SeriesMark) -> Self {
+        Self { name: name.to_owned(), mark }
+    }
+}
+
+/// A drawing before it is drawn: what is compared can be read off it.
+#[derive(Clone, Debug)]
+pub enum Chart {
+    /// Rows of dots.
+    Dots(DotChart),
+    /// Lines over one axis.
+    Lines(LineChart),
+    /// A map of two axes.
+    Heat(Heatmap),
+}
+
+impl Chart {
+    fn panel(&self) -> Panel {
+        match self {
+            Chart::Dots(chart) => chart.panel(),
+            Chart::Lines(chart) => chart.panel(),
+            Chart::Heat(chart) => chart.panel(),
+        }
+    }
+
+    fn legend(&self) -> Vec<LegendEntry> {
+        match self {
+            Chart::Dots(chart) => chart.legend(),
+            Chart::Lines(chart) => chart.legend(),
+            Chart::Heat(_) => vec![],
+        }
+    }
 }
 
 /// One drawing with its axes.
@@ -88,6 +137,21 @@ pub struct Figure {
 }
 
 impl Figure {
+    /// Charts as panels, under a legend of the marks that are drawn in any of them.
+    pub fn of(id: String, title: String, charts: &[Chart]) -> Self {
+        let mut legend: Vec<LegendEntry> = Vec::new();
+        for entry in charts.iter().flat_map(Chart::legend) {
+            if !legend.contains(&entry) {
+                legend.push(entry);
+            }
+        }
+        // Series first, then what dots, ticks and lines mean.
+        legend.sort_by_key(|entry| {
+            !matches!(entry.mark, SeriesMark::Sample(_) | SeriesMark::Line(_))
+        });
+        Self { id, title, legend, panels: charts.iter().map(Chart::panel).collect() }
+    }
+
     /// The legend and the panels as parts of a page that has the style sheet.
     pub fn html(&self) -> String {
         let mut html = String::new();
@@ -156,7 +220,7 @@ impl Figure {
             title = escaped(&self.title),
             about =
                 escaped(&self.panels.iter().map(|p| &*p.description).collect::<Vec<_>>().join(" ")),
-            sheet = sheet::literal_sheet(scheme),
+            sheet = sheet::literal_sheet(&(FIXED.to_owned() + &drawn), scheme),
             top = GAP + 8.0,
             drawn = sheet::literal(&drawn, scheme),
         )
@@ -207,10 +271,8 @@ impl Panel {
         let Self { width, height, description, body, .. } = self;
         format!(
             "<svg class=\"isogloss\" role=\"img\" aria-labelledby=\"{id}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-             style=\"max-width:{most:.0}px;flex-basis:{least:.0}px\"><title id=\"{id}\">{}</title>\n{body}</svg>\n",
+             width=\"{width:.0}\" height=\"{height:.0}\"><title id=\"{id}\">{}</title>\n{body}</svg>\n",
             escaped(description),
-            most = width * 1.35,
-            least = width * 0.85,
         )
     }
 }
@@ -218,19 +280,28 @@ impl Panel {
 /// The swatch of a series in a legend, 22 x 12.
 fn swatch_of(mark: SeriesMark) -> String {
     match mark {
-        SeriesMark::Bar(colour) => {
-            format!(
-                "<rect class=\"bar c{}\" x=\"3\" width=\"14\" height=\"12\" rx=\"2\"/>",
-                colour % COLOURS
-            )
-        }
         SeriesMark::Line(colour) => format!(
             "<g class=\"c{}\"><line class=\"line\" x1=\"0\" x2=\"22\" y1=\"6\" y2=\"6\"/>{}</g>",
             colour % COLOURS,
             svg::marker(colour, 11.0, 6.0)
         ),
+        SeriesMark::Sample(colour) => format!(
+            "<g class=\"c{}\"><circle class=\"seed\" cx=\"7\" cy=\"6\" r=\"2.7\"/>\
+             <circle class=\"seed\" cx=\"15\" cy=\"6\" r=\"2.7\"/><path class=\"mean\" d=\"M11 1v10\"/></g>",
+            colour % COLOURS
+        ),
         SeriesMark::Dot(colour) => {
-            format!("<path class=\"c{} dots\" d=\"M11 6h.1\"/>", colour % COLOURS)
+            format!(
+                "<path class=\"c{} dots\" style=\"stroke-width:9;stroke-opacity:1\" d=\"M11 6h.1\"/>",
+                colour % COLOURS
+            )
+        }
+        SeriesMark::Seed => {
+            "<g class=\"c6\"><circle class=\"seed\" cx=\"11\" cy=\"6\" r=\"2.7\"/></g>".to_owned()
+        }
+        SeriesMark::Mean => "<g class=\"c6\"><path class=\"mean\" d=\"M11 1v10\"/></g>".to_owned(),
+        SeriesMark::Interval => {
+            "<g class=\"c6\"><path class=\"interval\" d=\"M2 6h18\"/></g>".to_owned()
         }
         SeriesMark::Paper => svg::diamond(11.0, 6.0),
     }

@@ -20,9 +20,9 @@ impl AxisScale {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Round values across the scale, with their labels.
-    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
-        let step = step(self.high - self.low, 6);
+    /// About so many round values across the scale, with their labels.
+    pub(super) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let step = step(self.high - self.low, about);
         let digits = (-step.log10().floor()).max(0.0) as usize;
         // A step such as 0.25 needs one digit more than its order of magnitude.
         let odd = (step * 10_f64.powi(digits as i32)).fract().abs() > 1e-6;
@@ -84,6 +84,15 @@ pub(super) fn shown(value: f64) -> String {
     label(value, 2)
 }
 
+/// Two digits, without the leading zero of a share: `.79`.
+pub fn short(value: f64) -> String {
+    let text = shown(value);
+    match value.abs() < 0.995 {
+        true => text.replacen("0.", ".", 1),
+        false => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,7 +101,7 @@ mod tests {
     fn ticks_are_round_and_cover_the_values() {
         let labels = |low, high| {
             let scale = AxisScale::new(range([low, high].into_iter(), false), 0.0, 100.0);
-            scale.ticks().into_iter().map(|(_, label)| label).collect::<Vec<_>>()
+            scale.ticks(6).into_iter().map(|(_, label)| label).collect::<Vec<_>>()
         };
         assert_eq!(labels(0.0, 1.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(

@@ -12,20 +12,27 @@ pub enum ColourScheme {
     Dark,
 }
 
-/// The rules of the style sheet, without variables and without media queries.
-pub(super) fn literal_sheet(scheme: ColourScheme) -> String {
+/// The rules of the style sheet that a drawing uses, without variables and without media queries.
+pub(super) fn literal_sheet(drawn: &str, scheme: ColourScheme) -> String {
+    let uses = |class: &str| {
+        let class = class.trim_start_matches('.');
+        drawn.split("class=\"").skip(1).any(|rest| {
+            rest.split('"').next().unwrap_or_default().split(' ').any(|own| own == class)
+        })
+    };
+    let colours: Vec<usize> = (0..COLOURS).filter(|colour| uses(&format!("c{colour}"))).collect();
     let mut sheet = String::new();
     for (selector, body) in rules() {
         let declarations = body.split(';').map(str::trim).filter(|one| !one.is_empty());
         let kept: Vec<&str> = declarations.filter(|one| !one.starts_with("--")).collect();
-        if kept.is_empty() || selector.starts_with('@') {
+        let class = selector.trim_start_matches(".isogloss ");
+        if kept.is_empty() || (class.starts_with('.') && class != ".isogloss" && !uses(class)) {
             continue;
         }
         let body = kept.join("; ");
         if body.contains("var(--c)") {
             // The colour of a series: inherited in a page, a rule for each colour in a file.
-            let class = selector.trim_start_matches(".isogloss ");
-            for colour in 0..COLOURS {
+            for &colour in &colours {
                 let own = body.replace("var(--c)", &format!("var(--c{colour})"));
                 sheet.push_str(&format!(".c{colour}{class}, .c{colour} {class} {{ {own} }}\n"));
             }
@@ -78,7 +85,9 @@ mod tests {
 
     #[test]
     fn files_have_literal_colours_in_both_schemes() {
-        let (light, dark) = (literal_sheet(ColourScheme::Light), literal_sheet(ColourScheme::Dark));
+        let drawn = "<g class=\"c3\"><path class=\"line strong\"/></g><rect class=\"ground\"/>";
+        let sheet = |scheme| literal_sheet(drawn, scheme);
+        let (light, dark) = (sheet(ColourScheme::Light), sheet(ColourScheme::Dark));
         for sheet in [&light, &dark] {
             assert!(
                 !sheet.contains("var(") && !sheet.contains("--") && !sheet.contains('@'),
@@ -86,6 +95,8 @@ mod tests {
             );
             assert_eq!(sheet.matches('{').count(), sheet.matches('}').count());
         }
+        assert!(light.contains(".c3.line, .c3 .line { stroke: #b8578f") && !light.contains(".c4"));
+        assert!(!light.contains(".band") && light.contains(".strong"), "{light}");
         assert!(light.contains(".isogloss .ground { fill: #fff }"), "{light}");
         assert!(dark.contains(".isogloss .ground { fill: #14171b }"), "{dark}");
         assert_eq!(literal("fill:var(--ink)", ColourScheme::Light), "fill:#1d2126");

@@ -60,13 +60,18 @@ pub(super) fn width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
+/// The title of a panel in lines that are no wider than it: larger and bolder type than `wrapped` is for.
+pub(super) fn title_lines(text: &str) -> Vec<String> {
+    wrapped(text, 0.86 * (super::PANEL_WIDTH - 12.0))
+}
+
 /// Text in lines of small type that are no wider than this.
 pub(super) fn wrapped(text: &str, available: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
             // Small type is narrower than the 12 pixels that `width` is for.
-            Some(line) if 0.92 * (width(line) + width(word)) + 3.0 < available => {
+            Some(line) if 0.87 * (width(line) + width(word)) + 3.0 < available => {
                 line.push(' ');
                 line.push_str(word);
             }

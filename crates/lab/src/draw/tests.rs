@@ -5,29 +5,33 @@ use roxmltree::Document;
 use super::*;
 
 fn figure() -> Figure {
-    let bar = |value, paper| Bar {
+    let mark = |value: Option<f64>, paper| DotMark {
+        series: "ours".into(),
+        seeds: value.into_iter().flat_map(|v| [v - 0.1, v + 0.1]).collect(),
         value,
         paper,
         interval: value.map(|v: f64| (v - 0.1, v + 0.1)),
         colour: 9,
     };
-    let bars = BarChart {
+    let dots = DotChart {
         title: "a <b> & \"c\"".into(),
         unit: "F1\u{0}".into(),
-        groups: vec![
-            BarGroup { name: "no-anchors".into(), bars: vec![bar(Some(0.5), Some(0.7))] },
-            BarGroup {
-                name: "a name that is far too long for the width".into(),
-                bars: vec![bar(None, None)],
+        rows: vec![
+            DotRow { name: "no-anchors".into(), marks: vec![mark(Some(0.5), Some(0.7))] },
+            DotRow {
+                name: "a name that is far too long for the width of a panel of a page".into(),
+                marks: vec![mark(None, None)],
             },
         ],
         reach: Some(1.0),
+        references: vec![ReferenceLine { name: "chance".into(), value: 0.25 }],
     };
     let points = |values: &[f64]| {
         let point = |(x, &y): (usize, &f64)| ChartPoint {
             x: x as f64,
             y,
             interval: Some((y - 0.05, y + 0.05)),
+            seeds: vec![y - 0.03, y + 0.03],
         };
         values.iter().enumerate().map(point).collect()
     };
@@ -41,6 +45,7 @@ fn figure() -> Figure {
             LineSeries { name: "nothing".into(), colour: 2, points: vec![] },
         ],
         from_zero: true,
+        ..LineChart::default()
     };
     let heat = Heatmap {
         title: "map".into(),
@@ -49,16 +54,34 @@ fn figure() -> Figure {
         values: vec![vec![Some(1.0), Some(0.0)], vec![None, Some(-0.034)]],
         range: (0.0, 1.0),
     };
-    Figure {
-        id: "test".into(),
-        title: "One & all".into(),
-        legend: vec![
-            LegendEntry { name: "ours".into(), mark: SeriesMark::Bar(0) },
-            LegendEntry { name: "line".into(), mark: SeriesMark::Line(8) },
-            LegendEntry { name: "paper".into(), mark: SeriesMark::Paper },
-        ],
-        panels: vec![bars.panel(), lines.panel(), heat.panel(), BarChart::default().panel()],
-    }
+    let charts = [
+        Chart::Dots(dots),
+        Chart::Lines(lines.clone()),
+        Chart::Lines(LineChart { highest_only: true, ..lines }),
+        Chart::Heat(heat),
+        Chart::Dots(DotChart::default()),
+    ];
+    Figure::of("test".into(), "One & all".into(), &charts)
+}
+
+/// What is not drawn is not in the legend.
+#[test]
+fn legends_name_the_marks_that_are_drawn() {
+    let names: Vec<String> = figure().legend.into_iter().map(|entry| entry.name).collect();
+    let expected =
+        ["ours", "bilingual", "fasttext", "one seed", "mean", "95 % interval", "the paper"];
+    assert_eq!(names, expected);
+}
+
+/// Of many lines the highest is in colour, and every line is named at its end.
+#[test]
+fn the_highest_of_many_lines_stands_out() {
+    let body = &figure().panels[2].body;
+    assert_eq!(body.matches("class=\"muted\"").count(), 2, "{body}");
+    assert!(
+        body.contains("class=\"small strong word c0\"") && body.contains(">fasttext<"),
+        "{body}"
+    );
 }
 
 #[test]
@@ -115,7 +138,7 @@ fn a_page_gets_panels_that_are_named() {
     let document = Document::parse(&html).unwrap();
     let panels: Vec<_> =
         document.descendants().filter(|node| node.attribute("role") == Some("img")).collect();
-    assert_eq!(panels.len(), 4);
+    assert_eq!(panels.len(), 5);
     for panel in panels {
         let name = panel.attribute("aria-labelledby").unwrap();
         assert!(document.descendants().any(|node| node.attribute("id") == Some(name)));
@@ -123,22 +146,14 @@ fn a_page_gets_panels_that_are_named() {
 }
 
 #[test]
-fn bars_end_where_their_values_are() {
-    let bar = |value| Bar { value: Some(value), ..Bar::default() };
-    let group = |value| BarGroup { name: "x".into(), bars: vec![bar(value)] };
-    let panel =
-        BarChart { groups: vec![group(1.0), group(0.5), group(-0.5)], ..BarChart::default() }
-            .panel();
-    let svg = format!("<svg>{}</svg>", panel.body);
+fn dots_are_where_their_values_are() {
+    let mark = |value| DotMark { seeds: vec![value], ..DotMark::default() };
+    let row = |value| DotRow { name: "x".into(), marks: vec![mark(value)] };
+    let chart = DotChart { rows: vec![row(1.0), row(0.5), row(-0.5)], ..DotChart::default() };
+    let svg = format!("<svg>{}</svg>", chart.panel().body);
     let document = Document::parse(&svg).unwrap();
-    let rects = document.descendants().filter(|node| node.has_tag_name("rect"));
-    let read =
-        |node: roxmltree::Node<'_, '_>, name| node.attribute(name).unwrap().parse::<f64>().unwrap();
-    let bars: Vec<(f64, f64)> = rects.map(|node| (read(node, "x"), read(node, "width"))).collect();
-    let [whole, half, below] = bars[..] else { panic!("{bars:?}") };
-    assert!((whole.1 - 2.0 * half.1).abs() < 0.21 && (below.1 - half.1).abs() < 0.21, "{bars:?}");
-    assert!(
-        (whole.0 - half.0).abs() < 0.11 && (below.0 + below.1 - whole.0).abs() < 0.21,
-        "{bars:?}"
-    );
+    let dots = document.descendants().filter(|node| node.attribute("class") == Some("seed"));
+    let x: Vec<f64> = dots.map(|node| node.attribute("cx").unwrap().parse().unwrap()).collect();
+    let [whole, half, below] = x[..] else { panic!("{x:?}") };
+    assert!((whole - half - (half - below) / 2.0).abs() < 0.21, "{x:?}");
 }

@@ -116,7 +116,8 @@ impl<'a> SettingView<'a> {
         });
         let records = records.collect();
         let texts = self.texts.iter().copied().filter(|text| names.contains(&&*text.origin.study));
-        StudyData { records, texts: texts.collect() }
+        let depth = self.setting.scale.parse::<Scale>().ok().map(Scale::layers);
+        StudyData { records, texts: texts.collect(), depth }
     }
 
     /// The records of one study.
@@ -130,6 +131,8 @@ impl<'a> SettingView<'a> {
 pub(super) struct StudyData<'a> {
     pub(super) records: Vec<&'a Record>,
     pub(super) texts: Vec<&'a TextRecord>,
+    /// The layers of the setting's encoders, where its scale has a fixed number.
+    pub(super) depth: Option<usize>,
 }
 
 /// Levels of factors to select.
@@ -141,6 +144,7 @@ impl<'a> StudyData<'a> {
         StudyData {
             records: self.records.iter().copied().filter(|one| wanted(&one.factors)).collect(),
             texts: self.texts.iter().copied().filter(|one| wanted(&one.factors)).collect(),
+            depth: self.depth,
         }
     }
 
@@ -220,9 +224,10 @@ impl StudyData<'_> {
         self.records.iter().any(|record| record.measure == measure)
     }
 
-    /// The mean over seeds of a measure at these levels.
+    /// The mean over seeds of a measure at these levels; of correlations on Fisher's scale.
     pub(super) fn mean(&self, measure: &str, factors: &FactorFilter<'_>) -> Option<Estimate> {
-        self.observations(measure, factors).sample().mean()
+        let sample = self.observations(measure, factors).sample();
+        if measure == "correlation" { sample.mean_correlation() } else { sample.mean() }
     }
 
     /// The levels of a factor among the records of these measures; `first` come first, in their order.

@@ -1,5 +1,6 @@
 //! Figures and tables with captions.
 
+use super::tokens::TokenSentence;
 use crate::draw::Figure;
 use crate::papers::{PAPERS, PaperItem, item};
 use terms::Estimate;
@@ -43,6 +44,7 @@ pub(super) struct CaptionedItem {
 pub(super) enum ItemContent {
     Figure(Figure),
     Table(ReportTable),
+    Sentences(Vec<TokenSentence>),
 }
 
 /// A table.
@@ -110,6 +112,19 @@ impl CaptionedItem {
         }
     }
 
+    pub(super) fn sentences(
+        place: impl Into<ItemPlace>,
+        caption: impl Into<String>,
+        sentences: Vec<TokenSentence>,
+    ) -> Self {
+        Self {
+            place: place.into(),
+            caption: caption.into(),
+            content: ItemContent::Sentences(sentences),
+            once: false,
+        }
+    }
+
     /// For what does not depend on our results.
     pub(super) fn once(self) -> Self {
         Self { once: true, ..self }
@@ -120,6 +135,7 @@ impl CaptionedItem {
         match &self.content {
             ItemContent::Figure(figure) => figure.panels.is_empty(),
             ItemContent::Table(table) => table.is_empty(),
+            ItemContent::Sentences(sentences) => sentences.is_empty(),
         }
     }
 }

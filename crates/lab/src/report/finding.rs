@@ -199,6 +199,19 @@ impl Verdict {
         }
     }
 
+    /// A sign beside the colour, for readers who do not see it.
+    pub(super) fn sign(self) -> &'static str {
+        match self {
+            Verdict::Holds => "\u{2713}",
+            Verdict::Fails => "\u{2717}",
+            Verdict::Inconclusive => "?",
+            Verdict::NotMeasured => "=",
+            Verdict::TwoSeeds => "2",
+            Verdict::OneSeed => "1",
+            Verdict::NotTested => "\u{2013}",
+        }
+    }
+
     /// For the style sheet.
     pub(super) fn class(self) -> &'static str {
         match self {
@@ -223,6 +236,8 @@ pub(super) struct Judgement {
     pub(super) paper: Option<String>,
     /// The p-value towards the side that the data are on, adjusted for both directions and all lines of the setting.
     pub(super) q: Option<f64>,
+    /// The quantity, seed by seed; empty of rank correlations.
+    pub(super) sample: SeedSample,
 }
 
 /// A line before all lines of its setting are known.
@@ -254,12 +269,16 @@ pub(super) fn assess(criterion: Criterion, line: ClaimLine) -> Assessment {
     // What is worse than an untrained encoder may still fail; what is as good is not tested.
     let open = p.is_some() && (verdict.is_none() || controls.iter().any(Control::is_worse));
     let verdict = verdict.unwrap_or(Verdict::Inconclusive);
+    let sample = match evidence {
+        Evidence::Seeds(sample) | Evidence::Correlations(sample) => sample,
+        _ => SeedSample::default(),
+    };
     let p = match verdict {
         Verdict::Inconclusive => p,
         Verdict::NotMeasured => Some(p.filter(|_| open).unwrap_or([1.0, 1.0])),
         _ => None,
     };
-    Assessment { judgement: Judgement { verdict, of, strength, paper, q: None }, p, open }
+    Assessment { judgement: Judgement { verdict, of, strength, paper, q: None, sample }, p, open }
 }
 
 /// Judges all lines of one setting together.
@@ -396,6 +415,15 @@ fn of_seeds(
         Criterion::Ranks => return (Some(Verdict::NotTested), String::new(), None),
     };
     (None, strength, Some(p))
+}
+
+/// The bounds of a criterion.
+pub(super) fn bounds(criterion: Criterion) -> Vec<f64> {
+    match criterion {
+        Criterion::Above(bound) | Criterion::Below(bound) => vec![bound],
+        Criterion::Within(low, high) => vec![low, high],
+        Criterion::Ranks => vec![0.0],
+    }
 }
 
 /// The criterion as it is printed.

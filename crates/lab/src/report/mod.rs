@@ -1,17 +1,21 @@
 //! The report: one self-contained page, made of nothing but the records in the store.
 //!
 //! `sections` has the questions and claims of the papers, `finding` the criteria by which a claim holds or fails, `data` the
-//! records as sections select them, `own` the studies that no section is about, `page` the HTML.
+//! records as sections select them, `own` the studies that no section is about, `answer` titles that state findings, `opening` the
+//! first screen, `page` the HTML.
 
+mod answer;
 mod data;
 mod exhibit;
 mod finding;
 mod left_out;
 mod observations;
+mod opening;
 mod own;
 mod page;
 mod sections;
 mod table;
+mod tokens;
 
 use std::collections::BTreeMap;
 
@@ -81,6 +85,8 @@ struct SectionResults<'a> {
     /// For each claim and each setting, a judgement for each line.
     judgements: Vec<Vec<Vec<Judgement>>>,
     settings: Vec<SettingResults<'a>>,
+    /// The setting that the title is about.
+    answering: Option<usize>,
 }
 
 /// A section in one setting.
@@ -107,15 +113,36 @@ impl ReportPage {
         let missing =
             empty.iter().map(|filled| filled.section).filter(|section| section.id != "demo");
         let missing: Vec<&ReportSection> = missing.collect();
+        let own = own::studies(records);
+        let opening = page::PageOpening {
+            headline: opening::headline(&views),
+            spaces: match spaces {
+                [] => {
+                    let caption = OPENING.to_owned();
+                    let main = opening::figure(&views);
+                    main.map(|figure| SpaceFigure { figure, caption }).into_iter().collect()
+                }
+                spaces => spaces.to_vec(),
+            },
+        };
+        let mut all: Vec<Figure> =
+            opening.spaces.iter().map(|space| space.figure.clone()).collect();
+        all.extend(filled.iter().flat_map(figures).cloned());
+        all.extend(own.iter().map(|study| study.figure.clone()));
+        all.retain(|figure| !figure.panels.is_empty());
         Self {
-            html: page::page(&filled, &own::studies(records), &missing, records, spaces),
-            figures: filled.iter().flat_map(figures).cloned().collect(),
+            html: page::page(&opening, &filled, &own, &missing, records),
+            figures: all,
             findings: listed(&views, &judged),
             items: filled.iter().flat_map(items).collect(),
             missing: studies_of(&missing),
         }
     }
 }
+
+/// The caption of the opening figure.
+const OPENING: &str = "A bilingual encoder beside an untrained one of the same architecture: sentence retrieval between the languages \
+                       at each seed's best layer, and tasks learned from labels of one language alone. The dashed line is chance.";
 
 /// The judgements of one setting, by section and number of the claim.
 type SettingJudgements = BTreeMap<(&'static str, usize), Vec<Judgement>>;
@@ -156,26 +183,27 @@ fn fill<'a>(
     let judgements = (0..section.claims.len()).map(|number| {
         judged.iter().map(|of_setting| of_setting[&(section.id, number)].clone()).collect()
     });
+    let judgements: Vec<Vec<Vec<Judgement>>> = judgements.collect();
     let show = |(number, view): (usize, &&'a SettingView<'a>)| {
         let id = format!("{}-{}", section.id, view.setting.slug());
         let mut exhibits = (section.show)(&id, view);
+        let own: Vec<&Vec<Judgement>> = judgements.iter().map(|claim| &claim[number]).collect();
+        exhibits.push(answer::quantities(&id, section, &own));
         exhibits.push(left_out::exhibit(&view.studies(section.studies)));
         let shown_before = |exhibit: &CaptionedItem| exhibit.once && number > 0;
         exhibits.retain(|exhibit| !exhibit.is_empty() && !shown_before(exhibit));
         SettingResults { view, exhibits }
     };
-    SectionResults {
-        section,
-        judgements: judgements.collect(),
-        settings: with_numbers.iter().enumerate().map(show).collect(),
-    }
+    let settings = with_numbers.iter().enumerate().map(show).collect();
+    let answering = answer::answering(&judgements);
+    SectionResults { section, judgements, settings, answering }
 }
 
 fn figures<'a>(filled: &'a SectionResults<'_>) -> impl Iterator<Item = &'a Figure> {
     filled.settings.iter().flat_map(|shown| &shown.exhibits).filter_map(|exhibit| {
         match &exhibit.content {
             ItemContent::Figure(figure) => Some(figure),
-            ItemContent::Table(_) => None,
+            ItemContent::Table(_) | ItemContent::Sentences(_) => None,
         }
     })
 }

@@ -118,6 +118,15 @@ impl SeedSample {
         Estimate::of(&self.values())
     }
 
+    /// The mean of correlations, on Fisher's scale, where they are nearly normal; half the width of the interval that comes back
+    /// from it.
+    pub(super) fn mean_correlation(&self) -> Option<Estimate> {
+        let z: Vec<f64> = self.0.values().map(|r| r.clamp(-0.999_999, 0.999_999).atanh()).collect();
+        let mean = Estimate::of(&z)?;
+        let half = mean.interval().map(|(low, high)| (high.tanh() - low.tanh()) / 2.0);
+        Some(Estimate { mean: mean.mean.tanh(), half_width: half, ..mean })
+    }
+
     /// Combines seed with seed.
     pub(super) fn with(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
         let both = |(seed, a): (&u64, &f64)| Some((*seed, combine(*a, *other.0.get(seed)?)));
@@ -171,7 +180,7 @@ mod tests {
         ];
         let views = views(&records, &[]);
         let sample = |records: &[&Record]| {
-            let data = StudyData { records: records.to_vec(), texts: vec![] };
+            let data = StudyData { records: records.to_vec(), texts: vec![], depth: None };
             data.observations("f1", &[]).sample().0.into_keys().collect::<Vec<_>>()
         };
         let data = views[0].study("sharing");

@@ -1,20 +1,27 @@
-//! Studies of one's own: no finding is tested, and their results are tabulated.
+//! Studies of one's own: no finding is tested; their measures are drawn by factor, and tabulated.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::exhibit::{ReportTable, TableCell};
+use super::observations::SeedSample;
 use super::sections;
+use super::sections::names::system_colour;
+use crate::draw::{Chart, ChartPoint, DotChart, DotMark, DotRow, Figure, LineChart, LineSeries};
 use crate::record::{Factors, Record};
 use crate::store::natural;
 use terms::Estimate;
 
-/// The most rows that are shown of a study.
-const MOST: usize = 60;
+/// The most rows that are shown of a study, panels that are drawn of it, and levels of a factor in a panel.
+const MOST_ROWS: usize = 60;
+const MOST_PANELS: usize = 9;
+const MOST_LEVELS: usize = 12;
 
 /// A study that no section is about.
 pub(super) struct UserStudy<'a> {
     pub(super) name: &'a str,
+    /// Each measure by the factor with most levels.
+    pub(super) figure: Figure,
     /// Means over seeds.
     pub(super) table: ReportTable,
     /// How many means the table leaves out.
@@ -28,11 +35,14 @@ pub(super) fn studies(records: &[Record]) -> Vec<UserStudy<'_>> {
     for record in records.iter().filter(|record| !known(&record.origin.study)) {
         studies.entry(&record.origin.study).or_default().push(record);
     }
-    studies.into_iter().map(|(name, records)| UserStudy::of(name, &records)).collect()
+    let of = |(number, (name, records)): (usize, (_, Vec<&Record>))| {
+        UserStudy::of(number, name, &records)
+    };
+    studies.into_iter().enumerate().map(of).collect()
 }
 
 impl<'a> UserStudy<'a> {
-    fn of(name: &'a str, records: &[&Record]) -> Self {
+    fn of(number: usize, name: &'a str, records: &[&Record]) -> Self {
         let mut seeds: BTreeMap<(&str, &str, &Factors), Vec<f64>> = BTreeMap::new();
         for record in records {
             let key = (&*record.origin.scale, &*record.measure, &record.factors);
@@ -42,9 +52,9 @@ impl<'a> UserStudy<'a> {
         means.sort_by(|((a, b, c), _), ((x, y, z), _)| {
             a.cmp(x).then_with(|| b.cmp(y)).then_with(|| in_order(c, z))
         });
-        let left_out = means.len().saturating_sub(MOST);
+        let left_out = means.len().saturating_sub(MOST_ROWS);
         let mut table = ReportTable::new(&["measure", "scale", "factors", "mean"]);
-        for ((scale, measure, factors), values) in means.into_iter().take(MOST) {
+        for ((scale, measure, factors), values) in means.into_iter().take(MOST_ROWS) {
             table.rows.push(vec![
                 TableCell::Name(measure.to_owned()),
                 TableCell::Text(scale.to_owned()),
@@ -52,8 +62,127 @@ impl<'a> UserStudy<'a> {
                 TableCell::Ours(Estimate::of(&values)),
             ]);
         }
-        Self { name, table, left_out }
+        Self { name, figure: figure(number, name, records), table, left_out }
     }
+}
+
+/// Each measure at each scale: over the factor with most levels, a series for each level of the next.
+fn figure(number: usize, name: &str, records: &[&Record]) -> Figure {
+    let mut measures: BTreeMap<(&str, &str), Vec<&Record>> = BTreeMap::new();
+    for record in records {
+        measures.entry((&record.measure, &record.origin.scale)).or_default().push(record);
+    }
+    let several = measures.keys().map(|(_, scale)| scale).collect::<BTreeSet<_>>().len() > 1;
+    let chart = |((measure, scale), records): ((&str, &str), Vec<&Record>)| {
+        let title = if several { format!("{measure}, {scale}") } else { measure.to_owned() };
+        chart(&title, measure, &records)
+    };
+    let charts: Vec<Chart> = measures.into_iter().filter_map(chart).take(MOST_PANELS).collect();
+    let title = format!("Results of {name} by factor");
+    Figure::of(format!("own-{number}-measures"), title, &charts)
+}
+
+fn chart(title: &str, measure: &str, records: &[&Record]) -> Option<Chart> {
+    let factors = varying(records);
+    let (across, series) = match &factors[..] {
+        [] => return None,
+        [only] => (only, None),
+        [first, second, ..] => (first, Some(second)),
+    };
+    let samples = |across_level: &str, series_level: Option<&str>| {
+        let is = |record: &&&Record, factor: &str, level: &str| {
+            record.factors.get(factor).is_some_and(|own| own == level)
+        };
+        let mut seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        let own = records.iter().filter(|record| {
+            is(record, &across.0, across_level)
+                && series
+                    .zip(series_level)
+                    .is_none_or(|(series, level)| is(record, &series.0, level))
+        });
+        for record in own {
+            seeds.entry(record.origin.seed).or_default().push(record.value);
+        }
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+        SeedSample(seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
+    };
+    let all = [String::new()];
+    let names: &[String] = series.map_or(&all[..], |(_, levels)| levels);
+    let level = |name: &String| (!name.is_empty()).then_some(name.as_str()).map(str::to_owned);
+    let colour = |(place, name): (usize, &String)| {
+        system_colour(name).unwrap_or(place + if names.len() > 1 { 7 } else { 0 })
+    };
+    if across.1.iter().all(|level| level.parse::<f64>().is_ok()) && across.1.len() > 2 {
+        let line = |(place, name): (usize, &String)| LineSeries {
+            name: name.clone(),
+            colour: colour((place, name)),
+            points: across
+                .1
+                .iter()
+                .filter_map(|x| {
+                    let sample = samples(x, level(name).as_deref());
+                    let mean = sample.mean()?;
+                    let (x, y) = (x.parse().ok()?, mean.mean);
+                    Some(ChartPoint { x, y, interval: mean.interval(), seeds: sample.values() })
+                })
+                .collect(),
+        };
+        let lines = names.iter().enumerate().map(line).collect();
+        let (across, unit) = (across.0.clone(), measure.to_owned());
+        let title = title.to_owned();
+        return Some(Chart::Lines(LineChart {
+            title,
+            across,
+            unit,
+            lines,
+            ..LineChart::default()
+        }));
+    }
+    let row = |name: &String| DotRow {
+        name: format!("{} {name}", across.0),
+        marks: names
+            .iter()
+            .enumerate()
+            .map(|(place, series)| {
+                let sample = samples(name, level(series).as_deref());
+                let mean = sample.mean();
+                DotMark {
+                    series: series.clone(),
+                    colour: colour((place, series)),
+                    seeds: sample.values(),
+                    value: mean.map(|mean| mean.mean),
+                    interval: mean.and_then(|mean| mean.interval()),
+                    paper: None,
+                }
+            })
+            .collect(),
+    };
+    let rows = across.1.iter().take(MOST_LEVELS).map(row).collect();
+    let (title, unit) = (title.to_owned(), measure.to_owned());
+    Some(Chart::Dots(DotChart { title, unit, rows, ..DotChart::default() }))
+}
+
+/// The factors with several levels, that with most first.
+fn varying(records: &[&Record]) -> Vec<(String, Vec<String>)> {
+    let mut levels: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+    for (factor, level) in records.iter().flat_map(|record| &record.factors) {
+        levels.entry(factor).or_default().insert(level);
+    }
+    let mut factors: Vec<(String, Vec<String>)> = levels
+        .into_iter()
+        .map(|(factor, levels)| (factor.clone(), levels.into_iter().cloned().collect()))
+        .collect();
+    // One level of the only factor is a chart as well: the value of the study.
+    if factors.iter().any(|(_, levels): &(String, Vec<String>)| levels.len() > 1) {
+        factors.retain(|(_, levels)| levels.len() > 1);
+    }
+    for (_, levels) in &mut factors {
+        levels.sort_by(|a, b| natural(a, b));
+    }
+    factors.sort_by_key(|(_, levels)| std::cmp::Reverse(levels.len()));
+    // Series of more levels than there are colours are not drawn apart.
+    factors.truncate(1 + usize::from(factors.get(1).is_some_and(|(_, levels)| levels.len() <= 6)));
+    factors
 }
 
 fn described(factors: &Factors) -> String {

@@ -1,5 +1,6 @@
-//! A table as HTML: our means with their intervals, the papers' numbers, repeated row names left out.
+//! A table as HTML and as CSV: our means with their intervals, the papers' numbers, repeated row names left out.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::exhibit::{ReportTable, TableCell};
@@ -7,13 +8,99 @@ use super::finding::signed;
 use crate::draw::escaped;
 use terms::Estimate;
 
+/// The width in characters that a page of 1280 pixels has for a table beside the column of contents.
+const PAGE_CHARACTERS: usize = 118;
+
+impl ReportTable {
+    /// Whether it is wider than a page of 1280 pixels, by the characters of its longest cells.
+    pub(super) fn is_wide(&self) -> bool {
+        let usual = self.usual_seeds();
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            let longest = cells.map(|cell| plain(cell, usual).chars().count()).max().unwrap_or(0);
+            // Names and text wrap; a head wraps at its words.
+            let head = self.heads[column].split(' ').map(|word| word.chars().count()).max();
+            longest.min(36).max(head.unwrap_or(0)) + 3
+        };
+        (0..self.heads.len()).map(width).sum::<usize>() > PAGE_CHARACTERS
+    }
+
+    /// The number of seeds of most means.
+    fn usual_seeds(&self) -> usize {
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        for cell in self.rows.iter().flatten() {
+            if let TableCell::Ours(Some(mean)) | TableCell::Percent(Some(mean)) = cell {
+                *counts.entry(mean.n).or_default() += 1;
+            }
+        }
+        counts.into_iter().max_by_key(|(_, count)| *count).map_or(0, |(n, _)| n)
+    }
+
+    /// As CSV (RFC 4180); a mean has a second column, half the width of its interval.
+    pub(super) fn csv(&self) -> String {
+        let means = |column: usize| {
+            let ours = |row: &Vec<TableCell>| {
+                matches!(
+                    row.get(column),
+                    Some(TableCell::Ours(_) | TableCell::Count(_) | TableCell::Percent(_))
+                )
+            };
+            self.rows.iter().any(ours)
+        };
+        let spans: Vec<&str> = self
+            .groups
+            .iter()
+            .flat_map(|(name, span)| std::iter::repeat_n(name.as_str(), *span))
+            .collect();
+        let mut lines = vec![Vec::new()];
+        for (column, head) in self.heads.iter().enumerate() {
+            let group = spans.get(column).filter(|name| !name.is_empty());
+            let name = group.map_or(head.clone(), |group| format!("{group}: {head}"));
+            lines[0].push(name.clone());
+            lines[0].extend(means(column).then(|| format!("{name} \u{b1}")));
+        }
+        for row in &self.rows {
+            let mut cells = Vec::new();
+            for (column, cell) in row.iter().enumerate() {
+                let (value, half) = match cell {
+                    TableCell::Name(text) | TableCell::Text(text) => (text.clone(), None),
+                    TableCell::Ours(mean) | TableCell::Count(mean) | TableCell::Percent(mean) => (
+                        mean.map_or(String::new(), |mean| format!("{:.6}", mean.mean)),
+                        mean.and_then(|mean| mean.half_width),
+                    ),
+                    TableCell::Paper(value, _) => {
+                        (value.map_or(String::new(), |value| value.to_string()), None)
+                    }
+                };
+                cells.push(value);
+                if means(column) {
+                    cells.push(half.map_or(String::new(), |half| format!("{half:.6}")));
+                }
+            }
+            lines.push(cells);
+        }
+        let quoted = |cell: &String| match cell.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.clone(),
+        };
+        let line = |cells: &Vec<String>| cells.iter().map(quoted).collect::<Vec<_>>().join(",");
+        lines.iter().map(line).collect::<Vec<_>>().join("\n") + "\n"
+    }
+}
+
 /// A table in HTML.
 pub(super) fn rows(table: &ReportTable) -> String {
+    let usual = table.usual_seeds();
     let mut html = String::from("<table>\n<thead>");
     if !table.groups.is_empty() {
         html.push_str("<tr class=\"groups\">");
         for (name, span) in &table.groups {
-            let _ = write!(html, "<th colspan=\"{span}\">{}</th>", escaped(name));
+            let _ = match name.is_empty() {
+                true => write!(html, "<td colspan=\"{span}\"></td>"),
+                false => {
+                    write!(html, "<th scope=\"colgroup\" colspan=\"{span}\">{}</th>", escaped(name))
+                }
+            };
         }
         html.push_str("</tr>");
     }
@@ -29,10 +116,10 @@ pub(super) fn rows(table: &ReportTable) -> String {
     for row in &table.rows {
         html.push_str("<tr>");
         for (column, cell) in row.iter().enumerate() {
-            // The name of the row above is not repeated.
+            // The name of the row above is not repeated for the eye; a screen reader has it.
             let again =
                 column == 0 && matches!((cell, &before), (TableCell::Name(a), Some(b)) if a == b);
-            html.push_str(&in_html(cell, again));
+            html.push_str(&in_html(cell, again, usual));
         }
         if let Some(TableCell::Name(name)) = row.first() {
             before = Some(name.clone());
@@ -42,21 +129,18 @@ pub(super) fn rows(table: &ReportTable) -> String {
     html + "</tbody>\n</table>"
 }
 
-fn in_html(cell: &TableCell, again: bool) -> String {
+fn in_html(cell: &TableCell, again: bool, usual: usize) -> String {
     match cell {
         TableCell::Name(name) if again => {
             format!("<th scope=\"row\"><span class=\"again\">{}</span></th>", escaped(name))
         }
         TableCell::Name(name) => format!("<th scope=\"row\">{}</th>", escaped(name)),
         TableCell::Text(text) => format!("<td class=\"text\">{}</td>", escaped(text)),
-        TableCell::Ours(Some(mean)) => number(*mean, 3, ""),
-        TableCell::Count(Some(mean)) => number(*mean, 0, ""),
-        TableCell::Percent(Some(mean)) => number(*mean, 1, " %"),
-        TableCell::Paper(Some(value), 0) => {
-            format!("<td class=\"theirs\">{}</td>", grouped(*value))
-        }
-        TableCell::Paper(Some(value), digits) => {
-            format!("<td class=\"theirs\">{}</td>", signed(*value, *digits))
+        TableCell::Ours(Some(mean)) => number(*mean, 3, "", usual),
+        TableCell::Count(Some(mean)) => number(*mean, 0, "", mean.n),
+        TableCell::Percent(Some(mean)) => number(*mean, 1, " %", usual),
+        TableCell::Paper(Some(_), _) => {
+            format!("<td class=\"theirs\">{}</td>", plain(cell, usual))
         }
         TableCell::Ours(None)
         | TableCell::Count(None)
@@ -65,11 +149,42 @@ fn in_html(cell: &TableCell, again: bool) -> String {
     }
 }
 
-fn number(mean: Estimate, digits: usize, unit: &str) -> String {
-    let shown = |value: f64| if digits == 0 { grouped(value) } else { signed(value, digits) };
+/// The text of a cell, by which its width is estimated.
+fn plain(cell: &TableCell, usual: usize) -> String {
+    match cell {
+        TableCell::Name(text) | TableCell::Text(text) => text.clone(),
+        TableCell::Paper(Some(value), 0) => grouped(*value),
+        TableCell::Paper(Some(value), digits) => bare(*value, *digits),
+        TableCell::Ours(Some(mean)) => {
+            let half = mean.half_width.map_or(String::new(), |half| format!(" ±{}", bare(half, 3)));
+            let seeds = if mean.n == usual { "" } else { " n 0" };
+            format!("{}{half}{seeds}", bare(mean.mean, 3))
+        }
+        TableCell::Count(Some(mean)) => grouped(mean.mean) + " ±000",
+        TableCell::Percent(Some(mean)) => format!("{} % ±00.0", bare(mean.mean, 1)),
+        _ => "–".to_owned(),
+    }
+}
+
+/// A share without its leading zero: `.712`.
+fn bare(value: f64, digits: usize) -> String {
+    let text = signed(value, digits);
+    match digits > 1 && value.abs() < 1.0 {
+        true => text.replacen("0.", ".", 1),
+        false => text,
+    }
+}
+
+/// A mean with its interval, and the number of seeds where it is not that of the table.
+fn number(mean: Estimate, digits: usize, unit: &str, usual: usize) -> String {
+    let shown = |value: f64| if digits == 0 { grouped(value) } else { bare(value, digits) };
     let half =
         mean.half_width.map_or(String::new(), |half| format!(" <span>±{}</span>", shown(half)));
-    format!("<td><b>{}{unit}</b>{half} <small>{}</small></td>", shown(mean.mean), mean.n)
+    let seeds = match mean.n == usual {
+        true => String::new(),
+        false => format!(" <small>{}</small>", mean.n),
+    };
+    format!("<td><b>{}{unit}</b>{half}{seeds}</td>", shown(mean.mean))
 }
 
 /// A whole number with thousands separators.
@@ -95,5 +210,19 @@ mod tests {
             [0.0, 999.0, 1000.0, 1_234_567.0, -1500.0].map(grouped),
             ["0", "999", "1,000", "1,234,567", "\u{2212}1,500"]
         );
+    }
+
+    #[test]
+    fn tables_are_files_as_well() {
+        let mut table = ReportTable::new(&["a, b", "score"]);
+        let mean = Estimate::of(&[0.5, 0.7]);
+        table.rows.push(vec![TableCell::Name("x \"y\"".into()), TableCell::Ours(mean)]);
+        table.rows.push(vec![TableCell::Name("z".into()), TableCell::Ours(None)]);
+        let csv = table.csv();
+        assert!(csv.starts_with("\"a, b\",score,score \u{b1}\n\"x \"\"y\"\"\",0.600000,"), "{csv}");
+        assert!(csv.ends_with("z,,\n"), "{csv}");
+        let html = rows(&table);
+        assert!(html.contains("<b>.600</b>") && !html.contains("<small>"), "{html}");
+        assert!(!table.is_wide());
     }
 }

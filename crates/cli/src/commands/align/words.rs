@@ -23,6 +23,9 @@ pub(super) const EXAMPLES: &str = "Examples:
   Without a dictionary (unsupervised), and refined; save the map and the mapped vectors:
     isogloss align words --source fr.vec --target en.vec --init unsupervised --refine 5 \\
       --save-map w.npy --out fr-in-en.vec --test-dictionary fr-en.5000-6500.txt
+  What was found for each word, and the induced lexicon (mutual nearest neighbours by CSLS):
+    isogloss align words --source fr.vec --target en.vec --dictionary fr-en.0-5000.txt \\
+      --test-dictionary fr-en.5000-6500.txt --predictions found.tsv --lexicon fr-en.tsv
   Vectors of one common space (no map is learned):
     isogloss align words --source fr.vec --target en.vec --retrieval nn \\
       --normalize none --test-dictionary fr-en.txt
@@ -132,6 +135,27 @@ pub(crate) struct Words {
     #[arg(long, value_name = "FILE", requires = "target", help_heading = "Output")]
     out_target: Option<PathBuf>,
 
+    /// Write what was found for each word of --test-dictionary: the word, its translations, the nearest
+    /// target words and their scores. Tab-separated (.tsv, a line for each neighbour) or JSON lines
+    /// (.jsonl, a line for each word).
+    #[arg(
+        long,
+        value_name = "FILE.tsv|FILE.jsonl",
+        requires = "test_dictionary",
+        help_heading = "Output"
+    )]
+    predictions: Option<PathBuf>,
+
+    /// How many neighbours --predictions lists for each word.
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Output",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    top: usize,
+
+    /// Write the lexicon that the map induces: words that are each other's nearest, by --retrieval, with
+    /// their score. Tab-separated (.tsv) or JSON lines (.jsonl).
+    #[arg(long, value_name = "FILE.tsv|FILE.jsonl", requires = "target", help_heading = "Output")]
+    lexicon: Option<PathBuf>,
+
     /// Replace files that exist.
     #[arg(short, long, help_heading = "Output")]
     force: bool,
@@ -199,8 +223,14 @@ impl Words {
             files::check_new_file(path, self.force)?;
             formats::check_name(path)?;
         }
-        if self.test_dictionary.is_none() && outputs.iter().all(|path| path.is_none()) {
-            let message = "nothing is asked for: give --test-dictionary, --save-map or --out";
+        for path in [&self.predictions, &self.lexicon].into_iter().flatten() {
+            files::check_new_file(path, self.force)?;
+            text::check_table_name(path)?;
+        }
+        let asked = self.test_dictionary.is_some() || self.lexicon.is_some();
+        if !asked && outputs.iter().all(|path| path.is_none()) {
+            let message =
+                "nothing is asked for: give --test-dictionary, --save-map, --lexicon or --out";
             return Err(Failure::Usage(message.to_owned()));
         }
         self.compute.run(|device| self.align(device))?
@@ -220,7 +250,15 @@ impl Words {
         if let (Some(path), Some(target)) = (&self.out_target, &aligned.target) {
             target.write(path, &target.matrix)?;
         }
+        if let Some(path) = &self.predictions {
+            text::write_table(path, aligned.predictions)?;
+        }
+        if let Some(path) = &self.lexicon {
+            text::write_table(path, aligned.induced)?;
+        }
         let outcome = Outcome::new(in_words(&aligned.result), &aligned.result);
+        let tables = [&self.predictions, &self.lexicon].into_iter().flatten();
+        let outcome = tables.fold(outcome, |outcome, path| outcome.beside(path));
         let unmapped = aligned.result.init == MapInit::None;
         let extractor = if unmapped { Extractor::WordRetrieval } else { Extractor::AlignWords };
         self.record.keep(outcome, &extractor, 1, [])
@@ -244,6 +282,8 @@ impl Words {
             target_words: self.target_words.clone(),
             skip_zero_vectors: self.tolerant,
             seed: self.seed,
+            keep: if self.predictions.is_some() { self.top } else { 0 },
+            induce: self.lexicon.is_some(),
         }
     }
 }

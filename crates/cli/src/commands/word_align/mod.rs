@@ -25,6 +25,9 @@ const EXAMPLES: &str = "Examples:
   Two files that are parallel line by line, tokenized by language:
     isogloss word-align --parallel en=en.txt.gz --parallel zh=zh.txt.gz \\
         --tokenizer auto --prepared words.txt --out links.txt
+  The links in words (`le=the chat=cat`), and the lexicon that they make up:
+    isogloss word-align --parallel en-fr=bitext.tsv --out links.txt \\
+        --readable links.words --lexicon lexicon.tsv
   Train once, align other text later:
     isogloss word-align --parallel en-fr=big.tsv --save big.model --out big.links
     isogloss word-align --parallel en-fr=new.tsv --model big.model --out new.links
@@ -97,6 +100,16 @@ struct WordAlignFlags {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     prepared: Option<PathBuf>,
 
+    /// The links in words, a line for each pair: `le=the chat=cat`.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    readable: Option<PathBuf>,
+
+    /// The lexicon of linked words, the most frequent pair first: how often the two are linked, and the
+    /// probability of either given the other, as shares of its links. Tab-separated (.tsv) or JSON lines
+    /// (.jsonl).
+    #[arg(long, value_name = "FILE.tsv|FILE.jsonl", help_heading = "Output")]
+    lexicon: Option<PathBuf>,
+
     /// Save the trained model.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     save: Option<PathBuf>,
@@ -161,6 +174,9 @@ impl WordAlignFlags {
         for path in outputs.paths() {
             files::check_new_file(path, self.force)?;
         }
+        if let Some(path) = &outputs.lexicon {
+            text::check_table_name(path)?;
+        }
         if outputs.paths().filter(|path| files::is_standard(path)).count() > 1 {
             let message = "`-`: only one output can be standard output".to_owned();
             return Err(Failure::Usage(message));
@@ -207,6 +223,8 @@ impl WordAlignFlags {
             posteriors: self.posteriors.clone(),
             scores: self.scores.clone(),
             prepared: self.prepared.clone(),
+            readable: self.readable.clone(),
+            lexicon: self.lexicon.clone(),
             save: self.save.clone(),
         }
     }

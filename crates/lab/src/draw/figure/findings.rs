@@ -36,7 +36,8 @@ pub(super) fn of_training(
         let who = if from_random { "An untrained encoder" } else { "The encoder before training" };
         return format!("{who} finds {raw} of translations (chance {chance})");
     }
-    let numbers = |a: f64, b: f64| format!("P@1 {} {before}, {} trained", percent(a), percent(b));
+    let numbers =
+        |a: f64, b: f64| format!("P@1 is {} {before}, {} trained", percent(a), percent(b));
     let raw = numbers(first.raw[layer], last.raw[layer]);
     let rises = |of: fn(&ProbePoint) -> &Vec<f64>| {
         is_clearly_above(of(last)[layer], of(first)[layer], candidates)
@@ -76,36 +77,52 @@ pub(super) fn of_layers(
     let best = best_layer(raw);
     let chance = 1.0 / candidates.max(1) as f64;
     let baseline = untrained.map_or(chance, |untrained| untrained[best].max(chance));
-    let name = layer_name(numbers[best]);
     let found = percent(raw[best]);
     if !is_clearly_above(raw[best], baseline, candidates) {
         let beside = match untrained {
             Some(_) => format!("{} untrained", percent(baseline)),
             None => format!("chance {}", percent(chance)),
         };
-        return format!("No layer brings translations together: P@1 at most {found} ({beside})");
+        return format!("No layer brings translations together: P@1 is at most {found} ({beside})");
     }
     let last = share.len() - 1;
-    let numbers = format!(
-        "language {} → {} → {} of variance",
-        percent(share[0]),
-        percent(share[best]),
-        percent(share[last])
-    );
-    let above = share[best] + NOTABLE;
-    match (best > 0 && share[0] > above, best < last && share[last] > above) {
-        (true, true) => format!("The languages meet in {name} and part again above it: {numbers}"),
-        (false, true) => format!(
-            "The languages are closest in {name} and part above it: P@1 {found} there, {numbers}"
-        ),
-        (true, false) => {
-            format!("The languages draw together up to {name}: P@1 {found} there, {numbers}")
+    // The layer in which the language explains least, the first of equals.
+    let least = best_layer(&share.iter().map(|share| -share).collect::<Vec<_>>());
+    let name = place(numbers[least]);
+    let path = [0, least, last].map(|layer| percent(share[layer])).join(" → ");
+    let falls = share[0] > share[least] + NOTABLE;
+    let rises = share[last] > share[least] + NOTABLE;
+    match (falls, rises) {
+        (true, true) if share[least] < NOTABLE && raw[least] >= 0.5 => {
+            format!(
+                "The languages meet in {name} and part again above it: language {path} of variance"
+            )
         }
-        (false, false) => format!(
-            "Translations are nearest in {name}: P@1 {found}, language {} of variance",
-            percent(share[best])
+        (true, true) => {
+            format!(
+                "The languages come closest in {name} and part again above it: language {path} of variance"
+            )
+        }
+        (true, false) => {
+            format!("The languages draw together up to {name}: language {path} of variance")
+        }
+        (false, true) => format!(
+            "The languages part from layer to layer: language {} → {} of variance",
+            percent(share[0]),
+            percent(share[last])
         ),
+        (false, false) => {
+            let (name, share) = (place(numbers[best]), percent(share[best]));
+            format!(
+                "Translations are nearest in {name}: P@1 is {found}, language {share} of variance"
+            )
+        }
     }
+}
+
+/// A layer within a sentence.
+fn place(layer: usize) -> String {
+    if layer == 0 { "the embeddings".to_owned() } else { layer_name(layer) }
 }
 
 /// What a shift does, by the token conversion rate without and with all of it and, where there are references, by the
@@ -157,7 +174,7 @@ mod tests {
         let demo = [(0, 0.013, 0.01, 0.01), (250, 0.005, 0.04, 0.7), (6000, 0.87, 0.95, 0.05)];
         assert_eq!(
             title(&demo),
-            "First the encoder tells the languages apart, then both share one space: P@1 1.3\u{a0}% \
+            "First the encoder tells the languages apart, then both share one space: P@1 is 1.3\u{a0}% \
              untrained, 87\u{a0}% trained"
         );
         // The languages never part, or never meet again.
@@ -190,6 +207,9 @@ mod tests {
         );
         let none = title(&[0.013, 0.01, 0.01], &[0.01; 3], Some(&[0.013, 0.01, 0.01]));
         assert!(none.starts_with("No layer brings translations together"), "{none}");
+        // Raw retrieval is best where the languages are not closest: the claim is about the languages.
+        let other = title(&[0.23, 0.19, 0.02], &[0.48, 0.24, 0.61], None);
+        assert!(other.starts_with("The languages come closest in layer 1"), "{other}");
         let flat = title(&[0.78, 0.80, 0.7], &[0.05; 3], None);
         assert!(flat.starts_with("Translations are nearest in layer 1"), "{flat}");
     }

@@ -142,7 +142,7 @@ pub fn layers(space: &LayeredSpace) -> SpaceFigure {
         let (raw, share) = (percent(space.raw[layer]), percent(space.language_share[layer]));
         let scatter = Scatter {
             name: layer_name(space.numbers[layer]),
-            detail: format!("P@1 {raw} · language {share}"),
+            detail: format!("P@1: {raw} · language: {share}"),
             size: SIDE,
             plane,
             extent,

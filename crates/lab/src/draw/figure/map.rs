@@ -66,7 +66,7 @@ pub fn map(space: &SpaceMap) -> SpaceFigure {
         let scatter = Scatter {
             name: panel.name.clone(),
             detail: format!(
-                "language {} of variance · axes {} and {}",
+                "language: {} of variance · axes: {} and {}",
                 percent(share),
                 percent(plane.shares[0]),
                 percent(plane.shares[1])

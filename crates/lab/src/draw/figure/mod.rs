@@ -42,18 +42,6 @@ impl SpaceFigure {
     pub fn svg_in(&self, scheme: ColourScheme) -> String {
         self.figure.svg_with_caption(scheme, &self.caption)
     }
-
-    /// As a part of a page that has the style sheet: title, drawing, caption.
-    pub fn html(&self) -> String {
-        let Self { figure, caption } = self;
-        format!(
-            "<figure class=\"space\" id=\"{}\"><h2>{}</h2>{}<figcaption>{}</figcaption></figure>\n",
-            figure.id,
-            super::escaped(&figure.title),
-            figure.html(),
-            super::escaped(caption)
-        )
-    }
 }
 
 /// A language as a reader knows it: invented ones by letter (their codes, qaa to qtz, are reserved for

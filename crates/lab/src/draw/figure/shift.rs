@@ -125,8 +125,11 @@ fn sentence_panel(sentence: &TranslatedSentence, gloss: Option<&str>) -> Panel {
     // Columns as wide as their widest word, and no wider together than there is room.
     let count = rows.iter().chain([&words, &reference]).map(Vec::len).max().unwrap_or(0).max(1);
     let widest = |column: usize| {
-        let cells = rows.iter().chain([&words, &glosses, &reference]);
-        cells.filter_map(|row| row.get(column)).map(|word| width(word) + 9.0).fold(20.0, f64::max)
+        let cells = rows.iter().chain([&glosses, &reference]);
+        let plain = cells.filter_map(|row| row.get(column)).map(|word| width(word) + 10.0);
+        // The input is in larger type.
+        let input = words.get(column).map(|word| 1.15 * width(word) + 10.0);
+        plain.chain(input).fold(20.0, f64::max)
     };
     let mut columns: Vec<f64> = (0..count).map(widest).collect();
     let room = WIDTH - LEFT - RIGHT;

@@ -58,7 +58,7 @@ fn is_a_picture(figure: &SpaceFigure) {
         assert!(text.contains(&figure.figure.title));
         export::png(&svg, 1.0).unwrap();
     }
-    let page = format!("<div>{}</div>", figure.html());
+    let page = format!("<div>{}</div>", figure.figure.html());
     roxmltree::Document::parse(&page).unwrap_or_else(|error| panic!("{error}\n{page}"));
 }
 

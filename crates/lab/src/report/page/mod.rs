@@ -1,127 +1,145 @@
 //! The page: HTML that is well-formed XML, with its style sheet inside, no script and nothing to fetch.
+//!
+//! It opens with the result and a figure, then a matrix of verdicts, then a section for each question. Every figure has a number,
+//! an address within the page, and itself as SVG, PDF and CSV (`data:` links, which work from a file).
 
+mod figures;
+mod matrix;
 mod method;
 mod provenance;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use self::figures::ItemNumbers;
 use crate::draw::figure::SpaceFigure;
 use crate::draw::{self, escaped};
 use crate::record::Record;
-use crate::report::exhibit::{CaptionedItem, ItemContent};
+use crate::report::answer::{self, capital};
 use crate::report::finding::{Judgement, PaperClaim, Verdict, printed};
+use crate::report::opening::Headline;
 use crate::report::own::UserStudy;
 use crate::report::sections::ReportSection;
-use crate::report::table::{grouped, rows};
+use crate::report::table::grouped;
 use crate::report::{SectionResults, SettingResults, studies_of};
 
 const STYLE: &str = include_str!("page.css");
 
+/// The first screen.
+pub(super) struct PageOpening {
+    pub(super) headline: Option<Headline>,
+    /// Pictures of spaces; the first is the one below the headline.
+    pub(super) spaces: Vec<SpaceFigure>,
+}
+
 /// The whole page.
 pub(super) fn page(
+    opening: &PageOpening,
     filled: &[SectionResults<'_>],
     own: &[UserStudy<'_>],
     missing: &[&ReportSection],
     records: &[Record],
-    spaces: &[SpaceFigure],
 ) -> String {
+    let mut numbers = ItemNumbers::default();
     let mut html = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <meta name=\"color-scheme\" content=\"light dark\"/>\n<title>Isogloss report</title>\n\
-         <style>\n{STYLE}\n{}</style>\n</head>\n<body>\n<main>\n",
+         <meta name=\"color-scheme\" content=\"light dark\"/>\n<title>{}</title>\n\
+         <style>\n{STYLE}\n{}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the findings</a>\n",
+        escaped(&opening.headline.as_ref().map_or("Isogloss report", |headline| &headline.text)),
         draw::STYLE
     );
-    html.extend(spaces.iter().map(SpaceFigure::html));
-    opening(&mut html, filled, records);
+    head(&mut html, opening, filled, &mut numbers);
+    html.push_str("<div class=\"frame\">\n");
     contents(&mut html, filled, own);
+    html.push_str("<main id=\"main\">\n");
+    spaces(&mut html, opening, &mut numbers);
+    matrix::show(&mut html, filled);
     for one in filled {
-        section(&mut html, one);
+        section(&mut html, one, &mut numbers);
     }
     for (number, one) in own.iter().enumerate() {
-        own_study(&mut html, number, one);
+        own_study(&mut html, number, one, &mut numbers);
     }
     not_run(&mut html, missing);
     method::explain(&mut html);
-    html.push_str("</main>\n</body>\n</html>\n");
+    provenance::summary(&mut html, records);
+    html.push_str("</main>\n</div>\n</body>\n</html>\n");
     html
 }
 
-fn opening(html: &mut String, filled: &[SectionResults<'_>], records: &[Record]) {
-    html.push_str(
-        "<header>\n<p class=\"kicker\">Isogloss</p>\n<h1>Cross-lingual structure in masked language models</h1>\n\
-         <p class=\"lead\">A masked language model that is pretrained on monolingual text of two languages, without any \
-         translations, represents both in one space: fine-tuned on one language, it performs the task in the other. Conneau et \
-         al. 2020 ask which conditions this needs; Liu et al. 2020 ask how language identity is represented in that space. This \
-         report tests their findings on models trained here.</p>\n",
-    );
-    tally(html, filled);
-    provenance::summary(html, records);
-    html.push_str("</header>\n");
-    if filled.iter().all(|one| one.section.claims.is_empty()) {
-        return;
-    }
-    html.push_str(
-        "<section id=\"findings\">\n<h2>Findings</h2>\n<table class=\"findings\">\n<thead><tr>\
-                   <th>Finding</th><th>Paper</th><th>Here</th></tr></thead>\n<tbody>\n",
-    );
-    for one in filled {
-        for (claim, by_setting) in one.section.claims.iter().zip(&one.judgements) {
-            let _ = write!(
+/// Headline, tally, figure: what a reader sees first.
+fn head(
+    html: &mut String,
+    opening: &PageOpening,
+    filled: &[SectionResults<'_>],
+    numbers: &mut ItemNumbers,
+) {
+    html.push_str("<header>\n<p class=\"kicker\">Isogloss: cross-lingual structure in masked language models</p>\n");
+    match &opening.headline {
+        Some(Headline { text, details }) => {
+            let _ = writeln!(
                 html,
-                "<tr><th scope=\"row\"><a href=\"#{}\">{}</a><small>{}</small></th><td>{}</td><td>",
-                one.section.id,
-                escaped(claim.finding),
-                escaped(claim.place),
-                escaped(&(claim.paper)())
+                "<h1>{}</h1>\n<p class=\"lead\">{} {}</p>",
+                escaped(text),
+                escaped(details),
+                tally(filled)
             );
-            for (lines, shown) in by_setting.iter().zip(&one.settings) {
-                for judgement in lines {
-                    let _ = write!(
-                        html,
-                        "<p>{} <span class=\"strength\">{}</span></p>",
-                        chip(judgement.verdict),
-                        escaped(&labelled(judgement, &judgement.strength)),
-                    );
-                }
-                let _ = write!(
-                    html,
-                    "<p><small>{}: {}</small></p>",
-                    escaped(&shown.view.setting.to_string()),
-                    escaped(claim.quantity)
-                );
-            }
-            html.push_str("</td></tr>\n");
+        }
+        None => {
+            let _ = writeln!(
+                html,
+                "<h1>Which findings of two papers hold on models trained here</h1>\n<p class=\"lead\">{}</p>",
+                tally(filled)
+            );
         }
     }
-    html.push_str("</tbody>\n</table>\n</section>\n");
+    if let Some(SpaceFigure { figure, caption }) = opening.spaces.first() {
+        figures::figure(html, figure, "", caption, numbers);
+    }
+    html.push_str("</header>\n");
 }
 
-/// How many findings hold, fail, are inconclusive or not tested.
-fn tally(html: &mut String, filled: &[SectionResults<'_>]) {
+/// The other pictures of the space.
+fn spaces(html: &mut String, opening: &PageOpening, numbers: &mut ItemNumbers) {
+    let Some(others) = opening.spaces.get(1..).filter(|others| !others.is_empty()) else { return };
+    html.push_str("<section id=\"space\">\n<h2>The space, layer by layer and shifted</h2>\n");
+    for SpaceFigure { figure, caption } in others {
+        figures::figure(html, figure, "", caption, numbers);
+    }
+    html.push_str("</section>\n");
+}
+
+/// How many findings hold, fail, are inconclusive or not tested, in a sentence.
+fn tally(filled: &[SectionResults<'_>]) -> String {
     let all: Vec<Verdict> = filled
         .iter()
         .flat_map(|one| one.judgements.iter().flatten().flatten())
         .map(|one| one.verdict)
         .collect();
     let count = |verdict| all.iter().filter(|one| **one == verdict).count();
-    let tested = all.len() - count(Verdict::NotTested);
-    if tested == 0 {
-        html.push_str("<p class=\"verdicts\">No finding has been tested yet.</p>\n");
-        return;
+    if all.len() == count(Verdict::NotTested) {
+        return match filled.iter().any(|one| !one.section.claims.is_empty()) || filled.is_empty() {
+            true => "No finding has been tested yet.".to_owned(),
+            false => String::new(),
+        };
     }
-    html.push_str("<ul class=\"tally\">");
-    for kind in Verdict::ALL.into_iter().filter(|kind| count(*kind) > 0) {
-        let _ = write!(
-            html,
-            "<li class=\"{}\"><b>{}</b>{}</li>",
-            kind.class(),
-            count(kind),
-            plural(kind, count(kind))
-        );
-    }
-    html.push_str("</ul>\n");
+    let shown = Verdict::ALL.into_iter().filter(|kind| count(*kind) > 0);
+    let shown: Vec<String> = shown
+        .map(|kind| {
+            format!(
+                "<b class=\"{}\">{}\u{a0}{}</b>",
+                kind.class(),
+                count(kind),
+                plural(kind, count(kind))
+            )
+        })
+        .collect();
+    format!(
+        "Of <a href=\"#findings\">{} tests</a> of two papers\u{2019} findings: {}.",
+        all.len(),
+        shown.join(", ")
+    )
 }
 
 fn plural(verdict: Verdict, count: usize) -> &'static str {
@@ -132,57 +150,145 @@ fn plural(verdict: Verdict, count: usize) -> &'static str {
     }
 }
 
+/// A section's name in the column of contents: its study's.
+fn short_name(section: &ReportSection) -> String {
+    capital(&section.id.replace('-', " "))
+}
+
 fn contents(html: &mut String, filled: &[SectionResults<'_>], own: &[UserStudy<'_>]) {
-    if filled.is_empty() && own.is_empty() {
-        return;
+    html.push_str("<nav aria-label=\"Contents\"><ol>\n");
+    if filled.iter().any(|one| !one.section.claims.is_empty()) {
+        html.push_str("<li><a href=\"#findings\">All findings</a></li>\n");
     }
-    html.push_str("<nav aria-label=\"Sections\"><ol>\n");
     for one in filled {
         let section = one.section;
-        let _ =
-            writeln!(html, "<li><a href=\"#{}\">{}</a></li>", section.id, escaped(section.title));
+        let lines = one.judgements.iter().flatten().flatten();
+        let signs: String = Verdict::ALL[..2]
+            .iter()
+            .filter_map(|kind| {
+                let count = lines.clone().filter(|line| line.verdict == *kind).count();
+                (count > 0).then(|| {
+                    format!(" <span class=\"{}\">{}{count}</span>", kind.class(), kind.sign())
+                })
+            })
+            .collect();
+        let _ = writeln!(
+            html,
+            "<li><a href=\"#{}\">{}</a>{signs}</li>",
+            section.id,
+            escaped(&short_name(section))
+        );
     }
     for (number, one) in own.iter().enumerate() {
         let _ = writeln!(html, "<li><a href=\"#own-{number}\">{}</a></li>", escaped(one.name));
     }
-    html.push_str("</ol></nav>\n");
+    html.push_str("<li><a href=\"#method\">Method</a></li>\n</ol></nav>\n");
 }
 
-fn section(html: &mut String, filled: &SectionResults<'_>) {
+fn section(html: &mut String, filled: &SectionResults<'_>, numbers: &mut ItemNumbers) {
     let section = filled.section;
     let _ = write!(
         html,
-        "<section id=\"{}\">\n<p class=\"place\">{}</p>\n<h2>{}</h2>\n<p class=\"method\">{}</p>\n<ul class=\"sentences\">\n",
+        "<section id=\"{}\">\n<p class=\"place\">{} · {}</p>\n<h2>{}</h2>\n",
         section.id,
-        escaped(section.place),
         escaped(section.title),
-        escaped(section.method)
+        escaped(section.place),
+        escaped(&answer::title(filled))
     );
-    for (claim, by_setting) in section.claims.iter().zip(&filled.judgements) {
-        let _ = write!(html, "<li><b>{}.</b>", escaped(claim.finding));
+    if let Some(setting) = filled.answering {
+        answered(html, filled, setting);
+    }
+    let _ = writeln!(html, "<p class=\"method\">{}</p>", escaped(section.method));
+    claims(html, filled);
+    for shown in &filled.settings {
+        setting(html, filled, shown, numbers);
+    }
+    provenance::steps(html, filled);
+    html.push_str("</section>\n");
+}
+
+/// The answer to a section's question in one line: the quantity here, and in the paper.
+fn answered(html: &mut String, filled: &SectionResults<'_>, setting: usize) {
+    let (claim, lines) = (&filled.section.claims[0], &filled.judgements[0][setting]);
+    let Some(line) = lines.iter().find(|line| line.verdict != Verdict::NotTested) else { return };
+    let paper = line.paper.clone().unwrap_or_else(claim.paper);
+    let _ = writeln!(
+        html,
+        "<p class=\"answer\">{} Here ({}): {}, {}. In the paper: {}.</p>",
+        chip(line.verdict),
+        escaped(&filled.settings[setting].view.setting.to_string()),
+        escaped(claim.quantity),
+        unbroken(&labelled(line, &line.strength)),
+        escaped(&paper)
+    );
+}
+
+/// The claims of a section as a table: verdict, estimate, criterion, the paper.
+fn claims(html: &mut String, filled: &SectionResults<'_>) {
+    if filled.section.claims.is_empty() {
+        return;
+    }
+    html.push_str(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Findings of this section\"><table class=\"claims\">\n\
+         <thead><tr><th scope=\"col\">Finding and quantity</th><th scope=\"col\">Verdict and estimate</th>\
+         <th scope=\"col\">Criterion</th><th scope=\"col\">Paper</th></tr></thead>\n<tbody>\n",
+    );
+    for (number, (claim, by_setting)) in
+        filled.section.claims.iter().zip(&filled.judgements).enumerate()
+    {
+        let _ = write!(
+            html,
+            "<tr id=\"{}-{}\"><th scope=\"row\">{}<small>{}</small></th><td>",
+            filled.section.id,
+            number + 1,
+            escaped(claim.finding),
+            escaped(&capital(claim.quantity))
+        );
         for (lines, shown) in by_setting.iter().zip(&filled.settings) {
-            for judgement in lines {
+            if filled.settings.len() > 1 {
                 let _ = write!(
                     html,
-                    "<p>{} {}</p>",
-                    chip(judgement.verdict),
-                    escaped(&sentence(claim, judgement, shown))
+                    "<p><small>{}</small></p>",
+                    escaped(&shown.view.setting.to_string())
                 );
+            }
+            for judgement in lines {
+                let _ = write!(html, "<p>{} {}</p>", chip(judgement.verdict), estimate(judgement));
             }
         }
         let _ = writeln!(
             html,
-            "<p class=\"paper\">{}: {}.</p></li>",
-            escaped(claim.place),
-            escaped(&(claim.paper)())
+            "</td><td>{}</td><td>{}<small>{}</small></td></tr>",
+            escaped(&printed(claim.criterion)),
+            escaped(&paper(claim, by_setting)),
+            escaped(claim.place)
         );
     }
-    html.push_str("</ul>\n");
-    for shown in &filled.settings {
-        setting(html, filled, shown);
+    html.push_str("</tbody></table></div>\n");
+}
+
+fn paper(claim: &PaperClaim, by_setting: &[Vec<Judgement>]) -> String {
+    let own: Vec<String> = by_setting
+        .iter()
+        .flatten()
+        .filter_map(|line| Some(format!("{}: {}", line.of, line.paper.as_ref()?)))
+        .collect();
+    match own.is_empty() {
+        true => (claim.paper)(),
+        false => format!("{}; {}", (claim.paper)(), own.join(", ")),
     }
-    provenance::steps(html, filled);
-    html.push_str("</section>\n");
+}
+
+fn estimate(judgement: &Judgement) -> String {
+    match judgement.verdict {
+        Verdict::NotTested => "no results".to_owned(),
+        _ => unbroken(&labelled(judgement, &judgement.strength)),
+    }
+}
+
+/// An estimate that is not broken over two lines but after its semicolons.
+fn unbroken(strength: &str) -> String {
+    escaped(&strength.replace(", ", ",\u{a0}").replace(" = ", "\u{a0}=\u{a0}"))
 }
 
 /// What a judgement is about, then a text.
@@ -193,27 +299,12 @@ fn labelled(judgement: &Judgement, text: &str) -> String {
     }
 }
 
-/// The quantity, its estimate and the criterion.
-fn sentence(claim: &PaperClaim, judgement: &Judgement, shown: &SettingResults<'_>) -> String {
-    let place = capital(&shown.view.setting.to_string());
-    let place = match &*judgement.of {
-        "" => place,
-        of => format!("{place}, {of}"),
-    };
-    if judgement.verdict == Verdict::NotTested {
-        return format!("{place}: no results.");
-    }
-    // An estimate is not broken over two lines.
-    let strength = judgement.strength.replace(", ", ",\u{a0}").replace(" = ", "\u{a0}=\u{a0}");
-    let paper = judgement.paper.as_ref().map_or(String::new(), |paper| format!(" Paper: {paper}."));
-    format!(
-        "{place}: {}, {strength}. Criterion: {}.{paper}",
-        claim.quantity,
-        printed(claim.criterion)
-    )
-}
-
-fn setting(html: &mut String, filled: &SectionResults<'_>, shown: &SettingResults<'_>) {
+fn setting(
+    html: &mut String,
+    filled: &SectionResults<'_>,
+    shown: &SettingResults<'_>,
+    numbers: &mut ItemNumbers,
+) {
     let data = shown.view.studies(filled.section.studies);
     let seeds: BTreeSet<u64> = data.records.iter().map(|record| record.origin.seed).collect();
     let count = match seeds.len() {
@@ -226,49 +317,24 @@ fn setting(html: &mut String, filled: &SectionResults<'_>, shown: &SettingResult
         escaped(&capital(&shown.view.setting.to_string()))
     );
     for exhibit in &shown.exhibits {
-        show(html, exhibit);
-    }
-}
-
-fn show(html: &mut String, exhibit: &CaptionedItem) {
-    let CaptionedItem { place, caption, content, .. } = exhibit;
-    let place = &place.text;
-    let caption =
-        format!("<figcaption><b>{}.</b> {}</figcaption>", escaped(place), escaped(caption));
-    match content {
-        ItemContent::Figure(figure) => {
-            let _ = writeln!(
-                html,
-                "<figure id=\"{}\"{}><h4>{}</h4>\n<div class=\"drawing\">{}</div>{caption}</figure>",
-                figure.id,
-                // One panel leaves space for its caption beside it.
-                if figure.panels.len() == 1 { " class=\"one\"" } else { "" },
-                escaped(&figure.title),
-                figure.html()
-            );
-        }
-        ItemContent::Table(table) => {
-            let _ = writeln!(
-                html,
-                "<figure class=\"tabular\">{caption}<div class=\"scroll\" tabindex=\"0\" role=\"group\" \
-                 aria-label=\"{}\">{}</div></figure>",
-                escaped(place),
-                rows(table)
-            );
-        }
+        figures::exhibit(html, exhibit, numbers);
     }
 }
 
 /// A study that no section is about: its results, without findings.
-fn own_study(html: &mut String, number: usize, own: &UserStudy<'_>) {
+fn own_study(html: &mut String, number: usize, own: &UserStudy<'_>, numbers: &mut ItemNumbers) {
     let name = escaped(own.name);
     let _ = write!(
         html,
         "<section id=\"own-{number}\">\n<p class=\"place\">Own study</p>\n<h2>{name}</h2>\n\
-         <p class=\"method\">Means over seeds. No finding of the papers is tested.</p>\n\
-         <figure class=\"tabular\"><div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{name}\">{}</div></figure>\n",
-        rows(&own.table)
+         <p class=\"method\">Means over seeds. No finding of the papers is tested.</p>\n",
     );
+    if !own.figure.panels.is_empty() {
+        let caption =
+            "Each measure over the factor with most levels; other factors are averaged over.";
+        figures::figure(html, &own.figure, "", caption, numbers);
+    }
+    figures::table(html, &own.table, own.name, "Means over seeds, by all factors.", numbers);
     if own.left_out > 0 {
         let _ = writeln!(
             html,
@@ -279,12 +345,19 @@ fn own_study(html: &mut String, number: usize, own: &UserStudy<'_>) {
     html.push_str("</section>\n");
 }
 
+/// What could be run, for those who want to.
 fn not_run(html: &mut String, missing: &[&ReportSection]) {
     let studies = studies_of(missing);
     if studies.is_empty() {
         return;
     }
-    html.push_str("<section id=\"not-run\">\n<h2>Not run</h2>\n<ul class=\"missing\">\n");
+    let _ = writeln!(
+        html,
+        "<section id=\"not-run\">\n<details><summary>{} {} not run here: {}</summary>\n<ul class=\"missing\">",
+        studies.len(),
+        if studies.len() == 1 { "study was" } else { "studies were" },
+        escaped(&studies.join(", "))
+    );
     for study in studies {
         // The section of this study alone, rather than one that joins several.
         let about = missing
@@ -301,14 +374,9 @@ fn not_run(html: &mut String, missing: &[&ReportSection]) {
             escaped(study)
         );
     }
-    html.push_str("</ul>\n</section>\n");
+    html.push_str("</ul></details>\n</section>\n");
 }
 
 fn chip(verdict: Verdict) -> String {
     format!("<span class=\"chip {}\">{}</span>", verdict.class(), verdict.name())
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

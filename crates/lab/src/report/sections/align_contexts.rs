@@ -4,10 +4,10 @@ use terms::Task;
 
 use super::ReportSection;
 use super::parts::{
-    MORE, NOT_PRINTED, Series, at_layers, by_pair, chosen, chosen_difference, difference,
-    lines_figure, named, over_layers, over_untrained, pairs_of, system_name,
+    MORE, NOT_PRINTED, Series, at_layers, by_pair, chosen, chosen_difference, difference, figure,
+    named, over_layers, over_untrained, pair_name, pairs_of,
 };
-use crate::draw::Panel;
+use crate::draw::{Chart, short};
 use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
@@ -108,6 +108,19 @@ pub(in crate::report) const ALIGN_CONTEXTS: ReportSection = ReportSection {
             measure: |view| within_bilingual(view, Task::Ner),
         },
     ],
+    fails: "No orthogonal map makes monolingual encoders transfer",
+    numbers: |view| {
+        let data = view.study("align-contexts");
+        let of = |system: &str, task: Task| {
+            let factors = [("system", system), ("task", task.name()), ("role", "target")];
+            data.best(task.measure(), &factors).sample().mean().map(|mean| short(mean.mean))
+        };
+        let part = |task: Task| {
+            let (raw, aligned) = (of("monolingual-raw", task)?, of("monolingual-aligned", task)?);
+            Some(format!("{} {raw} \u{2192} {aligned}", task.title()))
+        };
+        [Task::Ner, Task::Parse].into_iter().filter_map(part).collect::<Vec<_>>().join(", ")
+    },
     show,
 };
 
@@ -180,12 +193,12 @@ fn middle_minus_last(data: &StudyData<'_>, system: &str) -> SeedSample {
 
 fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("align-contexts");
-    let panels = |series: &Series<'_>| -> Vec<Panel> {
+    let panels = |series: &Series<'_>| -> Vec<Chart> {
         let mut panels = Vec::new();
         for task in Task::all() {
             for pair in pairs_of(&data, &[task.measure()]) {
                 let common = [("task", task.name()), ("role", "target"), ("pair", &*pair)];
-                let title = format!("{}, {pair}", task.title());
+                let title = format!("{}, {}", task.title(), pair_name(&pair));
                 panels.extend(over_layers(
                     &data,
                     task.measure(),
@@ -198,15 +211,16 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         panels
     };
     let five: &Series<'_> = &[
-        ("monolingual, aligned", vec![("system", "monolingual-aligned")]),
+        ("monolingual-aligned", vec![("system", "monolingual-aligned")]),
         ("bilingual", vec![("system", "bilingual")]),
-        ("monolingual, raw", vec![("system", "monolingual-raw")]),
-        ("untrained, aligned", vec![("system", "untrained-aligned")]),
-        ("no anchors, raw", vec![("system", "no-anchors-raw")]),
+        ("monolingual-raw", vec![("system", "monolingual-raw")]),
+        ("untrained-aligned", vec![("system", "untrained-aligned")]),
+        ("no-anchors-raw", vec![("system", "no-anchors-raw")]),
     ];
     let eight: &Series<'_> = &[
-        ("bilingual, raw", vec![("system", "bilingual")]),
-        ("bilingual, aligned", vec![("system", "bilingual-aligned")]),
+        ("bilingual-raw", vec![("system", "bilingual")]),
+        ("bilingual-aligned", vec![("system", "bilingual-aligned")]),
+        ("untrained-aligned", vec![("system", "untrained-aligned")]),
     ];
     let mut table = ReportTable::new(&["system", "NER (F1)", "parsing (LAS)"]);
     let order = [
@@ -222,31 +236,21 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
                 data.best(measure, &[("system", &*system), ("role", "target")]).sample().mean(),
             )
         };
-        table.rows.push(vec![
-            TableCell::Name(system_name(&system).to_owned()),
-            of("f1"),
-            of("las"),
-        ]);
+        table.rows.push(vec![TableCell::Name(data.name(&system)), of("f1"), of("las")]);
     }
     vec![
         CaptionedItem::figure(
             replicates(1, &["Figure 5"]),
             "Target scores of task models over a frozen layer, by layer.",
-            lines_figure(
-                named(id, "mapped"),
-                "Transfer through an orthogonal map",
-                five,
-                panels(five),
-            ),
+            figure(named(id, "mapped"), "Transfer through an orthogonal map", &panels(five)),
         ),
         CaptionedItem::figure(
             replicates(1, &["Figure 8"]),
             "Appendix A: the same with a map between the two languages of the bilingual encoder.",
-            lines_figure(
+            figure(
                 named(id, "bilingual"),
                 "Alignment within the bilingual encoder",
-                eight,
-                panels(eight),
+                &panels(eight),
             ),
         ),
         CaptionedItem::table(

@@ -2,9 +2,10 @@
 
 use super::ReportSection;
 use super::parts::{
-    LESS, NOT_PRINTED, Series, by_pair, chosen_difference, layers_line, lines_figure, named,
-    over_layers, pairs_of, system_name,
+    LESS, NOT_PRINTED, Series, by_pair, chance_of_retrieval, chosen_difference, figure,
+    layers_line, named, over_layers, pair_name, pairs_of,
 };
+use crate::draw::{Chart, short};
 use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::finding::{ClaimLine, Criterion, PaperClaim};
@@ -48,6 +49,21 @@ pub(in crate::report) const ALIGN_SENTENCES: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "Sentence vectors of monolingual encoders cannot be aligned by an orthogonal map",
+    numbers: |view| {
+        let data = view.study("align-sentences");
+        let of = |system: &str| {
+            let factors = [("system", system), ("kind", "aligned")];
+            data.best("retrieval", &factors).sample().mean().map(|mean| short(mean.mean))
+        };
+        let (Some(own), Some(untrained)) = (of("monolingual"), of("untrained")) else {
+            return String::new();
+        };
+        let chance = chance_of_retrieval(&data).map_or(String::new(), |chance| {
+            format!(", chance {}", crate::report::finding::signed(chance.value, 3))
+        });
+        format!("P@1 {own}, untrained {untrained}{chance}")
+    },
     show,
 };
 
@@ -64,15 +80,16 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let pairs = pairs_of(&data, &["retrieval"]);
     let panels = |series: &Series<'_>| {
         let panel = |pair: &String| {
-            over_layers(&data, "retrieval", &[("pair", pair)], series, (pair, "P@1"))
+            let title = pair_name(pair);
+            over_layers(&data, "retrieval", &[("pair", pair)], series, (&title, "P@1"))
         };
-        pairs.iter().filter_map(panel).collect()
+        pairs.iter().filter_map(panel).collect::<Vec<Chart>>()
     };
     let aligned: &Series<'_> = &[
         ("monolingual", vec![("system", "monolingual"), ("kind", "aligned")]),
         ("bilingual", vec![("system", "bilingual"), ("kind", "aligned")]),
         ("untrained", vec![("system", "untrained"), ("kind", "aligned")]),
-        ("no anchors", vec![("system", "no-anchors"), ("kind", "aligned")]),
+        ("no-anchors", vec![("system", "no-anchors"), ("kind", "aligned")]),
     ];
     let kinds: &Series<'_> = &[
         ("raw", vec![("system", "bilingual"), ("kind", "raw")]),
@@ -90,7 +107,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
             )
         };
         table.rows.push(vec![
-            TableCell::Name(system_name(&system).to_owned()),
+            TableCell::Name(data.name(&system)),
             of("raw"),
             of("centered"),
             of("aligned"),
@@ -99,22 +116,16 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     vec![
         CaptionedItem::figure(
             replicates(1, &["Figure 6"]),
-            "Sentence retrieval accuracy after Procrustes alignment, by layer.",
-            lines_figure(
-                named(id, "aligned"),
-                "Sentence retrieval after alignment",
-                aligned,
-                panels(aligned),
-            ),
+            "Sentence retrieval accuracy after Procrustes alignment, by layer; the dashed line is chance.",
+            figure(named(id, "aligned"), "Sentence retrieval after alignment", &panels(aligned)),
         ),
         CaptionedItem::figure(
             BEYOND,
             "Sentence retrieval accuracy of the bilingual encoder: raw, mean-centred, and after Procrustes alignment; the untrained encoder beside it.",
-            lines_figure(
+            figure(
                 named(id, "kinds"),
-                "Sentence retrieval, bilingual encoder",
-                kinds,
-                panels(kinds),
+                "Sentence retrieval within one bilingual encoder",
+                &panels(kinds),
             ),
         ),
         CaptionedItem::table(

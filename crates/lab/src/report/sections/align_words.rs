@@ -2,11 +2,11 @@
 
 use super::ReportSection;
 use super::parts::{
-    MORE, NOT_PRINTED, bar, bars_panel, by_pair, chosen_difference, difference, layers_line,
-    legend, lines_figure, named, of_different, over_layers, over_untrained, pairs_of, system_name,
+    MORE, NOT_PRINTED, by_pair, chosen_difference, difference, dots, figure, layers_line, mark,
+    named, of_different, over_layers, over_untrained, pair_name, pairs_of, system_colour,
 };
-use crate::draw::{BarGroup, Figure, SeriesMark};
-use crate::report::data::{SettingView, StudyData, UNTRAINED};
+use crate::draw::{Chart, DotRow, Figure, short};
+use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::finding::{ClaimLine, Control, Criterion, PaperClaim};
 use crate::report::observations::Observations;
@@ -87,6 +87,17 @@ pub(in crate::report) const ALIGN_WORDS: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "Word vectors of monolingual encoders cannot be aligned by an orthogonal map",
+    numbers: |view| {
+        let data = view.study(STUDY);
+        let of = |system: &str| {
+            best_of(by_layer(&data, system)).sample().mean().map(|mean| short(mean.mean))
+        };
+        match (of("monolingual"), of(UNTRAINED)) {
+            (Some(own), Some(untrained)) => format!("P@1 {own}, untrained {untrained}"),
+            _ => String::new(),
+        }
+    },
     show,
 };
 
@@ -139,8 +150,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         CaptionedItem::figure(
             replicates(1, &["Figure 4b"]),
-            "Word translation by averaged contextual vectors, by layer. Bands are 95 % intervals over seeds; a horizontal line \
-             is a system without layers.",
+            "Word translation by averaged contextual vectors, by layer. A horizontal line is a system without layers.",
             layers_figure(id, &data),
         ),
         CaptionedItem::table(
@@ -154,33 +164,26 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
 fn static_figure(id: &str, data: &StudyData<'_>) -> Figure {
     let systems = ["embeddings", "fasttext", UNTRAINED];
     let panel = |(measure, title): (&str, &str)| {
-        let group = |pair: &String| {
-            let bar = |(colour, system): (usize, &&str)| {
+        let row = |pair: &String| {
+            let of = |system: &str| {
                 let vocabulary = vocabulary(data, system);
-                let factors = [&[("system", *system), ("pair", pair)], &vocabulary[..]].concat();
+                let factors = [&[("system", system), ("pair", pair)], &vocabulary[..]].concat();
                 let all = data.observations(measure, &factors);
                 let layer = [&factors[..], &[("layer", "0")]].concat();
-                let of = match *system {
+                let own = match system {
                     UNTRAINED => data.observations(measure, &layer),
                     _ => all.without("layer"),
                 };
-                bar(colour, of.sample().mean(), None)
+                let colour = system_colour(system).unwrap_or(0);
+                mark(&data.name(system), colour, &own.sample(), None)
             };
-            BarGroup { name: pair.clone(), bars: systems.iter().enumerate().map(bar).collect() }
+            DotRow { name: pair_name(pair), marks: systems.map(of).to_vec() }
         };
-        let groups = pairs_of(data, &[P_AT_1]).iter().map(group).collect();
-        bars_panel(title, "P@1", groups)
+        let rows = pairs_of(data, &[P_AT_1]).iter().map(row).collect();
+        dots(title, "P@1", rows, vec![])
     };
-    Figure {
-        id: named(id, "tables"),
-        title: "Word translation by static vectors".to_owned(),
-        legend: legend(
-            &systems.map(|system| system_name(system).to_owned()),
-            SeriesMark::Bar,
-            false,
-        ),
-        panels: countings(data).into_iter().filter_map(panel).collect(),
-    }
+    let charts: Vec<Chart> = countings(data).into_iter().filter_map(panel).collect();
+    figure(named(id, "tables"), "Word translation by static vectors", &charts)
 }
 
 fn layers_figure(id: &str, data: &StudyData<'_>) -> Figure {
@@ -188,17 +191,17 @@ fn layers_figure(id: &str, data: &StudyData<'_>) -> Figure {
     let series: Vec<_> = systems
         .map(|system| {
             let factors = [&[("system", system)], &vocabulary(data, system)[..]].concat();
-            (system_name(system), factors)
+            (system, factors)
         })
         .collect();
     let mut panels = Vec::new();
     for pair in pairs_of(data, &[P_AT_1]) {
         for (measure, counted) in countings(data) {
-            let title = format!("{pair}, {counted}");
+            let title = format!("{}, {counted}", pair_name(&pair));
             panels.extend(over_layers(data, measure, &[("pair", &pair)], &series, (&title, "P@1")));
         }
     }
-    lines_figure(named(id, "layers"), "Word translation by layer", &series, panels)
+    figure(named(id, "layers"), "Word translation by layer", &panels)
 }
 
 fn table(data: &StudyData<'_>) -> ReportTable {
@@ -225,8 +228,8 @@ fn table(data: &StudyData<'_>) -> ReportTable {
                 let cells: Vec<TableCell> = countings.iter().map(of).collect();
                 if cells.iter().any(|cell| matches!(cell, TableCell::Ours(Some(_)))) {
                     let names = [
-                        TableCell::Name(system_name(&system).to_owned()),
-                        TableCell::Text(pair.clone()),
+                        TableCell::Name(data.name(&system)),
+                        TableCell::Text(pair_name(&pair)),
                         TableCell::Text(vocabulary.clone()),
                     ];
                     table.rows.push(names.into_iter().chain(cells).collect());

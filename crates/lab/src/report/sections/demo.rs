@@ -1,16 +1,16 @@
 //! The demo: a bilingual encoder of two languages without a common word, and an untrained one.
 
 use super::ReportSection;
-use super::parts::{bar, bars_panel, legend, measured_tasks, named};
-use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
-use crate::record::TextRecord;
+use super::names::scored;
+use super::parts::{
+    chance, chance_of_retrieval, dots, figure, mark, measured_tasks, named, system_colour,
+};
+use crate::draw::{Chart, DotRow, ReferenceLine};
 use crate::report::data::{FactorFilter, SettingView, StudyData};
-use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell};
-use terms::Estimate;
+use crate::report::exhibit::CaptionedItem;
+use crate::report::tokens::TokenSentence;
 
-const SYSTEMS: [(&str, &str); 2] = [("untrained", "untrained"), ("bilingual", "bilingual")];
-/// Sentences of the translation table.
-const LINES: [&str; 5] = ["1", "2", "3", "4", "5"];
+const SYSTEMS: [&str; 2] = ["bilingual", "untrained"];
 
 pub(in crate::report) const DEMO: ReportSection = ReportSection {
     id: "demo",
@@ -21,19 +21,27 @@ pub(in crate::report) const DEMO: ReportSection = ReportSection {
              monolingual text of both by masked language modelling, without any translations. The untrained encoder, of the \
              same architecture, shows what positions and sentence length give by themselves.",
     claims: &[],
+    fails: "",
+    numbers: |view| {
+        let data = view.study("demo");
+        let score = |task: &terms::Task| {
+            let factors = [("system", "bilingual"), ("task", task.name()), ("role", "target")];
+            data.mean(task.measure(), &factors).map(|mean| scored(*task, mean.mean))
+        };
+        let scores: Vec<String> = measured_tasks(&data).iter().filter_map(score).collect();
+        match scores.is_empty() {
+            true => String::new(),
+            false => format!("fine-tuned on language A alone, {} in language B", scores.join(", ")),
+        }
+    },
     show,
 };
 
 fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("demo");
-    let names: Vec<String> = SYSTEMS.iter().map(|(_, name)| (*name).to_owned()).collect();
-    let panels = [retrieval(&data), transfer(&data), rest(&data)].into_iter().flatten().collect();
-    let figure = Figure {
-        id: named(id, "overview"),
-        title: "Bilingual and untrained encoder".to_owned(),
-        legend: legend(&names, SeriesMark::Bar, false),
-        panels,
-    };
+    let charts: Vec<Chart> =
+        [retrieval(&data), transfer(&data), rest(&data)].into_iter().flatten().collect();
+    let figure = figure(named(id, "overview"), "Bilingual and untrained encoder", &charts);
     vec![
         CaptionedItem::figure(
             "In miniature",
@@ -42,69 +50,57 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
              lengths, and token conversion rate and dictionary accuracy under the language shift.",
             figure,
         ),
-        CaptionedItem::table(
+        CaptionedItem::sentences(
             "After Liu et al. 2020, Table 1",
             "A sentence, the predicted tokens when α times the difference of the language mean vectors is added to its \
-             hidden states, and its translation. Nothing is masked, and nothing was trained for this.",
-            translations(&data),
+             hidden states, and its translation. Nothing is masked, and nothing was trained for this. Words are coloured by the \
+             language in whose sentences they occur here.",
+            TokenSentence::all(&data.only("system", "bilingual")),
         ),
     ]
 }
 
-/// The bars of both systems for the best layer of a measure.
-fn group(data: &StudyData<'_>, name: &str, measure: &str, factors: &FactorFilter<'_>) -> BarGroup {
-    let of = |(colour, (system, _)): (usize, &(&str, &str))| {
-        let factors = [factors, &[("system", *system)]].concat();
-        let layered = data.best(measure, &factors).sample().mean();
-        let mean: Option<Estimate> = layered.or_else(|| data.mean(measure, &factors));
-        bar(colour, mean, None)
-    };
-    BarGroup { name: name.to_owned(), bars: SYSTEMS.iter().enumerate().map(of).collect() }
-}
-
-fn retrieval(data: &StudyData<'_>) -> Option<Panel> {
-    let kinds = [("raw", "raw"), ("centered", "centred"), ("aligned", "aligned")];
-    let groups = kinds.map(|(kind, name)| group(data, name, "retrieval", &[("kind", kind)]));
-    bars_panel("Sentence retrieval", "P@1", groups.to_vec())
-}
-
-fn transfer(data: &StudyData<'_>) -> Option<Panel> {
-    let groups = measured_tasks(data).into_iter().map(|task| {
-        group(data, task.title(), task.measure(), &[("task", task.name()), ("role", "target")])
-    });
-    bars_panel("Zero-shot transfer", "score", groups.collect())
-}
-
-fn rest(data: &StudyData<'_>) -> Option<Panel> {
-    let shifted = [("alpha", "1"), ("kind", "mean"), ("direction", "qaa-qab")];
-    let groups = vec![
-        group(data, "words, P@1", "p_at_1", &[]),
-        group(data, "CKA", "cka_within", &[]),
-        group(data, "conversion", "conversion_rate", &shifted),
-        group(data, "dictionary", "dictionary_accuracy", &shifted),
-    ];
-    bars_panel("Words, CKA, shift", "value", groups)
-}
-
-fn translations(data: &StudyData<'_>) -> ReportTable {
-    let columns = [
-        ("input", "input"),
-        ("0", "predicted, α = 0"),
-        ("1", "α = 1"),
-        ("2", "α = 2"),
-        ("reference", "reference translation"),
-    ];
-    let text = |line: &str, alpha: &str| {
-        let is = |note: &&&TextRecord, factor: &str, value: &str| {
-            note.factors.get(factor).is_some_and(|own| own == value)
+/// Both systems at the best layer of a measure.
+fn row(data: &StudyData<'_>, name: &str, measure: &str, factors: &FactorFilter<'_>) -> DotRow {
+    let of = |system: &str| {
+        let factors = [factors, &[("system", system)]].concat();
+        let layered = data.best(measure, &factors).sample();
+        let sample = match layered.0.is_empty() {
+            true => data.observations(measure, &factors).sample(),
+            false => layered,
         };
-        let note = data.texts.iter().find(|note| {
-            is(note, "system", "bilingual") && is(note, "line", line) && is(note, "alpha", alpha)
-        });
-        Some(TableCell::Text(note?.text.clone()))
+        mark(&data.name(system), system_colour(system).unwrap_or(0), &sample, None)
     };
-    let row = |line: &&str| columns.iter().map(|(alpha, _)| text(line, alpha)).collect();
-    let mut table = ReportTable::new(&columns.map(|(_, name)| name));
-    table.rows = LINES.iter().filter_map(row).collect();
-    table
+    DotRow { name: name.to_owned(), marks: SYSTEMS.map(of).to_vec() }
+}
+
+fn retrieval(data: &StudyData<'_>) -> Option<Chart> {
+    let kinds = [("raw", "raw"), ("centered", "centred"), ("aligned", "aligned")];
+    let rows = kinds.map(|(kind, name)| row(data, name, "retrieval", &[("kind", kind)]));
+    let chance = chance_of_retrieval(data).into_iter().collect();
+    dots("Sentence retrieval", "P@1", rows.to_vec(), chance)
+}
+
+fn transfer(data: &StudyData<'_>) -> Option<Chart> {
+    let tasks = measured_tasks(data);
+    let rows = tasks.iter().map(|task| {
+        let name = format!("{} ({}; chance {:.2})", task.title(), task.unit(), task.chance());
+        row(data, &name, task.measure(), &[("task", task.name()), ("role", "target")])
+    });
+    // One line where all tasks have one chance; each row names its own.
+    let same = tasks.windows(2).all(|pair| pair[0].chance() == pair[1].chance());
+    let chance: Option<ReferenceLine> =
+        tasks.first().filter(|_| same).map(|task| chance(task.chance()));
+    dots("Zero-shot transfer", "score", rows.collect(), chance.into_iter().collect())
+}
+
+fn rest(data: &StudyData<'_>) -> Option<Chart> {
+    let shifted = [("alpha", "1"), ("kind", "mean"), ("direction", "qaa-qab")];
+    let rows = vec![
+        row(data, "word translation, P@1", "p_at_1", &[]),
+        row(data, "CKA within sentence lengths", "cka_within", &[]),
+        row(data, "tokens converted by the shift", "conversion_rate", &shifted),
+        row(data, "of these, dictionary translations", "dictionary_accuracy", &shifted),
+    ];
+    dots("Words, CKA, shift", "value", rows, vec![])
 }

@@ -4,11 +4,11 @@ use terms::Task;
 
 use super::ReportSection;
 use super::parts::{
-    MORE, bar, bars_panel, distances, legend, measured_tasks, measures, named,
-    nearest_and_farthest, pairs_of, target, tasks_of_paper,
+    MORE, OTHERS, chance, distances, dots, figure, mark, measured_tasks, measures, named,
+    nearest_and_farthest, pair_name, pairs_of, point, system_colour, target, tasks_of_paper,
 };
 use super::transfer::paper_transfer;
-use crate::draw::{BarGroup, ChartPoint, Figure, LineChart, LineSeries, Panel, SeriesMark};
+use crate::draw::{Chart, DotRow, LineChart, LineSeries, short};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
@@ -66,6 +66,21 @@ pub(in crate::report) const DISTANCE: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "Transfer does not decrease with distance",
+    numbers: |view| {
+        let data = view.study("distance");
+        let Some((factor, near, far)) = nearest_and_farthest(&data, &measures()) else {
+            return String::new();
+        };
+        let part = |task: Task| {
+            let of = |level: &str| {
+                let factors = [("role", "target"), ("task", task.name()), (factor, level)];
+                Some(short(under_default(&data, task, &factors).sample().mean()?.mean))
+            };
+            Some(format!("{} {} \u{2192} {}", task.title(), of(&near)?, of(&far)?))
+        };
+        tasks_of_paper().filter_map(part).collect::<Vec<_>>().join(", ")
+    },
     show: show_distance,
 };
 
@@ -124,17 +139,12 @@ fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         true => of_pairs(&data, task, &levels, &encoders),
         false => of_distance(&data, task, &encoders),
     };
-    let mark = if real { SeriesMark::Bar } else { SeriesMark::Line };
-    let figure = Figure {
-        id: named(id, "transfer"),
-        title: "Transfer by distance".to_owned(),
-        legend: legend(&encoders, mark, real),
-        panels: Task::all().filter_map(panel).collect(),
-    };
+    let charts: Vec<Chart> = Task::all().filter_map(panel).collect();
+    let figure = figure(named(id, "transfer"), "Transfer by distance", &charts);
     vec![
         CaptionedItem::figure(
             replicates(1, &["Table 1"]),
-            "Column by column (§4.4): zero-shot scores in the target language, by its distance from the source.",
+            "Column by column (§4.4): zero-shot scores in the target language, by its distance from the source. The dashed line is chance.",
             figure,
         ),
         CaptionedItem::table(
@@ -175,51 +185,53 @@ fn of_encoder(
     }
 }
 
-/// Real languages: a bar for each condition and pair, beside the paper's.
+/// Real languages: a row for each pair with its conditions, beside the paper's.
 fn of_pairs(
     data: &StudyData<'_>,
     task: Task,
     pairs: &[String],
     encoders: &[String],
-) -> Option<Panel> {
-    let group = |pair: &String| {
+) -> Option<Chart> {
+    let row = |pair: &String| {
         let own = [("pair", &**pair), ("task", task.name()), ("role", "target")];
-        let bar = |(colour, encoder): (usize, &String)| {
+        let of = |encoder: &String| {
             let theirs =
                 [("condition", &**encoder), ("task", task.name()), ("language", target(pair))];
             let paper = papers::number(1, "Table 1", task.measure(), &theirs);
-            let mean = of_encoder(data, encoder, task.measure(), &own).sample().mean();
-            bar(colour, mean, paper)
+            let sample = of_encoder(data, encoder, task.measure(), &own).sample();
+            mark(&data.name(encoder), system_colour(encoder).unwrap_or(OTHERS), &sample, paper)
         };
-        BarGroup { name: pair.clone(), bars: encoders.iter().enumerate().map(bar).collect() }
+        DotRow { name: pair_name(pair), marks: encoders.iter().map(of).collect() }
     };
     let unit = format!("{}, target language", task.unit());
-    bars_panel(task.title(), &unit, pairs.iter().map(group).collect())
+    dots(task.title(), &unit, pairs.iter().map(row).collect(), vec![chance(task.chance())])
 }
 
 /// Invented languages: a line over distances for each condition.
-fn of_distance(data: &StudyData<'_>, task: Task, encoders: &[String]) -> Option<Panel> {
-    let line = |(colour, encoder): (usize, &String)| {
-        let point = |level: &String| {
+fn of_distance(data: &StudyData<'_>, task: Task, encoders: &[String]) -> Option<Chart> {
+    let line = |encoder: &String| {
+        let at = |level: &String| {
             let factors = [("task", task.name()), ("role", "target"), ("distance", level.as_str())];
-            let mean = of_encoder(data, encoder, task.measure(), &factors).sample().mean()?;
-            Some(ChartPoint { x: level.parse().ok()?, y: mean.mean, interval: mean.interval() })
+            let sample = of_encoder(data, encoder, task.measure(), &factors).sample();
+            point(level.parse().ok()?, &sample)
         };
         let levels = data.levels(&[task.measure()], "distance", &[]);
-        let points = levels.iter().filter_map(point).collect();
-        LineSeries { name: encoder.clone(), colour, points }
+        let points = levels.iter().filter_map(at).collect();
+        let colour = system_colour(encoder).unwrap_or(OTHERS);
+        LineSeries { name: data.name(encoder), colour, points }
     };
-    let lines = encoders.iter().enumerate().map(line);
+    let lines = encoders.iter().map(line);
     let lines: Vec<LineSeries> = lines.filter(|line| !line.points.is_empty()).collect();
     (!lines.is_empty()).then(|| {
-        LineChart {
+        Chart::Lines(LineChart {
             title: task.title().to_owned(),
             across: "distance".to_owned(),
             unit: task.unit().to_owned(),
             lines,
             from_zero: true,
-        }
-        .panel()
+            references: vec![chance(task.chance())],
+            highest_only: false,
+        })
     })
 }
 
@@ -249,7 +261,8 @@ fn table(
                 let layers = data.layers("retrieval");
                 TableCell::Ours(best_of(layers.iter().map(at).collect()).sample().mean())
             };
-            let mut row = vec![TableCell::Name(level.clone()), TableCell::Text(encoder.clone())];
+            let level = if factor == "pair" { pair_name(level) } else { level.clone() };
+            let mut row = vec![TableCell::Name(level), TableCell::Text(data.name(encoder))];
             row.extend(tasks.iter().copied().map(of));
             row.extend(["raw", "centered"].map(found));
             table.rows.push(row);

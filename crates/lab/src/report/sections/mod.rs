@@ -7,7 +7,8 @@ mod align_words;
 mod data_size;
 mod demo;
 mod distance;
-mod parts;
+pub(super) mod names;
+pub(super) mod parts;
 mod shift;
 mod shifted_transfer;
 mod similarity;
@@ -21,7 +22,7 @@ use super::finding::PaperClaim;
 pub(super) struct ReportSection {
     /// An identifier of letters and hyphens, which its figures begin with.
     pub(super) id: &'static str,
-    /// The title.
+    /// The question.
     pub(super) title: &'static str,
     /// Where the papers discuss it.
     pub(super) place: &'static str,
@@ -29,8 +30,12 @@ pub(super) struct ReportSection {
     pub(super) studies: &'static [&'static str],
     /// The experiment, for readers who have not read the papers.
     pub(super) method: &'static str,
-    /// What the papers claim.
+    /// What the papers claim; the first is the section's title where it holds.
     pub(super) claims: &'static [PaperClaim],
+    /// The section's title where the first claim fails.
+    pub(super) fails: &'static str,
+    /// The numbers that the title ends with; empty where there are none.
+    pub(super) numbers: fn(&SettingView<'_>) -> String,
     /// Figures and tables of one setting. The first argument begins the identifiers of its figures.
     pub(super) show: fn(&str, &SettingView<'_>) -> Vec<CaptionedItem>,
 }

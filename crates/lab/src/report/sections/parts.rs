@@ -2,15 +2,16 @@
 
 use terms::Task;
 
+use super::names::shown_by;
+pub(super) use super::names::{OTHERS, pair_name, system_colour};
+
 use crate::draw::{
-    Bar, BarChart, BarGroup, ChartPoint, Figure, LegendEntry, LineChart, LineSeries, Panel,
-    SeriesMark,
+    Chart, ChartPoint, DotChart, DotMark, DotRow, Figure, LineChart, LineSeries, ReferenceLine,
 };
 use crate::papers;
 use crate::report::data::{FactorFilter, StudyData};
 use crate::report::finding::{ClaimLine, Control, Evidence};
 use crate::report::observations::{Observations, SeedSample, chosen_by_others};
-use terms::Estimate;
 
 /// The measures of all tasks.
 pub(super) fn measures() -> Vec<&'static str> {
@@ -21,7 +22,7 @@ pub(super) fn measures() -> Vec<&'static str> {
 }
 
 /// The tasks that a study has numbers of.
-pub(super) fn measured_tasks(data: &StudyData<'_>) -> Vec<Task> {
+pub(in crate::report) fn measured_tasks(data: &StudyData<'_>) -> Vec<Task> {
     let measured = |task: &Task| data.mean(task.measure(), &[("task", task.name())]).is_some();
     Task::all().filter(measured).collect()
 }
@@ -41,21 +42,7 @@ pub(super) const NOT_PRINTED: fn() -> String = || "shown in a figure, without nu
 /// The pairs of Conneau et al. 2020.
 const PAIRS: [&str; 4] = ["en-fr", "en-de", "en-ru", "en-zh"];
 
-/// How systems are named in every figure and table.
-pub(super) fn system_name(system: &str) -> &str {
-    match system {
-        "monolingual-raw" => "monolingual, raw",
-        "monolingual-aligned" => "monolingual, aligned",
-        "bilingual-aligned" => "bilingual, aligned",
-        "embeddings" => "embedding table",
-        "fasttext" => "fastText",
-        "word2vec" => "Word2Vec",
-        "glove" => "GloVe",
-        other => other,
-    }
-}
-
-/// How the kinds of retrieval are named in every figure and table.
+/// How kinds of retrieval are named in every figure and table.
 pub(super) fn kind_name(kind: &str) -> &str {
     if kind == "centered" { "centred" } else { kind }
 }
@@ -146,42 +133,41 @@ pub(super) fn by_pair(
     }
     let of = |pair: &String| {
         let mut one = line(&data.only("pair", pair), pair);
+        let pair = pair_name(pair);
         one.of = [pair.as_str(), one.of.as_str()].join(", ").trim_end_matches(", ").to_owned();
         one
     };
     pairs.iter().map(of).collect()
 }
 
-pub(super) fn bar(colour: usize, mean: Option<Estimate>, paper: Option<f64>) -> Bar {
-    Bar {
+/// One series of a row: its seeds, mean and interval, beside the paper's number.
+pub(in crate::report) fn mark(
+    series: &str,
+    colour: usize,
+    sample: &SeedSample,
+    paper: Option<f64>,
+) -> DotMark {
+    let mean = sample.mean();
+    DotMark {
+        series: series.to_owned(),
         colour,
+        seeds: sample.values(),
         value: mean.map(|mean| mean.mean),
         interval: mean.and_then(|mean| mean.interval()),
         paper,
     }
 }
 
-/// A legend entry for each name, and one for the paper where it has numbers.
-pub(super) fn legend(
-    names: &[String],
-    mark: fn(usize) -> SeriesMark,
-    paper: bool,
-) -> Vec<LegendEntry> {
-    let ours =
-        names.iter().enumerate().map(|(i, name)| LegendEntry { name: name.clone(), mark: mark(i) });
-    let theirs =
-        paper.then(|| LegendEntry { name: "the paper".to_owned(), mark: SeriesMark::Paper });
-    ours.chain(theirs).collect()
+/// Chance, as a line across a panel.
+pub(in crate::report) fn chance(value: f64) -> ReferenceLine {
+    ReferenceLine { name: "chance".to_owned(), value }
 }
 
-/// Whether any bar shows a number of the paper.
-pub(super) fn has_paper(groups: &[BarGroup]) -> bool {
-    groups.iter().flat_map(|group| &group.bars).any(|bar| bar.paper.is_some())
-}
-
-/// Whether any bar shows a number of ours.
-pub(super) fn has_ours(groups: &[BarGroup]) -> bool {
-    groups.iter().flat_map(|group| &group.bars).any(|bar| bar.value.is_some())
+/// The chance of retrieving the one translation among all candidates, where they were counted.
+pub(in crate::report) fn chance_of_retrieval(data: &StudyData<'_>) -> Option<ReferenceLine> {
+    let used = data.observations("used", &[("of", "retrieval")]);
+    let fewest = used.values().fold(f64::INFINITY, f64::min);
+    (fewest.is_finite() && fewest > 0.0).then(|| chance(1.0 / fewest))
 }
 
 /// The points of a line over the levels of a factor; levels that are not numbers are left out.
@@ -192,14 +178,20 @@ pub(super) fn points(
     across: &str,
 ) -> Vec<ChartPoint> {
     let levels = data.levels(&[measure], across, &[]);
-    let point = |level: &String| {
-        let mean = data.mean(measure, &[factors, &[(across, level.as_str())]].concat())?;
-        Some(ChartPoint { x: level.parse().ok()?, y: mean.mean, interval: mean.interval() })
+    let at = |level: &String| {
+        let factors = [factors, &[(across, level.as_str())]].concat();
+        point(level.parse().ok()?, &data.observations(measure, &factors).sample())
     };
-    levels.iter().filter_map(point).collect()
+    levels.iter().filter_map(at).collect()
 }
 
-/// The name of a line, and the factors that choose its numbers.
+/// A point of a line: mean, interval and seeds.
+pub(super) fn point(x: f64, sample: &SeedSample) -> Option<ChartPoint> {
+    let mean = sample.mean()?;
+    Some(ChartPoint { x, y: mean.mean, interval: mean.interval(), seeds: sample.values() })
+}
+
+/// The system or condition of a line, or another name, and the factors that choose its numbers.
 type NamedSeries<'a> = (&'a str, Vec<(&'a str, &'a str)>);
 
 /// What the lines of a panel are.
@@ -212,31 +204,31 @@ pub(super) fn over_layers(
     common: &FactorFilter<'_>,
     series: &Series<'_>,
     (title, unit): (&str, &str),
-) -> Option<Panel> {
-    let line = |(colour, (name, factors)): (usize, &NamedSeries<'_>)| {
+) -> Option<Chart> {
+    let line = |(place, (name, factors)): (usize, &NamedSeries<'_>)| {
         let factors = [common, factors].concat();
         let mut points = points(data, measure, &factors, "layer");
         if points.is_empty() {
             // A system without layers is a horizontal line.
-            let unlayered = data.observations(measure, &factors).without("layer").sample().mean();
-            points.extend(unlayered.map(|mean| ChartPoint {
-                x: 0.0,
-                y: mean.mean,
-                interval: mean.interval(),
-            }));
+            let unlayered = data.observations(measure, &factors).without("layer").sample();
+            points.extend(point(0.0, &unlayered));
         }
-        (!points.is_empty()).then(|| LineSeries { name: (*name).to_owned(), colour, points })
+        let colour = system_colour(name).unwrap_or(OTHERS + place);
+        (!points.is_empty()).then(|| LineSeries { name: data.name(name), colour, points })
     };
     let lines: Vec<LineSeries> = series.iter().enumerate().filter_map(line).collect();
+    // Retrieval has a chance of its own wherever candidates were counted.
+    let chance = chance_of_retrieval(data).filter(|_| measure == "retrieval");
     (!lines.is_empty()).then(|| {
-        LineChart {
+        Chart::Lines(LineChart {
             title: title.into(),
             across: "layer".into(),
             unit: unit.into(),
             lines,
             from_zero: true,
-        }
-        .panel()
+            references: chance.into_iter().collect(),
+            highest_only: false,
+        })
     })
 }
 
@@ -300,24 +292,31 @@ pub(super) fn pairs_of(data: &StudyData<'_>, measures: &[&str]) -> Vec<String> {
     data.levels(measures, "pair", &PAIRS)
 }
 
-/// A figure of panels with one legend of lines.
-pub(super) fn lines_figure(
-    id: String,
-    title: &str,
-    series: &Series<'_>,
-    panels: Vec<Panel>,
-) -> Figure {
-    let names: Vec<String> = series.iter().map(|(name, _)| (*name).to_owned()).collect();
-    Figure { id, title: title.to_owned(), legend: legend(&names, SeriesMark::Line, false), panels }
+/// A figure whose title ends with what its charts show.
+pub(super) fn figure(id: String, topic: &str, charts: &[Chart]) -> Figure {
+    let found = shown_by(charts);
+    let title = match found.is_empty() {
+        true => topic.to_owned(),
+        false => format!("{topic}: {found}"),
+    };
+    Figure::of(id, title, charts)
 }
 
-/// A panel of bars; none without results of ours.
-pub(super) fn bars_panel(title: &str, unit: &str, groups: Vec<BarGroup>) -> Option<Panel> {
-    let shares =
-        groups.iter().flat_map(|group| &group.bars).all(|bar| bar.value.is_none_or(|v| v <= 1.0));
+/// A panel of dots; none without results of ours.
+pub(in crate::report) fn dots(
+    title: &str,
+    unit: &str,
+    rows: Vec<DotRow>,
+    references: Vec<ReferenceLine>,
+) -> Option<Chart> {
+    let marks = || rows.iter().flat_map(|row| &row.marks);
+    let shares = marks().all(|mark| mark.value.is_none_or(|value| value <= 1.0));
     let reach = shares.then_some(0.5);
-    has_ours(&groups)
-        .then(|| BarChart { title: title.into(), unit: unit.into(), groups, reach }.panel())
+    let measured = marks().any(|mark| mark.value.is_some());
+    measured.then(|| {
+        let (title, unit) = (title.to_owned(), unit.to_owned());
+        Chart::Dots(DotChart { title, unit, rows, reach, references })
+    })
 }
 
 /// The identifier of a figure.

@@ -3,11 +3,12 @@
 use terms::Task;
 
 use super::ReportSection;
+use super::names::language_name;
 use super::parts::{
-    bar, bars_panel, difference, has_paper, legend, measured_tasks, measures, named, over_chance,
+    OTHERS, chance, difference, dots, figure, mark, measured_tasks, measures, named, over_chance,
 };
 use super::shift::judged_encoders;
-use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
+use crate::draw::{Chart, DotRow, short};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
@@ -70,6 +71,17 @@ pub(in crate::report) const SHIFTED_TRANSFER: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "Fine-tuning only the upper layers transfers worse than fine-tuning all",
+    numbers: |view| {
+        let data = view.study("shifted-transfer");
+        let Some((_, own)) = data.encoders().into_iter().next() else { return String::new() };
+        let part = |task: Task| {
+            let of = |row| Some(short(scores(&own, row, task).sample().mean()?.mean));
+            let [all, upper, shifted] = ["all-layers", "last-n", "last-n-shift"].map(of);
+            Some(format!("{} {} all, {} upper, {} shifted", task.title(), all?, upper?, shifted?))
+        };
+        measured_tasks(&own).into_iter().find_map(part).unwrap_or_default()
+    },
     show: show_transfer,
 };
 
@@ -130,28 +142,22 @@ fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("shifted-transfer");
     let encoders = data.encoders();
     let several = encoders.len() > 1;
-    let mut paper = false;
     let (mut panels, mut rows) = (Vec::new(), Vec::new());
     let languages = data.levels(&measures(), "language", &TABLE_4);
     for (encoder, own) in &encoders {
         for task in measured_tasks(own) {
             let title = match several {
-                true => format!("{}, {encoder}", task.title()),
+                true => format!("{}, {}", task.title(), data.name(encoder)),
                 false => task.title().to_owned(),
             };
-            panels.extend(panel(own, task, &title, &mut paper));
+            panels.extend(panel(own, task, &title));
             rows.extend(ROWS.map(|row| table_row(own, (encoder, task), row, &languages)));
         }
     }
-    let names: Vec<String> = ROWS.iter().map(|(_, name)| (*name).to_owned()).collect();
-    let figure = Figure {
-        id: named(id, "scores"),
-        title: "Transfer with upper layers fine-tuned, without and with shift".to_owned(),
-        legend: legend(&names, SeriesMark::Bar, paper),
-        panels,
-    };
+    let topic = "Transfer with upper layers fine-tuned, without and with shift";
+    let figure = figure(named(id, "scores"), topic, &panels);
     let mut table = ReportTable::new(&["task", "encoder", "fine-tuned"]);
-    table.heads.extend(languages.iter().cloned());
+    table.heads.extend(languages.iter().map(|language| language_name(language)));
     table
         .heads
         .extend(["mean of targets", "weights α", "Liu et al. 2020, mean"].map(str::to_owned));
@@ -159,7 +165,7 @@ fn show_transfer(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     vec![
         CaptionedItem::figure(
             replicates(2, &["Table 4"]),
-            "Scores by language. The paper reports NLI only.",
+            "Scores by language; the dashed line is chance. The paper reports NLI only.",
             figure,
         ),
         CaptionedItem::table(
@@ -179,17 +185,18 @@ fn score(data: &StudyData<'_>, task: Task, row: &str, language: &str) -> Option<
     data.mean(task.measure(), &factors)
 }
 
-fn panel(data: &StudyData<'_>, task: Task, title: &str, paper: &mut bool) -> Option<Panel> {
-    let bars = |language: &String| {
-        let bar = |(i, (row, _)): (usize, &(&str, &str))| {
-            bar(i, score(data, task, row, language), paper_row(row, language, task))
+fn panel(data: &StudyData<'_>, task: Task, title: &str) -> Option<Chart> {
+    let row_of = |language: &String| {
+        let of = |(place, (row, name)): (usize, &(&str, &str))| {
+            let factors = [("row", *row), ("task", task.name()), ("language", language.as_str())];
+            let sample = data.observations(task.measure(), &factors).sample();
+            mark(name, OTHERS + place, &sample, paper_row(row, language, task))
         };
-        BarGroup { name: language.clone(), bars: ROWS.iter().enumerate().map(bar).collect() }
+        DotRow { name: language_name(language), marks: ROWS.iter().enumerate().map(of).collect() }
     };
     let languages = data.levels(&[task.measure()], "language", &TABLE_4);
-    let groups: Vec<BarGroup> = languages.iter().map(bars).collect();
-    *paper |= has_paper(&groups);
-    bars_panel(title, task.unit(), groups)
+    let rows = languages.iter().map(row_of).collect();
+    dots(title, task.unit(), rows, vec![chance(task.chance())])
 }
 
 fn table_row(
@@ -200,7 +207,7 @@ fn table_row(
 ) -> Vec<TableCell> {
     let mut cells = vec![
         TableCell::Name(task.title().to_owned()),
-        TableCell::Text(encoder.to_owned()),
+        TableCell::Text(data.name(encoder)),
         TableCell::Text(name.to_owned()),
     ];
     let of = |language: &String| TableCell::Ours(score(data, task, row, language));

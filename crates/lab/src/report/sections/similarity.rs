@@ -2,10 +2,10 @@
 
 use super::ReportSection;
 use super::parts::{
-    LESS, MORE, Series, by_pair, difference, layers_line, lines_figure, named,
-    nearest_and_farthest, over_layers, system_name,
+    LESS, MORE, Series, by_pair, difference, figure, layers_line, named, nearest_and_farthest,
+    over_layers, pair_name, system_colour,
 };
-use crate::draw::{Figure, Heatmap, Panel};
+use crate::draw::{Chart, ChartPoint, LineChart, LineSeries, short};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
@@ -106,7 +106,7 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
                     |level: &str| of("bilingual", level).minus(&of("monolingual", level)).sample();
                 let untrained = data.untrained(measure, &[(factor, &near)]);
                 ClaimLine::new(
-                    format!("{near} and {far}"),
+                    format!("{} and {}", pair_name(&near), pair_name(&far)),
                     Evidence::Seeds(gap(&near).minus(&gap(&far))),
                 )
                 .against(
@@ -116,6 +116,16 @@ pub(in crate::report) const SIMILARITY: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "A bilingual encoder is no more similar across its languages than two monolingual encoders are",
+    numbers: |view| {
+        let data = across_languages(view);
+        let of = |system: &str| {
+            let mean = data.mean(measure(&data), &[("system", system)])?;
+            Some(format!("{} {system}", short(mean.mean)))
+        };
+        let parts: Vec<String> = SYSTEMS[..3].iter().filter_map(|system| of(system)).collect();
+        if parts.is_empty() { String::new() } else { format!("CKA {}", parts.join(", ")) }
+    },
     show,
 };
 
@@ -168,51 +178,40 @@ fn means(systems: &[&str]) -> String {
 fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study("similarity");
     let pairs = data.levels(&["cka", "cka_debiased"], "pair", &PAIRS);
-    let maps = |measure: &str, suffix: &str| {
-        pairs.iter().filter_map(|pair| ours(&data, measure, pair, suffix)).collect::<Vec<_>>()
-    };
-    let figure = |name: &str, title: &str, panels: Vec<Panel>| Figure {
-        id: named(id, name),
-        title: title.to_owned(),
-        legend: vec![],
-        panels,
-    };
     let series: &Series<'_> = &SYSTEMS.map(|system| (system, vec![("system", system)]));
-    let curves = |measure| -> Vec<Panel> {
+    let curves = |measure, unit: &str| -> Vec<Chart> {
         let panel = |pair: &String| {
-            over_layers(&data, measure, &[("pair", pair)], series, (pair, "CKA, debiased"))
+            over_layers(&data, measure, &[("pair", pair)], series, (&pair_name(pair), unit))
         };
         pairs.iter().filter_map(panel).collect()
     };
-    let theirs =
+    let theirs: Vec<Chart> =
         if data.is_empty() { vec![] } else { PAIRS.iter().map(|pair| paper(pair)).collect() };
     vec![
         CaptionedItem::figure(
             replicates(1, &["Figure 7"]),
-            "Our results: CKA of mean-pooled sentence vectors by layer, computed as in the paper (bi: bilingual, mono: \
-             monolingual, untr.: untrained, none: bilingual without anchors). A pair with \u{2032} is a language with its own \
-             paraphrases.",
-            figure("cka", "CKA by layer", maps("cka", "")),
+            "Our results: CKA of mean-pooled sentence vectors by layer, computed as in the paper. A pair with \u{2032} is a \
+             language with its own paraphrases.",
+            figure(named(id, "cka"), "CKA", &curves("cka", "CKA")),
         ),
         CaptionedItem::figure(
             replicates(1, &["Figure 7"]),
             "The paper's results: English with its own back-translation (en\u{2032}) and with four languages.",
-            figure("paper", "CKA by layer, Conneau et al. 2020", theirs),
+            figure(named(id, "paper"), "CKA, Conneau et al. 2020", &theirs),
         )
         .once(),
         CaptionedItem::figure(
             BEYOND,
-            "The debiased estimate, which does not grow with fewer sentences. Bands are 95 % intervals over seeds.",
-            lines_figure(
+            "The debiased estimate, which does not grow with fewer sentences.",
+            figure(
                 named(id, "debiased"),
-                "Debiased CKA by layer",
-                series,
-                curves("cka_debiased"),
+                "Debiased CKA",
+                &curves("cka_debiased", "CKA, debiased"),
             ),
         ),
         CaptionedItem::table(
             replicates(1, &["Figure 7"]),
-            "Means over layers, by pair.",
+            "Means over layers, by pair. Correlations are averaged on Fisher's scale.",
             table(&data, &pairs),
         ),
     ]
@@ -237,8 +236,8 @@ fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
             }
             let factors = [("pair", &**pair), ("system", &*system), ("layer", "mean")];
             table.rows.push(vec![
-                TableCell::Name(pair.clone()),
-                TableCell::Text(system_name(&system).to_owned()),
+                TableCell::Name(pair_name(pair)),
+                TableCell::Text(data.name(&system)),
                 of("cka"),
                 of("cka_debiased"),
                 of("cka_within"),
@@ -250,59 +249,28 @@ fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
     table
 }
 
-fn ours(data: &StudyData<'_>, measure: &str, pair: &str, suffix: &str) -> Option<Panel> {
-    let layers = data.layers(measure);
-    let has = |system: &&str| data.mean(measure, &[("pair", pair), ("system", system)]).is_some();
-    let systems: Vec<&str> = SYSTEMS.into_iter().filter(has).collect();
-    let value = |layer: &str, system: &str| {
-        data.mean(measure, &[("pair", pair), ("system", system), ("layer", layer)])
-            .map(|mean| mean.mean)
+/// The paper's curves of a pair.
+fn paper(pair: &str) -> Chart {
+    let value = |system: &str, layer: u32| {
+        let factors = [("pair", pair), ("system", system), ("layer", &*layer.to_string())];
+        papers::number(1, "Figure 7", "cka", &factors)
     };
-    (!systems.is_empty() && !layers.is_empty())
-        .then(|| map(&format!("{pair}{suffix}"), &layers, &systems, value))
-}
-
-fn paper(pair: &str) -> Panel {
-    let layers: Vec<String> = (0..9).map(|layer| layer.to_string()).collect();
-    map(pair, &layers, &SYSTEMS[..3], |layer, system| {
-        papers::number(
-            1,
-            "Figure 7",
-            "cka",
-            &[("pair", pair), ("system", system), ("layer", layer)],
-        )
-    })
-}
-
-fn map(
-    title: &str,
-    layers: &[String],
-    systems: &[&str],
-    value: impl Fn(&str, &str) -> Option<f64>,
-) -> Panel {
-    Heatmap {
-        title: title.to_owned(),
-        down: ("layer".to_owned(), layers.to_vec()),
-        across: (
-            "system".to_owned(),
-            systems.iter().map(|system| abbreviated(system).to_owned()).collect(),
-        ),
-        values: layers
-            .iter()
-            .map(|layer| systems.iter().map(|system| value(layer, system)).collect())
+    let line = |system: &&str| LineSeries {
+        name: (*system).to_owned(),
+        colour: system_colour(system).unwrap_or(0),
+        points: (0..9)
+            .filter_map(|layer| {
+                let y = value(system, layer)?;
+                Some(ChartPoint { x: f64::from(layer), y, ..ChartPoint::default() })
+            })
             .collect(),
-        range: (0.0, 1.0),
-    }
-    .panel()
-}
-
-/// The name of a system above a narrow column.
-fn abbreviated(system: &str) -> &str {
-    match system {
-        "bilingual" => "bi",
-        "monolingual" => "mono",
-        "untrained" => "untr.",
-        "no-anchors" => "none",
-        other => other,
-    }
+    };
+    Chart::Lines(LineChart {
+        title: pair_name(pair),
+        across: "layer".to_owned(),
+        unit: "CKA".to_owned(),
+        lines: SYSTEMS[..3].iter().map(line).collect(),
+        from_zero: true,
+        ..LineChart::default()
+    })
 }

@@ -1,11 +1,13 @@
 //! The amount of text and the length of contexts: figures and tables.
 
 use super::{SIZES, WINDOWS, study};
-use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
+use crate::draw::{Chart, DotMark, DotRow, Figure};
 use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
-use crate::report::sections::parts::{bar, bars_panel, legend, named, system_name};
-use terms::Estimate;
+use crate::report::observations::SeedSample;
+use crate::report::sections::names::language_name;
+use crate::report::sections::parts::{OTHERS, chance, dots, figure, mark, named, system_colour};
+use terms::Task;
 
 const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", UNTRAINED];
 
@@ -41,13 +43,13 @@ fn systems(data: &StudyData<'_>) -> Vec<String> {
     data.levels(&["mrr", "mrr_different", "accuracy"], "system", &SYSTEMS)
 }
 
-/// The mean of a system: in one language or over all, at a size and with a window where it has these.
+/// The seeds of a system: in one language or over all, at a size and with a window where it has these.
 fn score(
     data: &StudyData<'_>,
     (measure, system): (&str, &str),
     language: Option<&str>,
     more: &[(&str, &str)],
-) -> Option<Estimate> {
+) -> SeedSample {
     let own = match language {
         Some(language) => vec![("language", language)],
         // Means over languages are over targets.
@@ -56,63 +58,66 @@ fn score(
     };
     let factors = [&own[..], more].concat();
     match system {
-        UNTRAINED => data.untrained(measure, &factors).sample().mean(),
-        _ => data.mean(measure, &[&[("system", system)], &factors[..]].concat()),
+        UNTRAINED => data.untrained(measure, &factors).sample(),
+        _ => data.observations(measure, &[&[("system", system)], &factors[..]].concat()).sample(),
     }
 }
 
-/// A name and the bars of a language, and of the mean over languages where there are several.
-fn groups(
+/// A row for each language, and one for the mean over languages where there are several.
+fn rows(
     data: &StudyData<'_>,
     measure: &str,
-    bars: impl Fn(Option<&str>) -> Vec<Option<Estimate>>,
-) -> Vec<BarGroup> {
+    marks: impl Fn(Option<&str>) -> Vec<DotMark>,
+) -> Vec<DotRow> {
     let languages = data.levels(&[measure], "language", &[]);
-    let group = |name: &str, language: Option<&str>| BarGroup {
-        name: name.to_owned(),
-        bars: bars(language)
-            .into_iter()
-            .enumerate()
-            .filter_map(|(colour, mean)| mean.map(|mean| bar(colour, Some(mean), None)))
-            .collect(),
+    let row = |name: &str, language: Option<&str>| {
+        let mut marks = marks(language);
+        marks.retain(|mark| mark.value.is_some());
+        DotRow { name: name.to_owned(), marks }
     };
-    let mut groups: Vec<BarGroup> =
-        languages.iter().map(|language| group(language, Some(language))).collect();
+    let mut rows: Vec<DotRow> =
+        languages.iter().map(|language| row(&language_name(language), Some(language))).collect();
     if languages.len() > 1 {
-        groups.push(group("mean of targets", None));
+        rows.push(row("mean of targets", None));
     }
-    groups
+    rows.retain(|row| !row.marks.is_empty());
+    rows
+}
+
+/// A panel of a measure; NLI with its chance.
+fn panel(title: &str, (measure, unit): (&str, &str), rows: Vec<DotRow>) -> Option<Chart> {
+    let nli = (measure == "accuracy").then(|| chance(Task::Nli.chance()));
+    dots(title, unit, rows, nli.into_iter().collect())
 }
 
 pub(super) fn sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = study(view, "data-size");
     let systems = systems(&data);
-    let names: Vec<String> = systems.iter().map(|system| system_name(system).to_owned()).collect();
-    let figure = |size: &str, words: bool| {
-        let panel = |(measure, title, unit): (&str, &str, &str)| {
-            let bars = |language: Option<&str>| {
-                let of =
-                    |system: &String| score(&data, (measure, system), language, &[("size", size)]);
+    let of_size = |size: &str, words: bool| {
+        let chart = |(measure, title, unit): (&str, &str, &str)| {
+            let marks = |language: Option<&str>| {
+                let of = |system: &String| {
+                    let sample = score(&data, (measure, system), language, &[("size", size)]);
+                    mark(&data.name(system), system_colour(system).unwrap_or(OTHERS), &sample, None)
+                };
                 systems.iter().map(of).collect()
             };
-            bars_panel(title, unit, groups(&data, measure, bars))
+            panel(title, (measure, unit), rows(&data, measure, marks))
         };
         let what = if words { "Word retrieval" } else { "Zero-shot NLI" };
-        Figure {
-            id: named(id, &format!("{size}-{}", if words { "words" } else { "nli" })),
-            title: format!("{what}, {} text", sized(&data, size)),
-            legend: legend(&names, SeriesMark::Bar, false),
-            panels: measured(&data, words).into_iter().filter_map(panel).collect(),
-        }
+        let charts: Vec<Chart> = measured(&data, words).into_iter().filter_map(chart).collect();
+        let name = format!("{size}-{}", if words { "words" } else { "nli" });
+        let topic = format!("{what}, {} text", sized(&data, size));
+        figure(named(id, &name), &topic, &charts)
     };
     let words = "MRR of word retrieval by target language: over all pairs, and over pairs whose strings differ. Equal strings are \
                  found by any encoder, as the untrained one shows.";
     let nli = "Zero-shot NLI accuracy, by language.";
     vec![
-        CaptionedItem::figure(replicates(2, &["Figure 1"]), words, figure("small", true)),
-        CaptionedItem::figure(replicates(2, &["Figure 2"]), nli, figure("small", false)),
-        CaptionedItem::figure(replicates(2, &["Figure 3"]), words, figure("large", true)),
-        CaptionedItem::figure(replicates(2, &["Figure 4"]), nli, figure("large", false)),
+        CaptionedItem::figure(replicates(2, &["Figure 1"]), words, of_size("small", true)),
+        CaptionedItem::figure(replicates(2, &["Figure 2"]), nli, of_size("small", false)),
+        CaptionedItem::figure(replicates(2, &["Figure 3"]), words, of_size("large", true)),
+        CaptionedItem::figure(replicates(2, &["Figure 4"]), nli, of_size("large", false)),
         CaptionedItem::table(
             replicates(2, &["Figure 1", "Figure 2", "Figure 3", "Figure 4"]),
             "Means over target languages.",
@@ -126,13 +131,10 @@ fn sizes_table(data: &StudyData<'_>, systems: &[String]) -> ReportTable {
     table.heads.extend(SIZES.map(|size| sized(data, size)));
     for (measure, title, _) in MEASURES {
         for system in systems {
-            let of = |size| score(data, (measure, system), None, &[("size", size)]);
+            let of = |size| score(data, (measure, system), None, &[("size", size)]).mean();
             let cells = SIZES.map(of);
             if cells.iter().any(Option::is_some) {
-                let names = [
-                    TableCell::Name(title.to_owned()),
-                    TableCell::Text(system_name(system).to_owned()),
-                ];
+                let names = [TableCell::Name(title.to_owned()), TableCell::Text(data.name(system))];
                 table.rows.push(names.into_iter().chain(cells.map(TableCell::Ours)).collect());
             }
         }
@@ -143,8 +145,11 @@ fn sizes_table(data: &StudyData<'_>, systems: &[String]) -> ReportTable {
 pub(super) fn windows(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = study(view, "window");
     let sizes = data.levels(&["mrr", "accuracy"], "size", &SIZES);
-    let mut changes = figure(id, "change", "Effect of short contexts on NLI", &sizes);
-    changes.panels = change_panels(&data, &sizes);
+    let changes = figure(
+        named(id, "change"),
+        "Effect of short contexts on NLI, in per cent",
+        &change_panels(&data, &sizes),
+    );
     vec![
         CaptionedItem::figure(
             replicates(2, &["Figure 5"]),
@@ -169,60 +174,58 @@ pub(super) fn windows(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     ]
 }
 
-fn figure(id: &str, name: &str, title: &str, series: &[String]) -> Figure {
-    Figure {
-        id: named(id, name),
-        title: title.to_owned(),
-        legend: legend(series, SeriesMark::Bar, false),
-        panels: vec![],
-    }
-}
-
-/// A panel for each size and measure: a bar for each system and window.
+/// A panel for each size and measure: a series for each system and window.
 fn retrieval_figure(id: &str, data: &StudyData<'_>, sizes: &[String]) -> Figure {
     let mut series: Vec<(String, &str)> = Vec::new();
     for system in systems(data) {
         let windows = if system == UNTRAINED { &WINDOWS[..1] } else { &WINDOWS[..] };
         series.extend(windows.iter().map(|window| (system.clone(), *window)));
     }
-    let name = |(system, window): &(String, &str)| match system.as_str() {
-        UNTRAINED => system.clone(),
-        _ => format!("{}, {}", system_name(system), window_name(window)),
+    let name = |system: &str, window: &str| match system {
+        UNTRAINED => system.to_owned(),
+        _ => format!("{}, {}", data.name(system), window_name(window)),
     };
-    let names: Vec<String> = series.iter().map(name).collect();
-    let mut drawn = figure(id, "mrr", "Word retrieval by context length", &names);
+    let mut charts = Vec::new();
     for size in sizes {
         for (measure, title, unit) in measured(data, true) {
-            let bars = |language: Option<&str>| {
-                let of = |(system, window): &(String, &str)| {
+            let marks = |language: Option<&str>| {
+                let of = |(place, (system, window)): (usize, &(String, &str))| {
                     let more = [("size", &**size), ("window", *window)];
-                    score(data, (measure, system), language, &more)
+                    let sample = score(data, (measure, system), language, &more);
+                    // Short contexts have a colour of their own beside the system's.
+                    let colour = match *window {
+                        "full" => system_colour(system).unwrap_or(OTHERS),
+                        _ => OTHERS + place / 2,
+                    };
+                    mark(&name(system, window), colour, &sample, None)
                 };
-                series.iter().map(of).collect()
+                series.iter().enumerate().map(of).collect()
             };
             let title = format!("{title}, {}", sized(data, size));
-            drawn.panels.extend(bars_panel(&title, unit, groups(data, measure, bars)));
+            charts.extend(panel(&title, (measure, unit), rows(data, measure, marks)));
         }
     }
-    drawn
+    figure(named(id, "mrr"), "Word retrieval by context length", &charts)
 }
 
-/// A panel for each window: a bar for each size.
+/// A panel for each window: a series for each size.
 fn amount_figure(id: &str, data: &StudyData<'_>, sizes: &[String]) -> Figure {
-    let names: Vec<String> = sizes.iter().map(|size| sized(data, size)).collect();
-    let mut drawn = figure(id, "accuracy", "NLI by amount of text", &names);
-    let panel = |window: &str| {
-        let bars = |language: Option<&str>| {
-            let of = |size: &String| {
+    let chart = |window: &str| {
+        let marks = |language: Option<&str>| {
+            let of = |(place, size): (usize, &String)| {
                 let more = [("size", &**size), ("window", window)];
-                score(data, ("accuracy", "encoder"), language, &more)
+                let sample = score(data, ("accuracy", "encoder"), language, &more);
+                mark(&sized(data, size), OTHERS + place, &sample, None)
             };
-            sizes.iter().map(of).collect()
+            let untrained = score(data, ("accuracy", UNTRAINED), language, &[]);
+            let colour = system_colour(UNTRAINED).unwrap_or(OTHERS);
+            let untrained = mark(UNTRAINED, colour, &untrained, None);
+            sizes.iter().enumerate().map(of).chain([untrained]).collect()
         };
-        bars_panel(window_name(window), "accuracy", groups(data, "accuracy", bars))
+        panel(window_name(window), ("accuracy", "accuracy"), rows(data, "accuracy", marks))
     };
-    drawn.panels = WINDOWS.into_iter().filter_map(panel).collect::<Vec<Panel>>();
-    drawn
+    let charts: Vec<Chart> = WINDOWS.into_iter().filter_map(chart).collect();
+    figure(named(id, "accuracy"), "NLI by amount of text", &charts)
 }
 
 /// The relative change from full to short contexts in per cent, seed by seed.
@@ -230,31 +233,29 @@ fn change(
     data: &StudyData<'_>,
     (measure, system): (&str, &str),
     more: &[(&str, &str)],
-) -> Option<Estimate> {
+) -> SeedSample {
     let of = |window| {
         data.observations(measure, &[&[("system", system), ("window", window)], more].concat())
     };
     let (full, short) = (of("full"), of("short"));
     let (a, b) = (full.with(&short, |a, _| a).sample(), short.with(&full, |a, _| a).sample());
-    a.with(&b, |full, short| 100.0 * (short - full) / full)
-        .mean()
-        .filter(|mean| mean.mean.is_finite())
+    let mut change = a.with(&b, |full, short| 100.0 * (short - full) / full);
+    change.0.retain(|_, value| value.is_finite());
+    change
 }
 
-fn change_panels(data: &StudyData<'_>, sizes: &[String]) -> Vec<Panel> {
+fn change_panels(data: &StudyData<'_>, sizes: &[String]) -> Vec<Chart> {
     let languages = data.levels(&["accuracy"], "language", &[]);
-    let group = |language: &String| BarGroup {
-        name: language.clone(),
-        bars: sizes
-            .iter()
-            .enumerate()
-            .map(|(i, size)| {
-                let more = [("size", &**size), ("language", &**language)];
-                bar(i, change(data, ("accuracy", "encoder"), &more), None)
-            })
-            .collect(),
+    let row = |language: &String| {
+        let of = |(place, size): (usize, &String)| {
+            let more = [("size", &**size), ("language", &**language)];
+            let change = change(data, ("accuracy", "encoder"), &more);
+            mark(&sized(data, size), OTHERS + place, &change, None)
+        };
+        DotRow { name: language_name(language), marks: sizes.iter().enumerate().map(of).collect() }
     };
-    bars_panel("NLI", "change, %", languages.iter().map(group).collect()).into_iter().collect()
+    let rows = languages.iter().map(row).collect();
+    dots("NLI, short minus full contexts", "change, %", rows, vec![]).into_iter().collect()
 }
 
 fn window_table(data: &StudyData<'_>, sizes: &[String]) -> ReportTable {
@@ -264,7 +265,8 @@ fn window_table(data: &StudyData<'_>, sizes: &[String]) -> ReportTable {
         for system in systems(data) {
             for size in sizes {
                 let of = |window| {
-                    score(data, (measure, &system), None, &[("window", window), ("size", size)])
+                    let more = [("window", window), ("size", &**size)];
+                    score(data, (measure, &system), None, &more).mean()
                 };
                 let [full, short] = WINDOWS.map(of);
                 if full.or(short).is_none() {
@@ -272,11 +274,11 @@ fn window_table(data: &StudyData<'_>, sizes: &[String]) -> ReportTable {
                 }
                 table.rows.push(vec![
                     TableCell::Name(title.to_owned()),
-                    TableCell::Text(system_name(&system).to_owned()),
+                    TableCell::Text(data.name(&system)),
                     TableCell::Text(sized(data, size)),
                     TableCell::Ours(full),
                     TableCell::Ours(short),
-                    TableCell::Percent(change(data, (measure, &system), &[("size", size)])),
+                    TableCell::Percent(change(data, (measure, &system), &[("size", size)]).mean()),
                 ]);
             }
         }

@@ -6,6 +6,7 @@ use super::ReportSection;
 use super::parts::{
     NOT_PRINTED, chosen, chosen_difference, difference, of_different, over_untrained,
 };
+use crate::draw::short;
 use crate::report::data::{SettingView, StudyData};
 use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
 use crate::report::observations::{Observations, chosen_by_others};
@@ -91,6 +92,18 @@ pub(in crate::report) const DATA_SIZE: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "With little text, static vectors retrieve translations no better than the encoder",
+    numbers: |view| {
+        let data = study(view, "data-size");
+        let of = |system: &str| {
+            let mean =
+                scores(&data, Ability::Words, system, &[("size", "small")]).sample().mean()?;
+            Some(format!("{} {}", short(mean.mean), data.name(system)))
+        };
+        let parts: Vec<String> =
+            ["word2vec", "glove", "encoder"].into_iter().filter_map(of).collect();
+        if parts.is_empty() { String::new() } else { format!("MRR {}", parts.join(", ")) }
+    },
     show: exhibits::sizes,
 };
 
@@ -126,10 +139,10 @@ pub(in crate::report) const WINDOW: ReportSection = ReportSection {
             criterion: Criterion::Above(0.0),
             measure: |view| {
                 let data = study(view, "window");
-                let [full, short] =
+                let [full, cut] =
                     WINDOWS.map(|window| encoder(&data, Ability::Words, "small", window));
-                ClaimLine::new("", difference(&short, &full))
-                    .against(control(&data, Ability::Words, &[short]))
+                ClaimLine::new("", difference(&cut, &full))
+                    .against(control(&data, Ability::Words, &[cut]))
                     .alone()
             },
         },
@@ -153,6 +166,17 @@ pub(in crate::report) const WINDOW: ReportSection = ReportSection {
             measure: |view| interaction(view, |full, short| short - full / 2.0),
         },
     ],
+    fails: "With much text, short contexts do not reduce word retrieval",
+    numbers: |view| {
+        let data = study(view, "window");
+        let of = |window| encoder(&data, Ability::Words, "large", window).sample().mean();
+        match (of("full"), of("short")) {
+            (Some(full), Some(cut)) => {
+                format!("MRR {} full, {} short", short(full.mean), short(cut.mean))
+            }
+            _ => String::new(),
+        }
+    },
     show: exhibits::windows,
 };
 

@@ -1,14 +1,14 @@
 //! Token translation by language mean vectors: figures and tables.
 
 use super::{MEAN, STUDY, positive, weights};
-use crate::draw::{Figure, Heatmap, LineChart, LineSeries, Panel, SeriesMark};
+use crate::draw::{Chart, Figure, Heatmap, LineChart, LineSeries};
 use crate::papers;
-use crate::record::TextRecord;
 use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::observations::Observations;
-use crate::report::sections::parts::{legend, named, points};
-use crate::store::natural;
+use crate::report::sections::names::{direction_name, language_name};
+use crate::report::sections::parts::{figure, named, pair_name, points};
+use crate::report::tokens::TokenSentence;
 
 /// A condition and a direction, with their data.
 struct Case<'a> {
@@ -19,10 +19,10 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn title(&self) -> String {
-        let direction = self.direction.replace('-', " → ");
+        let direction = direction_name(&self.direction);
         match &*self.condition {
             "" => direction,
-            condition => format!("{direction}, {condition}"),
+            condition => format!("{direction}, {}", self.data.name(condition)),
         }
     }
 }
@@ -41,12 +41,13 @@ fn cases<'a>(data: &StudyData<'a>) -> Vec<Case<'a>> {
 pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
     let cases = cases(&data);
-    let maps = cases.iter().filter_map(heat).collect();
+    let maps: Vec<Chart> = cases.iter().filter_map(heat).collect();
     vec![
-        CaptionedItem::table(
+        CaptionedItem::sentences(
             replicates(2, &["Table 1"]),
-            "Sentences and the predicted tokens when they are shifted.",
-            sentences(&data),
+            "Sentences, and the tokens that are predicted at every position when α times the difference of the language mean \
+             vectors is added. Words are coloured by the language in whose sentences they occur here.",
+            TokenSentence::all(&data),
         ),
         CaptionedItem::table(
             replicates(2, &["Table 2"]),
@@ -74,75 +75,19 @@ pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         CaptionedItem::figure(
             replicates(2, &["Figure 7"]),
             "Token conversion rate by layer and weight.",
-            Figure {
-                id: named(id, "converted"),
-                title: "Token conversion rate".to_owned(),
-                legend: vec![],
-                panels: maps,
-            },
+            figure(named(id, "converted"), &converted_title(&cases), &maps),
         ),
         CaptionedItem::figure(
             replicates(2, &["Figure 8a"]),
-            "BLEU-1 over weights, for some layers.",
+            "BLEU-1 over weights; each line is a layer, and the layer with the highest BLEU-1 is coloured.",
             bleu(id, &data, &cases, ("alpha", "layer")),
         ),
         CaptionedItem::figure(
             replicates(2, &["Figure 8b"]),
-            "BLEU-1 over layers, for some weights.",
+            "BLEU-1 over layers; each line is a weight, and the weight with the highest BLEU-1 is coloured.",
             bleu(id, &data, &cases, ("layer", "alpha")),
         ),
     ]
-}
-
-/// The sentences of the first seed that has any: each with its translation, then the predicted tokens.
-fn sentences(data: &StudyData<'_>) -> ReportTable {
-    let mut table = ReportTable::new(&["direction", "encoder", "weight", "subwords"]);
-    let mut notes: Vec<_> = data.texts.iter().filter(|note| note.name == "translation").collect();
-    let first = notes.iter().map(|note| note.origin.seed).min();
-    notes.retain(|note| Some(note.origin.seed) == first);
-    let of = |note: &TextRecord, name: &str| {
-        let level = note.factors.get(name);
-        // A given model has no condition, and is named by its system.
-        let level = level.or_else(|| note.factors.get("system").filter(|_| name == "condition"));
-        level.cloned().unwrap_or_default()
-    };
-    let place = |alpha: &str| match alpha {
-        "input" => 0,
-        "reference" => 1,
-        _ => 2,
-    };
-    notes.sort_by(|a, b| {
-        let (x, y) = (of(a, "alpha"), of(b, "alpha"));
-        natural(&of(a, "direction"), &of(b, "direction"))
-            .then_with(|| natural(&of(a, "line"), &of(b, "line")))
-            .then_with(|| place(&x).cmp(&place(&y)))
-            .then_with(|| of(a, "condition").cmp(&of(b, "condition")))
-            .then_with(|| natural(&of(a, "layer"), &of(b, "layer")))
-            .then_with(|| natural(&x, &y))
-    });
-    // Input and reference are the same for all encoders.
-    let given = |alpha: &str| ["input", "reference"].contains(&alpha);
-    notes.dedup_by(|next, last| {
-        let same = |name| of(next, name) == of(last, name);
-        given(&of(next, "alpha")) && ["alpha", "direction", "line"].into_iter().all(same)
-    });
-    for note in notes {
-        let (alpha, layer) = (of(note, "alpha"), of(note, "layer"));
-        let weight = match &*alpha {
-            "input" => "input".to_owned(),
-            "reference" => "translation".to_owned(),
-            _ if layer.is_empty() => format!("α = {alpha}"),
-            _ => format!("α = {alpha}, layer {layer}"),
-        };
-        let condition = if given(&alpha) { String::new() } else { of(note, "condition") };
-        table.rows.push(vec![
-            TableCell::Name(of(note, "direction")),
-            TableCell::Text(condition),
-            TableCell::Text(weight),
-            TableCell::Text(note.text.clone()),
-        ]);
-    }
-    table
 }
 
 /// The layer and weight with the highest mean over seeds.
@@ -182,8 +127,8 @@ fn best_table(cases: &[Case<'_>]) -> ReportTable {
                 TableCell::Ours(data.mean(measure, &factors))
             };
             table.rows.push(vec![
-                TableCell::Name(direction.clone()),
-                TableCell::Text(condition.clone()),
+                TableCell::Name(direction_name(direction)),
+                TableCell::Text(data.name(condition)),
                 TableCell::Text(kind.clone()),
                 at("bleu1", &layer, &alpha),
                 TableCell::Text(layer.clone()),
@@ -262,7 +207,8 @@ fn other_languages(cases: &[Case<'_>]) -> ReportTable {
             shifted("third_rate"),
         ];
         if cells.iter().any(Option::is_some) {
-            let names = [TableCell::Name(direction.clone()), TableCell::Text(condition.clone())];
+            let names =
+                [TableCell::Name(direction_name(direction)), TableCell::Text(data.name(condition))];
             table.rows.push(names.into_iter().chain(cells.map(TableCell::Ours)).collect());
         }
     }
@@ -283,16 +229,16 @@ fn subwords(data: &StudyData<'_>) -> ReportTable {
     };
     for (condition, own) in data.encoders() {
         let start =
-            |name: &str| vec![TableCell::Name(name.to_owned()), TableCell::Text(condition.clone())];
+            |name: String| vec![TableCell::Name(name), TableCell::Text(data.name(&condition))];
         for language in own.levels(&["subwords"], "language", &[]) {
-            let mut row = start(&language);
+            let mut row = start(language_name(&language));
             row.push(TableCell::Count(own.mean("subwords", &[("language", &language)])));
             row.push(TableCell::Count(None));
             row.extend(["subwords", "subwords_shared"].map(|measure| printed(measure, &language)));
             table.rows.push(row);
         }
         for pair in own.levels(&["subwords_shared"], "pair", &[]) {
-            let mut row = start(&pair);
+            let mut row = start(pair_name(&pair));
             row.push(TableCell::Count(None));
             row.push(TableCell::Count(own.mean("subwords_shared", &[("pair", &pair)])));
             row.extend([TableCell::Paper(None, 0), TableCell::Paper(None, 0)]);
@@ -302,7 +248,7 @@ fn subwords(data: &StudyData<'_>) -> ReportTable {
     table
 }
 
-fn heat(case: &Case<'_>) -> Option<Panel> {
+fn heat(case: &Case<'_>) -> Option<Chart> {
     let data = &case.data;
     let (layers, weights) = (data.layers("conversion_rate"), weights(data, "conversion_rate"));
     let rate = |layer: &str, alpha: &str| {
@@ -314,7 +260,7 @@ fn heat(case: &Case<'_>) -> Option<Panel> {
         .map(|layer| weights.iter().map(|alpha| rate(layer, alpha)).collect())
         .collect();
     values.iter().flatten().any(Option::is_some).then(|| {
-        Heatmap {
+        Chart::Heat(Heatmap {
             title: case.title(),
             down: ("layer".to_owned(), layers.clone()),
             across: (
@@ -323,38 +269,62 @@ fn heat(case: &Case<'_>) -> Option<Panel> {
             ),
             values,
             range: (0.0, 1.0),
-        }
-        .panel()
+        })
     })
 }
 
-/// BLEU-1 over one factor, a line for some levels of the other: at most six, evenly chosen.
+/// The highest mean conversion rate of the first encoder, and of the untrained one.
+fn converted_title(cases: &[Case<'_>]) -> String {
+    let best = |case: &Case<'_>| {
+        let (layer, alpha) = best_place(&case.data, "conversion_rate", "mean")?;
+        let factors = [MEAN, ("layer", &*layer), ("alpha", &*alpha)];
+        let mean = case.data.mean("conversion_rate", &factors)?.mean;
+        let name = case.data.name(&case.condition);
+        Some(format!("{:.0} % {name} (layer {layer}, α = {alpha})", 100.0 * mean))
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    let mut parts = Vec::new();
+    for case in cases {
+        if !seen.contains(&&*case.condition) {
+            seen.push(&case.condition);
+            parts.extend(best(case));
+        }
+    }
+    match parts.is_empty() {
+        true => "Token conversion rate".to_owned(),
+        false => format!("Tokens converted at best: {}", parts.join(", ")),
+    }
+}
+
+/// BLEU-1 over one factor, a line for each level of the other.
 fn bleu(id: &str, data: &StudyData<'_>, cases: &[Case<'_>], (across, by): (&str, &str)) -> Figure {
     let levels = if by == "layer" { data.layers("bleu1") } else { positive(data, "bleu1") };
-    let step = levels.len().div_ceil(6).max(1);
-    // From the end, so that the last layer and the largest weight are among them.
-    let mut chosen: Vec<&String> = levels.iter().rev().step_by(step).collect();
-    chosen.reverse();
+    let label = if by == "alpha" { "α =" } else { "layer" };
     let panel = |case: &Case<'_>| {
-        let line = |(colour, level): (usize, &&String)| LineSeries {
-            name: format!("{by} {level}"),
-            colour,
+        let line = |level: &String| LineSeries {
+            name: format!("{label} {level}"),
+            colour: 0,
             points: points(&case.data, "bleu1", &[MEAN, (by, level)], across),
         };
         let lines: Vec<LineSeries> =
-            chosen.iter().enumerate().map(line).filter(|line| !line.points.is_empty()).collect();
+            levels.iter().map(line).filter(|line| !line.points.is_empty()).collect();
         let across = if across == "alpha" { "weight α" } else { across };
         (!lines.is_empty()).then(|| {
-            let (title, unit) = (case.title(), "BLEU-1".to_owned());
-            LineChart { title, across: across.to_owned(), unit, lines, from_zero: true }.panel()
+            Chart::Lines(LineChart {
+                title: case.title(),
+                across: across.to_owned(),
+                unit: "BLEU-1".to_owned(),
+                lines,
+                from_zero: true,
+                highest_only: true,
+                ..LineChart::default()
+            })
         })
     };
-    let label = if by == "alpha" { "α =" } else { "layer" };
-    let names: Vec<String> = chosen.iter().map(|level| format!("{label} {level}")).collect();
-    Figure {
-        id: named(id, &format!("bleu-{across}")),
-        title: "BLEU-1 of token translation".to_owned(),
-        legend: legend(&names, SeriesMark::Line, false),
-        panels: cases.iter().filter_map(panel).collect(),
-    }
+    let charts: Vec<Chart> = cases.iter().filter_map(panel).collect();
+    let topic = format!(
+        "BLEU-1 of token translation, best {}",
+        if by == "alpha" { "weight" } else { "layer" }
+    );
+    figure(named(id, &format!("bleu-{across}")), &topic, &charts)
 }

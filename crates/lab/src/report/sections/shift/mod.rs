@@ -178,6 +178,25 @@ pub(in crate::report) const LANGUAGE_SHIFT: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "Adding one vector does not convert tokens to the other language",
+    numbers: |view| {
+        let data = view.study(STUDY);
+        let best = |data: &StudyData<'_>| {
+            let rates = converting(data);
+            let means = rates.iter().filter_map(|rate| rate.sample().mean());
+            means.map(|mean| mean.mean).reduce(f64::max)
+        };
+        let encoders = data.encoders();
+        let of = |wanted: bool| {
+            let own = encoders.iter().find(|(name, _)| (name == UNTRAINED) == wanted);
+            own.and_then(|(_, data)| best(data)).map(|rate| format!("{:.0} %", 100.0 * rate))
+        };
+        match (of(false), of(true)) {
+            (Some(own), Some(untrained)) => format!("{own} at best, untrained {untrained}"),
+            (Some(own), None) => format!("{own} at best"),
+            _ => String::new(),
+        }
+    },
     show: exhibits::show,
 };
 
@@ -195,7 +214,7 @@ pub(super) fn judged_encoders(
     line: impl Fn(&StudyData<'_>, &StudyData<'_>) -> ClaimLine,
 ) -> Vec<ClaimLine> {
     let mut encoders = data.encoders();
-    let none = StudyData { records: vec![], texts: vec![] };
+    let none = StudyData { records: vec![], texts: vec![], depth: None };
     let untrained = match encoders.last() {
         Some((name, _)) if name == UNTRAINED => encoders.pop().map_or(none, |(_, data)| data),
         _ => none,

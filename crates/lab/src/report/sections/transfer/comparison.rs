@@ -8,7 +8,7 @@ use crate::report::data::StudyData;
 use crate::report::exhibit::{ReportTable, TableCell};
 use crate::report::finding::{Evidence, signed};
 use crate::report::observations::Observations;
-use crate::report::sections::parts::{target, tasks_of_paper};
+use crate::report::sections::parts::{pair_name, target, tasks_of_paper};
 use crate::statistics::{permutation_p, spearman};
 
 /// Transfer under a condition: of one task or of all, to one language or to all.
@@ -80,7 +80,7 @@ pub(super) fn correlations(data: &StudyData<'_>, pairs: &[String]) -> ReportTabl
         if count < 3 {
             continue;
         }
-        let mut row = vec![TableCell::Name(pair.unwrap_or("all pairs").to_owned())];
+        let mut row = vec![TableCell::Name(pair.map_or("all pairs".to_owned(), pair_name))];
         row.extend(columns.iter().map(|column| TableCell::Text(rho(column))));
         row.push(TableCell::Text(count.to_string()));
         table.rows.push(row);
@@ -113,7 +113,7 @@ pub(super) fn shares(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
             let cells: Vec<TableCell> = columns.iter().flat_map(cells).collect();
             if cells.iter().any(|cell| matches!(cell, TableCell::Ours(Some(_)))) {
                 let names =
-                    [TableCell::Name(pair.clone()), TableCell::Text((*condition).to_owned())];
+                    [TableCell::Name(pair_name(pair)), TableCell::Text(data.name(condition))];
                 table.rows.push(names.into_iter().chain(cells).collect());
             }
         }

@@ -5,11 +5,13 @@ mod comparison;
 use terms::{Preset, Scale, Task};
 
 use super::ReportSection;
+use super::names::language_name;
 use super::parts::{
-    bar, bars_panel, by_pair, difference, has_paper, kind_name, legend, measured_tasks, measures,
-    named, nearest_and_farthest, target, tasks_of_paper,
+    OTHERS, by_pair, chance, chance_of_retrieval, difference, dots, figure, kind_name, mark,
+    measured_tasks, measures, named, nearest_and_farthest, pair_name, system_colour, target,
+    tasks_of_paper,
 };
-use crate::draw::{BarGroup, Figure, Panel, SeriesMark};
+use crate::draw::{Chart, DotRow, Figure, short};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell, replicates};
@@ -66,6 +68,11 @@ pub(in crate::report) const TABLE: ReportSection = ReportSection {
             [all].into_iter().chain(tasks_of_paper().map(of)).collect()
         },
     }],
+    fails: "Conditions do not rank as in the paper",
+    numbers: |view| match comparison::ranks(&view.studies(&TOGETHER), None, None) {
+        Evidence::Ranks { rho, n, .. } => format!("\u{3c1} = {} over {n} conditions", short(rho)),
+        _ => String::new(),
+    },
     show: show_table,
 };
 
@@ -120,6 +127,11 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "A difference in domain costs transfer",
+    numbers: |view| {
+        let data = view.studies(&OF_DOMAIN);
+        compared(&data, &[(one_domain(&data), "one domain"), ("wiki-cc", "two")])
+    },
     show: |id, view| conditions(id, &["Figure 3", "Table 1"], &view.studies(&OF_DOMAIN)),
 };
 
@@ -192,6 +204,15 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
             },
         },
     ],
+    fails: "Transfer needs anchors",
+    numbers: |view| {
+        let anchors = [
+            ("default-anchors", "with them"),
+            ("no-anchors", "without"),
+            ("extra-anchors", "with more"),
+        ];
+        compared(&view.studies(&OF_ANCHORS), &anchors)
+    },
     show: |id, view| conditions(id, &["Figure 3", "Table 1"], &view.studies(&OF_ANCHORS)),
 };
 
@@ -201,11 +222,11 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
     place: "Conneau et al. 2020, §4.3",
     studies: &OF_SHARING,
     method: "Embeddings, the lowest layers, or both are separate for each language; the layers above are shared. In encoders of \
-             other depths than the paper's eight layers, \u{201c}l1-3\u{201d} and \u{201c}l1-6\u{201d} separate the nearest \
-             number of layers to three and six eighths: of four layers, two and three.",
+             other depths than the paper's eight layers, the nearest number of layers to three and to six eighths is separate: of \
+             four layers, two and three.",
     claims: &[
         PaperClaim {
-            finding: "Transfer survives separate embeddings and lower layers (sep-emb-l1-3)",
+            finding: "Transfer survives separate embeddings and lower layers",
             place: "Conneau et al. 2020, §4.3",
             paper: || {
                 format!("{}, 3 of 8 layers separate", kept_in_paper("sep-emb-l1-3", "default"))
@@ -221,7 +242,7 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
             },
         },
         PaperClaim {
-            finding: "Transfer breaks down when most layers are separate (sep-emb-l1-6)",
+            finding: "Transfer breaks down when most layers are separate",
             place: "Conneau et al. 2020, §4.3",
             paper: || {
                 format!("{}, 6 of 8 layers separate", kept_in_paper("sep-emb-l1-6", "default"))
@@ -241,7 +262,7 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
             finding: "Sharing fewer layers reduces transfer",
             place: "Conneau et al. 2020, §4.3",
             paper: || gained_in_paper("sep-emb-l1-3", "sep-emb-l1-6"),
-            quantity: "mean target score with sep-emb-l1-3 minus with sep-emb-l1-6",
+            quantity: "mean target score with embeddings and lower layers separate minus with most layers separate",
             criterion: Criterion::Above(0.0),
             measure: |view| {
                 by_pair(&view.studies(&OF_SHARING), &measures(), |data, _| {
@@ -289,7 +310,7 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
                 let data = view.studies(&["sharing", "distance", "table-1"]);
                 let lines = ["sep-emb-l1-6", "sep-l1-6", "sep-l1-3"].map(|condition| {
                     let line = farther_minus_nearer(&data, "default", condition);
-                    ClaimLine { of: format!("{condition}, {}", line.of), ..line }
+                    ClaimLine { of: format!("{}, {}", data.name(condition), line.of), ..line }
                 });
                 let measured = |line: &ClaimLine| matches!(&line.evidence, Evidence::Seeds(sample) if !sample.0.is_empty());
                 lines.into_iter().find(measured).into_iter().collect()
@@ -299,11 +320,16 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
             finding: "Sharing parameters matters more than sharing subwords",
             place: "Conneau et al. 2020, §4.5",
             paper: || gained_in_paper("no-anchors", "sep-emb-l1-6"),
-            quantity: "mean target score without anchors minus with sep-emb-l1-6",
+            quantity: "mean target score without anchors minus with embeddings and most layers separate",
             criterion: Criterion::Above(0.0),
             measure: |view| gained(&view.studies(&TOGETHER), "no-anchors", "sep-emb-l1-6").alone(),
         },
     ],
+    fails: "Transfer collapses once embeddings and lower layers are separate",
+    numbers: |view| {
+        let layers = [("default", "shared"), ("sep-emb-l1-3", "separate")];
+        compared(&view.studies(&OF_SHARING), &layers)
+    },
     show: |id, view| conditions(id, &["Figure 3", "Table 1"], &view.studies(&OF_SHARING)),
 };
 
@@ -311,6 +337,21 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
 fn one_domain(data: &StudyData<'_>) -> &'static str {
     let equal = data.levels_among("condition", &[("condition", "default-equal")]);
     if equal.is_empty() { "default" } else { "default-equal" }
+}
+
+/// The transfer above chance of some conditions, and of the untrained encoder, in words.
+fn compared(data: &StudyData<'_>, conditions: &[(&str, &str)]) -> String {
+    let of = |(condition, name): &(&str, &str)| {
+        let mean = transfer(data, condition).sample().mean()?;
+        Some(format!("{} {name}", short(mean.mean)))
+    };
+    let mut parts: Vec<String> = conditions.iter().filter_map(of).collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    let untrained = untrained_transfer(data, &[]).sample().mean();
+    parts.extend(untrained.map(|mean| format!("{} untrained", short(mean.mean))));
+    format!("{} above chance", parts.join(", "))
 }
 
 /// A line that says how many layers are separate.
@@ -403,7 +444,7 @@ fn farther_minus_nearer(data: &StudyData<'_>, condition: &str, over: &str) -> Cl
     let untrained = untrained_transfer(data, &[(factor, &far)]);
     let label = match factor {
         "distance" => format!("distances {far} and {near}"),
-        _ => format!("{far} and {near}"),
+        _ => format!("{} and {}", pair_name(&far), pair_name(&near)),
     };
     ClaimLine::new(label, Evidence::Seeds(gain(&far).minus(&gain(&near))))
         .against(Control::of("untrained", &of(condition, &far), &untrained).if_measured())
@@ -487,52 +528,48 @@ fn under(
     }
 }
 
-/// A panel for each task: a group for each condition, a bar for each pair.
-fn task_panels(data: &StudyData<'_>, pairs: &[String]) -> (Vec<Panel>, bool) {
+/// A panel for each task: a row for each condition; a series for each pair where there are several.
+fn task_panels(data: &StudyData<'_>, pairs: &[String]) -> Vec<Chart> {
     let levels = conditions_of(data, &measures());
-    let mut paper = false;
     let panel = |task: Task| {
-        let score = |condition: &str, pair: &str| {
-            let factors = [("pair", pair), ("task", task.name()), ("role", "target")];
-            under(data, condition, task.measure(), &factors).sample().mean()
+        let mark_of = |condition: &String, (place, pair): (usize, &String)| {
+            let factors = [("pair", &**pair), ("task", task.name()), ("role", "target")];
+            let sample = under(data, condition, task.measure(), &factors).sample();
+            let paper = paper_score(task, condition, pair);
+            match pairs {
+                [_] => mark("", system_colour(condition).unwrap_or(OTHERS), &sample, paper),
+                _ => mark(&pair_name(pair), OTHERS + place, &sample, paper),
+            }
         };
-        let group = |condition: &String| BarGroup {
-            name: condition.clone(),
-            bars: pairs
-                .iter()
-                .enumerate()
-                .map(|(colour, pair)| {
-                    bar(colour, score(condition, pair), paper_score(task, condition, pair))
-                })
-                .collect(),
+        let row = |condition: &String| DotRow {
+            name: data.name(condition),
+            marks: pairs.iter().enumerate().map(|pair| mark_of(condition, pair)).collect(),
         };
-        let groups: Vec<BarGroup> = levels.iter().map(group).collect();
-        paper |= has_paper(&groups);
-        bars_panel(task.title(), &format!("{}, target language", task.unit()), groups)
+        let unit = format!("{}, target language", task.unit());
+        let rows = levels.iter().map(row).collect();
+        dots(task.title(), &unit, rows, vec![chance(task.chance())])
     };
-    (Task::all().filter_map(panel).collect(), paper)
+    Task::all().filter_map(panel).collect()
 }
 
-/// Bars for each task, then retrieval, then the numbers.
+/// Dots for each task, then retrieval, then the numbers.
 fn conditions(id: &str, items: &[&str], data: &StudyData<'_>) -> Vec<CaptionedItem> {
     let pairs = pairs(data);
-    let (panels, paper) = task_panels(data, &pairs);
-    let scores = Figure {
-        id: named(id, "transfer"),
-        title: "Zero-shot transfer by condition".to_owned(),
-        legend: legend(&pairs, SeriesMark::Bar, paper),
-        panels,
-    };
+    let scores = figure(
+        named(id, "transfer"),
+        "Zero-shot transfer by condition",
+        &task_panels(data, &pairs),
+    );
     vec![
         CaptionedItem::figure(
             replicates(1, items),
-            "Zero-shot scores in the target language. Whiskers are 95 % intervals over seeds; a diamond is the paper's number \
-             (of the same language, or its mean over three), from other data and a much larger model.",
+            "Zero-shot scores in the target language. A diamond is the paper's number (of the same language, or its mean over \
+             three), from other data and a much larger model. The dashed line is what a prediction without knowledge scores.",
             scores,
         ),
         CaptionedItem::figure(
             BEYOND,
-            "Sentence retrieval accuracy (P@1, mean of both directions) at the best layer: raw, mean-centred, and after \
+            "Sentence retrieval accuracy (P@1, mean of both directions) at each seed's best layer: raw, mean-centred, and after \
              Procrustes alignment learned from other sentences.",
             retrieval(id, data),
         ),
@@ -540,34 +577,26 @@ fn conditions(id: &str, items: &[&str], data: &StudyData<'_>) -> Vec<CaptionedIt
     ]
 }
 
-const TABLE_CAPTION: &str = "Means over seeds ± half the width of the 95 % interval; the small number is the number of \
-                             seeds. \u{201c}Source\u{201d} is the language of fine-tuning. The paper\u{2019}s columns are its \
+const TABLE_CAPTION: &str = "Means over seeds ± half the width of the 95 % interval. \u{201c}Source\u{201d} is the language of fine-tuning. The paper\u{2019}s columns are its \
                              means over French, Russian and Chinese.";
 
 fn retrieval(id: &str, data: &StudyData<'_>) -> Figure {
     let kinds = data.levels(&["retrieval"], "kind", &["raw", "centered", "aligned"]);
-    let names: Vec<String> = kinds.iter().map(|kind| kind_name(kind).to_owned()).collect();
     let levels = conditions_of(data, &["retrieval"]);
-    let found = |condition: &str, kind: &str| {
+    let of = |condition: &str, (place, kind): (usize, &String)| {
         let at =
             |layer: &str| under(data, condition, "retrieval", &[("kind", kind), ("layer", layer)]);
-        best_of(data.layers("retrieval").iter().map(|layer| at(layer)).collect()).sample().mean()
+        let best = best_of(data.layers("retrieval").iter().map(|layer| at(layer)).collect());
+        mark(kind_name(kind), OTHERS + place, &best.sample(), None)
     };
-    let group = |condition: &String| BarGroup {
-        name: condition.clone(),
-        bars: kinds
-            .iter()
-            .enumerate()
-            .map(|(i, kind)| bar(i, found(condition, kind), None))
-            .collect(),
+    let row = |condition: &String| DotRow {
+        name: data.name(condition),
+        marks: kinds.iter().enumerate().map(|kind| of(condition, kind)).collect(),
     };
-    let panel = bars_panel("Sentence retrieval", "P@1", levels.iter().map(group).collect());
-    Figure {
-        id: named(id, "retrieval"),
-        title: "Sentence retrieval by condition".to_owned(),
-        legend: legend(&names, SeriesMark::Bar, false),
-        panels: panel.into_iter().collect(),
-    }
+    let chance = chance_of_retrieval(data).into_iter().collect();
+    let panel = dots("Sentence retrieval", "P@1", levels.iter().map(row).collect(), chance);
+    let charts: Vec<Chart> = panel.into_iter().collect();
+    figure(named(id, "retrieval"), "The same encoders without a task", &charts)
 }
 
 /// Rows of conditions; for each task the source, each pair, and the paper.
@@ -581,11 +610,11 @@ fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
     for &task in &tasks {
         table.groups.push((format!("{} ({})", task.title(), task.unit()), pairs.len() + 2));
         table.heads.push("source".to_owned());
-        table.heads.extend(pairs.iter().map(|pair| target(pair).to_owned()));
+        table.heads.extend(pairs.iter().map(|pair| language_name(target(pair))));
         table.heads.push("Conneau et al. 2020".to_owned());
     }
     for condition in conditions_of(data, &measures()) {
-        let mut row = vec![TableCell::Name(condition.clone())];
+        let mut row = vec![TableCell::Name(data.name(&condition))];
         for &task in &tasks {
             let of = |role, more: &[(&str, &str)]| {
                 let factors = [&[("task", task.name()), ("role", role)], more].concat();
@@ -604,13 +633,8 @@ fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
 fn show_table(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.studies(&TOGETHER);
     let pairs = pairs(&data);
-    let (panels, paper) = task_panels(&data, &pairs);
-    let figure = Figure {
-        id: named(id, "transfer"),
-        title: "Zero-shot transfer under all conditions".to_owned(),
-        legend: legend(&pairs, SeriesMark::Bar, paper),
-        panels,
-    };
+    let charts = task_panels(&data, &pairs);
+    let figure = figure(named(id, "transfer"), "Zero-shot transfer under all conditions", &charts);
     vec![
         CaptionedItem::figure(
             replicates(1, &["Figure 3"]),

@@ -1,0 +1,204 @@
+//! One name and one colour for a system, a condition and a language, in every figure and table; and what charts show, in
+//! words.
+
+use terms::{Preset, Task};
+
+use crate::draw::{Chart, DotChart, LineChart, short};
+use crate::report::data::StudyData;
+
+/// The first colour of series that are no systems, such as pairs of languages and kinds of retrieval.
+pub(super) const OTHERS: usize = 7;
+
+impl StudyData<'_> {
+    /// How a system or condition is named. The number of separate layers is that of the setting's encoders.
+    pub(in crate::report) fn name(&self, system: &str) -> String {
+        let separate = |preset: Preset, embeddings: &str| {
+            let depth = self.depth.unwrap_or(8);
+            match preset.separate_layers(depth) {
+                Some(layers) => format!("separate: {embeddings}lower {layers} of {depth} layers"),
+                None => system.to_owned(),
+            }
+        };
+        let name = match system {
+            "default" => "bilingual, default",
+            "default-equal" => "bilingual, equal text",
+            "wiki-cc" => "bilingual, other domain",
+            "default-anchors" => "default anchors",
+            "no-anchors" => "no anchors",
+            "extra-anchors" => "extra anchors",
+            "sep-emb" => "separate: embeddings",
+            "sep-emb-l1-3" => return separate(Preset::SepEmbL1To3, "embeddings + "),
+            "sep-emb-l1-6" => return separate(Preset::SepEmbL1To6, "embeddings + "),
+            "sep-l1-3" => return separate(Preset::SepL1To3, ""),
+            "sep-l1-6" => return separate(Preset::SepL1To6, ""),
+            "monolingual-raw" => "monolingual, raw",
+            "monolingual-aligned" => "monolingual, aligned",
+            "bilingual-raw" => "bilingual, raw",
+            "bilingual-aligned" => "bilingual, aligned",
+            "untrained-raw" => "untrained, raw",
+            "untrained-aligned" => "untrained, aligned",
+            "no-anchors-raw" => "no anchors, raw",
+            "no-anchors-aligned" => "no anchors, aligned",
+            "embeddings" => "embedding table",
+            "fasttext" => "fastText",
+            "word2vec" => "Word2Vec",
+            "glove" => "GloVe",
+            other => other,
+        };
+        name.to_owned()
+    }
+}
+
+/// The colour of a system or condition, by its name in records or in figures.
+pub(in crate::report) fn system_colour(system: &str) -> Option<usize> {
+    Some(match system {
+        "default" | "bilingual" | "encoder" | "bilingual-raw" => 0,
+        "monolingual" | "monolingual-aligned" => 1,
+        "no-anchors" | "no-anchors-raw" | "no-anchors-aligned" => 2,
+        "embeddings" | "glove" | "monolingual-raw" => 3,
+        "fasttext" | "word2vec" | "extra-anchors" => 4,
+        "bilingual-aligned" | "default-anchors" | "default-equal" => 5,
+        "untrained" | "untrained-raw" | "untrained-aligned" => 6,
+        "wiki-cc" => 8,
+        "sep-emb" => 11,
+        "sep-emb-l1-3" | "sep-l1-3" => 9,
+        "sep-emb-l1-6" | "sep-l1-6" => 7,
+        _ => return None,
+    })
+}
+
+/// A language: invented ones by a letter, since ISO 639 reserves their codes, `qaa` to `qtz`, for local use.
+pub(in crate::report) fn language_name(code: &str) -> String {
+    let (base, copy) = match code.strip_suffix('\'') {
+        Some(base) => (base, "\u{2032}"),
+        None => (code, ""),
+    };
+    match letter(base) {
+        Some(letter) => format!("Language {letter}{copy}"),
+        None => format!("{base}{copy}"),
+    }
+}
+
+fn letter(code: &str) -> Option<char> {
+    let rest = code.strip_prefix("qa").filter(|rest| rest.len() == 1)?;
+    rest.chars().next().filter(char::is_ascii_lowercase).map(|letter| letter.to_ascii_uppercase())
+}
+
+/// A pair of languages: `Language A/B`, `en/fr`.
+pub(in crate::report) fn pair_name(pair: &str) -> String {
+    joined(pair, "/")
+}
+
+/// A direction: `Language A \u{2192} B`, `en \u{2192} fr`.
+pub(in crate::report) fn direction_name(direction: &str) -> String {
+    joined(direction, " \u{2192} ")
+}
+
+fn joined(codes: &str, between: &str) -> String {
+    let Some((a, b)) = codes.split_once('-') else { return language_name(codes) };
+    let (a, b) = (language_name(a), language_name(b));
+    format!("{a}{between}{}", b.trim_start_matches("Language "))
+}
+
+/// What charts show, in words: the ends of each panel of dots, the highest points of lines.
+pub(super) fn shown_by(charts: &[Chart]) -> String {
+    let mut parts = Vec::new();
+    for chart in charts {
+        match chart {
+            Chart::Dots(chart) => parts.extend(ends(chart)),
+            Chart::Lines(_) | Chart::Heat(_) => {}
+        }
+    }
+    let lines: Vec<&LineChart> = charts
+        .iter()
+        .filter_map(|chart| match chart {
+            Chart::Lines(chart) => Some(chart),
+            _ => None,
+        })
+        .collect();
+    parts.extend(peaks(&lines));
+    parts.truncate(4);
+    parts.join("; ")
+}
+
+/// The lowest and the highest mean of a panel, with their names.
+fn ends(chart: &DotChart) -> Option<String> {
+    let named = |name: &str, series: &str| match series {
+        "" => name.to_owned(),
+        series if chart.rows.len() == 1 => series.to_owned(),
+        series => format!("{name}, {series}"),
+    };
+    let mut means: Vec<(f64, String)> = Vec::new();
+    for row in &chart.rows {
+        for mark in &row.marks {
+            means.extend(mark.value.map(|value| (value, named(&row.name, &mark.series))));
+        }
+    }
+    means.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (low, high) = (means.first()?, means.last()?);
+    let title = chart.title.split(',').next().unwrap_or_default();
+    match means.len() {
+        1 => Some(format!("{title} {}", short(high.0))),
+        _ => Some(format!(
+            "{title} from {} ({}) to {} ({})",
+            short(low.0),
+            low.1,
+            short(high.0),
+            high.1
+        )),
+    }
+}
+
+/// The highest point of each series: its mean over panels, and its place where there is one panel.
+fn peaks(charts: &[&LineChart]) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for line in charts.iter().flat_map(|chart| &chart.lines) {
+        if !names.contains(&&*line.name) {
+            names.push(&line.name);
+        }
+    }
+    let of = |name: &&str| {
+        let lines =
+            charts.iter().flat_map(|chart| chart.lines.iter().map(move |line| (chart, line)));
+        let own: Vec<_> = lines.filter(|(_, line)| line.name == **name).collect();
+        let peaks: Vec<_> =
+            own.iter().filter_map(|(chart, line)| Some((chart, line.highest_point()?))).collect();
+        let mean = peaks.iter().map(|(_, point)| point.y).sum::<f64>() / peaks.len().max(1) as f64;
+        let text = match &peaks[..] {
+            [] => return None,
+            [(chart, point)] if own[0].1.points.len() > 1 => {
+                format!("{name} {} at {} {}", short(mean), chart.across, point.x)
+            }
+            _ => format!("{name} {}", short(mean)),
+        };
+        Some((mean, text))
+    };
+    let mut peaks: Vec<(f64, String)> = names.iter().filter_map(of).collect();
+    if charts.iter().any(|chart| chart.highest_only) {
+        peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
+        peaks.truncate(1);
+    }
+    let joined: Vec<String> = peaks.into_iter().map(|(_, text)| text).collect();
+    if joined.is_empty() { vec![] } else { vec![joined.join(", ")] }
+}
+
+/// A score as titles have it.
+pub(super) fn scored(task: Task, value: f64) -> String {
+    format!("{} {}", task.title(), short(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_for_readers() {
+        assert_eq!(pair_name("qaa-qab"), "Language A/B");
+        assert_eq!(pair_name("qaa-qaa'"), "Language A/A\u{2032}");
+        assert_eq!(direction_name("qab-qaa"), "Language B \u{2192} A");
+        assert_eq!([pair_name("en-fr"), language_name("qab")], ["en/fr", "Language B"]);
+        let data = StudyData { records: vec![], texts: vec![], depth: Some(8) };
+        assert_eq!(data.name("sep-emb-l1-3"), "separate: embeddings + lower 3 of 8 layers");
+        assert_eq!(data.name("sep-l1-6"), "separate: lower 6 of 8 layers");
+    }
+}
