@@ -268,7 +268,9 @@ impl<'a> GridRun<'a> {
         let failed: Vec<usize> = {
             let progress = self.progress();
             let done = progress.done.iter().filter(|(number, _)| !self.replaced.contains(*number));
-            done.filter(|(_, result)| self.did_not_learn(result)).map(|(&number, _)| number).collect()
+            done.filter(|(_, result)| self.did_not_learn(result))
+                .map(|(&number, _)| number)
+                .collect()
         };
         for number in failed {
             let failed = self.settings[number];
@@ -283,7 +285,8 @@ impl<'a> GridRun<'a> {
         let mut done = by_number(&self.settings, read.to_vec());
         let done = done.split_off(&first);
         done.keys().for_each(|&number| remove_checkpoints(self.folder, number));
-        let open = (first..self.settings.len()).filter(|number| !done.contains_key(number)).collect();
+        let open =
+            (first..self.settings.len()).filter(|number| !done.contains_key(number)).collect();
         self.progress().done.extend(done);
         open
     }
