@@ -3,7 +3,7 @@
 
 use terms::{Preset, Task};
 
-use crate::draw::{Chart, DotChart, LineChart, short};
+use crate::draw::{Chart, DotChart, LineChart, LineSeries, short};
 use crate::report::data::StudyData;
 
 /// The first colour of series that are no systems, such as pairs of languages and kinds of retrieval.
@@ -175,8 +175,17 @@ fn peaks(charts: &[&LineChart]) -> Vec<String> {
     };
     let mut peaks: Vec<(f64, String)> = names.iter().filter_map(of).collect();
     if charts.iter().any(|chart| chart.highest_only) {
-        peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
-        peaks.truncate(1);
+        let points = charts.iter().flat_map(|chart| {
+            let named = |line: &LineSeries| {
+                Some((chart.title.clone(), line.name.clone(), line.highest_point()?.y))
+            };
+            chart.lines.iter().filter_map(named).collect::<Vec<_>>()
+        });
+        let best = points.max_by(|a, b| a.2.total_cmp(&b.2));
+        let text = |(title, name, y): (String, String, f64)| {
+            (y, format!("{} at {name} ({title})", short(y)))
+        };
+        peaks = best.map(text).into_iter().collect();
     }
     let joined: Vec<String> = peaks.into_iter().map(|(_, text)| text).collect();
     if joined.is_empty() { vec![] } else { vec![joined.join(", ")] }

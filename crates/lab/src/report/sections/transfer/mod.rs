@@ -351,7 +351,7 @@ fn compared(data: &StudyData<'_>, conditions: &[(&str, &str)]) -> String {
     }
     let untrained = untrained_transfer(data, &[]).sample().mean();
     parts.extend(untrained.map(|mean| format!("{} untrained", short(mean.mean))));
-    format!("{} above chance", parts.join(", "))
+    format!("transfer above chance {}", parts.join(", "))
 }
 
 /// A line that says how many layers are separate.
