@@ -200,6 +200,14 @@ impl Archive {
         Ok(Self { path: owned(), bytes, metadata: seal.metadata, digest: seal.blake3 })
     }
 
+    /// Refuses a file that holds fewer elements than what its metadata describes needs, before memory is taken for it.
+    pub fn check_holds(&self, elements: u128) -> Result<(), ArchiveError> {
+        match self.bytes.len() as u128 >= elements.saturating_mul(size_of::<f32>() as u128) {
+            true => Ok(()),
+            false => Err(self.misfit(format!("its metadata describes {elements} weights or more"))),
+        }
+    }
+
     /// What tells this content from any other.
     pub fn digest(&self) -> &str {
         &self.digest

@@ -209,6 +209,18 @@ impl EncoderConfig {
         }
     }
 
+    /// The fewest weights that an encoder of this shape can have: its matrices where everything is shared. What holds
+    /// fewer is not of this shape, whatever it says, and no memory is taken for it.
+    pub fn least_weights(&self) -> u128 {
+        let [dim, hidden] = [self.dim, self.hidden].map(|size| size as u128);
+        let layer = 4 * dim * dim + 2 * dim * hidden;
+        let entries = match &self.vocabulary {
+            VocabularySize::Size(size) => *size,
+            VocabularySize::Sizes(sizes) => sizes.values().copied().max().unwrap_or(0),
+        };
+        self.layers as u128 * layer + (entries as u128 + self.positions as u128) * dim
+    }
+
     /// Whether the configuration is valid; if not, which key is not and why.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_languages()?;
@@ -225,9 +237,7 @@ impl EncoderConfig {
         if self.layers > MOST_LAYERS {
             return Err(error("layers", format!("{} is more than {MOST_LAYERS}", self.layers)));
         }
-        let layer =
-            4 * self.dim as u128 * self.dim as u128 + 2 * self.dim as u128 * self.hidden as u128;
-        if self.layers as u128 * layer > MOST_WEIGHTS {
+        if self.least_weights() > MOST_WEIGHTS {
             let reason = format!(
                 "with hidden = {} and layers = {}, too many weights for any machine",
                 self.hidden, self.layers

@@ -102,6 +102,8 @@ impl PretrainedModel {
         let metadata: WeightsMetadata = archive.metadata()?;
         let vocabulary = Vocabulary::load(&folder.join(VOCABULARY_FOLDER))?;
         vocabulary.check_fingerprint(&metadata.vocabulary, &path.display().to_string())?;
+        metadata.encoder.check()?;
+        archive.check_holds(metadata.encoder.least_weights())?;
         let mut params = Params::new(device);
         let encoder = Encoder::empty(metadata.encoder, &mut params)?;
         let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();

@@ -182,15 +182,16 @@ fn torment(arguments: &Arguments) -> Result<bool, String> {
     let mounts = cases::can_mount(scratch.path());
     let (seed, folder) = (arguments.seed, scratch.path().to_owned());
     let bench = Bench { binary, place, references, scratch: folder, seed, mounts };
-    let rot = bench.rot_references()?;
     let kinds =
         if arguments.kinds.is_empty() { Kind::ALL.to_vec() } else { arguments.kinds.clone() };
+    let rots = kinds.contains(&Kind::Rot) || arguments.case.is_some();
+    let rot = if rots { Some(bench.rot_references()?) } else { None };
     let run = |kind: Kind, index: u64| match kind {
         Kind::Kills => vec![bench.kill(index, false)],
         Kind::Early => vec![bench.kill(index, true)],
         Kind::Races => vec![bench.race(index)],
         Kind::Disks => vec![bench.full_disk(index)],
-        Kind::Rot => vec![bench.rot(index, &rot)],
+        Kind::Rot => rot.iter().map(|references| bench.rot(index, references)).collect(),
         Kind::Files => board::files(&bench, index, BATCH, arguments.reader.as_deref()),
     };
     if let Some(case) = &arguments.case {

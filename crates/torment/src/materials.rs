@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::path::Path;
 
+use safetensors::tensor::{Dtype, TensorView};
 use torment::mutation::{Packing, packed};
 use zip::write::SimpleFileOptions;
 
@@ -136,6 +137,13 @@ fn fill(base: &Path) -> std::io::Result<()> {
     }
     let map = fs::read(base.join("map.npy"))?;
     fs::write(base.join("states.npz"), zipped(&[("0.npy", &map), ("1.npy", &map)])?)?;
+    let view = || TensorView::new(Dtype::F32, vec![4, 3], &[0x3f; 48]);
+    let views =
+        [("0", view()), ("1", view())].map(|(name, view)| (name, view.expect("twelve numbers")));
+    fs::write(
+        base.join("states.safetensors"),
+        safetensors::serialize(views, None).expect("sound"),
+    )?;
     let pair = |label: &str| {
         format!(
             "{{\"language\":\"fr\",\"gold_label\":\"{label}\",\"sentence1\":\"Un chat.\",\"sentence2\":\"Il dort.\"}}\n"

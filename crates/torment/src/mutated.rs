@@ -96,6 +96,9 @@ pub(crate) fn run(batch: &Batch) -> Result<BatchResult, String> {
                     break;
                 }
             }
+            None if output.status.code() == Some(2) => {
+                return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+            }
             None => {
                 let at = fs::read_to_string(batch.scratch.join("case")).unwrap_or_default();
                 let at: u64 = at.trim().parse().unwrap_or(from);

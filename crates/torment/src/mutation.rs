@@ -186,7 +186,7 @@ fn repacked(bytes: &[u8], other: &[u8], packing: Packing, rng: &mut ChaCha8Rng) 
             // Now and then what is small becomes large.
             if rng.random_bool(0.002) {
                 let filler = [b'a', b'\n', b' ', 0][rng.random_range(0..4)];
-                content.resize(48 << 20, filler);
+                content.resize(16 << 20, filler);
             }
             Some(packed(&content, packing))
         }

@@ -83,7 +83,7 @@ pub const READERS: &[Reader] = &[
     reader("map", "map.npy", "", Plain, map),
     reader("stack-npy", "states.npy", "", Plain, stack),
     reader("stack-npz", "states.npz", "", Zip, stack),
-    reader("stack-safetensors", "hf/model.safetensors", "", Plain, stack),
+    reader("stack-safetensors", "states.safetensors", "", Plain, stack),
     reader("vectors-text", "a.vec", "", Plain, word_vectors),
     reader("vectors-binary", "a.bin", "", Plain, word_vectors),
     reader("vectors-gz", "a.vec.gz", "", Gzip, word_vectors),
@@ -233,7 +233,7 @@ fn alignment_model(path: &Path) -> Verdict {
 }
 
 fn links(path: &Path) -> Verdict {
-    models::contexts::read(path, 40)?;
+    models::contexts::read(path, 20)?;
     let text = std::fs::read_to_string(path)?;
     for line in text.lines() {
         let _ = (WordLinks::parse(line), GoldLinks::parse(line, 0), GoldLinks::parse(line, 1));

@@ -45,6 +45,14 @@ impl Tree {
         Self(files)
     }
 
+    /// Whether every file is that of one of two trees, and none is missing.
+    pub(crate) fn is_mixed_of(&self, trees: [&Self; 2]) -> bool {
+        let known = |(name, digest): (&String, &String)| {
+            trees.iter().any(|tree| tree.0.get(name) == Some(digest))
+        };
+        self.0.len() == trees[0].0.len() && self.0.iter().all(known)
+    }
+
     /// The first file in which two trees differ, in words.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let names = self.0.keys().chain(other.0.keys());
@@ -124,7 +132,7 @@ pub(crate) fn leftovers(folder: &Path) -> Vec<String> {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let draft =
-                [".tmp", ".unfinished", ".draft"].iter().any(|start| name.starts_with(start))
+                [".tmp", ".unfinished", ".replaced"].iter().any(|start| name.starts_with(start))
                     || [".partial", ".part", ".mark"].iter().any(|end| name.ends_with(end));
             if draft {
                 found.push(name);

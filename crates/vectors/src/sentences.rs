@@ -104,6 +104,7 @@ impl IndexedSentences {
         }
         // The order of entries in a folder is arbitrary.
         folders.sort();
+        // Tokens that have rotted would be trained on as if they were text.
         let open = |folder: &PathBuf| {
             let corpus = TokenizedCorpus::open(folder, &vocabulary)?;
             corpus.verify()?;
