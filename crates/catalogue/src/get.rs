@@ -89,7 +89,10 @@ pub fn get(request: &DownloadRequest, watch: &mut DownloadObserver) -> Result<Do
     let mut files = Vec::new();
     for need in &needs {
         match getting.found(need)? {
-            Some(found) => files.extend(found),
+            Some(found) => {
+                getting.forget_copy(need)?;
+                files.extend(found);
+            }
             None => files.extend(getting.bring(need, &needs, watch)?),
         }
     }
@@ -155,11 +158,24 @@ impl DownloadJob<'_> {
             made.push(self.make(need, wanted, &path, &sides, watch)?);
         }
         self.receipt.write(self.request.out)?;
-        if !by_hand && need.is_plain() {
-            // The same bytes stand in their place now.
-            fs::remove_file(&path).at(&path, "remove")?;
+        if !by_hand {
+            self.forget_copy(need)?;
         }
         Ok(made)
+    }
+
+    /// Removes what was fetched where the same bytes stand in their place now, also after a kill in between.
+    fn forget_copy(&self, need: &Download) -> Result<()> {
+        if !need.is_plain() {
+            return Ok(());
+        }
+        let path = self.request.out.join("downloads").join(need.file_name());
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Ok(Err(error).at(&path, "remove")?)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The file as it came, fetched now or before.

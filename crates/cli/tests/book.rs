@@ -181,6 +181,51 @@ fn given(folder: &Path) {
     }
 }
 
+/// Every key that a command prints stands in its section of the book. The files are those of the tutorials.
+fn json_is_as_described(folder: &Path) {
+    let page = fs::read_to_string(root().join("docs/src/formats/json.md")).unwrap();
+    let parallel = "--parallel qab=world/tatoeba/tatoeba.qab-qaa.qab --parallel qaa=world/tatoeba/tatoeba.qab-qaa.qaa";
+    let words = "--source words-qab/layer-2.vec --target words-qaa/layer-2.vec";
+    for (command, arguments) in [
+        ("vocab stats", "joint".to_owned()),
+        (
+            "encode",
+            "--model run --text qaa=world/tatoeba/tatoeba.qab-qaa.qaa --out j.npy".to_owned(),
+        ),
+        ("retrieve", format!("--model run {parallel}")),
+        ("neighbours", "--model run --lang qaa --vocab qab so".to_owned()),
+        ("align words", format!("{words} --test-dictionary world/muse/qab-qaa.txt")),
+        ("cka", "qab.npy qaa.npy".to_owned()),
+        (
+            "word-align",
+            "--parallel qaa-qab=world/bitext/bitext.qaa-qab.tsv --out j.links".to_owned(),
+        ),
+        (
+            "score",
+            "--task ner --gold world/ner/panx-test-qab.tsv --predicted
+                   ner/predictions/qab.panx-test-qab.tsv"
+                .to_owned(),
+        ),
+    ] {
+        let heading = page.lines().find(|line| line.starts_with(&format!("## `{command}")));
+        let heading =
+            heading.unwrap_or_else(|| panic!("docs/src/formats/json.md has no {command}"));
+        let section = page.split_once(heading).unwrap().1;
+        let section = section.split("\n## ").next().unwrap();
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_isogloss"))
+            .args(command.split(' ').chain(arguments.split_whitespace()).chain(["--json"]))
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        let printed: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|_| panic!("{command}: {}", String::from_utf8_lossy(&output.stderr)));
+        for key in printed.as_object().unwrap().keys() {
+            let row = format!("| `{key}` |");
+            assert!(section.contains(&row), "docs/src/formats/json.md, {heading}: no `{key}`");
+        }
+    }
+}
+
 /// Every command of the tutorials runs, in the order of the book and in one folder.
 #[test]
 fn tutorials_run_as_they_are_written() {
@@ -228,6 +273,7 @@ fn tutorials_run_as_they_are_written() {
             run += 1;
         }
     }
+    json_is_as_described(folder.path());
     if data.is_none() {
         println!("left out: blocks on real data; set ISOGLOSS_DATA to run them");
     }

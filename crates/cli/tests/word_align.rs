@@ -109,7 +109,7 @@ fn everything_that_can_be_asked_for_is_written() {
         &[&new[..], &["also.links", "--readable", "new.words", "--lexicon", "new.jsonl"]].concat(),
     );
     let (words, lexicon) = (read("new.words"), read("new.jsonl"));
-    assert!(words.contains("blue=bleue") && words.contains("thing=chose"), "{words}");
+    assert!(words.contains("blue=bleue") && words.contains("thing=bleue"), "{words}");
     assert!(lexicon.contains(r#"{"source":"blue","target":"bleue","links":1,"#), "{lexicon}");
     let unnamed = ["--lexicon", "new.dictionary", "--force"];
     refused(folder, &[&new[..], &["new.links"], &unnamed].concat(), 2, "name it .tsv or .jsonl");

@@ -17,6 +17,8 @@ pub(crate) struct Recipe {
     pub(crate) exclusive: bool,
     /// Whether the seed changes what is written.
     pub(crate) seeded: bool,
+    /// Whether it writes several files side by side: of two writers, each file is then one writer's, whole.
+    pub(crate) side_by_side: bool,
 }
 
 const SIZES: &str = "--set nli={train=6,dev=3,test=3} --set ner={train=12,dev=4,test=4} \
@@ -33,6 +35,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: Some("pretrain --resume --out out --device cpu --threads 1"),
         exclusive: true,
         seeded: true,
+        side_by_side: false,
     },
     Recipe {
         name: "transfer",
@@ -41,6 +44,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: Some("transfer --resume --out out --device cpu --threads 1"),
         exclusive: true,
         seeded: true,
+        side_by_side: false,
     },
     Recipe {
         name: "word2vec",
@@ -52,6 +56,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         ),
         exclusive: false,
         seeded: true,
+        side_by_side: false,
     },
     Recipe {
         name: "glove",
@@ -63,6 +68,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         ),
         exclusive: false,
         seeded: true,
+        side_by_side: false,
     },
     Recipe {
         name: "world",
@@ -70,6 +76,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: None,
         exclusive: false,
         seeded: true,
+        side_by_side: false,
     },
     Recipe {
         name: "vocabulary",
@@ -77,6 +84,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: None,
         exclusive: false,
         seeded: true,
+        side_by_side: false,
     },
     Recipe {
         name: "corpus",
@@ -88,6 +96,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         ),
         exclusive: false,
         seeded: false,
+        side_by_side: false,
     },
     Recipe {
         name: "study",
@@ -95,6 +104,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: Some("study run {base}/study.toml --lab lab --device cpu"),
         exclusive: false,
         seeded: false,
+        side_by_side: false,
     },
     Recipe {
         name: "data get",
@@ -102,6 +112,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: Some("data get tatoeba --lang fr --mirror {server} --out out"),
         exclusive: false,
         seeded: false,
+        side_by_side: false,
     },
     Recipe {
         name: "align words",
@@ -110,6 +121,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: None,
         exclusive: false,
         seeded: true,
+        side_by_side: true,
     },
     Recipe {
         name: "word-align",
@@ -117,6 +129,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: None,
         exclusive: false,
         seeded: true,
+        side_by_side: true,
     },
     Recipe {
         name: "hub export",
@@ -124,6 +137,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: None,
         exclusive: false,
         seeded: true,
+        side_by_side: false,
     },
     Recipe {
         name: "encode",
@@ -131,6 +145,7 @@ pub(crate) const RECIPES: [Recipe; 13] = [
         resume: None,
         exclusive: false,
         seeded: true,
+        side_by_side: false,
     },
 ];
 
@@ -202,6 +217,11 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Whether every file is that of one of two outcomes.
+    pub(crate) fn is_mixed_of(&self, outcomes: &[Self; 2]) -> bool {
+        self.tree.is_mixed_of([&outcomes[0].tree, &outcomes[1].tree])
+    }
+
     pub(crate) fn difference(&self, reference: &Self) -> Option<String> {
         let numbers = (self.numbers != reference.numbers).then(|| "other results".to_owned());
         self.tree.difference(&reference.tree).or(numbers)

@@ -45,6 +45,14 @@ impl Tree {
         Self(files)
     }
 
+    /// Whether every file is that of one of two trees, and none is missing.
+    pub(crate) fn is_mixed_of(&self, trees: [&Self; 2]) -> bool {
+        let known = |(name, digest): (&String, &String)| {
+            trees.iter().any(|tree| tree.0.get(name) == Some(digest))
+        };
+        self.0.len() == trees[0].0.len() && self.0.iter().all(known)
+    }
+
     /// The first file in which two trees differ, in words.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let names = self.0.keys().chain(other.0.keys());
