@@ -161,7 +161,7 @@ fn a_gzip_bomb_is_bounded() {
 #[test]
 fn a_server_cannot_send_the_client_anywhere() {
     for (to, why) in [
-        ("file:///etc/passwd", "which is neither HTTP nor HTTPS"),
+        ("file:///etc/passwd", "which is no address"),
         ("ftp://127.0.0.1/x", "which is neither HTTP nor HTTPS"),
         ("http://169.254.169.254/latest/meta-data", "another host, without TLS"),
         ("http://localhost:1/x", "another host, without TLS"),
@@ -170,7 +170,10 @@ fn a_server_cannot_send_the_client_anywhere() {
         ("javascript:x", "which is no address"),
     ] {
         let fetched = fetch(move |_, _, stream| {
-            write!(stream, "HTTP/1.1 302 x\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n")
+            write!(
+                stream,
+                "HTTP/1.1 302 x\r\nConnection: close\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"
+            )
         });
         refused(&fetched, why);
         assert_eq!(fetched.requests, 1, "{to}");
@@ -184,11 +187,17 @@ fn a_server_cannot_send_the_client_anywhere() {
 fn a_way_on_the_same_host_is_followed_and_a_circle_is_not() {
     let fetched = fetch(|_, lines, stream| match lines[0].contains("/there") {
         true => write!(stream, "{}hello", head(5)),
-        false => write!(stream, "HTTP/1.1 302 x\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"),
+        false => write!(
+            stream,
+            "HTTP/1.1 302 x\r\nConnection: close\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+        ),
     });
     assert_eq!(fetched.file.as_deref(), Some(&b"hello"[..]));
     let fetched = fetch(|_, _, stream| {
-        write!(stream, "HTTP/1.1 302 x\r\nLocation: /data/file\r\nContent-Length: 0\r\n\r\n")
+        write!(
+            stream,
+            "HTTP/1.1 302 x\r\nConnection: close\r\nLocation: /data/file\r\nContent-Length: 0\r\n\r\n"
+        )
     });
     refused(&fetched, "sends the client on more than 5 times");
 }
