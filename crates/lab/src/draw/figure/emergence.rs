@@ -14,8 +14,8 @@ use crate::draw::{Figure, Panel};
 
 /// How many moments are drawn.
 const MOMENTS: usize = 6;
-/// The side of a panel, and the width of a chart: six and two of them are as wide as three panels of other figures.
-const SIDE: f64 = 170.0;
+/// The side of a panel, of which two fit on a phone and six on a page, and the width of a chart, of which two do.
+const SIDE: f64 = 166.0;
 const CHART: f64 = 550.0;
 /// The step from which on the axis is logarithmic.
 const LINEAR_UNTIL: f64 = 50.0;
