@@ -49,9 +49,11 @@ impl Outcome {
         Self { finished: false, ..self }
     }
 
-    /// The same of a command that wrote to `out`: where that is `-`, the result goes to standard error.
+    /// The same of a command that wrote to `out`: where that is standard output, the result goes to standard
+    /// error.
     pub(crate) fn beside(self, out: &Path) -> Self {
-        Self { output_taken: self.output_taken || files::is_standard(out), ..self }
+        let is_taken = files::is_standard(out) || out == Path::new("/dev/stdout");
+        Self { output_taken: self.output_taken || is_taken, ..self }
     }
 
     /// The object that `--json` prints.

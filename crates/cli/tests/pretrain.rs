@@ -553,6 +553,9 @@ fn begun() -> TempDir {
     assert!(begun.status.success(), "{}", String::from_utf8_lossy(&begun.stderr));
     let config = folder.path().join("r/config.toml");
     let text = fs::read_to_string(&config).unwrap().replace("steps = 7", "steps = 40");
+    // Without its last line, a configuration that was altered is taken as it is.
+    let (text, digest) = text.trim_end().rsplit_once('\n').unwrap();
+    assert!(digest.starts_with("# blake3 "), "{digest}");
     fs::write(&config, text).unwrap();
     folder
 }

@@ -199,6 +199,7 @@ fn results_of_another_build_are_said_to_be_so() {
     assert!(!step["command"].as_str().unwrap().contains("--threads"), "{step}");
 
     step["build"] = "0.0.9 (an older commit)".into();
+    assert!(step.as_object_mut().unwrap().remove("blake3").is_some());
     std::fs::write(first.join("step.json"), step.to_string()).unwrap();
     let errors = |arguments: &[&str]| {
         let output = isogloss(folder, arguments);

@@ -174,6 +174,29 @@ fn settings_side_by_side_are_settings_one_by_one() {
     assert_eq!(names("one"), names("many"), "nothing is left of settings under way");
 }
 
+/// A setting that learned nothing is trained again at half the learning rates, and only the last one counts.
+#[test]
+fn a_setting_that_did_not_learn_is_trained_again() {
+    let folder = MADE.path();
+    // No weights are of any use after updates of this size.
+    let few = ["--model", "run", "--lr", "64", "--batch", "32", "--epochs", "1", "--limit", "200"];
+    let flags = [&few[..], &["--restarts", "2"]].concat();
+    let result = done(folder, &transfer("nli", "again", &flags));
+    let rates = |result: &Value| -> Vec<f64> {
+        let settings = result["settings"].as_array().unwrap();
+        settings.iter().map(|setting| setting["lr"].as_f64().unwrap()).collect()
+    };
+    assert_eq!(rates(&result), [64.0, 32.0, 16.0]);
+    assert_eq!(result["best"]["lr"], 16.0, "{result}");
+    let own = &result["settings"][2]["tests"]["qab"];
+    assert_eq!(result["scores"]["qab"], *own, "{result}");
+    // What is complete stays as it is.
+    let resumed = done(folder, &["transfer", "--resume", "--out", "again"]);
+    assert_eq!((&resumed["settings"], &resumed["best"]), (&result["settings"], &result["best"]));
+    // Without the flag, and with one that learns, there is one setting.
+    assert_eq!(rates(&done(folder, &transfer("nli", "once", &few))), [64.0]);
+}
+
 #[test]
 fn a_run_is_resumed_with_the_same_inputs_or_not_at_all() {
     let folder = MADE.path();

@@ -363,7 +363,7 @@ fn devices_and_pipes_are_written_into() {
         let mut run = command(folder, &convert(out));
         assert!(run.stdout(redirected).stderr(Stdio::null()).status().unwrap().success());
         let printed = fs::read_to_string(folder.join("printed")).unwrap();
-        assert!(printed.contains("1 2\na 0.5 0.25\n"), "{out}: {printed}");
+        assert_eq!(printed, "1 2\na 0.5 0.25\n", "{out}");
     }
     assert!(Path::new("/dev/stdout").exists());
     std::os::unix::fs::symlink("a.vec", folder.join("link.vec")).unwrap();

@@ -51,7 +51,7 @@ use output::Target;
 pub use drafts::{ScratchFolder, remove_drafts};
 pub use folder::{NewFolder, close};
 pub use lock::{FolderLock, is_vacant, lock};
-pub use output::{in_place_of, write, write_with};
+pub use output::{in_place_of, is_stream, write, write_with};
 pub use standard::{STANDARD_INPUT, is_standard, open};
 
 /// The file of a folder's lock.

@@ -42,6 +42,11 @@ impl Target {
     }
 }
 
+/// Whether an output is no file: standard output (`-`), a device or a pipe.
+pub fn is_stream(path: &Path) -> bool {
+    Target::is_stream(path)
+}
+
 /// Lets `write` fill a file, in any order, that takes the place of `path` once it is safely on the disk.
 /// What is meant for standard output or a device is made in a temporary file and copied there.
 pub fn in_place_of(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
@@ -204,7 +209,7 @@ mod tests {
             in_place_of(path, |mut file| file.write_all(b"gone")).unwrap();
             assert!(fs::metadata(path).unwrap().file_type().is_char_device());
         }
-        assert!(link.is_symlink());
+        assert!(link.is_symlink() && is_stream(&link) && !is_stream(place.path()));
     }
 
     #[cfg(target_os = "linux")]

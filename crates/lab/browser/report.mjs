@@ -66,7 +66,7 @@ const files = () =>
     id: figure.id,
     number: figure.querySelector("figcaption .number")?.textContent ?? "",
     link: figure.querySelector("figcaption .number")?.getAttribute("href") ?? "",
-    title: figure.querySelector("h2, h4")?.textContent ?? "",
+    title: figure.querySelector("h2, h3, h4")?.textContent ?? "",
     files: [...figure.querySelectorAll(".files a")].map((a) => [a.textContent, a.href.slice(0, 400), a.download]),
   }));
 

@@ -24,7 +24,6 @@ use files::At;
 /// Raw text per block: large enough to keep a thread busy, small enough to hold a few.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// What messages call the temporary file of sentences.
 /// What is done with the temporary file of sentences; its folder is the path of messages.
 const SPOOL: &str = "write a temporary file of sentences in (TMPDIR names another folder)";
 const UNSPOOL: &str = "read a temporary file of sentences in";

@@ -182,7 +182,7 @@ fn a_loss_that_is_not_finite_stops_the_run_and_spares_the_checkpoint() {
         trainer.params_mut().value_mut(poisoned).as_mut_slice()[7] = poison;
         let before = weights(&trainer);
         let error = step(&model, &mut trainer).unwrap_err().to_string();
-        assert!(error.starts_with("step 2: the loss is NaN"), "{error}");
+        assert!(error.starts_with("diverged at step 2: the loss is NaN"), "{error}");
         assert!(error.contains("lower learning rate"), "{error}");
         assert!(weights(&trainer) == before && trainer.steps() == 1);
     }

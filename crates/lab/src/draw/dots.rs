@@ -4,11 +4,13 @@
 use std::fmt::Write as _;
 
 use super::data::number;
-use super::scale::{AxisScale, of_shares, range, short, shown};
-use super::svg::{diamond, escaped, fitting, line, text, title_lines};
+use super::scale::{AxisScale, level_label, of_shares, range, short, shown};
+use super::svg::{diamond, escaped, line, text, title_lines, wrapped};
 use super::{COLOURS, DataRow, LegendEntry, PANEL_WIDTH, Panel, SeriesMark};
 
 const LEFT: f64 = 8.0;
+/// Where the axis begins: the label of its first tick has room on both sides.
+const START: f64 = 16.0;
 const RIGHT: f64 = PANEL_WIDTH - 14.0;
 const BOTTOM: f64 = 36.0;
 /// The height of a name, of one series below it, and the space between rows.
@@ -66,14 +68,23 @@ pub struct DotMark {
     pub paper: Option<f64>,
 }
 
+impl DotRow {
+    /// Its name in lines; the first leaves room for the value of a single series.
+    fn lines(&self) -> Vec<String> {
+        wrapped(&self.name, RIGHT - LEFT - 48.0)
+    }
+}
+
 impl DotChart {
     /// Draws them.
     pub fn panel(&self) -> Panel {
         let title = title_lines(&self.title);
         let top = 16.0 * title.len() as f64 + if self.references.is_empty() { 4.0 } else { 18.0 };
-        let of_row = |row: &DotRow| NAME + row.marks.len() as f64 * SERIES + PITCH;
+        let of_row = |row: &DotRow| {
+            NAME * row.lines().len() as f64 + row.marks.len() as f64 * SERIES + PITCH
+        };
         let bottom = top + self.rows.iter().map(of_row).sum::<f64>();
-        let scale = AxisScale::new(self.range(), LEFT + 2.0, RIGHT);
+        let scale = AxisScale::new(self.range(), START, RIGHT);
         let mut body = String::new();
         for (number, words) in title.iter().enumerate() {
             text(&mut body, (LEFT, 13.0 + 16.0 * number as f64), "name", words);
@@ -82,17 +93,16 @@ impl DotChart {
         let mut y = top;
         for row in &self.rows {
             let _ = write!(body, "<g><title>{}</title>", escaped(&row.name));
-            let single = match &row.marks[..] {
-                [only] => only.value.or(only.paper).map(short),
-                _ => None,
-            };
-            let room = RIGHT - LEFT - if single.is_some() { 34.0 } else { 0.0 };
-            text(&mut body, (LEFT, y + 12.0), "label", &fitting(&row.name, room));
-            if let Some(value) = single {
-                text(&mut body, (RIGHT, y + 12.0), "small end", &value);
+            if let [only] = &row.marks[..]
+                && let Some(value) = only.value.or(only.paper)
+            {
+                text(&mut body, (RIGHT, y + 12.0), "small end halo", &short(value));
+            }
+            for words in row.lines() {
+                text(&mut body, (LEFT, y + 12.0), "label halo", &words);
+                y += NAME;
             }
             body.push_str("</g>\n");
-            y += NAME;
             for mark in &row.marks {
                 draw(&mut body, &scale, mark, y + SERIES / 2.0);
                 y += SERIES;
@@ -165,9 +175,11 @@ impl DotChart {
         let negative = marks().any(|mark| mark.seeds.iter().any(|value| *value < 0.0));
         let negative = negative || marks().any(|mark| mark.value.is_some_and(|value| value < 0.0));
         let range = (if negative { low } else { 0.0 }, high);
+        let means = marks().flat_map(|mark| [mark.value, mark.paper]).flatten();
+        let references = self.references.iter().map(|reference| reference.value);
         match self.unit.contains('%') {
             true => range,
-            false => of_shares(range, marks().flat_map(|mark| [mark.value, mark.paper]).flatten()),
+            false => of_shares(range, means.chain(references)),
         }
     }
 
@@ -182,7 +194,10 @@ impl DotChart {
         for reference in &self.references {
             let x = scale.at(reference.value);
             line(body, "level", (x, top - 3.0), (x, bottom));
-            let words = format!("{} {}", reference.name, short(reference.value));
+            if self.references.len() > 1 {
+                continue;
+            }
+            let words = format!("{} {}", reference.name, level_label(reference.value));
             let class = match x {
                 x if x > RIGHT - 60.0 => "small end",
                 x if x < LEFT + 40.0 => "small",
@@ -190,7 +205,14 @@ impl DotChart {
             };
             text(body, (x, top - 6.0), class, &words);
         }
-        text(body, ((LEFT + RIGHT) / 2.0, bottom + 30.0), "soft middle", &self.unit);
+        if self.references.len() > 1 {
+            // Two labels would cover one another.
+            let values: Vec<String> =
+                self.references.iter().map(|reference| level_label(reference.value)).collect();
+            let words = format!("{}s {}", self.references[0].name, values.join(" and "));
+            text(body, (RIGHT, top - 6.0), "small end", &words);
+        }
+        text(body, ((START + RIGHT) / 2.0, bottom + 30.0), "soft middle", &self.unit);
     }
 
     fn description(&self) -> String {

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use super::data::number;
-use super::scale::{AxisScale, of_shares, range, short, shown};
+use super::scale::{AxisScale, level_label, of_shares, range, shown};
 use super::svg::{line, marker, text, title_lines, width};
 use super::{COLOURS, DataRow, LegendEntry, PANEL_WIDTH, Panel, ReferenceLine, SeriesMark};
 
 const HEIGHT: f64 = 196.0;
 const BOTTOM: f64 = 38.0;
-const LEFT: f64 = 34.0;
+const LEFT: f64 = 40.0;
 const RIGHT: f64 = 14.0;
 /// Bands of more lines than this would cover one another; the dots of seeds remain.
 const BANDS: usize = 2;
@@ -171,7 +171,7 @@ impl LineChart {
         for reference in &self.references {
             let at = y.at(reference.value);
             line(body, "level", (LEFT, at), (*right, at));
-            let words = format!("{} {}", reference.name, short(reference.value));
+            let words = format!("{} {}", reference.name, level_label(reference.value));
             text(body, (*right, at - 4.0), "small end halo", &words);
         }
     }

@@ -84,6 +84,15 @@ pub(super) fn shown(value: f64) -> String {
     label(value, 2)
 }
 
+/// The label of a level such as chance: three digits where two would hide it.
+pub(super) fn level_label(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        small if small.abs() < 0.0095 => label(small, 3).replacen("0.", ".", 1),
+        value => short(value),
+    }
+}
+
 /// Two digits, without the leading zero of a share: `.79`.
 pub fn short(value: f64) -> String {
     let text = shown(value);

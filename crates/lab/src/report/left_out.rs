@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::data::StudyData;
 use super::exhibit::{CaptionedItem, ReportTable, TableCell};
+use super::sections::names::pair_name;
 use super::table::grouped;
 use crate::record::Factors;
 
@@ -24,7 +25,7 @@ pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
 }
 
 fn table(data: &StudyData<'_>) -> ReportTable {
-    let mut counts: BTreeMap<(&str, &str, &str), CountRow> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, &str, String), CountRow> = BTreeMap::new();
     for record in &data.records {
         let Some(column) = COUNTS.iter().position(|(measure, _)| record.measure == *measure) else {
             continue;
@@ -38,15 +39,15 @@ fn table(data: &StudyData<'_>) -> ReportTable {
     table.heads.extend(COUNTS.map(|(_, name)| name.to_owned()));
     for ((study, purpose, languages), row) in counts {
         let text = |text: &str| TableCell::Text(text.to_owned());
-        let names = [TableCell::Name(study.to_owned()), text(purpose), text(languages)];
+        let names = [TableCell::Name(study.to_owned()), text(purpose), TableCell::Text(languages)];
         table.rows.push(names.into_iter().chain(row.iter().map(range)).collect());
     }
     table
 }
 
-fn languages(factors: &Factors) -> &str {
+fn languages(factors: &Factors) -> String {
     let of = ["direction", "pair", "language"].into_iter().find_map(|name| factors.get(name));
-    of.map_or("", String::as_str)
+    of.map_or(String::new(), |codes| pair_name(codes))
 }
 
 /// One count, or the least and the greatest.

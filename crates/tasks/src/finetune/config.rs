@@ -154,6 +154,9 @@ pub struct TransferConfig {
     pub head_lr: Vec<f64>,
     /// Epochs over the training set.
     pub epochs: u32,
+    /// How often a setting that did not learn is trained again, at half the learning rates.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
     /// The schedule of the learning rate.
     pub schedule: LrSchedule,
     /// Each decides a head's first weights, the order of batches, and dropout; the first decides a sample
@@ -341,6 +344,11 @@ impl TransferConfig {
         }
         settings
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// The keys of a table, those within others after a dot.

@@ -5,17 +5,17 @@
 //! memory, on the CPU a share of the threads. They share nothing that is written but the run's files, and each
 //! computes what it would compute alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use encoder::archive::{self, Archive, ArchiveError};
 use files::checkpoints;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tensor::{ParamId, Params};
+use tensor::{Device, ParamId, Params, Tensor};
 use text::RandomStreams;
 use train::pretrain::Observer;
 use train::{AdamConfig, AdamGroup, PendingStep, Schedule, Trainer};
@@ -41,6 +41,12 @@ const PREDICTIONS: &str = "predictions";
 pub(super) const STATE: &str = "state";
 const EPOCH: &str = "epoch";
 
+/// Training that is worth a checkpoint, in seconds by the byte: a state of 600 MB is written every 12 seconds at
+/// most. Settings that take less write none, and are repeated after a kill.
+const SECONDS_PER_SAVED_BYTE: f64 = 1.0 / 50e6;
+/// The quantile of the normal distribution for a one-sided test at 5 %.
+const ONE_SIDED_5: f64 = 1.645;
+
 /// Fine-tunes over features and sets, in a folder whose lock is held; what it holds of this run is
 /// continued. So many settings are trained side by side as there are features, each on a device of its own.
 pub(super) fn run(
@@ -54,22 +60,28 @@ pub(super) fn run(
         set.note().iter().for_each(|note| observer.note(note));
     }
     let settings = config.settings();
-    let done = by_number(&settings, read_settings(folder, sets)?);
+    let read = read_settings(folder, sets)?;
+    let done = by_number(&settings, read.clone());
     done.keys().for_each(|&number| remove_checkpoints(folder, number));
     let open: Vec<usize> =
         (0..settings.len()).filter(|number| !done.contains_key(number)).collect();
     let progress = GridProgress { done, ..GridProgress::default() };
-    let run = GridRun {
+    let mut run = GridRun {
         config,
         sets,
         folder,
         settings,
+        replaced: BTreeSet::new(),
         side_by_side: features.len().min(open.len()).max(1),
         progress: Mutex::new(progress),
         observer: Mutex::new(observer),
         failed: AtomicBool::new(false),
     };
-    let finished = run.train(features, &open)?;
+    let mut finished = run.train(features, &open)?;
+    for _ in 0..config.restarts {
+        let again = if finished { run.restart_failed(&read) } else { Vec::new() };
+        finished &= run.train(features, &again)?;
+    }
     let result = run.result(&*features[0], finished)?;
     result.write(folder)?;
     Ok(result)
@@ -126,6 +138,8 @@ struct GridRun<'a> {
     sets: &'a LabelledSets,
     folder: &'a Path,
     settings: Vec<GridSetting>,
+    /// Settings that did not learn, each trained again as one of the later ones.
+    replaced: BTreeSet<usize>,
     /// How many settings are trained at a time.
     side_by_side: usize,
     progress: Mutex<GridProgress>,
@@ -160,6 +174,10 @@ struct SettingRun {
     trainer: Trainer,
     head: Box<dyn Head>,
     progress: SettingProgress,
+    /// The weights of the best epoch, where this process trained it.
+    best: Option<Vec<Vec<f32>>>,
+    /// When the last checkpoint was written, or the setting opened.
+    saved: Instant,
 }
 
 /// An update that was begun.
@@ -238,6 +256,51 @@ impl<'a> GridRun<'a> {
             threads.into_iter().map(join).collect()
         });
         ended.into_iter().try_fold(true, |all, finished| Ok(all & finished?))
+    }
+
+    /// Adds a setting for each that did not learn, at half the learning rates, and says which of them are open.
+    /// Only where a seed has one setting: among several, the best on the development set is taken anyway.
+    fn restart_failed(&mut self, read: &[SettingResult]) -> Vec<usize> {
+        if self.config.settings().len() > self.config.seeds.len() {
+            return Vec::new();
+        }
+        let first = self.settings.len();
+        let failed: Vec<usize> = {
+            let progress = self.progress();
+            let done = progress.done.iter().filter(|(number, _)| !self.replaced.contains(*number));
+            done.filter(|(_, result)| self.did_not_learn(result))
+                .map(|(&number, _)| number)
+                .collect()
+        };
+        for number in failed {
+            let failed = self.settings[number];
+            let (lr, head_lr) = (failed.lr / 2.0, failed.head_lr / 2.0);
+            self.observer().note(&format!(
+                "{}: no better than the most frequent label; again at half the learning rates",
+                label(number, self.settings.len(), &failed),
+            ));
+            self.replaced.insert(number);
+            self.settings.push(GridSetting { lr, head_lr, ..failed });
+        }
+        let mut done = by_number(&self.settings, read.to_vec());
+        let done = done.split_off(&first);
+        done.keys().for_each(|&number| remove_checkpoints(self.folder, number));
+        let open =
+            (first..self.settings.len()).filter(|number| !done.contains_key(number)).collect();
+        self.progress().done.extend(done);
+        open
+    }
+
+    /// Whether a setting ended no better than the most frequent label on the development set, within the noise
+    /// of a set of its size.
+    fn did_not_learn(&self, result: &SettingResult) -> bool {
+        let (dev, labels) = (&self.sets.dev, &self.sets.labels);
+        if !definition(self.config.task).is_labelling() {
+            return false;
+        }
+        let majority = dev.score_of_label(labels, self.sets.majority());
+        let deviation = (majority * (1.0 - majority) / dev.examples.len().max(1) as f64).sqrt();
+        result.dev <= majority + ONE_SIDED_5 * deviation
     }
 
     fn progress(&self) -> MutexGuard<'_, GridProgress> {
@@ -375,7 +438,8 @@ impl SettingTrainer<'_, '_> {
             false => AdamGroup::default(),
         };
         let trainer = Trainer::new(&self.metadata(), params, adam, setting.seed, group)?;
-        Ok(SettingRun { trainer, head, progress: SettingProgress::default() })
+        let progress = SettingProgress::default();
+        Ok(SettingRun { trainer, head, progress, best: None, saved: Instant::now() })
     }
 
     /// What a checkpoint says it is of.
@@ -388,11 +452,11 @@ impl SettingTrainer<'_, '_> {
         })
     }
 
-    /// One epoch: training, the score on the development set, and a checkpoint. False where it was asked to
-    /// stop before.
+    /// One epoch: training, the score on the development set, and a checkpoint where one is due. False where it
+    /// was asked to stop before.
     fn epoch(&self, under_way: &mut SettingRun) -> Result<bool> {
         let Some(loss) = self.train_epoch(under_way)? else { return Ok(false) };
-        let SettingRun { trainer, head, progress } = under_way;
+        let SettingRun { trainer, head, progress, best, .. } = under_way;
         let model = TaskModel { features: self.features, head: &**head };
         let (_, score) = self.run.evaluate(model, trainer.params_mut(), &self.run.sets.dev);
         let dev = score.value();
@@ -400,20 +464,44 @@ impl SettingTrainer<'_, '_> {
         let epoch = progress.epoch;
         if progress.best.is_none_or(|(_, best)| dev > best) {
             progress.best = Some((epoch, dev));
-            self.save_weights(&self.own_path(EPOCH), trainer.params(), (epoch, dev))?;
+            let params = trainer.params();
+            *best = Some(params.ids().map(|id| params.value(id).to_vec()).collect());
         }
         let (setting, step) = (self.setting, trainer.steps());
         progress.history.push(EpochMetrics { setting, epoch, step, loss, dev, score });
-        // The state last: after a kill between the two, the epoch is repeated with the same result.
         self.run.write_metrics(self.number, &progress.history)?;
-        trainer.save(&self.own_path(STATE), progress)?;
+        if under_way.checkpoint_is_due() {
+            self.save(under_way)?;
+        }
         Ok(true)
+    }
+
+    /// Writes a checkpoint: the best epoch's weights, then the state, so that after a kill between the two
+    /// epochs are repeated with the same result.
+    fn save(&self, under_way: &mut SettingRun) -> Result<()> {
+        let SettingRun { trainer, progress, best, saved, .. } = under_way;
+        if let (Some(best), Some(scored)) = (best, progress.best) {
+            let params = trainer.params();
+            let host = Device::cpu(1).expect("a CPU");
+            let shaped = params.ids().zip(best.iter());
+            let weights: Vec<(String, Tensor)> = shaped
+                .map(|(id, elements)| {
+                    let (rows, cols) = params.value(id).shape();
+                    (params.name(id).to_owned(), host.tensor(rows, cols, elements))
+                })
+                .collect();
+            let weights = weights.iter().map(|(name, value)| (name.clone(), value));
+            self.write_weights(&self.own_path(EPOCH), weights, scored)?;
+        }
+        trainer.save(&self.own_path(STATE), progress)?;
+        *saved = Instant::now();
+        Ok(())
     }
 
     /// Trains for one epoch and gives its mean loss; none where it was asked to stop before.
     fn train_epoch(&self, under_way: &mut SettingRun) -> Result<Option<f64>> {
         let Self { run, setting, .. } = self;
-        let SettingRun { trainer, head, progress } = under_way;
+        let SettingRun { trainer, head, progress, .. } = under_way;
         let model = TaskModel { features: self.features, head: &**head };
         let train = &run.sets.train;
         let total = run.steps(setting);
@@ -447,6 +535,15 @@ impl SettingTrainer<'_, '_> {
     /// Writes all weights, and what they are of.
     fn save_weights(&self, path: &Path, params: &Params, (epoch, dev): (u32, f64)) -> Result<()> {
         let weights = params.ids().map(|id| (params.name(id).to_owned(), params.value(id)));
+        self.write_weights(path, weights, (epoch, dev))
+    }
+
+    fn write_weights<'t>(
+        &self,
+        path: &Path,
+        weights: impl Iterator<Item = (String, &'t Tensor)>,
+        (epoch, dev): (u32, f64),
+    ) -> Result<()> {
         let metadata = json!({ "run": self.metadata(), "epoch": epoch, "dev": dev });
         Ok(archive::write(path, weights, &metadata)?)
     }
@@ -454,10 +551,15 @@ impl SettingTrainer<'_, '_> {
     /// Scores the best epoch of the setting, and records it as done.
     fn finish(&self, under_way: SettingRun) -> Result<()> {
         let Self { run, setting, number, .. } = *self;
-        let SettingRun { mut trainer, head, progress } = under_way;
+        let SettingRun { mut trainer, head, progress, best, .. } = under_way;
         let (epoch, dev) = progress.best.expect("an epoch was scored");
         let params = trainer.params_mut();
-        load(&self.own_path(EPOCH), params)?;
+        match best {
+            Some(best) => {
+                params.iter_mut().zip(&best).for_each(|((_, value, _), best)| value.write(best));
+            }
+            None => load(&self.own_path(EPOCH), params)?,
+        }
         let model = TaskModel { features: self.features, head: &*head };
         let mut tests = BTreeMap::new();
         let mut files = Vec::new();
@@ -473,7 +575,8 @@ impl SettingTrainer<'_, '_> {
             let worse = |(&other, result): (&usize, &SettingResult)| {
                 (dev, number_before(number)) > (result.dev, number_before(other))
             };
-            if grid.done.iter().all(worse) {
+            let others = grid.done.iter().filter(|(other, _)| !run.replaced.contains(other));
+            if others.into_iter().all(worse) {
                 run.write_predictions(&files, &shifted_files)?;
                 self.save_weights(&run.path(MODEL), params, (epoch, dev))?;
             }
@@ -485,6 +588,15 @@ impl SettingTrainer<'_, '_> {
         }
         remove_checkpoints(run.folder, number);
         Ok(())
+    }
+}
+
+impl SettingRun {
+    /// Whether enough was trained since the last checkpoint to be worth another.
+    fn checkpoint_is_due(&self) -> bool {
+        // Weights and Adam's two moments, and the weights of the best epoch.
+        let bytes = 4.0 * 4.0 * self.trainer.params().count() as f64;
+        self.saved.elapsed() >= Duration::from_secs_f64(bytes * SECONDS_PER_SAVED_BYTE)
     }
 }
 
@@ -554,11 +666,14 @@ impl GridRun<'_> {
     }
 
     fn result(&self, features: &dyn Features, finished: bool) -> Result<TransferResult> {
-        let (speed, done): (_, Vec<SettingResult>) = {
+        let (speed, settings) = {
             let progress = self.progress();
-            (progress.speed, progress.done.values().cloned().collect())
+            (progress.speed, progress.done.clone())
         };
-        let (done, task) = (&done[..], self.config.task);
+        // A setting that was replaced is shown, and counts for nothing.
+        let counted = settings.iter().filter(|(number, _)| !self.replaced.contains(number));
+        let counted: Vec<SettingResult> = counted.map(|(_, result)| result.clone()).collect();
+        let (done, task) = (&counted[..], self.config.task);
         let params = self.initial(features, 0)?.params;
         let trained = params.ids().filter(|&id| params.trainable(id));
         let best = done.iter().fold(None, |best: Option<&SettingResult>, setting| match best {
@@ -581,7 +696,7 @@ impl GridRun<'_> {
             results: self.test_results(done),
             scores,
             shift: best.and_then(|best| ShiftResult::new(self.config, done, best)),
-            settings: done.iter().map(without_history).collect(),
+            settings: settings.values().map(without_history).collect(),
             sets: self.sets.all().map(|set| (set.name.clone(), set.metadata.clone())).collect(),
             parameters: trained.map(|id| params.value(id).len()).sum(),
             speed,

@@ -44,6 +44,7 @@ impl TaskDefinition for NliTask {
             epochs: 200,
             schedule: LrSchedule::Constant,
             dropout: 0.1,
+            restarts: 0,
         }
     }
 

@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
 pub(crate) enum Align {
     /// Map the words of one language onto those of another, and look translations up.
     #[command(after_help = words::EXAMPLES)]
-    Words(words::Words),
+    Words(Box<words::Words>),
 
     /// Learn a map for each layer from linked words of translated sentences.
     #[command(after_help = contexts::EXAMPLES)]

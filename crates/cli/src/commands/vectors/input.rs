@@ -147,7 +147,7 @@ impl Input {
 
     /// The saved state between epochs, beside the file to write.
     pub(super) fn state_file(&self) -> StateFile {
-        let out = if files::is_standard(&self.out) { Path::new("vectors") } else { &self.out };
+        let out = if files::is_stream(&self.out) { Path::new("vectors") } else { &self.out };
         StateFile { path: out.with_added_extension("state") }
     }
 

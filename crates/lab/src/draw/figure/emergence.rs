@@ -129,7 +129,8 @@ fn moments(points: &[ProbePoint], layer: usize) -> Vec<usize> {
     let share = |&place: &usize| points[place].language_share[layer];
     let peak = (0..points.len()).max_by(|a, b| share(a).total_cmp(&share(b))).unwrap_or(0);
     if !chosen.contains(&peak) {
-        let nearest = (1..MOMENTS - 1).min_by_key(|&number| chosen[number].abs_diff(peak));
+        let distance = |&number: &usize| (path[chosen[number]] - path[peak]).abs();
+        let nearest = (1..MOMENTS - 1).min_by(|a, b| distance(a).total_cmp(&distance(b)));
         chosen[nearest.expect("some between the ends")] = peak;
     }
     chosen

@@ -107,7 +107,7 @@ pub(super) fn of_layers(
             format!("The languages draw together up to {name}: language {path} of variance")
         }
         (false, true) => format!(
-            "The languages part from layer to layer: language {} → {} of variance",
+            "The languages part towards the top: language {} → {} of variance",
             percent(share[0]),
             percent(share[last])
         ),

@@ -22,7 +22,7 @@ pub(super) struct ItemNumbers {
 pub(super) fn exhibit(html: &mut String, exhibit: &CaptionedItem, numbers: &mut ItemNumbers) {
     let CaptionedItem { place, caption, content, .. } = exhibit;
     match content {
-        ItemContent::Figure(drawn) => figure(html, drawn, &place.text, caption, numbers),
+        ItemContent::Figure(drawn) => figure(html, ("h4", drawn), &place.text, caption, numbers),
         ItemContent::Table(tabulated) => table(html, tabulated, &place.text, caption, numbers),
         ItemContent::Sentences(sentences) => {
             let (id, caption) = table_head(&place.text, caption, "", numbers);
@@ -35,10 +35,10 @@ pub(super) fn exhibit(html: &mut String, exhibit: &CaptionedItem, numbers: &mut 
     }
 }
 
-/// A figure: title above, panels at one scale, caption and downloads below.
+/// A figure: title above as a heading, panels at one scale, caption and downloads below.
 pub(super) fn figure(
     html: &mut String,
-    figure: &Figure,
+    (heading, figure): (&str, &Figure),
     place: &str,
     caption: &str,
     numbers: &mut ItemNumbers,
@@ -47,7 +47,7 @@ pub(super) fn figure(
     let place = if place.is_empty() { String::new() } else { format!("{}. ", escaped(place)) };
     let _ = writeln!(
         html,
-        "<figure id=\"{id}\"><h4>{}</h4>\n{}<figcaption><a class=\"number\" href=\"#{id}\">Figure {}</a> <b>{place}</b>{} {}</figcaption></figure>",
+        "<figure id=\"{id}\"><{heading}>{}</{heading}>\n{}<figcaption><a class=\"number\" href=\"#{id}\">Figure {}</a> <b>{place}</b>{} {}</figcaption></figure>",
         escaped(&figure.title),
         figure.html(),
         numbers.figures,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::short_name;
 use crate::draw::escaped;
 use crate::report::SectionResults;
+use crate::report::answer::capital;
 use crate::report::finding::Verdict;
 
 /// Shows all findings that some records bear on.
@@ -23,9 +24,13 @@ pub(super) fn show(html: &mut String, filled: &[SectionResults<'_>]) {
     }
     let _ = write!(
         html,
-        "<section id=\"findings\">\n<h2>{}</h2>\n<p class=\"key\">{}. A finding has a sign for each task, pair or model that \
+        "<section id=\"findings\">\n<h2>{}</h2>\n<p class=\"key\">{}{}. A finding has a sign for each task, pair or model that \
          it is about; all tests of a setting are corrected together (<a href=\"#method\">method</a>).</p>\n<div class=\"matrix\">\n",
         escaped(&summary(&tested)),
+        match &settings[..] {
+            [only] => format!("{}: ", escaped(&capital(only))),
+            _ => String::new(),
+        },
         key(&tested)
     );
     for one in tested {

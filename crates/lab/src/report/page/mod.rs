@@ -95,7 +95,7 @@ fn head(
         }
     }
     if let Some(SpaceFigure { figure, caption }) = opening.spaces.first() {
-        figures::figure(html, figure, "", caption, numbers);
+        figures::figure(html, ("h2", figure), "", caption, numbers);
     }
     html.push_str("</header>\n");
 }
@@ -105,7 +105,7 @@ fn spaces(html: &mut String, opening: &PageOpening, numbers: &mut ItemNumbers) {
     let Some(others) = opening.spaces.get(1..).filter(|others| !others.is_empty()) else { return };
     html.push_str("<section id=\"space\">\n<h2>The space, layer by layer and shifted</h2>\n");
     for SpaceFigure { figure, caption } in others {
-        figures::figure(html, figure, "", caption, numbers);
+        figures::figure(html, ("h3", figure), "", caption, numbers);
     }
     html.push_str("</section>\n");
 }
@@ -332,7 +332,7 @@ fn own_study(html: &mut String, number: usize, own: &UserStudy<'_>, numbers: &mu
     if !own.figure.panels.is_empty() {
         let caption =
             "Each measure over the factor with most levels; other factors are averaged over.";
-        figures::figure(html, &own.figure, "", caption, numbers);
+        figures::figure(html, ("h3", &own.figure), "", caption, numbers);
     }
     figures::table(html, &own.table, own.name, "Means over seeds, by all factors.", numbers);
     if own.left_out > 0 {

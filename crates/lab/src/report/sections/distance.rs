@@ -4,11 +4,11 @@ use terms::Task;
 
 use super::ReportSection;
 use super::parts::{
-    MORE, OTHERS, chance, distances, dots, figure, mark, measured_tasks, measures, named,
+    MORE, OTHERS, chance, distances, dots, mark, measured_tasks, measures, named,
     nearest_and_farthest, pair_name, pairs_of, point, system_colour, target, tasks_of_paper,
 };
 use super::transfer::paper_transfer;
-use crate::draw::{Chart, DotRow, LineChart, LineSeries, short};
+use crate::draw::{Chart, DotRow, Figure, LineChart, LineSeries, short};
 use crate::papers;
 use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
@@ -140,7 +140,12 @@ fn show_distance(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         false => of_distance(&data, task, &encoders),
     };
     let charts: Vec<Chart> = Task::all().filter_map(panel).collect();
-    let figure = figure(named(id, "transfer"), "Transfer by distance", &charts);
+    // From the nearest to the most distant, as the section's title has it; the highest points would say nothing.
+    let title = match &*(DISTANCE.numbers)(view) {
+        "" => "Transfer by distance".to_owned(),
+        numbers => format!("Transfer by distance: {numbers}"),
+    };
+    let figure = Figure::of(named(id, "transfer"), title, &charts);
     vec![
         CaptionedItem::figure(
             replicates(1, &["Table 1"]),

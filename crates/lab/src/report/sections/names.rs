@@ -3,7 +3,7 @@
 
 use terms::{Preset, Task};
 
-use crate::draw::{Chart, DotChart, LineChart, short};
+use crate::draw::{Chart, DotChart, LineChart, LineSeries, short};
 use crate::report::data::StudyData;
 
 /// The first colour of series that are no systems, such as pairs of languages and kinds of retrieval.
@@ -117,35 +117,40 @@ pub(super) fn shown_by(charts: &[Chart]) -> String {
         })
         .collect();
     parts.extend(peaks(&lines));
-    parts.truncate(4);
+    parts.truncate(3);
     parts.join("; ")
 }
 
-/// The lowest and the highest mean of a panel, with their names.
+/// A panel in words: the mean of each series over its rows, or the lowest and the highest row and the untrained encoder.
 fn ends(chart: &DotChart) -> Option<String> {
-    let named = |name: &str, series: &str| match series {
-        "" => name.to_owned(),
-        series if chart.rows.len() == 1 => series.to_owned(),
-        series => format!("{name}, {series}"),
-    };
-    let mut means: Vec<(f64, String)> = Vec::new();
-    for row in &chart.rows {
-        for mark in &row.marks {
-            means.extend(mark.value.map(|value| (value, named(&row.name, &mark.series))));
+    let title = chart.title.as_str();
+    let marks = || chart.rows.iter().flat_map(|row| &row.marks);
+    let mut series: Vec<&str> = Vec::new();
+    for mark in marks().filter(|mark| mark.value.is_some()) {
+        if !series.contains(&&*mark.series) {
+            series.push(&mark.series);
         }
     }
-    means.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if series.len() > 1 {
+        let mean = |name: &&str| {
+            let own = marks().filter(|mark| mark.series == **name);
+            let means: Vec<f64> = own.filter_map(|mark| mark.value).collect();
+            format!("{name} {}", short(means.iter().sum::<f64>() / means.len() as f64))
+        };
+        return Some(format!(
+            "{title}, {}",
+            series.iter().map(mean).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let mut means: Vec<f64> = marks().filter_map(|mark| mark.value).collect();
+    means.sort_by(f64::total_cmp);
     let (low, high) = (means.first()?, means.last()?);
-    let title = chart.title.split(',').next().unwrap_or_default();
+    let untrained = chart.rows.iter().find(|row| row.name == "untrained");
+    let untrained = untrained.and_then(|row| row.marks.first()?.value);
+    let beside = untrained.map_or(String::new(), |value| format!(" (untrained {})", short(value)));
     match means.len() {
-        1 => Some(format!("{title} {}", short(high.0))),
-        _ => Some(format!(
-            "{title} from {} ({}) to {} ({})",
-            short(low.0),
-            low.1,
-            short(high.0),
-            high.1
-        )),
+        1 => Some(format!("{title} {}", short(*high))),
+        _ => Some(format!("{title} {} to {}{beside}", short(*low), short(*high))),
     }
 }
 
@@ -166,7 +171,7 @@ fn peaks(charts: &[&LineChart]) -> Vec<String> {
         let mean = peaks.iter().map(|(_, point)| point.y).sum::<f64>() / peaks.len().max(1) as f64;
         let text = match &peaks[..] {
             [] => return None,
-            [(chart, point)] if own[0].1.points.len() > 1 => {
+            [(chart, point)] if charts.len() == 1 && own[0].1.points.len() > 1 => {
                 format!("{name} {} at {} {}", short(mean), chart.across, point.x)
             }
             _ => format!("{name} {}", short(mean)),
@@ -175,8 +180,17 @@ fn peaks(charts: &[&LineChart]) -> Vec<String> {
     };
     let mut peaks: Vec<(f64, String)> = names.iter().filter_map(of).collect();
     if charts.iter().any(|chart| chart.highest_only) {
-        peaks.sort_by(|a, b| b.0.total_cmp(&a.0));
-        peaks.truncate(1);
+        let points = charts.iter().flat_map(|chart| {
+            let named = |line: &LineSeries| {
+                Some((chart.title.clone(), line.name.clone(), line.highest_point()?.y))
+            };
+            chart.lines.iter().filter_map(named).collect::<Vec<_>>()
+        });
+        let best = points.max_by(|a, b| a.2.total_cmp(&b.2));
+        let text = |(title, name, y): (String, String, f64)| {
+            (y, format!("{} at {name} ({title})", short(y)))
+        };
+        peaks = best.map(text).into_iter().collect();
     }
     let joined: Vec<String> = peaks.into_iter().map(|(_, text)| text).collect();
     if joined.is_empty() { vec![] } else { vec![joined.join(", ")] }

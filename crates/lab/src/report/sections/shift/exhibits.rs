@@ -322,9 +322,5 @@ fn bleu(id: &str, data: &StudyData<'_>, cases: &[Case<'_>], (across, by): (&str,
         })
     };
     let charts: Vec<Chart> = cases.iter().filter_map(panel).collect();
-    let topic = format!(
-        "BLEU-1 of token translation, best {}",
-        if by == "alpha" { "weight" } else { "layer" }
-    );
-    figure(named(id, &format!("bleu-{across}")), &topic, &charts)
+    figure(named(id, &format!("bleu-{across}")), "BLEU-1 of token translation at best", &charts)
 }

@@ -132,7 +132,10 @@ pub(in crate::report) const DOMAIN: ReportSection = ReportSection {
         let data = view.studies(&OF_DOMAIN);
         compared(&data, &[(one_domain(&data), "one domain"), ("wiki-cc", "two")])
     },
-    show: |id, view| conditions(id, &["Figure 3", "Table 1"], &view.studies(&OF_DOMAIN)),
+    show: |id, view| {
+        let own = &["default", "default-equal", "wiki-cc", UNTRAINED];
+        conditions(id, &["Figure 3", "Table 1"], &among(&view.studies(&OF_DOMAIN), own))
+    },
 };
 
 pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
@@ -213,7 +216,10 @@ pub(in crate::report) const ANCHORS: ReportSection = ReportSection {
         ];
         compared(&view.studies(&OF_ANCHORS), &anchors)
     },
-    show: |id, view| conditions(id, &["Figure 3", "Table 1"], &view.studies(&OF_ANCHORS)),
+    show: |id, view| {
+        let own = &["default", "default-anchors", "no-anchors", "extra-anchors", UNTRAINED];
+        conditions(id, &["Figure 3", "Table 1"], &among(&view.studies(&OF_ANCHORS), own))
+    },
 };
 
 pub(in crate::report) const SHARING: ReportSection = ReportSection {
@@ -330,7 +336,19 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         let layers = [("default", "shared"), ("sep-emb-l1-3", "separate")];
         compared(&view.studies(&OF_SHARING), &layers)
     },
-    show: |id, view| conditions(id, &["Figure 3", "Table 1"], &view.studies(&OF_SHARING)),
+    show: |id, view| {
+        let own = &[
+            "default",
+            "no-anchors",
+            "sep-emb",
+            "sep-emb-l1-3",
+            "sep-emb-l1-6",
+            "sep-l1-3",
+            "sep-l1-6",
+            UNTRAINED,
+        ];
+        conditions(id, &["Figure 3", "Table 1"], &among(&view.studies(&OF_SHARING), own))
+    },
 };
 
 /// The condition beside `wiki-cc`: text of one domain in the same amount, or all of it.
@@ -351,7 +369,7 @@ fn compared(data: &StudyData<'_>, conditions: &[(&str, &str)]) -> String {
     }
     let untrained = untrained_transfer(data, &[]).sample().mean();
     parts.extend(untrained.map(|mean| format!("{} untrained", short(mean.mean))));
-    format!("{} above chance", parts.join(", "))
+    format!("transfer above chance {}", parts.join(", "))
 }
 
 /// A line that says how many layers are separate.
@@ -550,6 +568,14 @@ fn task_panels(data: &StudyData<'_>, pairs: &[String]) -> Vec<Chart> {
         dots(task.title(), &unit, rows, vec![chance(task.chance())])
     };
     Task::all().filter_map(panel).collect()
+}
+
+/// The records of a section's own conditions, and of conditions that no section is about.
+fn among<'a>(data: &StudyData<'a>, own: &[&str]) -> StudyData<'a> {
+    data.filtered(|factors| {
+        let condition = factors.get("condition").map_or("", String::as_str);
+        own.contains(&condition) || !CONDITIONS.contains(&condition)
+    })
 }
 
 /// Dots for each task, then retrieval, then the numbers.
