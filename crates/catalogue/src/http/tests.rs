@@ -167,7 +167,7 @@ fn a_server_cannot_send_the_client_anywhere() {
         ("http://localhost:1/x", "another host, without TLS"),
         ("//127.0.0.1/x", "which is no address"),
         ("", "which is no address"),
-        ("javascript:x", "which is no address"),
+        ("javascript:x", "which is neither HTTP nor HTTPS"),
     ] {
         let fetched = fetch(move |_, _, stream| {
             write!(
