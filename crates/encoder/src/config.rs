@@ -237,13 +237,6 @@ impl EncoderConfig {
         if self.layers > MOST_LAYERS {
             return Err(error("layers", format!("{} is more than {MOST_LAYERS}", self.layers)));
         }
-        if self.least_weights() > MOST_WEIGHTS {
-            let reason = format!(
-                "with hidden = {} and layers = {}, too many weights for any machine",
-                self.hidden, self.layers
-            );
-            return Err(error("dim", reason));
-        }
         if !self.dim.is_multiple_of(self.heads) {
             let reason = format!("{} heads do not divide dim = {}", self.heads, self.dim);
             return Err(error("heads", reason));
@@ -263,7 +256,15 @@ impl EncoderConfig {
         if self.segments > 0 {
             check_size("segments", self.segments)?;
         }
-        self.check_plan()
+        self.check_plan()?;
+        if self.least_weights() > MOST_WEIGHTS {
+            let reason = format!(
+                "with hidden = {} and layers = {}, too many weights for any machine",
+                self.hidden, self.layers
+            );
+            return Err(error("dim", reason));
+        }
+        Ok(())
     }
 
     fn check_languages(&self) -> Result<(), ConfigError> {

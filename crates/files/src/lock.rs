@@ -99,7 +99,8 @@ pub fn is_vacant(folder: &Path) -> bool {
     };
     match fs::read_dir(folder) {
         Ok(entries) => !entries.flatten().any(content),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+        // What cannot be made there is said by whoever makes it.
+        Err(_) => fs::symlink_metadata(folder).is_err(),
     }
 }
 
