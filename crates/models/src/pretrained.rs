@@ -110,7 +110,7 @@ impl PretrainedModel {
         let values = params.iter_mut().map(|(_, value, _)| value);
         archive.load(names.into_iter().zip(values).collect())?;
         let token_ids = TokenIdMap::new(&vocabulary, encoder.config().separate.tokens);
-        check_rows(&path, encoder.config(), &token_ids.entries(&vocabulary))?;
+        check_rows(path, encoder.config(), &token_ids.entries(&vocabulary))?;
         let fingerprint = archive.digest().to_owned();
         let has_mlm_head = metadata.has_mlm_head;
         Ok(Self { encoder, params, vocabulary, fingerprint, has_mlm_head, token_ids })

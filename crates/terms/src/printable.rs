@@ -15,8 +15,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match obeyed(c) {
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        // CSV ends its lines so.
+        let ends_line = c == '\r' && rest.as_str().starts_with('\n');
+        match obeyed(c) && !ends_line {
             true => write!(shown, "{}", c.escape_unicode()).expect("a string grows"),
             false => shown.push(c),
         }
@@ -37,6 +40,7 @@ mod tests {
     fn what_a_terminal_would_obey_is_written_out() {
         assert_eq!(printable("ünïcödé 猫 – “x”\n"), "ünïcödé 猫 – “x”\n");
         assert_eq!(printable("a\u{1b}]0;x\u{7}b\r"), "a\\u{1b}]0;x\\u{7}b\\u{d}");
+        assert_eq!(printable("a,b\r\n\u{7}\r\n"), "a,b\r\n\\u{7}\r\n");
         assert_eq!(printable("\u{9b}31m\u{202e}txt"), "\\u{9b}31m\\u{202e}txt");
     }
 }

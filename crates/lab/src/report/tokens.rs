@@ -143,7 +143,7 @@ pub(super) fn html(sentences: &[TokenSentence]) -> String {
     let mut html: String = order.iter().take(SHOWN).map(|(_, sentence)| sentence.html()).collect();
     if order.len() > SHOWN {
         let _ =
-            write!(html, "<details><summary>{} more sentences</summary>\n", order.len() - SHOWN);
+            writeln!(html, "<details><summary>{} more sentences</summary>", order.len() - SHOWN);
         html.extend(order.iter().skip(SHOWN).map(|(_, sentence)| sentence.html()));
         html.push_str("</details>\n");
     }

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::{env, fs};
@@ -310,7 +310,7 @@ fn cached(source: &str, arch: &str) -> Option<PathBuf> {
 
 /// Writes a compiled program, whole or not at all. Where it cannot be kept, it is compiled again
 /// next time.
-fn keep(path: &PathBuf, binary: &[u8]) {
+fn keep(path: &Path, binary: &[u8]) {
     if fs::create_dir_all(path.parent().unwrap_or(path)).is_ok() {
         let _ = files::write(path, binary);
     }

@@ -24,7 +24,7 @@ pub(crate) enum Align {
 
     /// Learn a map for each layer from linked words of translated sentences.
     #[command(after_help = contexts::EXAMPLES)]
-    Contexts(contexts::Contexts),
+    Contexts(Box<contexts::Contexts>),
 }
 
 impl Align {

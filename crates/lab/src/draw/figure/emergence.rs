@@ -14,8 +14,8 @@ use crate::draw::{Figure, Panel};
 
 /// How many moments are drawn.
 const MOMENTS: usize = 6;
-/// The side of a panel, and the width of a chart: six and two of them are as wide as three panels of other figures.
-const SIDE: f64 = 170.0;
+/// The side of a panel, of which two fit on a phone and six on a page, and the width of a chart, of which two do.
+const SIDE: f64 = 166.0;
 const CHART: f64 = 550.0;
 /// The step from which on the axis is logarithmic.
 const LINEAR_UNTIL: f64 = 50.0;
@@ -143,6 +143,9 @@ fn axis(points: &[ProbePoint]) -> impl Fn(u64) -> f64 + use<> {
     move |step: u64| (step as f64 / LINEAR_UNTIL).ln_1p() / whole
 }
 
+/// A measure's name, and its value at a probe.
+type NamedMeasure<'a> = (&'a str, &'a dyn Fn(&ProbePoint) -> f64);
+
 /// The curves over the steps.
 fn charts(series: &ProbeSeries, layer: usize, moments: &[usize]) -> [Panel; 2] {
     let points = &series.points;
@@ -152,9 +155,9 @@ fn charts(series: &ProbeSeries, layer: usize, moments: &[usize]) -> [Panel; 2] {
         colour,
         points: points.iter().map(|point| (place(point.step), of(point))).collect(),
     };
-    let rows = |measures: &[(&str, &dyn Fn(&ProbePoint) -> f64)]| {
+    let rows = |measures: &[NamedMeasure<'_>]| {
         let of_point = |point: &ProbePoint| {
-            let of = |(measure, of): &(&str, &dyn Fn(&ProbePoint) -> f64)| {
+            let of = |(measure, of): &NamedMeasure<'_>| {
                 row("step", point.step.to_string(), measure, of(point))
             };
             measures.iter().map(of).collect::<Vec<_>>()

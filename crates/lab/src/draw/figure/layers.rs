@@ -18,7 +18,7 @@ use super::{
 };
 use crate::draw::Figure;
 
-const SIDE: f64 = 170.0;
+const SIDE: f64 = 166.0;
 /// Sentences of each language that are drawn.
 const DRAWN: usize = 200;
 

@@ -46,7 +46,7 @@ pub(super) fn page(
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta name=\"color-scheme\" content=\"light dark\"/>\n<title>{}</title>\n\
          <style>\n{STYLE}\n{}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the findings</a>\n",
-        escaped(&opening.headline.as_ref().map_or("Isogloss report", |headline| &headline.text)),
+        escaped(opening.headline.as_ref().map_or("Isogloss report", |headline| &headline.text)),
         draw::STYLE
     );
     head(&mut html, opening, filled, &mut numbers);
