@@ -60,9 +60,9 @@ pub(super) fn width(text: &str) -> f64 {
     text.chars().map(wide).sum()
 }
 
-/// The title of a panel in lines that are no wider than it: larger and bolder type than `wrapped` is for.
+/// The title of a panel in lines that are no wider than it: bolder type than `wrapped` is for.
 pub(super) fn title_lines(text: &str) -> Vec<String> {
-    wrapped(text, 0.78 * (super::PANEL_WIDTH - 12.0))
+    wrapped(text, 0.76 * (super::PANEL_WIDTH - 12.0))
 }
 
 /// Text in lines of small type that are no wider than this.

@@ -77,10 +77,12 @@ fn section(html: &mut String, one: &SectionResults<'_>, settings: &[String]) {
         one.section.id,
         escaped(&short_name(one.section))
     );
-    for setting in settings {
-        let _ =
-            write!(html, "<th scope=\"col\">{}</th>", escaped(&setting.replace(" languages", "")));
-    }
+    // One setting is named above all tables.
+    let name = |setting: &String| match settings.len() {
+        1 => "<td></td>".to_owned(),
+        _ => format!("<th scope=\"col\">{}</th>", escaped(&setting.replace(" languages", ""))),
+    };
+    html.extend(settings.iter().map(name));
     html.push_str("</tr></thead>\n<tbody>\n");
     for (number, (claim, by_setting)) in one.section.claims.iter().zip(&one.judgements).enumerate()
     {

@@ -51,7 +51,7 @@ pub(super) fn page(
     );
     head(&mut html, opening, filled, &mut numbers);
     html.push_str("<div class=\"frame\">\n");
-    contents(&mut html, filled, own);
+    contents(&mut html, opening, filled, own);
     html.push_str("<main id=\"main\">\n");
     spaces(&mut html, opening, &mut numbers);
     matrix::show(&mut html, filled);
@@ -155,8 +155,16 @@ fn short_name(section: &ReportSection) -> String {
     capital(&section.id.replace('-', " "))
 }
 
-fn contents(html: &mut String, filled: &[SectionResults<'_>], own: &[UserStudy<'_>]) {
+fn contents(
+    html: &mut String,
+    opening: &PageOpening,
+    filled: &[SectionResults<'_>],
+    own: &[UserStudy<'_>],
+) {
     html.push_str("<nav aria-label=\"Contents\"><ol>\n");
+    if opening.spaces.len() > 1 {
+        html.push_str("<li><a href=\"#space\">The space</a></li>\n");
+    }
     if filled.iter().any(|one| !one.section.claims.is_empty()) {
         html.push_str("<li><a href=\"#findings\">All findings</a></li>\n");
     }

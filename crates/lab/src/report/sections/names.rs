@@ -3,7 +3,7 @@
 
 use terms::{Preset, Task};
 
-use crate::draw::{Chart, DotChart, LineChart, LineSeries, short};
+use crate::draw::{Chart, DotChart, DotMark, LineChart, LineSeries, short};
 use crate::report::data::StudyData;
 
 /// The first colour of series that are no systems, such as pairs of languages and kinds of retrieval.
@@ -100,6 +100,9 @@ fn joined(codes: &str, between: &str) -> String {
     format!("{a}{between}{}", b.trim_start_matches("Language "))
 }
 
+/// The characters of a title's numbers beyond which panels are left out.
+const LONGEST: usize = 150;
+
 /// What charts show, in words: the ends of each panel of dots, the highest points of lines.
 pub(super) fn shown_by(charts: &[Chart]) -> String {
     let mut parts = Vec::new();
@@ -118,29 +121,28 @@ pub(super) fn shown_by(charts: &[Chart]) -> String {
         .collect();
     parts.extend(peaks(&lines));
     parts.truncate(3);
+    while parts.len() > 1 && parts.iter().map(|part| part.chars().count()).sum::<usize>() > LONGEST
+    {
+        parts.pop();
+    }
     parts.join("; ")
 }
 
-/// A panel in words: the mean of each series over its rows, or the lowest and the highest row and the untrained encoder.
+/// The name of the row that has the means of all others.
+pub(in crate::report::sections) const MEAN_ROW: &str = "mean of targets";
+
+/// A panel in words: the series of its mean row, or of its first; of one series the lowest and the highest row and the untrained
+/// encoder.
 fn ends(chart: &DotChart) -> Option<String> {
     let title = chart.title.as_str();
     let marks = || chart.rows.iter().flat_map(|row| &row.marks);
-    let mut series: Vec<&str> = Vec::new();
-    for mark in marks().filter(|mark| mark.value.is_some()) {
-        if !series.contains(&&*mark.series) {
-            series.push(&mark.series);
-        }
-    }
-    if series.len() > 1 {
-        let mean = |name: &&str| {
-            let own = marks().filter(|mark| mark.series == **name);
-            let means: Vec<f64> = own.filter_map(|mark| mark.value).collect();
-            format!("{name} {}", short(means.iter().sum::<f64>() / means.len() as f64))
-        };
-        return Some(format!(
-            "{title}, {}",
-            series.iter().map(mean).collect::<Vec<_>>().join(", ")
-        ));
+    if chart.rows.iter().any(|row| row.marks.len() > 1) {
+        let means = chart.rows.iter().find(|row| row.name == MEAN_ROW);
+        let row = means.or_else(|| chart.rows.first())?;
+        let of = |mark: &DotMark| Some(format!("{} {}", mark.series, short(mark.value?)));
+        let parts: Vec<String> = row.marks.iter().filter_map(of).collect();
+        let name = if chart.rows.len() > 1 { format!(", {}", row.name) } else { String::new() };
+        return Some(format!("{title}{name}: {}", parts.join(", ")));
     }
     let mut means: Vec<f64> = marks().filter_map(|mark| mark.value).collect();
     means.sort_by(f64::total_cmp);

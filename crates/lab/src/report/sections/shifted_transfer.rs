@@ -3,7 +3,7 @@
 use terms::Task;
 
 use super::ReportSection;
-use super::names::language_name;
+use super::names::{MEAN_ROW, language_name};
 use super::parts::{
     OTHERS, chance, difference, dots, figure, mark, measured_tasks, measures, named, over_chance,
 };
@@ -195,7 +195,14 @@ fn panel(data: &StudyData<'_>, task: Task, title: &str) -> Option<Chart> {
         DotRow { name: language_name(language), marks: ROWS.iter().enumerate().map(of).collect() }
     };
     let languages = data.levels(&[task.measure()], "language", &TABLE_4);
-    let rows = languages.iter().map(row_of).collect();
+    let mut rows: Vec<DotRow> = languages.iter().map(row_of).collect();
+    let mean = |(place, (row, name)): (usize, &(&str, &str))| {
+        mark(name, OTHERS + place, &scores(data, row, task).sample(), paper_row(row, "mean", task))
+    };
+    rows.push(DotRow {
+        name: MEAN_ROW.to_owned(),
+        marks: ROWS.iter().enumerate().map(mean).collect(),
+    });
     dots(title, task.unit(), rows, vec![chance(task.chance())])
 }
 

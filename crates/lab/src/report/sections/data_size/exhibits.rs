@@ -5,7 +5,7 @@ use crate::draw::{Chart, DotMark, DotRow, Figure};
 use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::observations::SeedSample;
-use crate::report::sections::names::language_name;
+use crate::report::sections::names::{MEAN_ROW, language_name};
 use crate::report::sections::parts::{OTHERS, chance, dots, figure, mark, named, system_colour};
 use terms::Task;
 
@@ -78,7 +78,7 @@ fn rows(
     let mut rows: Vec<DotRow> =
         languages.iter().map(|language| row(&language_name(language), Some(language))).collect();
     if languages.len() > 1 {
-        rows.push(row("mean of targets", None));
+        rows.push(row(MEAN_ROW, None));
     }
     rows.retain(|row| !row.marks.is_empty());
     rows
