@@ -175,7 +175,9 @@ impl DotChart {
         let negative = marks().any(|mark| mark.seeds.iter().any(|value| *value < 0.0));
         let negative = negative || marks().any(|mark| mark.value.is_some_and(|value| value < 0.0));
         let range = (if negative { low } else { 0.0 }, high);
-        let means = marks().flat_map(|mark| [mark.value, mark.paper]).flatten();
+        let means = marks().flat_map(|mark| {
+            [mark.value, mark.paper].into_iter().flatten().chain(mark.seeds.iter().copied())
+        });
         let references = self.references.iter().map(|reference| reference.value);
         match self.unit.contains('%') {
             true => range,

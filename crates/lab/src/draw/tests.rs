@@ -104,11 +104,11 @@ fn a_file_is_whole_and_says_what_it_shows() {
 fn numbers_are_beside_the_drawing() {
     let csv = figure().csv();
     assert!(
-        csv.starts_with("panel,unit,group,series,value,low,high,paper,across,x,down\n"),
+        csv.starts_with("panel,unit,row,series,value,low,high,seeds,paper,across,x,down\n"),
         "{csv}"
     );
-    assert!(csv.contains("layers,P@1,,bilingual,0.4,0.35,0.45,,layer,1,\n"), "{csv}");
-    assert!(csv.contains("map,,,,-0.034,,,,2,,<1>\n"), "{csv}");
+    assert!(csv.contains("layers,P@1,,bilingual,0.4,0.35,0.45,0.37 0.43,,layer,1,\n"), "{csv}");
+    assert!(csv.contains("map,,,,-0.034,,,,,2,,<1>\n"), "{csv}");
 }
 
 /// A strict renderer paints more than black on white.
@@ -117,7 +117,13 @@ fn files_have_colours_in_a_strict_renderer() {
     let whole = figure();
     for panel in &whole.panels {
         let one = Figure { panels: vec![panel.clone()], legend: vec![], ..whole.clone() };
-        assert!(colours(&one.svg()) > usize::from(!panel.data.is_empty()), "{}", panel.description);
+        let shades = colours(&one.svg());
+        assert!(
+            shades > 1 || panel.data.is_empty(),
+            "{shades}: {}, {:?}",
+            panel.description,
+            panel.data
+        );
         assert!(crate::export::pdf(&one.svg()).unwrap().starts_with(b"%PDF-"));
     }
 }

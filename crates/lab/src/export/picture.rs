@@ -59,6 +59,9 @@ pub fn pdf(svg: &str) -> Result<Vec<u8>, PictureError> {
     svg2pdf::to_pdf(&tree, text, page).map_err(|error| PictureError::Pdf(error.to_string()))
 }
 
+/// The largest picture, in pixels: a gigabyte of them.
+const MOST_PIXELS: u64 = 1 << 28;
+
 /// A drawing as a PNG, `scale` pixels for each unit of the drawing.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
     let tree = tree(svg)?;
@@ -66,6 +69,9 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
     let (width, height) =
         ((size.width() * scale).ceil() as u32, (size.height() * scale).ceil() as u32);
     let too_large = PictureError::Png { width, height };
+    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+        return Err(too_large);
+    }
     let Some(mut pixels) = Pixmap::new(width, height) else { return Err(too_large) };
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(|_| too_large)

@@ -93,7 +93,8 @@ fn table_head(
     numbers: &mut ItemNumbers,
 ) -> (String, String) {
     numbers.tables += 1;
-    let id = format!("table-{}", numbers.tables);
+    // A section is named after the study `table-1`.
+    let id = format!("shown-table-{}", numbers.tables);
     let head = format!(
         "<figcaption><a class=\"number\" href=\"#{id}\">Table {}</a> <b>{}.</b> {} {files}</figcaption>",
         numbers.tables,
