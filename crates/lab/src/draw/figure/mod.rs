@@ -1,6 +1,6 @@
-//! Pictures of representation spaces: how a shared space emerges while an encoder is trained ([`emergence`]), what its
-//! layers do ([`layers`]), what adding the difference of two mean vectors does ([`shift`]), and maps of any words or sentences
-//! ([`map`]).
+//! Pictures of representation spaces: how a shared space emerges while an encoder is trained ([`emergence()`]), what its
+//! layers do ([`layers()`]), what adding the difference of two mean vectors does ([`shift()`]), and maps of any words or sentences
+//! ([`map()`]).
 //!
 //! Such pictures persuade more than they prove: any two clouds overlap in some plane. So each panel has its measures beside it,
 //! lines join translations, chance and the untrained encoder are drawn, an axis that was chosen by labels is called
