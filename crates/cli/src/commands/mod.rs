@@ -23,6 +23,7 @@ mod retrieve;
 mod score;
 mod shift;
 mod study;
+mod study_cluster;
 mod study_list;
 mod study_view;
 mod texts;

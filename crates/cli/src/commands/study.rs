@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use lab::study::cluster::StepGraph;
 use lab::study::{
     Laboratory, PooledStep, RealLanguages, RunOptions, StepOutcome, StepPool, Study as StudyFile,
     StudyPlan, run,
@@ -15,6 +16,10 @@ use terms::{Scale, Task};
 
 use super::models::open_device;
 use super::score::task_values;
+use super::study_cluster::{
+    CANCEL_EXAMPLES, COLLECT_EXAMPLES, LabFlag, STATUS_EXAMPLES, STEP_EXAMPLES, SUBMIT_EXAMPLES,
+    StepFlags, SubmitFlags,
+};
 use super::study_list::ListFlags;
 use super::study_view::{LiveView, duration, planned, this_build};
 use crate::failure::Failure;
@@ -65,10 +70,25 @@ pub(crate) enum Study {
     Keys,
     /// List the steps of studies, which of them are complete, and how long the others may take.
     #[command(after_help = EXAMPLES)]
-    Plan(StudyChoice),
+    Plan(PlanFlags),
     /// Run the missing steps of studies and store their results.
     #[command(after_help = EXAMPLES)]
     Run(RunFlags),
+    /// Give the missing steps of studies to a cluster with Slurm.
+    #[command(after_help = SUBMIT_EXAMPLES)]
+    Submit(SubmitFlags),
+    /// Show how the steps of the latest submission stand: done, running, waiting or failed, and why.
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(LabFlag),
+    /// Stop the jobs of the latest submission and take them out of the queue.
+    #[command(after_help = CANCEL_EXAMPLES)]
+    Cancel(LabFlag),
+    /// Run one step by its key, on a node of a cluster or from another workflow engine.
+    #[command(after_help = STEP_EXAMPLES)]
+    Step(StepFlags),
+    /// Store the results of every complete step, and run nothing.
+    #[command(after_help = COLLECT_EXAMPLES)]
+    Collect(StudyChoice),
 }
 
 /// Flags of `study show`.
@@ -152,11 +172,23 @@ pub(crate) struct StudyChoice {
     /// Where steps compute; `auto` takes a GPU where one can be used. Results of one are not taken for
     /// the other's.
     #[arg(long, default_value = "auto", value_parser = ["auto", "cpu", "cuda"], help_heading = "Compute")]
-    device: String,
+    pub(super) device: String,
 
     /// The laboratory's folder.
     #[arg(long, value_name = "DIR", default_value = "lab", help_heading = "Output")]
-    lab: PathBuf,
+    pub(super) lab: PathBuf,
+}
+
+/// Flags of `study plan`.
+#[derive(Args)]
+pub(crate) struct PlanFlags {
+    #[command(flatten)]
+    choice: StudyChoice,
+
+    /// Print the plan for another workflow engine instead: rules whose commands are `study step`. The graph of
+    /// steps is written into the laboratory for them.
+    #[arg(long, value_name = "NAME", value_parser = ["snakemake"], help_heading = "Output")]
+    format: Option<String>,
 }
 
 /// Flags of `study run`.
@@ -217,6 +249,8 @@ struct PlanListing {
 struct StepListing {
     name: String,
     key: String,
+    /// The keys of the steps that must be complete before.
+    needs: Vec<String>,
     revision: u32,
     done: bool,
     seconds: Option<f64>,
@@ -244,8 +278,13 @@ impl Study {
             Study::List(flags) => flags.run(),
             Study::Show(show) => show.run(),
             Study::Keys => Ok(Outcome::new(StudyFile::KEYS, &json!({ "keys": StudyFile::KEYS }))),
-            Study::Plan(choice) => choice.plan(),
+            Study::Plan(flags) => flags.run(),
             Study::Run(flags) => flags.run(),
+            Study::Submit(flags) => flags.run(),
+            Study::Status(flags) => flags.status(),
+            Study::Cancel(flags) => flags.cancel(),
+            Study::Step(flags) => flags.run(),
+            Study::Collect(choice) => choice.collect(),
         }
     }
 }
@@ -263,7 +302,7 @@ impl Show {
 
 impl StudyChoice {
     /// The plans of the chosen studies.
-    fn plans(&self) -> Result<Vec<StudyPlan>, Failure> {
+    pub(super) fn plans(&self) -> Result<Vec<StudyPlan>, Failure> {
         let names: Vec<&str> = match self.all {
             true => StudyFile::names().filter(|name| *name != "demo").collect(),
             false => self.names.iter().map(String::as_str).collect(),
@@ -331,6 +370,62 @@ impl StudyChoice {
         }
     }
 
+    /// The words of another command of `study` on the same studies.
+    pub(super) fn words(&self, command: &str) -> Result<Vec<String>, Failure> {
+        let path = |path: &Path| Ok::<_, Failure>(std::path::absolute(path)?.display().to_string());
+        let mut words = vec!["study".to_owned(), command.to_owned()];
+        for name in &self.names {
+            words.push(match StudyFile::source(name) {
+                Some(_) => name.clone(),
+                None => path(Path::new(name))?,
+            });
+        }
+        words.extend(self.all.then(|| "--all".to_owned()));
+        let mut flag = |name: &str, value: String| words.push(format!("--{name}={value}"));
+        let joined = |values: &[String]| values.join(",");
+        flag("scale", self.scale.name().to_owned());
+        if !self.seeds.is_empty() {
+            flag("seeds", joined(&self.seeds.iter().map(u64::to_string).collect::<Vec<_>>()));
+        }
+        if let Some(data) = &self.data {
+            flag("data", path(data)?);
+        }
+        if !self.pairs.is_empty() {
+            flag("pair", joined(&self.pairs));
+        }
+        if !self.languages.is_empty() {
+            flag("languages", joined(&self.languages));
+        }
+        for (name, folder) in &self.models {
+            flag("model", format!("{name}={}", path(folder)?));
+        }
+        if let Some(limit) = self.limit {
+            flag("limit", limit.to_string());
+        }
+        if !self.tasks.is_empty() {
+            flag(
+                "tasks",
+                joined(&self.tasks.iter().map(|task| task.name().to_owned()).collect::<Vec<_>>()),
+            );
+        }
+        for (name, flags) in [("pretrain", &self.pretrain), ("transfer", &self.transfer)] {
+            if let Some(flags) = flags {
+                flag(name, flags.clone());
+            }
+        }
+        flag("device", self.device.clone());
+        flag("lab", path(&self.lab)?);
+        Ok(words)
+    }
+
+    /// The laboratory's flag, where it is not the default.
+    pub(super) fn lab_words(&self) -> String {
+        match self.lab == *"lab" {
+            true => String::new(),
+            false => format!(" --lab {}", self.lab.display()),
+        }
+    }
+
     fn plan(self) -> Result<Outcome, Failure> {
         let plans = self.plans()?;
         let (lab, pool) = (Laboratory::open(&self.lab)?, StepPool::of(&plans));
@@ -338,8 +433,10 @@ impl StudyChoice {
         let step = |(pooled, &(done, seconds)): (&PooledStep<'_>, &_)| {
             let (step, (plan, number)) = (pooled.step, pooled.places[0]);
             let (name, key) = (step.name.clone(), step.key.clone());
-            let command = lab.command(plan, number);
-            StepListing { name, key, revision: step.command.revision, done, seconds, command }
+            let needs = step.needs.iter().map(|need| plan.steps[need.0].key.clone()).collect();
+            let command = lab.command(&plan.steps, number);
+            let revision = step.command.revision;
+            StepListing { name, key, needs, revision, done, seconds, command }
         };
         let listing = PlanListing {
             steps: pool.steps.iter().zip(&status.steps).map(step).collect(),
@@ -350,6 +447,20 @@ impl StudyChoice {
             skipped: skipped(&plans),
         };
         Ok(Outcome::new(listing.describe(status.unknown()), &listing))
+    }
+}
+
+impl PlanFlags {
+    fn run(self) -> Result<Outcome, Failure> {
+        if self.format.is_none() {
+            return self.choice.plan();
+        }
+        let graph = StepGraph::of(&self.choice.plans()?);
+        let lab = Laboratory::open(&self.choice.lab)?;
+        let file = lab.save_graph(&graph)?;
+        let program = std::env::current_exe()?.display().to_string();
+        let text = graph.snakefile(&lab, &file, &program);
+        Ok(Outcome::new(text.clone(), &json!({ "snakefile": text, "graph": file })))
     }
 }
 

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use super::cost::{CostHistory, Workload};
 use super::error::Result;
-use super::plan::StudyPlan;
 use super::pool::{PooledStep, StepPool};
 use super::step::{CPU, StepId, StudyStep};
 use crate::build::BuildCounts;
@@ -64,6 +63,11 @@ impl Laboratory {
         self.root.join("steps").join(key)
     }
 
+    /// The file of a step that is there once it is complete.
+    pub(super) fn result_path(&self, key: &str) -> PathBuf {
+        self.folder(key).join(RESULT)
+    }
+
     /// The result of a step, if it is complete.
     pub fn result(&self, key: &str) -> Option<Value> {
         self.sealed(key, RESULT)
@@ -115,7 +119,7 @@ impl Laboratory {
         let (mut work, mut steps) = (Vec::new(), Vec::new());
         for PooledStep { step, places, .. } in &pool.steps {
             let (plan, number) = places[0];
-            let of_step = Workload::of(&self.command(plan, number));
+            let of_step = Workload::of(&self.command(&plan.steps, number));
             steps.push((complete(step), history.expect(&step.kind, device(step), of_step)));
             work.push(of_step);
         }
@@ -123,8 +127,8 @@ impl Laboratory {
     }
 
     /// A step's command as it could be typed.
-    pub fn command(&self, plan: &StudyPlan, step: StepId) -> String {
-        shell_line(&words(&self.shown, plan, step))
+    pub fn command(&self, steps: &[StudyStep], step: StepId) -> String {
+        shell_line(&words(&self.shown, steps, step))
     }
 
     /// The folder of a step as the user would type it.
@@ -134,9 +138,9 @@ impl Laboratory {
 }
 
 /// The words of a step's command after the program's name, for a laboratory at `root`.
-pub(super) fn words(root: &Path, plan: &StudyPlan, step: StepId) -> Vec<String> {
-    let folder = |StepId(number): StepId| root.join("steps").join(&plan.steps[number].key);
-    plan.steps[step.0].words(step, folder)
+pub(super) fn words(root: &Path, steps: &[StudyStep], step: StepId) -> Vec<String> {
+    let folder = |StepId(number): StepId| root.join("steps").join(&steps[number].key);
+    steps[step.0].words(step, folder)
 }
 
 /// Where a step computes.
@@ -204,13 +208,17 @@ impl PlanStatus {
 
 /// A command line of the program, quoted for a POSIX shell.
 pub fn shell_line(words: &[String]) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    let words: Vec<String> = words.iter().map(quoted).collect();
+    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
     format!("isogloss {}", words.join(" "))
+}
+
+/// A word, quoted for a POSIX shell where it has to be.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:@+%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! from their results) → a [`StepPool`] (the steps of several plans, each once) → [`run()`] (missing steps are run, side by
 //! side where that is wished; completed ones are found by their keys, whichever study ran them) → records in the store.
 
+pub mod cluster;
 mod cost;
 mod error;
 mod extraction;
@@ -35,6 +36,6 @@ pub use plan::StudyPlan;
 pub use pool::{PooledStep, StepPool};
 pub use recipes::translating_layer;
 pub use revision::{COMMANDS, StepCommand};
-pub use run::{RunOptions, StepOutcome, StudyObserver, run};
+pub use run::{Collected, RunOptions, StepOutcome, StudyObserver, collect, run};
 pub use sizes::SentenceCounter;
 pub use step::{CPU, CommandArg, StepDraft, StepId, StepList, StepResume, StudyStep};

@@ -5,8 +5,12 @@
 //! by one whenever the same input gives other results**, be it by a changed algorithm, default or format.
 //! `crates/cli/tests/revisions.rs` compares each command with fixed results and fails when that was forgotten.
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
 /// A command that steps run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "SavedCommand")]
 pub struct StepCommand {
     /// How it is called, such as `align words`.
     pub verb: &'static str,
@@ -50,5 +54,36 @@ impl StepCommand {
     pub fn of(verb: &str) -> Self {
         let known = COMMANDS.into_iter().find(|command| command.verb == verb);
         known.unwrap_or_else(|| panic!("`{verb}` has no revision; add it to study/revision.rs"))
+    }
+}
+
+/// A command in the file of a plan.
+#[derive(Serialize, Deserialize)]
+struct SavedCommand {
+    verb: String,
+    revision: u32,
+}
+
+impl From<StepCommand> for SavedCommand {
+    fn from(command: StepCommand) -> Self {
+        Self { verb: command.verb.to_owned(), revision: command.revision }
+    }
+}
+
+impl<'de> Deserialize<'de> for StepCommand {
+    /// Another build may have another revision, and would file other results under the same key.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let SavedCommand { verb, revision } = SavedCommand::deserialize(deserializer)?;
+        let known = COMMANDS.into_iter().find(|command| command.verb == verb);
+        let command =
+            known.ok_or_else(|| D::Error::custom(format!("this build has no command `{verb}`")))?;
+        if command.revision != revision {
+            return Err(D::Error::custom(format!(
+                "`{verb}` has revision {} in this build and {revision} in the plan; run every step with the \
+                 build that planned them",
+                command.revision
+            )));
+        }
+        Ok(command)
     }
 }

@@ -260,7 +260,8 @@ impl<'a> PoolRun<'a> {
                 // Nobody receives it once the run has been given up.
                 let _ = send.send(StepEvent::Line(number, line.to_owned()));
             };
-            let runner = StepRunner { lab, plan, number: id, options, threads, line: &line };
+            let runner =
+                StepRunner { lab, steps: &plan.steps, number: id, options, threads, line: &line };
             let _ = send.send(StepEvent::Ended(number, runner.run()));
         });
     }
@@ -325,6 +326,29 @@ impl<'a> PoolRun<'a> {
         self.observer.end(number, step, &how);
         self.states[number] = StepState::Ended(how);
     }
+}
+
+/// What [`collect`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collected {
+    /// Complete steps, whose records are in the store now.
+    pub complete: usize,
+    /// Steps that are not complete.
+    pub open: usize,
+}
+
+/// Writes the records of every complete step of plans to the store, and runs nothing.
+pub fn collect(lab: &Laboratory, plans: &[StudyPlan]) -> Result<Collected> {
+    let (store, mut found) = (lab.store()?, Collected { complete: 0, open: 0 });
+    for PooledStep { step, places, .. } in &StepPool::of(plans).steps {
+        if lab.result(&step.key).is_none() {
+            found.open += 1;
+            continue;
+        }
+        places.iter().try_for_each(|&(plan, id)| store_records(lab, plan, id, &store))?;
+        found.complete += 1;
+    }
+    Ok(found)
 }
 
 /// The message about failed steps.

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use files::{At, FolderLock, sealed};
 use serde_json::{Map, Value};
 
+use super::cluster::LEASE;
 use super::error::{Error, Result};
 use super::laboratory::{LOG, Laboratory, RESULT, STEP, StepMetadata, words};
 use super::memory;
-use super::plan::StudyPlan;
 use super::run::RunOptions;
 use super::step::{StepId, StudyStep};
 
@@ -53,7 +53,8 @@ pub(super) enum CommandEnd {
 /// One step being run.
 pub(super) struct StepRunner<'a> {
     pub(super) lab: &'a Laboratory,
-    pub(super) plan: &'a StudyPlan,
+    /// The steps of its plan, to which it and those that it depends on belong.
+    pub(super) steps: &'a [StudyStep],
     pub(super) number: StepId,
     pub(super) options: &'a RunOptions<'a>,
     /// Its number of threads; every core if none.
@@ -64,7 +65,7 @@ pub(super) struct StepRunner<'a> {
 
 impl StepRunner<'_> {
     fn step(&self) -> &StudyStep {
-        &self.plan.steps[self.number.0]
+        &self.steps[self.number.0]
     }
 
     pub(super) fn run(&self) -> Result<CommandEnd> {
@@ -77,7 +78,7 @@ impl StepRunner<'_> {
         }
         let mut threads = self.step().thread_words(self.threads);
         threads.extend(self.step().job_words(self.options.jobs));
-        let mut words = words(&self.lab.root, self.plan, self.number);
+        let mut words = words(&self.lab.root, self.steps, self.number);
         words.extend(threads.clone());
         if !self.options.snapshots {
             words.extend(self.step().snapshot_words());
@@ -228,7 +229,7 @@ impl StepRunner<'_> {
         let metadata = StepMetadata {
             name: self.step().name.clone(),
             kind: self.step().kind.clone(),
-            command: self.lab.command(self.plan, self.number),
+            command: self.lab.command(self.steps, self.number),
             revision: self.step().command.revision,
             seconds,
             finished_at,
@@ -265,13 +266,14 @@ fn interrupt(child: &Child) {
     let _ = child;
 }
 
-/// Empties a step's folder, except for its lock and its log.
+/// Empties a step's folder, except for its lock, its lease and its log.
 fn clear(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).at(folder, "list")? {
         let path = entry.at(folder, "list")?.path();
         let name = path.file_name().unwrap_or_default();
         let is_aside = name.to_string_lossy().ends_with(".damaged");
-        if name == "lock" || name == LOG || is_aside {
+        let is_lease = name.to_string_lossy().starts_with(LEASE);
+        if name == "lock" || name == LOG || is_aside || is_lease {
             continue;
         }
         match path.is_dir() {

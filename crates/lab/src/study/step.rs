@@ -11,6 +11,8 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::error::{Error, Result};
 use super::revision::StepCommand;
 
@@ -21,11 +23,11 @@ pub const CPU: &str = "cpu";
 const SETTINGS_AT_A_TIME: usize = 8;
 
 /// The number of a step in its plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StepId(pub usize);
 
 /// The path in a word of a command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum ArgPath {
     /// The word holds no path.
     None,
@@ -38,7 +40,7 @@ enum ArgPath {
 }
 
 /// A word of a command line: text, and perhaps a path after it, as in `fr=FILE`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandArg {
     text: String,
     path: ArgPath,
@@ -110,16 +112,16 @@ impl<T: Into<String>> From<T> for CommandArg {
 }
 
 /// How an interrupted step is continued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepResume {
     /// It starts again.
     Never,
     /// By `--resume --out FOLDER`: the folder, within the step's own, holds the rest of its configuration.
-    Folder(&'static str),
+    Folder(String),
 }
 
 /// One command with its inputs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StudyStep {
     /// A description for people.
     pub name: String,
@@ -179,7 +181,7 @@ impl StudyStep {
 
     /// The folder that its command resumes in, where that is possible and there is one.
     pub(super) fn resumed_folder(&self, own: &Path) -> Option<PathBuf> {
-        let StepResume::Folder(out) = self.resume else { return None };
+        let StepResume::Folder(out) = &self.resume else { return None };
         Some(own.join(out)).filter(|out| out.is_dir())
     }
 
@@ -273,8 +275,8 @@ impl StepDraft {
 
     /// It can be continued from the folder that `--out` names.
     #[must_use]
-    pub fn resumes(mut self, folder: &'static str) -> Self {
-        self.resume = StepResume::Folder(folder);
+    pub fn resumes(mut self, folder: &str) -> Self {
+        self.resume = StepResume::Folder(folder.to_owned());
         self
     }
 

@@ -1,0 +1,16 @@
+//! Studies on a cluster: the steps of a plan as jobs of Slurm, on nodes that share nothing but the folder of the
+//! laboratory.
+//!
+//! [`StepGraph`] (the steps of a plan and what each needs, saved as a file, so that a node need not plan again) →
+//! [`slurm`] (a job array for each level of the graph) → [`run_step`] on a node (one step under a [`Lease`], since
+//! locks and SQLite are not to be trusted on network file systems) → the store, which only the collecting job writes.
+
+mod graph;
+mod lease;
+pub mod slurm;
+mod state;
+
+pub use graph::StepGraph;
+pub(super) use lease::LEASE;
+pub use lease::{Holder, Lease};
+pub use state::{FailedStep, StepStanding, run_step};

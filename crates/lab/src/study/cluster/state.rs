@@ -1,0 +1,147 @@
+//! One step on a node, and how the steps of a graph stand.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::graph::StepGraph;
+use super::lease::{Holder, Lease};
+use crate::study::error::{Error, Result};
+use crate::study::laboratory::{LOG, Laboratory};
+use crate::study::run::RunOptions;
+use crate::study::runner::{CommandEnd, StepRunner};
+use crate::study::step::StepId;
+
+/// Why a step's last attempt failed, in its folder.
+const FAILURE: &str = "failure.json";
+/// How often a stop and a lost lease are looked for.
+const POLL: Duration = Duration::from_millis(500);
+
+/// The last attempt at a step, which failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedStep {
+    /// Why.
+    pub reason: String,
+    /// Who tried.
+    pub holder: Holder,
+    /// When, in seconds since 1970 by that machine's clock.
+    pub at: u64,
+}
+
+/// How a step stands, as far as the laboratory's folder says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStanding {
+    /// Its result is there.
+    Complete,
+    /// A process holds its lease.
+    Running(Holder),
+    /// Its last attempt failed.
+    Failed(FailedStep),
+    /// Nothing of the kind.
+    Open,
+}
+
+impl StepStanding {
+    /// How a step of a laboratory stands.
+    pub fn of(lab: &Laboratory, key: &str) -> Self {
+        if lab.result(key).is_some() {
+            return Self::Complete;
+        }
+        let folder = lab.folder(key);
+        if let Some(holder) = Lease::holder(&folder) {
+            return Self::Running(holder);
+        }
+        let failure = fs::read(folder.join(FAILURE)).ok();
+        match failure.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            Some(failed) => Self::Failed(failed),
+            None => Self::Open,
+        }
+    }
+}
+
+/// Runs one step of a graph, unless it is complete; gives how long it took if it was run. Another process that is
+/// at it is left alone, and the steps that it needs must be complete.
+///
+/// # Errors
+/// Where it fails, which is noted in its folder, is interrupted, or another process has it.
+pub fn run_step(
+    lab: &Laboratory,
+    graph: &StepGraph,
+    number: StepId,
+    job: Option<String>,
+    options: &RunOptions<'_>,
+    line: &(dyn Fn(&str) + Sync),
+) -> Result<Option<f64>> {
+    let step = &graph.steps[number.0];
+    let open = step.needs.iter().find(|need| lab.result(&graph.steps[need.0].key).is_none());
+    let folder = lab.folder(&step.key);
+    fs::create_dir_all(&folder).map_err(|source| files::Error::Io {
+        doing: "make the folder",
+        path: folder.clone(),
+        source,
+    })?;
+    let this = Holder::this(job);
+    let failed = |reason: String| {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let text =
+            serde_json::to_string(&FailedStep { reason: reason.clone(), holder: this.clone(), at });
+        // The reason is on standard error as well; a full disk must not hide it.
+        let _ = files::write(&folder.join(FAILURE), text.expect("plain data"));
+        Error::Failed(format!("{}: {reason}\n  its log: {}", step.name, folder.join(LOG).display()))
+    };
+    if let Some(need) = open {
+        let name = &graph.steps[need.0].name;
+        return Err(failed(format!(
+            "it needs `{name}`, which is not complete; submit the study again"
+        )));
+    }
+    let lease = match Lease::take(&folder, this.clone())? {
+        Ok(lease) => lease,
+        Err(other) => {
+            let job = other.job.map_or(String::new(), |job| format!(" (job {job})"));
+            return Err(Error::Failed(format!(
+                "{}: process {} on {}{job} is running it",
+                step.name, other.pid, other.host
+            )));
+        }
+    };
+    let _ = fs::remove_file(folder.join(FAILURE));
+    let (ended, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                if options.stop.load(Ordering::Relaxed) || lease.is_lost() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                std::thread::park_timeout(POLL);
+            }
+        });
+        let options = RunOptions { stop: &stop, ..*options };
+        let runner = StepRunner {
+            lab,
+            steps: &graph.steps,
+            number,
+            options: &options,
+            threads: options.threads,
+            line,
+        };
+        let outcome = runner.run();
+        ended.store(true, Ordering::Relaxed);
+        outcome
+    });
+    if lease.is_lost() {
+        return Err(failed(
+            "another process took the step over, since this one did not renew its lease".into(),
+        ));
+    }
+    match outcome {
+        Ok(CommandEnd::Cached) => Ok(None),
+        Ok(CommandEnd::Completed { seconds, .. }) => Ok(Some(seconds)),
+        Ok(CommandEnd::Failed { reason, .. }) => Err(failed(reason)),
+        Err(Error::Stopped) => Err(Error::Stopped),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
