@@ -39,6 +39,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerParameters=defer,batch_sched_delay=0,sched_interval=1,bf_interval=1
 ReturnToService=2
+SlurmdTimeout=6
 MpiDefault=none
 KillWait=5
 MinJobAge=300
@@ -61,17 +62,25 @@ stop)
     [ -s "$pid" ] && kill "$(cat "$pid")" 2> /dev/null || true
   done ;;
 kill-node)
-  # The node dies with all that runs on it, and comes back.
+  # The node dies with all that runs on it, Slurm notices, and it comes back.
   SLURM_CONF=$folder/slurm.conf
   kill -9 "$(cat "$folder/slurmd.pid")"
   # Everything of this cluster's jobs: slurmstepd, their scripts and what these run.
   for process in /proc/[0-9]*; do
     if grep --quiet --text "SLURM_CONF=$SLURM_CONF" "$process/environ" 2> /dev/null &&
-      ! grep --quiet --text slurmctld "$process/cmdline" && [ "${process#/proc/}" != $$ ]; then
+      ! grep --quiet --text -e slurmctld -e slurmscriptd "$process/cmdline" && [ "${process#/proc/}" != $$ ]; then
       kill -9 "${process#/proc/}" 2> /dev/null || true
     fi
   done
-  sleep 1
-  SLURM_CONF=$SLURM_CONF slurmd -f "$SLURM_CONF" -N "$(hostname -s)" ;;
+  export SLURM_CONF
+  for _ in $(seq 150); do
+    sinfo --noheader --format=%T | grep -q down && break
+    sleep 0.2
+  done
+  slurmd -f "$SLURM_CONF" -N "$(hostname -s)"
+  # Slurm lets a job whose node failed wait for two minutes.
+  for job in $(squeue --noheader --array --states=PENDING --format=%i); do
+    scontrol update "JobId=$job" StartTime=now 2> /dev/null || true
+  done ;;
 *) echo "start, stop or kill-node" >&2; exit 2 ;;
 esac

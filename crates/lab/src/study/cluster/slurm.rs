@@ -382,6 +382,12 @@ impl Submission {
         let waits = task.and_then(|(job, _)| queued.get(job));
         match (standing, waits, task) {
             (StepStanding::Complete, ..) => (ReportedState::Done, None),
+            // Its node is gone, and with it who could give the lease back.
+            (StepStanding::Running(holder), Some((state, reason)), Some((job, _)))
+                if state == "PENDING" && holder.job.as_ref() == Some(job) =>
+            {
+                (ReportedState::Waiting, Some(format!("to go on: {reason}")))
+            }
             (StepStanding::Running(holder), ..) => {
                 (ReportedState::Running, Some(format!("on {}", holder.host)))
             }
