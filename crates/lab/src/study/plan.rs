@@ -191,12 +191,17 @@ pub(super) struct EvaluationContext<'a> {
 impl EvaluationContext<'_> {
     /// How many sentences of each language word vectors and mean vectors are taken from; Conneau et al. 2020 take 500,000.
     pub(super) fn sentences(&self) -> String {
+        self.sentence_count().to_string()
+    }
+
+    /// The same as a number.
+    pub(super) fn sentence_count(&self) -> u64 {
         self.at_most(if self.scale == Scale::Tiny { 20_000 } else { 500_000 })
     }
 
     /// A number of sentences, or the study's limit.
-    pub(super) fn at_most(&self, sentences: u64) -> String {
-        self.settings.limit.map_or(sentences, |limit| limit.min(sentences)).to_string()
+    pub(super) fn at_most(&self, sentences: u64) -> u64 {
+        self.settings.limit.map_or(sentences, |limit| limit.min(sentences))
     }
 
     /// The layers that costly evaluations look at in an encoder of some depth: those that the study chooses for an encoder

@@ -85,6 +85,15 @@ impl<'a> CorpusSizes<'a> {
         Ok(sizes)
     }
 
+    /// The sentences that every language has, up to a maximum.
+    pub(super) fn least(&mut self, materials: &LanguageData, most: u64) -> Result<u64> {
+        let mut least = most;
+        for language in materials.languages() {
+            least = least.min(self.there(materials, language, most)?);
+        }
+        Ok(least)
+    }
+
     fn there(&mut self, materials: &LanguageData, language: &str, most: u64) -> Result<u64> {
         let files = materials.text_paths(language);
         if files.is_empty() {

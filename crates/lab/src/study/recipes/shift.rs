@@ -43,9 +43,10 @@ pub(super) fn means(
     if scene.materials.prepared() {
         draft = draft.arg("--lines").flag("--limit", scene.sentences());
     } else if !given {
-        // Of all files alike, not of the first.
+        // Of all files alike, not of the first; of each language as much as the one with the least text has.
+        let sample = planner.sizes.least(scene.materials, scene.sentence_count())?;
         draft =
-            draft.flag("--sample-size", scene.sentences()).flag("--seed", scene.seed.to_string());
+            draft.flag("--sample-size", sample.to_string()).flag("--seed", scene.seed.to_string());
     }
     let step = planner.add(draft.flag("--out", CommandArg::here("means.safetensors")))?;
     Ok(StepList::made(step, "means.safetensors"))
@@ -126,7 +127,7 @@ fn sweep(
         .args(materials.token_text(&languages, "--token-text"))
         .args(sentences.columns())
         .arg("--alpha=-1,0,0.5,1,1.5,2,2.5,3")
-        .flag("--limit", scene.at_most(sweep_sentences(scene.scale)))
+        .flag("--limit", scene.at_most(sweep_sentences(scene.scale)).to_string())
         .flag("--seed", scene.seed.to_string());
     if let Some(dictionary) = materials.whole_dictionary(target) {
         sweep = sweep.flag("--dictionary", dictionary.after(&format!("{pair}=")));
