@@ -18,7 +18,7 @@ evaluate = ["retrieval"]
 conditions = ["no-anchors", "untrained"]
 
 [scales.tiny]
-pretrain = ["--steps", "1200", "--set", "checkpoint_every=100"]
+pretrain = ["--steps", "400", "--set", "checkpoint_every=100"]
 "#;
 
 /// The cluster, stopped when it is dropped.
