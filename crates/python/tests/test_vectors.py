@@ -1,5 +1,7 @@
 """Word vectors against gensim and the command line."""
 
+import pathlib
+
 import isogloss
 import numpy as np
 import pytest
@@ -7,8 +9,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def text(world):
-    file = next(file for file in world.files if file.startswith("text/qaa"))
-    return open(world.path(file), encoding="utf-8").read().splitlines()
+    file = next(pathlib.Path(world.path("text")).glob("qaa.*"))
+    return file.read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("method, options, flags", [

@@ -47,7 +47,7 @@ class Results:
 
     def to_pandas(self, **selection: Any) -> Any:
         """The same as a ``pandas.DataFrame``."""
-        import pandas
+        import pandas  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
         return pandas.DataFrame(self.rows(**selection))
 

@@ -153,7 +153,7 @@ def unsupervised(
 def load(path: Path, *, normalize: Normalize = "iterative") -> OrthogonalMap:
     """Read a map that was saved; ``normalize`` is what :meth:`OrthogonalMap.transform` does to vectors first."""
     read = _isogloss.load_map(path)
-    fields = {"init": "map", "rounds": [], "cosine": None, "signature": f"map:{path}"}
+    fields: dict[str, Any] = {"init": "map", "rounds": [], "cosine": None, "signature": f"map:{path}"}
     return OrthogonalMap(fields, None, {"map": read, "normalize": steps(normalize)})
 
 

@@ -56,7 +56,7 @@ class WordVectors(Result):
 
     def to_gensim(self) -> Any:
         """The same as gensim's ``KeyedVectors``."""
-        from gensim.models import KeyedVectors
+        from gensim.models import KeyedVectors  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
         keyed = KeyedVectors(vector_size=self.vectors.shape[1])
         keyed.add_vectors(self.words, self.vectors)
@@ -68,8 +68,6 @@ class WordVectors(Result):
             and self._arrays["words"] == other._arrays["words"]
             and bool((self.vectors == other.vectors).all())
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def _summary(self) -> str:
         return f"words={len(self)}, dim={self.vectors.shape[1]}"

@@ -23,7 +23,7 @@ class World(Result):
         return os.path.join(os.fspath(self._arrays["out"]), *parts)
 
     def __fspath__(self) -> str:
-        return os.fspath(self._arrays["out"])
+        return str(os.fspath(self._arrays["out"]))
 
     def _summary(self) -> str:
         codes = [language["code"] for language in self._fields["languages"]]
