@@ -458,7 +458,7 @@ impl PlanFlags {
         let graph = StepGraph::of(&self.choice.plans()?);
         let lab = Laboratory::open(&self.choice.lab)?;
         let file = lab.save_graph(&graph)?;
-        let program = std::env::current_exe()?.display().to_string();
+        let program = crate::invocation::program().display().to_string();
         let text = graph.snakefile(&lab, &file, &program);
         Ok(Outcome::new(text.clone(), &json!({ "snakefile": text, "graph": file })))
     }
@@ -520,7 +520,7 @@ impl RunFlags {
             open_device(&choice.device, 1)?;
         }
         let options = RunOptions {
-            program: &std::env::current_exe()?,
+            program: crate::invocation::program(),
             build: &this_build(),
             jobs: self.jobs.into(),
             threads: Some(self.threads).filter(|threads| *threads > 0),

@@ -155,9 +155,9 @@ impl SubmitFlags {
             account: self.account,
             sbatch: self.sbatch.as_ref().map(words).unwrap_or_default(),
         };
-        let program = std::env::current_exe()?;
+        let program = crate::invocation::program();
         let collect = self.choice.words("collect")?;
-        let submission = slurm::submit(&lab, &graph, &options, &program, &collect, self.dry_run)?;
+        let submission = slurm::submit(&lab, &graph, &options, program, &collect, self.dry_run)?;
         let steps = submission.arrays.iter().map(|array| array.keys.len()).sum();
         let mut text = String::new();
         for array in &submission.arrays {
@@ -240,7 +240,7 @@ impl StepFlags {
             Failure::Usage(format!("{}: it has no step `{}`", self.graph.display(), self.key))
         })?;
         let options = RunOptions {
-            program: &std::env::current_exe()?,
+            program: crate::invocation::program(),
             build: &this_build(),
             jobs: 1,
             threads: Some(self.threads).filter(|threads| *threads > 0),
