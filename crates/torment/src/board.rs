@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use torment::readers::READERS;
 
-use crate::cases::{Bench, CaseResult};
+use crate::cases::{Bench, CaseResult, ReadingCost};
 use crate::mutated::{self, Batch};
 
 /// What is done to commands and readers.
@@ -83,18 +83,16 @@ pub(crate) fn files(bench: &Bench, index: u64, size: u64, only: Option<&str>) ->
         from: if only.is_some() { index * size } else { round * size },
         count: size,
     };
+    let faulty =
+        |fault| CaseResult { name: reader.name, fault: Some(fault), ..CaseResult::default() };
     match mutated::run(&batch) {
         Ok(result) => {
-            let times = result.files;
-            let mut all: Vec<CaseResult> = result
-                .faults
-                .into_iter()
-                .map(|fault| CaseResult { name: reader.name, times: 0, fault: Some(fault) })
-                .collect();
-            all.push(CaseResult { name: reader.name, times, fault: None });
+            let (times, cost) = (result.files, result.cost);
+            let mut all: Vec<CaseResult> = result.faults.into_iter().map(faulty).collect();
+            all.push(CaseResult { name: reader.name, times, cost, fault: None });
             all
         }
-        Err(error) => vec![CaseResult { name: reader.name, times: 0, fault: Some(error) }],
+        Err(error) => vec![faulty(error)],
     }
 }
 
@@ -105,6 +103,7 @@ struct Progress {
     times: u64,
     faults: BTreeMap<String, Vec<String>>,
     of_name: BTreeMap<&'static str, u64>,
+    cost: ReadingCost,
 }
 
 /// All cases so far.
@@ -129,6 +128,7 @@ impl Board {
             progress.cases += 1;
             for result in results {
                 progress.times += result.times;
+                progress.cost = progress.cost.max(result.cost);
                 *progress.of_name.entry(result.name).or_default() += result.times;
                 if let Some(fault) = result.fault {
                     eprintln!("{} {index}: {}: {fault}", kind.title(), result.name);
@@ -175,6 +175,7 @@ impl Board {
                     .map(|(&name, &times)| (name.to_owned(), times))
                     .collect(),
                 found: progress.faults.clone(),
+                cost: (kind == Kind::Files).then_some(progress.cost),
             }
         };
         let disks =
@@ -206,6 +207,9 @@ struct Row {
     by_name: BTreeMap<String, u64>,
     /// What went wrong, by the same names.
     found: BTreeMap<String, Vec<String>>,
+    /// The most that reading one took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<ReadingCost>,
 }
 
 impl Report {
@@ -230,6 +234,13 @@ impl Report {
                 text,
                 "| {} | {} | {} | {what} | {} |",
                 row.title, row.times, row.goal, row.faults
+            );
+        }
+        if let Some(cost) = self.rows.iter().find_map(|row| row.cost) {
+            let (seconds, memory) = (cost.milliseconds as f64 / 1e3, cost.memory >> 20);
+            let _ = writeln!(
+                text,
+                "\nReading a mutated file took at most {seconds:.2} s of processor time, and {memory} MB beyond its size."
             );
         }
         for row in self.rows.iter().filter(|row| row.faults > 0) {

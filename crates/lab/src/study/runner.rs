@@ -74,6 +74,9 @@ impl StepRunner<'_> {
             clear(&folder)?;
         } else if self.lab.result(&self.step().key).is_some() {
             return Ok(CommandEnd::Cached);
+        } else if let Some(path) = self.lab.altered(&self.step().key) {
+            let path = path.display();
+            (self.line)(&format!("{path} {}: the step is run again", sealed::ALTERED));
         }
         let mut threads = self.step().thread_words(self.threads);
         threads.extend(self.step().job_words(self.options.jobs));
