@@ -29,7 +29,7 @@ use crate::recipes::Place;
 /// Files that a batch of mutated files has.
 const BATCH: u64 = 2000;
 
-/// Kills, full disks, races, rotten bits and hostile files, against the real binary and its readers.
+/// Kills, full disks, races, flipped bits and hostile files, against the real binary and its readers.
 ///
 /// Every case is drawn from the seed, its kind and its number, and can be done again by `--case KIND:NUMBER`.
 #[derive(Parser)]

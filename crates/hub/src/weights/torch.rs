@@ -153,7 +153,7 @@ fn locate_one(
         return Err("does not lie row after row; call `.contiguous()` before saving".to_owned());
     }
     let count = shape.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
-    let range = place(storage.key).ok_or("has no numbers in the file")?;
+    let range = place(storage.key).ok_or("has no data in the file")?;
     let found = count.zip(usize::try_from(*offset).ok()).and_then(|(count, offset)| {
         let first = range.start.checked_add(offset.checked_mul(bytes)?)?;
         let last = first.checked_add(count.checked_mul(bytes)?)?;
