@@ -136,10 +136,7 @@ fn results_change_with_revisions_alone() {
     for command in COMMANDS {
         let verb = command.verb;
         let own: Vec<_> = measured.iter().filter(|((of, _), _)| of == verb).collect();
-        assert!(
-            !own.is_empty(),
-            "nothing of `{verb}` is compared: extend the study of this test"
-        );
+        assert!(!own.is_empty(), "nothing of `{verb}` is compared: extend the study of this test");
         for ((_, what), value) in own {
             let _ = writeln!(rows, "    ({verb:?}, {}, {what:?}, {value:?}),", command.revision);
             let golden = GOLDEN.iter().find(|golden| golden.0 == verb && golden.2 == what);

@@ -41,7 +41,8 @@ pub fn open_json(value: &mut Value) -> bool {
 fn has_renamed_digest(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return false };
     let is_hex = |seal: &&str| seal.len() == 64 && seal.bytes().all(|b| b.is_ascii_hexdigit());
-    let mut seals = object.iter().filter_map(|(key, seal)| Some((key, seal.as_str().filter(is_hex)?)));
+    let mut seals =
+        object.iter().filter_map(|(key, seal)| Some((key, seal.as_str().filter(is_hex)?)));
     let is_of_rest = |key: &str, seal: &str| {
         let mut rest = object.clone();
         rest.remove(key);

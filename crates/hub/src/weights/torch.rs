@@ -201,8 +201,7 @@ fn read_old(bytes: &[u8], mut file: impl Read + Seek, end: usize) -> Result<Tens
         let &(numbers, width) = sizes.get(key).ok_or(NO_KEYS)?;
         let first = at.saturating_add(8);
         let mut said = [0; 8];
-        let found =
-            file.seek(SeekFrom::Start(at as u64)).and_then(|_| file.read_exact(&mut said));
+        let found = file.seek(SeekFrom::Start(at as u64)).and_then(|_| file.read_exact(&mut said));
         let said = found.ok().map(|()| i64::from_le_bytes(said));
         let length =
             usize::try_from(numbers).ok().zip(width).and_then(|(n, width)| n.checked_mul(width));

@@ -451,10 +451,7 @@ impl<'a> PretrainRun<'a> {
 
 /// The updates that the run in a folder has made; 0 without a checkpoint. Where the newest checkpoint is damaged, the
 /// summary still says how far the run had come: it will come there again from the one before, by the same schedule.
-pub(super) fn steps_done(
-    folder: &Path,
-    note: &mut dyn FnMut(&str),
-) -> Result<u64, PretrainError> {
+pub(super) fn steps_done(folder: &Path, note: &mut dyn FnMut(&str)) -> Result<u64, PretrainError> {
     #[derive(Deserialize)]
     struct Step {
         step: u64,
