@@ -18,6 +18,7 @@
 mod estimate;
 mod fault;
 mod guarded;
+pub mod interrupt;
 mod language;
 pub mod number;
 mod preset;
