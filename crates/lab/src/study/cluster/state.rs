@@ -127,6 +127,7 @@ pub fn run_step(
             options: &options,
             threads: options.threads,
             line,
+            warn: &|text: String| line(&text),
         };
         let outcome = runner.run();
         ended.store(true, Ordering::Relaxed);
