@@ -54,7 +54,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
             "After Liu et al. 2020, Table 1",
             "A sentence, the predicted tokens when α times the difference of the language mean vectors is added to its \
              hidden states, and its translation. Nothing is masked, and nothing was trained for this. Words are coloured by the \
-             language in whose sentences they occur here.",
+             language in whose sentences they occur here; sentences with fewest common words come first.",
             TokenSentence::all(&data.only("system", "bilingual")),
         ),
     ]
