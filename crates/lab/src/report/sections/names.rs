@@ -139,7 +139,7 @@ pub(super) fn shown_by(charts: &[Chart]) -> String {
     let mut parts = Vec::new();
     for chart in charts {
         match chart {
-            Chart::Dots(chart) => parts.extend(ends(chart)),
+            Chart::Dots(chart) => parts.extend(ends(chart, charts.len() > 1)),
             Chart::Lines(_) | Chart::Heat(_) => {}
         }
     }
@@ -164,7 +164,7 @@ pub(in crate::report::sections) const MEAN_ROW: &str = "mean of targets";
 
 /// A panel in words: the series of its mean row, or of its first; of one series the lowest and the highest row and the untrained
 /// encoder.
-fn ends(chart: &DotChart) -> Option<String> {
+fn ends(chart: &DotChart, beside_others: bool) -> Option<String> {
     let title = chart.title.as_str();
     let marks = || chart.rows.iter().flat_map(|row| &row.marks);
     if chart.rows.iter().any(|row| row.marks.len() > 1) {
@@ -172,8 +172,11 @@ fn ends(chart: &DotChart) -> Option<String> {
         let row = means.or_else(|| chart.rows.first())?;
         let of = |mark: &DotMark| Some(valued(&mark.series, mark.value?));
         let parts: Vec<String> = row.marks.iter().filter_map(of).collect();
-        let name = if chart.rows.len() > 1 { format!(", {}", row.name) } else { String::new() };
-        return Some(format!("{title}{name}: {}", parts.join(", ")));
+        // A single panel is named by its figure.
+        let named = [(beside_others, title), (chart.rows.len() > 1, row.name.as_str())];
+        let named: Vec<&str> = named.into_iter().filter(|(is, _)| *is).map(|(_, n)| n).collect();
+        let start = if named.is_empty() { String::new() } else { named.join(", ") + ": " };
+        return Some(format!("{start}{}", parts.join(", ")));
     }
     let mut means: Vec<f64> = marks().filter_map(|mark| mark.value).collect();
     means.sort_by(f64::total_cmp);

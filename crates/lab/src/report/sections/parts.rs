@@ -178,6 +178,11 @@ pub(super) fn chance_of_words(
     data.observations(&recorded, factors).sample().mean().map(|mean| chance(mean.mean))
 }
 
+/// How captions name the line of chance, where candidates were counted.
+pub(super) fn chance_words(data: &StudyData<'_>, measure: &str) -> &'static str {
+    chance_of_words(data, measure, &[]).map_or("", |_| " The dashed line is chance.")
+}
+
 /// The points of a line over the levels of a factor; levels that are not numbers are left out.
 pub(super) fn points(
     data: &StudyData<'_>,

@@ -7,7 +7,7 @@ use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::observations::SeedSample;
 use crate::report::sections::names::{MEAN_ROW, language_name};
 use crate::report::sections::parts::{
-    OTHERS, chance, chance_of_words, dots, figure, mark, named, system_colour,
+    OTHERS, chance, chance_of_words, chance_words, dots, figure, mark, named, system_colour,
 };
 use terms::Task;
 
@@ -129,12 +129,13 @@ pub(super) fn sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         figure(named(id, &name), &topic, &charts)
     };
     let words = "MRR of word retrieval by target language: over all pairs, and over pairs whose strings differ. Equal strings are \
-                 found by any encoder, as the untrained one shows. The dashed line is chance.";
+                 found by any encoder, as the untrained one shows.";
+    let words = &(words.to_owned() + chance_words(&data, "mrr"));
     let nli = "Zero-shot NLI accuracy, by language.";
     vec![
-        CaptionedItem::figure(replicates(2, &["Figure 1"]), words, of_size("small", true)),
+        CaptionedItem::figure(replicates(2, &["Figure 1"]), words.as_str(), of_size("small", true)),
         CaptionedItem::figure(replicates(2, &["Figure 2"]), nli, of_size("small", false)),
-        CaptionedItem::figure(replicates(2, &["Figure 3"]), words, of_size("large", true)),
+        CaptionedItem::figure(replicates(2, &["Figure 3"]), words.as_str(), of_size("large", true)),
         CaptionedItem::figure(replicates(2, &["Figure 4"]), nli, of_size("large", false)),
         CaptionedItem::table(
             replicates(2, &["Figure 1", "Figure 2", "Figure 3", "Figure 4"]),
@@ -172,7 +173,9 @@ pub(super) fn windows(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     vec![
         CaptionedItem::figure(
             replicates(2, &["Figure 5"]),
-            "MRR of word retrieval with full contexts and, dashed, with short ones, by target language. The dashed vertical line is chance.",
+            "MRR of word retrieval with full contexts and, by dashed intervals, with short ones, by target language."
+                .to_owned()
+                + chance_words(&data, "mrr"),
             retrieval_figure(id, &data, &sizes),
         ),
         CaptionedItem::figure(
@@ -263,15 +266,16 @@ fn change(
 
 fn change_panels(data: &StudyData<'_>, sizes: &[String]) -> Vec<Chart> {
     let languages = data.levels(&["accuracy"], "language", &[]);
-    let row = |language: &String| {
+    let row = |name: String, which: (&str, &str)| {
         let of = |(place, size): (usize, &String)| {
-            let more = [("size", &**size), ("language", &**language)];
-            let change = change(data, ("accuracy", "encoder"), &more);
+            let change = change(data, ("accuracy", "encoder"), &[("size", &**size), which]);
             mark(&sized(data, size), OTHERS + place, &change, None)
         };
-        DotRow { name: language_name(language), marks: sizes.iter().enumerate().map(of).collect() }
+        DotRow { name, marks: sizes.iter().enumerate().map(of).collect() }
     };
-    let rows = languages.iter().map(row).collect();
+    let of = |language: &String| row(language_name(language), ("language", language));
+    let mut rows: Vec<DotRow> = languages.iter().map(of).collect();
+    rows.push(row(MEAN_ROW.to_owned(), ("role", "target")));
     dots("NLI, short minus full contexts", "change, %", rows, vec![]).into_iter().collect()
 }
 
