@@ -525,7 +525,12 @@ fn similarity_of_matrices_and_of_stacks() {
     let all = "retrieve --source stack.npy --target stack.npy";
     refused(folder, &format!("{all} --layers 3"), 2, "--layers 3: there are layers 0 to 2");
     let many = format!("{all} --retrieval csls --neighbors 81");
-    refused(folder, &many, 2, "--neighbors 81: there are 80 sentences");
+    refused(
+        folder,
+        &many,
+        2,
+        "81 neighbours: there are 80 rows; give fewer, at least 1 (--neighbors)",
+    );
 
     let stacks = json(folder, "cka stack.npy stack.npy --svg map.svg");
     assert!((stacks["cka"][2][2].as_f64().unwrap() - 1.0).abs() < 1e-9, "{stacks}");

@@ -17,6 +17,7 @@
 
 mod estimate;
 mod fault;
+pub mod interrupt;
 mod language;
 pub mod number;
 mod preset;

@@ -94,7 +94,7 @@ impl Demo {
         view.live
             .print("Isogloss in miniature, with chance and an untrained encoder as baselines.");
         let options = RunOptions {
-            program: &std::env::current_exe()?,
+            program: crate::invocation::program(),
             build: &this_build(),
             jobs: 1,
             threads: None,

@@ -1,7 +1,9 @@
 //! The progress of training on standard error; an interrupt asks it to stop.
 
+use serde_json::Value;
 use train::pretrain::Observer;
 
+use crate::host;
 use crate::progress::Progress;
 use crate::stop;
 
@@ -35,8 +37,17 @@ impl Observer for TrainingView {
             self.progress = None;
         }
         self.last = done;
+        if let Some(host) = host::current() {
+            return host.progress(self.label, done, total, text);
+        }
         let left = total - done + 1;
         self.progress.get_or_insert_with(|| Progress::new(self.label, left)).step(text);
+    }
+
+    fn metrics(&mut self, line: &Value) {
+        if let Some(host) = host::current() {
+            host.metrics(line);
+        }
     }
 
     fn stop(&self) -> bool {

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use encoder::ConfigError;
 use encoder::archive::ArchiveError;
 use files::{FolderLock, checkpoints};
+use serde_json::Value;
 use tensor::Device;
 use terms::Fault;
 
@@ -152,6 +153,8 @@ pub trait Observer {
     fn note(&mut self, text: &str);
     /// An update was made.
     fn step(&mut self, done: u64, total: u64, text: &str);
+    /// A line of `metrics.jsonl`.
+    fn metrics(&mut self, _line: &Value) {}
     /// Whether to save and stop after this update.
     fn stop(&self) -> bool;
 }

@@ -246,6 +246,7 @@ impl<'a> PretrainRun<'a> {
         if let Some(line) = &output.line {
             self.metrics.write(line)?;
             self.write_curves(report.step, line)?;
+            observer.metrics(line);
         }
         if let Some(note) = output.note {
             observer.note(&note);
@@ -333,6 +334,7 @@ impl<'a> PretrainRun<'a> {
             "perplexity": self.state.perplexity, "retrieval": self.state.retrieval,
         });
         self.metrics.write(&line)?;
+        observer.metrics(&line);
         self.events.write(step, &self.evaluation_curves())?;
         observer.note(&self.evaluation_line(step));
         let perplexity = self.state.perplexity[self.config.selector()];
