@@ -180,25 +180,27 @@ impl LineChart {
         }
     }
 
-    /// The names of reference lines, over all that is drawn, at the end that is farther from any line.
+    /// The names of reference lines, over all that is drawn: above their lines at the end, and at the height, where no other line passes.
     fn reference_labels(&self, body: &mut String, frame: &Frame) {
         let Frame { x, y, right, .. } = frame;
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let places: Vec<(f64, f64)> = points.map(|point| (x.at(point.x), y.at(point.y))).collect();
         for reference in &self.references {
-            let at = y.at(reference.value);
             let words = format!("{} {}", reference.name, level_label(reference.value));
-            let wide = width(&words);
-            let points = self.lines.iter().flat_map(|line| &line.points);
-            let places: Vec<(f64, f64)> =
-                points.map(|point| (x.at(point.x), y.at(point.y))).collect();
-            // How near the next point is to the middle of the label.
-            let room = |from: f64| {
-                let near =
-                    places.iter().filter(|(a, _)| (from - 14.0..from + wide + 14.0).contains(a));
-                near.map(|(_, b)| (b - (at - 8.0)).abs()).fold(f64::INFINITY, f64::min)
+            let ends = [(LEFT + 3.0, "small halo"), (right - width(&words), "small end halo")];
+            let heights = [4.0, 15.0, 26.0].map(|above| y.at(reference.value) - above);
+            // How far the next point is from the middle of the letters.
+            let room = |&((from, _), height): &((f64, &str), f64)| {
+                let beside = from - 14.0..from + width(&words) + 14.0;
+                let near = places.iter().filter(|(across, _)| beside.contains(across));
+                near.map(|(_, down)| (down - height + 4.0).abs()).fold(f64::INFINITY, f64::min)
             };
-            match room(LEFT + 3.0) > room(right - wide) {
-                true => text(body, (LEFT + 3.0, at - 4.0), "small halo", &words),
-                false => text(body, (*right, at - 4.0), "small end halo", &words),
+            let all = || heights.into_iter().flat_map(|height| ends.map(|end| (end, height)));
+            let widest = || all().max_by(|a, b| room(a).total_cmp(&room(b)));
+            let free = all().find(|place| room(place) >= 10.0).or_else(widest);
+            if let Some(((from, class), height)) = free {
+                let from = if class.contains("end") { *right } else { from };
+                text(body, (from, height), class, &words);
             }
         }
     }
