@@ -6,6 +6,7 @@
 
 import argparse
 import pathlib
+import re
 
 import nbformat
 from nbclient import NotebookClient
@@ -47,7 +48,8 @@ def page(notebook):
     for number, cell in enumerate(notebook.cells, 1):
         parts.append(f"```python\n{cell.source}\n```\n")
         parts += [text for text in (shown(output, number) for output in cell.outputs) if text]
-    return "\n".join(parts)
+    # Names of temporary folders differ from run to run.
+    return re.sub(r"/tmp/tmp\w+/", "", "\n".join(parts))
 
 
 def code(text):

@@ -7,6 +7,7 @@
 use std::hash::Hash;
 
 use arrays::{Matrix, Stack};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tensor::Device;
@@ -158,9 +159,10 @@ fn digests(stack: &Stack) -> Result<Vec<blake3::Hash>> {
     let mut hashers = vec![blake3::Hasher::new(); stack.rows()];
     for layer in 0..stack.layers() {
         let matrix = stack.whole(layer)?;
-        for (hasher, row) in hashers.iter_mut().zip(matrix.iter()) {
+        let rows = matrix.values().par_chunks_exact(matrix.cols());
+        hashers.par_iter_mut().zip(rows).with_min_len(64).for_each(|(hasher, row)| {
             hasher.update(bytemuck::cast_slice(row));
-        }
+        });
     }
     Ok(hashers.iter().map(blake3::Hasher::finalize).collect())
 }

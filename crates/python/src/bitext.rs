@@ -50,6 +50,9 @@ impl AlignmentObserver for IterationCount<'_> {
     }
 }
 
+/// The links of a pair: source word, target word.
+type PairLinks = Vec<(u16, u16)>;
+
 /// Aligns the words of sentence pairs. Gives the links of each pair, and what came of training.
 #[pyfunction]
 fn word_aligned<'py>(
@@ -57,7 +60,7 @@ fn word_aligned<'py>(
     pairs: Vec<(String, String)>,
     settings: AlignmentSettings,
     threads: usize,
-) -> PyResult<(Vec<Vec<(u16, u16)>>, Bound<'py, PyDict>)> {
+) -> PyResult<(Vec<PairLinks>, Bound<'py, PyDict>)> {
     let symmetrization: Symmetrization =
         serde_json::from_value(Value::String(settings.symmetrize.clone())).map_err(|_| {
             let message = format!(
