@@ -387,11 +387,9 @@ fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
 fn a_laboratory_and_a_hugging_face_folder() {
     let place = TempDir::new().unwrap();
     let folder = place.path();
-    for seed in ["1", "2"] {
-        let factors = ["--factor", "system=mine", "--factor", "language=fr"];
-        let number = ["results", "add", "--measure", "accuracy", "--value", "0.5", "--command", "x"];
-        done(folder, &[&number[..], &factors, &["--factor", &format!("seed={seed}")]].concat());
-    }
+    let factors = ["--factor", "system=mine", "--factor", "language=fr"];
+    let number = ["results", "add", "--measure", "accuracy", "--value", "0.5", "--command", "x"];
+    done(folder, &[&number[..], &factors].concat());
     let server = Served::start(folder, &[]);
     assert_eq!(server.get("/api/runs").json()["laboratory"], "lab");
     assert!(server.get("/api/findings").json()["findings"].is_array());
@@ -410,16 +408,23 @@ fn a_laboratory_and_a_hugging_face_folder() {
     let lines = |words: [&str; 4]| words.map(|word| format!("{word}.\n")).concat();
     fs::write(folder.join("en.txt"), lines(["A cat", "The dog", "a big house", "no"])).unwrap();
     fs::write(folder.join("fr.txt"), lines(["un chat", "Le chien", "une maison", "non"])).unwrap();
-    let info = done(folder, &["inspect", model]);
-    let language = info["languages"][0].as_str().unwrap_or("en").to_owned();
-    let texts = ["en.txt", "fr.txt"].map(|file| format!("{language}={file}"));
-    let flags = ["--parallel", &texts[0], "--parallel", &texts[1], "--limit", "3"];
+    let flags = ["--parallel", "en=en.txt", "--parallel", "fr=fr.txt", "--limit", "3"];
     let server = Served::start(folder, &[&[model], &flags[..]].concat());
     let run = server.run();
     let overview = server.get(&format!("/api/run?run={run}")).json();
     assert_eq!((&overview["has_steps"], &overview["points"]), (&json!(false), &json!(6)), "{overview}");
     assert!(overview["notes"][0].as_str().unwrap().contains("first 3"));
     assert_eq!(server.get(&format!("/api/points?run={run}&layer=1")).header("X-Shape"), "1,6,2");
+    drop(server);
+    // All lines: the curve over layers is what the command prints.
+    let server = Served::start(folder, &[&[model], &flags[..4]].concat());
+    let run = server.run();
+    let metrics = server.get(&format!("/api/metrics?run={run}&layer=1")).json();
+    let printed = server.typed(folder, &format!("run={run}&view=emergence"));
+    for layer in 0..3 {
+        assert_eq!(metrics["raw"][0][layer], printed["layers"][layer]["raw"]["mean"]);
+        assert_eq!(metrics["centered"][0][layer], printed["layers"][layer]["centered"]["mean"]);
+    }
 }
 
 #[test]
@@ -429,7 +434,7 @@ fn an_export_asks_nobody() {
     let run = run.to_str().unwrap();
     let export = ["explore", run, "--export", "page.html"];
     let result = done(place.path(), &export);
-    assert!(result["summary"]["answers"].as_u64().unwrap() > 100);
+    assert!(result["answers"].as_u64().unwrap() > 100);
     let page = fs::read_to_string(place.path().join("page.html")).unwrap();
     for outside in ["src=\"", "href=\"page", "http://", "https://"] {
         let allowed = ["http://www.w3.org/2000/svg"];

@@ -3,9 +3,11 @@
 //! The export asks the [`Explorer`] what the page would ask, and files each answer under the key of its request; the page looks there
 //! first. What can be typed freely on a served page is offered here for the first sentences alone.
 
+use std::path::{Path, PathBuf};
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -22,10 +24,12 @@ const NEIGHBOURS: &str = "10";
 /// The weights of a shift, from 0 to 1.5 by tenths: the page's slider.
 pub(crate) const ALPHAS: &str = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1,1.1,1.2,1.3,1.4,1.5";
 
-/// What an export holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ExportSummary {
-    /// The run.
+/// What came of an export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExploreExport {
+    /// The page.
+    pub out: PathBuf,
+    /// The run's name.
     pub run: String,
     /// Answers inside.
     pub answers: usize,
@@ -68,11 +72,11 @@ fn stored(answer: &ApiAnswer) -> Value {
     }
 }
 
-/// The page with the first run of what was opened inside.
+/// Writes the page with the first run of what was opened inside.
 ///
 /// # Errors
-/// Where there is no run, or it cannot be read.
-pub fn baked_page(explorer: &Explorer) -> Result<(String, ExportSummary), ExploreError> {
+/// Where there is no run, it cannot be read, or the file cannot be written.
+pub fn export(explorer: &Explorer, out: &Path) -> Result<ExploreExport, ExploreError> {
     let mut bakery = Bakery { explorer, answers: Map::new() };
     let name = bake_run(&mut bakery)?;
     let answers = bakery.answers;
@@ -98,8 +102,8 @@ pub fn baked_page(explorer: &Explorer) -> Result<(String, ExportSummary), Explor
                 "<script type=\"application/json\" id=\"baked\">{data}</script>\n<script type=\"module\">{script}</script>"
             ),
         );
-    let summary = ExportSummary { run: name, answers: count, bytes: html.len() };
-    Ok((html, summary))
+    files::write(out, &html).map_err(ApiFailure::from)?;
+    Ok(ExploreExport { out: out.to_owned(), run: name, answers: count, bytes: html.len() })
 }
 
 fn digest(text: &str) -> String {

@@ -6,7 +6,7 @@
 //! - [`Explorer`] is what was opened, and answers the page's requests ([`Explorer::answer`]). It computes nothing of its own: every number
 //!   comes from the function that the command of the same name calls, and each view gives that command.
 //! - [`ExploreServer`] is a small synchronous server around it, on the loopback interface alone. `guard` has the rules by which it refuses.
-//! - [`baked_page`] is the page as one file, with the answers for one run inside.
+//! - [`export()`] writes the page as one file, with the answers for one run inside.
 //! - The page itself is TypeScript, under `page/`; its bundle is committed, so that cargo alone builds the program.
 
 mod catalogue;
@@ -24,7 +24,7 @@ mod space;
 mod studies;
 
 pub use error::ExploreError;
-pub use export::{ExportSummary, baked_page};
+pub use export::{ExploreExport, export};
 pub use explorer::{ExploreConfig, Explorer};
 pub use request::{ApiAnswer, ApiRequest};
 pub use server::ExploreServer;

@@ -110,6 +110,6 @@ pub(crate) fn records(root: &Path, request: &ApiRequest) -> ApiResult<ApiAnswer>
     };
     let records = Store::existing(&root.join(FILE))?.records(&filter)?;
     let mean = request.get("mean").is_some();
-    let sheet = if mean { ResultsSheet::means(&records) } else { ResultsSheet::of(&records, false) };
+    let sheet = if mean { ResultsSheet::means(&records) } else { ResultsSheet::of(&records, true) };
     Ok(ApiAnswer::json(&sheet.json()))
 }

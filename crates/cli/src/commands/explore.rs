@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use explore::{ExploreConfig, ExploreServer, Explorer, baked_page};
-use serde_json::json;
+use explore::{ExploreConfig, ExploreServer, Explorer, export};
 
 use super::models::Compute;
 use super::texts::parse_text;
@@ -81,11 +80,10 @@ impl Explore {
         let explorer = Explorer::open(config, self.compute.device()?)?;
         if let Some(path) = self.export {
             let waiting = Waiting::new("asking everything that the page may ask");
-            let (html, summary) = baked_page(&explorer)?;
+            let result = export(&explorer, &path)?;
             drop(waiting);
-            files::write(&path, html)?;
-            let text = format!("{}: {}, {} kB", path.display(), summary.run, summary.bytes / 1000);
-            return Ok(Outcome::new(text, &json!({ "page": path, "summary": summary })));
+            let text = format!("{}: {}, {} kB", path.display(), result.run, result.bytes / 1000);
+            return Ok(Outcome::new(text, &result));
         }
         let server = ExploreServer::bind(explorer, self.port)?;
         let (address, port) = (server.address(), server.port());

@@ -29,21 +29,35 @@ export interface ChartOptions {
 
 const LINEAR_UNTIL = 50;
 
-export function chart(options: ChartOptions): HTMLElement {
+/** A chart whose cursor can be moved without drawing the rest again. */
+export interface Chart {
+  element: HTMLElement;
+  setCursor(cursor: number): void;
+}
+
+export function chart(options: ChartOptions): Chart {
   const box = h("figure", { class: "chart" }, h("figcaption", {}, h("strong", {}, options.title), options.note ? h("span", {}, options.note) : null));
   const holder = h("div", { class: "plot" });
   box.append(holder);
+  let drawCursor: (cursor: number) => void = () => {};
   const draw = () => {
-    const width = Math.max(240, holder.clientWidth || 480);
-    holder.replaceChildren(plot(options, width));
+    const drawn = plot(options, Math.max(240, holder.clientWidth || 480));
+    drawCursor = drawn.drawCursor;
+    holder.replaceChildren(drawn.root);
   };
   new ResizeObserver(draw).observe(holder);
-  return box;
+  return {
+    element: box,
+    setCursor(cursor) {
+      options.cursor = cursor;
+      drawCursor(cursor);
+    },
+  };
 }
 
-function plot(options: ChartOptions, width: number): SVGSVGElement {
+function plot(options: ChartOptions, width: number): { root: SVGSVGElement; drawCursor: (cursor: number) => void } {
   const height = options.height ?? 190;
-  const [left, right, top, bottom] = [44, 106, 10, 34];
+  const [left, right, top, bottom] = [44, 104, 10, 34];
   const xs = options.series.flatMap((one) => one.points.map((point) => point[0]));
   const ys = options.series.flatMap((one) => one.points.map((point) => point[1])).concat((options.levels ?? []).map((level) => level.value));
   const [first, last] = [Math.min(...xs), Math.max(...xs)];
@@ -84,15 +98,25 @@ function plot(options: ChartOptions, width: number): SVGSVGElement {
       names.unshift([y(end[1]), one.name, `word c${one.colour} strong`]);
     }
   }
-  if (options.cursor !== null) {
-    const at = x(Math.min(Math.max(options.cursor, first), last));
-    root.append(svg("line", { class: "cursor", x1: at, x2: at, y1: top, y2: height - bottom }));
-    for (const one of ordered.filter((one) => one.colour !== null && one.points.length > 0)) {
-      const value = interpolate(one.points, options.cursor, place);
-      root.append(svg("circle", { class: `marker c${one.colour}`, cx: at, cy: y(value), r: 4 }));
-      root.append(svg("text", { class: "small halo strong", x: at + 7, y: y(value) - 7 < 12 ? y(value) + 17 : y(value) - 7 }, options.format(value)));
+  const cursorMarks = svg("g", {});
+  const drawCursor = (cursor: number) => {
+    const at = x(Math.min(Math.max(cursor, first), last));
+    cursorMarks.replaceChildren(svg("line", { class: "cursor", x1: at, x2: at, y1: top, y2: height - bottom }));
+    const chosen = ordered.filter((one) => one.colour !== null && one.points.length > 0);
+    const values = chosen.map((one) => ({ colour: one.colour, value: interpolate(one.points, cursor, place) }));
+    const atEnd = at > width - right - 48;
+    let free = height - bottom + 12;
+    for (const { colour, value } of values.sort((a, b) => a.value - b.value)) {
+      const wanted = y(value) - 7 < 12 ? y(value) + 17 : y(value) - 7;
+      free = Math.min(wanted, free - 13);
+      cursorMarks.append(
+        svg("circle", { class: `marker c${colour}`, cx: at, cy: y(value), r: 4 }),
+        svg("text", { class: `small halo strong${atEnd ? " end" : ""}`, x: atEnd ? at - 8 : at + 8, y: free }, options.format(value)),
+      );
     }
-  }
+  };
+  if (options.cursor !== null) drawCursor(options.cursor);
+  root.append(cursorMarks);
   // Names keep their distance from one another, and stay above the axis.
   names.sort((a, b) => b[0] - a[0]);
   let above = height - bottom + 16;
@@ -115,7 +139,7 @@ function plot(options: ChartOptions, width: number): SVGSVGElement {
     });
     root.addEventListener("pointermove", (event) => event.buttons && nearest(event));
   }
-  return root;
+  return { root, drawCursor };
 }
 
 /** The value between two points, on the axis as it is drawn. */

@@ -277,8 +277,13 @@ export class Cloud {
     }
     context.font = `${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
     context.lineJoin = "round";
+    const used: [number, number][] = [];
     for (const [point, text] of this.chosen.labels) {
-      const [x, y] = this.place(point);
+      const [x, placed] = this.place(point);
+      // Of two points that are close, one is named above and the other below.
+      const close = used.some(([ux, uy]) => Math.abs(ux - x) < 200 * ratio && Math.abs(uy - placed) < 20 * ratio);
+      const y = placed + (close ? 27 * ratio : 0);
+      used.push([x, placed]);
       const wide = context.measureText(text).width;
       const left = Math.max(4, Math.min(x + 11 * ratio, width - wide - 4 * ratio));
       context.strokeStyle = colour("--ground");

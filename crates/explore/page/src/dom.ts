@@ -21,6 +21,14 @@ export function svg<K extends keyof SVGElementTagNameMap>(name: K, attributes: A
   return fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
 
+/** Puts other children into an element; what has the focus there keeps it, by its place. */
+export function refill(holder: Element, ...children: Child[]) {
+  const focusable = () => [...holder.querySelectorAll<HTMLElement>("a, button, select, input, [tabindex]")];
+  const place = focusable().indexOf(document.activeElement as HTMLElement);
+  holder.replaceChildren(...children.filter((child): child is Node | string => !!child));
+  if (place >= 0) focusable()[place]?.focus();
+}
+
 /** A share as per cent: whole numbers, and one digit below ten. */
 export function percent(share: number): string {
   const value = 100 * share;

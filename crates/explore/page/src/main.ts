@@ -1,7 +1,7 @@
 // The page: the bar above, the scrubber, and one view below.
 
 import { type Run, type RunList, follow, get, isBaked } from "./api";
-import { h, percent, reducedMotion, segmented, select, stepName, thousands } from "./dom";
+import { h, percent, reducedMotion, refill, segmented, select, stepName, thousands } from "./dom";
 import { here, metrics, nearestStep, open, session } from "./session";
 import { type ViewName, change, onChange, readAddress, state } from "./state";
 import type { View } from "./views/common";
@@ -150,10 +150,8 @@ function showBar() {
     const layers = Array.from({ length: run.layers }, (_, layer): [number, string, string] => [layer, layer === 0 ? "E" : String(layer), layer === 0 ? "Embeddings" : `Layer ${layer}`]);
     parts.push(h("span", { class: "labelled" }, "layer ", run.layers > 14 ? select("Layer", layers.map(([layer, name]): [number, string] => [layer, name]), state.layer, (layer) => change({ layer })) : segmented("Layer", layers, state.layer, (layer) => change({ layer }))));
   }
-  const focused = document.activeElement?.closest(".bar") ? [...bar.querySelectorAll("button, select")].indexOf(document.activeElement) : -1;
-  bar.replaceChildren(...parts);
-  if (focused >= 0) (bar.querySelectorAll("button, select")[focused] as HTMLElement | undefined)?.focus();
-  tabs.replaceChildren(...NAMES.map(([name, title]) => h("a", { href: `#v=${name}`, "aria-current": name === state.v ? "page" : undefined, click: (event: MouseEvent) => (event.preventDefault(), change({ v: name })) }, title)));
+  refill(bar, ...parts);
+  refill(tabs, ...NAMES.map(([name, title]) => h("a", { href: `#v=${name}`, "aria-current": name === state.v ? "page" : undefined, click: (event: MouseEvent) => (event.preventDefault(), change({ v: name })) }, title)));
   time.hidden = !run || state.v === "studies";
   play.hidden = scrubber.hidden = !run?.has_steps || run.steps.length < 2;
   if (run) {

@@ -1,7 +1,7 @@
 // How a shared space emerges: what was measured at every layer, over the steps of training.
 
 import { isBaked } from "../api";
-import { type Series, chart } from "../chart";
+import { type Chart, type Series, chart } from "../chart";
 import { h, layerName, percent, thousands } from "../dom";
 import { here, metrics, session } from "../session";
 import { change, state } from "../state";
@@ -13,6 +13,8 @@ export function emergenceView(goTo: (step: number) => void): View {
   const grid = h("div", { class: "charts" });
   const command = new CommandLine();
   const element = h("section", { class: "view" }, heading, grid, caption, command.element);
+
+  let drawn: Chart[] = [];
 
   const draw = async () => {
     const run = session.run;
@@ -46,7 +48,7 @@ export function emergenceView(goTo: (step: number) => void): View {
       ...(chance === null ? [] : [{ name: "chance", value: chance }]),
     ];
     const among = ` among ${thousands(numbers.candidates)} sentences`;
-    const charts: HTMLElement[] = [];
+    const charts: Chart[] = [];
     if (numbers.raw[0]?.length) {
       charts.push(
         chart({ title: "Retrieval, raw", note: ` P@1${among}`, series: lines(numbers.raw, 2), levels: levels(numbers.raw, numbers.chance), top: 1, format: percent, cursor, ...common }),
@@ -63,20 +65,19 @@ export function emergenceView(goTo: (step: number) => void): View {
       }));
       charts.push(chart({ title: "Perplexity", note: " of masked tokens of held-out text", series, format: (value) => value.toPrecision(3).replace(/\.0+$/, ""), cursor, ...common, logY: true, pick: undefined }));
     }
-    grid.replaceChildren(...charts);
+    drawn = charts;
+    grid.replaceChildren(...charts.map((one) => one.element));
     caption.textContent = run.has_steps
       ? `The coloured line is ${layerName(state.layer)}, grey lines are the other layers. P@1: how often the nearest of ${thousands(numbers.candidates)} sentences of the other language is the translation, mean of both directions. Click a chart to go to a step.`
       : "P@1: how often the nearest sentence of the other language is the translation, mean of both directions. Click a chart to choose a layer.";
     command.show({ ...here(), view: "emergence", layer: state.layer, step: isBaked ? run.steps[run.steps.length - 1] : undefined });
   };
-  let drawn = -1;
   return {
     element,
     update: () => void draw(),
     move: () => {
-      const now = Math.round(session.at);
-      if (now !== drawn) void draw();
-      drawn = now;
+      const step = session.run?.steps[Math.round(session.at)];
+      if (session.run?.has_steps && step !== undefined) drawn.forEach((one) => one.setCursor(step));
     },
     refresh: () => void draw(),
   };

@@ -1,7 +1,7 @@
 // Layers: CKA of every layer with every layer, between the two languages, and between runs or steps.
 
 import { type Run, type Similarity, get, isBaked } from "../api";
-import { h, layerName, segmented, select, stepName, svg, thousands } from "../dom";
+import { h, layerName, refill, segmented, select, stepName, svg, thousands } from "../dom";
 import { here, session } from "../session";
 import { change, state } from "../state";
 import { CommandLine, type View, failureBox } from "./common";
@@ -30,7 +30,7 @@ export function layersView(): View {
       select("The other run", [["", "the same run"], ...session.list.runs.filter((one) => one.id !== run.id).map((one): [string, string] => [one.id, one.name])], state.other, (id) => change({ other: id, ostep: -1 })),
       run.has_steps ? select("Its step", [[-1, state.other ? "in the end" : "the same step"], ...steps.map((step): [number, string] => [step, stepName(step, run.from_random)])], state.ostep, (ostep) => change({ ostep })) : h("span", {}),
     ];
-    controls.replaceChildren(segmented("Value", values, state.value, (value) => change({ value })), ...against);
+    refill(controls, segmented("Value", values, state.value, (value) => change({ value })), ...against);
   };
 
   const show = () => {

@@ -1,7 +1,7 @@
 // Neighbours: a sentence's nearest in every language, at every layer, and where retrieval goes wrong.
 
 import { type Neighbours, type RetrievalErrors, get, isBaked, post } from "../api";
-import { h, layerName, percent, select, thousands } from "../dom";
+import { h, layerName, percent, refill, select, thousands } from "../dom";
 import { here, items, session } from "../session";
 import { change, state } from "../state";
 import { CommandLine, type View, failureBox, glossed, settled } from "./common";
@@ -11,7 +11,8 @@ const NEIGHBOURS = 10;
 export function neighboursView(): View {
   const heading = h("h1", {}, "Does a sentence find its translation?");
   const field = h("input", { type: "text", "aria-label": "A sentence", maxlength: 600, spellcheck: "false", input: () => ask(), disabled: isBaked });
-  const form = h("form", { class: "controls", submit: (event: SubmitEvent) => event.preventDefault() });
+  const [before, after] = [h("span", { class: "contents" }), h("span", { class: "contents" })];
+  const form = h("form", { class: "controls", submit: (event: SubmitEvent) => event.preventDefault() }, before, field, after);
   const answer = h("div", { class: "answer", "aria-live": "polite" });
   const mistakes = h("div", { class: "mistakes" });
   const command = new CommandLine();
@@ -29,9 +30,12 @@ export function neighboursView(): View {
     const texts = all.texts[language].slice(0, isBaked ? 24 : 400);
     if (document.activeElement !== field) field.value = state.q;
     const options: [string, string][] = [["", "or choose one…"], ...texts.map((text): [string, string] => [text, text])];
-    form.replaceChildren(
+    refill(
+      before,
       select("Language", run.languages.map((one): [string, string] => [one.code, one.name]), state.ql, (ql) => change({ ql, q: session.items!.texts[run.languages.findIndex((one) => one.code === ql)][0] })),
-      field,
+    );
+    refill(
+      after,
       select("A sentence of the run", options, texts.includes(state.q) ? state.q : "", (q) => q && change({ q })),
       select<string>("Vectors", [["raw", "raw vectors"], ["centered", "mean-centred"]], state.mode === "raw" ? "raw" : "centered", (mode) => change({ mode: mode as typeof state.mode })),
     );

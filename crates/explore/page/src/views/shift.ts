@@ -2,7 +2,7 @@
 
 import { type Translation, isBaked, post } from "../api";
 import { chart } from "../chart";
-import { h, layerName, percent, segmented, select, thousands } from "../dom";
+import { h, layerName, percent, refill, segmented, select, thousands } from "../dom";
 import { here, items, session } from "../session";
 import { change, state } from "../state";
 import { CommandLine, type View, failureBox, glossed, settled } from "./common";
@@ -13,7 +13,8 @@ const ALPHAS = Array.from({ length: 16 }, (_, tenth) => tenth / 10);
 export function shiftView(): View {
   const heading = h("h1", {}, "One vector translates");
   const field = h("input", { type: "text", "aria-label": "A sentence", maxlength: 600, spellcheck: "false", input: () => ask(), disabled: isBaked });
-  const form = h("form", { class: "controls", submit: (event: SubmitEvent) => event.preventDefault() });
+  const [before, after] = [h("span", { class: "contents" }), h("span", { class: "contents" })];
+  const form = h("form", { class: "controls", submit: (event: SubmitEvent) => event.preventDefault() }, before, field, after);
   const slider = h("input", { type: "range", id: "alpha", min: 0, max: ALPHAS.length - 1, step: 1, input: () => change({ a: ALPHAS[Number(slider.value)] }) });
   const weight = h("output", { for: "alpha" });
   const output = h("div", { class: "translation", "aria-live": "polite" });
@@ -40,14 +41,17 @@ export function shiftView(): View {
       change({ from: state.to, to: state.from, text: all.texts[other]?.[Math.max(0, row)] ?? "" });
     };
     const directions: [string, string][] = run.languages.flatMap((a) => run.languages.filter((b) => a !== b).map((b): [string, string] => [`${a.code} ${b.code}`, `${a.name} → ${b.name}`]));
-    form.replaceChildren(
+    refill(
+      before,
       run.languages.length === 2
         ? h("button", { type: "button", class: "quiet", title: "The other direction", click: swap }, `${run.languages[languageOf(state.from)]?.name} → ${run.languages[languageOf(state.to)]?.name} ⇄`)
         : select("Direction", directions, `${state.from} ${state.to}`, (both) => {
             const [from, to] = both.split(" ");
             change({ from, to, text: all.texts[languageOf(from)][0] });
           }),
-      field,
+    );
+    refill(
+      after,
       select("A sentence of the run", [["", "or choose one…"], ...texts.map((text): [string, string] => [text, text])], texts.includes(state.text) ? state.text : "", (text) => text && change({ text })),
       h("span", { class: "labelled" }, "after layer ", segmented("The layer that is shifted", layers, state.sl, (sl) => change({ sl }))),
     );
@@ -91,7 +95,7 @@ export function shiftView(): View {
             series: [{ name: "converted", points: rates, colour: to }], logX: false, top: 1, xName: "weight α",
             xTicks: [0, 0.5, 1, 1.5].map((x) => [x, String(x)]), format: percent, cursor: ALPHAS[number],
             pick: (a) => change({ a: Math.round(a * 10) / 10 }), height: 150,
-          })
+          }).element
         : "",
     );
     const at = found.weights.step;

@@ -1,9 +1,9 @@
 // The space: sentences of all languages at a layer, which move as training goes on.
 
 import { type Metrics, type Neighbours, type PointArray, getPoints, isBaked, post } from "../api";
-import { chart } from "../chart";
+import { type Chart, chart } from "../chart";
 import { Cloud, type CloudMarks } from "../cloud";
-import { h, layerName, percent, segmented, select, stepName, thousands } from "../dom";
+import { h, layerName, percent, refill, segmented, select, stepName, thousands } from "../dom";
 import { here, items, metrics, nearestStep, pointAt, pointOf, session } from "../session";
 import { change, state } from "../state";
 import { CommandLine, type View, failureBox, glossed } from "./common";
@@ -12,13 +12,17 @@ import { CommandLine, type View, failureBox, glossed } from "./common";
 const JOINED = 16;
 /** Sentences that a lasso lists. */
 const LISTED = 60;
+/** Sentences of each language that can be chosen from a list. */
+const NAMED = 400;
 
 export function spaceView(goTo: (step: number) => void): View {
   const cloud = new Cloud("Sentences of all languages on a plane; the list beside it names them");
   const heading = h("h1", {});
   const caption = h("p", { class: "caption" });
   const controls = h("div", { class: "controls" });
-  const inspector = h("aside", { class: "inspector", "aria-label": "The chosen sentence" });
+  const pickerPlace = h("div", {});
+  const inspected = h("div", {});
+  const inspector = h("aside", { class: "inspector", "aria-label": "The chosen sentence" }, pickerPlace, inspected);
   const curves = h("div", { class: "strip" });
   const command = new CommandLine();
   const legend = h("ul", { class: "legend" });
@@ -26,6 +30,8 @@ export function spaceView(goTo: (step: number) => void): View {
   const element = h("section", { class: "view space" }, heading, controls, h("div", { class: "split" }, stage, inspector), caption, curves, command.element);
   let loaded = "";
   let numbers: Metrics | null = null;
+  let training: Chart | null = null;
+  let picker: HTMLSelectElement | null = null;
   let hovered: number | null = null;
   let lassoed: number[] = [];
   let neighbours: { of: string; found: Neighbours } | null = null;
@@ -69,7 +75,7 @@ export function spaceView(goTo: (step: number) => void): View {
 
   const showInspector = () => {
     const all = session.items;
-    if (!all || !session.run) return;
+    if (!all || !session.run || !picker) return;
     const point = hovered ?? chosen();
     const parts: (HTMLElement | null)[] = [];
     if (lassoed.length > 0 && point === null) {
@@ -96,15 +102,22 @@ export function spaceView(goTo: (step: number) => void): View {
       parts.push(h("p", { class: "soft" }, "Point at a sentence to see it and its translation; click to keep it. Drag to move, turn the wheel to zoom, hold Shift and drag to list an area."));
     }
     const place = point === null ? null : pointOf(all, point);
+    picker!.value = place ? `${place.language}:${place.row}` : "";
+    refill(inspected, ...parts);
+  };
+
+  /** The first sentences of each language in a list, by which one can be chosen without a pointer. */
+  const makePicker = () => {
+    const all = session.items!;
     const options: [string, string][] = [["", "Choose a sentence…"]];
     all.texts.forEach((texts, language) =>
-      texts.slice(0, 400).forEach((text, row) => options.push([`${language}:${row}`, `${all.languages[language].name}: ${text}`])),
+      texts.slice(0, NAMED).forEach((text, row) => options.push([`${language}:${row}`, `${all.languages[language].name}: ${text}`])),
     );
-    const current = state.sel !== "" ? state.sel : place ? `${place.language}:${place.row}` : "";
-    inspector.replaceChildren(
-      select("Choose a sentence", options, current, (sel) => change({ sel })),
-      ...parts.filter((part) => part !== null),
-    );
+    picker = select("Choose a sentence", options, state.sel, (sel) => {
+      lassoed = [];
+      change({ sel });
+    }) as HTMLSelectElement;
+    refill(pickerPlace, picker);
   };
 
   const nearestList = (language: number, row: number): HTMLElement | null => {
@@ -152,28 +165,27 @@ export function spaceView(goTo: (step: number) => void): View {
 
   const showCurves = () => {
     const run = session.run;
+    training = null;
     if (!run?.has_steps || !numbers) return curves.replaceChildren();
     const of = (rows: number[][]) => numbers!.steps.map((step, number) => [step, rows[number][state.layer]] as [number, number]);
-    const cursor = at(run.steps);
-    curves.replaceChildren(
-      chart({
-        title: `Training, ${layerName(state.layer)}`,
-        note: " P@1 of retrieval, and the language's share of variance",
-        series: [
-          { name: "raw P@1", points: of(numbers.raw), colour: 2 },
-          { name: "centred P@1", points: of(numbers.centered), colour: 3 },
-          { name: "language share", points: of(numbers.language_share), colour: 4 },
-        ],
-        logX: true,
-        top: 1,
-        xName: "training step",
-        xTicks: run.steps.map((step) => [step, thousands(step)]),
-        format: percent,
-        cursor,
-        pick: goTo,
-        height: 170,
-      }),
-    );
+    training = chart({
+      title: `Training, ${layerName(state.layer)}`,
+      note: " P@1 of retrieval, and the language's share of variance",
+      series: [
+        { name: "raw P@1", points: of(numbers.raw), colour: 2 },
+        { name: "centred P@1", points: of(numbers.centered), colour: 3 },
+        { name: "language", points: of(numbers.language_share), colour: 4 },
+      ],
+      logX: true,
+      top: 1,
+      xName: "training step",
+      xTicks: run.steps.map((step) => [step, thousands(step)]),
+      format: percent,
+      cursor: at(run.steps),
+      pick: goTo,
+      height: 170,
+    });
+    curves.replaceChildren(training.element);
   };
 
   const load = async () => {
@@ -201,6 +213,7 @@ export function spaceView(goTo: (step: number) => void): View {
     cloud.show(session.at);
     heading.textContent = measured.title ?? `${run.name}, ${layerName(state.layer)}`;
     legend.replaceChildren(...all.languages.map((language, number) => h("li", {}, h("span", { class: `dot c${number} k${number % 2}` }), language.name)));
+    makePicker();
     redraw();
   };
 
@@ -219,7 +232,8 @@ export function spaceView(goTo: (step: number) => void): View {
       ["centered", "mean-centred", "Each language's mean is subtracted"],
     ];
     if (run.paired) modes.push(["aligned", "aligned", "And mapped onto the first language by Procrustes, learned from these very pairs"]);
-    controls.replaceChildren(
+    refill(
+      controls,
       segmented("Vectors", modes, state.mode, (mode) => change({ mode, proj: "pca" })),
       run.languages.length === 2
         ? segmented<typeof state.proj>("Plane", [["pca", "principal plane"], ["difference", "between the languages"]], state.proj, (proj) => change({ proj, mode: "raw" }))
@@ -259,7 +273,7 @@ export function spaceView(goTo: (step: number) => void): View {
     move() {
       cloud.show(session.at);
       showCaption();
-      showCurves();
+      if (session.run?.has_steps) training?.setCursor(at(session.run.steps));
     },
     refresh() {
       loaded = "";

@@ -1,7 +1,7 @@
 // Studies: which findings of the papers hold in which setting, with figures and numbers behind each verdict.
 
 import { type Finding, type Findings, figureAddress, get } from "../api";
-import { h } from "../dom";
+import { h, refill } from "../dom";
 import { session } from "../session";
 import { change, state } from "../state";
 import { CommandLine, type View, failureBox } from "./common";
@@ -66,7 +66,7 @@ export function studiesView(): View {
     }
     const head = h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "finding"), ...settings.map((setting) => h("th", { scope: "col" }, setting))));
     const key = h("p", { class: "caption" }, "✓ holds, ✗ fails, ~ inconclusive, = an untrained encoder does as well, 1 or 2: too few seeds, · no results. Tests over seeds, at a false discovery rate of 5 % over all lines of a setting.", missing.length > 0 ? ` Not run: ${missing.join(", ")}.` : "");
-    if (findings.length > 0) matrix.replaceChildren(h("table", { class: "matrix" }, head, body), key);
+    if (findings.length > 0) refill(matrix, h("table", { class: "matrix" }, head, body), key);
     else matrix.replaceChildren(key);
     showDetails(findings);
     lines.forEach((line, number) => commands[number]?.put(line));
