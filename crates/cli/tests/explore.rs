@@ -157,7 +157,8 @@ fn escaped(text: &str) -> String {
 fn nothing_is_answered_without_the_token_or_to_another_site() {
     let server = Served::start(RUNS.path(), &["run"]);
     let (host, cookie) = (server.host(), server.cookie());
-    let status = |headers: &[(&str, &str)], path: &str| server.send("GET", path, headers, b"").status;
+    let status =
+        |headers: &[(&str, &str)], path: &str| server.send("GET", path, headers, b"").status;
     for path in ["/", "/page.js", "/api/runs", "/?token=0", "/nowhere"] {
         assert_eq!(status(&[("Host", &host)], path), 403, "{path}");
         assert_eq!(status(&[("Host", "evil.com"), ("Cookie", &cookie)], path), 403, "{path}");
@@ -168,11 +169,12 @@ fn nothing_is_answered_without_the_token_or_to_another_site() {
     let port = server.port;
     let rebound = format!("evil.com:{port}");
     assert_eq!(status(&[("Host", &rebound), ("Cookie", &cookie)], "/api/runs"), 403);
-    let entered =
-        server.send("GET", &format!("/?token={}", server.token), &[("Host", &host)], b"");
+    let entered = server.send("GET", &format!("/?token={}", server.token), &[("Host", &host)], b"");
     assert_eq!((entered.status, entered.header("Location")), (303, "/".to_owned()));
     let set = entered.header("Set-Cookie");
-    assert!(set.starts_with(&cookie) && set.contains("HttpOnly") && set.contains("SameSite=Strict"));
+    assert!(
+        set.starts_with(&cookie) && set.contains("HttpOnly") && set.contains("SameSite=Strict")
+    );
     // The page itself, and what it may load.
     let page = server.get("/");
     assert!(page.status == 200 && page.body.starts_with(b"<!doctype html>"));
@@ -180,7 +182,10 @@ fn nothing_is_answered_without_the_token_or_to_another_site() {
     assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self';"));
     assert_eq!(page.header("X-Content-Type-Options"), "nosniff");
     // Only this machine's own interface listens.
-    assert!(TcpStream::connect_timeout(&([127, 0, 0, 2], port).into(), Duration::from_millis(300)).is_err());
+    assert!(
+        TcpStream::connect_timeout(&([127, 0, 0, 2], port).into(), Duration::from_millis(300))
+            .is_err()
+    );
 }
 
 #[test]
@@ -194,7 +199,13 @@ fn requests_are_bounded_and_runs_are_named_by_their_ids_alone() {
     for method in ["PUT", "DELETE", "PATCH"] {
         assert_eq!(server.send(method, "/api/runs", &headers, b"").status, 405, "{method}");
     }
-    for path in ["/../Cargo.toml", "/api/../../etc/passwd", "/api/figure/..%2F..%2Fx.svg", "/run/config.toml", "/%2e%2e/x"] {
+    for path in [
+        "/../Cargo.toml",
+        "/api/../../etc/passwd",
+        "/api/figure/..%2F..%2Fx.svg",
+        "/run/config.toml",
+        "/%2e%2e/x",
+    ] {
         assert_eq!(server.get(path).status, 404, "{path}");
     }
     for id in ["run", "../run", "%2Fetc", "..", &escaped("/tmp")] {
@@ -296,10 +307,12 @@ fn neighbours_translations_and_similarities_are_those_of_the_commands() {
     let items = server.get(&format!("/api/items?run={run}")).json();
     let text = items["texts"][0][3].as_str().unwrap().to_owned();
     for (step, mode) in [(60, "raw"), (50, "centered")] {
-        let body = json!({ "run": run, "step": step, "mode": mode, "lang": "qaa", "text": text, "k": 7 });
+        let body =
+            json!({ "run": run, "step": step, "mode": mode, "lang": "qaa", "text": text, "k": 7 });
         let found = server.post("/api/neighbours", &body).json();
         let text = escaped(&text);
-        let query = format!("run={run}&step={step}&mode={mode}&lang=qaa&text={text}&k=7&view=neighbours");
+        let query =
+            format!("run={run}&step={step}&mode={mode}&lang=qaa&text={text}&k=7&view=neighbours");
         let printed = server.typed(folder, &query);
         assert_eq!(found["queries"], printed["queries"], "{found}");
         assert_eq!(found["candidates"], printed["candidates"]);
@@ -310,41 +323,82 @@ fn neighbours_translations_and_similarities_are_those_of_the_commands() {
     // Without a file of mean vectors they are computed; with one, it is used.
     let alphas = json!([0, 0.5, 1]);
     let body = json!({ "run": run, "step": 60, "from": "qaa", "to": "qab", "layer": 2, "alphas": alphas, "text": text });
-    let query = format!("run={run}&step=60&from=qaa&to=qab&layer=2&alphas=0,0.5,1&text={}&view=shift", escaped(&text));
+    let query = format!(
+        "run={run}&step=60&from=qaa&to=qab&layer=2&alphas=0,0.5,1&text={}&view=shift",
+        escaped(&text)
+    );
     let found = server.post("/api/translate", &body).json();
     let printed = server.typed(folder, &query);
     assert_eq!(found["outputs"], printed["sentences"][0]["outputs"], "{found}");
     assert_eq!(found["means"], Value::Null);
-    for (output, positions) in found["outputs"].as_array().unwrap().iter().zip(found["probabilities"].as_array().unwrap()) {
-        for (subword, likely) in output["subwords"].as_array().unwrap().iter().zip(positions.as_array().unwrap()) {
+    for (output, positions) in
+        found["outputs"].as_array().unwrap().iter().zip(found["probabilities"].as_array().unwrap())
+    {
+        for (subword, likely) in
+            output["subwords"].as_array().unwrap().iter().zip(positions.as_array().unwrap())
+        {
             let likely = likely.as_array().unwrap();
             assert_eq!((likely.len(), &likely[0]["text"]), (3, &subword["text"]));
-            let p: Vec<f64> = likely.iter().map(|one| one["probability"].as_f64().unwrap()).collect();
-            assert!(p[0] >= p[1] && p[1] >= p[2] && p[2] > 0.0 && p.iter().sum::<f64>() <= 1.000_001, "{p:?}");
+            let p: Vec<f64> =
+                likely.iter().map(|one| one["probability"].as_f64().unwrap()).collect();
+            assert!(
+                p[0] >= p[1] && p[1] >= p[2] && p[2] > 0.0 && p.iter().sum::<f64>() <= 1.000_001,
+                "{p:?}"
+            );
         }
     }
     let similarity = server.get(&format!("/api/cka?run={run}&step=60")).json();
-    assert_eq!(similarity["result"], server.typed(folder, &format!("run={run}&step=60&view=layers")));
+    assert_eq!(
+        similarity["result"],
+        server.typed(folder, &format!("run={run}&step=60&view=layers"))
+    );
     let other = format!("run={run}&step=60&other_step=0");
     let similarity = server.get(&format!("/api/cka?{other}")).json();
     assert_eq!(similarity["result"], server.typed(folder, &format!("{other}&view=layers")));
     // Errors of retrieval are as many as its accuracy says.
     let errors = server.get(&format!("/api/errors?run={run}&step=60&layer=1")).json();
     let files = ["qaa", "qab"].map(|code| format!("{code}=world/tatoeba/tatoeba.qab-qaa.{code}"));
-    let retrieve = ["retrieve", "--model", "run", "--layers", "1", "--parallel", &files[0], "--parallel", &files[1]];
+    let retrieve = [
+        "retrieve",
+        "--model",
+        "run",
+        "--layers",
+        "1",
+        "--parallel",
+        &files[0],
+        "--parallel",
+        &files[1],
+    ];
     let printed = done(folder, &retrieve);
     assert_eq!(errors["mean"], printed["layers"][0]["raw"]["mean"]);
-    let wrong = 2.0 * errors["sentences"].as_f64().unwrap() * (1.0 - errors["mean"].as_f64().unwrap());
+    let wrong =
+        2.0 * errors["sentences"].as_f64().unwrap() * (1.0 - errors["mean"].as_f64().unwrap());
     assert!((errors["wrong"].as_f64().unwrap() - wrong).abs() < 1e-6);
     for (body, part) in [
-        (json!({ "run": run, "from": "qaa", "to": "qab", "layer": 99, "alphas": [1], "text": text }), "99"),
-        (json!({ "run": run, "from": "qaa", "to": "qab", "layer": 1, "alphas": ["x"], "text": text }), "alphas"),
-        (json!({ "run": run, "from": "qaa", "to": "fr", "layer": 1, "alphas": [1], "text": text }), "fr"),
-        (json!({ "run": run, "from": "qaa", "to": "qab", "layer": 1, "alphas": [1], "text": "so ".repeat(200) }), "longer"),
+        (
+            json!({ "run": run, "from": "qaa", "to": "qab", "layer": 99, "alphas": [1], "text": text }),
+            "99",
+        ),
+        (
+            json!({ "run": run, "from": "qaa", "to": "qab", "layer": 1, "alphas": ["x"], "text": text }),
+            "alphas",
+        ),
+        (
+            json!({ "run": run, "from": "qaa", "to": "fr", "layer": 1, "alphas": [1], "text": text }),
+            "fr",
+        ),
+        (
+            json!({ "run": run, "from": "qaa", "to": "qab", "layer": 1, "alphas": [1], "text": "so ".repeat(200) }),
+            "longer",
+        ),
     ] {
         let answer = server.post("/api/translate", &body);
         let message = answer.json()["error"].as_str().unwrap().to_owned();
-        assert!((400..=404).contains(&answer.status) && message.contains(part), "{} {message}", answer.status);
+        assert!(
+            (400..=404).contains(&answer.status) && message.contains(part),
+            "{} {message}",
+            answer.status
+        );
     }
 }
 
@@ -366,7 +420,8 @@ fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let (host, cookie) = (server.host(), server.cookie());
-    write!(stream, "GET /api/live?run={run} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n").unwrap();
+    write!(stream, "GET /api/live?run={run} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n")
+        .unwrap();
     let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
     let mut probes = || loop {
         let line = lines.next().expect("it goes on");
@@ -412,7 +467,11 @@ fn a_laboratory_and_a_hugging_face_folder() {
     let server = Served::start(folder, &[&[model], &flags[..]].concat());
     let run = server.run();
     let overview = server.get(&format!("/api/run?run={run}")).json();
-    assert_eq!((&overview["has_steps"], &overview["points"]), (&json!(false), &json!(6)), "{overview}");
+    assert_eq!(
+        (&overview["has_steps"], &overview["points"]),
+        (&json!(false), &json!(6)),
+        "{overview}"
+    );
     assert!(overview["notes"][0].as_str().unwrap().contains("first 3"));
     assert_eq!(server.get(&format!("/api/points?run={run}&layer=1")).header("X-Shape"), "1,6,2");
     drop(server);
@@ -438,9 +497,9 @@ fn an_export_asks_nobody() {
     let page = fs::read_to_string(place.path().join("page.html")).unwrap();
     for outside in ["src=\"", "href=\"page", "http://", "https://"] {
         let allowed = ["http://www.w3.org/2000/svg"];
-        let found = page.match_indices(outside).find(|(at, _)| {
-            !allowed.iter().any(|allowed| page[*at..].starts_with(allowed))
-        });
+        let found = page
+            .match_indices(outside)
+            .find(|(at, _)| !allowed.iter().any(|allowed| page[*at..].starts_with(allowed)));
         assert!(found.is_none(), "{outside}: {}", &page[found.unwrap().0..][..80]);
     }
     assert!(page.contains("Content-Security-Policy") && page.contains("/api/translate?alphas="));

@@ -89,7 +89,11 @@ fn runs_of_laboratory(root: &Path) -> Vec<RunEntry> {
     let rank = |entry: &RunEntry| {
         let first = ["bilingual", "default", "no-anchors"];
         let place = first.iter().position(|name| entry.name.contains(name));
-        if entry.name.contains("untrained") { first.len() + 1 } else { place.unwrap_or(first.len()) }
+        if entry.name.contains("untrained") {
+            first.len() + 1
+        } else {
+            place.unwrap_or(first.len())
+        }
     };
     entries.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| natural(&a.name, &b.name)));
     entries
@@ -113,5 +117,9 @@ fn entry(folder: &Path, name: Option<String>) -> RunEntry {
             format!("{file}: {}, seed {}", config.preset.name(), config.seed)
         })
     };
-    RunEntry { id: digest[..12].to_owned(), name: name.unwrap_or_else(own), folder: folder.to_owned() }
+    RunEntry {
+        id: digest[..12].to_owned(),
+        name: name.unwrap_or_else(own),
+        folder: folder.to_owned(),
+    }
 }

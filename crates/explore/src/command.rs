@@ -23,9 +23,8 @@ fn owned(words: &[&str]) -> Vec<String> {
 impl CommandPlace<'_> {
     /// The files of sentences, under a flag.
     fn files(&self, flag: &str) -> Vec<String> {
-        let pair = |(language, file): &(String, String)| {
-            [flag.to_owned(), format!("{language}={file}")]
-        };
+        let pair =
+            |(language, file): &(String, String)| [flag.to_owned(), format!("{language}={file}")];
         self.space.files.iter().flat_map(pair).collect()
     }
 

@@ -299,8 +299,8 @@ impl ModelShelf {
         };
         let EncodedPairs { stacks: [x, y], lengths: [_, lengths], counts, .. } = pairs;
         let config = CkaConfig { subsamples: None, seed: 1 };
-        let mut result = device
-            .run(|| compare(x, y, None, config, device, [&unwatched, &unwatched]))?;
+        let mut result =
+            device.run(|| compare(x, y, None, config, device, [&unwatched, &unwatched]))?;
         result.counts = *counts;
         result.within_length = device.run(|| within_lengths(x, y, lengths, device, &unwatched))?;
         Ok(result)
@@ -331,7 +331,8 @@ impl LoadedModel {
             let sides = all_sides(space)?;
             let layers: Vec<usize> = (0..=self.model.encoder.config().layers).collect();
             let models = std::slice::from_mut(&mut self.model);
-            let encoded = device.run(|| encode_pairs(models, &sides, [&layers, &layers], |_| {}))?;
+            let encoded =
+                device.run(|| encode_pairs(models, &sides, [&layers, &layers], |_| {}))?;
             self.pairs.insert(space.pair.clone(), encoded);
         }
         Ok(&self.pairs[&space.pair])
@@ -345,7 +346,8 @@ impl LoadedModel {
         }
         let own = place.entry.folder.join(MEANS);
         let steps = place.laboratory.map(|root| root.join("steps"));
-        let steps = steps.and_then(|steps| fs::read_dir(steps).ok()).into_iter().flatten().flatten();
+        let steps =
+            steps.and_then(|steps| fs::read_dir(steps).ok()).into_iter().flatten().flatten();
         let files = std::iter::once(own).chain(steps.map(|step| step.path().join(MEANS)));
         let found = files.filter(|file| file.is_file()).find_map(|file| {
             let means = MeanVectors::open(&file, &self.model).ok()?;

@@ -302,7 +302,8 @@ impl Explorer {
         }
         let is_limited = sides.iter().any(|side| side.lines.len() > limit);
         if is_limited {
-            notes.push(format!("The first {limit} sentences of each language are shown (--limit)."));
+            notes
+                .push(format!("The first {limit} sentences of each language are shown (--limit)."));
             let first: Vec<usize> = (0..limit).collect();
             sides = sides
                 .iter()
@@ -331,9 +332,8 @@ impl Explorer {
     fn run(&self, request: &ApiRequest) -> ApiResult<ApiAnswer> {
         let (entry, space) = self.space(request)?;
         let spaces = self.spaces(&entry)?;
-        let language = |code: &String| {
-            BTreeMap::from([("code", code.clone()), ("name", language_name(code))])
-        };
+        let language =
+            |code: &String| BTreeMap::from([("code", code.clone()), ("name", language_name(code))]);
         let progress = space.has_steps().then(|| RunProgress::of(&entry.folder));
         Ok(ApiAnswer::json(&RunOverview {
             name: entry.name.clone(),
@@ -375,7 +375,10 @@ impl Explorer {
         answer.headers = vec![
             ("X-Shape", format!("{},{count},2", steps.len())),
             ("X-Steps", join(steps.iter().map(u64::to_string).collect())),
-            ("X-Shares", join(shares.iter().flatten().map(|share| format!("{share:.6}")).collect())),
+            (
+                "X-Shares",
+                join(shares.iter().flatten().map(|share| format!("{share:.6}")).collect()),
+            ),
         ];
         Ok(answer)
     }
@@ -486,8 +489,7 @@ impl Explorer {
         let result = match known {
             Some(result) => result,
             None => {
-                let result =
-                    self.ask(request, |models, place| models.cka(place, &other))?;
+                let result = self.ask(request, |models, place| models.cka(place, &other))?;
                 let value = serde_json::to_value(&result)?;
                 keep(&self.similarities, key, value)
             }

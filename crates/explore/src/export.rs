@@ -159,7 +159,8 @@ fn bake_sentences(
     step: &str,
     layers: u64,
 ) {
-    let code = |side: usize| items["languages"][side]["code"].as_str().unwrap_or_default().to_owned();
+    let code =
+        |side: usize| items["languages"][side]["code"].as_str().unwrap_or_default().to_owned();
     let codes = [code(0), code(1)];
     for (side, lang) in codes.iter().enumerate() {
         let texts: Vec<String> = items["texts"][side]

@@ -81,8 +81,7 @@ impl Guard {
         if headers.origin.is_some_and(|origin| !own(origin)) {
             return Access::Refused("the request is from a page of another origin");
         }
-        if request.path == "/"
-            && request.get("token").is_some_and(|token| same(token, &self.token))
+        if request.path == "/" && request.get("token").is_some_and(|token| same(token, &self.token))
         {
             let (name, token) = (self.cookie(), &self.token);
             let set_cookie = format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict");
@@ -90,8 +89,9 @@ impl Guard {
         }
         let name = self.cookie();
         let cookies = headers.cookie.unwrap_or_default().split(';');
-        let mut values =
-            cookies.filter_map(|cookie| cookie.trim().split_once('=')).filter(|(of, _)| *of == name);
+        let mut values = cookies
+            .filter_map(|cookie| cookie.trim().split_once('='))
+            .filter(|(of, _)| *of == name);
         match values.any(|(_, value)| same(value, &self.token)) {
             true => Access::Granted,
             false => Access::Refused(
@@ -130,10 +130,13 @@ mod tests {
         assert!(!is_refused(RequestHeaders { host: Some("localhost:8000"), ..right }, "/"));
         let origin = |origin| RequestHeaders { origin: Some(origin), ..right };
         assert!(!is_refused(origin("http://localhost:8000"), "/api/runs"));
-        for other in ["http://localhost:8001", "https://localhost:8000", "http://evil.com", "null"] {
+        for other in ["http://localhost:8001", "https://localhost:8000", "http://evil.com", "null"]
+        {
             assert!(is_refused(origin(other), "/api/runs"), "{other}");
         }
-        for host in ["evil.com", "127.0.0.1", "127.0.0.1:8001", "localhost", "127.0.0.1:8000.evil.com"] {
+        for host in
+            ["evil.com", "127.0.0.1", "127.0.0.1:8001", "localhost", "127.0.0.1:8000.evil.com"]
+        {
             assert!(is_refused(RequestHeaders { host: Some(host), ..right }, "/"), "{host}");
         }
         assert!(is_refused(RequestHeaders { host: None, ..right }, "/"));

@@ -13,8 +13,8 @@ mod catalogue;
 mod command;
 mod engine;
 mod error;
-mod export;
 mod explorer;
+mod export;
 mod guard;
 mod live;
 mod page;
@@ -24,7 +24,7 @@ mod space;
 mod studies;
 
 pub use error::ExploreError;
-pub use export::{ExploreExport, export};
 pub use explorer::{ExploreConfig, Explorer};
+pub use export::{ExploreExport, export};
 pub use request::{ApiAnswer, ApiRequest};
 pub use server::ExploreServer;

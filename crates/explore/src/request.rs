@@ -139,10 +139,10 @@ impl ApiAnswer {
         Self { status: 200, kind, headers: Vec::new(), body: body.into() }
     }
 
-    /// A value as JSON.
+    /// A value as JSON, in the digits that `--json` prints.
     pub(crate) fn json(value: &impl Serialize) -> Self {
-        let body = serde_json::to_vec(value).expect("a result of ours is always valid JSON");
-        Self::of(JSON, body)
+        let value = serde_json::to_value(value).expect("a result of ours is always valid JSON");
+        Self::of(JSON, value.to_string())
     }
 
     /// With another status.

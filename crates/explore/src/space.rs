@@ -115,7 +115,8 @@ impl Space {
             let named = series.languages.iter().cloned().zip(files);
             if there { named.collect() } else { Vec::new() }
         };
-        let spaces = all.into_iter().map(|series| Self::of_series(files(&series), series)).collect();
+        let spaces =
+            all.into_iter().map(|series| Self::of_series(files(&series), series)).collect();
         Ok((spaces, notes))
     }
 
@@ -266,7 +267,9 @@ impl Space {
     ) -> ApiResult<PlaneSeries> {
         if layer >= self.layers {
             let last = self.layers - 1;
-            return Err(ApiFailure::request(format!("there is no layer {layer}, only 0 to {last}")));
+            return Err(ApiFailure::request(format!(
+                "there is no layer {layer}, only 0 to {last}"
+            )));
         }
         if view == SpaceView::Aligned && !self.paired {
             let message = "an alignment is learned from translations, and these sentences are none of one another";
@@ -342,7 +345,8 @@ fn upright(mut plane: PlaneProjection, before: &PlaneProjection) -> PlaneProject
 /// What changes when a run saves another step: names, sizes and times of its probes' files.
 pub(crate) fn stamp(run: &Path) -> String {
     let folders = fs::read_dir(run.join("probes")).into_iter().flatten().flatten();
-    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    let files =
+        folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     let mut all: Vec<String> = files
         .filter_map(|file| {
             let metadata = file.metadata().ok()?;

@@ -64,7 +64,7 @@ export function layersView(): View {
     const diagonal = table.map((line, layer) => line[layer]).map((value, layer) => [value, layer] as const).filter(([value]) => value !== null && value !== undefined);
     const [best, layer] = diagonal.reduce((best, one) => (one[0]! > best[0]! ? one : best), diagonal[0] ?? [0, 0]);
     heading.textContent = `The languages are most alike at ${layer === 0 ? "the embeddings" : layerName(layer)}: CKA ${(best ?? 0).toFixed(2)}`;
-    caption.textContent = `Linear CKA of ${thousands(result.used)} sentences with their translations: 1 for representations that are equal up to rotation and scale, near 0 for unrelated ones. A cell opens the space of its row's layer.${result.few_rows ? " There are few sentences for so many dimensions, so that the biased value is high by chance: trust the debiased one." : ""}`;
+    caption.textContent = `Linear CKA of ${thousands(result.used)} sentences with their translations: 1 for representations that are equal up to rotation and scale, near 0 for unrelated ones. Sentence length alone makes an untrained encoder's layers alike: compare with step 0, or look within a length. A cell opens the space of its row's layer.${result.few_rows ? " There are few sentences for so many dimensions, so that the biased value is high by chance: trust the debiased one." : ""}`;
   };
 
   const nameOf = (weights: { model: string; step: number | null }) => (weights.step === null ? "in the end" : `step ${thousands(weights.step)}`);

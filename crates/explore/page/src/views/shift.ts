@@ -11,7 +11,7 @@ import { CommandLine, type View, failureBox, glossed, settled } from "./common";
 const ALPHAS = Array.from({ length: 16 }, (_, tenth) => tenth / 10);
 
 export function shiftView(): View {
-  const heading = h("h1", {}, "One vector translates");
+  const heading = h("h1", {}, "Can one vector translate?");
   const field = h("input", { type: "text", "aria-label": "A sentence", maxlength: 600, spellcheck: "false", input: () => ask(), disabled: isBaked });
   const [before, after] = [h("span", { class: "contents" }), h("span", { class: "contents" })];
   const form = h("form", { class: "controls", submit: (event: SubmitEvent) => event.preventDefault() }, before, field, after);
@@ -103,8 +103,11 @@ export function shiftView(): View {
     const means = found.means ? "" : " Mean vectors were computed from the parallel sentences of the run.";
     const share = now.conversion_rate === null ? "" : ` At α = ${ALPHAS[number].toFixed(1)}, ${percent(now.conversion_rate)} of the tokens are of ${run.languages[to]?.name}.`;
     caption.textContent = `The difference of the two languages' mean vectors, times α, is added to every hidden state after ${found.layer === 0 ? "the embeddings" : layerName(found.layer)} (${weights}); nothing is masked.${share}${means}`;
-    const converted = now.conversion_rate ?? 0;
-    heading.textContent = number === 0 ? "One vector translates: move the slider" : converted >= 0.5 ? `One vector translates: ${percent(converted)} of the tokens have changed language` : `At α = ${ALPHAS[number].toFixed(1)}, ${percent(converted)} of the tokens have changed language`;
+    const said = `${percent(now.conversion_rate ?? 0)} of the tokens have changed language`;
+    const words = new Set(row >= 0 && all.paired ? all.texts[to][row].split(" ") : []);
+    const right = now.subwords.filter((subword) => words.has(subword.text.replace(/-$/, ""))).length;
+    const matches = words.size > 0 && number > 0 ? `, ${right} of ${now.subwords.length} are words of the translation` : "";
+    heading.textContent = number === 0 ? "Can one vector translate? Move the slider" : said + matches;
   };
 
   const load = async () => {

@@ -9,6 +9,8 @@ import { CommandLine, type View, failureBox } from "./common";
 const SIGNS: Record<string, string> = {
   holds: "✓", fails: "✗", inconclusive: "~", "not measured": "=", "two seeds": "2", "one seed": "1", "not tested": "·",
 };
+/** Figures of a laboratory in which no finding was tested. */
+const FIGURES = 12;
 const ORDER = ["fails", "holds", "inconclusive", "not measured", "two seeds", "one seed", "not tested"];
 
 export function studiesView(): View {
@@ -73,12 +75,12 @@ export function studiesView(): View {
   };
 
   const showDetails = (findings: Finding[]) => {
+    if (findings.length === 0) return refill(details, ...(all?.figures ?? []).slice(0, FIGURES).map(drawn));
     const own = findings.filter((finding) => `${keyOf(finding)}|${finding.setting}` === state.f);
-    if (own.length === 0) return details.replaceChildren(h("p", { class: "soft" }, findings.length > 0 ? "Choose a verdict to see the numbers and figures behind it." : ""));
+    if (own.length === 0) return details.replaceChildren(h("p", { class: "soft" }, "Choose a verdict to see the numbers and figures behind it."));
     const first = own[0];
     const lines = own.map((finding) =>
       h("tr", {}, h("td", {}, finding.of || "–"), h("td", { class: `v-${finding.verdict.replaceAll(" ", "-")}` }, `${SIGNS[finding.verdict]} ${finding.verdict}`), h("td", {}, finding.strength), h("td", {}, finding.q === null ? "–" : finding.q.toPrecision(2)), h("td", {}, finding.paper)));
-    const scheme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
     const slug = first.setting.split(",")[0].trim();
     const figures = (all?.figures ?? []).filter((figure) => figure.id.startsWith(first.section) && figure.id.includes(slug));
     details.replaceChildren(
@@ -86,11 +88,15 @@ export function studiesView(): View {
       h("p", { class: "caption" }, `${first.quantity}; criterion: ${first.criterion}. Stated in ${first.place}.`),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lines of this finding" },
         h("table", {}, h("thead", {}, h("tr", {}, ...["of", "verdict", "measured", "q", "paper"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, ...lines))),
-      ...figures.map((figure) =>
-        h("figure", { class: "drawn" },
-          h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": figure.title }, h("img", { src: figureAddress(`${figure.id}.svg`, { colors: scheme }), alt: figure.title, loading: "lazy" })),
-          h("figcaption", {}, h("a", { href: figureAddress(`${figure.id}.svg`), download: `${figure.id}.svg` }, "SVG"), " ", h("a", { href: figureAddress(`${figure.id}.csv`), download: `${figure.id}.csv` }, "CSV"), " ", figure.title))),
+      ...figures.map(drawn),
     );
+  };
+
+  const drawn = (figure: { id: string; title: string }) => {
+    const scheme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    return h("figure", { class: "drawn" },
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": figure.title }, h("img", { src: figureAddress(`${figure.id}.svg`, { colors: scheme }), alt: figure.title, loading: "lazy" })),
+      h("figcaption", {}, h("a", { href: figureAddress(`${figure.id}.svg`), download: `${figure.id}.svg` }, "SVG"), " ", h("a", { href: figureAddress(`${figure.id}.csv`), download: `${figure.id}.csv` }, "CSV"), ` ${figure.title}`));
   };
 
   return {

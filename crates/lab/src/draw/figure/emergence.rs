@@ -8,7 +8,8 @@ use super::curves::{ShareChart, ShareCurve, ShareLevel, row};
 use super::findings::{best_layer, of_training};
 use super::scatter::{Scatter, extent};
 use super::{
-    SpaceFigure, SpaceView, joined_rows, language_legend, language_name, layer_name, percent, thousands,
+    SpaceFigure, SpaceView, joined_rows, language_legend, language_name, layer_name, percent,
+    thousands,
 };
 use crate::draw::{Figure, Panel};
 
