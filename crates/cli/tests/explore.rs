@@ -144,7 +144,10 @@ impl Served {
             .unwrap();
         let errors = String::from_utf8_lossy(&shell.stderr);
         assert!(shell.status.success(), "{line}: {errors}");
-        serde_json::from_slice(&shell.stdout).unwrap_or_else(|_| panic!("{line}: {errors}"))
+        // Of two commands, the second prints last.
+        let printed = String::from_utf8_lossy(&shell.stdout);
+        let last = printed.lines().last().unwrap_or_default();
+        serde_json::from_str(last).unwrap_or_else(|_| panic!("{line}: {printed} {errors}"))
     }
 }
 
