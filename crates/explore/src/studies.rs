@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use lab::draw::{ColourScheme, Figure};
 use lab::export::ResultsSheet;
-use lab::report::{FindingVerdict, ReportPage};
+use lab::report::{FindingVerdict, missing_studies, study_figures, verdicts};
 use lab::store::{FILE, RecordFilter, Store};
 use serde::Serialize;
 
@@ -54,9 +54,13 @@ impl StudyResults {
         let written = written(root);
         let store = Store::existing(&root.join(FILE))?;
         let all = RecordFilter::default();
-        let page = ReportPage::of(&store.records(&all)?, &store.texts(&all)?);
-        let ReportPage { findings, figures, missing, .. } = page;
-        Ok(Self { written, findings, figures, missing })
+        let (records, texts) = (store.records(&all)?, store.texts(&all)?);
+        Ok(Self {
+            written,
+            findings: verdicts(&records, &texts),
+            figures: study_figures(&records, &texts),
+            missing: missing_studies(&records, &texts),
+        })
     }
 
     pub(crate) fn is_current(&self, root: &Path) -> bool {

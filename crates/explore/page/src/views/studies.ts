@@ -26,6 +26,7 @@ export function studiesView(): View {
       matrix.replaceChildren(h("p", {}, "Verdicts come from a laboratory with studies in it, and what was opened is none. Run studies with “isogloss study run”, or open the folder of a laboratory."));
       return;
     }
+    if (!all) matrix.replaceChildren(h("p", { class: "waiting" }, "Judging…"));
     try {
       all ??= await get<Findings>("/api/findings");
     } catch (error) {
