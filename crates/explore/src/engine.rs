@@ -17,7 +17,7 @@ use shift::means::{MeanVectors, compute};
 use shift::shifter::ShiftKind;
 use shift::token_sets::TokenSets;
 use shift::translate::{
-    ShiftDirection, SubwordProbability, TokenTranslation, translate_with_probabilities,
+    LikelySubwords, ShiftDirection, TokenTranslation, translate_with_probabilities,
 };
 use tensor::Device;
 use text::{Corpus, LineRules, Selection, Subset, TextSource, TsvColumns};
@@ -122,7 +122,7 @@ pub(crate) struct TranslateAnswer {
     sentence: String,
     outputs: Vec<TokenTranslation>,
     /// For each output and position, the likeliest subwords.
-    probabilities: Vec<Vec<Vec<SubwordProbability>>>,
+    probabilities: LikelySubwords,
     /// The file of mean vectors; none where they were computed from the sentences shown.
     means: Option<String>,
 }

@@ -61,7 +61,9 @@ const launch = (more) => chromium.launch({ executablePath: browserPath, args: mo
 async function tabIn(browser, name, { width = 1280, scheme = "light", motion = "reduce", allowed = origin } = {}) {
   const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 900 }, colorScheme: scheme, reducedMotion: motion });
   const tab = await context.newPage();
-  tab.on("console", (message) => message.type() === "error" && failures.push(`${name}: console: ${message.text()}`));
+  // What a request is refused for is shown on the page, and is no fault of it.
+  const refused = /status of 400/;
+  tab.on("console", (message) => message.type() === "error" && !refused.test(message.text()) && failures.push(`${name}: console: ${message.text()}`));
   tab.on("pageerror", (error) => failures.push(`${name}: ${error}`));
   tab.on("request", (request) => {
     const url = request.url();

@@ -284,6 +284,9 @@ pub struct SubwordProbability {
     pub probability: f32,
 }
 
+/// For each weight and position, the likeliest subwords.
+pub type LikelySubwords = Vec<Vec<Vec<SubwordProbability>>>;
+
 /// The same as [`translate`], and for each weight and position the `top` likeliest subwords; the first of them is what `translate`
 /// gives.
 pub fn translate_with_probabilities(
@@ -294,7 +297,7 @@ pub fn translate_with_probabilities(
     alphas: &[f32],
     sentence: &str,
     top: usize,
-) -> Result<(Vec<TokenTranslation>, Vec<Vec<Vec<SubwordProbability>>>)> {
+) -> Result<(Vec<TokenTranslation>, LikelySubwords)> {
     let asked = TranslationRequest { direction, layer, kind, alphas, sentence };
     let decode = |encoder: &encoder::Encoder, tape: &mut Tape<'_>, language, output| {
         decode_top(encoder, tape, language, output, top.max(1))
