@@ -148,12 +148,12 @@ impl Service {
             Access::Granted if asked.path == "/api/live" && head.method == "GET" => {
                 return self.follow(stream, &asked);
             }
-            Access::Granted => self.granted(head, &mut stream).unwrap_or_else(ApiAnswer::from),
+            Access::Granted => self.granted(&head, &mut stream).unwrap_or_else(ApiAnswer::from),
         };
         write_answer(stream, &answer)
     }
 
-    fn granted(&self, head: RequestHead, stream: &mut TcpStream) -> ApiResult<ApiAnswer> {
+    fn granted(&self, head: &RequestHead, stream: &mut TcpStream) -> ApiResult<ApiAnswer> {
         let asked = match head.method.as_str() {
             "GET" => ApiRequest::of_address(&head.target),
             "POST" => ApiRequest::of_body(&head.target, &head.body(stream)?)?,
@@ -230,7 +230,7 @@ impl RequestHead {
     }
 
     /// The body, which must say how long it is.
-    fn body(self, stream: &mut TcpStream) -> ApiResult<Vec<u8>> {
+    fn body(&self, stream: &mut TcpStream) -> ApiResult<Vec<u8>> {
         let length = self.header("Content-Length").and_then(|length| length.parse::<usize>().ok());
         let Some(length) = length else {
             let message = "a body says how long it is, in Content-Length".to_owned();
@@ -240,7 +240,7 @@ impl RequestHead {
             let message = format!("the body is longer than {LONGEST_BODY} bytes");
             return Err(ApiFailure { status: 413, message });
         }
-        let mut body = self.rest;
+        let mut body = self.rest.clone();
         body.truncate(length);
         let missing = length - body.len();
         stream.take(missing as u64).read_to_end(&mut body)?;

@@ -116,7 +116,7 @@ async function look(browser, width, scheme) {
   await tab.context().close();
 }
 
-const pixels = (tab) => tab.evaluate(() => document.querySelector("canvas.points").toDataURL());
+const pixels = async (tab) => (await tab.locator(".cloud").screenshot()).toString("base64");
 
 async function use(browser) {
   const tab = await tabIn(browser, "use", { motion: "no-preference" });

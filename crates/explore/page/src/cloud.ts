@@ -63,10 +63,12 @@ export class Cloud {
   private chosen: CloudMarks = { joined: [], strong: [], rings: [], labels: [] };
   private lasso: [number, number][] = [];
   private palette: [number, number, number][] = [];
+  /** Colours and font of the page, which are looked up when they may have changed, not at every frame. */
+  private look = { ink: "", ground: "", font: "" };
 
   constructor(label: string) {
     this.element = h("div", { class: "cloud", role: "img", "aria-label": label }, this.points, this.marks);
-    this.gl = this.points.getContext("webgl2", { antialias: false, alpha: true, premultipliedAlpha: true, preserveDrawingBuffer: true });
+    this.gl = this.points.getContext("webgl2", { antialias: false, alpha: true, premultipliedAlpha: true });
     if (this.gl) this.prepare(this.gl);
     this.listen();
     new ResizeObserver(() => this.resize()).observe(this.element);
@@ -152,6 +154,7 @@ export class Cloud {
       return [(number >> 16) / 255, ((number >> 8) & 255) / 255, (number & 255) / 255];
     };
     this.palette = Array.from({ length: 12 }, (_, place) => rgb(colour(`--c${place}`) || "#888888"));
+    this.look = { ink: colour("--ink"), ground: colour("--ground"), font: getComputedStyle(document.body).fontFamily };
     this.resize();
   }
 
@@ -264,7 +267,7 @@ export class Cloud {
       context.stroke();
       context.globalAlpha = 1;
     };
-    const ink = colour("--ink");
+    const { ink, ground, font } = this.look;
     line(this.chosen.joined, ink, 1, 0.45);
     line(this.chosen.strong, ink, 2, 0.95);
     for (const point of this.chosen.rings) {
@@ -275,7 +278,7 @@ export class Cloud {
       context.arc(x, y, 7 * ratio, 0, 2 * Math.PI);
       context.stroke();
     }
-    context.font = `${12 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+    context.font = `${12 * ratio}px ${font}`;
     context.lineJoin = "round";
     const used: [number, number][] = [];
     for (const [point, text] of this.chosen.labels) {
@@ -286,7 +289,7 @@ export class Cloud {
       used.push([x, placed]);
       const wide = context.measureText(text).width;
       const left = Math.max(4, Math.min(x + 11 * ratio, width - wide - 4 * ratio));
-      context.strokeStyle = colour("--ground");
+      context.strokeStyle = ground;
       context.lineWidth = 4 * ratio;
       context.strokeText(text, left, y - 9 * ratio);
       context.fillStyle = ink;

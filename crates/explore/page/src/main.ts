@@ -77,12 +77,14 @@ function goToStep(step: number) {
   if (place >= 0) goToPlace(place, true);
 }
 
+let told = -1;
 function moved() {
   const run = session.run!;
   scrubber.value = String(session.at);
   scrubber.setAttribute("aria-valuetext", stepName(run.steps[nearestStep()], run.from_random));
   if (shown) view(shown).move?.();
-  void showReadout();
+  if (told !== nearestStep()) void showReadout();
+  told = nearestStep();
   // The address, and what needs a model, follow when the scrubber rests.
   clearTimeout(resting);
   resting = setTimeout(() => change({ step: run.steps[nearestStep()] }), 120) as unknown as number;

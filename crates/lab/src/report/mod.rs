@@ -160,7 +160,7 @@ pub fn missing_studies(records: &[Record], texts: &[TextRecord]) -> Vec<&'static
     let empty = sections::ALL.iter().filter(|section| {
         section.id != "demo" && views.iter().all(|view| view.studies(section.studies).is_empty())
     });
-    studies_of(&empty.collect::<Vec<_>>())
+    studies_of(&empty.copied().collect::<Vec<_>>())
 }
 
 /// The caption of the opening figure.

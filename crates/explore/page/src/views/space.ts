@@ -160,7 +160,8 @@ export function spaceView(goTo: (step: number) => void): View {
     const plane = state.proj === "pca" ? `${lengths}, each step turned to fit the one before` : "Across: the difference of the two languages' means, which is chosen by the labels (supervised); up: the first direction within languages";
     const joined = run.paired ? ` Lines join ${Math.min(JOINED, run.points / run.languages.length)} translation pairs.` : "";
     const clouds = run.has_steps && at === 0 && run.from_random ? " Clouds overlap before training too: look at the lines and at P@1." : "";
-    caption.textContent = `${thousands(run.points)} sentences at ${state.layer === 0 ? "the embeddings" : layerName(state.layer)}, ${stepName(run.steps[at], run.from_random)}. ${plane}.${joined}${clouds} ${cloud.note}`;
+    const text = `${thousands(run.points)} sentences at ${state.layer === 0 ? "the embeddings" : layerName(state.layer)}, ${stepName(run.steps[at], run.from_random)}. ${plane}.${joined}${clouds} ${cloud.note}`;
+    if (caption.textContent !== text) caption.textContent = text;
   };
 
   const showCurves = () => {
