@@ -85,11 +85,42 @@ fn best(scores: &[f32]) -> u32 {
     scores.iter().position(|&score| score == top).unwrap_or(0) as u32
 }
 
-/// The tokens predicted for a batch, special tokens left out: unshifted, and at each of some settings.
-struct PredictedTokens {
-    plain: Vec<u32>,
-    shifted: Vec<Vec<u32>>,
+/// The most likely subwords of each row with their probabilities, the likeliest first (of equals the lower id, so that the first is
+/// what [`decode`] gives).
+fn decode_top(
+    model: &encoder::Encoder,
+    tape: &mut Tape<'_>,
+    language: usize,
+    output: Var,
+    top: usize,
+) -> Vec<Vec<(u32, f32)>> {
+    let logits = model.logits(tape, language, output);
+    let of_row = |scores: &[f32]| {
+        let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let total: f64 = scores.iter().map(|&score| f64::from(score - best).exp()).sum();
+        let mut ids: Vec<u32> = (0..scores.len() as u32).collect();
+        let order = |&a: &u32, &b: &u32| {
+            scores[b as usize].total_cmp(&scores[a as usize]).then_with(|| a.cmp(&b))
+        };
+        if ids.len() > top {
+            ids.select_nth_unstable_by(top, order);
+            ids.truncate(top);
+        }
+        ids.sort_unstable_by(order);
+        let probability = |id: u32| (f64::from(scores[id as usize] - best).exp() / total) as f32;
+        ids.into_iter().map(|id| (id, probability(id))).collect()
+    };
+    logits.to_vec().par_chunks(logits.cols()).map(of_row).collect()
 }
+
+/// What is decoded at the positions of a batch, special tokens left out: unshifted, and at each of some settings.
+struct PredictedTokens<T> {
+    plain: Vec<T>,
+    shifted: Vec<Vec<T>>,
+}
+
+/// Decodes the rows of a language.
+type Decoder<'a, T> = &'a dyn Fn(&encoder::Encoder, &mut Tape<'_>, usize, Var) -> Vec<T>;
 
 /// A layer, a weight, and the shift there.
 struct ShiftSetting {
@@ -98,13 +129,14 @@ struct ShiftSetting {
 }
 
 /// Runs a batch unshifted and at every setting. `ids` are the batch's tokens, as in the vocabulary.
-fn predict(
+fn predict<T>(
     parts: &mut EncoderParts<'_>,
     batch: &Batch,
     ids: &[u32],
     shifters: &BTreeMap<usize, Shifter>,
     settings: &[ShiftSetting],
-) -> PredictedTokens {
+    decode: Decoder<'_, T>,
+) -> PredictedTokens<T> {
     let EncoderParts { encoder: model, params, .. } = parts;
     let device = params.device().clone();
     let inner = || batch.spans.iter().flat_map(|span| span.start + 1..span.end - 1);
@@ -215,6 +247,13 @@ impl<'a> ShiftDirection<'a> {
         self.users[id as usize]
     }
 
+    /// A subword as people read it, and which languages use it.
+    fn subword(&self, model: &PretrainedModel, id: u32) -> OutputSubword {
+        let (source, target) = self.users(id).pair();
+        let text = shown(model.vocabulary.subword(id).unwrap_or_default());
+        OutputSubword { text, source, target }
+    }
+
     /// The token that is most frequent in the language that is read.
     pub(crate) fn most_frequent(&self) -> u32 {
         self.most_frequent
@@ -230,41 +269,108 @@ pub fn translate(
     alphas: &[f32],
     sentence: &str,
 ) -> Result<Vec<TokenTranslation>> {
-    check(model)?;
-    let target = model.vocabulary.language(direction.target())?;
-    let source = model.vocabulary.language(direction.source())?;
-    let mut reader = model.reader(direction.source())?;
-    let ids = tokenize(&mut reader, sentence).ok_or_else(|| {
-        let room = reader.max_subwords();
-        Error::Sentence(match sentence.trim().is_empty() {
-            true => "is empty; leave it out".to_owned(),
-            false => format!("is longer than the {room} subwords that the model reads; shorten it"),
-        })
-    })?;
-    let shifter = Shifter::new(direction.means, direction.from, direction.to, layer, kind)?;
-    let batch = model.batch(reader.language(), [ids.as_slice()]);
-    let settings: Vec<ShiftSetting> =
-        alphas.iter().map(|&alpha| ShiftSetting { layer, alpha }).collect();
-    let predicted =
-        predict(&mut model.parts(), &batch, &ids, &BTreeMap::from([(layer, shifter)]), &settings);
-    let line = |(&alpha, shifted): (&f32, &Vec<u32>)| {
-        // With nothing added the plain model is the answer, to the bit.
-        let predicted = if alpha == 0.0 { &predicted.plain } else { shifted };
-        let mut converted = ConversionCounts::default();
-        converted.add(predicted.iter().map(|&id| direction.users(id).pair()));
-        let subword = |&id: &u32| {
-            let (source, target) = direction.users(id).pair();
-            let text = shown(model.vocabulary.subword(id).unwrap_or_default());
-            OutputSubword { text, source, target }
-        };
-        TokenTranslation {
-            alpha,
-            subwords: predicted.iter().map(subword).collect(),
-            text: in_words(model, direction, [source, target], predicted),
-            conversion_rate: converted.rate(),
-        }
+    let asked = TranslationRequest { direction, layer, kind, alphas, sentence };
+    let predicted = asked.predict(model, &decode)?;
+    predicted.iter().zip(alphas).map(|(ids, &alpha)| asked.output(model, alpha, ids)).collect()
+}
+
+/// A subword that may stand at a position, and how likely it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SubwordProbability {
+    /// The subword, and which languages use it.
+    #[serde(flatten)]
+    pub subword: OutputSubword,
+    /// Its probability, by the MLM head's softmax.
+    pub probability: f32,
+}
+
+/// For each weight and position, the likeliest subwords.
+pub type LikelySubwords = Vec<Vec<Vec<SubwordProbability>>>;
+
+/// The same as [`translate`], and for each weight and position the `top` likeliest subwords; the first of them is what `translate`
+/// gives.
+pub fn translate_with_probabilities(
+    model: &mut PretrainedModel,
+    direction: &ShiftDirection<'_>,
+    layer: usize,
+    kind: ShiftKind,
+    alphas: &[f32],
+    sentence: &str,
+    top: usize,
+) -> Result<(Vec<TokenTranslation>, LikelySubwords)> {
+    let asked = TranslationRequest { direction, layer, kind, alphas, sentence };
+    let decode = |encoder: &encoder::Encoder, tape: &mut Tape<'_>, language, output| {
+        decode_top(encoder, tape, language, output, top.max(1))
     };
-    Ok(alphas.iter().zip(&predicted.shifted).map(line).collect())
+    let predicted = asked.predict(model, &decode)?;
+    let (mut outputs, mut probabilities) = (Vec::new(), Vec::new());
+    for (rows, &alpha) in predicted.iter().zip(alphas) {
+        let ids: Vec<u32> = rows.iter().map(|row| row[0].0).collect();
+        outputs.push(asked.output(model, alpha, &ids)?);
+        let named = |&(id, probability): &(u32, f32)| SubwordProbability {
+            subword: direction.subword(model, id),
+            probability,
+        };
+        probabilities.push(rows.iter().map(|row| row.iter().map(named).collect()).collect());
+    }
+    Ok((outputs, probabilities))
+}
+
+/// A sentence to be translated.
+struct TranslationRequest<'a> {
+    direction: &'a ShiftDirection<'a>,
+    layer: usize,
+    kind: ShiftKind,
+    alphas: &'a [f32],
+    sentence: &'a str,
+}
+
+impl TranslationRequest<'_> {
+    /// What is decoded at each weight.
+    fn predict<T: Clone>(
+        &self,
+        model: &mut PretrainedModel,
+        decode: Decoder<'_, T>,
+    ) -> Result<Vec<Vec<T>>> {
+        check(model)?;
+        let Self { direction, layer, kind, alphas, sentence } = *self;
+        model.vocabulary.language(direction.target())?;
+        let mut reader = model.reader(direction.source())?;
+        let ids = tokenize(&mut reader, sentence).ok_or_else(|| {
+            let room = reader.max_subwords();
+            Error::Sentence(match sentence.trim().is_empty() {
+                true => "is empty; leave it out".to_owned(),
+                false => {
+                    format!("is longer than the {room} subwords that the model reads; shorten it")
+                }
+            })
+        })?;
+        let shifter = Shifter::new(direction.means, direction.from, direction.to, layer, kind)?;
+        let batch = model.batch(reader.language(), [ids.as_slice()]);
+        let settings: Vec<ShiftSetting> =
+            alphas.iter().map(|&alpha| ShiftSetting { layer, alpha }).collect();
+        let shifters = BTreeMap::from([(layer, shifter)]);
+        let predicted = predict(&mut model.parts(), &batch, &ids, &shifters, &settings, decode);
+        let PredictedTokens { plain, shifted } = predicted;
+        // With nothing added the plain model is the answer, to the bit.
+        let of_weight = |(&alpha, shifted)| if alpha == 0.0 { plain.clone() } else { shifted };
+        Ok(alphas.iter().zip(shifted).map(of_weight).collect())
+    }
+
+    /// The output at a weight.
+    fn output(&self, model: &PretrainedModel, alpha: f32, ids: &[u32]) -> Result<TokenTranslation> {
+        let direction = self.direction;
+        let target = model.vocabulary.language(direction.target())?;
+        let source = model.vocabulary.language(direction.source())?;
+        let mut converted = ConversionCounts::default();
+        converted.add(ids.iter().map(|&id| direction.users(id).pair()));
+        Ok(TokenTranslation {
+            alpha,
+            subwords: ids.iter().map(|&id| direction.subword(model, id)).collect(),
+            text: in_words(model, direction, [source, target], ids),
+            conversion_rate: converted.rate(),
+        })
+    }
 }
 
 /// Predicted tokens as text: runs of subwords decoded in the language that uses them, the one shifted to
@@ -526,7 +632,7 @@ pub fn sweep(
         let TokenBatch { first, sentences, batch } = tokens;
         let done = first + sentences.len();
         let references = &pairs[first..done];
-        let predicted = predict(parts, batch, &sentences.concat(), &shifters, &running);
+        let predicted = predict(parts, batch, &sentences.concat(), &shifters, &running, &decode);
         let outputs =
             run.iter().zip(&predicted.shifted).chain(still.iter().map(|n| (n, &predicted.plain)));
         let outputs: Vec<(usize, &Vec<u32>)> =

@@ -125,10 +125,12 @@ impl Demo {
         let _ = write!(
             text,
             "\nIn {} and without parallel data, a representation space that both languages share.\n\
-             The report, with figures: {}\nThe trained encoder: {}\n",
+             The report, with figures: {}\nThe trained encoder: {}\n\
+             To look at it in the browser: isogloss explore {}\n",
             duration(began.elapsed().as_secs_f64()),
             report.display(),
-            encoder.display()
+            encoder.display(),
+            self.out.display()
         );
         let json =
             json!({ "result": result, "report": report, "lab": self.out, "encoder": encoder });

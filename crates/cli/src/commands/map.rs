@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use arrays::Matrix;
 use clap::{Args, ValueEnum};
 use geometry::lexicon::Lexicon;
-use geometry::{Map, Step, normalize};
 use lab::draw::ColourScheme;
 use lab::draw::figure::{
-    self, FigureResult, LayeredSpace, MapLabel, MapPanel, SpaceFigure, SpaceMap,
+    self, FigureResult, LayeredSpace, MapLabel, MapPanel, SpaceFigure, SpaceMap, SpaceView,
 };
 use lab::spaces;
 use models::parallel::{ParallelSide, read, read_pair};
@@ -93,8 +92,9 @@ pub(crate) struct MapCommand {
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..))]
     limit: usize,
 
-    /// Which layers, a panel each: all, or such as 0,4-8; 0 is the embeddings. Of --figure shift, the one
-    /// layer that is shifted [default of shift: five sixths of the way up].
+    /// Which layers, a panel each: all, or such as 0,4-8; 0 is the embeddings. Of --figure emergence and
+    /// shift, one layer [default of emergence: the best raw retrieval in the end; of shift: five sixths of the way
+    /// up].
     #[arg(long, default_value = "all")]
     layers: Layers,
 
@@ -141,6 +141,16 @@ enum View {
     Aligned,
 }
 
+impl From<View> for SpaceView {
+    fn from(view: View) -> Self {
+        match view {
+            View::Raw => SpaceView::Raw,
+            View::Centered => SpaceView::Centered,
+            View::Aligned => SpaceView::Aligned,
+        }
+    }
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 enum Colors {
     /// On white.
@@ -154,7 +164,7 @@ impl MapCommand {
         let kind = self.kind()?;
         files::check_new_file(&self.out, self.force)?;
         let drawn = match self.figure {
-            Some(NamedFigure::Emergence) => figure::emergence(&self.series()?)?,
+            Some(NamedFigure::Emergence) => self.emergence()?,
             Some(NamedFigure::Layers) => self.layers()?,
             Some(NamedFigure::Shift) => self.shift()?,
             None => figure::map(&self.space()?),
@@ -254,6 +264,25 @@ impl MapCommand {
         })
     }
 
+    fn emergence(&self) -> Result<SpaceFigure, Failure> {
+        let series = self.series()?;
+        let layer = match (&self.layers, self.view) {
+            (Layers::All, View::Raw) => return Ok(figure::emergence(&series)?),
+            (Layers::All, _) => {
+                let message = "--view: name the layer of --figure emergence by --layers";
+                return Err(Failure::Usage(message.into()));
+            }
+            (layers, _) => match layers.of(series.layers() - 1)?[..] {
+                [layer] => layer,
+                _ => {
+                    let message = "--layers: --figure emergence is drawn at one layer";
+                    return Err(Failure::Usage(message.into()));
+                }
+            },
+        };
+        Ok(figure::emergence_of(&series, layer, self.view.into())?)
+    }
+
     fn layers(&self) -> Result<SpaceFigure, Failure> {
         if self.parallel.is_empty() {
             let series = self.series()?;
@@ -320,17 +349,9 @@ impl MapCommand {
             return Err(Failure::Usage(message.into()));
         }
         for panel in &mut space.panels {
-            prepare(&mut panel.groups, self.view);
+            SpaceView::from(self.view).apply(&mut panel.groups);
         }
-        space.mode = match self.view {
-            View::Raw => "raw vectors",
-            View::Centered => "vectors less the mean of their language",
-            View::Aligned => {
-                "vectors less the mean of their language, mapped onto the first language by Procrustes, \
-                 learned from these very pairs"
-            }
-        }
-        .to_owned();
+        space.mode = SpaceView::from(self.view).in_words().to_owned();
         Ok(space)
     }
 
@@ -468,19 +489,4 @@ enum FileKind {
     Pdf,
     Png,
     Csv,
-}
-
-/// Brings the vectors of all languages into the view that is asked for.
-fn prepare(groups: &mut [Matrix], view: View) {
-    if view == View::Raw {
-        return;
-    }
-    groups.iter_mut().for_each(|group| normalize(group, &[Step::Center]));
-    if view == View::Aligned
-        && let Some((first, others)) = groups.split_first_mut()
-    {
-        for group in others {
-            *group = Map::procrustes(group, first).apply(group);
-        }
-    }
 }

@@ -8,6 +8,7 @@ mod corpus;
 mod data;
 mod demo;
 mod encode;
+mod explore;
 mod hub;
 mod inspect;
 mod man;
@@ -122,6 +123,9 @@ pub(crate) enum Command {
     /// Draw the papers' tables and figures from one's own results, as one HTML page.
     Report(report::Report),
 
+    /// Look at a run, a laboratory or any model in the browser: the space as it emerges, neighbours, shifts.
+    Explore(explore::Explore),
+
     /// Measure the speed of the engine on this machine.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -160,6 +164,7 @@ impl Command {
             Command::Inspect(command) => command.run(),
             Command::Results(command) => command.run(),
             Command::Report(command) => command.run(),
+            Command::Explore(command) => command.run(),
             Command::Bench(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

@@ -127,9 +127,7 @@ impl ReportPage {
         };
         let mut all: Vec<Figure> =
             opening.spaces.iter().map(|space| space.figure.clone()).collect();
-        all.extend(filled.iter().flat_map(figures).cloned());
-        all.extend(own.iter().map(|study| study.figure.clone()));
-        all.retain(|figure| !figure.panels.is_empty());
+        all.extend(drawings(&filled, &own));
         Self {
             html: page::page(&opening, &filled, &own, &missing, records),
             figures: all,
@@ -138,6 +136,31 @@ impl ReportPage {
             missing: studies_of(&missing),
         }
     }
+}
+
+/// The figures of all sections and of one's own studies, without the page around them, which takes longer.
+pub fn study_figures(records: &[Record], texts: &[TextRecord]) -> Vec<Figure> {
+    let views = views(records, texts);
+    let judged: Vec<SettingJudgements> = views.iter().map(judged).collect();
+    let filled = sections::ALL.iter().map(|section| fill(section, &views, &judged));
+    let filled: Vec<SectionResults<'_>> = filled.collect();
+    drawings(&filled, &own::studies(records))
+}
+
+/// The figures that sections and one's own studies have.
+fn drawings(filled: &[SectionResults<'_>], own: &[own::UserStudy<'_>]) -> Vec<Figure> {
+    let of_sections = filled.iter().flat_map(figures).cloned();
+    let all = of_sections.chain(own.iter().map(|study| study.figure.clone()));
+    all.filter(|figure| !figure.panels.is_empty()).collect()
+}
+
+/// The studies of the papers that have no results.
+pub fn missing_studies(records: &[Record], texts: &[TextRecord]) -> Vec<&'static str> {
+    let views = views(records, texts);
+    let empty = sections::ALL.iter().filter(|section| {
+        section.id != "demo" && views.iter().all(|view| view.studies(section.studies).is_empty())
+    });
+    studies_of(&empty.copied().collect::<Vec<_>>())
 }
 
 /// The caption of the opening figure.

@@ -266,6 +266,9 @@ pub struct ProbePoint {
     pub language_share: Vec<f64>,
 }
 
+/// Is called with why a step's file cannot be read, and decides whether that ends the reading.
+type OnDamage<'a> = &'a mut dyn FnMut(PretrainError) -> Result<(), PretrainError>;
+
 /// What a run has saved of two languages while it was trained: measures at every step, and on demand the
 /// sentence vectors of any step and layer.
 #[derive(Clone, Debug, PartialEq)]
@@ -289,6 +292,23 @@ impl ProbeSeries {
     /// # Errors
     /// Where a file is damaged, or does not belong to the others.
     pub fn read(run: &Path) -> Result<Vec<Self>, PretrainError> {
+        Self::read_with(run, &mut Err)
+    }
+
+    /// The same without the steps whose files cannot be read, such as one that was cut off; also says why each cannot.
+    ///
+    /// # Errors
+    /// Where the run's configuration or its sentences cannot be read.
+    pub fn read_intact(run: &Path) -> Result<(Vec<Self>, Vec<PretrainError>), PretrainError> {
+        let mut damaged = Vec::new();
+        let series = Self::read_with(run, &mut |error| {
+            damaged.push(error);
+            Ok(())
+        })?;
+        Ok((series, damaged))
+    }
+
+    fn read_with(run: &Path, on_damage: OnDamage<'_>) -> Result<Vec<Self>, PretrainError> {
         let folder = run.join(PROBE_FOLDER);
         if !folder.is_dir() {
             return Ok(Vec::new());
@@ -303,12 +323,17 @@ impl ProbeSeries {
             }
         }
         folders.sort();
-        let series = folders.into_iter().map(|folder| Self::of_folder(folder, from_random));
+        let series =
+            folders.into_iter().map(|folder| Self::of_folder(folder, from_random, on_damage));
         let series: Result<Vec<_>, _> = series.collect();
         Ok(series?.into_iter().filter(|series| !series.points.is_empty()).collect())
     }
 
-    fn of_folder(folder: PathBuf, from_random: bool) -> Result<Self, PretrainError> {
+    fn of_folder(
+        folder: PathBuf,
+        from_random: bool,
+        on_damage: OnDamage<'_>,
+    ) -> Result<Self, PretrainError> {
         let (languages, pairs) = read_pairs(&folder.join(PAIRS_FILE))?;
         let mut steps = Vec::new();
         for entry in fs::read_dir(&folder).at(&folder, "read the folder")? {
@@ -321,9 +346,13 @@ impl ProbeSeries {
         let mut series =
             Self { languages, pairs, candidates: 0, from_random, points: Vec::new(), folder };
         for step in steps {
-            let (candidates, point) = series.read_point(step)?;
-            series.candidates = candidates;
-            series.points.push(point);
+            match series.read_point(step) {
+                Ok((candidates, point)) => {
+                    series.candidates = candidates;
+                    series.points.push(point);
+                }
+                Err(error) => on_damage(error)?,
+            }
         }
         Ok(series)
     }
@@ -481,7 +510,7 @@ mod tests {
         for (step, add) in [(50, 0.25), (0, 0.125)] {
             write_states(&folder.join(format!("{step}.npz")), &languages, &measured(add)).unwrap();
         }
-        let series = ProbeSeries::of_folder(folder.clone(), true).unwrap();
+        let series = ProbeSeries::of_folder(folder.clone(), true, &mut Err).unwrap();
         assert_eq!((series.layers(), series.candidates, &series.languages), (2, 2, &languages));
         assert_eq!(series.points.iter().map(|point| point.step).collect::<Vec<_>>(), [0, 50]);
         assert_eq!(series.points[1].centered, [0.5, 0.25]);
@@ -493,8 +522,19 @@ mod tests {
         let share = variance_between(&[&a[0], &b[0]]);
         assert!((series.points[1].language_share[0] - share).abs() < 1e-9);
         assert!(series.states(51).is_err());
+        // A file that was cut off ends the reading, or is left out.
+        let whole = fs::read(folder.join("50.npz")).unwrap();
+        fs::write(folder.join("50.npz"), &whole[..whole.len() / 2]).unwrap();
+        assert!(ProbeSeries::of_folder(folder.clone(), true, &mut Err).is_err());
+        let mut left_out = 0;
+        let mut leave_out = |_| {
+            left_out += 1;
+            Ok(())
+        };
+        let intact = ProbeSeries::of_folder(folder.clone(), true, &mut leave_out).unwrap();
+        assert_eq!((intact.points.len(), intact.points[0].step, left_out), (1, 0, 1));
         fs::write(folder.join(PAIRS_FILE), "a\tb\nonly\ttwo\n").unwrap();
-        let error = ProbeSeries::of_folder(folder, true).unwrap_err().to_string();
+        let error = ProbeSeries::of_folder(folder, true, &mut Err).unwrap_err().to_string();
         assert!(error.contains("line 2"), "{error}");
     }
 }

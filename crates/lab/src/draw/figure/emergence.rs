@@ -8,7 +8,8 @@ use super::curves::{ShareChart, ShareCurve, ShareLevel, row};
 use super::findings::{best_layer, of_training};
 use super::scatter::{Scatter, extent};
 use super::{
-    SpaceFigure, joined_rows, language_legend, language_name, layer_name, percent, thousands,
+    SpaceFigure, SpaceView, joined_rows, language_legend, language_name, layer_name, percent,
+    thousands,
 };
 use crate::draw::{Figure, Panel};
 
@@ -20,21 +21,39 @@ const CHART: f64 = 550.0;
 /// The step from which on the axis is logarithmic.
 const LINEAR_UNTIL: f64 = 50.0;
 
-/// Draws what a run has saved while it was trained, at the layer whose raw retrieval is best in the end.
+/// Draws what a run has saved while it was trained: raw vectors, at the layer whose raw retrieval is best in the end.
 ///
 /// # Errors
 /// Where the saved states cannot be read.
 pub fn emergence(series: &ProbeSeries) -> Result<SpaceFigure, PretrainError> {
+    let layer = best_layer(&series.points[series.points.len() - 1].raw);
+    emergence_of(series, layer, SpaceView::Raw)
+}
+
+/// The layer whose raw retrieval is best in the end, and what training did to a layer, in a sentence.
+pub fn training_finding(series: &ProbeSeries, layer: Option<usize>) -> (usize, String) {
+    let best = best_layer(&series.points[series.points.len() - 1].raw);
+    let layer = layer.unwrap_or(best);
+    (best, of_training(&series.points, layer, series.candidates, series.from_random))
+}
+
+/// What [`emergence`] draws, at a layer and in a view.
+///
+/// # Errors
+/// Where the saved states cannot be read.
+pub fn emergence_of(
+    series: &ProbeSeries,
+    layer: usize,
+    view: SpaceView,
+) -> Result<SpaceFigure, PretrainError> {
     let points = &series.points;
-    let last = &points[points.len() - 1];
-    let layer = best_layer(&last.raw);
     let moments = moments(points, layer);
     let joined = joined_rows(series.pairs.len());
     let mut panels = Vec::new();
     let mut before: Option<PlaneProjection> = None;
     for &moment in &moments {
         let point = &points[moment];
-        let mut plane = plane_at(series, point.step, layer)?;
+        let mut plane = plane_at(series, point.step, layer, view)?;
         if let Some(before) = &before {
             plane = plane.turned_to(before);
         }
@@ -64,14 +83,15 @@ pub fn emergence(series: &ProbeSeries) -> Result<SpaceFigure, PretrainError> {
         legend: language_legend(&series.languages),
         panels,
     };
-    Ok(SpaceFigure { figure, caption: caption(series, layer, joined.len()) })
+    Ok(SpaceFigure { figure, caption: caption(series, layer, view, joined.len()) })
 }
 
-fn caption(series: &ProbeSeries, layer: usize, joined: usize) -> String {
+fn caption(series: &ProbeSeries, layer: usize, view: SpaceView, joined: usize) -> String {
+    let best = layer == best_layer(&series.points[series.points.len() - 1].raw);
     let [a, b] = [0, 1].map(|side| language_name(&series.languages[side]));
     format!(
-        "{pairs} sentences of {a} and their translations in {b}: mean vectors of {layer}, the layer of the best \
-         raw retrieval in the end. Lines join {joined} translation pairs. Each panel is a PCA of its own, at its \
+        "{pairs} sentences of {a} and their translations in {b}: mean vectors of {layer}{best}{view}. \
+         Lines join {joined} translation pairs. Each panel is a PCA of its own, at its \
          own scale, with what sentence length explains removed, turned to fit the panel before it. P@1: how often the nearest of \
          {candidates} sentences of the other language is the translation. Language: the share of the variance of all vectors that \
          lies between the two languages' means. The axis is logarithmic; dotted lines mark the panels.",
@@ -80,20 +100,30 @@ fn caption(series: &ProbeSeries, layer: usize, joined: usize) -> String {
             0 => "the embeddings".to_owned(),
             layer => layer_name(layer),
         },
+        best = if best { ", the layer of the best raw retrieval in the end" } else { "" },
+        view = match view {
+            SpaceView::Raw => String::new(),
+            view => format!(", {}", view.in_words()),
+        },
         candidates = thousands(series.candidates as u64),
     )
 }
 
-/// The plane of a step: what lengths explain removed, then PCA.
-fn plane_at(
+/// The plane of a step: what lengths explain removed, the vectors brought into a view, then PCA.
+///
+/// # Errors
+/// Where the saved states cannot be read.
+pub fn plane_at(
     series: &ProbeSeries,
     step: u64,
     layer: usize,
+    view: SpaceView,
 ) -> Result<PlaneProjection, PretrainError> {
     let [mut a, mut b] = series.states(step)?;
     let mut groups = [a.swap_remove(layer), b.swap_remove(layer)];
     let lengths = series.lengths();
     remove_lengths(&mut groups, &[&lengths[0], &lengths[1]]);
+    view.apply(&mut groups);
     Ok(principal_plane(&[&groups[0], &groups[1]]))
 }
 

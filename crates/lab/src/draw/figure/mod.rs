@@ -13,11 +13,13 @@ mod layers;
 mod map;
 mod scatter;
 mod shift;
+mod view;
 
-pub use emergence::emergence;
+pub use emergence::{emergence, emergence_of, plane_at, training_finding};
 pub use layers::{LayeredSpace, layers};
 pub use map::{MapLabel, MapPanel, SpaceMap, map};
 pub use shift::shift;
+pub use view::SpaceView;
 
 use std::path::PathBuf;
 

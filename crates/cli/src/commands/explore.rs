@@ -1,0 +1,100 @@
+//! `isogloss explore`: a run, a laboratory or a model as a page in the browser.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use explore::{ExploreConfig, ExploreServer, Explorer, export};
+
+use super::models::Compute;
+use super::texts::parse_text;
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::progress::Waiting;
+use crate::stop;
+
+const EXAMPLES: &str = "Examples:
+  What there is in this folder (a run, a laboratory, what `isogloss demo` made):
+    isogloss explore
+  A run, also while it is trained:
+    isogloss explore run
+  A Hugging Face model on sentences of two languages, line by line translations:
+    isogloss explore mbert --parallel en=en.txt --parallel fr=fr.txt --limit 1000
+  On a server without a browser, with the line for one's own machine printed:
+    isogloss explore lab --port 8123
+  One run as a file that opens anywhere:
+    isogloss explore run --export run.html
+
+The page is served on this machine's loopback interface alone, at an address with a token; it changes nothing and loads
+nothing from elsewhere. Each view gives the command that prints its numbers. Ctrl-C ends it.";
+
+/// Flags of `explore`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Explore {
+    /// A run, a laboratory, a Hugging Face folder, or a folder with some of these [default: this folder].
+    #[arg(value_name = "DIR", help_heading = "Input")]
+    place: Option<PathBuf>,
+
+    /// Sentences, one a line, with their language, to look at a model with; repeat for more languages.
+    #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text,
+        conflicts_with = "parallel", help_heading = "Input")]
+    texts: Vec<(String, String)>,
+
+    /// The same where line i says the same in every language: translations are joined by lines, and retrieval is
+    /// measured.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Input")]
+    parallel: Vec<(String, String)>,
+
+    /// Of --text and --parallel, read at most the first N sentences of each language.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 2000, help_heading = "Input",
+        value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=100_000))]
+    limit: usize,
+
+    /// The port to listen on; 0 takes any that is free.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    port: u16,
+
+    /// Write the page with one run inside, in place of serving it.
+    #[arg(long, value_name = "FILE.html", conflicts_with = "port", help_heading = "Output")]
+    export: Option<PathBuf>,
+
+    /// Replace a file that exists.
+    #[arg(short, long, requires = "export", help_heading = "Output")]
+    force: bool,
+
+    #[command(flatten)]
+    compute: Compute,
+}
+
+impl Explore {
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        let config = ExploreConfig {
+            place: self.place,
+            texts: self.texts,
+            parallel: self.parallel,
+            limit: self.limit,
+        };
+        if let Some(path) = &self.export {
+            files::check_new_file(path, self.force)?;
+        }
+        let explorer = Explorer::open(config, self.compute.device()?)?;
+        if let Some(path) = self.export {
+            let waiting = Waiting::new("asking everything that the page may ask");
+            let result = export(&explorer, &path)?;
+            drop(waiting);
+            let text = format!("{}: {}, {} kB", path.display(), result.run, result.bytes / 1000);
+            return Ok(Outcome::new(text, &result));
+        }
+        let server = ExploreServer::bind(explorer, self.port)?;
+        let (address, port) = (server.address(), server.port());
+        // Before it serves, since it serves until it is interrupted.
+        let opened = server.explorer().describe();
+        let forward = format!("ssh -N -L {port}:127.0.0.1:{port} HOST");
+        say!("{opened}");
+        complain!("  {address}");
+        say!("from another machine, first there: {forward}");
+        say!("Ctrl-C ends it");
+        server.serve(stop::listen());
+        Ok(Outcome::silent())
+    }
+}

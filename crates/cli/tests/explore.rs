@@ -1,0 +1,510 @@
+//! `isogloss explore` as a browser meets it: the real binary, asked over a socket. Every number that it gives is that of the command line.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::common::{Shared, command, done, refused, with_world};
+
+/// A world, and a run of sixty updates on it.
+static RUNS: LazyLock<Shared> = LazyLock::new(|| {
+    let shared = Shared::new("explore");
+    let world = with_world();
+    let folder = shared.path();
+    copy(&world.path().join("world"), &folder.join("world"));
+    let run = ["pretrain", "--world", "world", "--preset", "no-anchors", "--out", "run"];
+    done(folder, &[&run[..], &["--steps", "60", "--set", "stages=[]"]].concat());
+    shared
+});
+
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(status.unwrap().success());
+}
+
+/// A server, ended when it is dropped.
+struct Served {
+    child: Child,
+    port: u16,
+    token: String,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer of the server.
+struct Answer {
+    status: u16,
+    headers: String,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn json(&self) -> Value {
+        let text = String::from_utf8_lossy(&self.body);
+        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{}: {text}", self.status))
+    }
+
+    fn header(&self, name: &str) -> String {
+        let start = format!("{}: ", name.to_lowercase());
+        let found = self.headers.lines().find(|line| line.to_lowercase().starts_with(&start));
+        found.map(|line| line[start.len()..].to_owned()).unwrap_or_default()
+    }
+}
+
+impl Served {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut child = command(folder, &[&["explore"], arguments].concat())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut printed = String::new();
+        let address = loop {
+            let line = lines.next().unwrap_or_else(|| panic!("it ended: {printed}")).unwrap();
+            match line.trim().strip_prefix("http://127.0.0.1:") {
+                Some(address) => break address.to_owned(),
+                None => printed += &(line + "\n"),
+            }
+        };
+        // What else it prints is read, so that it can print it.
+        std::thread::spawn(move || lines.for_each(drop));
+        let (port, token) = address.split_once("/?token=").unwrap();
+        Self { child, port: port.parse().unwrap(), token: token.to_owned() }
+    }
+
+    fn cookie(&self) -> String {
+        format!("isogloss-{}={}", self.port, self.token)
+    }
+
+    /// Sends a request with nothing but these headers.
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        let mut head = format!("{method} {path} HTTP/1.0\r\nContent-Length: {}\r\n", body.len());
+        headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
+        stream.write_all((head + "\r\n").as_bytes()).unwrap();
+        // A server that refuses a body may not read it.
+        let _ = stream.write_all(body);
+        let mut bytes = Vec::new();
+        let _ = stream.read_to_end(&mut bytes);
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        let headers = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let status = headers.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, headers, body: bytes[end + 4..].to_vec() }
+    }
+
+    fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// A request as the page sends it.
+    fn get(&self, path: &str) -> Answer {
+        let (host, cookie) = (self.host(), self.cookie());
+        self.send("GET", path, &[("Host", &host), ("Cookie", &cookie)], b"")
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Answer {
+        let (host, cookie) = (self.host(), self.cookie());
+        let origin = format!("http://{host}");
+        let headers = [("Host", &*host), ("Cookie", &*cookie), ("Origin", &*origin)];
+        self.send("POST", path, &headers, body.to_string().as_bytes())
+    }
+
+    /// The id of the first run.
+    fn run(&self) -> String {
+        self.get("/api/runs").json()["runs"][0]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// What the command of a view prints as JSON, run as it would be typed.
+    fn typed(&self, folder: &Path, query: &str) -> Value {
+        let line = self.get(&format!("/api/command?{query}")).json()["command"].clone();
+        let line = line.as_str().unwrap_or_else(|| panic!("{query}: {line}")).to_owned();
+        let program = Path::new(env!("CARGO_BIN_EXE_isogloss"));
+        let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+        let shell = Command::new("sh")
+            .args(["-c", &format!("{line} --json")])
+            .current_dir(folder)
+            .env("PATH", path)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&shell.stderr);
+        assert!(shell.status.success(), "{line}: {errors}");
+        // Of two commands, the second prints last.
+        let printed = String::from_utf8_lossy(&shell.stdout);
+        let last = printed.lines().last().unwrap_or_default();
+        serde_json::from_str(last).unwrap_or_else(|_| panic!("{line}: {printed} {errors}"))
+    }
+}
+
+/// Text as part of an address.
+fn escaped(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+#[test]
+fn nothing_is_answered_without_the_token_or_to_another_site() {
+    let server = Served::start(RUNS.path(), &["run"]);
+    let (host, cookie) = (server.host(), server.cookie());
+    let status =
+        |headers: &[(&str, &str)], path: &str| server.send("GET", path, headers, b"").status;
+    for path in ["/", "/page.js", "/api/runs", "/?token=0", "/nowhere"] {
+        assert_eq!(status(&[("Host", &host)], path), 403, "{path}");
+        assert_eq!(status(&[("Host", "evil.com"), ("Cookie", &cookie)], path), 403, "{path}");
+        assert_eq!(status(&[("Cookie", &cookie)], path), 403, "{path}");
+        let origin = [("Host", &*host), ("Cookie", &*cookie), ("Origin", "http://evil.com")];
+        assert_eq!(status(&origin, path), 403, "{path}");
+    }
+    let port = server.port;
+    let rebound = format!("evil.com:{port}");
+    assert_eq!(status(&[("Host", &rebound), ("Cookie", &cookie)], "/api/runs"), 403);
+    let entered = server.send("GET", &format!("/?token={}", server.token), &[("Host", &host)], b"");
+    assert_eq!((entered.status, entered.header("Location")), (303, "/".to_owned()));
+    let set = entered.header("Set-Cookie");
+    assert!(
+        set.starts_with(&cookie) && set.contains("HttpOnly") && set.contains("SameSite=Strict")
+    );
+    // The page itself, and what it may load.
+    let page = server.get("/");
+    assert!(page.status == 200 && page.body.starts_with(b"<!doctype html>"));
+    let policy = page.header("Content-Security-Policy");
+    assert!(policy.contains("default-src 'none'") && policy.contains("script-src 'self';"));
+    assert_eq!(page.header("X-Content-Type-Options"), "nosniff");
+    // Only this machine's own interface listens.
+    assert!(
+        TcpStream::connect_timeout(&([127, 0, 0, 2], port).into(), Duration::from_millis(300))
+            .is_err()
+    );
+}
+
+#[test]
+fn requests_are_bounded_and_runs_are_named_by_their_ids_alone() {
+    let server = Served::start(RUNS.path(), &["run"]);
+    let (host, cookie) = (server.host(), server.cookie());
+    let headers = [("Host", &*host), ("Cookie", &*cookie)];
+    let large = vec![b' '; (64 << 10) + 1];
+    assert_eq!(server.send("POST", "/api/translate", &headers, &large).status, 413);
+    assert_eq!(server.send("POST", "/api/translate", &headers, b"not json").status, 400);
+    for method in ["PUT", "DELETE", "PATCH"] {
+        assert_eq!(server.send(method, "/api/runs", &headers, b"").status, 405, "{method}");
+    }
+    for path in [
+        "/../Cargo.toml",
+        "/api/../../etc/passwd",
+        "/api/figure/..%2F..%2Fx.svg",
+        "/run/config.toml",
+        "/%2e%2e/x",
+    ] {
+        assert_eq!(server.get(path).status, 404, "{path}");
+    }
+    for id in ["run", "../run", "%2Fetc", "..", &escaped("/tmp")] {
+        for path in ["run", "items", "points", "metrics", "cka", "live"] {
+            assert_eq!(server.get(&format!("/api/{path}?run={id}")).status, 404, "{path} {id}");
+        }
+    }
+    let run = server.run();
+    for wrong in ["layer=99", "layer=-1", "layer=x", "mode=y", "proj=z"] {
+        let answer = server.get(&format!("/api/points?run={run}&{wrong}"));
+        assert_eq!(answer.status, 400, "{wrong}");
+        assert!(answer.json()["error"].is_string());
+    }
+}
+
+#[test]
+fn points_and_curves_are_those_of_the_map() {
+    let folder = RUNS.path();
+    let server = Served::start(folder, &["run"]);
+    let run = server.run();
+    let overview = server.get(&format!("/api/run?run={run}")).json();
+    assert_eq!(overview["steps"], json!([0, 50, 60]));
+    let layers = overview["layers"].as_u64().unwrap();
+    let items = server.get(&format!("/api/items?run={run}")).json();
+    let pairs = items["texts"][0].as_array().unwrap().len();
+    assert_eq!(items["languages"][1]["name"], "language B");
+    assert_eq!(items["glosses"][1].as_array().unwrap().len(), pairs);
+    for mode in ["raw", "centered", "aligned"] {
+        let points = server.get(&format!("/api/points?run={run}&layer=1&mode={mode}"));
+        assert_eq!(points.header("X-Shape"), format!("3,{},2", 2 * pairs));
+        assert_eq!(points.header("X-Steps"), "0,50,60");
+        assert_eq!(points.body.len(), 3 * 2 * pairs * 2 * 4);
+        // The first step is not turned, so that the numbers themselves are those of the figure.
+        let query = format!("run={run}&view=emergence&layer=1");
+        let line = server.get(&format!("/api/command?{query}")).json()["command"].clone();
+        let out = format!("{mode}.csv");
+        let line = line.as_str().unwrap().replace("emergence.csv", &out);
+        let mut words: Vec<&str> = line.split(' ').skip(1).collect();
+        words.extend(["--view", mode, "--force"]);
+        done(folder, &words);
+        let csv = fs::read_to_string(folder.join(&out)).unwrap();
+        let mut numbers = csv_points(&csv);
+        numbers.truncate(2 * pairs);
+        assert_eq!(numbers.len(), 2 * pairs, "{}", &csv[..400]);
+        for (at, [x, y]) in numbers.into_iter().enumerate() {
+            let read = |place: usize| {
+                let bytes = points.body[4 * place..4 * place + 4].try_into().unwrap();
+                f64::from(f32::from_le_bytes(bytes))
+            };
+            let near = |a: f64, b: f64| (a - b).abs() <= 1e-3 * a.abs().max(1e-2);
+            assert!(near(read(2 * at), x) && near(read(2 * at + 1), y), "{mode} {at}: {x} {y}");
+        }
+        if mode == "raw" {
+            let metrics = server.get(&format!("/api/metrics?run={run}&layer=1")).json();
+            for (measure, key) in [
+                ("raw retrieval", "raw"),
+                ("centred retrieval", "centered"),
+                ("language share of variance", "language_share"),
+            ] {
+                let of_csv = csv_measure(&csv, measure);
+                assert_eq!(of_csv.len(), 3, "{measure}");
+                for (step, value) in of_csv.into_iter().enumerate() {
+                    let shown = metrics[key][step][1].as_f64().unwrap();
+                    assert!((shown - value).abs() < 1e-4, "{measure} {step}: {shown} {value}");
+                }
+            }
+            assert!(metrics["perplexity"].as_array().unwrap().len() > 1);
+            assert_eq!(metrics["raw"][0].as_array().unwrap().len() as u64, layers);
+        }
+    }
+    let difference = server.get(&format!("/api/points?run={run}&layer=1&proj=difference"));
+    assert_eq!(difference.status, 200);
+}
+
+/// The coordinates of the rows of a figure's table that have them.
+fn csv_points(csv: &str) -> Vec<[f64; 2]> {
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let column = |name: &str| header.iter().position(|one| *one == name).unwrap();
+    let (x, y) = (column("x"), column("y"));
+    let number = |line: &str, column: usize| line.split(',').nth(column)?.parse::<f64>().ok();
+    lines.filter_map(|line| Some([number(line, x)?, number(line, y)?])).collect()
+}
+
+/// The values of a measure, in order.
+fn csv_measure(csv: &str, measure: &str) -> Vec<f64> {
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let value = header.iter().position(|one| *one == "value").unwrap();
+    let of = lines.filter(|line| line.split(',').any(|cell| cell == measure));
+    of.map(|line| line.split(',').nth(value).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn neighbours_translations_and_similarities_are_those_of_the_commands() {
+    let folder = RUNS.path();
+    let server = Served::start(folder, &["run"]);
+    let run = server.run();
+    let items = server.get(&format!("/api/items?run={run}")).json();
+    let text = items["texts"][0][3].as_str().unwrap().to_owned();
+    for (step, mode) in [(60, "raw"), (50, "centered")] {
+        let body =
+            json!({ "run": run, "step": step, "mode": mode, "lang": "qaa", "text": text, "k": 7 });
+        let found = server.post("/api/neighbours", &body).json();
+        let text = escaped(&text);
+        let query =
+            format!("run={run}&step={step}&mode={mode}&lang=qaa&text={text}&k=7&view=neighbours");
+        let printed = server.typed(folder, &query);
+        assert_eq!(found["queries"], printed["queries"], "{found}");
+        assert_eq!(found["candidates"], printed["candidates"]);
+        assert_eq!(found["gold"][1], items["texts"][1][3]);
+        let snapshot = if step == 60 { Value::Null } else { json!(50) };
+        assert_eq!(found["weights"]["step"], snapshot);
+    }
+    // Without a file of mean vectors they are computed; with one, it is used.
+    let alphas = json!([0, 0.5, 1]);
+    let body = json!({ "run": run, "step": 60, "from": "qaa", "to": "qab", "layer": 2, "alphas": alphas, "text": text });
+    let query = format!(
+        "run={run}&step=60&from=qaa&to=qab&layer=2&alphas=0,0.5,1&text={}&view=shift",
+        escaped(&text)
+    );
+    let found = server.post("/api/translate", &body).json();
+    let printed = server.typed(folder, &query);
+    assert_eq!(found["outputs"], printed["sentences"][0]["outputs"], "{found}");
+    assert_eq!(found["means"], Value::Null);
+    for (output, positions) in
+        found["outputs"].as_array().unwrap().iter().zip(found["probabilities"].as_array().unwrap())
+    {
+        for (subword, likely) in
+            output["subwords"].as_array().unwrap().iter().zip(positions.as_array().unwrap())
+        {
+            let likely = likely.as_array().unwrap();
+            assert_eq!((likely.len(), &likely[0]["text"]), (3, &subword["text"]));
+            let p: Vec<f64> =
+                likely.iter().map(|one| one["probability"].as_f64().unwrap()).collect();
+            assert!(
+                p[0] >= p[1] && p[1] >= p[2] && p[2] > 0.0 && p.iter().sum::<f64>() <= 1.000_001,
+                "{p:?}"
+            );
+        }
+    }
+    let similarity = server.get(&format!("/api/cka?run={run}&step=60")).json();
+    assert_eq!(
+        similarity["result"],
+        server.typed(folder, &format!("run={run}&step=60&view=layers"))
+    );
+    let other = format!("run={run}&step=60&other_step=0");
+    let similarity = server.get(&format!("/api/cka?{other}")).json();
+    assert_eq!(similarity["result"], server.typed(folder, &format!("{other}&view=layers")));
+    // Errors of retrieval are as many as its accuracy says.
+    let errors = server.get(&format!("/api/errors?run={run}&step=60&layer=1")).json();
+    let files = ["qaa", "qab"].map(|code| format!("{code}=world/tatoeba/tatoeba.qab-qaa.{code}"));
+    let retrieve = [
+        "retrieve",
+        "--model",
+        "run",
+        "--layers",
+        "1",
+        "--parallel",
+        &files[0],
+        "--parallel",
+        &files[1],
+    ];
+    let printed = done(folder, &retrieve);
+    assert_eq!(errors["mean"], printed["layers"][0]["raw"]["mean"]);
+    let wrong =
+        2.0 * errors["sentences"].as_f64().unwrap() * (1.0 - errors["mean"].as_f64().unwrap());
+    assert!((errors["wrong"].as_f64().unwrap() - wrong).abs() < 1e-6);
+    for (body, part) in [
+        (
+            json!({ "run": run, "from": "qaa", "to": "qab", "layer": 99, "alphas": [1], "text": text }),
+            "99",
+        ),
+        (
+            json!({ "run": run, "from": "qaa", "to": "qab", "layer": 1, "alphas": ["x"], "text": text }),
+            "alphas",
+        ),
+        (
+            json!({ "run": run, "from": "qaa", "to": "fr", "layer": 1, "alphas": [1], "text": text }),
+            "fr",
+        ),
+        (
+            json!({ "run": run, "from": "qaa", "to": "qab", "layer": 1, "alphas": [1], "text": "so ".repeat(200) }),
+            "longer",
+        ),
+    ] {
+        let answer = server.post("/api/translate", &body);
+        let message = answer.json()["error"].as_str().unwrap().to_owned();
+        assert!(
+            (400..=404).contains(&answer.status) && message.contains(part),
+            "{} {message}",
+            answer.status
+        );
+    }
+}
+
+#[test]
+fn a_damaged_step_is_left_out_and_a_run_that_vanishes_is_gone() {
+    let place = TempDir::new().unwrap();
+    copy(&RUNS.path().join("run"), &place.path().join("run"));
+    let probe = place.path().join("run/probes/qaa-qab/50.npz");
+    let whole = fs::read(&probe).unwrap();
+    fs::write(&probe, &whole[..whole.len() / 2]).unwrap();
+    // In the folder above, without a name.
+    let server = Served::start(place.path(), &[]);
+    let run = server.run();
+    let overview = server.get(&format!("/api/run?run={run}")).json();
+    assert_eq!(overview["steps"], json!([0, 60]));
+    assert!(overview["notes"][0].as_str().unwrap().contains("50.npz"), "{overview}");
+    assert_eq!(server.get(&format!("/api/points?run={run}&layer=1")).header("X-Steps"), "0,60");
+    // A page that follows hears of the step that is whole again, and that the run is gone.
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let (host, cookie) = (server.host(), server.cookie());
+    write!(stream, "GET /api/live?run={run} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n")
+        .unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let mut probes = || loop {
+        let line = lines.next().expect("it goes on");
+        if let Some(data) = line.strip_prefix("data: ") {
+            return serde_json::from_str::<Value>(data).unwrap()["probes"].clone();
+        }
+    };
+    let before = probes();
+    fs::write(&probe, &whole).unwrap();
+    assert_ne!(probes(), before);
+    assert_eq!(server.get(&format!("/api/run?run={run}")).json()["steps"], json!([0, 50, 60]));
+    fs::rename(place.path().join("run"), place.path().join("elsewhere")).unwrap();
+    assert_eq!(server.get(&format!("/api/run?run={run}")).status, 410);
+    assert!(lines.any(|line| line == "event: gone"));
+}
+
+#[test]
+fn a_laboratory_and_a_hugging_face_folder() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let factors = ["--factor", "system=mine", "--factor", "language=fr"];
+    let number = ["results", "add", "--measure", "accuracy", "--value", "0.5", "--command", "x"];
+    done(folder, &[&number[..], &factors].concat());
+    let server = Served::start(folder, &[]);
+    assert_eq!(server.get("/api/runs").json()["laboratory"], "lab");
+    assert!(server.get("/api/findings").json()["findings"].is_array());
+    let output = common::isogloss(folder, &["results", "--format", "json"]);
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(server.get("/api/records").json(), printed);
+    assert_eq!(server.get("/api/figure/nothing.svg").status, 404);
+    drop(server);
+
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
+    let model = model.to_str().unwrap();
+    refused(folder, &["explore", model], 2, "--parallel");
+    refused(folder, &["explore", "no/such/folder"], 2, "there is no such folder");
+    fs::create_dir(folder.join("empty")).unwrap();
+    refused(folder, &["explore", "empty"], 2, "isogloss demo");
+    let lines = |words: [&str; 4]| words.map(|word| format!("{word}.\n")).concat();
+    fs::write(folder.join("en.txt"), lines(["A cat", "The dog", "a big house", "no"])).unwrap();
+    fs::write(folder.join("fr.txt"), lines(["un chat", "Le chien", "une maison", "non"])).unwrap();
+    let flags = ["--parallel", "en=en.txt", "--parallel", "fr=fr.txt", "--limit", "3"];
+    let server = Served::start(folder, &[&[model], &flags[..]].concat());
+    let run = server.run();
+    let overview = server.get(&format!("/api/run?run={run}")).json();
+    assert_eq!(
+        (&overview["has_steps"], &overview["points"]),
+        (&json!(false), &json!(6)),
+        "{overview}"
+    );
+    assert!(overview["notes"][0].as_str().unwrap().contains("first 3"));
+    assert_eq!(server.get(&format!("/api/points?run={run}&layer=1")).header("X-Shape"), "1,6,2");
+    drop(server);
+    // All lines: the curve over layers is what the command prints.
+    let server = Served::start(folder, &[&[model], &flags[..4]].concat());
+    let run = server.run();
+    let metrics = server.get(&format!("/api/metrics?run={run}&layer=1")).json();
+    let printed = server.typed(folder, &format!("run={run}&view=emergence"));
+    for layer in 0..3 {
+        assert_eq!(metrics["raw"][0][layer], printed["layers"][layer]["raw"]["mean"]);
+        assert_eq!(metrics["centered"][0][layer], printed["layers"][layer]["centered"]["mean"]);
+    }
+}
+
+#[test]
+fn an_export_asks_nobody() {
+    let place = TempDir::new().unwrap();
+    let run = RUNS.path().join("run");
+    let run = run.to_str().unwrap();
+    let export = ["explore", run, "--export", "page.html"];
+    let result = done(place.path(), &export);
+    assert!(result["answers"].as_u64().unwrap() > 100);
+    let page = fs::read_to_string(place.path().join("page.html")).unwrap();
+    for outside in ["src=\"", "href=\"page", "http://", "https://"] {
+        let allowed = ["http://www.w3.org/2000/svg"];
+        let found = page
+            .match_indices(outside)
+            .find(|(at, _)| !allowed.iter().any(|allowed| page[*at..].starts_with(allowed)));
+        assert!(found.is_none(), "{outside}: {}", &page[found.unwrap().0..][..80]);
+    }
+    assert!(page.contains("Content-Security-Policy") && page.contains("/api/translate?alphas="));
+    refused(place.path(), &export, 2, "exists");
+}

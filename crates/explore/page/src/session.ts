@@ -1,0 +1,97 @@
+// The run that is looked at: what was fetched of it, and the place among its steps, which every view follows.
+
+import { type Items, type Metrics, type Run, type RunList, get } from "./api";
+import { change, state } from "./state";
+
+export interface Session {
+  list: RunList;
+  run: Run | null;
+  /** Why there is none. */
+  failure: string;
+  items: Items | null;
+  /** By layer; they differ in their title. */
+  metrics: Map<number, Promise<Metrics>>;
+  /** The place among the steps, with fractions while it moves. */
+  at: number;
+}
+
+export const session: Session = {
+  list: { runs: [], laboratory: null, version: "" },
+  run: null,
+  failure: "",
+  items: null,
+  metrics: new Map(),
+  at: 0,
+};
+
+/** The parameters by which every request names the run. */
+export const here = () => ({ run: session.run?.id, pair: session.run?.pair });
+
+export function metrics(): Promise<Metrics> {
+  const layer = state.layer;
+  let known = session.metrics.get(layer);
+  if (!known) {
+    known = get<Metrics>("/api/metrics", { ...here(), layer });
+    session.metrics.set(layer, known);
+    known.catch(() => session.metrics.delete(layer));
+  }
+  return known;
+}
+
+export async function items(): Promise<Items> {
+  session.items ??= await get<Items>("/api/items", here());
+  return session.items;
+}
+
+/** The number of the step that is nearest to the place. */
+export const nearestStep = () => Math.max(0, Math.min(Math.round(session.at), (session.run?.steps.length ?? 1) - 1));
+
+/** Opens the run of the address, or the first. */
+export async function open() {
+  const known = session.list.runs.some((run) => run.id === state.run);
+  const id = known ? state.run : (session.list.runs[0]?.id ?? "");
+  session.run = null;
+  session.items = null;
+  session.metrics.clear();
+  session.failure = "";
+  if (!id) {
+    session.failure = "There is no run here that saved its states.";
+    return;
+  }
+  try {
+    const run = await get<Run>("/api/run", { run: id, pair: known ? state.pair : undefined }).catch(() => get<Run>("/api/run", { run: id }));
+    session.run = run;
+    const codes = run.languages.map((language) => language.code);
+    const step = run.steps.includes(state.step) ? state.step : run.steps[run.steps.length - 1];
+    session.at = run.steps.indexOf(step);
+    const inside = (layer: number) => layer >= 0 && layer < run.layers;
+    change({
+      run: id,
+      pair: run.pair,
+      step,
+      layer: inside(state.layer) ? state.layer : run.best_layer,
+      sl: inside(state.sl) ? state.sl : run.shift_layer,
+      from: codes.includes(state.from) ? state.from : codes[0],
+      to: codes.includes(state.to) ? state.to : (codes[1] ?? codes[0]),
+      ql: codes.includes(state.ql) ? state.ql : codes[0],
+    });
+  } catch (error) {
+    session.failure = (error as Error).message;
+    change({ run: id });
+  }
+}
+
+/** A text and its language, by the number of a point. */
+export function pointOf(all: Items, point: number): { language: number; row: number } {
+  let row = point;
+  for (let language = 0; language < all.texts.length; language++) {
+    if (row < all.texts[language].length) return { language, row };
+    row -= all.texts[language].length;
+  }
+  return { language: 0, row: 0 };
+}
+
+/** The number of the point of a row. */
+export function pointAt(all: Items, language: number, row: number): number {
+  return all.texts.slice(0, language).reduce((sum, texts) => sum + texts.length, 0) + row;
+}

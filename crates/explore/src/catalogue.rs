@@ -1,0 +1,125 @@
+//! What can be opened: a run, a Hugging Face folder, a laboratory with many runs, or a folder with some of these in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use lab::store::natural;
+use models::ModelLocation;
+use train::pretrain::PretrainConfig;
+
+use crate::error::{ApiFailure, ApiResult};
+
+/// Folders in which commands of this program leave a laboratory, where nothing else is said.
+const USUAL: [&str; 2] = ["lab", "isogloss-demo"];
+/// A laboratory's folder of steps, and of a step the run that it pretrained.
+const STEPS: &str = "steps";
+const RUN: &str = "run";
+
+/// A run or a model that can be looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RunEntry {
+    /// What addresses name it by: a digest of its place.
+    pub(crate) id: String,
+    /// What the page names it by.
+    pub(crate) name: String,
+    /// Its folder, as it would be typed.
+    pub(crate) folder: PathBuf,
+}
+
+/// What was found at a place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// The runs, in the order in which they are offered.
+    pub(crate) entries: Vec<RunEntry>,
+    /// The laboratory, where there is one.
+    pub(crate) laboratory: Option<PathBuf>,
+}
+
+/// Finds what there is at a place; where none is named, in this folder.
+pub(crate) fn find(place: Option<&Path>) -> ApiResult<Found> {
+    let here = place.unwrap_or(Path::new("."));
+    if !here.exists() && !is_model(here) {
+        return Err(ApiFailure::request(format!("{}: there is no such folder", here.display())));
+    }
+    let usual = USUAL.iter().map(|name| here.join(name));
+    let laboratory = std::iter::once(here.to_owned()).chain(usual).find(|root| is_laboratory(root));
+    if let Some(root) = laboratory {
+        let root = root.strip_prefix(".").map_or(root.clone(), Path::to_owned);
+        return Ok(Found { entries: runs_of_laboratory(&root), laboratory: Some(root) });
+    }
+    if is_run(here) || is_model(here) {
+        return Ok(Found { entries: vec![entry(here, None)], laboratory: None });
+    }
+    let inside = fs::read_dir(here).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut runs: Vec<RunEntry> = inside
+        .map(|path| path.strip_prefix(".").map_or(path.clone(), Path::to_owned))
+        .filter(|path| is_run(path))
+        .map(|path| entry(&path, None))
+        .collect();
+    runs.sort_by(|a, b| natural(&a.name, &b.name));
+    match runs.is_empty() {
+        false => Ok(Found { entries: runs, laboratory: None }),
+        true => Err(ApiFailure::request(format!(
+            "{} holds no run, no laboratory and no Hugging Face model; name the folder of one, or make one with \
+             `isogloss demo`",
+            here.display()
+        ))),
+    }
+}
+
+fn is_laboratory(folder: &Path) -> bool {
+    folder.join(lab::store::FILE).is_file()
+}
+
+/// Whether a folder is a run, perhaps of an encoder that is still being trained.
+fn is_run(folder: &Path) -> bool {
+    folder.join("vocabulary").is_dir() && PretrainConfig::read(folder).is_ok()
+}
+
+fn is_model(name: &Path) -> bool {
+    ModelLocation::find(name).is_ok()
+}
+
+/// The runs that a laboratory's steps pretrained, those of bilingual encoders first, untrained ones last.
+fn runs_of_laboratory(root: &Path) -> Vec<RunEntry> {
+    let steps = fs::read_dir(root.join(STEPS)).into_iter().flatten().flatten();
+    let runs = steps.map(|step| step.path()).filter(|step| step.join(RUN).is_dir());
+    let named = runs.map(|step| entry(&step.join(RUN), name_of_step(&step)));
+    let mut entries: Vec<RunEntry> = named.filter(|entry| is_run(&entry.folder)).collect();
+    let rank = |entry: &RunEntry| {
+        let first = ["bilingual", "default", "no-anchors"];
+        let place = first.iter().position(|name| entry.name.contains(name));
+        if entry.name.contains("untrained") {
+            first.len() + 1
+        } else {
+            place.unwrap_or(first.len())
+        }
+    };
+    entries.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| natural(&a.name, &b.name)));
+    entries
+}
+
+/// What a study calls the run of a step, which is known once it has ended.
+fn name_of_step(step: &Path) -> Option<String> {
+    let text = fs::read_to_string(step.join("step.json")).ok()?;
+    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let name = value["name"].as_str()?;
+    Some(name.strip_prefix("pretrain: ").unwrap_or(name).to_owned())
+}
+
+fn entry(folder: &Path, name: Option<String>) -> RunEntry {
+    let full = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let digest = blake3::hash(full.to_string_lossy().as_bytes()).to_hex();
+    let own = || {
+        let config = PretrainConfig::read(folder).ok();
+        let file = full.file_name().map_or("model".into(), |name| name.to_string_lossy());
+        config.map_or(file.to_string(), |config| {
+            format!("{file}: {}, seed {}", config.preset.name(), config.seed)
+        })
+    };
+    RunEntry {
+        id: digest[..12].to_owned(),
+        name: name.unwrap_or_else(own),
+        folder: folder.to_owned(),
+    }
+}

@@ -1,0 +1,112 @@
+//! The command line that prints or draws what a view shows.
+
+use lab::study::shell_line;
+
+use crate::engine::WeightsChoice;
+use crate::space::Space;
+
+/// What a command is made of.
+pub(crate) struct CommandPlace<'a> {
+    pub(crate) run: String,
+    pub(crate) space: &'a Space,
+    pub(crate) weights: &'a WeightsChoice,
+}
+
+fn line(words: impl IntoIterator<Item = String>) -> String {
+    shell_line(&words.into_iter().collect::<Vec<_>>())
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+impl CommandPlace<'_> {
+    /// The files of sentences, under a flag.
+    fn files(&self, flag: &str) -> Vec<String> {
+        let pair =
+            |(language, file): &(String, String)| [flag.to_owned(), format!("{language}={file}")];
+        self.space.files.iter().flat_map(pair).collect()
+    }
+
+    fn text_flag(&self) -> &'static str {
+        if self.space.paired { "--parallel" } else { "--text" }
+    }
+
+    /// How many sentences of a file are shown.
+    fn limit(&self) -> Vec<String> {
+        let longest = self.space.texts.iter().map(Vec::len).max().unwrap_or(0);
+        owned(&["--limit", &longest.to_string()])
+    }
+
+    /// The picture of the points: of a run at all its steps, of a model at one layer.
+    pub(crate) fn space(&self, layer: usize, mode: &str, difference: bool) -> String {
+        let layers = owned(&["--layers", &layer.to_string()]);
+        let view = if mode == "raw" { vec![] } else { owned(&["--view", mode]) };
+        if difference {
+            let files = if self.space.has_steps() { vec![] } else { self.files("--parallel") };
+            let model = owned(&["map", "--figure", "layers", "--model", &self.weights.model]);
+            let out = owned(&["--out", "layers.svg"]);
+            return line([model, files, out].concat());
+        }
+        if self.space.has_steps() {
+            let model = owned(&["map", "--figure", "emergence", "--model", &self.run]);
+            let pair = owned(&["--pair", &self.space.pair]);
+            let out = owned(&["--out", "emergence.svg"]);
+            return line([model, pair, layers, view, out].concat());
+        }
+        let model = owned(&["map", "--model", &self.run]);
+        let out = owned(&["--out", "map.svg"]);
+        let files = self.files(self.text_flag());
+        line([model, files, self.limit(), layers, view, out].concat())
+    }
+
+    /// The curves over training, as numbers; of a model, retrieval layer by layer.
+    pub(crate) fn emergence(&self, layer: usize) -> String {
+        if self.space.has_steps() {
+            let pair = owned(&["--pair", &self.space.pair, "--layers", &layer.to_string()]);
+            let model = owned(&["map", "--figure", "emergence", "--model", &self.run]);
+            return line([model, pair, owned(&["--out", "emergence.csv"])].concat());
+        }
+        line([owned(&["retrieve", "--model", &self.run]), self.files("--parallel")].concat())
+    }
+
+    pub(crate) fn neighbours(&self, (lang, text): (&str, &str), k: usize, center: bool) -> String {
+        let model = owned(&["neighbours", "--model", &self.weights.model, "--lang", lang]);
+        let center = if center { owned(&["--center"]) } else { vec![] };
+        let top = owned(&["--top", &k.to_string(), text]);
+        line([model, self.files("--text"), self.limit(), center, top].concat())
+    }
+
+    /// With the command that computes the means, where no file has them.
+    pub(crate) fn shift(
+        &self,
+        (from, to): (&str, &str),
+        layer: usize,
+        kind: &str,
+        alphas: &str,
+        text: &str,
+        means: Option<&str>,
+    ) -> String {
+        let file = means.unwrap_or("means.safetensors");
+        let model = owned(&["shift", "translate", "--model", &self.weights.model, "--means", file]);
+        let layer = layer.to_string();
+        let direction = owned(&["--from", from, "--to", to, "--layer", &layer]);
+        let kind = if kind == "mean" { vec![] } else { owned(&["--shift-kind", kind]) };
+        let alphas = owned(&[&format!("--alpha={alphas}"), text]);
+        let translate = line([model, direction, kind, alphas].concat());
+        if means.is_some() {
+            return translate;
+        }
+        let means = owned(&["shift", "means", "--model", &self.weights.model, "--lines"]);
+        let means = [means, self.files("--text"), owned(&["--out", file])].concat();
+        format!("{} && {translate}", line(means))
+    }
+
+    pub(crate) fn cka(&self, other: &WeightsChoice) -> String {
+        let mut words = owned(&["cka", "--model", &self.weights.model]);
+        if other != self.weights {
+            words.extend(owned(&["--model", &other.model]));
+        }
+        line([words, self.files("--parallel")].concat())
+    }
+}

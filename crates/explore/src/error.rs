@@ -1,0 +1,65 @@
+//! Why a request has no answer: what the page shows, and the status by which it knows.
+
+use std::fmt::Write as _;
+
+use terms::Fault;
+
+/// Why something could not be opened or served.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ExploreError {
+    message: String,
+    usage: bool,
+}
+
+impl Fault for ExploreError {
+    fn is_usage(&self) -> bool {
+        self.usage
+    }
+}
+
+impl From<ApiFailure> for ExploreError {
+    fn from(failure: ApiFailure) -> Self {
+        Self { usage: failure.status < 500, message: failure.message }
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) struct ApiFailure {
+    /// The status of HTTP.
+    pub(crate) status: u16,
+    pub(crate) message: String,
+}
+
+impl ApiFailure {
+    /// The request makes no sense.
+    pub(crate) fn request(message: impl Into<String>) -> Self {
+        Self { status: 400, message: message.into() }
+    }
+
+    /// There is no such thing.
+    pub(crate) fn unknown(message: impl Into<String>) -> Self {
+        Self { status: 404, message: message.into() }
+    }
+
+    /// It was there.
+    pub(crate) fn gone(message: impl Into<String>) -> Self {
+        Self { status: 410, message: message.into() }
+    }
+}
+
+impl<E: Fault> From<E> for ApiFailure {
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let _ = write!(message, ": {error}");
+            cause = error.source();
+        }
+        Self { status: if error.is_usage() { 400 } else { 500 }, message }
+    }
+}
+
+/// Results of requests.
+pub(crate) type ApiResult<T> = Result<T, ApiFailure>;

@@ -1,0 +1,359 @@
+//! The points of a run or of a model: sentences of several languages, their vectors at every step and layer, and what was measured
+//! there.
+
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use arrays::Matrix;
+use geometry::projection::{
+    PlaneProjection, mean_difference_plane, principal_plane, remove_lengths, variance_between,
+};
+use geometry::retrieval::{RetrievalSearch, RowPairs, TranslatedRows, retrieve};
+use geometry::search::Measure;
+use lab::draw::figure::{SpaceView, plane_at, training_finding};
+use models::PretrainedModel;
+use models::parallel::ParallelSide;
+use models::sentences::{encode_pairs, mean_vectors};
+use serde::Serialize;
+use tensor::Device;
+use train::pretrain::{PretrainConfig, ProbePoint, ProbeSeries};
+
+use crate::error::{ApiFailure, ApiResult};
+
+/// Onto what points are projected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Projection {
+    /// The two directions of greatest variance.
+    Principal,
+    /// The difference of the languages' means (supervised), and the first direction within them.
+    Difference,
+}
+
+impl Projection {
+    pub(crate) const ALL: [(&str, Self); 2] =
+        [("pca", Self::Principal), ("difference", Self::Difference)];
+}
+
+/// Sentences of several languages with their vectors.
+pub(crate) struct Space {
+    /// `A-B`, by which addresses name it.
+    pub(crate) pair: String,
+    pub(crate) languages: Vec<String>,
+    /// The sentences of each language.
+    pub(crate) texts: Vec<Vec<String>>,
+    /// Tokens of each sentence, where they were counted.
+    pub(crate) lengths: Vec<Vec<usize>>,
+    /// The meaning of each word, of invented languages.
+    pub(crate) glosses: Option<Vec<Vec<String>>>,
+    /// Whether row i of one language translates row i of the others.
+    pub(crate) paired: bool,
+    /// Measures at each step; of a model without steps, one.
+    pub(crate) points: Vec<ProbePoint>,
+    pub(crate) layers: usize,
+    /// How many sentences retrieval chooses from.
+    pub(crate) candidates: usize,
+    /// Whether step 0 is an untrained encoder.
+    pub(crate) from_random: bool,
+    /// The files that the sentences are from, with their languages.
+    pub(crate) files: Vec<(String, String)>,
+    /// Whether only the first lines of the files are here.
+    pub(crate) is_limited: bool,
+    states: SpaceStates,
+}
+
+enum SpaceStates {
+    /// What a run saved.
+    Saved(Box<ProbeSeries>),
+    /// For each language, every layer.
+    Encoded(Vec<Vec<Matrix>>),
+}
+
+/// Points of all steps on planes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlaneSeries {
+    pub(crate) steps: Vec<u64>,
+    /// Points of all languages, one language after the other.
+    pub(crate) count: usize,
+    /// steps x points x 2.
+    pub(crate) values: Vec<f32>,
+    /// Of each step, the share of variance along each axis.
+    pub(crate) shares: Vec<[f64; 2]>,
+}
+
+/// What the page shows of a space.
+#[derive(Serialize)]
+pub(crate) struct SpaceItems<'a> {
+    languages: Vec<LanguageLabel>,
+    paired: bool,
+    texts: &'a [Vec<String>],
+    lengths: &'a [Vec<usize>],
+    glosses: Option<&'a [Vec<String>]>,
+}
+
+#[derive(Serialize)]
+struct LanguageLabel {
+    code: String,
+    name: String,
+}
+
+impl Space {
+    /// What a run has saved, a space for each pair of languages, and remarks on what could not be read.
+    pub(crate) fn of_run(run: &Path) -> ApiResult<(Vec<Self>, Vec<String>)> {
+        let config = PretrainConfig::read(run)?;
+        let (all, damaged) = ProbeSeries::read_intact(run)?;
+        let mut notes: Vec<String> = damaged
+            .iter()
+            .map(|error| format!("A step is left out, since its file cannot be read: {error}"))
+            .collect();
+        notes.truncate(3);
+        let files = |series: &ProbeSeries| {
+            let of_pair = config.probes.iter().find(|probe| probe.languages == series.languages);
+            let files = of_pair.map(|probe| probe.files.clone()).into_iter().flatten();
+            let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+            let there = files.iter().all(|file| Path::new(file).is_file());
+            let named = series.languages.iter().cloned().zip(files);
+            if there { named.collect() } else { Vec::new() }
+        };
+        let spaces =
+            all.into_iter().map(|series| Self::of_series(files(&series), series)).collect();
+        Ok((spaces, notes))
+    }
+
+    fn of_series(files: Vec<(String, String)>, series: ProbeSeries) -> Self {
+        let side = |side: usize| series.pairs.iter().map(|pair| pair.texts[side].clone()).collect();
+        let gloss = |side: usize| -> Option<Vec<String>> {
+            series.pairs.iter().map(|pair| Some(pair.glosses.as_ref()?[side].clone())).collect()
+        };
+        Self {
+            pair: series.languages.join("-"),
+            languages: series.languages.to_vec(),
+            texts: vec![side(0), side(1)],
+            lengths: series.lengths().to_vec(),
+            glosses: gloss(0).zip(gloss(1)).map(|(a, b)| vec![a, b]),
+            paired: true,
+            points: series.points.clone(),
+            layers: series.layers(),
+            candidates: series.candidates,
+            from_random: series.from_random,
+            files,
+            is_limited: false,
+            states: SpaceStates::Saved(Box::new(series)),
+        }
+    }
+
+    /// Sentences that a model reads now. Of two languages that are parallel, retrieval is measured.
+    pub(crate) fn of_text(
+        model: &mut PretrainedModel,
+        sides: Vec<ParallelSide>,
+        paired: bool,
+        files: Vec<(String, String)>,
+        device: &Device,
+    ) -> ApiResult<Self> {
+        let numbers: Vec<usize> = (0..=model.encoder.config().layers).collect();
+        let pair: Vec<&str> = sides.iter().map(|side| side.language.as_str()).collect();
+        let mut space = Self {
+            pair: pair.join("-"),
+            languages: sides.iter().map(|side| side.language.clone()).collect(),
+            texts: Vec::new(),
+            lengths: Vec::new(),
+            glosses: None,
+            paired,
+            points: Vec::new(),
+            layers: numbers.len(),
+            candidates: 0,
+            from_random: false,
+            files,
+            is_limited: false,
+            states: SpaceStates::Encoded(Vec::new()),
+        };
+        let mut point =
+            ProbePoint { step: 0, raw: vec![], centered: vec![], language_share: vec![] };
+        let encoded: Vec<Vec<Matrix>> = match <[ParallelSide; 2]>::try_from(sides) {
+            Ok(sides) if paired => {
+                let models = std::slice::from_mut(model);
+                let encoded =
+                    device.run(|| encode_pairs(models, &sides, [&numbers, &numbers], |_| {}))?;
+                let [a, b] = &encoded.stacks;
+                let keys = [0, 1].map(|side: usize| &encoded.sides[side].lines);
+                let pairs = RowPairs::of_keys(keys[0], keys[1]);
+                let search = RetrievalSearch {
+                    measure: Measure::Cosine,
+                    steps: Vec::new(),
+                    device: device.clone(),
+                    keep: 0,
+                };
+                let rows = TranslatedRows { source: a, target: b, pairs: &pairs };
+                let result = retrieve(rows, None, &search)?.result;
+                point.raw = result.layers.iter().map(|layer| layer.raw.mean).collect();
+                point.centered = result.layers.iter().map(|layer| layer.centered.mean).collect();
+                space.candidates = result.candidates[0];
+                let whole = |side: usize| (0..numbers.len()).map(move |layer| (side, layer));
+                let side = |side| {
+                    let layers = whole(side).map(|(side, layer)| encoded.stacks[side].whole(layer));
+                    layers.collect::<Result<Vec<Matrix>, _>>()
+                };
+                let matrices = vec![side(0)?, side(1)?];
+                let lengths = |of: &Vec<u32>| of.iter().map(|&length| length as usize).collect();
+                space.lengths = encoded.lengths.iter().map(lengths).collect();
+                space.texts = encoded.sides.into_iter().map(|side| side.lines).collect();
+                matrices
+            }
+            sides => {
+                let sides = sides.map_or_else(|sides| sides, Vec::from);
+                let mut matrices = Vec::new();
+                for side in sides {
+                    matrices.push(device.run(|| mean_vectors(model, &side, &numbers))?);
+                    space.texts.push(side.lines);
+                }
+                matrices
+            }
+        };
+        let share = |layer: usize| {
+            let groups: Vec<&Matrix> = encoded.iter().map(|side| &side[layer]).collect();
+            variance_between(&groups)
+        };
+        point.language_share = (0..numbers.len()).map(share).collect();
+        space.points = vec![point];
+        space.states = SpaceStates::Encoded(encoded);
+        Ok(space)
+    }
+
+    /// Whether the points have a history.
+    pub(crate) fn has_steps(&self) -> bool {
+        matches!(self.states, SpaceStates::Saved(_))
+    }
+
+    pub(crate) fn steps(&self) -> Vec<u64> {
+        self.points.iter().map(|point| point.step).collect()
+    }
+
+    /// The layer of the best raw retrieval in the end, and what training did to a layer.
+    pub(crate) fn finding(&self, layer: Option<usize>) -> (usize, Option<String>) {
+        match &self.states {
+            SpaceStates::Saved(series) => {
+                let (best, title) = training_finding(series, layer);
+                (best, Some(title))
+            }
+            SpaceStates::Encoded(_) => {
+                let raw = &self.points[0].raw;
+                let best = (0..raw.len()).rev().max_by(|&a, &b| raw[a].total_cmp(&raw[b]));
+                (best.unwrap_or(self.layers / 2), None)
+            }
+        }
+    }
+
+    pub(crate) fn items(&self) -> SpaceItems<'_> {
+        let label = |code: &String| LanguageLabel {
+            code: code.clone(),
+            name: lab::draw::figure::language_name(code),
+        };
+        SpaceItems {
+            languages: self.languages.iter().map(label).collect(),
+            paired: self.paired,
+            texts: &self.texts,
+            lengths: &self.lengths,
+            glosses: self.glosses.as_deref(),
+        }
+    }
+
+    /// The points of all steps on planes, each turned to fit the one before it. A step whose states cannot be read is left
+    /// out.
+    pub(crate) fn planes(
+        &self,
+        layer: usize,
+        view: SpaceView,
+        projection: Projection,
+    ) -> ApiResult<PlaneSeries> {
+        if layer >= self.layers {
+            let last = self.layers - 1;
+            return Err(ApiFailure::request(format!(
+                "there is no layer {layer}, only 0 to {last}"
+            )));
+        }
+        if view == SpaceView::Aligned && !self.paired {
+            let message = "an alignment is learned from translations, and these sentences are none of one another";
+            return Err(ApiFailure::request(message));
+        }
+        if projection == Projection::Difference && self.languages.len() != 2 {
+            return Err(ApiFailure::request("the difference of means is that of two languages"));
+        }
+        let mut planes: Vec<(u64, PlaneProjection)> = Vec::new();
+        for step in self.steps() {
+            let plane = match self.plane(step, layer, view, projection) {
+                Ok(plane) => plane,
+                Err(_) if self.points.len() > 1 => continue,
+                Err(failure) => return Err(failure),
+            };
+            let plane = match (planes.last(), projection) {
+                (None, _) => plane,
+                (Some((_, before)), Projection::Principal) => plane.turned_to(before),
+                (Some((_, before)), Projection::Difference) => upright(plane, before),
+            };
+            planes.push((step, plane));
+        }
+        let values = planes.iter().flat_map(|(_, plane)| plane.groups.iter().flatten().flatten());
+        Ok(PlaneSeries {
+            count: self.texts.iter().map(Vec::len).sum(),
+            values: values.map(|&x| x as f32).collect(),
+            steps: planes.iter().map(|(step, _)| *step).collect(),
+            shares: planes.iter().map(|(_, plane)| plane.shares).collect(),
+        })
+    }
+
+    fn plane(
+        &self,
+        step: u64,
+        layer: usize,
+        view: SpaceView,
+        projection: Projection,
+    ) -> ApiResult<PlaneProjection> {
+        let mut groups: Vec<Matrix> = match (&self.states, projection) {
+            (SpaceStates::Saved(series), Projection::Principal) => {
+                return Ok(plane_at(series, step, layer, view)?);
+            }
+            (SpaceStates::Saved(series), Projection::Difference) => {
+                series.states(step)?.into_iter().map(|mut side| side.swap_remove(layer)).collect()
+            }
+            (SpaceStates::Encoded(sides), _) => {
+                sides.iter().map(|side| side[layer].clone()).collect()
+            }
+        };
+        if projection == Projection::Difference && self.lengths.len() == groups.len() {
+            let lengths: Vec<&[usize]> = self.lengths.iter().map(Vec::as_slice).collect();
+            remove_lengths(&mut groups, &lengths);
+        }
+        view.apply(&mut groups);
+        let groups: Vec<&Matrix> = groups.iter().collect();
+        Ok(match projection {
+            Projection::Principal => principal_plane(&groups),
+            Projection::Difference => mean_difference_plane([groups[0], groups[1]]),
+        })
+    }
+}
+
+/// The plane with its second axis mirrored, where that brings it closer to the one before: it has no direction of its own, the
+/// first one has.
+fn upright(mut plane: PlaneProjection, before: &PlaneProjection) -> PlaneProjection {
+    let pairs = plane.groups.iter().flatten().zip(before.groups.iter().flatten());
+    if pairs.map(|(a, b)| a[1] * b[1]).sum::<f64>() < 0.0 {
+        plane.groups.iter_mut().flatten().for_each(|point| point[1] = -point[1]);
+    }
+    plane
+}
+
+/// What changes when a run saves another step: names, sizes and times of its probes' files.
+pub(crate) fn stamp(run: &Path) -> String {
+    let folders = fs::read_dir(run.join("probes")).into_iter().flatten().flatten();
+    let files =
+        folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    let mut all: Vec<String> = files
+        .filter_map(|file| {
+            let metadata = file.metadata().ok()?;
+            let time = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+            Some(format!("{} {} {}", file.path().display(), metadata.len(), time.as_nanos()))
+        })
+        .collect();
+    all.sort();
+    blake3::hash(all.join("\n").as_bytes()).to_hex().to_string()
+}

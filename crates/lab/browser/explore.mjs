@@ -1,0 +1,334 @@
+// `isogloss explore` in a real browser: node explore.mjs BINARY DIR [--shots DIR]
+//
+// Every view of a laboratory with a run, at 1280 and 390 pixels, light and dark: nothing overflows, no error on the console, nothing is asked of
+// another machine, axe-core finds nothing. Then what the page is for: the address brings a state back, scrubbing moves points, the slider of the shift
+// makes words change language, all of it by keyboard alone; without WebGL, and as an exported file. Prints times: first paint, frames of 10,000
+// and 100,000 points in software rendering, translations.
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const require = createRequire(import.meta.url);
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+if (!existsSync(browserPath)) {
+  console.error(`SKIPPED: no browser at ${browserPath} (apt-get install chromium, or set CHROMIUM)`);
+  process.exit(0);
+}
+const args = process.argv.slice(2);
+const shotsAt = args.indexOf("--shots");
+const shots = shotsAt < 0 ? null : args.splice(shotsAt, 2)[1];
+if (shots) mkdirSync(shots, { recursive: true });
+const [binary, folder] = args;
+if (!folder) {
+  console.error("usage: node explore.mjs BINARY DIR [--shots DIR]");
+  process.exit(2);
+}
+
+const VIEWS = ["space", "emergence", "neighbours", "shift", "layers", "studies"];
+// What must be there before a view counts as drawn.
+const DRAWN = {
+  space: ".inspector select option:nth-child(3)",
+  emergence: ".charts svg.lines path",
+  neighbours: ".nearest li",
+  shift: ".tokens > li",
+  layers: ".cellbox",
+  studies: ".view h1",
+};
+const failures = [];
+const check = (right, what) => {
+  if (!right) failures.push(what);
+};
+const quantile = (numbers, share) => [...numbers].sort((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(share * numbers.length))];
+
+const server = spawn(binary, ["explore", folder], { stdio: ["ignore", "ignore", "pipe"] });
+const address = await new Promise((found, failed) => {
+  createInterface({ input: server.stderr }).on("line", (line) => line.trim().startsWith("http://") && found(line.trim()));
+  server.on("exit", () => failed(new Error("the server ended")));
+});
+const origin = new URL(address).origin;
+
+const BASE = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const SOFTWARE = [...BASE, "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"];
+const launch = (more) => chromium.launch({ executablePath: browserPath, args: more });
+
+async function tabIn(browser, name, { width = 1280, scheme = "light", motion = "reduce", allowed = origin } = {}) {
+  const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 900 }, colorScheme: scheme, reducedMotion: motion });
+  const tab = await context.newPage();
+  // What a request is refused for is shown on the page, and is no fault of it.
+  const refused = /status of 400/;
+  tab.on("console", (message) => message.type() === "error" && !refused.test(message.text()) && failures.push(`${name}: console: ${message.text()}`));
+  tab.on("pageerror", (error) => failures.push(`${name}: ${error}`));
+  tab.on("request", (request) => {
+    const url = request.url();
+    check(url.startsWith(allowed) || url.startsWith("data:"), `${name}: asks for ${url.slice(0, 80)}`);
+  });
+  return tab;
+}
+
+const drawn = (tab, view) => tab.waitForSelector(DRAWN[view], { state: "attached", timeout: 60_000 });
+
+const go = async (tab, state) => {
+  await tab.evaluate((state) => (location.hash = state), state);
+  const view = new URLSearchParams(state).get("v");
+  await drawn(tab, view);
+  await tab.waitForFunction(() => !document.querySelector(".waiting"));
+  await tab.waitForTimeout(250);
+};
+
+const overflow = () => {
+  const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  const beyond = [...document.querySelectorAll("main *, header *")].filter((node) => {
+    if (node.closest(".scroll, .tabs, code, select") || (node.closest("svg") !== null && node.tagName !== "svg")) return false;
+    const box = node.getBoundingClientRect();
+    return node.checkVisibility() && box.width > 0 && box.right > document.documentElement.clientWidth + 1;
+  });
+  return { wide, beyond: beyond.slice(0, 3).map((node) => node.outerHTML.slice(0, 90)) };
+};
+
+async function look(browser, width, scheme) {
+  const tab = await tabIn(browser, `at ${width}, ${scheme}`, { width, scheme });
+  await tab.goto(address);
+  await tab.evaluate(axe);
+  for (const view of VIEWS) {
+    const name = `${view} at ${width}, ${scheme}`;
+    const more = view === "shift" ? "&a=0.7" : view === "space" ? "&sel=0:3" : "";
+    await go(tab, `v=${view}${more}`);
+    const { wide, beyond } = await tab.evaluate(overflow);
+    check(wide <= 0, `${name}: ${wide} pixels wider than the window`);
+    check(beyond.length === 0, `${name}: beyond the edge: ${beyond.join(" ")}`);
+    check((await tab.locator("h1").count()) === 1 && (await tab.locator("h1").innerText()).length > 8, `${name}: no headline`);
+    for (const text of await tab.locator(".failure").allTextContents()) failures.push(`${name}: ${text}`);
+    if (view !== "studies") check((await tab.locator(".command code").first().innerText()).startsWith("isogloss "), `${name}: no command`);
+    // Long lists take axe half a minute, and have nothing of their own to find.
+    const { violations } = await tab.evaluate(() => window.axe.run({ include: [["html"]], exclude: [["option"]] }, { runOnly: ["wcag2a", "wcag2aa", "best-practice"], resultTypes: ["violations"] }));
+    for (const { id, help, nodes } of violations) {
+      failures.push(`${name}: axe ${id}: ${help} (${nodes.length}): ${nodes[0].html.slice(0, 120)} ${nodes[0].failureSummary?.replaceAll("\n", " ").slice(0, 160)}`);
+    }
+    if (shots) await tab.screenshot({ path: join(shots, `${view}-${width}-${scheme}.png`) });
+  }
+  await tab.context().close();
+}
+
+const pixels = async (tab) => (await tab.locator(".cloud").screenshot()).toString("base64");
+
+async function use(browser) {
+  const tab = await tabIn(browser, "use", { motion: "no-preference" });
+  await tab.goto(address);
+  await go(tab, "v=space");
+  // Scrubbing moves the points; so does another layer.
+  const last = await pixels(tab);
+  await tab.locator(".scrubber").fill("0");
+  await tab.waitForTimeout(400);
+  const first = await pixels(tab);
+  check(first !== last, "scrubbing moves no point");
+  await tab.locator(".scrubber").fill("0.5");
+  await tab.waitForTimeout(100);
+  const between = await pixels(tab);
+  check(between !== first && between !== last, "there is nothing between two steps");
+  await tab.keyboard.press("Escape");
+  await tab.getByRole("button", { name: "Play training" }).click();
+  await tab.waitForTimeout(900);
+  const played = Number(await tab.locator(".scrubber").inputValue());
+  check(played > 0.3, `playing goes nowhere: ${played}`);
+  await tab.getByRole("button", { name: "Pause" }).click();
+  // The address brings everything back.
+  const state = "v=space&layer=2&step=400&mode=centered&sel=1%3A17";
+  await go(tab, state);
+  await tab.waitForTimeout(400);
+  const shown = () => tab.evaluate(() => [location.hash, document.querySelector(".readout").textContent, document.querySelector("h1").textContent, document.querySelector(".inspector").textContent, document.querySelector(".segmented [aria-pressed=true]").textContent]);
+  const before = await shown();
+  check(before[0].includes("step=400") && before[1].includes("step 400"), `the state is not in the address: ${before[0]} ${before[1]}`);
+  await tab.reload();
+  await drawn(tab, "space");
+  await tab.waitForTimeout(900);
+  const after = await shown();
+  check(JSON.stringify(before) === JSON.stringify(after), `a reload changes ${JSON.stringify(before)} to ${JSON.stringify(after)}`);
+  // The slider makes words change language.
+  await go(tab, "v=shift");
+  const kinds = (kind) => tab.locator(`.tokens > li.${kind}`).count();
+  await tab.locator("#alpha").fill("0");
+  await tab.waitForTimeout(200);
+  const [own, foreign] = [await kinds("source"), await kinds("target")];
+  await tab.locator("#alpha").fill("10");
+  await tab.waitForTimeout(200);
+  const [ownShifted, foreignShifted] = [await kinds("source"), await kinds("target")];
+  check(own > foreign && foreignShifted > ownShifted, `the shift converts nothing: ${own}, ${foreign} → ${ownShifted}, ${foreignShifted}`);
+  // A typed sentence, and one that the model cannot read.
+  await tab.getByRole("textbox", { name: "A sentence" }).fill("x ".repeat(200));
+  await tab.waitForSelector(".translation .failure");
+  await tab.context().close();
+}
+
+async function byKeyboard(browser) {
+  const tab = await tabIn(browser, "keyboard");
+  await tab.goto(address);
+  await drawn(tab, "space");
+  await tab.waitForTimeout(300);
+  const focused = () => tab.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "");
+  const reach = async (name) => {
+    for (let presses = 0; presses < 60; presses++) {
+      if ((await focused()).includes(name)) return true;
+      await tab.keyboard.press("Tab");
+    }
+    failures.push(`keyboard: ${name} cannot be reached`);
+    return false;
+  };
+  await reach("Training step");
+  const before = await pixels(tab);
+  await tab.keyboard.press("Home");
+  await tab.waitForTimeout(400);
+  check((await pixels(tab)) !== before, "keyboard: the scrubber does not move");
+  await reach("Choose a sentence");
+  await tab.keyboard.press("ArrowDown");
+  await tab.waitForTimeout(400);
+  check((await tab.evaluate(() => location.hash)).includes("sel="), "keyboard: no sentence can be chosen");
+  for (const [number, view] of VIEWS.entries()) {
+    await tab.locator("h1").first().evaluate(() => document.activeElement?.blur());
+    await tab.keyboard.press(String(number + 1));
+    await drawn(tab, view);
+  }
+  await tab.keyboard.press("5");
+  await drawn(tab, "layers");
+  await reach("layer 1 with");
+  await tab.keyboard.press("Enter");
+  await drawn(tab, "space");
+  check((await tab.evaluate(() => location.hash)).includes("layer=1"), "keyboard: a cell does not open the space");
+  await tab.context().close();
+}
+
+// Points that nobody trained, as many as asked for, in place of the run's.
+async function frames(browser, count, limit) {
+  const tab = await tabIn(browser, `${count} points`, { motion: "no-preference" });
+  const steps = [0, 50, 100, 200, 400, 1000];
+  const values = new Float32Array(steps.length * count * 2);
+  let seed = 1;
+  for (let i = 0; i < values.length; i++) {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    values[i] = seed / 1073741824 - 1;
+  }
+  const body = Buffer.from(values.buffer);
+  const headers = { "X-Shape": `${steps.length},${count},2`, "X-Steps": steps.join(","), "X-Shares": steps.map(() => "0.5,0.5").join(",") };
+  await tab.route("**/api/points?*", (route) => route.fulfill({ body, headers, contentType: "application/octet-stream" }));
+  await tab.route("**/api/run?*", async (route) => {
+    const answer = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...answer, steps, points: count } });
+  });
+  await tab.route("**/api/items?*", async (route) => {
+    const answer = await (await route.fetch()).json();
+    const texts = [0, 1].map((side) => Array.from({ length: count / 2 }, (_, row) => `${side} ${row}`));
+    await route.fulfill({ json: { ...answer, texts, glosses: null } });
+  });
+  await tab.route("**/api/metrics?*", async (route) => {
+    const answer = await (await route.fetch()).json();
+    const cut = (rows) => rows.slice(0, steps.length);
+    await route.fulfill({ json: { ...answer, steps, raw: cut(answer.raw), centered: cut(answer.centered), language_share: cut(answer.language_share) } });
+  });
+  await tab.goto(address);
+  await drawn(tab, "space");
+  await tab.waitForTimeout(800);
+  const times = await tab.evaluate(async () => {
+    const slider = document.querySelector(".scrubber");
+    const last = Number(slider.max);
+    const gl = document.querySelector("canvas.points").getContext("webgl2");
+    const pixel = new Uint8Array(4);
+    const times = [];
+    for (let frame = 0; frame < 60; frame++) {
+      const start = performance.now();
+      slider.value = String((frame / 60) * last);
+      slider.dispatchEvent(new Event("input"));
+      // Waits until the picture is there.
+      gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
+      times.push(performance.now() - start);
+      await new Promise(requestAnimationFrame);
+    }
+    return times.slice(5);
+  });
+  const median = quantile(times, 0.5);
+  console.log(`scrubbing ${count} points: median ${median.toFixed(1)} ms a frame, p95 ${quantile(times, 0.95).toFixed(1)} ms`);
+  check(median <= limit, `${count} points: ${median.toFixed(1)} ms a frame, more than ${limit}`);
+  await tab.context().close();
+}
+
+async function times(browser) {
+  const tab = await tabIn(browser, "times");
+  await tab.goto(address);
+  await drawn(tab, "space");
+  const paint = await tab.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 1e9);
+  console.log(`first contentful paint: ${paint.toFixed(0)} ms`);
+  check(paint < 1000, `first paint after ${paint.toFixed(0)} ms`);
+  await go(tab, "v=shift");
+  const asked = await tab.evaluate(async () => {
+    const params = new URLSearchParams(location.hash.slice(1));
+    const run = params.get("run");
+    const items = await (await fetch(`/api/items?run=${run}`)).json();
+    const alphas = Array.from({ length: 16 }, (_, tenth) => tenth / 10);
+    const times = [];
+    for (const text of items.texts[0].slice(0, 60)) {
+      const body = JSON.stringify({ run, from: items.languages[0].code, to: items.languages[1].code, layer: Number(params.get("sl")), alphas, text });
+      const start = performance.now();
+      const response = await fetch("/api/translate", { method: "POST", body });
+      await response.json();
+      times.push(performance.now() - start);
+    }
+    return times;
+  });
+  console.log(`translate at 16 weights: median ${quantile(asked, 0.5).toFixed(1)} ms, p95 ${quantile(asked, 0.95).toFixed(1)} ms`);
+  await tab.context().close();
+}
+
+async function withoutWebgl() {
+  const browser = await launch([...BASE, "--disable-gpu", "--disable-3d-apis"]);
+  const tab = await tabIn(browser, "without WebGL");
+  await tab.goto(address);
+  await drawn(tab, "space");
+  await tab.waitForTimeout(500);
+  check((await tab.locator(".caption").first().innerText()).includes("WebGL"), "without WebGL: it does not say so");
+  const before = await pixels(tab);
+  await tab.locator(".scrubber").fill("0");
+  await tab.waitForTimeout(400);
+  check((await pixels(tab)) !== before, "without WebGL: scrubbing moves no point");
+  await browser.close();
+}
+
+async function exported(browser) {
+  const page = join(mkdtempSync(join(tmpdir(), "explore-")), "page.html");
+  const made = spawnSync(binary, ["explore", folder, "--export", page], { encoding: "utf8" });
+  check(made.status === 0, `export: ${made.stderr}`);
+  console.log(`export: ${(readFileSync(page).length / 1e6).toFixed(1)} MB`);
+  const tab = await tabIn(browser, "export", { allowed: "file:" });
+  await tab.goto(pathToFileURL(page).href);
+  for (const view of VIEWS) {
+    await go(tab, `v=${view}`);
+    for (const text of await tab.locator(".failure").allTextContents()) failures.push(`export: ${view}: ${text}`);
+  }
+  await tab.context().close();
+}
+
+try {
+  const browser = await launch(SOFTWARE);
+  await times(browser);
+  for (const width of [1280, 390]) {
+    for (const scheme of ["light", "dark"]) await look(browser, width, scheme);
+  }
+  await use(browser);
+  await byKeyboard(browser);
+  await frames(browser, 10_000, 50);
+  await frames(browser, 100_000, 150);
+  await exported(browser);
+  await browser.close();
+  await withoutWebgl();
+} catch (error) {
+  failures.push(String(error));
+} finally {
+  server.kill();
+}
+for (const failure of failures) console.error(failure);
+console.log(failures.length === 0 ? "the explorer: no failures" : `${failures.length} failures`);
+process.exit(failures.length === 0 ? 0 : 1);
