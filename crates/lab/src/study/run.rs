@@ -268,7 +268,8 @@ impl<'a> PoolRun<'a> {
                 let _ = send.send(StepEvent::Warning(text));
             };
             let (line, warn) = (&line, &warn);
-            let runner = StepRunner { lab, steps: &plan.steps, number: id, options, threads, line, warn };
+            let runner =
+                StepRunner { lab, steps: &plan.steps, number: id, options, threads, line, warn };
             let _ = send.send(StepEvent::Ended(number, runner.run()));
         });
     }
