@@ -164,6 +164,7 @@ pub fn align_text(
         Some(model) => link(model, &bitext, observer),
         None => train(&bitext, &config, &outputs, observer)?,
     };
+    let _together = files::lock_outputs(outputs.paths());
     if let (Some(path), Some(model)) = (&outputs.save, &both.model) {
         model.save(path)?;
     }

@@ -108,9 +108,9 @@ fn a_remedy_names_only_what_the_command_has() {
     refused(folder, "hub import run --out again", 2, "run is a run already");
 }
 
-/// What the system refuses is told with the file that was asked for.
+/// An error of the system names the file that was asked for.
 #[test]
-fn a_full_disk_is_told_with_the_file() {
+fn a_full_disk_is_reported_with_the_file() {
     let folder = TRAINED.path();
     let encode = format!("encode --model run --text qaa={SIDE}.qaa --out full.npy");
     // No file may grow beyond 8 KiB: what is larger fails as on a full disk.

@@ -159,6 +159,10 @@ impl StudyObserver for DemoView<'_> {
         self.live.line(number, line);
     }
 
+    fn warn(&mut self, text: &str) {
+        self.live.warn(text);
+    }
+
     fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome) {
         self.live.end(number, step, how);
         let result =

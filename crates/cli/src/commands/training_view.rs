@@ -5,6 +5,7 @@ use train::pretrain::Observer;
 
 use crate::host;
 use crate::progress::Progress;
+use crate::say::is_quiet;
 use crate::stop;
 
 /// Shows training on standard error.
@@ -28,6 +29,13 @@ impl Observer for TrainingView {
         match &self.progress {
             Some(progress) => progress.line(text),
             None => say!("{text}"),
+        }
+    }
+
+    fn warn(&mut self, text: &str) {
+        match is_quiet() {
+            true => complain!("{text}"),
+            false => self.note(text),
         }
     }
 
