@@ -164,6 +164,7 @@ pub fn align_text(
         Some(model) => link(model, &bitext, observer),
         None => train(&bitext, &config, &outputs, observer)?,
     };
+    let _together = files::lock_outputs(outputs.paths());
     if let (Some(path), Some(model)) = (&outputs.save, &both.model) {
         model.save(path)?;
     }
@@ -186,12 +187,53 @@ pub fn align_text(
         out: outputs.links,
         seconds: began.elapsed().as_secs_f64(),
         warnings,
-        signature: format!(
-            "word-align|ibm2|{method}|{}|v:{}",
-            symmetrization.name(),
-            env!("CARGO_PKG_VERSION")
-        ),
+        signature: signature(&method, symmetrization),
     })
+}
+
+/// The links of sentence pairs in memory, and how they came about.
+#[derive(Clone, Debug)]
+pub struct AlignedBitext {
+    /// The symmetrized links of each pair.
+    pub links: Vec<WordLinks>,
+    /// The iterations of the forward and of the reverse direction.
+    pub iterations: [Vec<EmIteration>; 2],
+    /// How the text was aligned.
+    pub signature: String,
+}
+
+/// Aligns sentence pairs in memory, as [`align_text`] aligns those of files.
+pub fn align_bitext(
+    bitext: &Bitext,
+    config: &AlignmentConfig,
+    symmetrization: Symmetrization,
+    observer: &mut dyn AlignmentObserver,
+) -> Result<AlignedBitext> {
+    let both = train(bitext, config, &AlignmentOutputs::default(), observer)?;
+    let links =
+        (0..bitext.len()).into_par_iter().map(|s| both.symmetrized(bitext, symmetrization, s));
+    let links = links.collect();
+    let signature = signature(&config.signature(), symmetrization);
+    Ok(AlignedBitext { links, iterations: both.iterations, signature })
+}
+
+fn signature(method: &str, symmetrization: Symmetrization) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("word-align|ibm2|{method}|{}|v:{version}", symmetrization.name())
+}
+
+impl BothDirections {
+    /// The symmetrized links of a pair.
+    fn symmetrized(
+        &self,
+        bitext: &Bitext,
+        symmetrization: Symmetrization,
+        pair: usize,
+    ) -> WordLinks {
+        let (forward, reverse) =
+            (self.forward.links(bitext, pair), self.reverse.links(bitext, pair));
+        symmetrize(&forward, &reverse, symmetrization)
+    }
 }
 
 fn unknown_share(side: &BitextSide) -> f64 {
@@ -292,10 +334,7 @@ fn write(
 ) -> Result<u64> {
     let BothDirections { forward, reverse, model, .. } = both;
     let pairs = bitext.len();
-    let symmetrized = |s| {
-        let (forward, reverse) = (forward.links(bitext, s), reverse.links(bitext, s));
-        symmetrize(&forward, &reverse, symmetrization)
-    };
+    let symmetrized = |s| both.symmetrized(bitext, symmetrization, s);
     for (path, direction) in [(&outputs.forward, forward), (&outputs.reverse, reverse)] {
         if let Some(path) = path {
             write_lines(path, pairs, |s, text| put(&direction.links(bitext, s), text))?;

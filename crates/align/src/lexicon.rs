@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
+use terms::interrupt::Interruption;
+
 use crate::diagonal::Diagonal;
 use crate::special::exp_digamma;
 use crate::table::{CountTable, TableColumn, TableShard};
@@ -134,7 +136,9 @@ impl DirectionModel {
         let diagonal = self.diagonal(view);
         let linked: Vec<AtomicU64> = (0..view.places()).map(|_| AtomicU64::new(0)).collect();
         let mut table = std::mem::take(&mut self.table);
+        let interruption = Interruption::current();
         let learn = |tables: &mut ThreadTables, shard: &mut TableShard| {
+            interruption.check();
             let mut sums = LikelihoodSums::default();
             shard.for_each_column(|column| {
                 self.learn_word(view, &diagonal, origin, column, tables, &mut sums);
@@ -239,7 +243,9 @@ impl DirectionModel {
         let places = (0..view.explained_tokens()).map(|_| AtomicU16::new(TO_NULL)).collect();
         let best = BestLinks { places };
         let shards = self.table.shards().par_iter();
+        let interruption = Interruption::current();
         let link = |tables: &mut ThreadTables, shard: &TableShard| {
+            interruption.check();
             let mut sums = LikelihoodSums::default();
             for column in shard.columns() {
                 self.link_word(view, &diagonal, column, tables, &mut sums, &best);

@@ -48,7 +48,10 @@ pub use bitext::{Bitext, BitextSide};
 pub use dictionary::LinkedPair;
 pub use error::{Error, Result};
 pub use input::{BitextObserver, BitextPreparation, BitextReader, PairCallback, ParallelText};
-pub use job::{AlignmentObserver, AlignmentOutputs, AlignmentRequest, WordAlignResult, align_text};
+pub use job::{
+    AlignedBitext, AlignmentObserver, AlignmentOutputs, AlignmentRequest, WordAlignResult,
+    align_bitext, align_text,
+};
 pub use learn::{AlignmentConfig, DirectionalLinks, EmIteration, train_direction};
 pub use lexicon::DirectionModel;
 pub use links::WordLinks;

@@ -62,6 +62,8 @@ pub(crate) struct Client {
     patience: Duration,
     /// The most that may come of what was not announced.
     most_unannounced: u64,
+    /// A host, and the token that it alone is sent.
+    token: Option<(String, String)>,
 }
 
 impl Client {
@@ -79,7 +81,12 @@ impl Client {
         let most_unannounced = limits::most_unannounced();
         // As slow as a modem, and no slower.
         let patience = Duration::from_secs(120);
-        Self { agent: config.build().into(), pause, patience, most_unannounced }
+        Self { agent: config.build().into(), pause, patience, most_unannounced, token: None }
+    }
+
+    /// The same with a token for the host of an address: others that it may send the client to do not see it.
+    pub(crate) fn with_token(self, url: &str, token: Option<String>) -> Self {
+        Self { token: host_of(url).zip(token), ..self }
     }
 
     /// Brings what lies at an address to `to`.
@@ -171,6 +178,11 @@ impl Client {
         let mut url = url.to_owned();
         for _ in 0..=MOST_REDIRECTS {
             let mut request = self.agent.get(&url);
+            if let Some((host, token)) = &self.token
+                && host_of(&url).as_ref() == Some(host)
+            {
+                request = request.header("Authorization", format!("Bearer {token}"));
+            }
             if let Some((have, mark)) = rest {
                 request =
                     request.header("Range", format!("bytes={have}-")).header("If-Range", mark);
@@ -209,7 +221,7 @@ impl Client {
         most: u64,
         mut watch: impl FnMut(u64),
     ) -> Result<(), FetchError> {
-        let mut file = OpenOptions::new().append(true).open(&part.path).at(&part.path, "open")?;
+        let mut file = part.open(OpenOptions::new().append(true)).at(&part.path, "open")?;
         let mut reader = body.into_reader();
         let (mut done, mut buffer) = (part.length(), vec![0; 1 << 16]);
         let (mut since, mut from) = (Instant::now(), done);
@@ -240,6 +252,12 @@ impl Client {
             }
         }
     }
+}
+
+/// The scheme, host and port of an address.
+fn host_of(url: &str) -> Option<String> {
+    let url: Uri = url.parse().ok()?;
+    Some(format!("{}://{}", url.scheme_str()?, url.authority()?))
 }
 
 /// Where a server may send the client: on the same host, or from TLS to TLS.
@@ -346,10 +364,19 @@ impl Part {
         fs::read_to_string(&self.mark).ok().filter(|mark| !mark.is_empty())
     }
 
+    /// Opens the file; a link in its place is refused, since what comes would be written wherever it points.
+    fn open(&self, options: &mut OpenOptions) -> io::Result<File> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+        }
+        options.open(&self.path)
+    }
+
     /// Cuts to what the server goes on from, and notes the file's mark.
     fn begin(&self, from: u64, headers: &HeaderMap) -> Result<(), files::Error> {
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).open(&self.path);
+        let file = self.open(OpenOptions::new().write(true).create(true).truncate(false));
         file.and_then(|file| file.set_len(from)).at(&self.path, "write")?;
         files::write(&self.mark, mark_of(headers).unwrap_or_default())
     }

@@ -1,14 +1,14 @@
-//! Downloads models of the Hugging Face hub, through `hf-hub` into the cache that all its clients share.
+//! Downloads models of the Hugging Face hub into the cache that all its clients share.
 //!
-//! That crate is trusted with the cache's layout, tokens and resumption; it checks neither the size nor
-//! the digest of a download, so that is done here.
+//! `hf-hub` knows the cache's layout, tokens and what the hub says of a file. The file itself comes through the client of
+//! this crate: that crate takes whatever a server sends, without an end, and checks neither size nor digest.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use files::At;
-use hf_hub::api::Progress;
 use hf_hub::api::sync::{Api, ApiBuilder, ApiError, ApiRepo, Metadata};
 use hf_hub::{Cache, CacheRepo, Repo, RepoType};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::DownloadObserver;
 use crate::digest;
 use crate::error::{Error, Result};
-use crate::http::{self, FetchError};
+use crate::http::{self, Client, FetchError};
 
 /// Files of configuration and tokenizer; those that exist are fetched.
 const DESCRIPTION: [&str; 9] = [
@@ -38,6 +38,9 @@ const WEIGHTS: [(&str, &str, &str); 4] = [
     ("pytorch_model.bin", "", ""),
     ("pytorch_model.bin.index.json", "pytorch_model-", ".bin"),
 ];
+
+/// How long to wait after a first failure.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// The result of downloading a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,9 +74,9 @@ pub struct HubFile {
 pub fn download(name: &str, revision: &str, watch: &mut DownloadObserver) -> Result<HubDownload> {
     check_name(name)?;
     let hub = HubClient::new(name, revision)?;
-    let info = match hub.remote.info() {
+    let info = match ask(|| hub.remote.info()) {
         Ok(info) => info,
-        Err(error) => match hub.explain("", error) {
+        Err(trouble) => match hub.explain("", &trouble) {
             // The cached model is better than none.
             Error::Fetch { .. } if hub.cached().is_some() => return hub.offline(),
             complaint => return Err(complaint),
@@ -87,7 +90,7 @@ pub fn download(name: &str, revision: &str, watch: &mut DownloadObserver) -> Res
     for file in choose(name, &names)? {
         let found = folder.join(&file).exists();
         if !found {
-            hub.fetch(&file, watch)?;
+            hub.fetch(&file, &info.sha, watch)?;
         }
         let path = folder.join(&file);
         let bytes = fs::metadata(&path).at(&path, "read")?.len();
@@ -151,6 +154,7 @@ struct HubClient {
     remote: ApiRepo,
     cache: Cache,
     local: CacheRepo,
+    client: Client,
     /// Whether a token is sent along.
     token: bool,
 }
@@ -165,14 +169,15 @@ impl HubClient {
         let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".into());
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         let builder = ApiBuilder::from_cache(cache.clone()).with_endpoint(endpoint.clone());
-        let builder = builder.with_token(token.clone()).with_progress(false).with_retries(3);
+        let builder = builder.with_token(token.clone()).with_progress(false);
         let api = builder.build().map_err(|error| {
             Error::request(format!("no client for {endpoint}: {error}"), "check HF_ENDPOINT")
         })?;
         let repo = || Repo::with_revision(name.to_owned(), RepoType::Model, revision.to_owned());
         let (remote, local) = (api.repo(repo()), cache.repo(repo()));
+        let client = Client::new(PAUSE).with_token(&endpoint, token.clone());
         let (name, revision, token) = (name.to_owned(), revision.to_owned(), token.is_some());
-        Ok(Self { name, revision, endpoint, api, remote, cache: home, local, token })
+        Ok(Self { name, revision, endpoint, api, remote, cache: home, local, client, token })
     }
 
     /// The folder of the commit that the cache has, if the model is whole there.
@@ -201,28 +206,34 @@ impl HubClient {
         Ok(HubDownload { name, revision, commit, folder, files, offline: true })
     }
 
-    /// Fetches a file, and once more from the beginning if what came is not it.
-    fn fetch(&self, file: &str, watch: &mut DownloadObserver) -> Result<()> {
-        let metadata = self.api.metadata(&self.remote.url(file));
-        let metadata = metadata.map_err(|error| self.explain(file, error))?;
+    /// Fetches a file of a commit, and once more from the beginning if what came is not it.
+    fn fetch(&self, file: &str, commit: &str, watch: &mut DownloadObserver) -> Result<()> {
+        let url = self.remote.url(file);
+        let metadata = ask(|| self.api.metadata(&url));
+        let metadata = metadata.map_err(|trouble| self.explain(file, &trouble))?;
+        if metadata.commit_hash() != commit {
+            let reason = format!("`{}` moved on at the hub meanwhile", self.revision);
+            return Err(Error::Fetch { url, reason, remedy: "ask again".into() });
+        }
         // The mark is the name of a file of the cache.
         self.check_plain("mark of a file", metadata.etag())?;
-        self.forget_overlong(&metadata)?;
+        let blob = self.local.blob_path(metadata.etag());
+        let folder = blob.parent().unwrap_or(&blob);
+        fs::create_dir_all(folder).at(folder, "make the folder")?;
+        // One process at a time adds to the cache of a model.
+        let _together = files::lock_outputs([blob.as_path()]);
         for attempt in 0.. {
-            let shown =
-                DownloadProgress { watch: &mut *watch, file: file.to_owned(), done: 0, total: 0 };
-            let path = self.remote.download_with_progress(file, shown);
-            let path = path.map_err(|error| self.explain(file, error))?;
-            let Some(reason) = differs(&path, &metadata)? else { break };
-            for path in [self.local.blob_path(metadata.etag()), path] {
-                fs::remove_file(&path).at(&path, "remove")?;
+            if !blob.exists() {
+                let fetched = self.client.fetch(&url, &blob, watch);
+                fetched.map_err(|trouble| self.explain(file, &trouble))?;
             }
+            let Some(reason) = differs(&blob, &metadata)? else { break };
+            fs::remove_file(&blob).at(&blob, "remove")?;
             if attempt == 1 {
-                let (url, remedy) = (self.remote.url(file), self.by_hand());
-                return Err(Error::Fetch { url, reason, remedy });
+                return Err(Error::Fetch { url, reason, remedy: self.by_hand() });
             }
         }
-        Ok(())
+        point(&self.local.pointer_path(commit).join(file), &blob, metadata.etag())
     }
 
     /// What the server says becomes a name in the cache, and must not lead out of it.
@@ -236,23 +247,13 @@ impl HubClient {
         Err(Error::Fetch { url, reason, remedy: "check HF_ENDPOINT".into() })
     }
 
-    /// The crate asks for what comes after a part; after all of it, there is nothing.
-    fn forget_overlong(&self, metadata: &Metadata) -> Result<()> {
-        let part = self.local.blob_path(metadata.etag()).with_extension("part");
-        if fs::metadata(&part).is_ok_and(|part| part.len() >= metadata.size() as u64) {
-            fs::remove_file(&part).at(&part, "remove")?;
-        }
-        Ok(())
-    }
-
     /// What an error means, and what to do.
-    fn explain(&self, file: &str, error: ApiError) -> Error {
+    fn explain(&self, file: &str, trouble: &FetchError) -> Error {
         let url = match file {
             "" => format!("{}/{}", self.endpoint, self.name),
             file => self.remote.url(file),
         };
-        let trouble = meaning(error);
-        let (reason, remedy) = match &trouble {
+        let (reason, remedy) = match trouble {
             FetchError::Status(401 | 403) => (self.refused(), self.access_remedy()),
             FetchError::Status(404) => {
                 let reason = format!("there is no such model, or it has no `{}`", self.revision);
@@ -317,33 +318,36 @@ fn differs(path: &Path, metadata: &Metadata) -> Result<Option<String>> {
         .then(|| "its SHA-256 is not the hub's, twice".into()))
 }
 
-fn meaning(error: ApiError) -> FetchError {
-    match error {
+/// What the library asks of the hub; it panics at some answers.
+fn ask<T>(
+    request: impl FnOnce() -> std::result::Result<T, ApiError>,
+) -> std::result::Result<T, FetchError> {
+    let answer = terms::guarded(request).ok_or_else(|| {
+        FetchError::Refused("the server's answer is none that the hub gives".into())
+    })?;
+    answer.map_err(|error| match error {
         ApiError::RequestError(error) => http::classify(&error),
-        ApiError::TooManyRetries(error) => meaning(*error),
         error => FetchError::Broken(error.to_string()),
-    }
+    })
 }
 
-/// Passes on how far a file has come.
-struct DownloadProgress<'a, 'b> {
-    watch: &'a mut DownloadObserver<'b>,
-    file: String,
-    done: u64,
-    total: u64,
-}
-
-impl Progress for DownloadProgress<'_, '_> {
-    fn init(&mut self, size: usize, _: &str) {
-        (self.done, self.total) = (0, size as u64);
-    }
-
-    fn update(&mut self, size: usize) {
-        self.done += size as u64;
-        (self.watch)(&self.file, self.done, Some(self.total));
-    }
-
-    fn finish(&mut self) {}
+/// Gives a file of the cache its name in a commit's folder, as the hub's other clients do.
+fn point(name: &Path, blob: &Path, mark: &str) -> Result<()> {
+    let folder = name.parent().unwrap_or(name);
+    fs::create_dir_all(folder).at(folder, "make the folder")?;
+    // A link to a file that is gone.
+    let _ = fs::remove_file(name);
+    #[cfg(unix)]
+    let made = {
+        let _ = blob;
+        std::os::unix::fs::symlink(Path::new("../../blobs").join(mark), name)
+    };
+    #[cfg(not(unix))]
+    let made = {
+        let _ = mark;
+        fs::copy(blob, name).map(drop)
+    };
+    Ok(made.at(name, "make")?)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use files::At;
+use files::{At, sealed};
 use serde::{Deserialize, Serialize};
 
 use crate::entries::DatasetEntry;
@@ -62,17 +62,22 @@ impl DownloadReceipt {
             return Ok(Self { name, licence, fetched: BTreeMap::new(), files: BTreeMap::new() });
         }
         let text = std::fs::read_to_string(&path).at(&path, "read")?;
-        serde_json::from_str(&text).map_err(|error| {
-            let remedy = "remove it, and everything is downloaded again";
+        let remedy = "remove it, and everything is downloaded again";
+        let wrong = |error: serde_json::Error| {
             Error::file(&path, format!("is no receipt: {error}"), remedy)
-        })
+        };
+        let mut receipt = serde_json::from_str(&text).map_err(wrong)?;
+        match sealed::open_json(&mut receipt) {
+            true => serde_json::from_value(receipt).map_err(wrong),
+            false => Err(Error::file(&path, sealed::ALTERED, remedy)),
+        }
     }
 
     /// Writes it to its place in the folder.
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         let path = place(folder, &self.name);
-        let text = serde_json::to_string_pretty(self).expect("texts and numbers") + "\n";
-        Ok(files::write(&path, text)?)
+        let text = serde_json::to_string_pretty(self).expect("texts and numbers");
+        Ok(files::write(&path, sealed::seal_json(&text) + "\n")?)
     }
 }
 

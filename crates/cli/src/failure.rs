@@ -5,7 +5,6 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use terms::Fault;
 
@@ -31,19 +30,20 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// Prints to standard error.
-    pub(crate) fn print(self) -> ExitCode {
+    pub(crate) fn print(self) -> u8 {
         let (message, usage) = match self {
             Failure::Usage(message) => (message, true),
             Failure::Failed(message) => (message, false),
             Failure::Library { message, usage, key } => {
-                let flag =
-                    key.and_then(|key| flag(&crate::definition(), std::env::args_os(), &key));
+                let flag = key.and_then(|key| {
+                    flag(&crate::definition(), crate::invocation::typed().iter().cloned(), &key)
+                });
                 let flag = flag.filter(|flag| !message.contains(flag.as_str()));
                 (flag.map_or(message.clone(), |flag| format!("{message} ({flag})")), usage)
             }
         };
         complain!("error: {message}");
-        if usage { ExitCode::from(2) } else { stop::exit_code() }
+        if usage { 2 } else { stop::exit_code() }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -67,9 +66,9 @@ impl Outcome {
     }
 
     /// Prints to standard output. A reader that went away (`| head`) is no failure.
-    pub(crate) fn print(self, as_json: bool) -> ExitCode {
+    pub(crate) fn print(self, as_json: bool) -> u8 {
         if self.json.is_null() && self.text.is_empty() {
-            return ExitCode::SUCCESS;
+            return 0;
         }
         // What comes from files and stores cannot command a terminal; JSON has escapes of its own.
         let text = match as_json {
@@ -82,7 +81,7 @@ impl Outcome {
                 true => complain!("{text}"),
                 false => say!("{}", text.trim_end()),
             }
-            return if self.finished { ExitCode::SUCCESS } else { stop::exit_code() };
+            return if self.finished { 0 } else { stop::exit_code() };
         }
         let mut out = io::stdout().lock();
         match writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()) {
@@ -91,9 +90,9 @@ impl Outcome {
                     "error: standard output: cannot write the result (what was asked for is done; \
                      check the room on the disk it goes to): {error}"
                 );
-                ExitCode::FAILURE
+                1
             }
-            _ if self.finished => ExitCode::SUCCESS,
+            _ if self.finished => 0,
             _ => stop::exit_code(),
         }
     }

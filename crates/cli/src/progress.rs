@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::host;
 use crate::say::is_quiet;
 
 /// How often a line is written where there is no terminal to draw on.
@@ -13,7 +14,7 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Whether bars are drawn; elsewhere lines are written, which `say!` suppresses under `--quiet`.
 fn draws_bars() -> bool {
-    std::io::stderr().is_terminal() && !is_quiet()
+    std::io::stderr().is_terminal() && !is_quiet() && host::current().is_none()
 }
 
 /// Counts work done against work to do.
@@ -49,7 +50,9 @@ impl Progress {
         self.done += 1;
         self.bar.set_message(terms::printable(note).into_owned());
         self.bar.inc(1);
-        if self.last_line.is_some_and(|at| at.elapsed() >= LINE_EVERY) {
+        if let Some(host) = host::current() {
+            host.progress(&self.label, self.done, self.total, note);
+        } else if self.last_line.is_some_and(|at| at.elapsed() >= LINE_EVERY) {
             say!("{}: {}/{} {note}", self.label, self.done, self.total);
             self.last_line = Some(Instant::now());
         }

@@ -18,8 +18,10 @@ pub(crate) fn is_quiet() -> bool {
 /// Prints an informative line on standard error unless `--quiet` was given.
 macro_rules! say {
     ($($text:tt)*) => {
-        if !crate::say::is_quiet() {
-            complain!($($text)*);
+        match crate::host::current() {
+            Some(host) => host.remark(&format!($($text)*)),
+            None if crate::say::is_quiet() => {}
+            None => complain!($($text)*),
         }
     };
 }

@@ -1,7 +1,9 @@
 //! Interrupts: Ctrl-C, or SIGTERM.
 
-use std::process::{ExitCode, exit};
+use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::host;
 
 /// The exit code after an interrupt, as shells have it.
 const INTERRUPTED: u8 = 130;
@@ -30,10 +32,10 @@ pub(crate) fn listen() -> &'static AtomicBool {
 
 /// Whether an interrupt came.
 pub(crate) fn wished() -> bool {
-    STOP.load(Ordering::Relaxed)
+    STOP.load(Ordering::Relaxed) || host::current().is_some_and(|host| host.stopped())
 }
 
 /// The exit code of a command that did not end well: 130 after an interrupt, else 1.
-pub(crate) fn exit_code() -> ExitCode {
-    if wished() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
+pub(crate) fn exit_code() -> u8 {
+    if wished() { INTERRUPTED } else { 1 }
 }

@@ -108,9 +108,9 @@ fn a_remedy_names_only_what_the_command_has() {
     refused(folder, "hub import run --out again", 2, "run is a run already");
 }
 
-/// What the system refuses is told with the file that was asked for.
+/// An error of the system names the file that was asked for.
 #[test]
-fn a_full_disk_is_told_with_the_file() {
+fn a_full_disk_is_reported_with_the_file() {
     let folder = TRAINED.path();
     let encode = format!("encode --model run --text qaa={SIDE}.qaa --out full.npy");
     // No file may grow beyond 8 KiB: what is larger fails as on a full disk.
@@ -525,7 +525,12 @@ fn similarity_of_matrices_and_of_stacks() {
     let all = "retrieve --source stack.npy --target stack.npy";
     refused(folder, &format!("{all} --layers 3"), 2, "--layers 3: there are layers 0 to 2");
     let many = format!("{all} --retrieval csls --neighbors 81");
-    refused(folder, &many, 2, "--neighbors 81: there are 80 sentences");
+    refused(
+        folder,
+        &many,
+        2,
+        "81 neighbours: there are 80 rows; give fewer, at least 1 (--neighbors)",
+    );
 
     let stacks = json(folder, "cka stack.npy stack.npy --svg map.svg");
     assert!((stacks["cka"][2][2].as_f64().unwrap() - 1.0).abs() < 1e-9, "{stacks}");

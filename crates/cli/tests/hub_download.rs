@@ -89,12 +89,18 @@ fn a_model_comes_whole_and_comes_once() {
     );
 }
 
+/// The beginning of the weights that an interrupted download left, with the server's mark of it.
+fn plant_part(home: &Path, part: &[u8]) {
+    fs::write(blob(home, DIGEST).with_extension("part"), part).unwrap();
+    fs::write(blob(home, DIGEST).with_extension("mark"), format!("\"{DIGEST}\"")).unwrap();
+}
+
 #[test]
 fn half_a_file_goes_on() {
     let home = tempfile::tempdir().unwrap();
     let server = Server::start(hub);
     fs::create_dir_all(blob(home.path(), "")).unwrap();
-    fs::write(blob(home.path(), DIGEST).with_extension("part"), b"ab").unwrap();
+    plant_part(home.path(), b"ab");
     done(home.path(), &server.address);
     let asked = server.asked();
     let rest = "/own/model/resolve/main/model.safetensors bytes=2-".to_owned();
@@ -117,7 +123,7 @@ fn a_part_that_is_wrong_is_thrown_away() {
             }
         });
         fs::create_dir_all(blob(home.path(), "")).unwrap();
-        fs::write(blob(home.path(), DIGEST).with_extension("part"), part).unwrap();
+        plant_part(home.path(), part);
         let printed = done(home.path(), &server.address);
         let folder = PathBuf::from(printed["folder"].as_str().unwrap());
         assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), WEIGHTS);
@@ -196,4 +202,51 @@ fn what_cannot_be_had_is_explained() {
     );
     let server = Server::start(|_| Answer::text("<html>a portal</html>"));
     refused(run(&server.address, "own/model"), 1, &["cannot fetch"]);
+}
+
+/// A server that never ends, names files outside of the cache, redirects to other schemes, or answers so that a library
+/// panics: refused, and nothing is left behind.
+#[test]
+fn a_hostile_hub_is_refused() {
+    let cases: [(fn(&Asked) -> Option<Answer>, &str); 5] = [
+        (|asked| Some(Answer::file(asked, b"x", "../../../stolen")), "mark of a file"),
+        (|_| Some(Answer { body: Vec::new(), ..Answer::status(302) }), "none that the hub gives"),
+        (
+            |asked| {
+                let whole = asked.header("range").is_none();
+                whole.then(|| Answer::status(302).with("Location", "file:///etc/passwd"))
+            },
+            "neither HTTP nor HTTPS",
+        ),
+        (
+            |asked| {
+                let whole = asked.header("range").is_none();
+                whole.then(|| Answer::status(302).with("Location", "http://127.0.0.2:9/x"))
+            },
+            "another host, without TLS",
+        ),
+        (
+            |asked| Some(Answer::file(asked, WEIGHTS, DIGEST).with("X-Repo-Commit", "facade")),
+            "moved on at the hub",
+        ),
+    ];
+    for (answer, reason) in cases {
+        let home = tempfile::tempdir().unwrap();
+        let server = Server::start(move |asked| {
+            let weights = asked.path.ends_with("safetensors");
+            let other = if weights { answer(asked) } else { None };
+            other.map_or_else(
+                || hub(asked),
+                |answer| match answer.headers.iter().any(|(name, _)| *name == "X-Repo-Commit") {
+                    true => answer,
+                    false => answer.with("X-Repo-Commit", COMMIT),
+                },
+            )
+        });
+        refused(run(home.path(), &server.address, &[], "own/model"), 1, &[reason]);
+        assert!(!home.path().join("stolen").exists());
+        let names = fs::read_dir(blob(home.path(), "")).unwrap().flatten();
+        let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+        assert_eq!(names.len(), 2, "{reason}: {names:?}");
+    }
 }

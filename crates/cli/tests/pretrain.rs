@@ -436,6 +436,26 @@ fn a_damaged_checkpoint_gives_way_to_the_one_before() {
     assert_eq!([fs::read(&state).unwrap(), fs::read(&older).unwrap()], before);
 }
 
+/// A run whose newest checkpoint is damaged is extended from where it had come to, not from the checkpoint before; and a
+/// quiet command says what is damaged all the same.
+#[test]
+fn a_damaged_checkpoint_does_not_change_an_extension() {
+    let folder = with_world();
+    let extend = |out| ["pretrain", "--resume", "--out", out, "--steps", "50", "-q"];
+    for out in ["whole", "broken"] {
+        done(folder.path(), &[&RUN[..], &["--out", out]].concat());
+    }
+    done(folder.path(), &extend("whole"));
+    flip(&folder.path().join("broken/state.safetensors"), 60);
+    let output = isogloss(folder.path(), &extend("broken"));
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{printed}");
+    assert!(printed.contains("broken/state.safetensors"), "{printed}");
+    for file in ["model.safetensors", "state.safetensors", "metrics.jsonl", "config.toml"] {
+        assert!(same(folder.path(), file), "{file}");
+    }
+}
+
 /// Nothing that a resumed run reads is taken unverified.
 #[test]
 fn what_rots_under_a_run_is_noticed() {
@@ -601,7 +621,7 @@ fn a_run_goes_on_with_the_text_and_the_settings_it_began_with() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told() {
+fn a_folder_that_cannot_be_written_is_named() {
     let folder = with_world();
     fs::write(folder.path().join("file"), "").unwrap();
     for out in ["/proc/run", "file/run"] {

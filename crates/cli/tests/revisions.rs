@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use crate::common::done;
 
-/// Few sentences and updates, but enough that no number is 0 or 1 throughout.
+/// Few sentences and updates, but enough that none of the values is 0 or 1 throughout.
 const STUDY: &str = r#"
 question = "Does every command give the results of its revision?"
 evaluate = ["ner", "parse", "retrieval", "align-words", "align-contexts", "similarity", "word-retrieval", "shift"]
@@ -136,10 +136,7 @@ fn results_change_with_revisions_alone() {
     for command in COMMANDS {
         let verb = command.verb;
         let own: Vec<_> = measured.iter().filter(|((of, _), _)| of == verb).collect();
-        assert!(
-            !own.is_empty(),
-            "no number of `{verb}` is compared: extend the study of this test"
-        );
+        assert!(!own.is_empty(), "nothing of `{verb}` is compared: extend the study of this test");
         for ((_, what), value) in own {
             let _ = writeln!(rows, "    ({verb:?}, {}, {what:?}, {value:?}),", command.revision);
             let golden = GOLDEN.iter().find(|golden| golden.0 == verb && golden.2 == what);

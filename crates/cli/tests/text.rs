@@ -138,7 +138,7 @@ fn what_can_be_refused_is_refused_before_text_is_read() {
 }
 
 #[test]
-fn a_cause_is_told_once_and_a_remedy_fits_it() {
+fn a_cause_is_printed_once_and_a_remedy_fits_it() {
     let place = place();
     let folder = place.path();
     let output = isogloss(folder, &["vocab", "stats", "nowhere"]);

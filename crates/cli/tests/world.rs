@@ -68,7 +68,7 @@ fn the_saved_configuration_makes_the_same_world() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_with_exit_code_2() {
+fn what_makes_no_sense_exits_with_code_2() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("bad.toml"), "seed = 1\nsentance = 5\n").unwrap();
     std::fs::write(folder.path().join("latin1.toml"), b"# caf\xe9\n").unwrap();
@@ -145,7 +145,7 @@ fn json_is_one_object_and_help_has_examples() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_result_that_cannot_be_printed_is_told() {
+fn a_result_that_cannot_be_printed_is_an_error() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut command = command(Path::new("."), &["world", "show"]);
     let out = command.stdout(full).output().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! A draft has a random name that nobody else can have taken, begins with [`PREFIX`], lies beside its
 //! target, and is locked for as long as its process lives. So a draft that can be locked is the leftover
-//! of a process that was killed, and whoever next writes into that folder removes it; one that is being
+//! of a process that was killed, and the next process that writes into that folder removes it; one that is being
 //! written is never touched. A process that is interrupted removes its own ([`remove_drafts`]).
 
 use std::collections::HashSet;

@@ -13,11 +13,12 @@
 //!   replaced;
 //! - [`check_new`] refuses an output that exists unless it may be replaced; [`check_new_file`] and
 //!   [`check_new_folder`] also make sure, before any work is done, that it can be made;
+//! - [`lock_outputs`] keeps several files together that belong together, where two processes write them;
 //! - [`FolderLock`] keeps other processes out of a folder: taken before anything in it is touched;
 //! - [`checkpoints`] keeps the newest two versions of a file, and reads the newest that is sound;
 //! - [`ScratchFolder`] is for temporary files, which go even after a kill;
 //! - [`sealed`] has the digests of text files that are read again;
-//! - [`read_exact_at`] reads a part of a file, [`map`] maps it into memory;
+//! - [`read_exact_at`] reads a part of a file;
 //! - [`limits`] bounds what a file may unpack to, and the names that it may give.
 //!
 //! ```
@@ -38,12 +39,11 @@ mod lock;
 mod output;
 pub mod sealed;
 mod standard;
+mod together;
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-
-pub use memmap2::Mmap;
 
 use drafts::DraftFolder;
 use output::Target;
@@ -53,6 +53,7 @@ pub use folder::{NewFolder, close};
 pub use lock::{FolderLock, is_vacant, lock};
 pub use output::{in_place_of, is_stream, write, write_with};
 pub use standard::{STANDARD_INPUT, is_standard, open};
+pub use together::{OutputLock, lock_outputs};
 
 /// The file of a folder's lock.
 const LOCK: &str = "lock";
@@ -235,16 +236,6 @@ pub fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<(
         }
         Ok(())
     }
-}
-
-/// Maps a file into memory. The one place where this is done.
-#[allow(unsafe_code)]
-pub fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: a map is sound as long as nobody changes the file under it. Our own files are written
-    // under a temporary name, renamed when whole, and never opened for writing again, and so are those
-    // of the tools whose checkpoints are read. A user who alters one by hand while it is mapped could
-    // as well alter the program.
-    unsafe { Mmap::map(file) }
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ pub fn is_vacant(folder: &Path) -> bool {
     };
     match fs::read_dir(folder) {
         Ok(entries) => !entries.flatten().any(content),
-        // What cannot be made there is said by whoever makes it.
+        // That it cannot be made there is reported where it is made.
         Err(_) => fs::symlink_metadata(folder).is_err(),
     }
 }

@@ -14,7 +14,7 @@ use vectors::WordVectors;
 use vectors::formats::{self, ReadOptions};
 
 use crate::error::{Error, Result};
-use crate::learn::{Induction, Round, identical, refine, unsupervised};
+use crate::learn::{Induction, MapFit, MapStart, Round, fit, identical};
 use crate::lexicon::{CandidateAccuracy, InducedPair, Lexicon, LookupAccuracy, induce};
 use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
@@ -370,38 +370,39 @@ fn learn(
 ) -> Result<Map> {
     let dim = source.matrix.cols();
     let induction = Induction { cutoff: config.cutoff, k };
-    let map = match init {
-        MapInit::None | MapInit::Map => Map::identity(dim),
-        MapInit::Unsupervised => {
-            observer.stage("unsupervised self-learning");
-            let progress = |round| result.rounds.push(round);
-            let (x, y) = (&source.matrix, &target.matrix);
-            unsupervised(x, y, induction, config.seed, device, progress)
-        }
-        MapInit::Dictionary | MapInit::Identical => {
-            let pairs = training_pairs(config, source, target)?;
-            result.train_pairs = Some(pairs.len());
-            if pairs.len() < dim {
-                let count = pairs.len();
-                observer.remark(&format!(
-                    "warning: {count} pairs do not determine a map of {dim} dimensions; what they \
-                     leave open is arbitrary"
-                ));
-            }
-            Map::of_pairs(&source.matrix, &target.matrix, &pairs)
-        }
+    let pairs = match init {
+        MapInit::Dictionary | MapInit::Identical => Some(training_pairs(config, source, target)?),
+        _ => None,
     };
-    if config.refine == 0 {
-        return Ok(map);
+    if let Some(count) = pairs.as_ref().map(Vec::len) {
+        result.train_pairs = Some(count);
+        if count < dim {
+            observer.remark(&format!(
+                "warning: {count} pairs do not determine a map of {dim} dimensions; what they \
+                 leave open is arbitrary"
+            ));
+        }
     }
-    observer.stage("refining");
-    let progress = |round: Round| {
-        let Round { pairs, cosine } = round;
-        observer.remark(&format!("refined from {pairs} pairs: mean cosine {cosine:.4}"));
-        result.rounds.push(round);
+    let start = match (init, &pairs) {
+        (MapInit::Unsupervised, _) => {
+            observer.stage("unsupervised self-learning");
+            MapStart::Unsupervised { seed: config.seed }
+        }
+        (_, Some(pairs)) => MapStart::Pairs(pairs),
+        _ => MapStart::Identity,
+    };
+    if config.refine > 0 && init != MapInit::Unsupervised {
+        observer.stage("refining");
+    }
+    let progress = |Round { pairs, cosine }: Round, refined: bool| {
+        if refined {
+            observer.remark(&format!("refined from {pairs} pairs: mean cosine {cosine:.4}"));
+        }
     };
     let (x, y) = (&source.matrix, &target.matrix);
-    Ok(refine(x, y, map, config.refine, induction, device, progress))
+    let MapFit { map, rounds } = fit(x, y, start, config.refine, induction, device, progress);
+    result.rounds = rounds;
+    Ok(map)
 }
 
 fn training_pairs(

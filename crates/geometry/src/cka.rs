@@ -17,12 +17,12 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use tensor::Device;
-use terms::RowCounts;
+use terms::{RowCounts, interrupt};
 use text::RandomStreams;
 
 use crate::error::{Error, Result};
 use crate::products::{Columns, Placed, Summed};
-use crate::retrieval::{RetrievalAccuracy, RetrievalResult};
+use crate::retrieval::{RetrievalAccuracy, RetrievalResult, repeated_rows};
 use crate::search::Watch;
 
 /// Rows of a batch.
@@ -132,6 +132,13 @@ pub fn compare(
     })
 }
 
+/// The counts of a comparison of arrays: all rows are used, and repeated ones only counted.
+pub fn counts_of_arrays(x: &Stack, y: &Stack) -> Result<RowCounts> {
+    let rows = x.rows();
+    let repeated = if rows == y.rows() { repeated_rows(x, y)? } else { 0 };
+    Ok(RowCounts { repeated, ..RowCounts::all(rows) })
+}
+
 fn signature(grouped: bool, subsamples: usize, seed: u64) -> String {
     let (centre, debiased) = match grouped {
         true => ("within-groups", "none"),
@@ -196,21 +203,30 @@ pub fn within_lengths(
 /// The group of each row, by the label on its line.
 pub fn read_labels(path: &Path, rows: usize) -> Result<Vec<u32>> {
     let text = std::fs::read_to_string(path).at(path, "read")?;
+    groups(&path.display().to_string(), text.lines().map(str::trim), rows)
+}
+
+/// The group of each row, by its label; `place` is what the labels are called in messages.
+pub fn groups<'a>(
+    place: &str,
+    labels: impl Iterator<Item = &'a str>,
+    rows: usize,
+) -> Result<Vec<u32>> {
     let mut numbers: FxHashMap<&str, u32> = FxHashMap::default();
     let mut number = |label| {
         let next = numbers.len() as u32;
         *numbers.entry(label).or_insert(next)
     };
-    let labels: Vec<u32> = text.lines().map(|line| number(line.trim())).collect();
+    let labels: Vec<u32> = labels.map(&mut number).collect();
     if labels.len() != rows {
         let reason = format!("has {} labels for {rows} rows", labels.len());
-        return Err(Error::input(path.display(), reason, "give one a line"));
+        return Err(Error::input(place, reason, "give one for each row"));
     }
     if numbers.len() * 2 > rows {
         let reason = format!("has {} labels for {rows} rows", numbers.len());
         let remedy =
             "give groups of at least two rows on average, so that something differs within";
-        return Err(Error::input(path.display(), reason, remedy));
+        return Err(Error::input(place, reason, remedy));
     }
     Ok(labels)
 }
@@ -325,6 +341,7 @@ impl Own {
         let dim = stack.dim(layer);
         let mut gram = columns.sum(dim, dim);
         for batch in batches(stack.rows()) {
+            interrupt::check();
             let x = own.centred(stack, layer, rows, batch)?;
             own.squares
                 .extend(x.iter().map(|row| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>()));

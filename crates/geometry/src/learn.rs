@@ -18,6 +18,62 @@ use crate::matmul::times_transposed;
 use crate::normalize::{Step, normalize};
 use crate::search::{Measure, Scores, SimilarityDropout, unwatched};
 
+/// A map, and how it came about.
+#[derive(Clone, Debug)]
+pub struct MapFit {
+    /// The map.
+    pub map: Map,
+    /// Rounds of self-learning, in order.
+    pub rounds: Vec<Round>,
+}
+
+/// Learns the map of one space onto another from pairs of rows, or unsupervised where there are none (with this seed), and
+/// refines it for so many rounds. `progress` is called after each round of either, and with whether it refined.
+pub fn fit(
+    source: &Matrix,
+    target: &Matrix,
+    start: MapStart<'_>,
+    refinement: usize,
+    induction: Induction,
+    device: &Device,
+    mut progress: impl FnMut(Round, bool),
+) -> MapFit {
+    let mut rounds = Vec::new();
+    let mut done = |round, refined| {
+        progress(round, refined);
+        rounds.push(round);
+    };
+    let map = match start {
+        MapStart::Identity => Map::identity(source.cols()),
+        MapStart::Pairs(pairs) => Map::of_pairs(source, target, pairs),
+        MapStart::Unsupervised { seed } => {
+            unsupervised(source, target, induction, seed, device, |round| done(round, false))
+        }
+    };
+    let map = match refinement {
+        0 => map,
+        rounds => {
+            let done = |round| done(round, true);
+            refine(source, target, map, rounds, induction, device, done)
+        }
+    };
+    MapFit { map, rounds }
+}
+
+/// What a map is learned from at first.
+#[derive(Clone, Copy, Debug)]
+pub enum MapStart<'a> {
+    /// Nothing: the spaces are one.
+    Identity,
+    /// Rows of the source and of the target that belong together.
+    Pairs(&'a [(u32, u32)]),
+    /// The spaces alone.
+    Unsupervised {
+        /// Seed of the stochastic dropout.
+        seed: u64,
+    },
+}
+
 /// Words that take part in the unsupervised initialisation.
 const INIT_WORDS: usize = 4000;
 /// Stochastic dropout: the share of similarities kept at first, and the factor by which it grows when
@@ -123,6 +179,11 @@ pub fn unsupervised(
 struct Pairs {
     rows: Vec<(u32, u32)>,
     cosines: Vec<f64>,
+}
+
+/// The mean cosine of pairs of rows.
+pub fn mean_cosine(mapped: &Matrix, target: &Matrix, pairs: &[(u32, u32)]) -> f64 {
+    cosine(&with_cosines(pairs.to_vec(), mapped, target))
 }
 
 fn cosine(pairs: &Pairs) -> f64 {

@@ -28,6 +28,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// The step of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Step::Unit, Step::Center, Step::Iterative].into_iter().find(|step| step.name() == name)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Step::Unit => "unit",

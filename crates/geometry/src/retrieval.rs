@@ -79,6 +79,8 @@ pub struct RowPairs {
     pairs: Vec<(u32, u32)>,
     /// For each pair, the first row that holds it.
     rows: Vec<usize>,
+    /// For each row of a side, the number of its candidate.
+    of_rows: [Vec<u32>; 2],
     /// How many rows there were, and what became of them.
     pub counts: RowCounts,
 }
@@ -101,7 +103,13 @@ impl RowPairs {
         }
         let (all, used) = (source.of.len(), pairs.len());
         let counts = RowCounts { rows: all, repeated: all - used, too_long: 0, used };
-        Self { candidates: [source.first, target.first], pairs, rows, counts }
+        Self {
+            candidates: [source.first, target.first],
+            pairs,
+            rows,
+            of_rows: [source.of, target.of],
+            counts,
+        }
     }
 
     /// The same of arrays, where rows are equal if their vectors are, at every layer.
@@ -207,6 +215,29 @@ pub struct KeptNeighbours {
 }
 
 impl KeptNeighbours {
+    /// The layer; 0 is the embeddings.
+    pub fn layer(&self) -> usize {
+        self.layer
+    }
+
+    /// What was done to the vectors.
+    pub fn space(&self) -> RetrievalSpace {
+        self.space
+    }
+
+    /// The nearest rows of the other side of every row of a side (0 is the source), best first, with their scores: rows x kept
+    /// each. Of equal rows the first stands for all.
+    pub fn of_side(&self, pairs: &RowPairs, side: usize) -> (Vec<u32>, Vec<f32>) {
+        let (nearest, there) = (&self.directions[side], &pairs.candidates[1 - side]);
+        let (mut rows, mut scores) = (Vec::new(), Vec::new());
+        for &candidate in &pairs.of_rows[side] {
+            let candidate = candidate as usize;
+            rows.extend(nearest.ids(candidate).iter().map(|&id| there[id as usize] as u32));
+            scores.extend_from_slice(nearest.scores(candidate));
+        }
+        (rows, scores)
+    }
+
     /// What was found for every pair, in both directions; `name` gives the sentence of a row of a side (0 is
     /// the source).
     pub fn predictions<'a>(

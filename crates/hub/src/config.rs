@@ -149,7 +149,7 @@ impl ConfigKeys<'_> {
             Value::Null => Ok(default),
             value => {
                 let number = value.as_f64().map(|number| number as f32);
-                number.ok_or_else(|| self.refuse(format!("`{key}` is no number")))
+                number.ok_or_else(|| self.refuse(format!("`{key}` is not a number")))
             }
         }
     }
@@ -308,7 +308,7 @@ impl ConfigKeys<'_> {
         for (name, number) in known.into_iter().flatten() {
             let slot = number.as_u64().and_then(|number| names.get_mut(number as usize));
             *slot.ok_or_else(|| {
-                self.refuse(format!("`lang2id` gives {name} no number below {count}"))
+                self.refuse(format!("`lang2id` gives {name} no id below {count}"))
             })? = name.clone();
         }
         Ok(names)

@@ -12,7 +12,7 @@ use crate::config::{CONFIG, Family, ModelConfig};
 use crate::layout::TensorNames;
 use crate::read::{Reading, sinusoid};
 use crate::tokenizer;
-use crate::weights::{CheckpointWeights, NumberType, TensorBytes};
+use crate::weights::{CheckpointWeights, NumberType, StoredTensor};
 
 const FITTING: &str = "give the configuration and the weights that belong together";
 
@@ -117,16 +117,17 @@ fn load(
     // Gives the name of a weight matrix that is not finite.
     let fill = |(role, target): (ParamRole, &mut Tensor)| {
         let reading = plan.reading(role).expect("every weight has its reading");
-        let mut sound = true;
+        let (mut read, mut sound) = (Ok(()), true);
         target.write_with(|out| {
-            reading.write(out);
+            read = reading.write(out);
             sound = out.iter().all(|x| x.is_finite());
         });
-        (!sound).then(|| role.to_string())
+        read.map(|()| (!sound).then(|| role.to_string()))
     };
-    let (digest, broken) =
-        rayon::join(|| plan.digest(), || targets.into_par_iter().filter_map(fill).min());
-    if let Some(name) = broken {
+    let fill_all = || targets.into_par_iter().map(fill).collect::<Result<Vec<Option<String>>>>();
+    let (digest, broken) = rayon::join(|| plan.digest(), fill_all);
+    let (digest, broken) = (digest?, broken?);
+    if let Some(name) = broken.into_iter().flatten().min() {
         let reason = format!("has a weight that is NaN or infinite, where `{name}` is read from");
         return Err(Error::file(folder, reason, "fetch or save the model again"));
     }
@@ -139,7 +140,7 @@ struct ImportPlan<'a> {
     /// How each weight matrix is read.
     readings: Vec<(ParamRole, Reading<'a>)>,
     /// The tensors that are read.
-    used: Vec<(String, TensorBytes<'a>)>,
+    used: Vec<(String, StoredTensor<'a>)>,
     missing: Vec<String>,
     has_mlm_head: bool,
     weights: &'a CheckpointWeights,
@@ -187,7 +188,7 @@ impl<'a> ImportPlan<'a> {
     }
 
     /// A tensor that must be there, of a shape that must be right.
-    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<TensorBytes<'a>> {
+    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<StoredTensor<'a>> {
         let view = self.weights.get(name);
         let view = view.ok_or_else(|| self.refuse(format!("has no tensor {name}")))?;
         if view.shape != shape {
@@ -326,10 +327,7 @@ impl<'a> ImportPlan<'a> {
         }
         let table = self.tensor(layout.decoder, &[rows, dim])?;
         let tokens = self.weights.get(&self.body(layout.tokens));
-        let same = tokens.is_some_and(|tokens| {
-            tokens.element == table.element
-                && (tokens.bytes.as_ptr() == table.bytes.as_ptr() || tokens.bytes == table.bytes)
-        });
+        let same = tokens.map(|tokens| tokens.equals(&table)).transpose()?.unwrap_or(false);
         if !same {
             self.encoder.untied = true;
             self.add(ParamRole::MlmDecoder, Reading::Rows { table, skip: 0, add: None });
@@ -354,18 +352,18 @@ impl<'a> ImportPlan<'a> {
     }
 
     /// A digest of every tensor that is read, its name and its shape.
-    fn digest(&self) -> String {
-        let one = |(name, view): &(String, TensorBytes<'_>)| {
+    fn digest(&self) -> Result<String> {
+        let one = |(name, view): &(String, StoredTensor<'_>)| {
             let mut hasher = blake3::Hasher::new();
             hasher.update(format!("{name} {:?} {:?}\n", view.element, view.shape).as_bytes());
-            hasher.update(view.bytes);
-            hasher.finalize()
+            view.for_each_chunk(|bytes| _ = hasher.update(bytes))?;
+            Ok(hasher.finalize())
         };
-        let all: Vec<blake3::Hash> = self.used.par_iter().map(one).collect();
+        let all: Vec<blake3::Hash> = self.used.par_iter().map(one).collect::<Result<_>>()?;
         let mut hasher = blake3::Hasher::new();
         let shape = serde_json::to_vec(&self.encoder).expect("plain data");
         hasher.update(&shape);
         all.iter().for_each(|hash| _ = hasher.update(hash.as_bytes()));
-        hasher.finalize().to_hex().to_string()
+        Ok(hasher.finalize().to_hex().to_string())
     }
 }

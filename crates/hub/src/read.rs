@@ -3,34 +3,34 @@
 //! Hugging Face keeps weights outputs x inputs, an encoder inputs x outputs, so most matrices are
 //! transposed.
 
-use std::borrow::Cow;
-
 use half::{bf16, f16};
 
-use crate::weights::{NumberType, TensorBytes};
+use text::Result;
+
+use crate::weights::{NumberType, StoredTensor};
 
 /// How a weight matrix is made of tensors of a file.
 pub(crate) enum Reading<'a> {
     /// The rows of a table from one on; where a row is to be added, to each of them.
-    Rows { table: TensorBytes<'a>, skip: usize, add: Option<TensorBytes<'a>> },
+    Rows { table: StoredTensor<'a>, skip: usize, add: Option<StoredTensor<'a>> },
     /// Matrices, transposed, side by side.
-    Transposed(Vec<TensorBytes<'a>>),
+    Transposed(Vec<StoredTensor<'a>>),
     /// One after another.
-    Joined(Vec<TensorBytes<'a>>),
+    Joined(Vec<StoredTensor<'a>>),
     /// Not from the file.
     Given(Vec<f32>),
 }
 
 impl Reading<'_> {
     /// Writes the weight, all of it.
-    pub(crate) fn write(&self, out: &mut [f32]) {
+    pub(crate) fn write(&self, out: &mut [f32]) -> Result<()> {
         match self {
             Reading::Given(values) => out.copy_from_slice(values),
             Reading::Rows { table, skip, add } => {
                 let cols = table.shape[1];
-                copy(&table.rows_from(*skip), out);
+                copy(table, skip * cols, out)?;
                 if let Some(row) = add {
-                    let row = row.numbers();
+                    let row = row.numbers()?;
                     for target in out.chunks_exact_mut(cols) {
                         target.iter_mut().zip(row.iter()).for_each(|(x, &add)| *x += add);
                     }
@@ -40,7 +40,7 @@ impl Reading<'_> {
                 let mut rest = out;
                 for view in views {
                     let (now, after) = rest.split_at_mut(view.shape.iter().product());
-                    copy(view, now);
+                    copy(view, 0, now)?;
                     rest = after;
                 }
             }
@@ -48,47 +48,49 @@ impl Reading<'_> {
                 let width: usize = views.iter().map(|view| view.shape[0]).sum();
                 let mut first = 0;
                 for view in views {
-                    transpose(&view.numbers(), view.shape[1], out, width, first);
+                    transpose(&view.numbers()?, view.shape[1], out, width, first);
                     first += view.shape[0];
                 }
             }
         }
+        Ok(())
     }
 }
 
-impl<'a> TensorBytes<'a> {
-    /// The table without its first rows.
-    fn rows_from(&self, skip: usize) -> Self {
-        let width = self.element.bytes().unwrap_or(1) * self.shape[1];
-        Self { bytes: &self.bytes[skip * width..], ..*self }
-    }
-
-    /// The numbers in single precision: as they lie, where they lie so.
-    pub(crate) fn numbers(&self) -> Cow<'a, [f32]> {
-        if self.element == NumberType::F32
-            && let Ok(numbers) = bytemuck::try_cast_slice(self.bytes)
-        {
-            return Cow::Borrowed(numbers);
-        }
-        let mut numbers = vec![0.0; self.bytes.len() / self.element.bytes().unwrap_or(1)];
-        copy(self, &mut numbers);
-        Cow::Owned(numbers)
+impl StoredTensor<'_> {
+    /// The numbers in single precision.
+    pub(crate) fn numbers(&self) -> Result<Vec<f32>> {
+        let mut numbers = vec![0.0; self.shape.iter().product()];
+        copy(self, 0, &mut numbers)?;
+        Ok(numbers)
     }
 }
 
-/// Copies numbers of any kind, converted.
-fn copy(view: &TensorBytes<'_>, out: &mut [f32]) {
+/// Reads numbers of any kind from one on, as many as there is room for.
+fn copy(view: &StoredTensor<'_>, skip: usize, out: &mut [f32]) -> Result<()> {
     match view.element {
-        NumberType::F32 => convert(view.bytes, out, f32::from_le_bytes),
-        NumberType::F16 => convert(view.bytes, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
-        NumberType::Bf16 => convert(view.bytes, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
+        // They stand in the file as in memory.
+        NumberType::F32 if cfg!(target_endian = "little") => {
+            view.read_at(skip * size_of::<f32>(), bytemuck::cast_slice_mut(out))
+        }
+        NumberType::F32 => convert(view, skip, out, f32::from_le_bytes),
+        NumberType::F16 => convert(view, skip, out, |bytes| f16::from_le_bytes(bytes).to_f32()),
+        NumberType::Bf16 => convert(view, skip, out, |bytes| bf16::from_le_bytes(bytes).to_f32()),
         _ => unreachable!("other kinds are refused before"),
     }
 }
 
-fn convert<const N: usize>(bytes: &[u8], out: &mut [f32], number: impl Fn([u8; N]) -> f32) {
+fn convert<const N: usize>(
+    view: &StoredTensor<'_>,
+    skip: usize,
+    out: &mut [f32],
+    number: impl Fn([u8; N]) -> f32,
+) -> Result<()> {
+    let mut bytes = vec![0; out.len() * N];
+    view.read_at(skip * N, &mut bytes)?;
     let (numbers, _) = bytes.as_chunks::<N>();
     out.iter_mut().zip(numbers).for_each(|(out, &bytes)| *out = number(bytes));
+    Ok(())
 }
 
 /// Rows and columns that are transposed at a time, so that both sides stay in the first cache.

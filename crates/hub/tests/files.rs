@@ -1,6 +1,7 @@
 //! The readers of weights, on files of PyTorch's own and on broken ones.
 
 use std::fs;
+use std::io::Cursor;
 use std::path::Path;
 
 use hub::weights::{NumberType, Tensors, parse_index, safetensors, torch};
@@ -19,14 +20,14 @@ fn state_dicts_of_both_formats_are_read() {
     let expected = floats(&fixture("bin.f32"));
     for name in ["new.bin", "old.bin"] {
         let bytes = fixture(name);
-        let tensors = torch::read(&bytes).unwrap();
+        let tensors = torch::read(Cursor::new(&bytes)).unwrap();
         let found: Vec<f32> =
             tensors.values().flat_map(|found| floats(&bytes[found.bytes.clone()])).collect();
         assert_eq!(found, expected, "{name}");
         assert_eq!(tensors["bert.embeddings.token_type_embeddings.weight"].shape, [2, 8]);
     }
     let bytes = fixture("parameter.bin");
-    let tensors = torch::read(&bytes).unwrap();
+    let tensors = torch::read(Cursor::new(&bytes)).unwrap();
     assert_eq!(tensors["weight"].element, NumberType::Bf16);
     assert_eq!(tensors["weight"].shape, [2, 3]);
 }
@@ -55,11 +56,11 @@ fn nothing_but_tensors_is_taken_and_nothing_is_run() {
         ),
     ];
     for (pickle, reason) in cases {
-        let error = torch::read(&old(pickle)).unwrap_err();
+        let error = torch::read(Cursor::new(&old(pickle))).unwrap_err();
         assert!(error.contains(reason), "{error}");
     }
-    assert_eq!(torch::read(&old(b"\x80\x02}.")).unwrap(), Tensors::new());
-    assert!(torch::read(b"").unwrap_err().contains("no file of PyTorch's"));
+    assert_eq!(torch::read(Cursor::new(&old(b"\x80\x02}."))).unwrap(), Tensors::new());
+    assert!(torch::read(Cursor::new(b"")).unwrap_err().contains("no file of PyTorch's"));
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn a_tensor_larger_than_its_storage_is_refused() {
     let rows = bytes[at..].windows(3).position(|window| window == b"K\x8dK").unwrap();
     let mut larger = bytes.clone();
     larger[at + rows + 1] = 0xff;
-    let error = torch::read(&larger).unwrap_err();
+    let error = torch::read(Cursor::new(&larger)).unwrap_err();
     assert!(error.contains("is larger than what the file has of it"), "{error}");
 }
 
@@ -92,7 +93,7 @@ fn hostile_safetensors_are_refused() {
         b"short".to_vec(),
     ];
     for (number, bytes) in cases.iter().enumerate() {
-        let error = safetensors::read(bytes).unwrap_err();
+        let error = safetensors::read(Cursor::new(bytes)).unwrap_err();
         assert!(error.contains("is cut short or no safetensors file"), "{number}: {error}");
     }
 }
@@ -128,9 +129,9 @@ proptest! {
         old in broken("old.bin"),
         model in broken("bert/model.safetensors"),
     ) {
-        check(&new, torch::read(&new));
-        check(&old, torch::read(&old));
-        check(&model, safetensors::read(&model));
+        check(&new, torch::read(Cursor::new(&new)));
+        check(&old, torch::read(Cursor::new(&old)));
+        check(&model, safetensors::read(Cursor::new(&model)));
     }
 
     /// Most of the pickle's instructions, in any order.
@@ -147,7 +148,7 @@ proptest! {
     ) {
         let all = [names.concat().as_bytes(), &pickle].concat();
         let bytes = old(&all);
-        check(&bytes, torch::read(&bytes));
+        check(&bytes, torch::read(Cursor::new(&bytes)));
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn figures_are_files_of_their_own() {
         assert!(!svg.contains("var(") && !svg.contains("NaN"), "{name}");
         assert!(painted(&svg) > 1, "{name} has no colours");
         assert!(pdf(&svg).unwrap().starts_with(b"%PDF-"), "{name}");
-        assert!(figure.csv().lines().count() > 1, "{name} has no numbers");
+        assert!(figure.csv().lines().count() > 1, "{name} has no values");
     }
 }
 

@@ -174,6 +174,35 @@ fn what_is_no_store_is_said_to_be_none() {
     assert!(matches!(Store::open(&path), Err(Error::Version { found: 99, .. })));
 }
 
+/// SQLite would give the altered number as the result.
+#[test]
+fn an_altered_row_is_noticed_and_rows_of_older_releases_are_read() {
+    let (_folder, path) = place();
+    let text = TextRecord {
+        origin: origin("a", 1),
+        name: "translation".into(),
+        factors: factors([]),
+        text: "a cat".into(),
+    };
+    let all = RecordFilter::default();
+    let alter = |sql: &str| rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    let store = || Store::existing(&path).unwrap();
+    for sql in ["UPDATE records SET value = value + 1", "UPDATE texts SET text = 'a bat'"] {
+        Store::open(&path).unwrap().add(&batch(1, 0), from_ref(&text)).unwrap();
+        assert_eq!(store().records(&all).unwrap(), batch(1, 0));
+        assert_eq!(store().texts(&all).unwrap(), [text.clone()]);
+        alter(sql);
+        let altered = store().records(&all).err().or(store().texts(&all).err()).unwrap();
+        assert!(matches!(&altered, Error::Damaged { .. }), "{altered}");
+        assert!(altered.to_string().contains("was altered"), "{altered}");
+    }
+    // A store without digests, as older releases made them.
+    alter("ALTER TABLE records DROP COLUMN blake3; ALTER TABLE texts DROP COLUMN blake3;");
+    let count = store().records(&all).unwrap().len();
+    store().add(&batch(1, 0), &[]).unwrap();
+    assert_eq!(store().records(&all).unwrap().len(), count);
+}
+
 /// A colleague's laboratory, for example.
 #[test]
 #[cfg(unix)]

@@ -5,6 +5,7 @@
 //! - [`ModelLocation`]: how models are named.
 //! - [`states`]: the one loop from sentences to hidden states, in batches that fill a CPU or a GPU.
 //! - [`inspect`]: what a file or folder holds.
+//! - [`masked`]: what a model predicts at masked positions.
 //! - [`parallel`]: parallel text.
 //! - [`paraphrases`]: different sentences of one language with the same translation.
 //! - [`sentences`]: files of sentences, and the vector of every sentence at every layer.
@@ -33,6 +34,7 @@ pub mod contexts;
 mod error;
 pub mod inspect;
 mod location;
+pub mod masked;
 pub mod parallel;
 pub mod paraphrases;
 mod pretrained;

@@ -160,14 +160,72 @@ fn pooled(
 ) -> Result<Vec<Matrix>> {
     let dim = model.encoder.config().dim;
     let mut values = vec![Vec::new(); layers.len()];
-    let ids = sentences.iter().map(|&ids| Ok::<_, Error>(ids));
-    for_each(model.parts(), language, ids, |states| {
-        for (values, &layer) in values.iter_mut().zip(layers) {
-            Pooling::Mean.push(states, layer, values);
-        }
-        Ok::<_, Error>(())
+    for_each_pooled(model, language, sentences, (layers, Pooling::Mean), |batch, _| {
+        values.iter_mut().zip(batch).for_each(|(values, batch)| values.extend_from_slice(batch));
+        Ok(())
     })?;
     Ok(values.into_iter().map(|v| Matrix::new(v.len() / dim, dim, v)).collect())
+}
+
+/// Calls `each` with the vectors of some sentences after others, at each of some layers (rows x dim), and with how many sentences are
+/// done.
+fn for_each_pooled<S: AsRef<[u32]> + Sync>(
+    model: &mut PretrainedModel,
+    language: usize,
+    sentences: &[S],
+    (layers, pooling): (&[usize], Pooling),
+    mut each: impl FnMut(&[Vec<f32>], usize) -> Result<()> + Send,
+) -> Result<()> {
+    let mut values = vec![Vec::new(); layers.len()];
+    let ids = sentences.iter().map(|ids| Ok::<_, Error>(ids.as_ref()));
+    for_each(model.parts(), language, ids, |states| {
+        for (values, &layer) in values.iter_mut().zip(layers) {
+            values.clear();
+            pooling.push(states, layer, values);
+        }
+        each(&values, states.first + states.sentences())
+    })
+}
+
+/// The vectors of sentences in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EncodedLines {
+    /// For each layer: rows x dim, one after another.
+    pub layers: Vec<Vec<f32>>,
+    /// Tokens of each sentence, without special tokens.
+    pub lengths: Vec<usize>,
+    /// Sentences that were too long for the model and truncated.
+    pub truncated: usize,
+}
+
+/// Encodes sentences in memory, as [`encode`] encodes those of files; `place` is what they are called in messages, and `progress` is
+/// called with how many are done, and of how many.
+pub fn encode_lines(
+    model: &mut PretrainedModel,
+    (language, place): (&str, &str),
+    lines: &[String],
+    (layers, pooling): (&[usize], Pooling),
+    mut progress: impl FnMut(usize, usize) + Send,
+) -> Result<EncodedLines> {
+    let mut reader = model.reader(language)?;
+    let (mut sentences, mut truncated) = (Vec::new(), 0);
+    for (number, line) in lines.iter().enumerate() {
+        if line.trim().is_empty() {
+            return Err(no_text(format!("{place}[{number}]")));
+        }
+        let sentence = reader.sentence(line);
+        truncated += usize::from(sentence.truncated);
+        sentences.push(sentence.ids);
+    }
+    let mut values = vec![Vec::new(); layers.len()];
+    let language = reader.language();
+    for_each_pooled(model, language, &sentences, (layers, pooling), |batch, done| {
+        values.iter_mut().zip(batch).for_each(|(values, batch)| values.extend_from_slice(batch));
+        progress(done, sentences.len());
+        Ok(())
+    })?;
+    let lengths = sentences.iter().map(|ids| ids.len() - 2).collect();
+    Ok(EncodedLines { layers: values, lengths, truncated })
 }
 
 /// What is encoded, and where it goes.
@@ -276,14 +334,9 @@ fn encode_into(
     let (layers, out) = (&config.layers, &config.out);
     let dim = model.encoder.config().dim;
     let mut writer = StackWriter::new(file, layers.len(), rows, dim).at(out, "write")?;
-    let mut values = vec![Vec::new(); layers.len()];
-    for_each(model.parts(), language, sentences.iter().map(Ok::<_, Error>), |states| {
-        for (values, &layer) in values.iter_mut().zip(layers) {
-            values.clear();
-            config.pooling.push(states, layer, values);
-        }
-        writer.append(values[0].len() / states.dim, &values).at(out, "write")?;
-        progress(states.first + states.sentences());
+    for_each_pooled(model, language, sentences, (layers, config.pooling), |values, done| {
+        writer.append(values[0].len() / dim, values).at(out, "write")?;
+        progress(done);
         Ok(())
     })?;
     Ok(writer.finish().at(out, "write")?)

@@ -151,6 +151,9 @@ pub fn for_each_batch<S: AsRef<[u32]> + Sync, E: Send>(
     };
     for sentence in sentences {
         let sentence = sentence?;
+        if tokens == 0 {
+            terms::interrupt::check();
+        }
         tokens += sentence.as_ref().len();
         group.push(sentence);
         if tokens >= most {

@@ -274,8 +274,6 @@ fn embeddings_and_chosen_rows() {
     }
 }
 
-/// Shifted states: in the working precision, as between layers, and in full precision, where the CPU and a
-/// GPU round alike.
 /// A token id beyond its table is refused before a kernel reads it: on a GPU, nothing else would notice.
 #[test]
 fn ids_beyond_their_table_never_reach_a_kernel() {
@@ -302,6 +300,8 @@ fn ids_beyond_their_table_never_reach_a_kernel() {
     }
 }
 
+/// Shifted states: in the working precision, as between layers, and in full precision, where the CPU and a
+/// GPU round alike.
 #[test]
 fn rows_are_shifted() {
     let Some([cpu, cuda]) = devices() else { return };

@@ -17,6 +17,8 @@
 
 mod estimate;
 mod fault;
+mod guarded;
+pub mod interrupt;
 mod language;
 pub mod number;
 mod preset;
@@ -27,6 +29,7 @@ mod task;
 
 pub use estimate::Estimate;
 pub use fault::Fault;
+pub use guarded::guarded;
 pub use language::{SECOND_COPY, is_chinese, iso639_3, written_language};
 pub use preset::Preset;
 pub use printable::printable;

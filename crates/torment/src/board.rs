@@ -11,8 +11,11 @@ use clap::ValueEnum;
 use serde::Serialize;
 use torment::readers::READERS;
 
-use crate::cases::{Bench, CaseResult};
+use crate::cases::{Bench, CaseResult, ReadingCost};
 use crate::mutated::{self, Batch};
+
+/// Files that a batch of mutated files has: few enough that a round ends in time on a busy machine.
+const BATCH: u64 = 250;
 
 /// What is done to commands and readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
@@ -69,7 +72,7 @@ pub(crate) fn parse_case(text: &str) -> Result<(Kind, u64), String> {
 }
 
 /// A batch of mutated files; the reader follows from the number.
-pub(crate) fn files(bench: &Bench, index: u64, size: u64, only: Option<&str>) -> Vec<CaseResult> {
+pub(crate) fn files(bench: &Bench, index: u64, only: Option<&str>) -> Vec<CaseResult> {
     let reader = match only {
         Some(name) => READERS.iter().find(|reader| reader.name == name).unwrap_or(&READERS[0]),
         None => &READERS[index as usize % READERS.len()],
@@ -80,21 +83,19 @@ pub(crate) fn files(bench: &Bench, index: u64, size: u64, only: Option<&str>) ->
         scratch: bench.scratch.join(format!("files-{index}")),
         reader: reader.name.to_owned(),
         seed: bench.seed,
-        from: if only.is_some() { index * size } else { round * size },
-        count: size,
+        from: BATCH * if only.is_some() { index } else { round },
+        count: BATCH,
     };
+    let faulty =
+        |fault| CaseResult { name: reader.name, fault: Some(fault), ..CaseResult::default() };
     match mutated::run(&batch) {
         Ok(result) => {
-            let times = result.files;
-            let mut all: Vec<CaseResult> = result
-                .faults
-                .into_iter()
-                .map(|fault| CaseResult { name: reader.name, times: 0, fault: Some(fault) })
-                .collect();
-            all.push(CaseResult { name: reader.name, times, fault: None });
+            let (times, cost) = (result.files, result.cost);
+            let mut all: Vec<CaseResult> = result.faults.into_iter().map(faulty).collect();
+            all.push(CaseResult { name: reader.name, times, cost, fault: None });
             all
         }
-        Err(error) => vec![CaseResult { name: reader.name, times: 0, fault: Some(error) }],
+        Err(error) => vec![faulty(error)],
     }
 }
 
@@ -105,6 +106,7 @@ struct Progress {
     times: u64,
     faults: BTreeMap<String, Vec<String>>,
     of_name: BTreeMap<&'static str, u64>,
+    cost_of_name: BTreeMap<&'static str, ReadingCost>,
 }
 
 /// All cases so far.
@@ -129,6 +131,8 @@ impl Board {
             progress.cases += 1;
             for result in results {
                 progress.times += result.times;
+                let cost = progress.cost_of_name.entry(result.name).or_default();
+                *cost = cost.max(result.cost);
                 *progress.of_name.entry(result.name).or_default() += result.times;
                 if let Some(fault) = result.fault {
                     eprintln!("{} {index}: {}: {fault}", kind.title(), result.name);
@@ -147,7 +151,7 @@ impl Board {
         let mut all = self.progress.lock().expect("nothing panics while it is held");
         // Batches are started long before their files are counted.
         let far = |kind: Kind, progress: &Progress| {
-            let each = if kind == Kind::Files { 2000 } else { 1 };
+            let each = if kind == Kind::Files { BATCH } else { 1 };
             let running = (progress.started - progress.cases) * each;
             (progress.times + running) as f64 / kind.goal() as f64
         };
@@ -175,6 +179,10 @@ impl Board {
                     .map(|(&name, &times)| (name.to_owned(), times))
                     .collect(),
                 found: progress.faults.clone(),
+                cost: match kind {
+                    Kind::Files => progress.cost_of_name.clone(),
+                    _ => BTreeMap::new(),
+                },
             }
         };
         let disks =
@@ -206,6 +214,9 @@ struct Row {
     by_name: BTreeMap<String, u64>,
     /// What went wrong, by the same names.
     found: BTreeMap<String, Vec<String>>,
+    /// The most that reading a file took, by reader.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    cost: BTreeMap<&'static str, ReadingCost>,
 }
 
 impl Report {
@@ -230,6 +241,17 @@ impl Report {
                 text,
                 "| {} | {} | {} | {what} | {} |",
                 row.title, row.times, row.goal, row.faults
+            );
+        }
+        let costs = || self.rows.iter().flat_map(|row| &row.cost);
+        let slowest = costs().max_by_key(|(_, cost)| cost.milliseconds);
+        let largest = costs().max_by_key(|(_, cost)| cost.memory);
+        if let (Some((slow, time)), Some((large, memory))) = (slowest, largest) {
+            let (seconds, memory) = (time.milliseconds as f64 / 1e3, memory.memory >> 20);
+            let _ = writeln!(
+                text,
+                "\nReading a mutated file took at most {seconds:.2} s of processor time ({slow}) and {memory} MB \
+                 beyond its size ({large})."
             );
         }
         for row in self.rows.iter().filter(|row| row.faults > 0) {

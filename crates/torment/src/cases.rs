@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use crate::process::{Binary, Ended};
 use crate::recipes::{Place, RECIPES, Recipe, Reference};
@@ -25,10 +26,31 @@ pub(crate) struct Bench<'a> {
 }
 
 /// What came of a case: how often the deed was done, and the fault, if there was one.
+#[derive(Default)]
 pub(crate) struct CaseResult {
     pub(crate) name: &'static str,
     pub(crate) times: u64,
     pub(crate) fault: Option<String>,
+    pub(crate) cost: ReadingCost,
+}
+
+/// The most that reading a mutated file took.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ReadingCost {
+    /// Processor time, in milliseconds.
+    pub(crate) milliseconds: u64,
+    /// Memory beyond the size of the file, in bytes.
+    pub(crate) memory: u64,
+}
+
+impl ReadingCost {
+    /// Each the larger of the two.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            milliseconds: self.milliseconds.max(other.milliseconds),
+            memory: self.memory.max(other.memory),
+        }
+    }
 }
 
 impl Bench<'_> {
@@ -72,7 +94,7 @@ impl Bench<'_> {
             self.carried_to_its_end(recipe, reference, &folder)?;
             fs::remove_dir_all(&folder).map_err(text)
         });
-        CaseResult { name: recipe.name, times, fault: fault.err() }
+        CaseResult { name: recipe.name, times, fault: fault.err(), ..CaseResult::default() }
     }
 
     fn killed_after(
@@ -121,7 +143,7 @@ impl Bench<'_> {
         let number = index as usize % RECIPES.len();
         let (recipe, reference) = (&RECIPES[number], &self.references[number]);
         let mut rng = self.random(3, index);
-        let force = rng.random_bool(0.5) && recipe.again(&self.place, 1).len() == 1;
+        let force = rng.random_bool(0.5) && recipe.takes_force();
         let delay = rng.random_range(0.0..reference.seconds.min(0.2));
         let delay = if rng.random_bool(0.5) { 0.0 } else { delay };
         let fault = self.folder("race", index).and_then(|folder| {
@@ -145,8 +167,7 @@ impl Bench<'_> {
             }
             let found = recipe.outcome(&self.binary, &folder)?;
             let won = |at: usize| ended[at].success() && found == reference.outcomes[at];
-            let mixed = recipe.side_by_side && found.is_mixed_of(&reference.outcomes);
-            if !won(0) && !won(1) && !mixed {
+            if !won(0) && !won(1) {
                 let [one, two] =
                     [0, 1].map(|at| found.difference(&reference.outcomes[at]).unwrap_or_default());
                 let [a, b] = ended.map(|ended| ended.message());
@@ -154,7 +175,7 @@ impl Bench<'_> {
             }
             fs::remove_dir_all(&folder).map_err(text)
         });
-        CaseResult { name: recipe.name, times: 1, fault: fault.err() }
+        CaseResult { name: recipe.name, times: 1, fault: fault.err(), ..CaseResult::default() }
     }
 
     /// A disk that is full before the command has ended.
@@ -192,7 +213,7 @@ impl Bench<'_> {
             drop(disk);
             fs::remove_dir_all(&folder).map_err(text)
         });
-        CaseResult { name: recipe.name, times, fault: fault.err() }
+        CaseResult { name: recipe.name, times, fault: fault.err(), ..CaseResult::default() }
     }
 }
 

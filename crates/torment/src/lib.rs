@@ -1,7 +1,7 @@
 //! What Isogloss must survive, as a programme that does it: kills, full disks, races of two writers,
-//! bits that rot, and files that lie.
+//! flipped bits, and mutated files.
 //!
-//! - [`readers`]: every reader of the project, with a sample of what it reads; the fuzz target of `fuzz/`
+//! - [`readers`]: every reader of the project, with a sample of what it reads; the fuzz target of `fuzz/run`
 //!   goes through the same list.
 //! - [`mutation`]: a sample, changed at random in ways that hurt readers.
 //!

@@ -26,10 +26,7 @@ use crate::mutated::Batch;
 use crate::process::Binary;
 use crate::recipes::Place;
 
-/// Files that a batch of mutated files has.
-const BATCH: u64 = 2000;
-
-/// Kills, full disks, races, rotten bits and hostile files, against the real binary and its readers.
+/// Kills, full disks, races, flipped bits and hostile files, against the real binary and its readers.
 ///
 /// Every case is drawn from the seed, its kind and its number, and can be done again by `--case KIND:NUMBER`.
 #[derive(Parser)]
@@ -192,7 +189,7 @@ fn torment(arguments: &Arguments) -> Result<bool, String> {
         Kind::Races => vec![bench.race(index)],
         Kind::Disks => vec![bench.full_disk(index)],
         Kind::Rot => rot.iter().map(|references| bench.rot(index, references)).collect(),
-        Kind::Files => board::files(&bench, index, BATCH, arguments.reader.as_deref()),
+        Kind::Files => board::files(&bench, index, arguments.reader.as_deref()),
     };
     if let Some(case) = &arguments.case {
         let (kind, index) = board::parse_case(case)?;

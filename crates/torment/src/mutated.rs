@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use torment::mutation::mutate;
 use torment::readers::{READERS, Reader};
 
-use crate::tree::copy;
+use crate::cases::ReadingCost;
 
 /// Counts what readers hold.
 #[global_allocator]
@@ -50,8 +50,7 @@ pub(crate) struct BatchResult {
     /// Files that were read to their end in spite of the change.
     pub(crate) read: u64,
     pub(crate) faults: Vec<String>,
-    pub(crate) slowest_ms: u64,
-    pub(crate) most_memory: u64,
+    pub(crate) cost: ReadingCost,
 }
 
 impl BatchResult {
@@ -59,8 +58,7 @@ impl BatchResult {
         self.files += other.files;
         self.read += other.read;
         self.faults.extend(other.faults);
-        self.slowest_ms = self.slowest_ms.max(other.slowest_ms);
-        self.most_memory = self.most_memory.max(other.most_memory);
+        self.cost = self.cost.max(other.cost);
     }
 }
 
@@ -123,12 +121,8 @@ pub(crate) fn work(batch: &Batch, keep: Option<&Path>) -> Result<(), String> {
     panic::set_hook(Box::new(|_| ()));
     let reader = READERS.iter().find(|reader| reader.name == batch.reader);
     let reader = reader.ok_or_else(|| format!("no reader is called {}", batch.reader))?;
-    let sample = batch.samples.join(reader.sample);
-    let own = batch.scratch.join(Path::new(reader.sample).file_name().unwrap_or_default());
-    let _ = fs::remove_dir_all(&own);
-    copy(&sample, &own).map_err(|error| format!("{}: {error}", sample.display()))?;
-    let target =
-        reader.target(&own).ok_or_else(|| format!("{} has no {}", reader.sample, reader.part))?;
+    let copied = reader.copy_sample(&batch.samples, &batch.scratch);
+    let (own, target) = copied.map_err(|error| format!("{}: {error}", reader.sample))?;
     let sound = fs::read(&target).map_err(|error| error.to_string())?;
     // A sample of another reader, for splices.
     let other = &READERS[(batch.seed + batch.from) as usize % READERS.len()];
@@ -155,9 +149,9 @@ pub(crate) fn work(batch: &Batch, keep: Option<&Path>) -> Result<(), String> {
         let mut result = result.lock().expect("nothing panics while it is held");
         result.files += 1;
         result.read += u64::from(matches!(read, Ok(true)));
-        result.slowest_ms = result.slowest_ms.max(took.as_millis() as u64);
         let beyond = held.saturating_sub(bytes.len() as u64);
-        result.most_memory = result.most_memory.max(beyond);
+        let cost = ReadingCost { milliseconds: took.as_millis() as u64, memory: beyond };
+        result.cost = result.cost.max(cost);
         if let Err(panicked) = read {
             result.faults.push(format!("{}:{case}: panicked: {panicked}", reader.name));
         } else if beyond > MOST_MEMORY {

@@ -4,6 +4,8 @@
 //! all that a command would before it computes.
 
 use std::error::Error;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -44,6 +46,17 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Copies the sample into a folder: where it lies there, and the file of it that is changed.
+    pub fn copy_sample(&self, samples: &Path, folder: &Path) -> io::Result<(PathBuf, PathBuf)> {
+        let sample = samples.join(self.sample);
+        let own = folder.join(sample.file_name().unwrap_or_default());
+        let _ = fs::remove_dir_all(&own);
+        copy(&sample, &own)?;
+        let target = self.target(&own);
+        let missing = || io::Error::other(format!("{} has no {}", sample.display(), self.part));
+        target.map(|target| (own, target)).ok_or_else(missing)
+    }
+
     /// The file that is changed, of a sample that lies here.
     pub fn target(&self, sample: &Path) -> Option<PathBuf> {
         match self.part {
@@ -54,6 +67,19 @@ impl Reader {
             }
         }
     }
+}
+
+/// Copies a file or a folder.
+pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if from.is_dir() {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    fs::copy(from, to).map(drop)
 }
 
 const fn reader(
@@ -184,8 +210,8 @@ fn bitext(path: &Path) -> Verdict {
         tokenizer: None,
     };
     let reader = align::BitextReader::new(preparation, false)?;
-    let mut heard = align::BitextObserver { bytes: &mut |_| (), pair: None };
-    reader.read(&text, None, &mut heard)?;
+    let mut observer = align::BitextObserver { bytes: &mut |_| (), pair: None };
+    reader.read(&text, None, &mut observer)?;
     Ok(())
 }
 
@@ -234,7 +260,7 @@ fn alignment_model(path: &Path) -> Verdict {
 
 fn links(path: &Path) -> Verdict {
     models::contexts::read(path, 20)?;
-    let text = std::fs::read_to_string(path)?;
+    let text = fs::read_to_string(path)?;
     for line in text.lines() {
         let _ = (WordLinks::parse(line), GoldLinks::parse(line, 0), GoldLinks::parse(line, 1));
     }
@@ -285,8 +311,8 @@ fn model(folder: &Path) -> Verdict {
 }
 
 fn torch(path: &Path) -> Verdict {
-    let bytes = std::fs::read(path)?;
-    let tensors = hub::weights::torch::read(&bytes)?;
+    let bytes = fs::read(path)?;
+    let tensors = hub::weights::torch::read(io::Cursor::new(&bytes))?;
     for located in tensors.values() {
         // What is said to lie in the file lies in the file.
         let _ = &bytes[located.bytes.clone()];
@@ -308,7 +334,7 @@ fn checkpoint(path: &Path) -> Verdict {
 
 fn corpus(folder: &Path) -> Verdict {
     let vocabulary = Vocabulary::load(&folder.join("vocabulary"))?;
-    for entry in std::fs::read_dir(folder.join("corpora"))? {
+    for entry in fs::read_dir(folder.join("corpora"))? {
         TokenizedCorpus::open(&entry?.path(), &vocabulary)?.verify()?;
     }
     vectors::IndexedSentences::of_run(folder, 1, None)?;
@@ -316,10 +342,10 @@ fn corpus(folder: &Path) -> Verdict {
 }
 
 fn transfer_result(folder: &Path) -> Verdict {
-    let text = std::fs::read_to_string(folder.join("results.json"))?;
+    let text = fs::read_to_string(folder.join("results.json"))?;
     let settings: Vec<SettingResult> = serde_json::from_str(&text)?;
     std::hint::black_box(settings.len());
-    let text = std::fs::read_to_string(folder.join("summary.json"))?;
+    let text = fs::read_to_string(folder.join("summary.json"))?;
     std::hint::black_box(serde_json::from_str::<TransferResult>(&text)?.results.len());
     Ok(())
 }
@@ -341,7 +367,7 @@ fn store(folder: &Path) -> Verdict {
 }
 
 fn world_config(folder: &Path) -> Verdict {
-    let text = std::fs::read_to_string(folder.join("world.toml"))?;
+    let text = fs::read_to_string(folder.join("world.toml"))?;
     WorldConfig::from_toml(&text, "world.toml")?.resolve()?;
     Ok(())
 }
@@ -357,12 +383,12 @@ fn data(path: &Path, name: &str, language: &str) -> Verdict {
     let entry = catalogue.entry(name)?;
     let out = path.parent().unwrap_or(Path::new(".")).join("got");
     // What an earlier file left would be found, and nothing read.
-    let _ = std::fs::remove_dir_all(&out);
+    let _ = fs::remove_dir_all(&out);
     let languages = [language.to_owned()];
     let origin = DownloadOrigin::Hand(vec![path.to_owned()]);
     let request = DownloadRequest { entry, languages: &languages, out: &out, origin };
     let got = catalogue::get(&request, &mut |_, _, _| ());
-    let _ = std::fs::remove_dir_all(&out);
+    let _ = fs::remove_dir_all(&out);
     got?;
     Ok(())
 }

@@ -11,142 +11,101 @@ pub(crate) struct Recipe {
     /// Its command line; `{base}` is the folder of materials, `{seed}` one of two seeds, `{server}` the address of
     /// the server of the harness.
     begin: &'static str,
-    /// What is typed after a kill, where that is not `--force`.
-    resume: Option<&'static str>,
+    /// What is typed after a kill.
+    resume: Resume,
     /// Whether two that run at once must not both succeed: a run's folder belongs to one.
     pub(crate) exclusive: bool,
     /// Whether the seed changes what is written.
     pub(crate) seeded: bool,
-    /// Whether it writes several files side by side: of two writers, each file is then one writer's, whole.
-    pub(crate) side_by_side: bool,
+}
+
+/// How a command that was killed is given again.
+enum Resume {
+    /// With `--force`.
+    Force,
+    /// As it was.
+    Same,
+    /// With `--resume`.
+    Flag,
+    /// By another line.
+    Line(&'static str),
 }
 
 const SIZES: &str = "--set nli={train=6,dev=3,test=3} --set ner={train=12,dev=4,test=4} \
     --set treebank={train=4,dev=2,test=2,parallel=2} --set parallel={train=20,dev=4,test=4} \
     --set tatoeba=20 --set classify={train=8,dev=4,test=4}";
 
+/// A command with a seed, which is begun anew by `--force`.
+const fn seeded(name: &'static str, begin: &'static str) -> Recipe {
+    Recipe { name, begin, resume: Resume::Force, exclusive: false, seeded: true }
+}
+
+/// A command without a seed that, given again, finds what is there and goes on.
+const fn repeatable(name: &'static str, begin: &'static str) -> Recipe {
+    Recipe { resume: Resume::Same, seeded: false, ..seeded(name, begin) }
+}
+
+/// A training in a file, which saves its state beside it.
+const fn vectors(name: &'static str, begin: &'static str) -> Recipe {
+    Recipe { resume: Resume::Flag, ..seeded(name, begin) }
+}
+
+/// A run in a folder of its own.
+const fn run(name: &'static str, begin: &'static str, resume: &'static str) -> Recipe {
+    Recipe { resume: Resume::Line(resume), exclusive: true, ..seeded(name, begin) }
+}
+
 /// The commands.
 pub(crate) const RECIPES: [Recipe; 13] = [
-    Recipe {
-        name: "pretrain",
-        begin: "pretrain --world {base}/world --steps 12 --checkpoint-every 2 --evaluate-every 4 --set stages=[] \
+    run(
+        "pretrain",
+        "pretrain --world {base}/world --steps 12 --checkpoint-every 2 --evaluate-every 4 --set stages=[] \
             --vocabulary.merges 60 --batch.sequences 4 --text.dev 40 --encoder.layers 2 --encoder.dim 16 \
             --encoder.heads 2 --encoder.hidden 32 --seed {seed} --out out --device cpu --threads 1",
-        resume: Some("pretrain --resume --out out --device cpu --threads 1"),
-        exclusive: true,
-        seeded: true,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "transfer",
-        begin: "transfer --task ner --model {base}/run --world {base}/world --quick --epochs 2 --limit 12 \
+        "pretrain --resume --out out --device cpu --threads 1",
+    ),
+    run(
+        "transfer",
+        "transfer --task ner --model {base}/run --world {base}/world --quick --epochs 2 --limit 12 \
             --lr 1e-3,2e-3 --seeds {seed} --out out --device cpu --threads 1",
-        resume: Some("transfer --resume --out out --device cpu --threads 1"),
-        exclusive: true,
-        seeded: true,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "word2vec",
-        begin: "vectors word2vec --text qaa={base}/text.txt --lines --dim 16 --epochs 12 --seed {seed} --threads 1 \
+        "transfer --resume --out out --device cpu --threads 1",
+    ),
+    vectors(
+        "word2vec",
+        "vectors word2vec --text qaa={base}/text.txt --lines --dim 16 --epochs 12 --seed {seed} --threads 1 \
             --out out.vec",
-        resume: Some(
-            "vectors word2vec --text qaa={base}/text.txt --lines --dim 16 --epochs 12 --seed {seed} --threads 1 \
-            --out out.vec --resume",
-        ),
-        exclusive: false,
-        seeded: true,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "glove",
-        begin: "vectors glove --text qaa={base}/text.txt --lines --dim 16 --epochs 25 --seed {seed} --threads 1 \
+    ),
+    vectors(
+        "glove",
+        "vectors glove --text qaa={base}/text.txt --lines --dim 16 --epochs 25 --seed {seed} --threads 1 \
             --out out.vec",
-        resume: Some(
-            "vectors glove --text qaa={base}/text.txt --lines --dim 16 --epochs 25 --seed {seed} --threads 1 \
-            --out out.vec --resume",
-        ),
-        exclusive: false,
-        seeded: true,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "world",
-        begin: "world generate --out out --sentences 200 --seed {seed} {sizes}",
-        resume: None,
-        exclusive: false,
-        seeded: true,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "vocabulary",
-        begin: "vocab train --text qaa={base}/text.txt --text qab={base}/text.qab.txt --merges 6{seed} --out out",
-        resume: None,
-        exclusive: false,
-        seeded: true,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "corpus",
-        begin: "corpus prepare --vocab {base}/run/vocabulary --out out --text qaa={base}/text.txt \
+    ),
+    seeded("world", "world generate --out out --sentences 200 --seed {seed} {sizes}"),
+    seeded(
+        "vocabulary",
+        "vocab train --text qaa={base}/text.txt --text qab={base}/text.qab.txt --merges 6{seed} --out out",
+    ),
+    repeatable(
+        "corpus",
+        "corpus prepare --vocab {base}/run/vocabulary --out out --text qaa={base}/text.txt \
             --text qab={base}/text.qab.txt --dev 20 --test 20",
-        resume: Some(
-            "corpus prepare --vocab {base}/run/vocabulary --out out --text qaa={base}/text.txt \
-            --text qab={base}/text.qab.txt --dev 20 --test 20",
-        ),
-        exclusive: false,
-        seeded: false,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "study",
-        begin: "study run {base}/study.toml --lab lab --device cpu",
-        resume: Some("study run {base}/study.toml --lab lab --device cpu"),
-        exclusive: false,
-        seeded: false,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "data get",
-        begin: "data get tatoeba --lang fr --mirror {server} --out out",
-        resume: Some("data get tatoeba --lang fr --mirror {server} --out out"),
-        exclusive: false,
-        seeded: false,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "align words",
-        begin: "align words --source {base}/a.vec --target {base}/b.vec --dictionary {base}/dictionary.txt \
+    ),
+    repeatable("study", "study run {base}/study.toml --lab lab --device cpu"),
+    repeatable("data get", "data get tatoeba --lang fr --mirror {server} --out out"),
+    seeded(
+        "align words",
+        "align words --source {base}/a.vec --target {base}/b.vec --dictionary {base}/dictionary.txt \
             --max-vocab 4{seed} --out out.vec --save-map out.npy --threads 1",
-        resume: None,
-        exclusive: false,
-        seeded: true,
-        side_by_side: true,
-    },
-    Recipe {
-        name: "word-align",
-        begin: "word-align -p qaa-qab={base}/bitext.tsv --iterations {seed} --out links.txt --save out.model --threads 1",
-        resume: None,
-        exclusive: false,
-        seeded: true,
-        side_by_side: true,
-    },
-    Recipe {
-        name: "hub export",
-        begin: "hub export --model {base}/run{seed} --out out --device cpu --threads 1",
-        resume: None,
-        exclusive: false,
-        seeded: true,
-        side_by_side: false,
-    },
-    Recipe {
-        name: "encode",
-        begin: "encode --model {base}/run{seed} --text qaa={base}/text.txt --out out.npy --device cpu --threads 1",
-        resume: None,
-        exclusive: false,
-        seeded: true,
-        side_by_side: false,
-    },
+    ),
+    seeded(
+        "word-align",
+        "word-align -p qaa-qab={base}/bitext.tsv --iterations {seed} --out links.txt --save out.model --threads 1",
+    ),
+    seeded("hub export", "hub export --model {base}/run{seed} --out out --device cpu --threads 1"),
+    seeded(
+        "encode",
+        "encode --model {base}/run{seed} --text qaa={base}/text.txt --out out.npy --device cpu --threads 1",
+    ),
 ];
 
 /// What recipes need filled in.
@@ -173,12 +132,20 @@ impl Recipe {
         place.line(self.begin, seed)
     }
 
+    /// Whether a second writer may replace what the first one wrote.
+    pub(crate) fn takes_force(&self) -> bool {
+        matches!(self.resume, Resume::Force)
+    }
+
     /// What a person types after a kill, in the order in which one tries.
     pub(crate) fn again(&self, place: &Place, seed: u32) -> Vec<Vec<String>> {
         let begin = self.begin(place, seed);
+        let with = |flag: &str| [begin.clone(), vec![flag.to_owned()]].concat();
         match self.resume {
-            Some(line) => vec![place.line(line, seed), begin],
-            None => vec![[begin, vec!["--force".to_owned()]].concat()],
+            Resume::Force => vec![with("--force")],
+            Resume::Same => vec![begin],
+            Resume::Flag => vec![with("--resume"), begin],
+            Resume::Line(line) => vec![place.line(line, seed), begin],
         }
     }
 
@@ -217,11 +184,6 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether every file is that of one of two outcomes.
-    pub(crate) fn is_mixed_of(&self, outcomes: &[Self; 2]) -> bool {
-        self.tree.is_mixed_of([&outcomes[0].tree, &outcomes[1].tree])
-    }
-
     pub(crate) fn difference(&self, reference: &Self) -> Option<String> {
         let numbers = (self.numbers != reference.numbers).then(|| "other results".to_owned());
         self.tree.difference(&reference.tree).or(numbers)

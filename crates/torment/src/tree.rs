@@ -45,14 +45,6 @@ impl Tree {
         Self(files)
     }
 
-    /// Whether every file is that of one of two trees, and none is missing.
-    pub(crate) fn is_mixed_of(&self, trees: [&Self; 2]) -> bool {
-        let known = |(name, digest): (&String, &String)| {
-            trees.iter().any(|tree| tree.0.get(name) == Some(digest))
-        };
-        self.0.len() == trees[0].0.len() && self.0.iter().all(known)
-    }
-
     /// The first file in which two trees differ, in words.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let names = self.0.keys().chain(other.0.keys());
@@ -111,19 +103,6 @@ pub(crate) fn without_clocks(value: &mut Value) {
         Value::Array(list) => list.iter_mut().for_each(without_clocks),
         _ => {}
     }
-}
-
-/// Copies a file or a folder.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    if from.is_dir() {
-        fs::create_dir_all(to)?;
-        for entry in fs::read_dir(from)? {
-            let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()))?;
-        }
-        return Ok(());
-    }
-    fs::copy(from, to).map(drop)
 }
 
 /// Names in a folder that no finished command leaves: drafts of files and folders.

@@ -34,8 +34,8 @@ pub trait TrainingObserver {
     fn progress(&mut self, _progress: &TrainingProgress) {}
     /// While GloVe counts pairs, before the first epoch: words processed, and of how many.
     fn counting(&mut self, _done: u64, _total: u64) {}
-    /// Something worth a line.
-    fn note(&mut self, _text: &str) {}
+    /// A saved state is damaged, and training goes on from an older one.
+    fn warn(&mut self, _text: &str) {}
     /// After each epoch.
     fn epoch(&mut self, _epoch: &EpochLoss) {}
     /// Whether to stop soon; called before and during every epoch. The state saved after the last whole

@@ -41,6 +41,7 @@ fn client() -> Client {
         pause: Duration::from_millis(1),
         patience: Duration::from_millis(300),
         most_unannounced: 1 << 20,
+        token: None,
     }
 }
 

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use arrays::Stack;
 use clap::Args;
 use geometry::cka::{
-    CkaConfig, CkaInterval, CkaResult, FEWEST_SUBSAMPLES, compare, read_labels, within_lengths,
+    CkaConfig, CkaInterval, CkaResult, FEWEST_SUBSAMPLES, compare, counts_of_arrays, read_labels,
+    within_lengths,
 };
-use geometry::retrieval::{RetrievalResult, repeated_rows};
-use lab::draw::{Figure, Heatmap};
+use geometry::retrieval::RetrievalResult;
+use lab::draw::cka_figure;
 use lab::study::Extractor;
 use models::sentences::EncodedPairs;
 use tensor::Device;
@@ -113,11 +114,7 @@ impl Cka {
                 stack.keep(&chosen);
             }
             let rows = stacks[0].rows();
-            let repeated = match rows == stacks[1].rows() {
-                true => repeated_rows(&stacks[0], &stacks[1])?,
-                false => 0,
-            };
-            let counts = RowCounts { repeated, ..RowCounts::all(rows) };
+            let counts = counts_of_arrays(&stacks[0], &stacks[1])?;
             return Ok(ComparedRows { stacks, counts, groups: labels(rows)?, lengths: None });
         }
         let encoded = self.text.encode(&self.compute, &self.layers, &[])?.0;
@@ -141,33 +138,12 @@ impl Cka {
             result.correlate(&read_retrieval(path)?)?;
         }
         if let Some(path) = &self.svg {
-            files::write(path, self.picture(x, y, &result).svg())?;
+            let sides = [x, y].map(|stack| (file_name(stack), layer_names(stack)));
+            files::write(path, cka_figure(&result, sides).svg())?;
         }
         let outcome = Outcome::new(in_words(&result, x, y), &result);
         let known = system(&self.text.models).into_iter().chain(pair(&self.text.parallel));
         self.record.keep(outcome, &Extractor::Similarity, 1, known)
-    }
-
-    fn picture(&self, x: &Stack, y: &Stack, result: &CkaResult) -> Figure {
-        let names = |stack: &Stack| {
-            (0..stack.layers()).map(|layer| stack.layer_name(layer).to_owned()).collect()
-        };
-        let of = |stack: &Stack| (format!("layers of {}", file_name(stack)), names(stack));
-        let within = self.within.is_some();
-        let map = Heatmap {
-            title: format!("n = {}, d = {} and {}", result.counts.used, x.dim(0), y.dim(0)),
-            down: of(x),
-            across: of(y),
-            values: if within { some(&result.cka) } else { result.debiased.clone() },
-            range: (0.0, 1.0),
-        };
-        let kind = if within { "linear CKA within groups" } else { "debiased linear CKA" };
-        Figure {
-            id: "cka".into(),
-            title: format!("{} and {}: {kind}", file_name(x), file_name(y)),
-            legend: vec![],
-            panels: vec![map.panel()],
-        }
     }
 }
 
@@ -192,6 +168,10 @@ struct ComparedRows {
     groups: Option<Vec<u32>>,
     /// Tokens of each sentence of the second side, where text was encoded.
     lengths: Option<Vec<u32>>,
+}
+
+fn layer_names(stack: &Stack) -> Vec<String> {
+    (0..stack.layers()).map(|layer| stack.layer_name(layer).to_owned()).collect()
 }
 
 fn file_name(stack: &Stack) -> String {
@@ -273,6 +253,7 @@ fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
     text
 }
 
+/// Values that are all there.
 fn some(values: &[Vec<f64>]) -> Vec<Vec<Option<f64>>> {
     values.iter().map(|row| row.iter().map(|&value| Some(value)).collect()).collect()
 }

@@ -94,7 +94,7 @@ impl Demo {
         view.live
             .print("Isogloss in miniature, with chance and an untrained encoder as baselines.");
         let options = RunOptions {
-            program: &std::env::current_exe()?,
+            program: crate::invocation::program(),
             build: &this_build(),
             jobs: 1,
             threads: None,
@@ -159,6 +159,10 @@ impl StudyObserver for DemoView<'_> {
 
     fn line(&mut self, number: usize, line: &str) {
         self.live.line(number, line);
+    }
+
+    fn warn(&mut self, text: &str) {
+        self.live.warn(text);
     }
 
     fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome) {

@@ -65,8 +65,9 @@ impl RecordFlags {
 fn typed_words() -> Vec<String> {
     let with_value = ["--record-in", "--record-as", "--factor"];
     let mut words = Vec::new();
-    let mut typed = std::env::args().skip(1);
+    let mut typed = crate::invocation::typed().iter().skip(1);
     while let Some(word) = typed.next() {
+        let word = word.to_string_lossy().into_owned();
         let flag = word.split('=').next().unwrap_or_default();
         match &*word {
             "--json" | "--quiet" | "-q" => {}

@@ -186,17 +186,8 @@ impl Retrieve {
     }
 
     fn measure(&self, sentences: usize) -> Result<Measure, Failure> {
-        if let Some(k) = self.neighbors.filter(|&k| k > sentences) {
-            let message = format!("--neighbors {k}: there are {sentences} sentences; give fewer");
-            return Err(Failure::Usage(message));
-        }
-        let k = |otherwise: usize| self.neighbors.unwrap_or(otherwise.min(sentences));
-        Ok(match self.retrieval {
-            Retrieval::Nn => Measure::Cosine,
-            Retrieval::Csls => Measure::Csls { k: k(10) },
-            Retrieval::Margin => Measure::Ratio { k: k(4) },
-            Retrieval::MarginDistance => Measure::Distance { k: k(4) },
-        })
+        let name = self.retrieval.to_possible_value().expect("no value is hidden");
+        Ok(Measure::named(name.get_name(), self.neighbors, sentences)?)
     }
 
     fn vectors(&self) -> Result<(VectorPairs, Option<VectorPairs>), Failure> {

@@ -409,7 +409,7 @@ impl RunFlags {
             open_device(&choice.device, 1)?;
         }
         let options = RunOptions {
-            program: &std::env::current_exe()?,
+            program: crate::invocation::program(),
             build: &this_build(),
             jobs: self.jobs.into(),
             threads: Some(self.threads).filter(|threads| *threads > 0),

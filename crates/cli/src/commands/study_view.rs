@@ -131,6 +131,10 @@ impl StudyObserver for LiveView {
         }
     }
 
+    fn warn(&mut self, text: &str) {
+        self.screen.suspend(|| complain!("{text}"));
+    }
+
     fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome) {
         match self.running.remove(&number) {
             Some(bar) => {

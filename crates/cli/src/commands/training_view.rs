@@ -1,8 +1,11 @@
 //! The progress of training on standard error; an interrupt asks it to stop.
 
+use serde_json::Value;
 use train::pretrain::Observer;
 
+use crate::host;
 use crate::progress::Progress;
+use crate::say::is_quiet;
 use crate::stop;
 
 /// Shows training on standard error.
@@ -29,14 +32,30 @@ impl Observer for TrainingView {
         }
     }
 
+    fn warn(&mut self, text: &str) {
+        match is_quiet() {
+            true => complain!("{text}"),
+            false => self.note(text),
+        }
+    }
+
     fn step(&mut self, done: u64, total: u64, text: &str) {
         if done <= self.last {
             // The count starts again: something else is being trained.
             self.progress = None;
         }
         self.last = done;
+        if let Some(host) = host::current() {
+            return host.progress(self.label, done, total, text);
+        }
         let left = total - done + 1;
         self.progress.get_or_insert_with(|| Progress::new(self.label, left)).step(text);
+    }
+
+    fn metrics(&mut self, line: &Value) {
+        if let Some(host) = host::current() {
+            host.metrics(line);
+        }
     }
 
     fn stop(&self) -> bool {

@@ -20,7 +20,9 @@ use arrays::Matrix;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
+use terms::interrupt::Interruption;
 
+use crate::error::{Error, Result};
 use crate::matmul::rows_by_rows;
 use crate::normalize::{Step, normalize};
 pub use dropout::SimilarityDropout;
@@ -61,6 +63,30 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// The measure of a name (`nn`, `csls`, `margin`, `margin-distance`) among so many rows. Without a number of neighbours, CSLS
+    /// takes 10 and margins 4, or all where there are fewer.
+    ///
+    /// # Errors
+    /// Where there is no such measure, or there are fewer rows than neighbours were asked for.
+    pub fn named(name: &str, neighbours: Option<usize>, rows: usize) -> Result<Self> {
+        if let Some(k) = neighbours.filter(|&k| k > rows || k == 0) {
+            let reason = format!("{k} neighbours: there are {rows} rows; give fewer, at least 1");
+            return Err(Error::request("neighbors", reason));
+        }
+        let k = |otherwise: usize| neighbours.unwrap_or(otherwise.min(rows));
+        match name {
+            "nn" => Ok(Measure::Cosine),
+            "csls" => Ok(Measure::Csls { k: k(10) }),
+            "margin" => Ok(Measure::Ratio { k: k(4) }),
+            "margin-distance" => Ok(Measure::Distance { k: k(4) }),
+            _ => {
+                let reason =
+                    format!("there is no `{name}`; give nn, csls, margin or margin-distance");
+                Err(Error::request("retrieval", reason))
+            }
+        }
+    }
+
     /// As a signature names it.
     pub fn describe(self) -> String {
         match self {
@@ -177,12 +203,14 @@ impl Scores {
     fn sweep(&self, k: usize, columns: Option<&[Mutex<Top>]>, watch: Watch<'_>) -> Vec<Top> {
         let starts: Vec<usize> = (0..self.source.rows()).step_by(TILE_ROWS).collect();
         let done = AtomicU64::new(0);
+        let interruption = Interruption::current();
         let strip = |&start: &usize| {
             let rows = start..self.source.rows().min(start + TILE_ROWS);
             let means = self.of_source.get(rows.clone()).unwrap_or_default();
             let mut top = Top::new(rows.len(), k);
             let mut tile = vec![0.0; rows.len() * TILE_COLS];
             for (number, col) in (0..self.target.rows()).step_by(TILE_COLS).enumerate() {
+                interruption.check();
                 let cols = col..self.target.rows().min(col + TILE_COLS);
                 let tile = &mut tile[..rows.len() * cols.len()];
                 self.fill(self.source.strip(rows.clone()), means, cols.clone(), tile);

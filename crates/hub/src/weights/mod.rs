@@ -1,7 +1,8 @@
 //! The weights of a checkpoint: found in its files, not yet read.
 //!
-//! Files are mapped, so that a tensor costs nothing until somebody reads it. What a header says is
-//! believed only as far as the file bears it out.
+//! Headers are read when a checkpoint is opened, and each tensor when it is needed. Files are not mapped into memory: one
+//! that is truncated under a map ends the process, and here it is an error. What a header says is believed only as far
+//! as the file bears it out.
 
 mod pickle;
 pub mod safetensors;
@@ -9,10 +10,11 @@ pub mod torch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use files::{At, Mmap, limits};
+use files::{At, limits};
 use serde::Deserialize;
 use text::{Error, Result};
 
@@ -60,20 +62,64 @@ pub struct Located {
 /// The tensors of a file, by name.
 pub type Tensors = BTreeMap<String, Located>;
 
-/// A tensor to be read.
+/// A tensor to be read: its numbers stand row after row, the low byte first.
 #[derive(Clone, Copy, Debug)]
-pub struct TensorBytes<'a> {
+pub struct StoredTensor<'a> {
     /// What its numbers are.
     pub element: NumberType,
     /// Its shape.
     pub shape: &'a [usize],
-    /// Its numbers, row after row, the low byte first.
-    pub bytes: &'a [u8],
+    file: &'a (PathBuf, File),
+    first: usize,
+    /// How many bytes it has.
+    pub length: usize,
+}
+
+/// Bytes of a tensor that are held at a time where all of them are gone through.
+const CHUNK: usize = 1 << 20;
+
+impl StoredTensor<'_> {
+    /// Reads bytes from a place within the tensor on.
+    pub fn read_at(&self, from: usize, bytes: &mut [u8]) -> Result<()> {
+        assert!(from.checked_add(bytes.len()).is_some_and(|end| end <= self.length));
+        let (path, file) = self.file;
+        Ok(files::read_exact_at(file, bytes, (self.first + from) as u64).at(path, "read")?)
+    }
+
+    /// Goes through all bytes, in chunks.
+    pub fn for_each_chunk(&self, mut visit: impl FnMut(&[u8])) -> Result<()> {
+        let mut buffer = vec![0; self.length.min(CHUNK)];
+        for from in (0..self.length).step_by(CHUNK) {
+            let chunk = &mut buffer[..CHUNK.min(self.length - from)];
+            self.read_at(from, chunk)?;
+            visit(chunk);
+        }
+        Ok(())
+    }
+
+    /// Whether two tensors have the same numbers, bit by bit.
+    pub fn equals(&self, other: &Self) -> Result<bool> {
+        if self.element != other.element || self.length != other.length {
+            return Ok(false);
+        }
+        if std::ptr::eq(self.file, other.file) && self.first == other.first {
+            return Ok(true);
+        }
+        let (mut equal, mut from, mut theirs) = (true, 0, vec![0; self.length.min(CHUNK)]);
+        let mut failed = None;
+        self.for_each_chunk(|ours| {
+            let theirs = &mut theirs[..ours.len()];
+            failed = failed.take().or(other.read_at(from, theirs).err());
+            equal &= ours == theirs;
+            from += ours.len();
+        })?;
+        failed.map_or(Ok(equal), Err)
+    }
 }
 
 /// All tensors of a checkpoint.
 pub struct CheckpointWeights {
-    maps: Vec<Mmap>,
+    opened: Vec<(PathBuf, File)>,
     tensors: BTreeMap<String, (usize, Located)>,
     /// The files' names.
     pub files: Vec<String>,
@@ -128,16 +174,19 @@ impl CheckpointWeights {
         files: Vec<String>,
         index: Option<(&PathBuf, &BTreeMap<String, String>)>,
     ) -> Result<Self> {
-        let (mut maps, mut tensors) = (Vec::new(), BTreeMap::new());
+        let (mut opened, mut tensors) = (Vec::new(), BTreeMap::new());
         for (number, name) in files.iter().enumerate() {
             let path = folder.join(name);
-            let map = map(&path)?;
+            let file = File::open(&path).at(&path, "open")?;
+            if file.metadata().at(&path, "look at")?.len() == 0 {
+                return Err(Error::file(&path, "is empty", FETCH));
+            }
             let found = match format {
-                Format::Safetensors => safetensors::read(&map),
-                Format::Torch => torch::read(&map),
+                Format::Safetensors => safetensors::read(&file),
+                Format::Torch => torch::read(BufReader::new(&file)),
             };
             let found = found.map_err(|reason| Error::file(&path, reason, FETCH))?;
-            maps.push(map);
+            opened.push((path, file));
             for (tensor, located) in found {
                 if let Some((path, index)) = index
                     && index.get(&tensor) != Some(name)
@@ -155,7 +204,7 @@ impl CheckpointWeights {
             let reason = format!("names {lost}, which no file has");
             return Err(Error::file(path, reason, FETCH));
         }
-        Ok(Self { maps, tensors, files })
+        Ok(Self { opened, tensors, files })
     }
 
     /// The names of all tensors.
@@ -164,10 +213,10 @@ impl CheckpointWeights {
     }
 
     /// A tensor.
-    pub fn get(&self, name: &str) -> Option<TensorBytes<'_>> {
-        let (file, located) = self.tensors.get(name)?;
-        let bytes = &self.maps[*file][located.bytes.clone()];
-        Some(TensorBytes { element: located.element, shape: &located.shape, bytes })
+    pub fn get(&self, name: &str) -> Option<StoredTensor<'_>> {
+        let (number, Located { element, shape, bytes }) = self.tensors.get(name)?;
+        let (file, first, length) = (&self.opened[*number], bytes.start, bytes.len());
+        Some(StoredTensor { element: *element, shape, file, first, length })
     }
 }
 
@@ -179,14 +228,6 @@ fn modern(name: String) -> String {
         }
     }
     name
-}
-
-fn map(path: &Path) -> Result<Mmap> {
-    let file = File::open(path).at(path, "open")?;
-    if file.metadata().at(path, "look at")?.len() == 0 {
-        return Err(Error::file(path, "is empty", FETCH));
-    }
-    Ok(files::map(&file).at(path, "map into memory")?)
 }
 
 /// Reads an index. It may name files of its own folder alone.

@@ -1,27 +1,40 @@
 //! safetensors: a header in JSON, then the numbers.
 
-use safetensors::SafeTensors;
-use safetensors::tensor::Dtype;
+use std::io::{Read, Seek, SeekFrom};
+
+use safetensors::tensor::{Dtype, Metadata};
 
 use super::{Located, NumberType, Tensors};
 
-/// Finds the tensors of a file. The library refuses headers of more than 100 MB, and tensors that
-/// overlap, leave gaps, go beyond the file, or are not as large as their shape.
-pub fn read(bytes: &[u8]) -> Result<Tensors, String> {
-    let file = SafeTensors::deserialize(bytes)
-        .map_err(|error| format!("is cut short or no safetensors file ({error})"))?;
-    let start = bytes.as_ptr() as usize;
-    let mut tensors = Tensors::new();
-    for (name, view) in file.tensors() {
-        let first = view.data().as_ptr() as usize - start;
-        let located = Located {
-            element: element(view.dtype()),
-            shape: view.shape().to_vec(),
-            bytes: first..first + view.data().len(),
-        };
-        tensors.insert(name, located);
+/// The longest header, as the library has it.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+/// Finds the tensors of a file, of which only the header is read. The library refuses tensors that overlap, leave gaps,
+/// or are not as large as their shape.
+pub fn read(mut file: impl Read + Seek) -> Result<Tensors, String> {
+    let wrong =
+        |error: &dyn std::fmt::Display| format!("is cut short or no safetensors file ({error})");
+    let length = file.seek(SeekFrom::End(0)).map_err(|error| wrong(&error))?;
+    file.rewind().map_err(|error| wrong(&error))?;
+    let mut header_length = [0; 8];
+    file.read_exact(&mut header_length).map_err(|error| wrong(&error))?;
+    let header_length = u64::from_le_bytes(header_length);
+    if header_length > LONGEST_HEADER || header_length + 8 > length {
+        return Err(wrong(&format!("its header is said to have {header_length} bytes")));
     }
-    Ok(tensors)
+    let mut header = vec![0; header_length as usize];
+    file.read_exact(&mut header).map_err(|error| wrong(&error))?;
+    let header: Metadata = serde_json::from_slice(&header).map_err(|error| wrong(&error))?;
+    let start = 8 + header_length as usize;
+    if start.checked_add(header.data_len()).map(|end| end as u64) != Some(length) {
+        return Err(wrong(&"its tensors end elsewhere than the file"));
+    }
+    let located = |(name, info): (String, &safetensors::tensor::TensorInfo)| {
+        let (first, last) = info.data_offsets;
+        let (element, shape) = (element(info.dtype), info.shape.clone());
+        (name, Located { element, shape, bytes: start + first..start + last })
+    };
+    Ok(header.tensors().into_iter().map(located).collect())
 }
 
 fn element(dtype: Dtype) -> NumberType {

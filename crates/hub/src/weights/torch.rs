@@ -4,7 +4,7 @@
 //! pickles with the numbers behind them.
 
 use std::collections::HashMap;
-use std::io::{Cursor, Read as _};
+use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use zip::{CompressionMethod, ZipArchive};
@@ -19,13 +19,26 @@ const LONGEST_PICKLE: u64 = 64 << 20;
 /// How an old file begins: the pickle of a number that nothing else begins with.
 const OLD: &[u8] = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
-/// Finds the tensors of a file.
-pub fn read(bytes: &[u8]) -> Result<Tensors> {
-    if bytes.starts_with(OLD) { read_old(bytes) } else { read_archive(bytes) }
+/// Finds the tensors of a file, whose numbers are not read.
+pub fn read(mut file: impl Read + Seek) -> Result<Tensors> {
+    let unreadable = |error: std::io::Error| format!("cannot be read ({error})");
+    let length = file.seek(SeekFrom::End(0)).map_err(unreadable)?;
+    let length = usize::try_from(length).map_err(|_| "is too large for this machine")?;
+    file.rewind().map_err(unreadable)?;
+    let mut head = Vec::new();
+    file.by_ref().take(OLD.len() as u64).read_to_end(&mut head).map_err(unreadable)?;
+    match head == OLD {
+        true => {
+            // What is not among these bytes are numbers.
+            file.by_ref().take(LONGEST_PICKLE).read_to_end(&mut head).map_err(unreadable)?;
+            read_old(&head, file, length)
+        }
+        false => read_archive(file, length),
+    }
 }
 
-fn read_archive(bytes: &[u8]) -> Result<Tensors> {
-    let mut archive = ZipArchive::new(Cursor::new(bytes))
+fn read_archive(file: impl Read + Seek, length: usize) -> Result<Tensors> {
+    let mut archive = ZipArchive::new(file)
         .map_err(|error| format!("is cut short or no file of PyTorch's ({error})"))?;
     let names: Vec<String> = archive
         .file_names()
@@ -44,7 +57,7 @@ fn read_archive(bytes: &[u8]) -> Result<Tensors> {
     let mut storages = HashMap::new();
     for name in &names {
         if let Some(key) = name.strip_prefix(&format!("{root}data/")) {
-            storages.insert(key.to_owned(), stored(&mut archive, name, bytes.len())?);
+            storages.insert(key.to_owned(), stored(&mut archive, name, length)?);
         }
     }
     let (value, machine) = Machine::run(&pickle, 0)?;
@@ -53,7 +66,7 @@ fn read_archive(bytes: &[u8]) -> Result<Tensors> {
 
 /// The content of a small entry; none where there is no such entry.
 fn entry(
-    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    archive: &mut ZipArchive<impl Read + Seek>,
     name: &str,
     most: u64,
 ) -> Result<Option<Vec<u8>>> {
@@ -71,7 +84,11 @@ fn entry(
 }
 
 /// Where the bytes of an entry stand in the file.
-fn stored(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str, end: usize) -> Result<Range<usize>> {
+fn stored(
+    archive: &mut ZipArchive<impl Read + Seek>,
+    name: &str,
+    end: usize,
+) -> Result<Range<usize>> {
     let entry = archive.by_name(name);
     let entry = entry.map_err(|error| format!("has a broken entry {name} ({error})"))?;
     if entry.compression() != CompressionMethod::Stored {
@@ -136,7 +153,7 @@ fn locate_one(
         return Err("does not lie row after row; call `.contiguous()` before saving".to_owned());
     }
     let count = shape.iter().try_fold(1usize, |count, &size| count.checked_mul(size));
-    let range = place(storage.key).ok_or("has no numbers in the file")?;
+    let range = place(storage.key).ok_or("has no data in the file")?;
     let found = count.zip(usize::try_from(*offset).ok()).and_then(|(count, offset)| {
         let first = range.start.checked_add(offset.checked_mul(bytes)?)?;
         let last = first.checked_add(count.checked_mul(bytes)?)?;
@@ -158,7 +175,8 @@ fn contiguous(shape: &[usize], strides: &[i64]) -> bool {
     true
 }
 
-fn read_old(bytes: &[u8]) -> Result<Tensors> {
+/// An old file: its pickles, and the numbers behind them, each storage after its length.
+fn read_old(bytes: &[u8], mut file: impl Read + Seek, end: usize) -> Result<Tensors> {
     let (_, magic) = Machine::run(bytes, 0)?;
     let (version, after) = Machine::run(bytes, magic.at)?;
     if !matches!(version, Value::Int(1001)) {
@@ -182,13 +200,13 @@ fn read_old(bytes: &[u8]) -> Result<Tensors> {
         let Value::Text(key) = key else { return Err(NO_KEYS.to_owned()) };
         let &(numbers, width) = sizes.get(key).ok_or(NO_KEYS)?;
         let first = at.saturating_add(8);
-        let said = bytes
-            .get(at..first)
-            .map(|said| i64::from_le_bytes(said.try_into().unwrap_or_default()));
+        let mut said = [0; 8];
+        let found = file.seek(SeekFrom::Start(at as u64)).and_then(|_| file.read_exact(&mut said));
+        let said = found.ok().map(|()| i64::from_le_bytes(said));
         let length =
             usize::try_from(numbers).ok().zip(width).and_then(|(n, width)| n.checked_mul(width));
         let last = length.and_then(|length| first.checked_add(length));
-        let last = last.filter(|&last| last <= bytes.len() && said == Some(numbers));
+        let last = last.filter(|&last| last <= end && said == Some(numbers));
         at = last.ok_or_else(|| format!("is cut short within storage {key}"))?;
         storages.insert(*key, first..at);
     }

@@ -13,6 +13,7 @@ mod heat;
 mod lines;
 mod scale;
 mod sheet;
+mod similarity;
 mod svg;
 
 pub use data::DataRow;
@@ -21,6 +22,7 @@ pub use heat::Heatmap;
 pub use lines::{ChartPoint, LineChart, LineSeries};
 pub use scale::short;
 pub use sheet::ColourScheme;
+pub use similarity::{ComparedSides, cka_figure};
 pub use svg::escaped;
 
 use std::fmt::Write as _;

@@ -22,12 +22,14 @@ CREATE TABLE records (
     measure TEXT NOT NULL, factors TEXT NOT NULL, value REAL NOT NULL,
     signature TEXT NOT NULL, files TEXT NOT NULL,
     step TEXT NOT NULL, command TEXT NOT NULL, build TEXT NOT NULL, finished_at INTEGER NOT NULL,
+    blake3 TEXT,
     PRIMARY KEY (study, scale, seed, measure, factors)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE texts (
     study TEXT NOT NULL, scale TEXT NOT NULL, seed INTEGER NOT NULL,
     name TEXT NOT NULL, factors TEXT NOT NULL, text TEXT NOT NULL,
     step TEXT NOT NULL, command TEXT NOT NULL, build TEXT NOT NULL, finished_at INTEGER NOT NULL,
+    blake3 TEXT,
     PRIMARY KEY (study, scale, seed, name, factors)
 ) STRICT, WITHOUT ROWID;";
 
@@ -43,7 +45,28 @@ pub(super) fn open(path: &Path) -> Result<Connection> {
     // A write-ahead log lets others read while one process writes, and survives a kill.
     patiently(|| connection.pragma_update(None, "journal_mode", "wal")).map_err(refused)?;
     whole(&connection, path)?;
+    if !has_digests(&connection).map_err(refused)? {
+        add_digests(&mut connection).map_err(refused)?;
+    }
     Ok(connection)
+}
+
+/// Whether rows have digests; stores of older releases have none.
+pub(super) fn has_digests(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) = 1 FROM pragma_table_info('texts') WHERE name = 'blake3'";
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
+/// Gives the tables of an older release the column of digests; the rows that are there have none.
+fn add_digests(connection: &mut Connection) -> rusqlite::Result<()> {
+    let adding = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have added it while this one waited.
+    if !has_digests(&adding)? {
+        adding.execute_batch(
+            "ALTER TABLE records ADD COLUMN blake3 TEXT; ALTER TABLE texts ADD COLUMN blake3 TEXT;",
+        )?;
+    }
+    adding.commit()
 }
 
 /// Opens a file in a read-only place, which no process can be writing. None where a write-ahead log lies beside it:

@@ -3,7 +3,7 @@
 //! A record's primary key is study, scale, seed, measure and factors; adding it again replaces it, so that a study
 //! that is run twice does not count twice. The records of a step are written as a whole: whatever the step gave
 //! before and gives no longer is deleted. Every write is one transaction, so that a killed process leaves all of it or
-//! nothing.
+//! nothing. SQLite has no checksums, so that every row carries a digest of its own, which is verified when it is read.
 
 mod error;
 mod file;
@@ -40,12 +40,21 @@ pub struct StepScope<'a> {
 pub struct Store {
     path: PathBuf,
     connection: Mutex<Connection>,
+    /// The expression of a row's digest: none in a store of an older release that cannot be written to.
+    digest: &'static str,
 }
 
 impl Store {
     /// Opens the store at `path`; creates it, with its folder, where there is none.
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self { connection: Mutex::new(file::open(path)?), path: path.to_owned() })
+        Self::of(file::open(path)?, path)
+    }
+
+    fn of(connection: Connection, path: &Path) -> Result<Self> {
+        let digests = file::has_digests(&connection);
+        let digests = digests.map_err(|source| Error::sqlite(path, "read", source))?;
+        let digest = if digests { "blake3" } else { "NULL" };
+        Ok(Self { path: path.to_owned(), connection: Mutex::new(connection), digest })
     }
 
     /// Opens a store that must exist already, also in a read-only place.
@@ -55,8 +64,7 @@ impl Store {
         }
         Self::open(path).or_else(|error| {
             let unwritable = error.unwritable().then(|| file::open_unwritable(path)).transpose()?;
-            let connection = unwritable.flatten().ok_or(error)?;
-            Ok(Self { connection: Mutex::new(connection), path: path.to_owned() })
+            Self::of(unwritable.flatten().ok_or(error)?, path)
         })
     }
 
@@ -98,9 +106,7 @@ impl Store {
 
     /// The records that a filter selects, in the order of study, scale, measure, factors and seed.
     pub fn records(&self, filter: &RecordFilter) -> Result<Vec<Record>> {
-        let sql = "SELECT study, scale, seed, step, command, build, finished_at, factors, \
-                   measure, value, signature, files FROM records";
-        let mut records = self.read(sql, |row| {
+        let mut records = self.read("measure, value, signature, files", "records", |row| {
             Ok(Record {
                 origin: origin(row)?,
                 factors: json(row, 7)?,
@@ -119,8 +125,7 @@ impl Store {
 
     /// The texts that a filter selects (its measures are their names), in the same order.
     pub fn texts(&self, filter: &RecordFilter) -> Result<Vec<TextRecord>> {
-        let sql = "SELECT study, scale, seed, step, command, build, finished_at, factors, name, text FROM texts";
-        let mut texts = self.read(sql, |row| {
+        let mut texts = self.read("name, text", "texts", |row| {
             Ok(TextRecord {
                 origin: origin(row)?,
                 factors: json(row, 7)?,
@@ -135,16 +140,31 @@ impl Store {
         Ok(texts)
     }
 
-    fn read<T>(
+    /// Reads a table: the columns that all have, these, and the digest of the row, which is verified.
+    fn read<T: serde::Serialize>(
         &self,
-        sql: &str,
-        each: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        columns: &str,
+        table: &str,
+        mut each: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
         let connection = self.connection();
-        let read = || -> rusqlite::Result<Vec<T>> {
-            connection.prepare(sql)?.query_map([], each)?.collect()
+        let sql = format!(
+            "SELECT study, scale, seed, step, command, build, finished_at, factors, {columns}, {} AS digest FROM {table}",
+            self.digest
+        );
+        let row = |row: &Row<'_>| {
+            let (read, seal) = (each(row)?, row.get::<_, Option<String>>("digest")?);
+            let sound = seal.is_none_or(|seal| seal == digest(&read));
+            Ok(sound.then_some(read))
         };
-        read().map_err(|source| Error::sqlite(&self.path, "read", source))
+        let read = || -> rusqlite::Result<Option<Vec<T>>> {
+            connection.prepare(&sql)?.query_map([], row)?.collect()
+        };
+        let read = read().map_err(|source| Error::sqlite(&self.path, "read", source))?;
+        read.ok_or_else(|| {
+            let reason = format!("a row of `{table}` was altered since it was written");
+            Error::Damaged { path: self.path.clone(), reason }
+        })
     }
 
     fn connection(&self) -> MutexGuard<'_, Connection> {
@@ -169,10 +189,11 @@ fn delete(connection: &Connection, scope: &StepScope<'_>) -> rusqlite::Result<()
 fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<()> {
     let mut insert = connection.prepare(
         "INSERT OR REPLACE INTO records (study, scale, seed, step, command, build, finished_at, \
-         factors, measure, value, signature, files) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+         factors, measure, value, signature, files, blake3) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
-    for Record { origin, measure, factors, value, signature, files } in records {
+    for record in records {
+        let Record { origin, measure, factors, value, signature, files } = record;
         insert.execute(params![
             origin.study,
             origin.scale,
@@ -186,6 +207,7 @@ fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<
             value,
             signature,
             in_json(files),
+            digest(record),
         ])?;
     }
     Ok(())
@@ -194,9 +216,10 @@ fn add_records(connection: &Connection, records: &[Record]) -> rusqlite::Result<
 fn add_texts(connection: &Connection, texts: &[TextRecord]) -> rusqlite::Result<()> {
     let mut insert = connection.prepare(
         "INSERT OR REPLACE INTO texts (study, scale, seed, step, command, build, finished_at, \
-         factors, name, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+         factors, name, text, blake3) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
-    for TextRecord { origin, name, factors, text } in texts {
+    for record in texts {
+        let TextRecord { origin, name, factors, text } = record;
         insert.execute(params![
             origin.study,
             origin.scale,
@@ -208,9 +231,15 @@ fn add_texts(connection: &Connection, texts: &[TextRecord]) -> rusqlite::Result<
             in_json(factors),
             name,
             text,
+            digest(record),
         ])?;
     }
     Ok(())
+}
+
+/// The digest of a row: of all that is read of it.
+fn digest(record: &impl serde::Serialize) -> String {
+    blake3::hash(in_json(record).as_bytes()).to_hex().to_string()
 }
 
 /// Factors are part of the primary key: a sorted map gives the same text for the same factors.

@@ -64,9 +64,18 @@ impl Laboratory {
         self.root.join("steps").join(key)
     }
 
-    /// The result of a step, if it is complete.
+    /// The result of a step, if it is complete and what is recorded of it is as it was written.
     pub fn result(&self, key: &str) -> Option<Value> {
+        self.sealed(key, STEP)?;
         self.sealed(key, RESULT)
+    }
+
+    /// The file of a step that has a result, but was altered since.
+    pub(super) fn altered(&self, key: &str) -> Option<PathBuf> {
+        let folder = self.folder(key);
+        let complete = folder.join(RESULT).is_file();
+        let altered = [RESULT, STEP].into_iter().find(|name| self.sealed(key, name).is_none());
+        altered.filter(|_| complete).map(|name| folder.join(name))
     }
 
     /// A file of a step; none where it is not there, or was altered since it was written.

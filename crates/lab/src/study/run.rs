@@ -46,6 +46,8 @@ pub trait StudyObserver {
     fn begin(&mut self, number: usize, step: &StudyStep, left: f64);
     /// A running step's command printed a line to standard error.
     fn line(&mut self, number: usize, line: &str);
+    /// Something that was written is damaged, and made anew: worth a line even where progress is not wanted.
+    fn warn(&mut self, text: &str);
     /// A step ended.
     fn end(&mut self, number: usize, step: &StudyStep, how: &StepOutcome);
 }
@@ -110,6 +112,7 @@ enum StepState {
 /// What the thread of a running step reports.
 enum StepEvent {
     Line(usize, String),
+    Warning(String),
     Ended(usize, Result<CommandEnd>),
 }
 
@@ -160,6 +163,7 @@ impl<'a> PoolRun<'a> {
             }
             match events.recv().expect("the sender is held here") {
                 StepEvent::Line(number, line) => self.observer.line(number, &line),
+                StepEvent::Warning(text) => self.observer.warn(&text),
                 StepEvent::Ended(number, end) => self.ended(number, end),
             }
         }
@@ -260,7 +264,11 @@ impl<'a> PoolRun<'a> {
                 // Nobody receives it once the run has been given up.
                 let _ = send.send(StepEvent::Line(number, line.to_owned()));
             };
-            let runner = StepRunner { lab, plan, number: id, options, threads, line: &line };
+            let warn = |text: String| {
+                let _ = send.send(StepEvent::Warning(text));
+            };
+            let (line, warn) = (&line, &warn);
+            let runner = StepRunner { lab, plan, number: id, options, threads, line, warn };
             let _ = send.send(StepEvent::Ended(number, runner.run()));
         });
     }

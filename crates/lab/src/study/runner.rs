@@ -60,6 +60,8 @@ pub(super) struct StepRunner<'a> {
     pub(super) threads: Option<usize>,
     /// Is called with each line that the command prints to standard error.
     pub(super) line: &'a dyn Fn(&str),
+    /// Is called with what is damaged, and will be made anew.
+    pub(super) warn: &'a dyn Fn(String),
 }
 
 impl StepRunner<'_> {
@@ -74,6 +76,9 @@ impl StepRunner<'_> {
             clear(&folder)?;
         } else if self.lab.result(&self.step().key).is_some() {
             return Ok(CommandEnd::Cached);
+        } else if let Some(path) = self.lab.altered(&self.step().key) {
+            let path = path.display();
+            (self.warn)(format!("{path} {}: the step is run again", sealed::ALTERED));
         }
         let mut threads = self.step().thread_words(self.threads);
         threads.extend(self.step().job_words(self.options.jobs));
@@ -142,8 +147,9 @@ impl StepRunner<'_> {
                 fs::remove_dir_all(&aside).at(&aside, "remove")?;
             }
             fs::rename(&run, &aside).at(&run, "set aside")?;
-            (self.line)(&format!(
-                "no checkpoint verifies: kept as {}, and the step begins anew",
+            (self.warn)(format!(
+                "no checkpoint of {} verifies: kept as {}, and the step begins anew",
+                self.step().name,
                 aside.display()
             ));
         }

@@ -378,8 +378,8 @@ impl SettingTrainer<'_, '_> {
         if !checkpoints::exists(&state) {
             return Ok(setting);
         }
-        let mut note = |text: &str| self.run.observer().note(text);
-        setting.progress = setting.trainer.resume_newest(&state, &mut note)?;
+        let mut warn = |text: &str| self.run.observer().warn(text);
+        setting.progress = setting.trainer.resume_newest(&state, &mut warn)?;
         self.check_progress(&state, &setting.progress)?;
         let best = self.own_path(EPOCH);
         let damage = match Archive::open(&best) {
@@ -393,7 +393,7 @@ impl SettingTrainer<'_, '_> {
                 Ok(setting)
             }
             _ => {
-                note(&format!("{damage}\nthe setting is trained again from its start"));
+                warn(&format!("{damage}\nthe setting is trained again from its start"));
                 self.start()
             }
         }

@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
+use terms::guarded;
 use tokenizers::Tokenizer;
 
 use super::ImportedTokenizer;
-use super::foreign::guarded;
 
 /// Words cached at most; beyond that the cache is emptied, and so it follows the text.
 const CACHED_WORDS: usize = 1 << 17;

@@ -1,40 +1,16 @@
 //! The seam to the library `tokenizers`: what its files hold is tried out when they are read, and where it panics
 //! instead of failing, that is an error with the file's name.
 
-use std::cell::Cell;
-use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::Once;
 
 use files::At;
+use terms::guarded;
 use tokenizers::Tokenizer;
 
 use crate::error::{Error, Result};
 
 /// The largest tokenizer that is read: those of the largest vocabularies have 20 MB.
 const LARGEST: u64 = 512 << 20;
-
-thread_local! {
-    /// Whether a panic of this thread is awaited, and its message of no use.
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// What `work` gives, or none where it panicked. Only for code of others: a panic of ours is a fault.
-pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            if !GUARDED.get() {
-                before(panic);
-            }
-        }));
-    });
-    let outer = GUARDED.replace(true);
-    let done = panic::catch_unwind(AssertUnwindSafe(work));
-    GUARDED.set(outer);
-    done.ok()
-}
 
 /// Makes a tokenizer of a file's content and tries it out, so that what it cannot do is known before it is used.
 pub fn tokenizer_of(
@@ -80,13 +56,6 @@ pub fn read_tokenizer(path: &Path, remedy: &'static str) -> Result<Tokenizer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_panic_of_others_is_caught_and_ours_before_and_after_are_not() {
-        assert_eq!(guarded(|| 1), Some(1));
-        assert_eq!(guarded(|| -> u8 { panic!("within a library") }), None);
-        assert!(!GUARDED.get());
-    }
 
     /// Each of these made `tokenizers` 0.23 panic.
     #[test]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use terms::guarded;
 use tokenizers::{ModelWrapper, Tokenizer};
 
 use super::disk::as_text;
-use super::foreign::guarded;
 use super::{
     CONTINUATION, SpecialTokens, Vocabulary, VocabularyKind, VocabularyLanguage, WORD_END,
     check_languages,

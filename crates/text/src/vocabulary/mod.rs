@@ -253,7 +253,7 @@ impl Vocabulary {
     /// The text of ids, as far as subwords determine it.
     pub fn decode(&self, language: usize, ids: &[u32]) -> String {
         // The only failure is a decoder that does not fit its model, which loading rules out.
-        let decoded = foreign::guarded(|| self.languages[language].tokenizer.decode(ids, true));
+        let decoded = terms::guarded(|| self.languages[language].tokenizer.decode(ids, true));
         decoded.and_then(|done| done.ok()).unwrap_or_default()
     }
 

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use encoder::ConfigError;
 use encoder::archive::ArchiveError;
 use files::{FolderLock, checkpoints};
+use serde_json::Value;
 use tensor::Device;
 use terms::Fault;
 
@@ -150,8 +151,14 @@ fn of_checkpoint(checkpoint: Option<u64>) -> String {
 pub trait Observer {
     /// Something worth a line.
     fn note(&mut self, text: &str);
+    /// A file of the run is damaged, and the run goes on without it: worth a line even where notes are not wanted.
+    fn warn(&mut self, text: &str) {
+        self.note(text);
+    }
     /// An update was made.
     fn step(&mut self, done: u64, total: u64, text: &str);
+    /// A line of `metrics.jsonl`.
+    fn metrics(&mut self, _line: &Value) {}
     /// Whether to save and stop after this update.
     fn stop(&self) -> bool;
 }
@@ -224,7 +231,7 @@ pub fn resume(
     let config = match begun.has_goal(steps) {
         true => begun.clone(),
         false => {
-            let done = run::checkpoint_step(folder, &mut |text| observer.note(text))?;
+            let done = run::steps_done(folder, &mut |text| observer.warn(text))?;
             begun.extended(steps, done)?
         }
     };

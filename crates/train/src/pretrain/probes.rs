@@ -34,7 +34,7 @@ pub(super) const SAVED_PAIRS: usize = 200;
 /// The folder of a run that holds them.
 const PROBE_FOLDER: &str = "probes";
 const PAIRS_FILE: &str = "pairs.tsv";
-/// Snapshots of the weights where no number is given, the bytes that all of them may take, and how few are of use.
+/// Snapshots of the weights unless the configuration says how many, the bytes that all of them may take, and how few are of use.
 const SNAPSHOTS: usize = 8;
 const SNAPSHOT_BYTES: usize = 256 << 20;
 const FEWEST_SNAPSHOTS: usize = 3;

@@ -112,7 +112,7 @@ impl<'a> PretrainRun<'a> {
         describe(folder, &model, &data)?;
         let mut state = RunState::new(data.fingerprints.clone());
         if resumed {
-            state = trainer.resume_newest(&checkpoint, &mut |text| observer.note(text))?;
+            state = trainer.resume_newest(&checkpoint, &mut |text| observer.warn(text))?;
             if state.text != data.fingerprints {
                 return Err(PretrainError::OtherText(folder.to_owned()));
             }
@@ -125,7 +125,7 @@ impl<'a> PretrainRun<'a> {
         let metrics =
             MetricsFile::open(folder.join("metrics.jsonl"), resumed.then(|| trainer.steps()))?;
         if resumed && !state.metrics.is_empty() && state.metrics != metrics.digest() {
-            observer.note(&format!(
+            observer.warn(&format!(
                 "{}: its lines are not those that the checkpoint was saved with: some were altered or \
                  lost, and the run goes on without them",
                 folder.join("metrics.jsonl").display()
@@ -246,6 +246,7 @@ impl<'a> PretrainRun<'a> {
         if let Some(line) = &output.line {
             self.metrics.write(line)?;
             self.write_curves(report.step, line)?;
+            observer.metrics(line);
         }
         if let Some(note) = output.note {
             observer.note(&note);
@@ -333,6 +334,7 @@ impl<'a> PretrainRun<'a> {
             "perplexity": self.state.perplexity, "retrieval": self.state.retrieval,
         });
         self.metrics.write(&line)?;
+        observer.metrics(&line);
         self.events.write(step, &self.evaluation_curves())?;
         observer.note(&self.evaluation_line(step));
         let perplexity = self.state.perplexity[self.config.selector()];
@@ -449,11 +451,9 @@ impl<'a> PretrainRun<'a> {
     }
 }
 
-/// The updates that the last checkpoint of the run in a folder has; 0 without one.
-pub(super) fn checkpoint_step(
-    folder: &Path,
-    note: &mut dyn FnMut(&str),
-) -> Result<u64, PretrainError> {
+/// The updates that the run in a folder has made; 0 without a checkpoint. Where the newest checkpoint is damaged, the
+/// summary still says how far the run had come: it will come there again from the one before, by the same schedule.
+pub(super) fn steps_done(folder: &Path, note: &mut dyn FnMut(&str)) -> Result<u64, PretrainError> {
     #[derive(Deserialize)]
     struct Step {
         step: u64,
@@ -463,7 +463,8 @@ pub(super) fn checkpoint_step(
         return Ok(0);
     }
     let step = |path: &Path| Archive::open(path)?.metadata::<Step>();
-    Ok(checkpoints::read(&path, step, ArchiveError::is_damage, note)?.step)
+    let saved = checkpoints::read(&path, step, ArchiveError::is_damage, note)?.step;
+    Ok(PretrainSummary::read(folder).map_or(saved, |summary| saved.max(summary.steps)))
 }
 
 /// Refuses a state that is sound but cannot be of this run.

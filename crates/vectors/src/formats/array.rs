@@ -48,8 +48,10 @@ pub(super) fn read(path: &Path, first: usize) -> Result<WordVectors> {
 }
 
 pub(super) fn write(path: &Path, vectors: &WordVectors) -> Result<()> {
+    let names = beside(path);
+    let _together = files::lock_outputs([path, &names]);
     // The words first: where the array stands, they do too.
-    files::write_with(&beside(path), |writer| {
+    files::write_with(&names, |writer| {
         vectors.words().try_for_each(|word| writeln!(writer, "{word}"))
     })?;
     let shape = [vectors.len(), vectors.dim()];

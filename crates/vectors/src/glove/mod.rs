@@ -184,8 +184,8 @@ pub fn train(
     let mut header = StateHeader::new("glove", config, sentences);
     let mut model = GloveTables::new(sentences.words().len(), config);
     let lengths = model.lengths();
-    let note = &mut |text: &str| observer.note(text);
-    if let Some((losses, arrays)) = state::resume(state_file, &header, lengths, note)? {
+    let warn = &mut |text: &str| observer.warn(text);
+    if let Some((losses, arrays)) = state::resume(state_file, &header, lengths, warn)? {
         let [word, context, word_squares, context_squares, biases] = arrays;
         let biases = biases.as_chunks::<4>().0.to_vec();
         let dim = config.dim;

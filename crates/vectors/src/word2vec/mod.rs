@@ -247,8 +247,8 @@ pub fn train(
     let mut header = StateHeader::new("word2vec", config, sentences);
     let mut model = Word2VecTables::new(sentences.words().len(), rows, config);
     let lengths = [model.input.len(), model.output.len()];
-    let note = &mut |text: &str| observer.note(text);
-    if let Some((losses, [input, output])) = state::resume(state_file, &header, lengths, note)? {
+    let warn = &mut |text: &str| observer.warn(text);
+    if let Some((losses, [input, output])) = state::resume(state_file, &header, lengths, warn)? {
         (header.losses, model.input, model.output) = (losses, input, output);
     }
     let mut runner = match config.mode {

@@ -1,6 +1,6 @@
 //! `isogloss align words`: the orthogonal map of one language's word vectors onto another's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use clap::{Args, ValueEnum};
@@ -218,15 +218,13 @@ impl AlignObserver for Shown {
 
 impl Words {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        for path in self.outputs() {
+            files::check_new_file(path, self.force)?;
+        }
         let outputs = [&self.save_map, &self.out, &self.out_target];
-        for path in outputs.into_iter().flatten() {
-            files::check_new_file(path, self.force)?;
-            formats::check_name(path)?;
-        }
-        for path in [&self.predictions, &self.lexicon].into_iter().flatten() {
-            files::check_new_file(path, self.force)?;
-            text::check_table_name(path)?;
-        }
+        outputs.into_iter().flatten().try_for_each(|path| formats::check_name(path))?;
+        let tables = [&self.predictions, &self.lexicon].into_iter().flatten();
+        tables.into_iter().try_for_each(|path| text::check_table_name(path))?;
         let asked = self.test_dictionary.is_some() || self.lexicon.is_some();
         if !asked && outputs.iter().all(|path| path.is_none()) {
             let message =
@@ -241,6 +239,7 @@ impl Words {
         let watch = counted("looking up, strips");
         let aligned = align_words(&self.config(), device, &shown, &watch)?;
         drop(shown);
+        let _together = files::lock_outputs(self.outputs());
         if let Some(path) = &self.save_map {
             aligned.map.save(path)?;
         }
@@ -262,6 +261,12 @@ impl Words {
         let unmapped = aligned.result.init == MapInit::None;
         let extractor = if unmapped { Extractor::WordRetrieval } else { Extractor::AlignWords };
         self.record.keep(outcome, &extractor, 1, [])
+    }
+
+    /// All files that are asked for.
+    fn outputs(&self) -> impl Iterator<Item = &Path> {
+        let all = [&self.save_map, &self.out, &self.out_target, &self.predictions, &self.lexicon];
+        all.into_iter().flatten().map(PathBuf::as_path)
     }
 
     fn config(&self) -> AlignWordsConfig {

@@ -65,15 +65,17 @@ impl TrainingObserver for TrainingDisplay {
         }
     }
 
-    fn note(&mut self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.line(text),
-            None => say!("{text}"),
-        }
+    fn warn(&mut self, text: &str) {
+        // The state is read before there is a bar.
+        complain!("{text}");
     }
 
     fn epoch(&mut self, epoch: &EpochLoss) {
-        self.note(&format!("epoch {}: loss {:.4}", epoch.number, epoch.loss));
+        let text = format!("epoch {}: loss {:.4}", epoch.number, epoch.loss);
+        match &self.bar {
+            Some(bar) => bar.line(&text),
+            None => say!("{text}"),
+        }
     }
 
     fn stop(&self) -> bool {

@@ -1,0 +1,222 @@
+//! The command `isogloss`: parse what was typed, run one command, print one result.
+//!
+//! Each command lives in its own file under `commands/` and returns an [`outcome::Outcome`]; this file only
+//! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed,
+//! 2 used wrongly, 130 interrupted). It is a library so that the Python package has the same command without
+//! a second program in its wheel.
+
+// Lines on standard error go through `say!`, which outlives their reader.
+#![deny(clippy::print_stderr)]
+
+#[macro_use]
+mod say;
+
+mod commands;
+mod failure;
+mod flags;
+mod host;
+mod invocation;
+mod outcome;
+mod overrides;
+mod progress;
+mod stop;
+
+use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{CommandFactory, Parser};
+use serde_json::Value;
+use tensor::DeviceFault;
+
+use crate::commands::Command;
+use crate::failure::Failure;
+pub use crate::flags::{CommandFlag, command_flags};
+pub use crate::host::Host;
+
+/// A laboratory for cross-lingual structure in masked language models.
+#[derive(Parser)]
+#[command(
+    name = "isogloss",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "Start with:\n  isogloss demo\n  isogloss study list\n  isogloss inspect bert-base-multilingual-cased"
+)]
+struct Arguments {
+    /// Print one JSON object on standard output; everything else goes to standard error.
+    #[arg(long, global = true, help_heading = "Output")]
+    json: bool,
+
+    /// Print nothing on standard error but errors: no progress, no remarks.
+    #[arg(short, long, global = true, help_heading = "Output")]
+    quiet: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// The whole command line, for what is generated from it: completions and man pages.
+fn definition() -> clap::Command {
+    Arguments::command()
+}
+
+/// Runs a command line, whose first word is the program's own name, and gives its exit code. `program` is the file
+/// that starts this program again, for studies, whose steps are commands.
+pub fn run(program: PathBuf, typed: Vec<OsString>) -> u8 {
+    stop::install();
+    let words = overrides::rewrite(typed.iter().cloned());
+    invocation::keep(program, typed);
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and the version are no errors; a reader that went away is none either.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    if arguments.quiet {
+        say::be_quiet();
+    }
+    // A GPU that fails in the middle of an operation unwinds to here with what there is to say.
+    let run = panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run()));
+    let result = run.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
+        Ok(fault) => Err((*fault).into()),
+        Err(payload) => panic::resume_unwind(payload),
+    });
+    match result {
+        Ok(outcome) => outcome.print(arguments.json),
+        Err(failure) => failure.print(),
+    }
+}
+
+/// Why a command that was called gave no result.
+#[derive(Debug)]
+pub struct CallFailure {
+    /// What is wrong, and the remedy.
+    pub message: String,
+    /// Whether the request made no sense.
+    pub usage: bool,
+    /// The configuration key to blame.
+    pub key: Option<String>,
+}
+
+/// What came of a command that was called.
+#[derive(Debug)]
+pub struct CallResult {
+    /// The object that `--json` prints.
+    pub json: Value,
+    /// Whether the command came to its end; it was stopped otherwise, and can be resumed.
+    pub finished: bool,
+}
+
+/// Runs a command within another program: nothing is printed, and a device fault unwinds. The words are those of a command line after the
+/// program's name.
+///
+/// # Errors
+/// Where the words are no command, or the command fails.
+pub fn call(words: Vec<OsString>, host: Arc<dyn Host>) -> Result<CallResult, CallFailure> {
+    let words = std::iter::once("isogloss".into()).chain(words);
+    let arguments = Arguments::try_parse_from(overrides::rewrite(words)).map_err(|error| {
+        CallFailure { message: error.to_string().trim().to_owned(), usage: true, key: None }
+    })?;
+    match host::with(host, || arguments.command.run()) {
+        Ok(outcome) => {
+            let finished = outcome.is_finished();
+            Ok(CallResult { json: outcome.json().clone(), finished })
+        }
+        Err(Failure::Usage(message)) => Err(CallFailure { message, usage: true, key: None }),
+        Err(Failure::Failed(message)) => Err(CallFailure { message, usage: false, key: None }),
+        Err(Failure::Library { message, usage, key }) => Err(CallFailure { message, usage, key }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// The command lines of a document: in blocks of shell code and in inline code, where the program's name
+    /// stands first. A line that ends in `\` goes on; `…`, `[` and capitals in angle brackets stand for something else.
+    fn command_lines(document: &str) -> Vec<String> {
+        let joined = document.replace("\\\n", " ");
+        let mut lines = Vec::new();
+        let mut in_block = false;
+        for line in joined.lines() {
+            if line.trim_start().starts_with("```") {
+                in_block = !in_block;
+            } else if in_block {
+                lines.push(line.trim().to_owned());
+            } else {
+                lines.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+        let typed = |line: &String| {
+            let complete = !line.contains(['…', '[', '<', '{', '$', '*', '|', ';']);
+            line.strip_prefix("isogloss ").is_some_and(|rest| rest.contains(" -")) && complete
+        };
+        lines.into_iter().filter(typed).collect()
+    }
+
+    /// The words of a command line; what stands between quotation marks is of one word.
+    fn words(line: &str) -> Vec<OsString> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for c in line.chars() {
+            match (c, quote) {
+                (c, Some(mark)) if c == mark => quote = None,
+                (c, Some(_)) => word.get_or_insert_default().push(c),
+                ('\'' | '"', None) => (word, quote) = (word.or(Some(String::new())), Some(c)),
+                (c, None) if c.is_whitespace() => words.extend(word.take().map(OsString::from)),
+                (c, None) => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word.map(OsString::from));
+        words
+    }
+
+    /// Every document of the repository that shows commands: those at its root, the results, the book.
+    fn documents(root: &Path) -> Vec<PathBuf> {
+        let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bench/RESULTS.md"];
+        let mut documents: Vec<PathBuf> = names.iter().map(|name| root.join(name)).collect();
+        let mut folders = vec![root.join("docs/src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false if path.extension().is_some_and(|x| x == "md") => documents.push(path),
+                    false => {}
+                }
+            }
+        }
+        documents.sort();
+        documents
+    }
+
+    #[test]
+    fn commands_in_the_documents_are_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut wrong = Vec::new();
+        let mut parsed = 0;
+        for path in documents(&root) {
+            let name = path.display();
+            let document = std::fs::read_to_string(&path).unwrap();
+            for line in command_lines(&document) {
+                let line = line.split(" > ").next().unwrap().split(" # ").next().unwrap();
+                match Arguments::try_parse_from(overrides::rewrite(words(line))) {
+                    Ok(_) => parsed += 1,
+                    Err(error) if !error.use_stderr() => parsed += 1,
+                    Err(error) => {
+                        let reason = error.to_string();
+                        wrong.push(format!("{name}: {line}: {}", reason.lines().next().unwrap()));
+                    }
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{} of {parsed}:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(parsed > 200, "only {parsed} command lines were found");
+    }
+}

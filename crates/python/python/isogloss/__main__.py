@@ -1,0 +1,5 @@
+"""``python -m isogloss``."""
+
+from ._command import main
+
+main()

@@ -1,0 +1,176 @@
+//! Long work without the interpreter's lock: on a thread of its own, while the calling thread shows progress and looks for Ctrl-C.
+//!
+//! A computation is stopped at its next point of interruption ([`terms::interrupt`]), which comes within a second; one
+//! that has not stopped by then is left to end by itself, and its result is dropped. So work owns what it reads.
+
+use std::collections::HashMap;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use tensor::Device;
+use terms::interrupt;
+
+use crate::errors::Failure;
+
+/// How often the calling thread looks for Ctrl-C and draws.
+const TICK: Duration = Duration::from_millis(50);
+/// How long work may take to stop before it is left alone.
+const PATIENCE: Duration = Duration::from_millis(900);
+/// Numbers to compute with below which a thread would cost more than the work.
+const SMALL: usize = 1 << 15;
+
+/// What work and the thread that waits for it share.
+#[derive(Clone, Default)]
+pub(crate) struct Watched {
+    stop: Arc<AtomicBool>,
+    progress: Arc<Mutex<Option<Progress>>>,
+}
+
+/// How far work has come.
+#[derive(Clone)]
+struct Progress {
+    label: String,
+    done: u64,
+    total: u64,
+    note: String,
+}
+
+impl Watched {
+    /// Work has come so far.
+    pub(crate) fn show(&self, label: &str, done: u64, total: u64, note: &str) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        *progress = Some(Progress { label: label.to_owned(), done, total, note: note.to_owned() });
+    }
+
+    /// Whether the work is to stop.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks the work to stop.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Runs work that reads about `size` numbers, with the interpreter's lock released.
+pub(crate) fn run<T: Send + 'static>(
+    py: Python<'_>,
+    size: usize,
+    work: impl FnOnce(&Watched) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    let watched = Watched::default();
+    let shared = watched.clone();
+    let guarded = move || {
+        let stop = Arc::clone(&shared.stop);
+        let run = AssertUnwindSafe(|| interrupt::with(stop, || work(&shared)));
+        panic::catch_unwind(run).unwrap_or_else(|payload| Err(Failure::of_panic(payload)))
+    };
+    if size < SMALL {
+        return Ok(py.detach(guarded)?);
+    }
+    let (sender, mut receiver) = channel();
+    thread::Builder::new().name("isogloss".to_owned()).spawn(move || sender.send(guarded()))?;
+    let mut bar = Bar::default();
+    let mut stopping: Option<(Instant, PyErr)> = None;
+    let result = loop {
+        let waiting = &mut receiver;
+        match py.detach(move || waiting.recv_timeout(TICK)) {
+            Ok(result) => break result,
+            Err(RecvTimeoutError::Disconnected) => {
+                break Err(Failure::Internal("a thread was lost".to_owned()));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Err(error) = py.check_signals() {
+            watched.stop();
+            stopping.get_or_insert((Instant::now(), error));
+        }
+        match &stopping {
+            Some((since, _)) if since.elapsed() > PATIENCE => break Err(Failure::Interrupted),
+            Some(_) => {}
+            None => bar.draw(py, &watched),
+        }
+    };
+    bar.close(py);
+    match (stopping, result) {
+        // Whatever the work made of being stopped.
+        (Some((_, error)), _) => Err(error),
+        (None, result) => Ok(result?),
+    }
+}
+
+/// Panics, so that tests can see what becomes of a panic.
+#[pyfunction]
+pub(crate) fn panic_for_tests(py: Python<'_>) -> PyResult<()> {
+    run(py, usize::MAX, |_| panic!("on purpose"))
+}
+
+/// The bar that `isogloss._progress` draws.
+#[derive(Default)]
+struct Bar {
+    drawn: Option<Py<PyAny>>,
+}
+
+impl Bar {
+    /// Draws how far work has come. What goes wrong there stops no work.
+    fn draw(&mut self, py: Python<'_>, watched: &Watched) {
+        let Some(Progress { label, done, total, note }) = watched.progress() else { return };
+        let drawn = (|| {
+            if self.drawn.is_none() {
+                static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+                let import = || py.import("isogloss._progress").map(Bound::unbind);
+                let module = MODULE.get_or_try_init(py, import)?.bind(py);
+                self.drawn = Some(module.getattr("Bar")?.call0()?.unbind());
+            }
+            let bar = self.drawn.as_ref().expect("it was just made").bind(py);
+            bar.call_method1("update", (label, done, total, note)).map(|_| ())
+        })();
+        if let Err(error) = drawn {
+            error.write_unraisable(py, None);
+        }
+    }
+
+    fn close(self, py: Python<'_>) {
+        if let Some(bar) = self.drawn
+            && let Err(error) = bar.bind(py).call_method0("close")
+        {
+            error.write_unraisable(py, None);
+        }
+    }
+}
+
+/// The device of a name with so many threads, opened once in a process.
+pub(crate) fn device(name: &str, threads: usize) -> Result<Device, Failure> {
+    static OPENED: Mutex<Option<HashMap<(String, usize), Device>>> = Mutex::new(None);
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let opened = opened.get_or_insert_default();
+    if let Some(device) = opened.get(&(name.to_owned(), threads)) {
+        return Ok(device.clone());
+    }
+    let device = Device::named(name, threads)?;
+    opened.insert((name.to_owned(), threads), device.clone());
+    Ok(device)
+}
+
+/// Runs work on the threads of the CPU, with the device that it may use: that of the call that is being made.
+pub(crate) fn on<R: Send>(
+    (name, threads): (&str, usize),
+    watched: &Watched,
+    work: impl FnOnce(&Device) -> Result<R, Failure> + Send,
+) -> Result<R, Failure> {
+    let chosen = device(name, threads)?;
+    let cpu = if chosen.is_gpu() { device("cpu", threads)? } else { chosen.clone() };
+    let stop = Arc::clone(&watched.stop);
+    cpu.run(|| interrupt::with(stop, || work(&chosen)))
+}

@@ -1,0 +1,136 @@
+"""The interpreter stays alive and responsive: the lock is released, Ctrl-C stops, panics and faults are exceptions."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import isogloss
+import numpy as np
+import pytest
+
+BIG = np.random.default_rng(0).normal(size=(40_000, 256)).astype(np.float32)
+
+
+def interrupted(work):
+    """How long work goes on after Ctrl-C; it must raise KeyboardInterrupt."""
+    sent = []
+
+    def send():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.7, send)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        timer.cancel()
+    return time.monotonic() - sent[0]
+
+
+def long_words():
+    words = [f"w{i % 997}" for i in range(200)]
+    return [(" ".join(words[i % 50 :]), " ".join(words[: 150 + i % 50])) for i in range(3000)]
+
+
+@pytest.mark.parametrize("work", [
+    lambda: isogloss.retrieve(BIG, BIG[::-1], method="csls"),
+    lambda: isogloss.cka(BIG, BIG[::-1], subsamples=1000),
+    lambda: isogloss.align.unsupervised(BIG, BIG[::-1]),
+    lambda: isogloss.word_align(long_words() * 3, iterations=50),
+    lambda: isogloss.vectors.word2vec([f"w{i}" for i in range(j % 7, 4000)] for j in range(300)),
+], ids=["retrieve", "cka", "unsupervised", "word_align", "word2vec"])
+def test_ctrl_c_stops_within_a_second(work):
+    assert interrupted(work) < 1.5  # a second, and half of one for a busy machine
+
+
+def test_ctrl_c_stops_pretraining_which_resumes(world, tmp_path):
+    def train():
+        isogloss.pretrain(out=tmp_path / "run", world=world, scale="tiny", steps=100_000, device="cpu")
+
+    assert interrupted(train) < 1.5
+    # What was left to end by itself holds the folder until its checkpoint is written.
+    for _ in range(60):
+        if (tmp_path / "run" / "state.safetensors").exists():
+            break
+        time.sleep(0.1)
+
+    def enough(line):
+        raise LookupError(line["step"])
+
+    time.sleep(1)
+    with pytest.raises(LookupError):
+        isogloss.pretrain(out=tmp_path / "run", resume=True, device="cpu", callback=enough)
+
+
+def test_other_threads_run_meanwhile():
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    isogloss.cka(BIG[:10_000], BIG[:10_000], subsamples=20)
+    stop.set()
+    thread.join()
+    gaps = np.diff(ticks)
+    assert len(ticks) > 10 and gaps.max() < 0.4
+
+
+def test_a_panic_is_an_exception():
+    code = """
+import isogloss
+try:
+    isogloss._isogloss.panic_for_tests()
+except isogloss.InternalError as error:
+    print("caught", error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and "caught" in done.stdout, done.stderr
+
+
+def test_threads_and_forked_use(tmp_path):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(isogloss.cka(BIG[:500], BIG[:500]).score)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1
+
+
+def test_no_bar_is_drawn_where_nobody_looks(capfd):
+    isogloss.cka(BIG[:8000], BIG[:8000], subsamples=40)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_bar_is_drawn_on_a_terminal():
+    import pty
+
+    parent, child = pty.openpty()
+    code = "import isogloss, numpy; x = numpy.random.rand(8000, 256); isogloss.cka(x, x, subsamples=60)"
+    done = subprocess.Popen([sys.executable, "-c", code], stderr=child)
+    done.wait()
+    os.close(child)
+    drawn = os.read(parent, 1 << 16)
+    os.close(parent)
+    assert b"subsamples" in drawn and b"[" in drawn
+
+
+def test_types_are_strict():
+    mypy = pytest.importorskip("mypy.api")
+    package = pathlib.Path(isogloss.__file__).parent
+    out, err, code = mypy.run(["--strict", "--no-incremental", str(package)])
+    assert code == 0, out + err
+    code = "import isogloss\nfound: isogloss.CkaResult = isogloss.cka([[1.0]], [[1.0]])\nfound.score + 'a'\n"
+    out, _, _ = mypy.run(["--strict", "-c", code])
+    assert "Unsupported" in out or "operand" in out, out
