@@ -171,7 +171,8 @@ async function byKeyboard(browser) {
   await tab.goto(address);
   await drawn(tab, "space");
   await tab.waitForTimeout(300);
-  const focused = () => tab.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "");
+  const focused = () =>
+    tab.evaluate(() => (document.activeElement === document.body ? "" : (document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "")));
   const reach = async (name) => {
     for (let presses = 0; presses < 60; presses++) {
       if ((await focused()).includes(name)) return true;
