@@ -208,8 +208,8 @@ fn what_cannot_be_had_is_explained() {
 /// panics: refused, and nothing is left behind.
 #[test]
 fn a_hostile_hub_is_refused() {
-    type Hostility = fn(&Asked) -> Option<Answer>;
-    let cases: [(Hostility, &str); 5] = [
+    type HostileAnswer = fn(&Asked) -> Option<Answer>;
+    let cases: [(HostileAnswer, &str); 5] = [
         (|asked| Some(Answer::file(asked, b"x", "../../../stolen")), "mark of a file"),
         (|_| Some(Answer { body: Vec::new(), ..Answer::status(302) }), "none that the hub gives"),
         (
