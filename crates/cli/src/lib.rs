@@ -1,6 +1,6 @@
 //! The command `isogloss`: parse what was typed, run one command, print one result.
 //!
-//! Each command lives in its own file under `commands/` and returns an [`outcome::Outcome`]; this file only
+//! Each command lives in its own file under `commands/` and returns an `outcome::Outcome`; this file only
 //! chooses among them and turns the outcome into output and an exit code (0 done, 1 failed,
 //! 2 used wrongly, 130 interrupted). It is a library so that the Python package has the same command without
 //! a second program in its wheel.

@@ -208,7 +208,8 @@ fn what_cannot_be_had_is_explained() {
 /// panics: refused, and nothing is left behind.
 #[test]
 fn a_hostile_hub_is_refused() {
-    let cases: [(fn(&Asked) -> Option<Answer>, &str); 5] = [
+    type HostileAnswer = fn(&Asked) -> Option<Answer>;
+    let cases: [(HostileAnswer, &str); 5] = [
         (|asked| Some(Answer::file(asked, b"x", "../../../stolen")), "mark of a file"),
         (|_| Some(Answer::status(302).with("ETag", "\"one\"")), "none that the hub gives"),
         (

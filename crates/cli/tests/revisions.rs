@@ -57,8 +57,10 @@ layers = [2]
 const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("align contexts", 2, "magnitude", 0.1116318789406598),
     ("align words", 2, "mrr", 0.18954675456759482),
+    ("align words", 2, "mrr_chance", 0.09721729189747708),
     ("align words", 2, "mrr_different", 0.18954675456759482),
     ("align words", 2, "p_at_1", 0.07632575757575757),
+    ("align words", 2, "p_at_1_chance", 0.01032342590217093),
     ("align words", 2, "p_at_1_different", 0.07632575757575757),
     ("align words", 2, "p_at_5", 0.3417207792207792),
     ("cka", 2, "cka", 0.4916139641134408),

@@ -2,7 +2,7 @@
 //
 // Every page at 1280 and 390 pixels, light and dark, and printed: nothing overflows, no table is clipped without a cue, no error on
 // the console, nothing is fetched, contrast and structure pass axe-core, every figure has its number, its address and its three
-// files, and the files are what they say.
+// files, the files are what they say and can be saved, and without script the page still reads.
 
 import { createRequire } from "node:module";
 import { mkdirSync, readFileSync, existsSync } from "node:fs";
@@ -67,8 +67,20 @@ const files = () =>
     number: figure.querySelector("figcaption .number")?.textContent ?? "",
     link: figure.querySelector("figcaption .number")?.getAttribute("href") ?? "",
     title: figure.querySelector("h2, h3, h4")?.textContent ?? "",
-    files: [...figure.querySelectorAll(".files a")].map((a) => [a.textContent, a.href.slice(0, 400), a.download]),
   }));
+
+// The files of every figure and table, unpacked as the page does it.
+const unpacked = async () => {
+  const files = [];
+  for (const button of document.querySelectorAll("button[data-file]")) {
+    const packed = Uint8Array.from(atob(button.dataset.file), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const text = new TextDecoder("latin1").decode(await new Response(stream).arrayBuffer());
+    const figure = button.closest("figure")?.id ?? "";
+    files.push({ figure, kind: button.textContent, name: button.dataset.name, start: text.slice(0, 40), size: text.length });
+  }
+  return files;
+};
 
 async function look(browser, page, width, scheme) {
   const name = `${basename(page)} at ${width}, ${scheme}`;
@@ -82,7 +94,7 @@ async function look(browser, page, width, scheme) {
   tab.on("pageerror", (error) => failures.push(`${name}: ${error}`));
   tab.on("request", (request) => {
     const url = request.url();
-    check(url.startsWith("file:") || url.startsWith("data:"), `${name}: asks for ${url.slice(0, 80)}`);
+    check(["file:", "blob:"].some((start) => url.startsWith(start)), `${name}: asks for ${url.slice(0, 80)}`);
   });
   await tab.goto(pathToFileURL(resolve(page)).href);
   const { wide, clipped, beyond } = await tab.evaluate(overflow);
@@ -129,19 +141,44 @@ async function look(browser, page, width, scheme) {
 
 async function files_of(tab, name) {
   const figures = await tab.evaluate(files);
+  const all = await tab.evaluate(unpacked);
   figures.forEach((figure, place) => {
     const of = `${name}: ${figure.id}`;
     check(figure.number === `Figure ${place + 1}`, `${of}: number ${figure.number}`);
     check(figure.link === `#${figure.id}` && figure.title.length > 10, `${of}: no address or title`);
-    const kinds = figure.files.map(([kind]) => kind).join(" ");
+    const own = all.filter((file) => file.figure === figure.id);
+    const kinds = own.map(({ kind }) => kind).join(" ");
     check(kinds === "SVG PDF CSV", `${of}: files ${kinds}`);
-    for (const [kind, href, download] of figure.files) {
-      const start = Buffer.from(href.split("base64,")[1] ?? "", "base64").toString("latin1");
-      const expected = { SVG: "<svg", PDF: "%PDF-", CSV: "panel" }[kind];
-      check(start.startsWith(expected) && download.startsWith(figure.id), `${of}: ${kind} begins ${start.slice(0, 20)}`);
+    for (const { kind, name, start } of own) {
+      // A table begins with the names of its columns.
+      const expected = { SVG: /^<svg/, PDF: /^%PDF-/, CSV: /^(panel|sentence),/ }[kind];
+      check(expected.test(start) && name.startsWith(figure.id), `${of}: ${kind} begins ${start.slice(0, 20)}`);
     }
   });
-  console.log(`${name}: ${figures.length} figures`);
+  for (const { name, size } of all) check(size > 20, `${name} is empty`);
+  // One of them as a reader saves it: by the keyboard.
+  const first = all.findIndex(({ kind }) => kind === "PDF");
+  if (first >= 0) {
+    const button = tab.locator("button[data-file]").nth(first);
+    const [saved] = await Promise.all([tab.waitForEvent("download"), button.press("Enter")]);
+    const content = readFileSync(await saved.path(), "latin1");
+    check(saved.suggestedFilename() === all[first].name && content.startsWith("%PDF-"), `${name}: ${all[first].name} is not saved`);
+    check(content.length === all[first].size, `${name}: ${all[first].name} is saved in part`);
+  }
+  console.log(`${name}: ${figures.length} figures, ${all.length} files`);
+}
+
+// Without script: the same text, and no buttons that do nothing.
+async function plain(browser, page) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, javaScriptEnabled: false });
+  const tab = await context.newPage();
+  await tab.goto(pathToFileURL(resolve(page)).href);
+  const name = `${basename(page)} without script`;
+  check((await tab.locator("h1").textContent()).length > 10, `${name}: no headline`);
+  for (const button of await tab.locator("button[data-file]").all()) {
+    if (await button.isVisible()) failures.push(`${name}: a button that does nothing`);
+  }
+  await context.close();
 }
 
 const browser = await chromium.launch({
@@ -152,6 +189,7 @@ for (const page of args) {
   for (const width of [1280, 390]) {
     for (const scheme of ["light", "dark"]) await look(browser, page, width, scheme);
   }
+  await plain(browser, page);
 }
 await browser.close();
 for (const failure of failures) console.error(failure);

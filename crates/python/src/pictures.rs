@@ -31,7 +31,7 @@ fn curves_picture(title: String, across: String, curves: &Bound<'_, PyDict>) -> 
         let values: Vec<f64> = values.extract()?;
         let point = |(x, y): (usize, f64)| ChartPoint { x: x as f64, y, ..ChartPoint::default() };
         let points = values.into_iter().enumerate().map(point).collect();
-        lines.push(LineSeries { name: name.extract()?, colour, points });
+        lines.push(LineSeries { name: name.extract()?, colour, dashed: false, points });
     }
     let unit = "P@1".to_owned();
     let chart = LineChart { across, unit, lines, from_zero: true, ..LineChart::default() };

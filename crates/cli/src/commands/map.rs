@@ -211,6 +211,12 @@ impl MapCommand {
             Some(run) => Path::new(run),
             None => name,
         };
+        if !run.is_dir() {
+            let run = run.display();
+            return Err(Failure::Usage(format!(
+                "{run}: no such folder; name a run or a Hugging Face folder"
+            )));
+        }
         let mut all = ProbeSeries::read(run)?;
         let names: Vec<String> = all.iter().map(|series| series.languages.join("-")).collect();
         let place = match &self.pair {

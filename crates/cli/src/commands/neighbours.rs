@@ -104,6 +104,9 @@ pub(crate) struct Neighbours {
 
 impl Neighbours {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        if self.queries.iter().any(|query| query.trim().is_empty()) {
+            return Err(Failure::Usage("a query is empty; give a word or a sentence".into()));
+        }
         let (queries, candidates) = match &self.model {
             Some(folder) => self.encoded(&mut self.compute.open(folder)?)?,
             None => self.read_vectors()?,

@@ -33,7 +33,8 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-fn quoted(value: &str) -> String {
+/// A cell as CSV has it.
+pub(crate) fn quoted(value: &str) -> String {
     match value.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", value.replace('"', "\"\"")),
         false => value.to_owned(),

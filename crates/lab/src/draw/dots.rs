@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::data::number;
 use super::scale::{AxisScale, level_label, of_shares, range, short, shown};
-use super::svg::{diamond, escaped, line, text, title_lines, wrapped};
+use super::svg::{diamond, escaped, line, seeds, text, tick_label, title_lines, wrapped};
 use super::{COLOURS, DataRow, LegendEntry, PANEL_WIDTH, Panel, SeriesMark};
 
 const LEFT: f64 = 8.0;
@@ -58,6 +58,8 @@ pub struct DotMark {
     pub series: String,
     /// The colour of its series.
     pub colour: usize,
+    /// Whether it is a variant of the system with this colour, and drawn apart.
+    pub dashed: bool,
     /// A value for each seed.
     pub seeds: Vec<f64>,
     /// Our mean; none where only the paper has one.
@@ -125,7 +127,10 @@ impl DotChart {
         let mut legend: Vec<LegendEntry> = named
             .map(|mark| LegendEntry {
                 name: mark.series.clone(),
-                mark: SeriesMark::Sample(mark.colour),
+                mark: match mark.dashed {
+                    true => SeriesMark::DashedSample(mark.colour),
+                    false => SeriesMark::Sample(mark.colour),
+                },
             })
             .collect();
         let several = marks().any(|mark| mark.seeds.len() > 1);
@@ -189,7 +194,7 @@ impl DotChart {
         for (value, label) in scale.ticks(5) {
             let x = scale.at(value);
             line(body, "grid", (x, top), (x, bottom));
-            text(body, (x, bottom + 14.0), "small middle", &label);
+            tick_label(body, (x, bottom + 14.0), &label);
         }
         let zero = scale.at(0.0);
         line(body, "axis", (zero, top), (zero, bottom));
@@ -238,15 +243,13 @@ fn draw(body: &mut String, scale: &AxisScale, mark: &DotMark, y: f64) {
     let _ = write!(body, "<g class=\"c{}\">", mark.colour % COLOURS);
     if let Some((low, high)) = mark.interval {
         let (a, b) = (scale.at(low), scale.at(high));
-        let _ = write!(body, "<path class=\"interval\" d=\"M{a:.1} {y:.1}H{b:.1}\"/>");
+        let class = if mark.dashed { "interval dashed" } else { "interval" };
+        let _ = write!(body, "<path class=\"{class}\" d=\"M{a:.1} {y:.1}H{b:.1}\"/>");
     }
-    for value in &mark.seeds {
-        let x = scale.at(*value);
-        let _ = write!(body, "<circle class=\"seed\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.7\"/>");
-    }
+    body.push_str(&seeds(mark.seeds.iter().map(|value| (scale.at(*value), y)), "seed"));
     if let Some(value) = mark.value {
-        let x = scale.at(value);
-        let _ = write!(body, "<path class=\"mean\" d=\"M{x:.1} {:.1}v10\"/>", y - 5.0);
+        let (x, class) = (scale.at(value), if mark.dashed { "mean thin" } else { "mean" });
+        let _ = write!(body, "<path class=\"{class}\" d=\"M{x:.1} {:.1}v10\"/>", y - 5.0);
     }
     body.push_str("</g>\n");
     if let Some(paper) = mark.paper {

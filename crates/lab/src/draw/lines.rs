@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::data::number;
 use super::scale::{AxisScale, level_label, of_shares, range, shown};
-use super::svg::{line, marker, text, title_lines, width};
+use super::svg::{line, marker, seeds, text, tick_label, title_lines, width};
 use super::{COLOURS, DataRow, LegendEntry, PANEL_WIDTH, Panel, ReferenceLine, SeriesMark};
 
 const HEIGHT: f64 = 196.0;
@@ -40,6 +40,8 @@ pub struct LineSeries {
     pub name: String,
     /// Its colour, and the shape of its points.
     pub colour: usize,
+    /// Whether it is a variant of the system with this colour, and drawn apart.
+    pub dashed: bool,
     /// From left to right.
     pub points: Vec<ChartPoint>,
 }
@@ -97,6 +99,7 @@ impl LineChart {
             let emphasis = if coloured <= BANDS { Emphasis::Banded } else { Emphasis::Plain };
             draw(&mut body, series, &frame, emphasis);
         }
+        self.reference_labels(&mut body, &frame);
         if self.highest_only {
             self.end_labels(&mut body, &frame, best);
         }
@@ -108,7 +111,10 @@ impl LineChart {
     /// The series and the kinds of marks that are drawn.
     pub(super) fn legend(&self) -> Vec<LegendEntry> {
         let lines = self.lines.iter().filter(|line| !line.points.is_empty() && !self.highest_only);
-        let of = |line: &LineSeries| LegendEntry::of(&line.name, SeriesMark::Line(line.colour));
+        let of = |line: &LineSeries| {
+            let mark = if line.dashed { SeriesMark::DashedLine } else { SeriesMark::Line };
+            LegendEntry::of(&line.name, mark(line.colour))
+        };
         let seeds = self.lines.iter().flat_map(|line| &line.points).any(|p| p.seeds.len() > 1);
         lines.map(of).chain(seeds.then(|| LegendEntry::of("one seed", SeriesMark::Seed))).collect()
     }
@@ -163,7 +169,7 @@ impl LineChart {
             let (at, label) = (x.at(place), format!("{place}").replace('-', "\u{2212}"));
             line(body, "axis", (at, *floor), (at, floor + 4.0));
             if at - width(&label) / 2.0 > free {
-                text(body, (at, floor + 16.0), "small middle", &label);
+                tick_label(body, (at, floor + 16.0), &label);
                 free = at + width(&label) / 2.0 + 4.0;
             }
         }
@@ -171,8 +177,31 @@ impl LineChart {
         for reference in &self.references {
             let at = y.at(reference.value);
             line(body, "level", (LEFT, at), (*right, at));
+        }
+    }
+
+    /// The names of reference lines, over all that is drawn: above their lines at the end, and at the height, where no other line passes.
+    fn reference_labels(&self, body: &mut String, frame: &Frame) {
+        let Frame { x, y, right, .. } = frame;
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let places: Vec<(f64, f64)> = points.map(|point| (x.at(point.x), y.at(point.y))).collect();
+        for reference in &self.references {
             let words = format!("{} {}", reference.name, level_label(reference.value));
-            text(body, (*right, at - 4.0), "small end halo", &words);
+            let ends = [(LEFT + 3.0, "small halo"), (right - width(&words), "small end halo")];
+            let heights = [4.0, 15.0, 26.0].map(|above| y.at(reference.value) - above);
+            // How far the next point is from the middle of the letters.
+            let room = |&((from, _), height): &((f64, &str), f64)| {
+                let beside = from - 14.0..from + width(&words) + 14.0;
+                let near = places.iter().filter(|(across, _)| beside.contains(across));
+                near.map(|(_, down)| (down - height + 4.0).abs()).fold(f64::INFINITY, f64::min)
+            };
+            let all = || heights.into_iter().flat_map(|height| ends.map(|end| (end, height)));
+            let widest = || all().max_by(|a, b| room(a).total_cmp(&room(b)));
+            let free = all().find(|place| room(place) >= 10.0).or_else(widest);
+            if let Some(((from, class), height)) = free {
+                let from = if class.contains("end") { *right } else { from };
+                text(body, (from, height), class, &words);
+            }
         }
     }
 
@@ -273,12 +302,13 @@ fn draw(body: &mut String, series: &LineSeries, frame: &Frame, emphasis: Emphasi
         let outline: Vec<(f64, f64)> = upper.chain(lower).collect();
         let _ = write!(body, "<path class=\"band\" d=\"M{}Z\"/>", across(&outline));
     }
-    let _ = write!(body, "<path class=\"line\" d=\"M{}\"/>", across(&middle));
-    for point in series.points.iter().filter(|_| !single) {
-        for seed in &point.seeds {
-            let (a, b) = (x.at(point.x), y.at(*seed));
-            let _ = write!(body, "<circle class=\"seed\" cx=\"{a:.1}\" cy=\"{b:.1}\" r=\"1.8\"/>");
-        }
+    let class = if series.dashed { "line dashed" } else { "line" };
+    let _ = write!(body, "<path class=\"{class}\" d=\"M{}\"/>", across(&middle));
+    let own = || series.points.iter().filter(|_| !single);
+    let of_seeds =
+        own().flat_map(|point| point.seeds.iter().map(|seed| (x.at(point.x), y.at(*seed))));
+    body.push_str(&seeds(of_seeds, "seed fine"));
+    for point in own() {
         body.push_str(&marker(series.colour, x.at(point.x), y.at(point.y)));
     }
     body.push_str("</g>\n");

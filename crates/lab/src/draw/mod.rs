@@ -6,7 +6,7 @@
 //! page, where the sheet stands once, or into a file of its own, which carries a sheet with literal colours ([`Figure::svg`]);
 //! [`crate::export::pdf`] and [`crate::export::png`] convert such a file. [`Figure::csv`] has the numbers.
 
-mod data;
+pub(crate) mod data;
 mod dots;
 pub mod figure;
 mod heat;
@@ -31,7 +31,7 @@ use std::fmt::Write as _;
 pub const STYLE: &str = include_str!("style.css");
 
 /// The number of colours; further series begin again with another marker.
-pub const COLOURS: usize = 12;
+pub const COLOURS: usize = 15;
 
 /// The width of a panel: three beside one another on a page of 1280 pixels with its column of contents, one on a phone.
 pub const PANEL_WIDTH: f64 = 290.0;
@@ -60,8 +60,12 @@ pub struct LegendEntry {
 pub enum SeriesMark {
     /// A line and its points in this colour.
     Line(usize),
+    /// The same, dashed: a variant of the system with this colour.
+    DashedLine(usize),
     /// The dots and the mean of a series in this colour.
     Sample(usize),
+    /// The same of a variant: with a dashed interval.
+    DashedSample(usize),
     /// Points of this colour.
     Dot(usize),
     /// The dot of one seed.
@@ -149,7 +153,8 @@ impl Figure {
         }
         // Series first, then what dots, ticks and lines mean.
         legend.sort_by_key(|entry| {
-            !matches!(entry.mark, SeriesMark::Sample(_) | SeriesMark::Line(_))
+            use SeriesMark::{Interval, Mean, Paper, Seed};
+            matches!(entry.mark, Seed | Mean | Interval | Paper)
         });
         Self { id, title, legend, panels: charts.iter().map(Chart::panel).collect() }
     }
@@ -282,14 +287,19 @@ impl Panel {
 /// The swatch of a series in a legend, 22 x 12.
 fn swatch_of(mark: SeriesMark) -> String {
     match mark {
-        SeriesMark::Line(colour) => format!(
-            "<g class=\"c{}\"><line class=\"line\" x1=\"0\" x2=\"22\" y1=\"6\" y2=\"6\"/>{}</g>",
+        SeriesMark::Line(colour) | SeriesMark::DashedLine(colour) => format!(
+            "<g class=\"c{}\"><path class=\"line{}\" d=\"M0 6h22\"/>{}</g>",
             colour % COLOURS,
+            if matches!(mark, SeriesMark::DashedLine(_)) { " dashed" } else { "" },
             svg::marker(colour, 11.0, 6.0)
         ),
         SeriesMark::Sample(colour) => format!(
-            "<g class=\"c{}\"><circle class=\"seed\" cx=\"7\" cy=\"6\" r=\"2.7\"/>\
-             <circle class=\"seed\" cx=\"15\" cy=\"6\" r=\"2.7\"/><path class=\"mean\" d=\"M11 1v10\"/></g>",
+            "<g class=\"c{}\">{}<path class=\"mean\" d=\"M11 1v10\"/></g>",
+            colour % COLOURS,
+            svg::seeds([(6.0, 6.0), (16.0, 6.0)].into_iter(), "seed")
+        ),
+        SeriesMark::DashedSample(colour) => format!(
+            "<g class=\"c{}\"><path class=\"interval dashed\" d=\"M0 6h22\"/><path class=\"mean thin\" d=\"M11 1v10\"/></g>",
             colour % COLOURS
         ),
         SeriesMark::Dot(colour) => {
@@ -299,7 +309,7 @@ fn swatch_of(mark: SeriesMark) -> String {
             )
         }
         SeriesMark::Seed => {
-            "<g class=\"c6\"><circle class=\"seed\" cx=\"11\" cy=\"6\" r=\"2.7\"/></g>".to_owned()
+            format!("<g class=\"c6\">{}</g>", svg::seeds([(11.0, 6.0)].into_iter(), "seed"))
         }
         SeriesMark::Mean => "<g class=\"c6\"><path class=\"mean\" d=\"M11 1v10\"/></g>".to_owned(),
         SeriesMark::Interval => {

@@ -37,6 +37,20 @@ pub(super) fn line(out: &mut String, class: &str, (x1, y1): (f64, f64), (x2, y2)
     );
 }
 
+/// The label of a tick, moved where it would leave the panel.
+pub(super) fn tick_label(out: &mut String, (x, y): (f64, f64), label: &str) {
+    // Figures of equal width in the widest of the usual fonts.
+    let half = 3.6 * label.chars().count() as f64 + 1.0;
+    let x = x.clamp(half, super::PANEL_WIDTH - half);
+    text(out, (x, y), "small middle", label);
+}
+
+/// The dots of seeds, as one path: a stroke without length has the shape of its cap.
+pub(super) fn seeds(places: impl Iterator<Item = (f64, f64)>, class: &str) -> String {
+    let path: String = places.map(|(x, y)| format!("M{x:.1} {y:.1}h.01")).collect();
+    if path.is_empty() { path } else { format!("<path class=\"{class}\" d=\"{path}\"/>") }
+}
+
 /// The hollow diamond of a paper's numbers.
 pub(super) fn diamond(x: f64, y: f64) -> String {
     format!("<path class=\"paper\" d=\"M{x:.1} {:.1}l4.5 4.5l-4.5 4.5l-4.5 -4.5z\"/>", y - 4.5)

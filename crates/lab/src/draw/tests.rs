@@ -12,6 +12,7 @@ fn figure() -> Figure {
         paper,
         interval: value.map(|v: f64| (v - 0.1, v + 0.1)),
         colour: 9,
+        dashed: false,
     };
     let dots = DotChart {
         title: "a <b> & \"c\"".into(),
@@ -35,14 +36,20 @@ fn figure() -> Figure {
         };
         values.iter().enumerate().map(point).collect()
     };
+    let line = |name: &str, colour: usize, values: &[f64]| LineSeries {
+        name: name.into(),
+        colour,
+        dashed: name == "fasttext",
+        points: points(values),
+    };
     let lines = LineChart {
         title: "layers".into(),
         across: "layer".into(),
         unit: "P@1".into(),
         lines: vec![
-            LineSeries { name: "bilingual".into(), colour: 0, points: points(&[0.1, 0.4, 0.2]) },
-            LineSeries { name: "fasttext".into(), colour: 1, points: points(&[0.3]) },
-            LineSeries { name: "nothing".into(), colour: 2, points: vec![] },
+            line("bilingual", 0, &[0.1, 0.4, 0.2]),
+            line("fasttext", 1, &[0.3]),
+            line("nothing", 2, &[]),
         ],
         from_zero: true,
         ..LineChart::default()
@@ -99,6 +106,20 @@ fn a_file_is_whole_and_says_what_it_shows() {
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }
 
+/// What has no rule is painted black.
+pub(super) fn classes_have_rules(svg: &str) {
+    for class in svg.split("class=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        for one in class.split(' ') {
+            assert!(STYLE.contains(&format!(".{one} {{")), "`{one}` of {class}");
+        }
+    }
+}
+
+#[test]
+fn every_class_has_a_rule() {
+    classes_have_rules(&figure().svg());
+}
+
 /// Every value is in the CSV, under names that a notebook can read.
 #[test]
 fn numbers_are_beside_the_drawing() {
@@ -117,7 +138,7 @@ fn files_have_colours_in_a_strict_renderer() {
     let whole = figure();
     for panel in &whole.panels {
         let one = Figure { panels: vec![panel.clone()], legend: vec![], ..whole.clone() };
-        let shades = colours(&one.svg());
+        let shades = crate::export::colours(&crate::export::png(&one.svg(), 1.0).unwrap());
         assert!(
             shades > 1 || panel.data.is_empty(),
             "{shades}: {}, {:?}",
@@ -126,16 +147,6 @@ fn files_have_colours_in_a_strict_renderer() {
         );
         assert!(crate::export::pdf(&one.svg()).unwrap().starts_with(b"%PDF-"));
     }
-}
-
-/// How many colours, that is pixels that are no shade of grey, a drawing has.
-fn colours(svg: &str) -> usize {
-    let png = crate::export::png(svg, 1.0).unwrap();
-    let picture = resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
-    let grey = |a: u8, b: u8| a.abs_diff(b) < 24;
-    let coloured = picture.pixels().iter().map(|pixel| pixel.demultiply());
-    let coloured = coloured.filter(|p| !(grey(p.red(), p.green()) && grey(p.green(), p.blue())));
-    coloured.map(|p| (p.red(), p.green(), p.blue())).collect::<std::collections::HashSet<_>>().len()
 }
 
 #[test]
@@ -159,7 +170,8 @@ fn dots_are_where_their_values_are() {
     let svg = format!("<svg>{}</svg>", chart.panel().body);
     let document = Document::parse(&svg).unwrap();
     let dots = document.descendants().filter(|node| node.attribute("class") == Some("seed"));
-    let x: Vec<f64> = dots.map(|node| node.attribute("cx").unwrap().parse().unwrap()).collect();
+    let place = |path: &str| path[1..].split(' ').next().unwrap().parse().unwrap();
+    let x: Vec<f64> = dots.map(|node| place(node.attribute("d").unwrap())).collect();
     let [whole, half, below] = x[..] else { panic!("{x:?}") };
     assert!((whole - half - (half - below) / 2.0).abs() < 0.21, "{x:?}");
 }

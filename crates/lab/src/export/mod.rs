@@ -9,7 +9,7 @@ mod json;
 mod parquet;
 mod picture;
 
-pub use picture::{PictureError, pdf, png};
+pub use picture::{PictureError, colours, pdf, png};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

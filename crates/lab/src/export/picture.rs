@@ -1,6 +1,7 @@
 //! SVG as PDF and PNG, by `svg2pdf` and `resvg`. Text shows on a machine without fonts: Inter is part of the program
 //! (`draw/fonts`). The system's fonts are looked at only where a text has a letter that it lacks, such as Chinese.
 
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use resvg::tiny_skia::{Pixmap, Transform};
@@ -75,6 +76,15 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, PictureError> {
     let Some(mut pixels) = Pixmap::new(width, height) else { return Err(too_large) };
     resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
     pixels.encode_png().map_err(|_| too_large)
+}
+
+/// How many colours that are no shade of grey a PNG has: a drawing whose style a renderer does not know is black.
+pub fn colours(png: &[u8]) -> usize {
+    let Ok(picture) = Pixmap::decode_png(png) else { return 0 };
+    let grey = |a: u8, b: u8| a.abs_diff(b) < 24;
+    let pixels = picture.pixels().iter().map(|pixel| pixel.demultiply());
+    let coloured = pixels.filter(|p| !(grey(p.red(), p.green()) && grey(p.green(), p.blue())));
+    coloured.map(|p| [p.red(), p.green(), p.blue()]).collect::<HashSet<_>>().len()
 }
 
 fn tree(svg: &str) -> Result<Tree, usvg::Error> {

@@ -52,9 +52,9 @@ fn stated(section: &ReportSection, lines: &[Judgement]) -> String {
         }
         (holds, 0) if holds == all => finding.to_owned(),
         (0, fails) if fails == all => section.fails.to_owned(),
-        (holds, 0) => format!("{finding} ({holds} of {all} verdicts)"),
-        (0, fails) => format!("{} ({fails} of {all} verdicts)", section.fails),
-        (holds, _) => format!("{finding} in {holds} of {all} cases only"),
+        (holds, 0) => format!("{finding} in {holds} of {all} tests"),
+        (0, fails) => format!("{} in {fails} of {all} tests", section.fails),
+        (holds, _) => format!("{finding} in {holds} of {all} tests only"),
     }
 }
 
@@ -113,6 +113,7 @@ fn quantity(claim: &PaperClaim, lines: &[Judgement]) -> Option<Chart> {
                 Verdict::Inconclusive => 4,
                 _ => 6,
             },
+            dashed: false,
             seeds: line.sample.values(),
             value: Some(mean.mean),
             interval: mean.interval(),

@@ -14,7 +14,18 @@ const COUNTS: [(&str, &str); 4] =
 /// The counts of all systems and seeds, for each column.
 type CountRow = [BTreeSet<u64>; 4];
 
-/// A table of the counts of a section's studies; empty where none were recorded.
+/// Whether sentences were counted, and none was left out.
+pub(super) fn is_complete(data: &StudyData<'_>) -> bool {
+    let counts = counts(data);
+    !counts.is_empty() && !counts.values().any(leaves_out)
+}
+
+/// Whether sentences were repeated or too long.
+fn leaves_out(row: &CountRow) -> bool {
+    row[1..3].iter().any(|counts| counts.last().is_some_and(|most| *most > 0))
+}
+
+/// A table of the counts of a section's studies; empty where nothing was left out.
 pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
     CaptionedItem::table(
         "What was left out",
@@ -24,7 +35,8 @@ pub(super) fn exhibit(data: &StudyData<'_>) -> CaptionedItem {
     )
 }
 
-fn table(data: &StudyData<'_>) -> ReportTable {
+/// The counts by study, purpose and languages.
+fn counts<'a>(data: &StudyData<'a>) -> BTreeMap<(&'a str, &'a str, String), CountRow> {
     let mut counts: BTreeMap<(&str, &str, String), CountRow> = BTreeMap::new();
     for record in &data.records {
         let Some(column) = COUNTS.iter().position(|(measure, _)| record.measure == *measure) else {
@@ -35,9 +47,14 @@ fn table(data: &StudyData<'_>) -> ReportTable {
         let row = counts.entry(place).or_default();
         row[column].insert(record.value as u64);
     }
+    counts
+}
+
+fn table(data: &StudyData<'_>) -> ReportTable {
     let mut table = ReportTable::new(&["study", "read for", "languages"]);
     table.heads.extend(COUNTS.map(|(_, name)| name.to_owned()));
-    for ((study, purpose, languages), row) in counts {
+    let rows = counts(data).into_iter().filter(|(_, row)| leaves_out(row));
+    for ((study, purpose, languages), row) in rows {
         let text = |text: &str| TableCell::Text(text.to_owned());
         let names = [TableCell::Name(study.to_owned()), text(purpose), TableCell::Text(languages)];
         table.rows.push(names.into_iter().chain(row.iter().map(range)).collect());

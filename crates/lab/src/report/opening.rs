@@ -4,6 +4,7 @@ use super::data::{SettingView, StudyData, UNTRAINED, best_of};
 use super::observations::Observations;
 use super::sections::names::system_colour;
 use super::sections::parts::{chance, chance_of_retrieval, dots, mark, measured_tasks};
+use crate::draw::figure::percent;
 use crate::draw::{Chart, DotRow, Figure};
 use terms::Estimate;
 
@@ -62,12 +63,6 @@ fn at_best_layer(data: &StudyData<'_>, chosen: (&str, &str), kind: &str) -> Obse
 
 fn best(data: &StudyData<'_>, chosen: (&str, &str), kind: &str) -> Option<Estimate> {
     at_best_layer(data, chosen, kind).sample().mean()
-}
-
-/// A share as per cent: one digit below ten.
-fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
-    if percent < 9.95 { format!("{percent:.1}\u{a0}%") } else { format!("{percent:.0}\u{a0}%") }
 }
 
 /// The headline of all records; none without sentence retrieval.

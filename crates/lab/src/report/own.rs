@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::exhibit::{ReportTable, TableCell};
 use super::observations::SeedSample;
 use super::sections;
-use super::sections::names::system_colour;
-use crate::draw::{Chart, ChartPoint, DotChart, DotMark, DotRow, Figure, LineChart, LineSeries};
+use super::sections::names::{OTHERS, system_colour};
+use super::sections::parts::{chance, mark, point};
+use crate::draw::{Chart, DotChart, DotRow, Figure, LineChart, LineSeries, ReferenceLine};
 use crate::record::{Factors, Record};
 use crate::store::natural;
 use terms::Estimate;
@@ -72,17 +73,34 @@ fn figure(number: usize, name: &str, records: &[&Record]) -> Figure {
     for record in records {
         measures.entry((&record.measure, &record.origin.scale)).or_default().push(record);
     }
+    // A recorded chance is a line in the panel of its measure.
+    let chances: BTreeMap<(String, &str), f64> = measures
+        .iter()
+        .filter_map(|((measure, scale), records)| {
+            let of = measure.strip_suffix("_chance")?.to_owned();
+            let sum: f64 = records.iter().map(|record| record.value).sum();
+            Some(((of, *scale), sum / records.len() as f64))
+        })
+        .collect();
+    measures.retain(|(measure, _), _| !measure.ends_with("_chance"));
     let several = measures.keys().map(|(_, scale)| scale).collect::<BTreeSet<_>>().len() > 1;
     let chart = |((measure, scale), records): ((&str, &str), Vec<&Record>)| {
         let title = if several { format!("{measure}, {scale}") } else { measure.to_owned() };
-        chart(&title, measure, &records)
+        let of = measure.trim_end_matches("_different").to_owned();
+        let reference = chances.get(&(of, scale)).map(|value| chance(*value));
+        chart(&title, measure, &records, reference)
     };
     let charts: Vec<Chart> = measures.into_iter().filter_map(chart).take(MOST_PANELS).collect();
     let title = format!("Results of {name} by factor");
     Figure::of(format!("own-{number}-measures"), title, &charts)
 }
 
-fn chart(title: &str, measure: &str, records: &[&Record]) -> Option<Chart> {
+fn chart(
+    title: &str,
+    measure: &str,
+    records: &[&Record],
+    reference: Option<ReferenceLine>,
+) -> Option<Chart> {
     let factors = varying(records);
     let (across, series) = match &factors[..] {
         [] => return None,
@@ -110,21 +128,17 @@ fn chart(title: &str, measure: &str, records: &[&Record]) -> Option<Chart> {
     let names: &[String] = series.map_or(&all[..], |(_, levels)| levels);
     let level = |name: &String| (!name.is_empty()).then_some(name.as_str()).map(str::to_owned);
     let colour = |(place, name): (usize, &String)| {
-        system_colour(name).unwrap_or(place + if names.len() > 1 { 7 } else { 0 })
+        system_colour(name).unwrap_or(place + if names.len() > 1 { OTHERS } else { 0 })
     };
     if across.1.iter().all(|level| level.parse::<f64>().is_ok()) && across.1.len() > 2 {
         let line = |(place, name): (usize, &String)| LineSeries {
             name: name.clone(),
             colour: colour((place, name)),
+            dashed: false,
             points: across
                 .1
                 .iter()
-                .filter_map(|x| {
-                    let sample = samples(x, level(name).as_deref());
-                    let mean = sample.mean()?;
-                    let (x, y) = (x.parse().ok()?, mean.mean);
-                    Some(ChartPoint { x, y, interval: mean.interval(), seeds: sample.values() })
-                })
+                .filter_map(|x| point(x.parse().ok()?, &samples(x, level(name).as_deref())))
                 .collect(),
         };
         let lines = names.iter().enumerate().map(line).collect();
@@ -135,6 +149,7 @@ fn chart(title: &str, measure: &str, records: &[&Record]) -> Option<Chart> {
             across,
             unit,
             lines,
+            references: reference.into_iter().collect(),
             ..LineChart::default()
         }));
     }
@@ -145,21 +160,14 @@ fn chart(title: &str, measure: &str, records: &[&Record]) -> Option<Chart> {
             .enumerate()
             .map(|(place, series)| {
                 let sample = samples(name, level(series).as_deref());
-                let mean = sample.mean();
-                DotMark {
-                    series: series.clone(),
-                    colour: colour((place, series)),
-                    seeds: sample.values(),
-                    value: mean.map(|mean| mean.mean),
-                    interval: mean.and_then(|mean| mean.interval()),
-                    paper: None,
-                }
+                mark(series, colour((place, series)), &sample, None)
             })
             .collect(),
     };
     let rows = across.1.iter().take(MOST_LEVELS).map(row).collect();
     let (title, unit) = (title.to_owned(), measure.to_owned());
-    Some(Chart::Dots(DotChart { title, unit, rows, ..DotChart::default() }))
+    let references = reference.into_iter().collect();
+    Some(Chart::Dots(DotChart { title, unit, rows, references, ..DotChart::default() }))
 }
 
 /// The factors with several levels, that with most first.

@@ -5,24 +5,18 @@ use std::fmt::Write as _;
 
 use super::exhibit::{ReportTable, TableCell};
 use super::finding::signed;
+use crate::draw::data::quoted;
 use crate::draw::escaped;
+use crate::draw::figure::thousands;
 use terms::Estimate;
 
-/// The width in characters that a page of 1280 pixels has for a table beside the column of contents.
-const PAGE_CHARACTERS: usize = 118;
+/// A table of more rows is opened by the reader.
+const MOST_ROWS: usize = 24;
 
 impl ReportTable {
-    /// Whether it is wider than a page of 1280 pixels, by the characters of its longest cells.
-    pub(super) fn is_wide(&self) -> bool {
-        let usual = self.usual_seeds();
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            let longest = cells.map(|cell| plain(cell, usual).chars().count()).max().unwrap_or(0);
-            // Names and text wrap; a head wraps at its words.
-            let head = self.heads[column].split(' ').map(|word| word.chars().count()).max();
-            longest.min(36).max(head.unwrap_or(0)) + 3
-        };
-        (0..self.heads.len()).map(width).sum::<usize>() > PAGE_CHARACTERS
+    /// Whether it is longer than a screen.
+    pub(super) fn is_long(&self) -> bool {
+        self.rows.len() > MOST_ROWS
     }
 
     /// The number of seeds of most means.
@@ -79,12 +73,10 @@ impl ReportTable {
             }
             lines.push(cells);
         }
-        let quoted = |cell: &String| match cell.contains([',', '"', '\n']) {
-            true => format!("\"{}\"", cell.replace('"', "\"\"")),
-            false => cell.clone(),
+        let line = |cells: &Vec<String>| {
+            cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n"
         };
-        let line = |cells: &Vec<String>| cells.iter().map(quoted).collect::<Vec<_>>().join(",");
-        lines.iter().map(line).collect::<Vec<_>>().join("\n") + "\n"
+        lines.iter().map(line).collect()
     }
 }
 
@@ -134,13 +126,17 @@ fn in_html(cell: &TableCell, again: bool, usual: usize) -> String {
         TableCell::Name(name) if again => {
             format!("<th scope=\"row\"><span class=\"again\">{}</span></th>", escaped(name))
         }
-        TableCell::Name(name) => format!("<th scope=\"row\">{}</th>", escaped(name)),
+        TableCell::Name(name) => {
+            // A short name is not broken.
+            let class = if name.chars().count() <= 18 { " class=\"whole\"" } else { "" };
+            format!("<th scope=\"row\"{class}>{}</th>", escaped(name))
+        }
         TableCell::Text(text) => format!("<td class=\"text\">{}</td>", escaped(text)),
         TableCell::Ours(Some(mean)) => number(*mean, 3, "", usual),
         TableCell::Count(Some(mean)) => number(*mean, 0, "", mean.n),
         TableCell::Percent(Some(mean)) => number(*mean, 1, " %", usual),
-        TableCell::Paper(Some(_), _) => {
-            format!("<td class=\"theirs\">{}</td>", plain(cell, usual))
+        TableCell::Paper(Some(value), digits) => {
+            format!("<td class=\"theirs\">{}</td>", published(*value, *digits))
         }
         TableCell::Ours(None)
         | TableCell::Count(None)
@@ -149,21 +145,9 @@ fn in_html(cell: &TableCell, again: bool, usual: usize) -> String {
     }
 }
 
-/// The text of a cell, by which its width is estimated.
-fn plain(cell: &TableCell, usual: usize) -> String {
-    match cell {
-        TableCell::Name(text) | TableCell::Text(text) => text.clone(),
-        TableCell::Paper(Some(value), 0) => grouped(*value),
-        TableCell::Paper(Some(value), digits) => bare(*value, *digits),
-        TableCell::Ours(Some(mean)) => {
-            let half = mean.half_width.map_or(String::new(), |half| format!(" ±{}", bare(half, 3)));
-            let seeds = if mean.n == usual { "" } else { " n 0" };
-            format!("{}{half}{seeds}", bare(mean.mean, 3))
-        }
-        TableCell::Count(Some(mean)) => grouped(mean.mean) + " ±000",
-        TableCell::Percent(Some(mean)) => format!("{} % ±00.0", bare(mean.mean, 1)),
-        _ => "–".to_owned(),
-    }
+/// A number of a paper, with its own digits.
+fn published(value: f64, digits: usize) -> String {
+    if digits == 0 { grouped(value) } else { bare(value, digits) }
 }
 
 /// A share without its leading zero: `.712`.
@@ -189,14 +173,7 @@ fn number(mean: Estimate, digits: usize, unit: &str, usual: usize) -> String {
 
 /// A whole number with thousands separators.
 pub(super) fn grouped(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
+    let text = thousands(value.abs().round() as u64);
     if value <= -0.5 { format!("\u{2212}{text}") } else { text }
 }
 
@@ -223,6 +200,5 @@ mod tests {
         assert!(csv.ends_with("z,,\n"), "{csv}");
         let html = rows(&table);
         assert!(html.contains("<b>.600</b>") && !html.contains("<small>"), "{html}");
-        assert!(!table.is_wide());
     }
 }

@@ -106,6 +106,13 @@ impl TokenSentence {
         Self { direction: direction.clone(), rows }
     }
 
+    /// The words of input and translation that both languages use, or that no shown sentence tells apart.
+    fn unclear(&self) -> usize {
+        let ends = self.rows.first().into_iter().chain(self.rows.last());
+        let words = ends.flat_map(|(_, words)| words);
+        words.filter(|word| matches!(word.side, WordSide::Both | WordSide::Neither)).count()
+    }
+
     fn html(&self) -> String {
         let (source, target) = self.direction.split_once('-').unwrap_or((&self.direction, ""));
         let widest = self.rows.iter().map(|(_, words)| words.len()).max().unwrap_or(0);
@@ -133,9 +140,11 @@ impl TokenSentence {
 
 /// The sentences as HTML: two, and the others in a part that opens.
 pub(super) fn html(sentences: &[TokenSentence]) -> String {
-    // The first sentence of each direction is among the first.
+    // The clearest sentence of each direction is among the first.
+    let mut clearest: Vec<&TokenSentence> = sentences.iter().collect();
+    clearest.sort_by_key(|sentence| sentence.unclear());
     let mut order: Vec<(usize, &TokenSentence)> = Vec::new();
-    for sentence in sentences {
+    for sentence in clearest {
         let before = order.iter().filter(|(_, one)| one.direction == sentence.direction).count();
         order.push((before, sentence));
     }

@@ -246,6 +246,13 @@ impl ResultCollector<'_> {
         self.number("p_at_1", &[], accuracy.p_at_1);
         self.number("p_at_5", &[], accuracy.p_at_5);
         self.number("mrr", &[], accuracy.mrr);
+        if let (Some([_, words]), Some([_, pairs]), Some(targets)) =
+            (result.words, result.pairs, result.target_words)
+        {
+            // A word may have several translations, each of which is right.
+            let right = pairs as f64 / words.max(1) as f64;
+            self.number("p_at_1_chance", &[], right / targets.max(1) as f64);
+        }
         if let Some(different) = &result.different {
             self.number("p_at_1_different", &[], different.accuracy.p_at_1);
             self.number("mrr_different", &[], different.accuracy.mrr);
@@ -255,9 +262,14 @@ impl ResultCollector<'_> {
 
     fn word_retrieval(&mut self, result: &AlignWordsResult) -> Result<(), Mismatch> {
         self.results.signature.clone_from(&result.signature);
-        let accuracy = result.candidates.ok_or_else(|| missing("candidates"))?.accuracy;
-        self.number("mrr", &[], accuracy.mrr);
-        self.number("p_at_1", &[], accuracy.p_at_1);
+        let found = result.candidates.ok_or_else(|| missing("candidates"))?;
+        self.number("mrr", &[], found.accuracy.mrr);
+        self.number("p_at_1", &[], found.accuracy.p_at_1);
+        // One translation is right, and every rank is as likely as any other.
+        let words = found.words.max(1);
+        let reciprocals: f64 = (1..=words).map(|rank| 1.0 / rank as f64).sum();
+        self.number("mrr_chance", &[], reciprocals / words as f64);
+        self.number("p_at_1_chance", &[], 1.0 / words as f64);
         if let Some(different) = &result.different {
             let accuracy = different.candidates.accuracy;
             self.number("mrr_different", &[], accuracy.mrr);

@@ -77,7 +77,8 @@ fn snapshot_steps(goal: u64, count: usize) -> Vec<u64> {
     let last = steps.len() - 1;
     let chosen = |number: usize| match count {
         1 => last,
-        count => (number * last + (count - 1) / 2) / (count - 1),
+        // The later of two: more happens between 250 and 400 than before 100.
+        count => (number * last).div_ceil(count - 1),
     };
     (0..count).map(|number| steps[chosen(number)]).collect()
 }
@@ -437,7 +438,7 @@ mod tests {
 
     #[test]
     fn snapshots_are_as_many_as_asked_for_and_reach_from_end_to_end() {
-        assert_eq!(snapshot_steps(6000, 8), [0, 100, 200, 300, 700, 1400, 2800, 6000]);
+        assert_eq!(snapshot_steps(6000, 8), [0, 150, 250, 400, 700, 1400, 2800, 6000]);
         assert_eq!(snapshot_steps(40, 8), [0, 40]);
         assert_eq!(snapshot_steps(0, 8), [0]);
         assert_eq!(snapshot_steps(6000, 1), [6000]);

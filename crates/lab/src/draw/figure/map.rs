@@ -85,7 +85,7 @@ pub fn map(space: &SpaceMap) -> SpaceFigure {
     }
     let figure = Figure {
         id: "map".to_owned(),
-        title: title(&shares),
+        title: title(&shares, space.items),
         legend: language_legend(&space.languages),
         panels,
     };
@@ -105,10 +105,14 @@ pub fn map(space: &SpaceMap) -> SpaceFigure {
 }
 
 /// What the language explains, over all panels.
-fn title(shares: &[(&str, f64)]) -> String {
+fn title(shares: &[(&str, f64)], items: &str) -> String {
     let least = shares.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     let most = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     match (least, most) {
+        // Nothing that was found: the means were subtracted.
+        (_, Some((_, most))) if *most < 1e-6 => {
+            format!("The {items} of each language around its mean")
+        }
         (Some((name, share)), _) if shares.len() == 1 => {
             format!("The language explains {} of the variance: {name}", percent(*share))
         }

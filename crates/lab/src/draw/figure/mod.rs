@@ -51,11 +51,16 @@ pub fn language_name(code: &str) -> String {
         Some(base) => (base, ", second copy"),
         None => (code, ""),
     };
-    let letter = base.strip_prefix("qa").filter(|rest| rest.len() == 1);
-    match letter.and_then(|rest| rest.chars().next()).filter(char::is_ascii_lowercase) {
-        Some(letter) => format!("language {}{copy}", letter.to_ascii_uppercase()),
+    match language_letter(base) {
+        Some(letter) => format!("language {letter}{copy}"),
         None => format!("{base}{copy}"),
     }
+}
+
+/// The letter of an invented language: `B` of `qab`.
+pub(crate) fn language_letter(code: &str) -> Option<char> {
+    let rest = code.strip_prefix("qa").filter(|rest| rest.len() == 1)?;
+    rest.chars().next().filter(char::is_ascii_lowercase).map(|letter| letter.to_ascii_uppercase())
 }
 
 /// The legend of languages, in their colours.
@@ -68,7 +73,7 @@ fn language_legend(languages: &[String]) -> Vec<LegendEntry> {
 }
 
 /// A share as per cent: whole numbers, and one digit below ten.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
         p if p < 0.05 => "0\u{a0}%".to_owned(),
@@ -77,8 +82,8 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// A number of steps with commas between thousands.
-fn thousands(number: u64) -> String {
+/// A whole number with commas between thousands.
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {

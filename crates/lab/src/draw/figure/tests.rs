@@ -56,7 +56,9 @@ fn is_a_picture(figure: &SpaceFigure) {
         assert!(!svg.contains("var(") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         let text: String = document.descendants().filter_map(|node| node.text()).collect();
         assert!(text.contains(&figure.figure.title));
-        export::png(&svg, 1.0).unwrap();
+        crate::draw::tests::classes_have_rules(&svg);
+        let colours = export::colours(&export::png(&svg, 1.0).unwrap());
+        assert!(colours > 1, "{}", figure.figure.id);
     }
     let page = format!("<div>{}</div>", figure.figure.html());
     roxmltree::Document::parse(&page).unwrap_or_else(|error| panic!("{error}\n{page}"));

@@ -1,9 +1,14 @@
 //! Figures and tables of the page: number, address, title, caption, and the files that can be saved.
+//!
+//! A file is within the page, compressed, since a PDF carries its fonts; `page.js` unpacks it when it is asked for.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 
 use crate::draw::{Figure, escaped};
 use crate::export;
@@ -65,21 +70,20 @@ pub(super) fn table(
     caption: &str,
     numbers: &mut ItemNumbers,
 ) {
-    let csv = link(
-        "CSV",
-        &format!("table-{}.csv", numbers.tables + 1),
-        "text/csv",
-        table.csv().as_bytes(),
-    );
-    let files = format!("<span class=\"files\">{csv}</span>");
+    let name = format!("table-{}.csv", numbers.tables + 1);
+    let files = files(&[("CSV", &*name, "text/csv", table.csv().as_bytes())]);
     let (id, head) = table_head(place, caption, &files, numbers);
-    let wide = table.is_wide();
+    let (open, close) = match table.is_long() {
+        true => {
+            let summary = format!("All {} rows", table.rows.len());
+            (format!("<details class=\"long\"><summary>{summary}</summary>"), "</details>")
+        }
+        false => (String::new(), ""),
+    };
     let _ = writeln!(
         html,
-        "<figure class=\"tabular\" id=\"{id}\">{head}<p class=\"cue{}\">Wider than this page: scroll the table sideways.</p>\
-         <div class=\"scroll{}\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div></figure>",
-        if wide { " wide" } else { "" },
-        if wide { " wide" } else { "" },
+        "<figure class=\"tabular\" id=\"{id}\">{head}{open}<p class=\"cue\">Wider than this page: scroll the table sideways.</p>\
+         <div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>{close}</figure>",
         escaped(place),
         rows(table)
     );
@@ -106,21 +110,30 @@ fn table_head(
 
 /// The figure as files, within the page.
 fn downloads(figure: &Figure) -> String {
-    let svg = figure.svg();
-    let mut links = link("SVG", &format!("{}.svg", figure.id), "image/svg+xml", svg.as_bytes());
+    let (svg, csv) = (figure.svg(), figure.csv());
     // A drawing of ours can always be converted; were one not, the SVG is still there.
-    if let Ok(pdf) = export::pdf(&svg) {
-        links += &link("PDF", &format!("{}.pdf", figure.id), "application/pdf", &pdf);
-    }
-    links += &link("CSV", &format!("{}.csv", figure.id), "text/csv", figure.csv().as_bytes());
-    format!("<span class=\"files\">{links}</span>")
+    let pdf = export::pdf(&svg).ok();
+    let named = |ending: &str| format!("{}.{ending}", figure.id);
+    let names = ["svg", "pdf", "csv"].map(named);
+    let mut all = vec![("SVG", &*names[0], "image/svg+xml", svg.as_bytes())];
+    all.extend(pdf.iter().map(|pdf| ("PDF", &*names[1], "application/pdf", &pdf[..])));
+    all.push(("CSV", &names[2], "text/csv", csv.as_bytes()));
+    files(&all)
 }
 
-fn link(name: &str, file: &str, kind: &str, content: &[u8]) -> String {
-    format!(
-        " <a download=\"{}\" aria-label=\"{name}, {}\" href=\"data:{kind};base64,{}\">{name}</a>",
-        escaped(file),
-        escaped(file),
-        STANDARD.encode(content)
-    )
+/// Buttons that save files: kind, name, media type, content.
+pub(super) fn files(all: &[(&str, &str, &str, &[u8])]) -> String {
+    let link = |(kind, name, media, content): &(&str, &str, &str, &[u8])| {
+        let name = escaped(name);
+        format!(
+            " <button type=\"button\" aria-label=\"{kind}: save {name}\" data-name=\"{name}\" data-media=\"{media}\" data-file=\"{}\">{kind}</button>",
+            STANDARD.encode(deflated(content))
+        )
+    };
+    format!("<span class=\"files\">{}</span>", all.iter().map(link).collect::<String>())
+}
+
+fn deflated(content: &[u8]) -> Vec<u8> {
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(content).and_then(|()| packed.finish()).expect("memory can be written to")
 }

@@ -1,7 +1,8 @@
-//! The page: HTML that is well-formed XML, with its style sheet inside, no script and nothing to fetch.
+//! The page: HTML that is well-formed XML, with its style sheet and its files inside and nothing to fetch.
 //!
 //! It opens with the result and a figure, then a matrix of verdicts, then a section for each question. Every figure has a number,
-//! an address within the page, and itself as SVG, PDF and CSV (`data:` links, which work from a file).
+//! an address within the page, and itself as SVG, PDF and CSV. All of it can be read without the script (`page.js`), which
+//! saves files, marks the section that is read, and says of tables whether they can be scrolled.
 
 mod figures;
 mod matrix;
@@ -24,6 +25,7 @@ use crate::report::table::grouped;
 use crate::report::{SectionResults, SettingResults, studies_of};
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
 /// The first screen.
 pub(super) struct PageOpening {
@@ -45,7 +47,7 @@ pub(super) fn page(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta name=\"color-scheme\" content=\"light dark\"/>\n<title>{}</title>\n\
-         <style>\n{STYLE}\n{}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the findings</a>\n",
+         <style>\n{STYLE}\n{}</style>\n<noscript><style>.files {{ display: none; }}</style></noscript>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">To the findings</a>\n",
         escaped(opening.headline.as_ref().map_or("Isogloss report", |headline| &headline.text)),
         draw::STYLE
     );
@@ -64,7 +66,7 @@ pub(super) fn page(
     not_run(&mut html, missing);
     method::explain(&mut html);
     provenance::summary(&mut html, records);
-    html.push_str("</main>\n</div>\n</body>\n</html>\n");
+    let _ = write!(html, "</main>\n</div>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     html
 }
 
@@ -218,7 +220,12 @@ fn section(html: &mut String, filled: &SectionResults<'_>, numbers: &mut ItemNum
 /// The answer to a section's question in one line: the quantity here, and in the paper.
 fn answered(html: &mut String, filled: &SectionResults<'_>, setting: usize) {
     let (claim, lines) = (&filled.section.claims[0], &filled.judgements[0][setting]);
-    let Some(line) = lines.iter().find(|line| line.verdict != Verdict::NotTested) else { return };
+    // The line that the title rests on: one that is decided, where there is one.
+    let decided = |line: &&Judgement| matches!(line.verdict, Verdict::Holds | Verdict::Fails);
+    let tested = |line: &&Judgement| line.verdict != Verdict::NotTested;
+    let Some(line) = lines.iter().find(decided).or_else(|| lines.iter().find(tested)) else {
+        return;
+    };
     let paper = line.paper.clone().unwrap_or_else(claim.paper);
     let _ = writeln!(
         html,
@@ -261,7 +268,7 @@ fn claims(html: &mut String, filled: &SectionResults<'_>) {
                 );
             }
             for judgement in lines {
-                let _ = write!(html, "<p>{} {}</p>", chip(judgement.verdict), estimate(judgement));
+                let _ = write!(html, "<p>{}</p>", estimate(judgement));
             }
         }
         let _ = writeln!(
@@ -287,11 +294,21 @@ fn paper(claim: &PaperClaim, by_setting: &[Vec<Judgement>]) -> String {
     }
 }
 
+/// A verdict, its estimate with the interval, and on a line of their own seeds, p-values and controls.
 fn estimate(judgement: &Judgement) -> String {
-    match judgement.verdict {
-        Verdict::NotTested => "no results".to_owned(),
-        _ => unbroken(&labelled(judgement, &judgement.strength)),
+    let chip = chip(judgement.verdict);
+    if judgement.verdict == Verdict::NotTested {
+        return format!("{chip} no results");
     }
+    let strength = &*judgement.strength;
+    let end = strength.find(", n =").or_else(|| strength.find("; ")).unwrap_or(strength.len());
+    let (main, rest) = strength.split_at(end);
+    let rest = rest.trim_start_matches([',', ';', ' ']);
+    let small = match rest {
+        "" => String::new(),
+        rest => format!("<small>{}</small>", unbroken(rest)),
+    };
+    format!("{chip} <span>{}</span>{small}", unbroken(&labelled(judgement, main)))
 }
 
 /// An estimate that is not broken over two lines but after its semicolons.

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::figures::files;
 use crate::build::BuildCounts;
+use crate::draw::data::quoted;
 use crate::draw::escaped;
 use crate::record::{Origin, Record};
-use crate::report::SectionResults;
 use crate::report::table::grouped;
+use crate::report::{SectionResults, left_out};
 
 /// How many numbers, seeds and builds the page is made of.
 pub(super) fn summary(html: &mut String, records: &[Record]) {
@@ -41,30 +43,29 @@ pub(super) fn steps(html: &mut String, filled: &SectionResults<'_>) {
             steps.insert((&origin.step, &origin.command), origin);
         }
     }
-    let _ = write!(
+    let mut csv = "step,command,seed,build,finished\n".to_owned();
+    for ((step, command), origin) in &steps {
+        let seed = origin.seed.to_string();
+        csv.extend([*step, *command, &*seed, &*origin.build].map(|cell| quoted(cell) + ","));
+        csv += &(date(origin.finished_at) + "\n");
+    }
+    let count = steps.len();
+    let name = format!("{}-steps.csv", filled.section.id);
+    let complete = filled.settings.iter().all(|shown| {
+        let data = shown.view.studies(filled.section.studies);
+        left_out::is_complete(&data)
+    });
+    let _ = writeln!(
         html,
-        "<details><summary>Steps behind these {} results</summary>\n<p>{} {} of {}. The commands of the steps that they depend \
-         on, such as pretraining, are in the folders that they name (<code>step.json</code>). The study is run by {}, with flags \
-         for data, seeds and training where it had some.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Steps\"><table class=\"steps\">\n<thead><tr>\
-         <th>step</th><th>command</th><th>seed</th><th>build</th><th>finished</th></tr></thead>\n<tbody>\n",
+        "<p class=\"steps\">{} results of {} {}, with their commands, seeds and builds:{} {}Run again by {}, with flags for data, seeds \
+         and training where it had some.</p>",
         grouped(numbers as f64),
-        steps.len(),
-        if steps.len() == 1 { "step" } else { "steps" },
-        escaped(&filled.section.studies.join(", ")),
+        grouped(count as f64),
+        if count == 1 { "step" } else { "steps" },
+        files(&[("CSV", &*name, "text/csv", csv.as_bytes())]),
+        if complete { "No sentence was left out as repeated or too long. " } else { "" },
         commands(filled)
     );
-    for ((step, command), origin) in steps {
-        let _ = writeln!(
-            html,
-            "<tr><td><code>{}</code></td><td class=\"text\"><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            escaped(step),
-            escaped(command),
-            origin.seed,
-            escaped(&origin.build),
-            date(origin.finished_at)
-        );
-    }
-    html.push_str("</tbody>\n</table></div></details>\n");
 }
 
 fn commands(filled: &SectionResults<'_>) -> String {

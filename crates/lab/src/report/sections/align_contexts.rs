@@ -241,7 +241,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     vec![
         CaptionedItem::figure(
             replicates(1, &["Figure 5"]),
-            "Target scores of task models over a frozen layer, by layer.",
+            "Target scores of task models over a frozen layer, by layer; the dashed grey line is chance.",
             figure(named(id, "mapped"), "Transfer through an orthogonal map", &panels(five)),
         ),
         CaptionedItem::figure(

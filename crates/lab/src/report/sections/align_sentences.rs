@@ -95,8 +95,8 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ("raw", vec![("system", "bilingual"), ("kind", "raw")]),
         ("centred", vec![("system", "bilingual"), ("kind", "centered")]),
         ("aligned", vec![("system", "bilingual"), ("kind", "aligned")]),
-        ("untrained, raw", vec![("system", "untrained"), ("kind", "raw")]),
-        ("untrained, aligned", vec![("system", "untrained"), ("kind", "aligned")]),
+        ("untrained (raw)", vec![("system", "untrained"), ("kind", "raw")]),
+        ("untrained (aligned)", vec![("system", "untrained"), ("kind", "aligned")]),
     ];
     let mut table = ReportTable::new(&["system", "raw", "centred", "aligned"]);
     for system in data.levels(&["retrieval"], "system", &["monolingual", "bilingual", "untrained"])
@@ -121,7 +121,8 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         ),
         CaptionedItem::figure(
             BEYOND,
-            "Sentence retrieval accuracy of the bilingual encoder: raw, mean-centred, and after Procrustes alignment; the untrained encoder beside it.",
+            "Sentence retrieval accuracy of the bilingual encoder: raw, mean-centred, and after Procrustes alignment; the \
+             untrained encoder beside it, dashed.",
             figure(
                 named(id, "kinds"),
                 "Sentence retrieval within one bilingual encoder",

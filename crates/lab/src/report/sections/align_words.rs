@@ -2,8 +2,9 @@
 
 use super::ReportSection;
 use super::parts::{
-    MORE, NOT_PRINTED, by_pair, chosen_difference, difference, dots, figure, layers_line, mark,
-    named, of_different, over_layers, over_untrained, pair_name, pairs_of, system_colour,
+    MORE, NOT_PRINTED, by_pair, chance_of_words, chance_words, chosen_difference, difference, dots,
+    figure, layers_line, mark, named, of_different, over_layers, over_untrained, pair_name,
+    pairs_of, system_colour,
 };
 use crate::draw::{Chart, DotRow, Figure, short};
 use crate::report::data::{SettingView, StudyData, UNTRAINED, best_of};
@@ -141,16 +142,21 @@ const SYSTEMS: [&str; 6] =
 
 fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
+    let chance = chance_words(&data, P_AT_1);
     vec![
         CaptionedItem::figure(
             replicates(1, &["Figure 4a"]),
             "Word translation by the aligned embedding tables and by aligned fastText vectors, on a common vocabulary where there is \
-             one: over all pairs, and over pairs whose strings differ. An untrained encoder's embeddings are its layer 0.",
+             one: over all pairs, and over pairs whose strings differ. An untrained encoder's embeddings are its layer 0."
+                .to_owned()
+                + chance,
             static_figure(id, &data),
         ),
         CaptionedItem::figure(
             replicates(1, &["Figure 4b"]),
-            "Word translation by averaged contextual vectors, by layer. A horizontal line is a system without layers.",
+            "Word translation by averaged contextual vectors, by layer. A horizontal line is a system without layers."
+                .to_owned()
+                + chance,
             layers_figure(id, &data),
         ),
         CaptionedItem::table(
@@ -180,7 +186,7 @@ fn static_figure(id: &str, data: &StudyData<'_>) -> Figure {
             DotRow { name: pair_name(pair), marks: systems.map(of).to_vec() }
         };
         let rows = pairs_of(data, &[P_AT_1]).iter().map(row).collect();
-        dots(title, "P@1", rows, vec![])
+        dots(title, "P@1", rows, chance_of_words(data, measure, &[]).into_iter().collect())
     };
     let charts: Vec<Chart> = countings(data).into_iter().filter_map(panel).collect();
     figure(named(id, "tables"), "Word translation by static vectors", &charts)

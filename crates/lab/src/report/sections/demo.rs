@@ -3,7 +3,8 @@
 use super::ReportSection;
 use super::names::scored;
 use super::parts::{
-    chance, chance_of_retrieval, dots, figure, mark, measured_tasks, named, system_colour,
+    chance, chance_of_retrieval, chance_of_words, dots, figure, mark, measured_tasks, named,
+    system_colour,
 };
 use crate::draw::{Chart, DotRow, ReferenceLine};
 use crate::report::data::{FactorFilter, SettingView, StudyData};
@@ -54,7 +55,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
             "After Liu et al. 2020, Table 1",
             "A sentence, the predicted tokens when α times the difference of the language mean vectors is added to its \
              hidden states, and its translation. Nothing is masked, and nothing was trained for this. Words are coloured by the \
-             language in whose sentences they occur here.",
+             language in whose sentences they occur here; sentences with fewest common words come first.",
             TokenSentence::all(&data.only("system", "bilingual")),
         ),
     ]
@@ -96,8 +97,12 @@ fn transfer(data: &StudyData<'_>) -> Option<Chart> {
 
 fn rest(data: &StudyData<'_>) -> Option<Chart> {
     let shifted = [("alpha", "1"), ("kind", "mean"), ("direction", "qaa-qab")];
+    let chance = chance_of_words(data, "p_at_1", &[]);
+    let words = chance.map_or("word translation, P@1".to_owned(), |chance| {
+        format!("word translation, P@1 (chance {:.3})", chance.value)
+    });
     let rows = vec![
-        row(data, "word translation, P@1", "p_at_1", &[]),
+        row(data, &words, "p_at_1", &[]),
         row(data, "CKA within sentence lengths", "cka_within", &[]),
         row(data, "tokens converted by the shift", "conversion_rate", &shifted),
         row(data, "of these, dictionary translations", "dictionary_accuracy", &shifted),

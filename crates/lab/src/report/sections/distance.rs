@@ -223,7 +223,7 @@ fn of_distance(data: &StudyData<'_>, task: Task, encoders: &[String]) -> Option<
         let levels = data.levels(&[task.measure()], "distance", &[]);
         let points = levels.iter().filter_map(at).collect();
         let colour = system_colour(encoder).unwrap_or(OTHERS);
-        LineSeries { name: data.name(encoder), colour, points }
+        LineSeries { name: data.name(encoder), colour, points, dashed: false }
     };
     let lines = encoders.iter().map(line);
     let lines: Vec<LineSeries> = lines.filter(|line| !line.points.is_empty()).collect();

@@ -3,11 +3,12 @@
 
 use terms::{Preset, Task};
 
+use crate::draw::figure::language_letter;
 use crate::draw::{Chart, DotChart, DotMark, LineChart, LineSeries, short};
 use crate::report::data::StudyData;
 
 /// The first colour of series that are no systems, such as pairs of languages and kinds of retrieval.
-pub(super) const OTHERS: usize = 7;
+pub(in crate::report) const OTHERS: usize = 7;
 
 impl StudyData<'_> {
     /// How a system or condition is named. The number of separate layers is that of the setting's encoders.
@@ -20,9 +21,9 @@ impl StudyData<'_> {
             }
         };
         let name = match system {
-            "default" => "bilingual, default",
-            "default-equal" => "bilingual, equal text",
-            "wiki-cc" => "bilingual, other domain",
+            "default" => "bilingual (default)",
+            "default-equal" => "bilingual (equal text)",
+            "wiki-cc" => "bilingual (other domain)",
             "default-anchors" => "default anchors",
             "no-anchors" => "no anchors",
             "extra-anchors" => "extra anchors",
@@ -31,14 +32,14 @@ impl StudyData<'_> {
             "sep-emb-l1-6" => return separate(Preset::SepEmbL1To6, "embeddings + "),
             "sep-l1-3" => return separate(Preset::SepL1To3, ""),
             "sep-l1-6" => return separate(Preset::SepL1To6, ""),
-            "monolingual-raw" => "monolingual, raw",
-            "monolingual-aligned" => "monolingual, aligned",
-            "bilingual-raw" => "bilingual, raw",
-            "bilingual-aligned" => "bilingual, aligned",
-            "untrained-raw" => "untrained, raw",
-            "untrained-aligned" => "untrained, aligned",
-            "no-anchors-raw" => "no anchors, raw",
-            "no-anchors-aligned" => "no anchors, aligned",
+            "monolingual-raw" => "monolingual (raw)",
+            "monolingual-aligned" => "monolingual (aligned)",
+            "bilingual-raw" => "bilingual (raw)",
+            "bilingual-aligned" => "bilingual (aligned)",
+            "untrained-raw" => "untrained (raw)",
+            "untrained-aligned" => "untrained (aligned)",
+            "no-anchors-raw" => "no anchors (raw)",
+            "no-anchors-aligned" => "no anchors (aligned)",
             "embeddings" => "embedding table",
             "fasttext" => "fastText",
             "word2vec" => "Word2Vec",
@@ -49,22 +50,57 @@ impl StudyData<'_> {
     }
 }
 
-/// The colour of a system or condition, by its name in records or in figures.
+/// The colour of a system or condition, by its name in records: no two systems have the same, but for variants of one
+/// ([`is_variant`]) and encoders that differ in their embeddings alone.
 pub(in crate::report) fn system_colour(system: &str) -> Option<usize> {
     Some(match system {
-        "default" | "bilingual" | "encoder" | "bilingual-raw" => 0,
-        "monolingual" | "monolingual-aligned" => 1,
+        "default" | "bilingual" | "encoder" | "bilingual-raw" | "bilingual-aligned" => 0,
+        "monolingual" | "monolingual-aligned" | "monolingual-raw" => 1,
         "no-anchors" | "no-anchors-raw" | "no-anchors-aligned" => 2,
-        "embeddings" | "glove" | "monolingual-raw" => 3,
-        "fasttext" | "word2vec" | "extra-anchors" => 4,
-        "bilingual-aligned" | "default-anchors" | "default-equal" => 5,
+        "glove" => 3,
+        "word2vec" => 4,
+        "default-anchors" => 5,
         "untrained" | "untrained-raw" | "untrained-aligned" => 6,
-        "wiki-cc" => 8,
-        "sep-emb" => 11,
-        "sep-emb-l1-3" | "sep-l1-3" => 9,
         "sep-emb-l1-6" | "sep-l1-6" => 7,
+        "wiki-cc" => 8,
+        "sep-emb-l1-3" | "sep-l1-3" => 9,
+        "embeddings" => 10,
+        "sep-emb" => 11,
+        "fasttext" => 12,
+        "extra-anchors" => 13,
+        "default-equal" => 14,
         _ => return None,
     })
+}
+
+/// Whether a system is a variant of another of its colour, and drawn with dashes.
+fn is_variant(system: &str) -> bool {
+    ["monolingual-raw", "bilingual-aligned", "no-anchors-aligned", "untrained-raw"]
+        .contains(&system)
+}
+
+/// Kinds of sentence retrieval have colours of their own in every figure.
+pub(super) fn kind_colour(kind: &str) -> Option<usize> {
+    let place = ["raw", "centred", "aligned"].iter().position(|one| *one == kind_name(kind))?;
+    Some(OTHERS + place)
+}
+
+/// How kinds of retrieval are named in every figure and table.
+pub(super) fn kind_name(kind: &str) -> &str {
+    if kind == "centered" { "centred" } else { kind }
+}
+
+/// The colour of a series and whether it is dashed: a system's, or a kind's of retrieval (`untrained (raw)` is a variant of
+/// `raw`), or that of its place among others.
+pub(super) fn series_style(name: &str, place: usize) -> (usize, bool) {
+    let untrained = name.strip_prefix("untrained (").and_then(|rest| rest.strip_suffix(')'));
+    match untrained.and_then(kind_colour) {
+        Some(colour) => (colour, true),
+        None => {
+            let own = system_colour(name).or_else(|| kind_colour(name));
+            (own.unwrap_or(OTHERS + place), is_variant(name))
+        }
+    }
 }
 
 /// A language: invented ones by a letter, since ISO 639 reserves their codes, `qaa` to `qtz`, for local use.
@@ -73,15 +109,10 @@ pub(in crate::report) fn language_name(code: &str) -> String {
         Some(base) => (base, "\u{2032}"),
         None => (code, ""),
     };
-    match letter(base) {
+    match language_letter(base) {
         Some(letter) => format!("Language {letter}{copy}"),
         None => format!("{base}{copy}"),
     }
-}
-
-fn letter(code: &str) -> Option<char> {
-    let rest = code.strip_prefix("qa").filter(|rest| rest.len() == 1)?;
-    rest.chars().next().filter(char::is_ascii_lowercase).map(|letter| letter.to_ascii_uppercase())
 }
 
 /// A pair of languages: `Language A/B`, `en/fr`.
@@ -108,7 +139,7 @@ pub(super) fn shown_by(charts: &[Chart]) -> String {
     let mut parts = Vec::new();
     for chart in charts {
         match chart {
-            Chart::Dots(chart) => parts.extend(ends(chart)),
+            Chart::Dots(chart) => parts.extend(ends(chart, charts.len() > 1)),
             Chart::Lines(_) | Chart::Heat(_) => {}
         }
     }
@@ -133,26 +164,30 @@ pub(in crate::report::sections) const MEAN_ROW: &str = "mean of targets";
 
 /// A panel in words: the series of its mean row, or of its first; of one series the lowest and the highest row and the untrained
 /// encoder.
-fn ends(chart: &DotChart) -> Option<String> {
+fn ends(chart: &DotChart, beside_others: bool) -> Option<String> {
     let title = chart.title.as_str();
     let marks = || chart.rows.iter().flat_map(|row| &row.marks);
     if chart.rows.iter().any(|row| row.marks.len() > 1) {
         let means = chart.rows.iter().find(|row| row.name == MEAN_ROW);
         let row = means.or_else(|| chart.rows.first())?;
-        let of = |mark: &DotMark| Some(format!("{} {}", mark.series, short(mark.value?)));
+        let of = |mark: &DotMark| Some(valued(&mark.series, mark.value?));
         let parts: Vec<String> = row.marks.iter().filter_map(of).collect();
-        let name = if chart.rows.len() > 1 { format!(", {}", row.name) } else { String::new() };
-        return Some(format!("{title}{name}: {}", parts.join(", ")));
+        // A single panel is named by its figure.
+        let named = [(beside_others, title), (chart.rows.len() > 1, row.name.as_str())];
+        let named: Vec<&str> = named.into_iter().filter(|(is, _)| *is).map(|(_, n)| n).collect();
+        let start = if named.is_empty() { String::new() } else { named.join(", ") + ": " };
+        return Some(format!("{start}{}", parts.join(", ")));
     }
     let mut means: Vec<f64> = marks().filter_map(|mark| mark.value).collect();
     means.sort_by(f64::total_cmp);
     let (low, high) = (means.first()?, means.last()?);
     let untrained = chart.rows.iter().find(|row| row.name == "untrained");
     let untrained = untrained.and_then(|row| row.marks.first()?.value);
-    let beside = untrained.map_or(String::new(), |value| format!(" (untrained {})", short(value)));
+    let beside =
+        untrained.map_or(String::new(), |value| format!(" (untrained\u{a0}{})", short(value)));
     match means.len() {
-        1 => Some(format!("{title} {}", short(*high))),
-        _ => Some(format!("{title} {} to {}{beside}", short(*low), short(*high))),
+        1 => Some(valued(title, *high)),
+        _ => Some(format!("{} to\u{a0}{}{beside}", valued(title, *low), short(*high))),
     }
 }
 
@@ -174,9 +209,9 @@ fn peaks(charts: &[&LineChart]) -> Vec<String> {
         let text = match &peaks[..] {
             [] => return None,
             [(chart, point)] if charts.len() == 1 && own[0].1.points.len() > 1 => {
-                format!("{name} {} at {} {}", short(mean), chart.across, point.x)
+                format!("{} at {}\u{a0}{}", valued(name, mean), chart.across, point.x)
             }
-            _ => format!("{name} {}", short(mean)),
+            _ => valued(name, mean),
         };
         Some((mean, text))
     };
@@ -200,7 +235,12 @@ fn peaks(charts: &[&LineChart]) -> Vec<String> {
 
 /// A score as titles have it.
 pub(super) fn scored(task: Task, value: f64) -> String {
-    format!("{} {}", task.title(), short(value))
+    valued(task.title(), value)
+}
+
+/// A name and its value, which are not broken over two lines.
+fn valued(name: &str, value: f64) -> String {
+    format!("{name}\u{a0}{}", short(value))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use terms::Task;
 
 use super::names::shown_by;
-pub(super) use super::names::{OTHERS, pair_name, system_colour};
+pub(super) use super::names::{
+    OTHERS, kind_colour, kind_name, pair_name, series_style, system_colour,
+};
 
 use crate::draw::{
     Chart, ChartPoint, DotChart, DotMark, DotRow, Figure, LineChart, LineSeries, ReferenceLine,
@@ -41,11 +43,6 @@ pub(super) const NOT_PRINTED: fn() -> String = || "shown in a figure, without nu
 
 /// The pairs of Conneau et al. 2020.
 const PAIRS: [&str; 4] = ["en-fr", "en-de", "en-ru", "en-zh"];
-
-/// How kinds of retrieval are named in every figure and table.
-pub(super) fn kind_name(kind: &str) -> &str {
-    if kind == "centered" { "centred" } else { kind }
-}
 
 /// The second language of `en-fr`.
 pub(super) fn target(pair: &str) -> &str {
@@ -151,6 +148,7 @@ pub(in crate::report) fn mark(
     DotMark {
         series: series.to_owned(),
         colour,
+        dashed: false,
         seeds: sample.values(),
         value: mean.map(|mean| mean.mean),
         interval: mean.and_then(|mean| mean.interval()),
@@ -170,6 +168,21 @@ pub(in crate::report) fn chance_of_retrieval(data: &StudyData<'_>) -> Option<Ref
     (fewest.is_finite() && fewest > 0.0).then(|| chance(1.0 / fewest))
 }
 
+/// The chance of word retrieval, by P@1 or MRR, where candidates were counted: the mean over what was measured.
+pub(super) fn chance_of_words(
+    data: &StudyData<'_>,
+    measure: &str,
+    factors: &FactorFilter<'_>,
+) -> Option<ReferenceLine> {
+    let recorded = format!("{}_chance", measure.trim_end_matches("_different"));
+    data.observations(&recorded, factors).sample().mean().map(|mean| chance(mean.mean))
+}
+
+/// How captions name the line of chance, where candidates were counted.
+pub(super) fn chance_words(data: &StudyData<'_>, measure: &str) -> &'static str {
+    chance_of_words(data, measure, &[]).map_or("", |_| " The dashed line is chance.")
+}
+
 /// The points of a line over the levels of a factor; levels that are not numbers are left out.
 pub(super) fn points(
     data: &StudyData<'_>,
@@ -186,7 +199,7 @@ pub(super) fn points(
 }
 
 /// A point of a line: mean, interval and seeds.
-pub(super) fn point(x: f64, sample: &SeedSample) -> Option<ChartPoint> {
+pub(in crate::report) fn point(x: f64, sample: &SeedSample) -> Option<ChartPoint> {
     let mean = sample.mean()?;
     Some(ChartPoint { x, y: mean.mean, interval: mean.interval(), seeds: sample.values() })
 }
@@ -213,12 +226,17 @@ pub(super) fn over_layers(
             let unlayered = data.observations(measure, &factors).without("layer").sample();
             points.extend(point(0.0, &unlayered));
         }
-        let colour = system_colour(name).unwrap_or(OTHERS + place);
-        (!points.is_empty()).then(|| LineSeries { name: data.name(name), colour, points })
+        let (colour, dashed) = series_style(name, place);
+        (!points.is_empty()).then(|| LineSeries { name: data.name(name), colour, dashed, points })
     };
     let lines: Vec<LineSeries> = series.iter().enumerate().filter_map(line).collect();
-    // Retrieval has a chance of its own wherever candidates were counted.
-    let chance = chance_of_retrieval(data).filter(|_| measure == "retrieval");
+    // Retrieval has a chance wherever candidates were counted, a task always.
+    let task = common.iter().find(|(factor, _)| *factor == "task");
+    let chance = match (measure, task.and_then(|(_, name)| name.parse::<Task>().ok())) {
+        ("retrieval", _) => chance_of_retrieval(data),
+        (_, Some(task)) => Some(chance(task.chance())),
+        _ => chance_of_words(data, measure, common),
+    };
     (!lines.is_empty()).then(|| {
         Chart::Lines(LineChart {
             title: title.into(),

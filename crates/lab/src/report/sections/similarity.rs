@@ -258,6 +258,7 @@ fn paper(pair: &str) -> Chart {
     let line = |system: &&str| LineSeries {
         name: (*system).to_owned(),
         colour: system_colour(system).unwrap_or(0),
+        dashed: false,
         points: (0..9)
             .filter_map(|layer| {
                 let y = value(system, layer)?;

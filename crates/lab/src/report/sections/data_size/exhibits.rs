@@ -6,17 +6,27 @@ use crate::report::data::{SettingView, StudyData, UNTRAINED};
 use crate::report::exhibit::{CaptionedItem, ReportTable, TableCell, replicates};
 use crate::report::observations::SeedSample;
 use crate::report::sections::names::{MEAN_ROW, language_name};
-use crate::report::sections::parts::{OTHERS, chance, dots, figure, mark, named, system_colour};
+use crate::report::sections::parts::{
+    OTHERS, chance, chance_of_words, chance_words, dots, figure, mark, named, system_colour,
+};
 use terms::Task;
 
 const SYSTEMS: [&str; 4] = ["encoder", "word2vec", "glove", UNTRAINED];
 
 /// The measures that are drawn: what it is, its unit.
 const MEASURES: [(&str, &str, &str); 3] = [
-    ("mrr", "Word retrieval, all pairs", "MRR"),
-    ("mrr_different", "Word retrieval, strings that differ", "MRR"),
+    ("mrr", "All pairs", "MRR"),
+    ("mrr_different", "Strings that differ", "MRR"),
     ("accuracy", "NLI", "accuracy"),
 ];
+
+/// A measure as tables name it, outside panels of one kind.
+fn row_name(measure: &str, title: &str) -> String {
+    match measure {
+        "accuracy" => title.to_owned(),
+        _ => format!("Word retrieval, {}", title.to_lowercase()),
+    }
+}
 
 /// Those of word retrieval, or of NLI, that were measured.
 fn measured(data: &StudyData<'_>, words: bool) -> Vec<(&'static str, &'static str, &'static str)> {
@@ -84,10 +94,18 @@ fn rows(
     rows
 }
 
-/// A panel of a measure; NLI with its chance.
-fn panel(title: &str, (measure, unit): (&str, &str), rows: Vec<DotRow>) -> Option<Chart> {
-    let nli = (measure == "accuracy").then(|| chance(Task::Nli.chance()));
-    dots(title, unit, rows, nli.into_iter().collect())
+/// A panel of a measure with its chance.
+fn panel(
+    data: &StudyData<'_>,
+    title: &str,
+    (measure, unit): (&str, &str),
+    rows: Vec<DotRow>,
+) -> Option<Chart> {
+    let chance = match measure {
+        "accuracy" => Some(chance(Task::Nli.chance())),
+        _ => chance_of_words(data, measure, &[]),
+    };
+    dots(title, unit, rows, chance.into_iter().collect())
 }
 
 pub(super) fn sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
@@ -102,7 +120,7 @@ pub(super) fn sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
                 };
                 systems.iter().map(of).collect()
             };
-            panel(title, (measure, unit), rows(&data, measure, marks))
+            panel(&data, title, (measure, unit), rows(&data, measure, marks))
         };
         let what = if words { "Word retrieval" } else { "Zero-shot NLI" };
         let charts: Vec<Chart> = measured(&data, words).into_iter().filter_map(chart).collect();
@@ -112,11 +130,12 @@ pub(super) fn sizes(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     };
     let words = "MRR of word retrieval by target language: over all pairs, and over pairs whose strings differ. Equal strings are \
                  found by any encoder, as the untrained one shows.";
+    let words = &(words.to_owned() + chance_words(&data, "mrr"));
     let nli = "Zero-shot NLI accuracy, by language.";
     vec![
-        CaptionedItem::figure(replicates(2, &["Figure 1"]), words, of_size("small", true)),
+        CaptionedItem::figure(replicates(2, &["Figure 1"]), words.as_str(), of_size("small", true)),
         CaptionedItem::figure(replicates(2, &["Figure 2"]), nli, of_size("small", false)),
-        CaptionedItem::figure(replicates(2, &["Figure 3"]), words, of_size("large", true)),
+        CaptionedItem::figure(replicates(2, &["Figure 3"]), words.as_str(), of_size("large", true)),
         CaptionedItem::figure(replicates(2, &["Figure 4"]), nli, of_size("large", false)),
         CaptionedItem::table(
             replicates(2, &["Figure 1", "Figure 2", "Figure 3", "Figure 4"]),
@@ -134,7 +153,8 @@ fn sizes_table(data: &StudyData<'_>, systems: &[String]) -> ReportTable {
             let of = |size| score(data, (measure, system), None, &[("size", size)]).mean();
             let cells = SIZES.map(of);
             if cells.iter().any(Option::is_some) {
-                let names = [TableCell::Name(title.to_owned()), TableCell::Text(data.name(system))];
+                let names =
+                    [TableCell::Name(row_name(measure, title)), TableCell::Text(data.name(system))];
                 table.rows.push(names.into_iter().chain(cells.map(TableCell::Ours)).collect());
             }
         }
@@ -153,7 +173,9 @@ pub(super) fn windows(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     vec![
         CaptionedItem::figure(
             replicates(2, &["Figure 5"]),
-            "MRR of word retrieval with full and with short contexts, by target language.",
+            "MRR of word retrieval with full contexts and, by dashed intervals, with short ones, by target language."
+                .to_owned()
+                + chance_words(&data, "mrr"),
             retrieval_figure(id, &data, &sizes),
         ),
         CaptionedItem::figure(
@@ -183,26 +205,24 @@ fn retrieval_figure(id: &str, data: &StudyData<'_>, sizes: &[String]) -> Figure 
     }
     let name = |system: &str, window: &str| match system {
         UNTRAINED => system.to_owned(),
-        _ => format!("{}, {}", data.name(system), window_name(window)),
+        _ => format!("{} ({})", data.name(system), window_name(window)),
     };
     let mut charts = Vec::new();
     for size in sizes {
         for (measure, title, unit) in measured(data, true) {
             let marks = |language: Option<&str>| {
-                let of = |(place, (system, window)): (usize, &(String, &str))| {
+                let of = |(system, window): &(String, &str)| {
                     let more = [("size", &**size), ("window", *window)];
                     let sample = score(data, (measure, system), language, &more);
-                    // Short contexts have a colour of their own beside the system's.
-                    let colour = match *window {
-                        "full" => system_colour(system).unwrap_or(OTHERS),
-                        _ => OTHERS + place / 2,
-                    };
-                    mark(&name(system, window), colour, &sample, None)
+                    let colour = system_colour(system).unwrap_or(OTHERS);
+                    // Short contexts are dashed, in the system's colour.
+                    let mark = mark(&name(system, window), colour, &sample, None);
+                    DotMark { dashed: *window == "short", ..mark }
                 };
-                series.iter().enumerate().map(of).collect()
+                series.iter().map(of).collect()
             };
             let title = format!("{title}, {}", sized(data, size));
-            charts.extend(panel(&title, (measure, unit), rows(data, measure, marks)));
+            charts.extend(panel(data, &title, (measure, unit), rows(data, measure, marks)));
         }
     }
     figure(named(id, "mrr"), "Word retrieval by context length", &charts)
@@ -222,7 +242,7 @@ fn amount_figure(id: &str, data: &StudyData<'_>, sizes: &[String]) -> Figure {
             let untrained = mark(UNTRAINED, colour, &untrained, None);
             sizes.iter().enumerate().map(of).chain([untrained]).collect()
         };
-        panel(window_name(window), ("accuracy", "accuracy"), rows(data, "accuracy", marks))
+        panel(data, window_name(window), ("accuracy", "accuracy"), rows(data, "accuracy", marks))
     };
     let charts: Vec<Chart> = WINDOWS.into_iter().filter_map(chart).collect();
     figure(named(id, "accuracy"), "NLI by amount of text", &charts)
@@ -246,15 +266,16 @@ fn change(
 
 fn change_panels(data: &StudyData<'_>, sizes: &[String]) -> Vec<Chart> {
     let languages = data.levels(&["accuracy"], "language", &[]);
-    let row = |language: &String| {
+    let row = |name: String, which: (&str, &str)| {
         let of = |(place, size): (usize, &String)| {
-            let more = [("size", &**size), ("language", &**language)];
-            let change = change(data, ("accuracy", "encoder"), &more);
+            let change = change(data, ("accuracy", "encoder"), &[("size", &**size), which]);
             mark(&sized(data, size), OTHERS + place, &change, None)
         };
-        DotRow { name: language_name(language), marks: sizes.iter().enumerate().map(of).collect() }
+        DotRow { name, marks: sizes.iter().enumerate().map(of).collect() }
     };
-    let rows = languages.iter().map(row).collect();
+    let of = |language: &String| row(language_name(language), ("language", language));
+    let mut rows: Vec<DotRow> = languages.iter().map(of).collect();
+    rows.push(row(MEAN_ROW.to_owned(), ("role", "target")));
     dots("NLI, short minus full contexts", "change, %", rows, vec![]).into_iter().collect()
 }
 
@@ -273,7 +294,7 @@ fn window_table(data: &StudyData<'_>, sizes: &[String]) -> ReportTable {
                     continue;
                 }
                 table.rows.push(vec![
-                    TableCell::Name(title.to_owned()),
+                    TableCell::Name(row_name(measure, title)),
                     TableCell::Text(data.name(&system)),
                     TableCell::Text(sized(data, size)),
                     TableCell::Ours(full),

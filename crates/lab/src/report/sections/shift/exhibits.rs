@@ -46,7 +46,8 @@ pub(super) fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
         CaptionedItem::sentences(
             replicates(2, &["Table 1"]),
             "Sentences, and the tokens that are predicted at every position when α times the difference of the language mean \
-             vectors is added. Words are coloured by the language in whose sentences they occur here.",
+             vectors is added. Words are coloured by the language in whose sentences they occur here; sentences with fewest common words \
+             come first.",
             TokenSentence::all(&data),
         ),
         CaptionedItem::table(
@@ -304,6 +305,7 @@ fn bleu(id: &str, data: &StudyData<'_>, cases: &[Case<'_>], (across, by): (&str,
         let line = |level: &String| LineSeries {
             name: format!("{label} {level}"),
             colour: 0,
+            dashed: false,
             points: points(&case.data, "bleu1", &[MEAN, (by, level)], across),
         };
         let lines: Vec<LineSeries> =

@@ -7,8 +7,8 @@ use terms::{Preset, Scale, Task};
 use super::ReportSection;
 use super::names::language_name;
 use super::parts::{
-    OTHERS, by_pair, chance, chance_of_retrieval, difference, dots, figure, kind_name, mark,
-    measured_tasks, measures, named, nearest_and_farthest, pair_name, system_colour, target,
+    OTHERS, by_pair, chance, chance_of_retrieval, difference, dots, figure, kind_colour, kind_name,
+    mark, measured_tasks, measures, named, nearest_and_farthest, pair_name, system_colour, target,
     tasks_of_paper,
 };
 use crate::draw::{Chart, DotRow, Figure, short};
@@ -32,6 +32,9 @@ const CONDITIONS: [&str; 12] = [
     "sep-l1-6",
     UNTRAINED,
 ];
+
+/// Those with separate parameters, and the untrained encoder.
+const SEPARATE: &[&str] = CONDITIONS.split_at(6).1;
 
 /// The studies whose conditions are rows of one table.
 const TOGETHER: [&str; 4] = ["domain", "anchors", "sharing", "table-1"];
@@ -337,17 +340,8 @@ pub(in crate::report) const SHARING: ReportSection = ReportSection {
         compared(&view.studies(&OF_SHARING), &layers)
     },
     show: |id, view| {
-        let own = &[
-            "default",
-            "no-anchors",
-            "sep-emb",
-            "sep-emb-l1-3",
-            "sep-emb-l1-6",
-            "sep-l1-3",
-            "sep-l1-6",
-            UNTRAINED,
-        ];
-        conditions(id, &["Figure 3", "Table 1"], &among(&view.studies(&OF_SHARING), own))
+        let own = [&["default", "no-anchors"][..], SEPARATE].concat();
+        conditions(id, &["Figure 3", "Table 1"], &among(&view.studies(&OF_SHARING), &own))
     },
 };
 
@@ -613,7 +607,7 @@ fn retrieval(id: &str, data: &StudyData<'_>) -> Figure {
         let at =
             |layer: &str| under(data, condition, "retrieval", &[("kind", kind), ("layer", layer)]);
         let best = best_of(data.layers("retrieval").iter().map(|layer| at(layer)).collect());
-        mark(kind_name(kind), OTHERS + place, &best.sample(), None)
+        mark(kind_name(kind), kind_colour(kind).unwrap_or(OTHERS + place), &best.sample(), None)
     };
     let row = |condition: &String| DotRow {
         name: data.name(condition),
