@@ -215,7 +215,7 @@ fn a_hostile_hub_is_refused() {
         (
             |asked| {
                 let whole = asked.header("range").is_none();
-                whole.then(|| Answer::status(302).with("Location", "file:///etc/passwd"))
+                whole.then(|| Answer::status(302).with("Location", "ftp://127.0.0.1/x"))
             },
             "neither HTTP nor HTTPS",
         ),

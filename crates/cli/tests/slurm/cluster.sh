@@ -77,7 +77,14 @@ kill-node)
     sinfo --noheader --format=%T | grep -q down && break
     sleep 0.2
   done
+  # From now on a busy machine is not taken for a dead one.
+  sed -i 's/^SlurmdTimeout=.*/SlurmdTimeout=300/' "$SLURM_CONF"
+  scontrol reconfigure
   slurmd -f "$SLURM_CONF" -N "$(hostname -s)"
+  for _ in $(seq 150); do
+    sinfo --noheader --format=%T | grep -q -e idle -e mix -e alloc && break
+    sleep 0.2
+  done
   # Slurm lets a job whose node failed wait for two minutes.
   for job in $(squeue --noheader --array --states=PENDING --format=%i); do
     scontrol update "JobId=$job" StartTime=now 2> /dev/null || true

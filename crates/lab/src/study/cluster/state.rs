@@ -141,7 +141,14 @@ pub fn run_step(
     match outcome {
         Ok(CommandEnd::Cached) => Ok(None),
         Ok(CommandEnd::Completed { seconds, .. }) => Ok(Some(seconds)),
-        Ok(CommandEnd::Failed { reason, .. }) => Err(failed(reason)),
+        Ok(CommandEnd::Failed { reason, .. }) => {
+            // A scheduler's signal reaches the command and this process alike, and the command may end first.
+            std::thread::sleep(POLL);
+            match options.stop.load(Ordering::Relaxed) {
+                true => Err(Error::Stopped),
+                false => Err(failed(reason)),
+            }
+        }
         Err(Error::Stopped) => Err(Error::Stopped),
         Err(error) => Err(failed(error.to_string())),
     }
