@@ -1,8 +1,8 @@
 //! The Python package `isogloss`: the laboratory's libraries behind plain functions on arrays.
 //!
-//! This crate converts: arrays and keyword arguments into the libraries' types ([`input`]), their results into dictionaries
-//! and arrays ([`values`]), their errors, device faults and panics into exceptions ([`errors`]). Long work runs on a thread of its
-//! own while the calling one shows progress and looks for Ctrl-C ([`work`]). Names, defaults, documentation and result types are those
+//! This crate converts: arrays and keyword arguments into the libraries' types (`input`), their results into dictionaries
+//! and arrays (`values`), their errors, device faults and panics into exceptions (`errors`). Long work runs on a thread of its
+//! own while the calling one shows progress and looks for Ctrl-C (`work`). Names, defaults, documentation and result types are those
 //! of the Python modules beside it, under `python/isogloss`.
 
 mod bitext;
