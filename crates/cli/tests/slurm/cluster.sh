@@ -18,6 +18,7 @@ start)
   head --bytes 1024 /dev/urandom > "$folder/munge/key"; chmod 400 "$folder/munge/key"
   munged --force --socket "$folder/munge/socket" --key-file "$folder/munge/key" --log-file "$folder/munge/log" \
     --pid-file "$folder/munge/pid" --seed-file "$folder/munge/seed"
+  # A job whose node failed waits until its credential has expired: by default two minutes.
   cat > "$folder/slurm.conf" <<EOF
 ClusterName=isogloss
 SlurmctldHost=$name(127.0.0.1)
@@ -25,7 +26,7 @@ SlurmUser=root
 SlurmctldPort=${ISOGLOSS_SLURM_PORT:-26817}
 SlurmdPort=$((${ISOGLOSS_SLURM_PORT:-26817} + 1))
 AuthType=auth/munge
-AuthInfo=socket=$folder/munge/socket
+AuthInfo=socket=$folder/munge/socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation=$folder/state
 SlurmdSpoolDir=$folder/spool
@@ -84,10 +85,6 @@ kill-node)
   for _ in $(seq 150); do
     sinfo --noheader --format=%T | grep -q -e idle -e mix -e alloc && break
     sleep 0.2
-  done
-  # Slurm lets a job whose node failed wait for two minutes.
-  for job in $(squeue --noheader --array --states=PENDING --format=%i); do
-    scontrol update "JobId=$job" StartTime=now 2> /dev/null || true
   done ;;
 *) echo "start, stop or kill-node" >&2; exit 2 ;;
 esac
