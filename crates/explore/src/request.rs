@@ -76,7 +76,7 @@ impl ApiRequest {
     /// A number, if it is there.
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> ApiResult<Option<T>> {
         let parse = |text: &str| {
-            text.parse().map_err(|_| ApiFailure::request(format!("{name}={text} is no number")))
+            text.parse().map_err(|_| ApiFailure::request(format!("{name}={text} is not a number")))
         };
         self.get(name).map(parse).transpose()
     }

@@ -418,14 +418,6 @@ impl StudyChoice {
         Ok(words)
     }
 
-    /// The laboratory's flag, where it is not the default.
-    pub(super) fn lab_words(&self) -> String {
-        match self.lab == *"lab" {
-            true => String::new(),
-            false => format!(" --lab {}", self.lab.display()),
-        }
-    }
-
     fn plan(self) -> Result<Outcome, Failure> {
         let plans = self.plans()?;
         let (lab, pool) = (Laboratory::open(&self.lab)?, StepPool::of(&plans));
@@ -461,6 +453,14 @@ impl PlanFlags {
         let program = crate::invocation::program().display().to_string();
         let text = graph.snakefile(&lab, &file, &program);
         Ok(Outcome::new(text.clone(), &json!({ "snakefile": text, "graph": file })))
+    }
+}
+
+/// The laboratory's flag for a command line, where it is not the default.
+pub(super) fn lab_flag(lab: &Path) -> String {
+    match lab == Path::new("lab") {
+        true => String::new(),
+        false => format!(" --lab {}", lab.display()),
     }
 }
 
@@ -552,10 +552,7 @@ impl RunFlags {
 
 impl RunSummary {
     fn describe(&self) -> String {
-        let lab = match self.lab == *"lab" {
-            true => String::new(),
-            false => format!(" --lab {}", self.lab.display()),
-        };
+        let lab = lab_flag(&self.lab);
         let Self { studies, run, cached, .. } = self;
         let each = studies.iter().map(|study| format!(" --study {study}")).collect::<String>();
         format!(

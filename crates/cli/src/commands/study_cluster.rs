@@ -10,7 +10,7 @@ use lab::study::{Laboratory, RunOptions, collect};
 use serde::Serialize;
 use serde_json::json;
 
-use super::study::StudyChoice;
+use super::study::{StudyChoice, lab_flag};
 use super::study_view::{duration, this_build};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -166,7 +166,7 @@ impl SubmitFlags {
         }
         let _ = write!(text, "{steps} steps in {}", submission.folder.display());
         if !self.dry_run {
-            let _ = write!(text, "\nstatus:  isogloss study status{}", self.choice.lab_words());
+            let _ = write!(text, "\nstatus:  isogloss study status{}", lab_flag(&self.choice.lab));
         }
         Ok(Outcome::new(text, &SubmitSummary { studies: graph.studies, submission, steps }))
     }
@@ -278,7 +278,7 @@ impl StudyChoice {
             "{} steps complete, {} open\nreport:  isogloss report{}",
             found.complete,
             found.open,
-            self.lab_words()
+            lab_flag(&self.lab)
         );
         Ok(Outcome::new(text, &json!({ "complete": found.complete, "open": found.open })))
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use files::At;
 use serde::{Deserialize, Serialize};
 
 use super::graph::StepGraph;
@@ -78,11 +79,7 @@ pub fn run_step(
     let step = &graph.steps[number.0];
     let open = step.needs.iter().find(|need| lab.result(&graph.steps[need.0].key).is_none());
     let folder = lab.folder(&step.key);
-    fs::create_dir_all(&folder).map_err(|source| files::Error::Io {
-        doing: "make the folder",
-        path: folder.clone(),
-        source,
-    })?;
+    fs::create_dir_all(&folder).at(&folder, "make the folder")?;
     let this = Holder::this(job);
     let failed = |reason: String| {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
