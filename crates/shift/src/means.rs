@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use encoder::Request;
@@ -15,7 +16,7 @@ use models::states::{TokenBatch, for_each_batch};
 use models::{EncoderParts, PretrainedModel};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use tensor::kernels::Grad;
+use tensor::kernels::{Grad, GramSum};
 use tensor::{Device, Indices, Mode, Tape, Tensor};
 use text::{Corpus, SentenceBlock, count_subwords};
 
@@ -123,6 +124,9 @@ struct LayerSums {
     covariance_sums: Vec<f64>,
     /// statesᵀ · states over the same: dim x dim.
     gram: Option<Tensor>,
+    /// statesᵀ · states over all states, where sums are taken on the device; its diagonal holds the
+    /// sums of squares.
+    device_gram: Option<GramSum>,
 }
 
 /// The mean vectors of the languages of some corpora.
@@ -142,9 +146,11 @@ pub fn compute(
     }
     let (layers, dim) = (model.encoder.config().layers, model.encoder.config().dim);
     let mut covariances = vec![vec![0.0; dim * dim]; layers + 1];
+    let on_device = model.params.device().is_gpu();
     let mut languages = Vec::new();
     for (index, (corpus, name)) in corpora.iter().zip(names).enumerate() {
-        let mut sums = LanguageSums::new(SubwordClasses::new(&subwords, index), layers, dim);
+        let classes = SubwordClasses::new(&subwords, index);
+        let mut sums = LanguageSums::new(classes, layers, dim, on_device);
         sums.read(model, corpus, watch)?;
         languages.push(sums.finish(name, subwords[index].clone(), &mut covariances)?);
     }
@@ -162,18 +168,50 @@ struct LanguageSums {
     layers: Vec<LayerSums>,
     /// Rows that the covariance is computed from.
     covariance_rows: usize,
+    /// Whether sums over a batch are taken on the device: all states of a corpus are too many to be
+    /// copied from a GPU.
+    on_device: bool,
+}
+
+/// The rows of a batch in the order of their classes, in short ranges of one class each, whose means a
+/// device takes side by side.
+struct ClassRows {
+    /// Rows of the batch.
+    order: Indices,
+    /// Ranges of `order`, each with the classes of its rows.
+    ranges: Vec<(Range<usize>, [usize; 3])>,
+}
+
+impl ClassRows {
+    /// Rows of one range.
+    const LONGEST: usize = 64;
+
+    fn new(rows: &[(usize, [usize; 3])]) -> Self {
+        let mut sorted = rows.to_vec();
+        sorted.sort_by_key(|&(_, classes)| classes);
+        let mut ranges = Vec::new();
+        let mut start = 0;
+        for of_class in sorted.chunk_by(|left, right| left.1 == right.1) {
+            for chunk in of_class.chunks(Self::LONGEST) {
+                ranges.push((start..start + chunk.len(), chunk[0].1));
+                start += chunk.len();
+            }
+        }
+        Self { order: sorted.iter().map(|&(row, _)| row as u32).collect(), ranges }
+    }
 }
 
 impl LanguageSums {
-    fn new(classes: SubwordClasses, layers: usize, dim: usize) -> Self {
+    fn new(classes: SubwordClasses, layers: usize, dim: usize, on_device: bool) -> Self {
         let sums = |_| LayerSums {
             sums: vec![0.0; CLASSES.len() * dim],
             squares: vec![0.0; dim],
             covariance_sums: vec![0.0; dim],
             gram: None,
+            device_gram: None,
         };
         let layers = (0..=layers).map(sums).collect();
-        Self { classes, counts: [0; CLASSES.len()], layers, covariance_rows: 0 }
+        Self { classes, counts: [0; CLASSES.len()], layers, covariance_rows: 0, on_device }
     }
 
     /// Reads a corpus through the model. What is longer than the model can read is read in segments.
@@ -196,8 +234,9 @@ impl LanguageSums {
                     let framed = |segment: &[u32]| [&[before], segment, &[after]].concat();
                     ids.chunks(longest - 2).map(framed).collect::<Vec<_>>()
                 };
-                let sentences = block.sentences().flat_map(|(_, sentence)| encode(sentence));
-                let sentences = sentences.map(Ok::<_, Infallible>);
+                let sentences: Vec<&str> = block.sentences().map(|(_, text)| text).collect();
+                let sentences: Vec<_> = sentences.into_par_iter().map(encode).collect();
+                let sentences = sentences.into_iter().flatten().map(Ok::<_, Infallible>);
                 let Ok(()) = for_each_batch(model.parts(), language, sentences, |parts, tokens| {
                     self.add_batch(parts, &tokens);
                     Ok(())
@@ -210,7 +249,7 @@ impl LanguageSums {
 
     /// Adds the states of a batch, special tokens left out.
     fn add_batch(&mut self, parts: &mut EncoderParts<'_>, tokens: &TokenBatch<'_, Vec<u32>>) {
-        let Self { classes, counts, layers, covariance_rows } = self;
+        let Self { classes, counts, layers, covariance_rows, on_device } = self;
         let EncoderParts { encoder, params, .. } = parts;
         let device = params.device().clone();
         let mut tape = Tape::new(params, Mode::Evaluate);
@@ -230,14 +269,22 @@ impl LanguageSums {
         for (_, classes) in &inner {
             classes.iter().for_each(|&class| counts[class] += 1);
         }
-        let states: Vec<Vec<f32>> =
-            encoded.hidden.iter().map(|&hidden| tape.value(hidden).to_vec()).collect();
         let dim = encoder.config().dim;
-        layers.par_iter_mut().zip(&states).for_each(|(sums, states)| {
-            for (row, classes) in &inner {
-                sums.add(&states[row * dim..][..dim], classes);
+        if *on_device {
+            let rows = ClassRows::new(&inner);
+            for (sums, &hidden) in layers.iter_mut().zip(&encoded.hidden) {
+                let states = tape.select(hidden, &rows.order);
+                sums.add_on_device(&device, tape.value(states), &rows);
             }
-        });
+        } else {
+            let states: Vec<Vec<f32>> =
+                encoded.hidden.iter().map(|&hidden| tape.value(hidden).to_vec()).collect();
+            layers.par_iter_mut().zip(&states).for_each(|(sums, states)| {
+                for (row, classes) in &inner {
+                    sums.add(&states[row * dim..][..dim], classes);
+                }
+            });
+        }
         if *covariance_rows < COVARIANCE_ROWS {
             *covariance_rows += inner.len();
             let rows: Indices = inner.iter().map(|&(row, _)| row as u32).collect();
@@ -251,7 +298,7 @@ impl LanguageSums {
 
     /// Makes means of the sums, and adds each layer's covariance.
     fn finish(
-        self,
+        mut self,
         name: String,
         subwords: Vec<u64>,
         covariances: &mut [Vec<f64>],
@@ -262,6 +309,7 @@ impl LanguageSums {
         let dim = self.layers[0].squares.len();
         let (counts, layers, errors) = (self.counts, Vec::new(), Vec::new());
         let mut language = LanguageMean { name, counts, layers, errors, subwords };
+        self.layers.iter_mut().for_each(LayerSums::read_squares);
         for sums in &self.layers {
             let mean = |place: usize| {
                 let count = self.counts[place / dim].max(1) as f64;
@@ -298,6 +346,35 @@ impl LayerSums {
         }
         for (square, &x) in self.squares.iter_mut().zip(state) {
             *square += f64::from(x) * f64::from(x);
+        }
+    }
+
+    /// Adds states that stay on the device: only means of ranges of them are copied, and the sums of
+    /// squares at the end.
+    ///
+    /// # Shapes
+    /// `states`: rows x dim, in the order of `rows`.
+    fn add_on_device(&mut self, device: &Device, states: &Tensor, rows: &ClassRows) {
+        let dim = states.cols();
+        let ranges: Vec<Range<usize>> =
+            rows.ranges.iter().map(|(range, _)| range.clone()).collect();
+        let means = device.row_means(states, &ranges);
+        for ((range, classes), mean) in rows.ranges.iter().zip(means.chunks(dim)) {
+            for &class in classes {
+                let sums = &mut self.sums[class * dim..][..dim];
+                let add = |(sum, &x): (&mut f64, &f32)| *sum += f64::from(x) * range.len() as f64;
+                sums.iter_mut().zip(mean).for_each(add);
+            }
+        }
+        let gram = self.device_gram.get_or_insert_with(|| device.gram_sum(dim, dim));
+        device.gram(states, states, gram);
+    }
+
+    /// Reads the sums of squares where they were taken on the device.
+    fn read_squares(&mut self) {
+        if let Some(gram) = self.device_gram.take() {
+            let dim = self.squares.len();
+            self.squares = gram.to_vec().into_iter().step_by(dim + 1).collect();
         }
     }
 }
@@ -416,5 +493,46 @@ impl MeanVectors {
     /// Numbers in a state.
     pub fn dim(&self) -> usize {
         self.dim
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_on_the_device_are_those_of_the_host() {
+        let (rows, dim) = (500, 24);
+        let device = Device::cpu();
+        let value = |place: usize| ((place * 7919 % 1009) as f32 - 300.0) / 200.0;
+        let states: Vec<f32> = (0..rows * dim).map(value).collect();
+        // Every fifth row is of a special token.
+        let inner: Vec<(usize, [usize; 3])> = (0..rows)
+            .filter(|row| row % 5 != 0)
+            .map(|row| (row, [0, 1 + row % 2, 3 + row % 7 % 3]))
+            .collect();
+        let sums = |on_device| {
+            let classes = SubwordClasses::new(&[vec![1], vec![0]], 0);
+            LanguageSums::new(classes, 0, dim, on_device).layers.remove(0)
+        };
+        let (mut host, mut there) = (sums(false), sums(true));
+        inner.iter().for_each(|(row, classes)| host.add(&states[row * dim..][..dim], classes));
+        // In two batches, so that sums over batches are seen too.
+        for batch in inner.chunks(170) {
+            let rows = ClassRows::new(batch);
+            assert!(rows.ranges.iter().all(|(range, _)| range.len() <= ClassRows::LONGEST));
+            let chosen: Vec<f32> = rows
+                .order
+                .iter()
+                .flat_map(|&row| &states[row as usize * dim..][..dim])
+                .copied()
+                .collect();
+            there.add_on_device(&device, &device.tensor(batch.len(), dim, &chosen), &rows);
+        }
+        there.read_squares();
+        let close = |(left, right): (&f64, &f64)| (left - right).abs() < 1e-3 * (1.0 + right.abs());
+        assert!(host.sums.iter().zip(&there.sums).all(close));
+        assert!(host.squares.iter().zip(&there.squares).all(close));
+        assert!(host.sums.iter().any(|sum| sum.abs() > 1.0));
     }
 }
