@@ -133,7 +133,11 @@ impl Client {
         // Without a mark nobody can tell whether the rest belongs to this beginning.
         let have = if mark.is_some() { part.length() } else { 0 };
         let mark = mark.filter(|_| have > 0);
-        let (head, body) = self.ask(url, mark.as_deref().map(|mark| (have, mark)))?;
+        let rest = mark
+            .as_deref()
+            .map(|mark| [("Range", format!("bytes={have}-")), ("If-Range", mark.to_owned())]);
+        let (mut heads, body) = self.ask(url, rest.as_ref().map_or(&[], |rest| rest.as_slice()))?;
+        let head = heads.pop().expect("an answer has a head");
         let begins = match head.status {
             StatusCode::OK => Some(0),
             StatusCode::PARTIAL_CONTENT => range(&head.headers).map(|(start, _)| start),
@@ -172,10 +176,32 @@ impl Client {
 }
 
 impl Client {
-    /// Asks for a file, or for what comes after so many bytes of one with this mark, and follows the server where it may
-    /// send the client.
-    fn ask(&self, url: &str, rest: Option<(u64, &str)>) -> Result<(Parts, Body), FetchError> {
-        let mut url = url.to_owned();
+    /// What a server says of a file: the heads of its answers to a request for the first byte, from that of the address
+    /// to that of the place where the file lies.
+    pub(crate) fn describe(&self, url: &str) -> Result<Vec<Parts>, FetchError> {
+        let (mut failures, mut pause) = (0, self.pause);
+        loop {
+            let answer = self.ask(url, &[("Range", "bytes=0-0".to_owned())]);
+            let trouble = match answer {
+                Ok((heads, _)) => match heads.last().map(|head| head.status) {
+                    Some(status) if !status.is_success() => FetchError::Status(status.as_u16()),
+                    _ => return Ok(heads),
+                },
+                Err(trouble) => trouble,
+            };
+            failures += 1;
+            if !trouble.may_pass() || failures >= ATTEMPTS {
+                return Err(trouble);
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Asks for a file with some headers, and follows the server where it may send the client. The last head is that of
+    /// the body.
+    fn ask(&self, url: &str, headers: &[(&str, String)]) -> Result<(Vec<Parts>, Body), FetchError> {
+        let (mut url, mut heads) = (url.to_owned(), Vec::new());
         for _ in 0..=MOST_REDIRECTS {
             let mut request = self.agent.get(&url);
             if let Some((host, token)) = &self.token
@@ -183,16 +209,17 @@ impl Client {
             {
                 request = request.header("Authorization", format!("Bearer {token}"));
             }
-            if let Some((have, mark)) = rest {
-                request =
-                    request.header("Range", format!("bytes={have}-")).header("If-Range", mark);
+            for (name, value) in headers {
+                request = request.header(*name, value);
             }
             let (head, body) = request.call().map_err(|error| classify(&error))?.into_parts();
             if !matches!(head.status.as_u16(), 301 | 302 | 303 | 307 | 308) {
-                return Ok((head, body));
+                heads.push(head);
+                return Ok((heads, body));
             }
             let to = head.headers.get("location").and_then(|to| to.to_str().ok());
             url = redirected(&url, to.unwrap_or_default()).map_err(FetchError::Refused)?;
+            heads.push(head);
         }
         let reason = format!("the server sends the client on more than {MOST_REDIRECTS} times");
         Err(FetchError::Refused(reason))
@@ -327,7 +354,7 @@ fn is_cut(error: &io::Error) -> bool {
 }
 
 /// Where a part begins, and how long the whole is: `bytes 5-9/10`.
-fn range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
+pub(crate) fn range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
     let text = headers.get("content-range")?.to_str().ok()?.strip_prefix("bytes ")?;
     let (part, total) = text.split_once('/')?;
     Some((part.split_once('-')?.0.trim().parse().ok()?, total.trim().parse().ok()))

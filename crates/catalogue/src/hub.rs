@@ -1,7 +1,8 @@
 //! Downloads models of the Hugging Face hub into the cache that all its clients share.
 //!
-//! `hf-hub` knows the cache's layout, tokens and what the hub says of a file. The file itself comes through the client of
-//! this crate: that crate takes whatever a server sends, without an end, and checks neither size nor digest.
+//! `hf-hub` knows the cache's layout, tokens and the list of a model's files. A file, and what the hub says of it, comes
+//! through the client of this crate: that crate takes whatever a server sends and follows it wherever it leads, without
+//! an end, and checks neither size nor digest.
 
 use std::env;
 use std::fs;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use files::At;
-use hf_hub::api::sync::{Api, ApiBuilder, ApiError, ApiRepo, Metadata};
+use hf_hub::api::sync::{ApiBuilder, ApiError, ApiRepo};
 use hf_hub::{Cache, CacheRepo, Repo, RepoType};
 use serde::{Deserialize, Serialize};
 
@@ -150,7 +151,6 @@ struct HubClient {
     name: String,
     revision: String,
     endpoint: String,
-    api: Api,
     remote: ApiRepo,
     cache: Cache,
     local: CacheRepo,
@@ -177,7 +177,7 @@ impl HubClient {
         let (remote, local) = (api.repo(repo()), cache.repo(repo()));
         let client = Client::new(PAUSE).with_token(&endpoint, token.clone());
         let (name, revision, token) = (name.to_owned(), revision.to_owned(), token.is_some());
-        Ok(Self { name, revision, endpoint, api, remote, cache: home, local, client, token })
+        Ok(Self { name, revision, endpoint, remote, cache: home, local, client, token })
     }
 
     /// The folder of the commit that the cache has, if the model is whole there.
@@ -209,15 +209,15 @@ impl HubClient {
     /// Fetches a file of a commit, and once more from the beginning if what came is not it.
     fn fetch(&self, file: &str, commit: &str, watch: &mut DownloadObserver) -> Result<()> {
         let url = self.remote.url(file);
-        let metadata = ask(|| self.api.metadata(&url));
+        let metadata = FileMetadata::of(&self.client, &url);
         let metadata = metadata.map_err(|trouble| self.explain(file, &trouble))?;
-        if metadata.commit_hash() != commit {
+        if metadata.commit != commit {
             let reason = format!("`{}` moved on at the hub meanwhile", self.revision);
             return Err(Error::Fetch { url, reason, remedy: "ask again".into() });
         }
         // The mark is the name of a file of the cache.
-        self.check_plain("mark of a file", metadata.etag())?;
-        let blob = self.local.blob_path(metadata.etag());
+        self.check_plain("mark of a file", &metadata.etag)?;
+        let blob = self.local.blob_path(&metadata.etag);
         let folder = blob.parent().unwrap_or(&blob);
         fs::create_dir_all(folder).at(folder, "make the folder")?;
         // One process at a time adds to the cache of a model.
@@ -233,7 +233,7 @@ impl HubClient {
                 return Err(Error::Fetch { url, reason, remedy: self.by_hand() });
             }
         }
-        point(&self.local.pointer_path(commit).join(file), &blob, metadata.etag())
+        point(&self.local.pointer_path(commit).join(file), &blob, &metadata.etag)
     }
 
     /// What the server says becomes a name in the cache, and must not lead out of it.
@@ -293,6 +293,35 @@ impl HubClient {
     }
 }
 
+/// What the hub says of a file.
+struct FileMetadata {
+    commit: String,
+    /// The name of the file in the cache; of a large file, its SHA-256.
+    etag: String,
+    size: u64,
+}
+
+impl FileMetadata {
+    /// The hub itself names commit and mark, also where it sends the client on to a store of large files, which names the
+    /// size.
+    fn of(client: &Client, url: &str) -> std::result::Result<Self, FetchError> {
+        let heads = client.describe(url)?;
+        let header = |name: &str| {
+            heads
+                .iter()
+                .find_map(|head| head.headers.get(name))
+                .and_then(|value| value.to_str().ok())
+        };
+        let lacks = |what: &str| FetchError::Refused(format!("the server's answer has no {what}"));
+        let commit = header("x-repo-commit").ok_or_else(|| lacks("commit"))?.to_owned();
+        let etag = header("x-linked-etag").or(header("etag")).ok_or_else(|| lacks("mark"))?;
+        let etag = etag.trim_start_matches("W/").replace('"', "");
+        let last = heads.last().and_then(|head| http::range(&head.headers));
+        let size = last.and_then(|(_, size)| size).ok_or_else(|| lacks("size"))?;
+        Ok(Self { commit, etag, size })
+    }
+}
+
 fn names_in(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -307,14 +336,14 @@ fn shards_are_there(folder: &Path, index: &str) -> bool {
 }
 
 /// How a file differs from what the hub says of it. A large file's mark is its SHA-256.
-fn differs(path: &Path, metadata: &Metadata) -> Result<Option<String>> {
+fn differs(path: &Path, metadata: &FileMetadata) -> Result<Option<String>> {
     let digest = digest::of(path)?;
-    let (came, promised) = (digest.bytes, metadata.size() as u64);
+    let (came, promised) = (digest.bytes, metadata.size);
     if came != promised {
         return Ok(Some(format!("{came} bytes came where {promised} were promised, twice")));
     }
-    let large = metadata.etag().len() == 64;
-    Ok((large && digest.sha256 != metadata.etag())
+    let large = metadata.etag.len() == 64;
+    Ok((large && digest.sha256 != metadata.etag)
         .then(|| "its SHA-256 is not the hub's, twice".into()))
 }
 

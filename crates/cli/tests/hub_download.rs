@@ -209,9 +209,10 @@ fn what_cannot_be_had_is_explained() {
 #[test]
 fn a_hostile_hub_is_refused() {
     type HostileAnswer = fn(&Asked) -> Option<Answer>;
-    let cases: [(HostileAnswer, &str); 5] = [
+    let cases: [(HostileAnswer, &str); 6] = [
         (|asked| Some(Answer::file(asked, b"x", "../../../stolen")), "mark of a file"),
-        (|_| Some(Answer::status(302).with("ETag", "\"one\"")), "none that the hub gives"),
+        (|_| Some(Answer::status(302).with("ETag", "\"one\"")), "which is no address"),
+        (|asked| Some(Answer::status(302).with("Location", &asked.path)), "more than 5 times"),
         (
             |asked| {
                 let whole = asked.header("range").is_none();

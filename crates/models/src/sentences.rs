@@ -286,6 +286,8 @@ pub fn encode(
     let rows = sentences.iter().map(|ids| config.pooling.rows(ids.len())).sum();
     let start = Instant::now();
     let mut failure = None;
+    // Of two processes, both files are one's in the end: held from before the first takes its place.
+    let mut together = None;
     let written = files::in_place_of(&config.out, |file| {
         let all = sentences.len();
         let progress = &mut |done| progress(done, all);
@@ -294,7 +296,10 @@ pub fn encode(
         encoded.map_err(|error| {
             failure = Some(error);
             io::Error::other("the text could not be encoded to its end")
-        })
+        })?;
+        let outputs = [Some(&config.out), config.lengths.as_ref()].into_iter().flatten();
+        together = Some(files::lock_outputs(outputs.map(PathBuf::as_path)));
+        Ok(())
     });
     match failure {
         Some(error) => return Err(error),
@@ -304,6 +309,7 @@ pub fn encode(
         let lengths: String = sentences.iter().map(|ids| format!("{}\n", ids.len() - 2)).collect();
         files::write(path, lengths)?;
     }
+    drop(together);
     let (tokens, seconds) =
         (sentences.iter().map(|ids| ids.len() as u64).sum(), start.elapsed().as_secs_f64());
     let mut shape = vec![config.layers.len(), rows, model.encoder.config().dim];

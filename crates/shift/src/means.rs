@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn sums_on_the_device_are_those_of_the_host() {
         let (rows, dim) = (500, 24);
-        let device = Device::cpu();
+        let device = Device::cpu(1).expect("the CPU is there");
         let value = |place: usize| ((place * 7919 % 1009) as f32 - 300.0) / 200.0;
         let states: Vec<f32> = (0..rows * dim).map(value).collect();
         // Every fifth row is of a special token.
