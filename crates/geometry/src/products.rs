@@ -90,17 +90,58 @@ impl Summed {
     }
 }
 
-/// `sum += aᵀ b`, columns of `a` by columns of `b`, on all threads.
+/// `sum += aᵀ b`, columns of `a` by columns of `b`, on all threads. Of a matrix with itself only the blocks on and above
+/// the diagonal are multiplied, half of the operations; the others are copies.
 fn add_product(a: &Matrix, b: &Matrix, sum: &mut [f64]) {
+    let symmetric = std::ptr::eq(a, b);
     let matrix = |matrix: &'_ Matrix| (matrix.rows(), matrix.cols());
     let ((rows, left), (_, right)) = (matrix(a), matrix(b));
     let a = MatRef::from_row_major_slice(a.values(), rows, left);
     let b = MatRef::from_row_major_slice(b.values(), rows, right);
     sum.par_chunks_mut(COLUMNS * right).enumerate().for_each(|(strip, sum)| {
-        let columns = a.subcols(strip * COLUMNS, sum.len() / right);
-        let mut product = vec![0.0; sum.len()];
-        let out = MatMut::from_row_major_slice_mut(&mut product, sum.len() / right, right);
-        faer::linalg::matmul::matmul(out, Accum::Replace, columns.transpose(), b, 1.0, Par::Seq);
-        sum.iter_mut().zip(product).for_each(|(sum, x)| *sum += f64::from(x));
+        let first = if symmetric { strip * COLUMNS } else { 0 };
+        let (columns, width) = (a.subcols(strip * COLUMNS, sum.len() / right), right - first);
+        let mut product = vec![0.0; columns.ncols() * width];
+        let out = MatMut::from_row_major_slice_mut(&mut product, columns.ncols(), width);
+        let others = b.subcols(first, width);
+        faer::linalg::matmul::matmul(
+            out,
+            Accum::Replace,
+            columns.transpose(),
+            others,
+            1.0,
+            Par::Seq,
+        );
+        for (sum, product) in sum.chunks_mut(right).zip(product.chunks(width)) {
+            sum[first..].iter_mut().zip(product).for_each(|(sum, &x)| *sum += f64::from(x));
+        }
     });
+    if symmetric {
+        for row in COLUMNS..left {
+            for col in 0..row / COLUMNS * COLUMNS {
+                sum[row * right + col] = sum[col * right + row];
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_with_itself_is_as_with_its_copy() {
+        // More columns than two strips, and no whole number of them.
+        let (rows, cols) = (37, 2 * COLUMNS + 5);
+        let value = |place: usize| ((place * 7919 % 1009) as f32 - 500.0) / 250.0;
+        let x = Matrix::new(rows, cols, (0..rows * cols).map(value).collect());
+        let copy = x.clone();
+        let (mut own, mut other) = (vec![0.5; cols * cols], vec![0.5; cols * cols]);
+        for _ in 0..2 {
+            add_product(&x, &x, &mut own);
+            add_product(&x, &copy, &mut other);
+        }
+        assert!(own.iter().zip(&other).all(|(own, other)| (own - other).abs() < 1e-3));
+        assert!(other.iter().any(|x| x.abs() > 10.0));
+    }
 }
