@@ -35,6 +35,11 @@ pub enum Mode {
 pub(crate) trait Backward {
     /// Takes the gradients of the outputs and adds those of the inputs.
     fn backward(self: Box<Self>, tape: &mut Tape<'_>);
+
+    /// The weights whose gradients the backward pass adds to.
+    fn params(&self) -> Vec<ParamId> {
+        Vec::new()
+    }
 }
 
 /// A recorded operation, and the values that it made.
@@ -110,10 +115,38 @@ impl<'a> Tape<'a> {
     /// The backward pass: from the losses to the weights, which receive their gradients.
     pub fn backward(&mut self) {
         while let Some(node) = self.nodes.pop() {
-            node.operation.backward(self);
-            for slot in &mut self.slots[node.outputs] {
-                slot.value = None;
-                slot.grad = None;
+            self.visit(node);
+        }
+    }
+
+    /// The backward pass of one operation.
+    fn visit(&mut self, node: RecordedOp) {
+        node.operation.backward(self);
+        for slot in &mut self.slots[node.outputs] {
+            slot.value = None;
+            slot.grad = None;
+        }
+    }
+
+    /// The backward pass, with `complete` called once for every weight matrix: as soon as nothing that is left of the
+    /// pass adds to its gradient. What is done with a gradient can so begin while others are still computed.
+    pub fn backward_with(&mut self, complete: &mut dyn FnMut(&mut Params, ParamId)) {
+        let ids: Vec<ParamId> = self.params.ids().collect();
+        let mut to_come = vec![0_usize; ids.len()];
+        for param in self.nodes.iter().flat_map(|node| node.operation.params()) {
+            to_come[param.number()] += 1;
+        }
+        for id in ids.into_iter().filter(|id| to_come[id.number()] == 0) {
+            complete(self.params, id);
+        }
+        while let Some(node) = self.nodes.pop() {
+            let params = node.operation.params();
+            self.visit(node);
+            for id in params {
+                to_come[id.number()] -= 1;
+                if to_come[id.number()] == 0 {
+                    complete(self.params, id);
+                }
             }
         }
     }
