@@ -67,6 +67,11 @@ impl From<DeviceError> for RankError {
 /// Called where a rank was lost and this process has not ended by itself soon after: it may wait for its GPU for ever.
 pub type OnLoss = Box<dyn Fn(&RankError) + Send + Sync>;
 
+/// So many ranks, as one says it.
+fn in_words(ranks: usize) -> String {
+    if ranks == 1 { "1 rank".to_owned() } else { format!("{ranks} ranks") }
+}
+
 /// All ranks, seen from this one.
 pub struct Ranks {
     placement: Placement,
@@ -123,8 +128,11 @@ impl Ranks {
             false => device.kernels().join(&id, self.rank(), self.count())?,
         };
         Ok(match group {
-            None => format!("TCP, {} ranks", self.count()),
-            Some(group) => self.group.get_or_init(|| group).description(),
+            None => format!("TCP, {}", in_words(self.count())),
+            Some(group) => {
+                let by = self.group.get_or_init(|| group).description();
+                format!("{by}, {}", in_words(self.count()))
+            }
         })
     }
 

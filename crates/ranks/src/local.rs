@@ -27,12 +27,11 @@ impl LocalRanks {
             let what = what.to_owned();
             move |error: std::io::Error| RankError::NotMet(format!("cannot {what}: {error}"))
         };
-        let listener =
-            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed("listen for other ranks"))?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .map_err(failed("listen for other ranks"))?;
         let port = listener.local_addr().map_err(failed("listen for other ranks"))?.port();
         let host = Ipv4Addr::LOCALHOST.to_string();
-        let placement =
-            Placement { rank: 0, count, local_rank: 0, local_count: count, host, port };
+        let placement = Placement { rank: 0, count, local_rank: 0, local_count: count, host, port };
         let mut this = Self { placement, listener: Some(listener), children: Vec::new() };
         for rank in 1..count {
             let variables = [

@@ -6,6 +6,8 @@ use crate::RankError;
 
 /// The port of rank 0 under Slurm is this, plus the last digits of the job's number.
 const SLURM_PORT: u64 = 15_000;
+/// The port of rank 0 where nothing says another: that of torchrun.
+const USUAL_PORT: u16 = 29_500;
 
 /// Which rank this process is, and where rank 0 is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub struct Placement {
 
 impl Placement {
     /// What the launcher says; none where there is none. `torchrun` and everything that follows it sets `RANK`, `WORLD_SIZE`,
-    /// `LOCAL_RANK`, `MASTER_ADDR` and `MASTER_PORT`; `srun` has variables of its own.
+    /// `LOCAL_RANK`, `MASTER_ADDR` and `MASTER_PORT`; `srun` and Open MPI's `mpirun` have variables of their own.
     pub fn from_environment() -> Result<Option<Self>, RankError> {
         Self::from(&|name| env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -37,6 +39,8 @@ impl Placement {
         } else if get("SLURM_PROCID").is_some() && get("SLURM_STEP_NUM_TASKS").is_some() {
             // The second is set by srun alone: the script of a job is no rank, however many tasks the job has.
             Self::of_srun(get)?
+        } else if get("OMPI_COMM_WORLD_RANK").is_some() {
+            Self::of_mpirun(get)?
         } else {
             return Ok(None);
         };
@@ -54,11 +58,26 @@ impl Placement {
         let local_rank = get("LOCAL_RANK").map_or(Ok(rank), |_| number(get, "LOCAL_RANK"))?;
         let local_count =
             get("LOCAL_WORLD_SIZE").map_or(Ok(count), |_| number(get, "LOCAL_WORLD_SIZE"))?;
-        let host = get("MASTER_ADDR").ok_or_else(|| missing("MASTER_ADDR"))?;
-        let port: u16 = number(get, "MASTER_PORT")?;
+        let (host, port) = match get("MASTER_ADDR") {
+            // One by itself meets nobody.
+            None if count == 1 => ("127.0.0.1".to_owned(), USUAL_PORT),
+            host => (host.ok_or_else(|| missing("MASTER_ADDR"))?, number(get, "MASTER_PORT")?),
+        };
         // torchrun itself listens at the port then.
         let taken = get("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value == "True");
         let port = if taken { port.wrapping_add(1).max(1024) } else { port };
+        Ok(Self { rank, count, local_rank, local_count, host, port })
+    }
+
+    fn of_mpirun(get: &dyn Fn(&str) -> Option<String>) -> Result<Self, RankError> {
+        let of = |name: &str| number(get, &format!("OMPI_COMM_WORLD_{name}"));
+        let (rank, count, local_rank, local_count) =
+            (of("RANK")?, of("SIZE")?, of("LOCAL_RANK")?, of("LOCAL_SIZE")?);
+        let host = match get("MASTER_ADDR") {
+            None if local_count == count => "127.0.0.1".to_owned(),
+            host => host.ok_or_else(|| missing("MASTER_ADDR"))?,
+        };
+        let port = get("MASTER_PORT").map_or(Ok(USUAL_PORT), |_| number(get, "MASTER_PORT"))?;
         Ok(Self { rank, count, local_rank, local_count, host, port })
     }
 
@@ -68,7 +87,7 @@ impl Placement {
         // Such as 4, or 4(x2),3: of the first node, which is as good a guess as any.
         let tasks = get("SLURM_STEP_TASKS_PER_NODE").unwrap_or_default();
         let digits: String = tasks.chars().take_while(char::is_ascii_digit).collect();
-        let local_count = digits.parse().unwrap_or(local_rank + 1).max(local_rank + 1);
+        let local_count = digits.parse::<usize>().unwrap_or(local_rank + 1).max(local_rank + 1);
         let nodes = get("SLURM_STEP_NODELIST").or_else(|| get("SLURM_JOB_NODELIST"));
         let host = match get("MASTER_ADDR") {
             Some(host) => host,
@@ -94,7 +113,9 @@ fn number<T: std::str::FromStr>(
 ) -> Result<T, RankError> {
     let value = get(name).ok_or_else(|| missing(name))?;
     value.trim().parse().map_err(|_| {
-        RankError::Request(format!("the launcher's environment has {name}={value}, which is no number"))
+        RankError::Request(format!(
+            "the launcher's environment has {name}={value}, which is no number"
+        ))
     })
 }
 
@@ -148,7 +169,15 @@ mod tests {
             ("SLURM_JOB_NODELIST", "node[1-2]"),
             ("SLURM_JOB_ID", "1234567"),
         ];
-        assert_eq!(from(&srun).unwrap(), Some(Placement { port: 19567, ..expected }));
+        assert_eq!(from(&srun).unwrap(), Some(Placement { port: 19567, ..expected.clone() }));
+        let mpirun = [
+            ("OMPI_COMM_WORLD_RANK", "5"),
+            ("OMPI_COMM_WORLD_SIZE", "8"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+            ("MASTER_ADDR", "node1"),
+        ];
+        assert_eq!(from(&mpirun).unwrap(), Some(expected));
         // The script of a job with many tasks is no rank of them.
         assert_eq!(from(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]).unwrap(), None);
     }

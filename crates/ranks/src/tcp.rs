@@ -299,7 +299,7 @@ impl TcpLink {
         while self.state.read.load(Ordering::SeqCst) > 0 && Instant::now() < until {
             sleep(Duration::from_millis(5));
         }
-        sent && self.rank != 0
+        sent && self.rank != 0 && lock(&self.state.lost).is_none()
     }
 }
 
@@ -331,7 +331,8 @@ fn numbers(bytes: &[u8], expected: usize, rank: usize) -> Result<Vec<f32>, RankE
 }
 
 fn out_of_step(rank: usize) -> RankError {
-    let message = format!("rank {rank} adds up other matrices than this one; give all ranks the same flags");
+    let message =
+        format!("rank {rank} adds up other matrices than this one; give all ranks the same flags");
     RankError::Differing(message)
 }
 
@@ -480,7 +481,9 @@ fn read_all(
                         format!("has said nothing for {} s", SILENCE.as_secs())
                     }
                     io::ErrorKind::InvalidData => format!("cannot be understood: {error}"),
-                    _ => "has ended without a word: it was killed, or its machine is gone".to_owned(),
+                    _ => {
+                        "has ended without a word: it was killed, or its machine is gone".to_owned()
+                    }
                 };
                 // Where rank 0 is gone itself, the next one reports.
                 break Some((format!("{name} {why}"), rank != 0 || state.rank == 1));

@@ -24,7 +24,9 @@ pub enum DeviceError {
     #[error("the driver finds no GPU")]
     NoGpu,
     /// There are GPUs, but not so many.
-    #[error("GPU {number} is asked for, counted from 0, and there are {count}; one rank for each GPU")]
+    #[error(
+        "GPU {number} is asked for, counted from 0, and there are {count}; one rank for each GPU"
+    )]
     NoSuchGpu {
         /// The one that is asked for.
         number: usize,

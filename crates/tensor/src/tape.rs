@@ -251,3 +251,37 @@ impl<'a> Tape<'a> {
         self.device.kernels().scatter_add(grad, rows, slot.tensor);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Activation;
+    use crate::ops::Affine;
+
+    /// The table is both the embeddings' and the softmax's: its gradient is complete at the very end.
+    #[test]
+    fn gradients_are_reported_once_and_when_they_are_complete() {
+        let device = Device::cpu(1).unwrap();
+        let mut params = Params::new(&device);
+        let values = |count: usize| (0..count).map(|x| (x as f32).sin()).collect::<Vec<_>>();
+        let table = params.add("table", device.tensor(5, 3, &values(15)));
+        let weight = params.add("weight", device.tensor(3, 3, &values(9)));
+        let bias = params.add("bias", device.zeros(1, 3));
+        let output_bias = params.add("output bias", device.zeros(1, 5));
+        let untouched = params.add("untouched", device.zeros(1, 1));
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
+        let x = tape.embed(vec![(table, Indices::from(vec![0, 4, 2]))], None, 0.0);
+        let y = tape.linear(x, Affine { weight, bias }, Activation::Gelu);
+        tape.tied_cross_entropy(y, table, output_bias, &vec![1, 2, 3].into(), 1.0);
+        let mut reported = Vec::new();
+        tape.backward_with(&mut |params, id| {
+            reported.push((id, params.grad(id).map(Tensor::to_vec)));
+        });
+        let order: Vec<ParamId> = reported.iter().map(|(id, _)| *id).collect();
+        assert_eq!(order, [output_bias, untouched, weight, bias, table]);
+        for (id, grad) in reported {
+            assert_eq!(grad, params.grad(id).map(Tensor::to_vec), "{}", params.name(id));
+            assert_eq!(grad.is_none(), id == untouched);
+        }
+    }
+}

@@ -196,12 +196,7 @@ impl MlmBatches {
     }
 
     /// The same, but only every so manieth batch from `number` on: those of one of several processes.
-    pub fn every_ahead(
-        self: &Arc<Self>,
-        number: u64,
-        every: u64,
-        depth: usize,
-    ) -> BatchPrefetcher {
+    pub fn every_ahead(self: &Arc<Self>, number: u64, every: u64, depth: usize) -> BatchPrefetcher {
         let (sender, receiver) = sync_channel(depth.max(1));
         let reader = BatchReader { every: every.max(1), ..self.from(number) };
         let maker = std::thread::spawn(move || {

@@ -41,8 +41,9 @@ use crate::buffer::Buffer;
 use crate::device::DeviceError;
 use crate::kernels::{
     Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    DeviceGroup, ExpectedShape, Grad, GramSum, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads,
-    NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
+    DeviceGroup, ExpectedShape, Grad, GramSum, Kernels, LinearForward, MatrixPrecision,
+    NormForward, NormGrads, NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax,
+    Transpose,
 };
 use crate::random::Dropout;
 use crate::search::{BestScores, NearestSearch};

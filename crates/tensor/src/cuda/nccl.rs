@@ -70,7 +70,8 @@ impl Functions {
         macro_rules! function {
             ($name:literal) => {
                 // SAFETY: the field that it is put in has the type that `nccl.h` declares.
-                *unsafe { library.get($name) }.map_err(|error| refused("use NCCL", error.to_string()))?
+                *unsafe { library.get($name) }
+                    .map_err(|error| refused("use NCCL", error.to_string()))?
             };
         }
         Ok(Self {
@@ -125,7 +126,6 @@ pub(super) struct NcclGroup {
     context: Arc<Context>,
     functions: &'static Functions,
     communicator: Communicator,
-    ranks: usize,
     stream: CUstream,
     /// Gradients are complete.
     complete: Event,
@@ -166,7 +166,6 @@ impl NcclGroup {
             context: Arc::clone(context),
             functions,
             communicator,
-            ranks,
             stream,
             complete: Event::new(),
             summed: Event::new(),
@@ -182,7 +181,7 @@ impl NcclGroup {
 
 impl DeviceGroup for NcclGroup {
     fn description(&self) -> String {
-        format!("NCCL {}, {} ranks", self.functions.version(), self.ranks)
+        format!("NCCL {}", self.functions.version())
     }
 
     fn sum(&self, matrices: &mut [&mut Tensor]) {
