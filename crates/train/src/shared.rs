@@ -14,7 +14,7 @@ use ranks::{RankError, Ranks};
 use tensor::{ParamId, Params, Tensor};
 
 /// The smallest bucket, in numbers: 25 MB, where the time of a message is that of its bytes.
-const BUCKET: usize = 25 << 18;
+pub(crate) const BUCKET: usize = 25 << 18;
 
 /// The ranks that train together, and the buckets that they add up.
 pub(crate) struct SharedTraining {
@@ -24,11 +24,12 @@ pub(crate) struct SharedTraining {
 }
 
 impl SharedTraining {
-    pub(crate) fn new(ranks: Arc<Ranks>, params: &Params) -> Self {
+    /// Buckets hold at least so many numbers.
+    pub(crate) fn new(ranks: Arc<Ranks>, params: &Params, smallest: usize) -> Self {
         let (mut buckets, mut end, mut size) = (Vec::new(), params.ids().count(), 0);
         for id in params.ids().collect::<Vec<_>>().into_iter().rev() {
             size += if params.trainable(id) { params.value(id).len() } else { 0 };
-            if size >= BUCKET || id.number() == 0 {
+            if size >= smallest || id.number() == 0 {
                 buckets.push(id.number()..end);
                 (end, size) = (id.number(), 0);
             }
@@ -38,6 +39,11 @@ impl SharedTraining {
 
     pub(crate) fn ranks(&self) -> &Arc<Ranks> {
         &self.ranks
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bucket_count(&self) -> usize {
+        self.buckets.len()
     }
 
     /// Before the backward pass of this rank's last micro-batch.

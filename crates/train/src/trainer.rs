@@ -14,7 +14,7 @@ use terms::Fault;
 
 use crate::adam::{Adam, AdamConfig, AdamGroup, AdamProgress, UpdatedParams};
 use crate::schedule::Schedule;
-use crate::shared::SharedTraining;
+use crate::shared::{BUCKET, SharedTraining};
 
 /// Why training cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -156,7 +156,7 @@ impl Trainer {
     /// From now on every step is shared with other ranks, which have the same weights and make the same calls: each is given
     /// its own micro-batches, and receives the report of all.
     pub fn share(&mut self, ranks: Arc<Ranks>) {
-        self.shared = Some(SharedTraining::new(ranks, &self.params));
+        self.shared = Some(SharedTraining::new(ranks, &self.params, BUCKET));
     }
 
     /// Replaces the schedule, from the next step on: a run that is extended decays more slowly.
@@ -401,4 +401,96 @@ fn difference(saved: &serde_json::Value, asked: &serde_json::Value) -> (String, 
 
 fn other(key: &'static str, saved: impl ToString, asked: impl ToString) -> TrainError {
     TrainError::OtherRun { key, saved: saved.to_string(), asked: asked.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use encoder::{Batch, Encoder, EncoderConfig, MaskedTokens, VocabularySize};
+    use ranks::Placement;
+    use tensor::{Device, Spans};
+
+    use super::*;
+
+    const MICRO_BATCHES: usize = 4;
+
+    /// An encoder, and micro-batches of six sequences of different tokens.
+    fn setting() -> (Trainer, Encoder, Vec<(Batch, MaskedTokens)>) {
+        let config = EncoderConfig {
+            vocabulary: VocabularySize::Size(40),
+            layers: 2,
+            heads: 2,
+            dim: 8,
+            hidden: 16,
+            ..EncoderConfig::default()
+        };
+        let mut params = Params::new(&Device::cpu(1).unwrap());
+        let model = Encoder::new(config, &mut params, 1).unwrap();
+        let adam = AdamConfig { lr: 1e-2, schedule: Schedule::Constant, ..AdamConfig::default() };
+        let group = |_| AdamGroup::default();
+        let trainer = Trainer::new(model.config(), params, adam, 1, group).unwrap();
+        let micro_batch = |number: usize| {
+            let tokens = (0..24).map(|at| ((at * 7 + number * 5) % 40) as u32).collect();
+            let spans = Spans::uniform(6, 4);
+            let batch = Batch { language: 0, tokens, spans, segments: None };
+            let rows: Vec<u32> = vec![1, 6, 11, 20];
+            let targets = (0..4).map(|at| ((at * 11 + number) % 40) as u32).collect();
+            (batch, MaskedTokens { rows: rows.into(), targets })
+        };
+        (trainer, model, (0..MICRO_BATCHES).map(micro_batch).collect())
+    }
+
+    /// The reports of ten steps of a rank, or of a process by itself, and the weights after them.
+    fn train(ranks: Option<Arc<Ranks>>) -> (Vec<StepReport>, Vec<f32>) {
+        let (mut trainer, model, all) = setting();
+        let (rank, count) = ranks.as_ref().map_or((0, 1), |ranks| (ranks.rank(), ranks.count()));
+        if let Some(ranks) = ranks {
+            // Several buckets of a few matrices.
+            let shared = SharedTraining::new(ranks, &trainer.params, 200);
+            assert!(shared.bucket_count() > 5, "{}", shared.bucket_count());
+            trainer.shared = Some(shared);
+        }
+        let own: Vec<_> = all.iter().skip(rank).step_by(count).collect();
+        let step = |_| {
+            let loss = |tape: &mut Tape<'_>, (batch, masked): &&(Batch, MaskedTokens)| {
+                model.mlm_loss(tape, batch, masked, 1.0 / 16.0)
+            };
+            trainer.step(&own, 16, loss).unwrap()
+        };
+        let reports = (0..10).map(step).collect();
+        let params = &trainer.params;
+        (reports, params.ids().flat_map(|id| params.value(id).to_vec()).collect())
+    }
+
+    #[test]
+    fn ranks_have_the_steps_of_one_process() {
+        let (alone, weights) = train(None);
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let host = "127.0.0.1".to_owned();
+        let rank = &|rank| {
+            let (count, local_rank, local_count) = (2, rank, 2);
+            let placement =
+                Placement { rank, count, local_rank, local_count, host: host.clone(), port };
+            let ranks = Arc::new(Ranks::meet(placement, Box::new(|_| {})).unwrap());
+            let result = train(Some(Arc::clone(&ranks)));
+            ranks.leave(None);
+            result
+        };
+        let [first, second] = thread::scope(|scope| {
+            [0, 1].map(|number| scope.spawn(move || rank(number))).map(|rank| rank.join().unwrap())
+        });
+        assert!(first == second, "ranks have the same reports and the same weights, to the bit");
+        for (together, alone) in first.0.iter().zip(&alone) {
+            assert_eq!(together.micro_batch_losses.len(), MICRO_BATCHES);
+            assert!((together.loss - alone.loss).abs() < 1e-5, "{together:?} beside {alone:?}");
+            assert_eq!(together.accuracy, alone.accuracy);
+        }
+        let square = |x: f32| f64::from(x) * f64::from(x);
+        let apart: f64 = first.1.iter().zip(&weights).map(|(a, b)| square(a - b)).sum();
+        let size: f64 = weights.iter().map(|&x| square(x)).sum();
+        // The gradient of a key's bias is 0 but for rounding, and Adam makes something of that.
+        assert!((apart / size).sqrt() < 1e-4, "{}", (apart / size).sqrt());
+    }
 }

@@ -158,10 +158,10 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "LANG", help_heading = "Evaluation")]
     select_by: Option<String>,
 
-    /// Train with N processes on this machine, one for each GPU; with --device cpu they share the cores. Each computes the
-    /// gradients of every Nth micro-batch of an update, so that --accumulate is a multiple of N, and the result is that of one
-    /// process but for rounding. Processes of torchrun and srun need no flag.
-    #[arg(long, visible_alias = "gpus", value_name = "N", help_heading = "Compute")]
+    /// Train with N processes on this machine, one for each GPU (--gpus N says the same); with --device cpu they share the
+    /// cores. Each computes the gradients of every Nth micro-batch of an update, so that --accumulate is a multiple of N, and the
+    /// result is that of one process but for rounding. Processes of torchrun and srun need no flag.
+    #[arg(long, alias = "gpus", value_name = "N", help_heading = "Compute")]
     ranks: Option<usize>,
 
     #[command(flatten)]
