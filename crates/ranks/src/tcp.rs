@@ -160,7 +160,7 @@ impl TcpLink {
                 let listener = listener.map_or_else(|| listen(placement), Ok)?;
                 accept_all(&listener, placement, check)?
             }
-            _ => vec![(0, connect(placement)?)],
+            _ => vec![connect(placement)?],
         };
         let state = Arc::new(LinkState {
             rank: placement.rank,
@@ -171,7 +171,7 @@ impl TcpLink {
         });
         let mut readers = Vec::new();
         let mut peers = Vec::new();
-        for (rank, (stream, whereabouts)) in streams {
+        for Arrival { rank, stream, whereabouts } in streams {
             let (sender, inbox) = channel();
             let reading = stream.try_clone().map_err(|error| unready(&error))?;
             reading.set_read_timeout(Some(SILENCE)).map_err(|error| unready(&error))?;
@@ -346,21 +346,29 @@ fn listen(placement: &Placement) -> Result<TcpListener, RankError> {
     })
 }
 
+/// A rank that has come, and where it is.
+struct Arrival {
+    rank: usize,
+    stream: TcpStream,
+    whereabouts: String,
+}
+
 /// Waits for all other ranks; gives them in their order, with where they are.
 fn accept_all(
     listener: &TcpListener,
     placement: &Placement,
     check: &mut dyn FnMut() -> Result<(), RankError>,
-) -> Result<Vec<(usize, (TcpStream, String))>, RankError> {
+) -> Result<Vec<Arrival>, RankError> {
     listener.set_nonblocking(true).map_err(|error| unready(&error))?;
     let until = Instant::now() + ARRIVAL;
-    let mut arrived: Vec<Option<(TcpStream, String)>> = Vec::new();
+    let mut arrived: Vec<Option<Arrival>> = Vec::new();
     arrived.resize_with(placement.count, || None);
     while arrived.iter().skip(1).any(Option::is_none) {
         match listener.accept() {
             Ok((stream, _)) => {
-                if let Some((rank, stream, whereabouts)) = welcome(stream, placement)? {
-                    arrived[rank] = Some((stream, whereabouts));
+                if let Some(arrival) = welcome(stream, placement)? {
+                    let rank = arrival.rank;
+                    arrived[rank] = Some(arrival);
                 }
             }
             Err(_) => {
@@ -381,14 +389,11 @@ fn accept_all(
             )));
         }
     }
-    Ok(arrived.into_iter().enumerate().filter_map(|(rank, peer)| Some((rank, peer?))).collect())
+    Ok(arrived.into_iter().flatten().collect())
 }
 
 /// A rank that has come, or none where something else knocks at the port.
-fn welcome(
-    mut stream: TcpStream,
-    placement: &Placement,
-) -> Result<Option<(usize, TcpStream, String)>, RankError> {
+fn welcome(mut stream: TcpStream, placement: &Placement) -> Result<Option<Arrival>, RankError> {
     let prepared = stream
         .set_nonblocking(false)
         .and_then(|()| stream.set_nodelay(true))
@@ -413,11 +418,11 @@ fn welcome(
         )));
     }
     let answered = write_frame(&mut stream, Frame::Data, own.text().as_bytes());
-    Ok(answered.is_ok().then_some((rank, stream, whereabouts)))
+    Ok(answered.is_ok().then_some(Arrival { rank, stream, whereabouts }))
 }
 
 /// Finds rank 0.
-fn connect(placement: &Placement) -> Result<(TcpStream, String), RankError> {
+fn connect(placement: &Placement) -> Result<Arrival, RankError> {
     let Placement { host, port, rank, .. } = placement;
     let until = Instant::now() + ARRIVAL;
     loop {
@@ -434,7 +439,7 @@ fn connect(placement: &Placement) -> Result<(TcpStream, String), RankError> {
     }
 }
 
-fn greet(placement: &Placement) -> io::Result<(TcpStream, String)> {
+fn greet(placement: &Placement) -> io::Result<Arrival> {
     let addresses = (placement.host.as_str(), placement.port).to_socket_addrs()?;
     let mut last = io::ErrorKind::AddrNotAvailable.into();
     for address in addresses {
@@ -447,7 +452,7 @@ fn greet(placement: &Placement) -> io::Result<(TcpStream, String)> {
                 let (_, text) = read_frame(&mut stream)?;
                 let other = Greeting::parse(&text)
                     .ok_or_else(|| io::Error::other("something else answers there"))?;
-                return Ok((stream, other.whereabouts));
+                return Ok(Arrival { rank: 0, stream, whereabouts: other.whereabouts });
             }
             Err(error) => last = error,
         }
