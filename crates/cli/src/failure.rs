@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The request was understood, and could not be carried out.
     Failed(String),
+    /// Another process, with which this one works together, reports it.
+    Reported(String),
     /// An error of a library.
     Library {
         /// With the chain of causes on one line.
@@ -29,11 +31,22 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// What is wrong.
+    pub(crate) fn message(&self) -> &str {
+        match self {
+            Failure::Usage(message)
+            | Failure::Failed(message)
+            | Failure::Reported(message)
+            | Failure::Library { message, .. } => message,
+        }
+    }
+
     /// Prints to standard error.
     pub(crate) fn print(self) -> u8 {
         let (message, usage) = match self {
             Failure::Usage(message) => (message, true),
             Failure::Failed(message) => (message, false),
+            Failure::Reported(_) => return stop::exit_code(),
             Failure::Library { message, usage, key } => {
                 let flag = key.and_then(|key| {
                     flag(&crate::definition(), crate::invocation::typed().iter().cloned(), &key)

@@ -127,7 +127,9 @@ pub fn call(words: Vec<OsString>, host: Arc<dyn Host>) -> Result<CallResult, Cal
             Ok(CallResult { json: outcome.json().clone(), finished })
         }
         Err(Failure::Usage(message)) => Err(CallFailure { message, usage: true, key: None }),
-        Err(Failure::Failed(message)) => Err(CallFailure { message, usage: false, key: None }),
+        Err(Failure::Failed(message) | Failure::Reported(message)) => {
+            Err(CallFailure { message, usage: false, key: None })
+        }
         Err(Failure::Library { message, usage, key }) => Err(CallFailure { message, usage, key }),
     }
 }

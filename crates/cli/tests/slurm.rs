@@ -154,6 +154,23 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
         log.contains("resum")
     });
     assert!(resumed, "the killed training went on from its checkpoint");
+    srun_starts_ranks(&cluster);
+}
+
+/// Two processes of `srun` train what two of the command's own do, to the bit.
+fn srun_starts_ranks(cluster: &Cluster) {
+    let folder = common::with_world();
+    let flags =
+        |out| ["pretrain", "--world", "world", "--device", "cpu", "--steps", "5", "--out", out];
+    let mut srun = Command::new("srun");
+    srun.args(["--ntasks", "2", env!("CARGO_BIN_EXE_isogloss")]).args(flags("srun"));
+    srun.env("SLURM_CONF", cluster.0.join("slurm.conf")).current_dir(folder.path());
+    let output = srun.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    common::done(folder.path(), &[&flags("two")[..], &["--ranks", "2"]].concat());
+    let read =
+        |run: &str| std::fs::read(folder.path().join(run).join("state.safetensors")).unwrap();
+    assert!(read("srun") == read("two"));
 }
 
 #[test]

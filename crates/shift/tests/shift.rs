@@ -55,7 +55,7 @@ fn run(extra: &str) -> (TempDir, Device) {
     let request = RunRequest { keys: text.parse().unwrap(), ..RunRequest::default() };
     let config = request.config().unwrap();
     let device = Device::cpu(2).unwrap();
-    begin(&config, &folder.path().join("run"), false, &device, &mut Silent).unwrap();
+    begin(&config, &folder.path().join("run"), false, &device, None, &mut Silent).unwrap();
     (folder, device)
 }
 

@@ -23,6 +23,16 @@ pub enum DeviceError {
     /// There is a driver, but no GPU.
     #[error("the driver finds no GPU")]
     NoGpu,
+    /// There are GPUs, but not so many.
+    #[error(
+        "GPU {number} is asked for, counted from 0, and there are {count}; one rank for each GPU"
+    )]
+    NoSuchGpu {
+        /// The one that is asked for.
+        number: usize,
+        /// How many there are.
+        count: usize,
+    },
     /// The GPU lacks what the kernels need.
     #[error(
         "{name} has compute capability {}.{}, and 8.0 is needed",
@@ -37,7 +47,7 @@ pub enum DeviceError {
     /// A library is missing.
     #[error(
         "{name} is not found in {searched} folders; install the CUDA toolkit, or `pip install \
-         nvidia-cublas nvidia-cuda-nvrtc`, or name its folder in LD_LIBRARY_PATH"
+         nvidia-cublas nvidia-cuda-nvrtc nvidia-nccl-cu13`, or name its folder in LD_LIBRARY_PATH"
     )]
     NoLibrary {
         /// The library.
@@ -109,10 +119,16 @@ impl Device {
     /// The device of that name; `auto` is a GPU where one can be used, else the CPU. `threads` is for
     /// the CPU; 0 takes every core.
     pub fn named(name: &str, threads: usize) -> Result<Self, DeviceError> {
+        Self::numbered(name, threads, 0)
+    }
+
+    /// The same, of several GPUs the one of this number, counted from 0. A process that is shown a single GPU takes
+    /// that, whatever the number.
+    pub fn numbered(name: &str, threads: usize, gpu: usize) -> Result<Self, DeviceError> {
         match name {
-            "auto" => Self::cuda().or_else(|error| Self::cpu_after(&error, threads)),
+            "auto" => Self::open_gpu(gpu).or_else(|error| Self::cpu_after(&error, threads)),
             "cpu" => Self::cpu(threads),
-            "cuda" => Self::cuda(),
+            "cuda" => Self::open_gpu(gpu),
             _ => Err(DeviceError::Unknown(name.to_owned())),
         }
     }
@@ -134,8 +150,12 @@ impl Device {
 
     /// The first NVIDIA GPU.
     pub fn cuda() -> Result<Self, DeviceError> {
+        Self::open_gpu(0)
+    }
+
+    fn open_gpu(number: usize) -> Result<Self, DeviceError> {
         // Taking its memory may fail, which unwinds.
-        let opened = panic::catch_unwind(AssertUnwindSafe(Cuda::new));
+        let opened = panic::catch_unwind(AssertUnwindSafe(|| Cuda::new(number)));
         let cuda = opened.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {
             Ok(fault) => Err(DeviceError::Fault { reason: fault.to_string() }),
             Err(payload) => panic::resume_unwind(payload),

@@ -4,6 +4,7 @@
 //! checked before a kernel is called. `accumulate` says whether to add to what the output holds or to
 //! overwrite it. Arguments that belong together travel as one struct, which both devices read.
 
+use crate::device::DeviceError;
 use crate::random::Dropout;
 use crate::search::{BestScores, NearestSearch};
 use crate::spans::Spans;
@@ -273,6 +274,20 @@ pub enum Transpose {
     Right,
 }
 
+/// Devices of several processes (ranks) that add up matrices among themselves.
+pub trait DeviceGroup: Send + Sync {
+    /// What joins them, in words.
+    fn description(&self) -> String;
+
+    /// Replaces every matrix by its sum over all ranks, which call this with matrices of the same shapes in the same
+    /// order. The device goes on with other work meanwhile: nothing may be done with the matrices before
+    /// [`DeviceGroup::settle`].
+    fn sum(&self, matrices: &mut [&mut Tensor]);
+
+    /// What is asked of the device from now on comes after all sums.
+    fn settle(&self);
+}
+
 /// The operations of a device, forward and backward.
 pub trait Kernels: Send + Sync {
     /// The device in words.
@@ -312,6 +327,23 @@ pub trait Kernels: Send + Sync {
     /// matrices later is not seen.
     fn read_later(&self, matrices: &[&Tensor]) -> DeferredRead {
         DeferredRead::done(matrices)
+    }
+
+    /// What rank 0 hands to the other ranks, so that their devices can be joined; none where sums over ranks go
+    /// through this process's memory (the CPU).
+    fn group_id(&self) -> Result<Option<Vec<u8>>, DeviceError> {
+        Ok(None)
+    }
+
+    /// Joins the devices of so many ranks, all of which call this with the id that [`Kernels::group_id`] gave to rank 0.
+    /// None where there is no such id.
+    fn join(
+        &self,
+        _id: &[u8],
+        _rank: usize,
+        _ranks: usize,
+    ) -> Result<Option<Box<dyn DeviceGroup>>, DeviceError> {
+        Ok(None)
     }
 
     /// How many bytes of its own memory the device holds, where it has any.

@@ -1,6 +1,7 @@
 //! Named weights and their gradients.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::device::Device;
 use crate::kernels::Grad;
@@ -9,6 +10,13 @@ use crate::value::Tensor;
 /// Names a weight matrix among the [`Params`] it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParamId(usize);
+
+impl ParamId {
+    /// Its place in the order in which matrices were added.
+    pub fn number(self) -> usize {
+        self.0
+    }
+}
 
 /// One weight matrix.
 struct Param {
@@ -88,6 +96,38 @@ impl Params {
         self.params.iter_mut().enumerate().map(|(at, param)| {
             (ParamId(at), &mut param.value, param.grad.as_ref().filter(|_| param.written))
         })
+    }
+
+    /// Which matrices a gradient has reached since [`Params::clear_grads`].
+    pub fn reached(&self) -> Vec<bool> {
+        self.params.iter().map(|param| param.written).collect()
+    }
+
+    /// Declares which matrices a gradient has reached, where [`Params::grads_to_sum`] has put those of other processes.
+    ///
+    /// # Panics
+    /// Where the list is not of these matrices.
+    pub fn set_reached(&mut self, reached: &[bool]) {
+        assert_eq!(reached.len(), self.params.len(), "one for each matrix");
+        for (param, &reached) in self.params.iter_mut().zip(reached) {
+            param.written = reached && param.trainable;
+        }
+    }
+
+    /// The gradients of the trained matrices among these numbers, to be summed over processes: zeros where none has
+    /// arrived here.
+    pub fn grads_to_sum(&mut self, numbers: Range<usize>) -> Vec<&mut Tensor> {
+        let device = &self.device;
+        let trained = self.params[numbers].iter_mut().filter(|param| param.trainable);
+        let grads = trained.map(|param| {
+            let (rows, cols) = param.value.shape();
+            let grad = param.grad.get_or_insert_with(|| device.empty(rows, cols));
+            if !param.written {
+                device.kernels().fill(grad, 0.0);
+            }
+            grad
+        });
+        grads.collect()
     }
 
     /// Whether it is trained.

@@ -35,6 +35,11 @@ pub enum Mode {
 pub(crate) trait Backward {
     /// Takes the gradients of the outputs and adds those of the inputs.
     fn backward(self: Box<Self>, tape: &mut Tape<'_>);
+
+    /// The weights whose gradients the backward pass adds to.
+    fn params(&self) -> Vec<ParamId> {
+        Vec::new()
+    }
 }
 
 /// A recorded operation, and the values that it made.
@@ -110,10 +115,38 @@ impl<'a> Tape<'a> {
     /// The backward pass: from the losses to the weights, which receive their gradients.
     pub fn backward(&mut self) {
         while let Some(node) = self.nodes.pop() {
-            node.operation.backward(self);
-            for slot in &mut self.slots[node.outputs] {
-                slot.value = None;
-                slot.grad = None;
+            self.visit(node);
+        }
+    }
+
+    /// The backward pass of one operation.
+    fn visit(&mut self, node: RecordedOp) {
+        node.operation.backward(self);
+        for slot in &mut self.slots[node.outputs] {
+            slot.value = None;
+            slot.grad = None;
+        }
+    }
+
+    /// The backward pass, with `complete` called once for every weight matrix: as soon as nothing that is left of the
+    /// pass adds to its gradient. What is done with a gradient can so begin while others are still computed.
+    pub fn backward_with(&mut self, complete: &mut dyn FnMut(&mut Params, ParamId)) {
+        let ids: Vec<ParamId> = self.params.ids().collect();
+        let mut to_come = vec![0_usize; ids.len()];
+        for param in self.nodes.iter().flat_map(|node| node.operation.params()) {
+            to_come[param.number()] += 1;
+        }
+        for id in ids.into_iter().filter(|id| to_come[id.number()] == 0) {
+            complete(self.params, id);
+        }
+        while let Some(node) = self.nodes.pop() {
+            let params = node.operation.params();
+            self.visit(node);
+            for id in params {
+                to_come[id.number()] -= 1;
+                if to_come[id.number()] == 0 {
+                    complete(self.params, id);
+                }
             }
         }
     }
@@ -216,5 +249,39 @@ impl<'a> Tape<'a> {
             self.device.kernels().fill(slot.tensor, 0.0);
         }
         self.device.kernels().scatter_add(grad, rows, slot.tensor);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Activation;
+    use crate::ops::Affine;
+
+    /// The table is both the embeddings' and the softmax's: its gradient is complete at the very end.
+    #[test]
+    fn gradients_are_reported_once_and_when_they_are_complete() {
+        let device = Device::cpu(1).unwrap();
+        let mut params = Params::new(&device);
+        let values = |count: usize| (0..count).map(|x| (x as f32).sin()).collect::<Vec<_>>();
+        let table = params.add("table", device.tensor(5, 3, &values(15)));
+        let weight = params.add("weight", device.tensor(3, 3, &values(9)));
+        let bias = params.add("bias", device.zeros(1, 3));
+        let output_bias = params.add("output bias", device.zeros(1, 5));
+        let untouched = params.add("untouched", device.zeros(1, 1));
+        let mut tape = Tape::new(&mut params, Mode::Train { seed: 1, step: 1, micro_batch: 0 });
+        let x = tape.embed(vec![(table, Indices::from(vec![0, 4, 2]))], None, 0.0);
+        let y = tape.linear(x, Affine { weight, bias }, Activation::Gelu);
+        tape.tied_cross_entropy(y, table, output_bias, &vec![1, 2, 3].into(), 1.0);
+        let mut reported = Vec::new();
+        tape.backward_with(&mut |params, id| {
+            reported.push((id, params.grad(id).map(Tensor::to_vec)));
+        });
+        let order: Vec<ParamId> = reported.iter().map(|(id, _)| *id).collect();
+        assert_eq!(order, [output_bias, untouched, weight, bias, table]);
+        for (id, grad) in reported {
+            assert_eq!(grad, params.grad(id).map(Tensor::to_vec), "{}", params.name(id));
+            assert_eq!(grad.is_none(), id == untouched);
+        }
     }
 }

@@ -654,3 +654,23 @@ fn devices_side_by_side_compute_what_one_does() {
     });
     assert!(alone == beside, "the same bits");
 }
+
+/// One rank has nobody to add up with: matrices stay as they are, in the order of the device's work.
+#[test]
+fn one_rank_adds_up_by_nccl() {
+    let Some([_, cuda]) = devices() else { return };
+    let id = match cuda.kernels().group_id() {
+        Ok(id) => id.expect("GPUs are joined by an id"),
+        Err(error) => return println!("LEFT OUT: {error}"),
+    };
+    let group = cuda.kernels().join(&id, 0, 1).unwrap().expect("a group");
+    println!("{}", group.description());
+    let mut a = cuda.tensor(2, 2, &[1.0, 2.0, 3.0, 4.0]);
+    let mut b = cuda.zeros(1, 3);
+    cuda.kernels().fill(&mut b, 5.0);
+    group.sum(&mut [&mut a, &mut b]);
+    group.settle();
+    assert_eq!((a.to_vec(), b.to_vec()), (vec![1.0, 2.0, 3.0, 4.0], vec![5.0; 3]));
+    cuda.kernels().fill(&mut b, 6.0);
+    assert_eq!(b.to_vec(), [6.0; 3]);
+}

@@ -187,13 +187,18 @@ impl MlmBatches {
             taken[self.draw_text(before)] += 1;
         }
         let orders = vec![None; self.texts.len()];
-        BatchReader { batches: Arc::clone(self), number, taken, orders }
+        BatchReader { batches: Arc::clone(self), number, every: 1, taken, orders }
     }
 
     /// The same, made on another thread, up to `depth` ahead.
     pub fn ahead(self: &Arc<Self>, number: u64, depth: usize) -> BatchPrefetcher {
+        self.every_ahead(number, 1, depth)
+    }
+
+    /// The same, but only every so manieth batch from `number` on: those of one of several processes.
+    pub fn every_ahead(self: &Arc<Self>, number: u64, every: u64, depth: usize) -> BatchPrefetcher {
         let (sender, receiver) = sync_channel(depth.max(1));
-        let reader = self.from(number);
+        let reader = BatchReader { every: every.max(1), ..self.from(number) };
         let maker = std::thread::spawn(move || {
             for batch in reader {
                 let failed = batch.is_err();
@@ -349,6 +354,8 @@ impl BatchLayout {
 pub struct BatchReader {
     batches: Arc<MlmBatches>,
     number: u64,
+    /// The next one is so many further on.
+    every: u64,
     /// Batches drawn of each language so far.
     taken: Vec<u64>,
     /// For each language, an epoch and the order of its columns.
@@ -374,8 +381,11 @@ impl BatchReader {
             *order = Some((epoch, columns));
         }
         let column = order.as_ref().expect("just made").1[place as usize];
-        self.number += 1;
         self.taken[index] += 1;
+        for passed in number + 1..number + self.every {
+            self.taken[self.batches.draw_text(passed)] += 1;
+        }
+        self.number += self.every;
         self.batches.make(number, text, u64::from(column))
     }
 }

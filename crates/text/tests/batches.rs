@@ -262,7 +262,9 @@ fn a_batch_is_known_by_its_number() {
     }
     let resumed: Vec<_> = lab.batches(SMALL, 3).from(120).map(Result::unwrap).take(50).collect();
     assert_eq!(resumed, all[120..170]);
+    let third: Vec<_> = batches.every_ahead(201, 3, 2).map(Result::unwrap).take(13).collect();
     let ahead: Vec<_> = batches.ahead(200, 3).map(Result::unwrap).take(40).collect();
+    assert!(ahead[1..].iter().step_by(3).eq(&third));
     assert_eq!(ahead, all[200..240]);
     assert_ne!(lab.batches(SMALL, 4).at(0).unwrap(), all[0]);
     let mut reader = batches.from(7);

@@ -257,6 +257,7 @@ fn square_name(parameter: &str) -> String {
 }
 
 /// The parameters that an update reached, by their numbers.
+#[derive(Default)]
 pub struct UpdatedParams(Vec<usize>);
 
 #[cfg(test)]

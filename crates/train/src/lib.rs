@@ -7,6 +7,7 @@
 //!   are finite.
 //! - [`Trainer::save`] and [`Trainer::resume`]: checkpoints from which a run goes on as if it had never
 //!   stopped, to the bit.
+//! - [`Trainer::share`]: the same over several processes, each of which computes the gradients of some micro-batches.
 //! - [`pretrain`]: from a configuration to a folder with a trained encoder.
 //!
 //! ```
@@ -39,6 +40,7 @@ mod adam;
 mod events;
 pub mod pretrain;
 mod schedule;
+mod shared;
 mod trainer;
 
 pub use crate::adam::{Adam, AdamConfig, AdamGroup, UpdatedParams};

@@ -3,15 +3,18 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use encoder::ConfigError;
 use encoder::archive::{self, Archive, ArchiveError};
+use ranks::{RankError, Ranks};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tensor::{DeferredRead, Mode, ParamId, Params, Tape, Tensor};
 use terms::Fault;
 
 use crate::adam::{Adam, AdamConfig, AdamGroup, AdamProgress, UpdatedParams};
 use crate::schedule::Schedule;
+use crate::shared::{BUCKET, SharedTraining};
 
 /// Why training cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +50,9 @@ pub enum TrainError {
         /// Here.
         asked: String,
     },
+    /// The ranks that train together cannot go on.
+    #[error(transparent)]
+    Ranks(#[from] RankError),
 }
 
 impl TrainError {
@@ -95,6 +101,8 @@ pub struct PendingStep {
     updated: UpdatedParams,
     /// For each micro-batch its summed loss and correct predictions; last, the norm of the gradients.
     scores: DeferredRead,
+    /// Why gradients could not be added up over ranks; then nothing was updated.
+    failed: Option<RankError>,
 }
 
 /// What a checkpoint holds besides weights and the optimiser's state.
@@ -120,6 +128,8 @@ pub struct Trainer {
     step: u64,
     /// Whether steps are of one shape and large.
     same_shape: bool,
+    /// The ranks that train together, where there are several.
+    shared: Option<SharedTraining>,
 }
 
 impl Trainer {
@@ -134,13 +144,19 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         let adam = Adam::new(config, &params, group)?;
         let model = serde_json::to_value(model).expect("a configuration is valid JSON");
-        Ok(Self { params, adam, model, seed, step: 0, same_shape: false })
+        Ok(Self { params, adam, model, seed, step: 0, same_shape: false, shared: None })
     }
 
     /// Declares that steps are of one shape, or nearly so, and so large that the device is the
     /// bottleneck: see [`tensor::kernels::Kernels::as_one`].
     pub fn expect_same_shape(&mut self) {
         self.same_shape = true;
+    }
+
+    /// From now on every step is shared with other ranks, which have the same weights and make the same calls: each is given
+    /// its own micro-batches, and receives the report of all.
+    pub fn share(&mut self, ranks: Arc<Ranks>) {
+        self.shared = Some(SharedTraining::new(ranks, &self.params, BUCKET));
     }
 
     /// Replaces the schedule, from the next step on: a run that is extended decays more slowly.
@@ -161,6 +177,15 @@ impl Trainer {
     /// The weights, to evaluate with.
     pub fn params_mut(&mut self) -> &mut Params {
         &mut self.params
+    }
+
+    /// A digest of the weights, by which ranks see that they have the same.
+    pub(crate) fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for id in self.params.ids() {
+            hasher.update(bytemuck::cast_slice(&self.params.value(id).elements()));
+        }
+        hasher.finalize().to_hex().to_string()
     }
 
     /// One step over all micro-batches, whose gradients are added up. `loss` runs one micro-batch and
@@ -188,6 +213,11 @@ impl Trainer {
         device.run(|| self.begin_here(micro_batches, targets, &loss))
     }
 
+    /// How many micro-batches a step has, where each rank is given so many.
+    fn in_all(&self, micro_batches: usize) -> usize {
+        micro_batches * self.shared.as_ref().map_or(1, |shared| shared.ranks().count())
+    }
+
     fn begin_here<P>(
         &mut self,
         micro_batches: &[P],
@@ -203,10 +233,15 @@ impl Trainer {
         } else {
             work()
         }
-        let (scores, updated) = done.expect("the device does the work once");
+        let done = done.expect("the device does the work once");
+        let (scores, updated, failed) = match done {
+            Ok((scores, updated)) => (scores, updated, None),
+            Err(error) => (Vec::new(), UpdatedParams::default(), Some(error)),
+        };
         let scores: Vec<&Tensor> = scores.iter().chain([self.adam.norm()]).collect();
         let scores = device.kernels().read_later(&scores);
-        PendingStep { step: self.step, targets, lr: self.adam.lr(self.step), updated, scores }
+        let lr = self.adam.lr(self.step);
+        PendingStep { step: self.step, targets, lr, updated, scores, failed }
     }
 
     /// Gradients of all micro-batches, and the update; returns the scores.
@@ -214,24 +249,44 @@ impl Trainer {
         &mut self,
         micro_batches: &[P],
         loss: impl Fn(&mut Tape<'_>, &P) -> Tensor,
-    ) -> (Vec<Tensor>, UpdatedParams) {
+    ) -> Result<(Vec<Tensor>, UpdatedParams), RankError> {
+        let in_all = self.in_all(micro_batches.len());
         self.params.clear_grads();
-        let mut scores = Vec::with_capacity(micro_batches.len());
-        for (number, micro_batch) in micro_batches.iter().enumerate() {
-            let number = u16::try_from(number).expect("fewer than 65,536 micro-batches a step");
-            let mode = Mode::Train { seed: self.seed, step: self.step as u32, micro_batch: number };
+        let mut scores = Vec::with_capacity(in_all);
+        let (rank, ranks) = match &self.shared {
+            Some(shared) => (shared.ranks().rank(), shared.ranks().count()),
+            None => (0, 1),
+        };
+        let mut sums = self.shared.as_ref().map(SharedTraining::begin);
+        for (own, micro_batch) in micro_batches.iter().enumerate() {
+            let number = u16::try_from(rank + own * ranks);
+            let micro_batch_number = number.expect("fewer than 65,536 micro-batches a step");
+            let (seed, step) = (self.seed, self.step as u32);
+            let mode = Mode::Train { seed, step, micro_batch: micro_batch_number };
             let mut tape = Tape::new(&mut self.params, mode);
             scores.push(loss(&mut tape, micro_batch));
-            tape.backward();
+            match &mut sums {
+                Some(sums) if own + 1 == micro_batches.len() => {
+                    tape.backward_with(&mut |params, id| sums.complete(params, id));
+                }
+                _ => tape.backward(),
+            }
         }
-        (scores, self.adam.update(&mut self.params, self.step))
+        if let Some(sums) = sums {
+            scores = sums.finish(&mut self.params, scores, in_all)?;
+        }
+        Ok((scores, self.adam.update(&mut self.params, self.step)))
     }
 
     /// Waits for a step, in the order in which steps were begun. Where it failed, the weights are those
     /// of the step before, whatever was begun since; to go on from there, finish that too (it fails
     /// likewise).
     pub fn finish(&mut self, pending: PendingStep) -> Result<StepReport, TrainError> {
-        let PendingStep { step, targets, lr, updated, scores } = pending;
+        let PendingStep { step, targets, lr, updated, scores, failed } = pending;
+        if let Some(error) = failed {
+            self.step = self.step.min(step - 1);
+            return Err(error.into());
+        }
         let scores = scores.read();
         let (norm, scores) = scores.split_last().expect("the norm at least");
         let losses = || scores.iter().step_by(2);
@@ -346,4 +401,96 @@ fn difference(saved: &serde_json::Value, asked: &serde_json::Value) -> (String, 
 
 fn other(key: &'static str, saved: impl ToString, asked: impl ToString) -> TrainError {
     TrainError::OtherRun { key, saved: saved.to_string(), asked: asked.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use encoder::{Batch, Encoder, EncoderConfig, MaskedTokens, VocabularySize};
+    use ranks::Placement;
+    use tensor::{Device, Spans};
+
+    use super::*;
+
+    const MICRO_BATCHES: usize = 4;
+
+    /// An encoder, and micro-batches of six sequences of different tokens.
+    fn setting() -> (Trainer, Encoder, Vec<(Batch, MaskedTokens)>) {
+        let config = EncoderConfig {
+            vocabulary: VocabularySize::Size(40),
+            layers: 2,
+            heads: 2,
+            dim: 8,
+            hidden: 16,
+            ..EncoderConfig::default()
+        };
+        let mut params = Params::new(&Device::cpu(1).unwrap());
+        let model = Encoder::new(config, &mut params, 1).unwrap();
+        let adam = AdamConfig { lr: 1e-2, schedule: Schedule::Constant, ..AdamConfig::default() };
+        let group = |_| AdamGroup::default();
+        let trainer = Trainer::new(model.config(), params, adam, 1, group).unwrap();
+        let micro_batch = |number: usize| {
+            let tokens = (0..24).map(|at| ((at * 7 + number * 5) % 40) as u32).collect();
+            let spans = Spans::uniform(6, 4);
+            let batch = Batch { language: 0, tokens, spans, segments: None };
+            let rows: Vec<u32> = vec![1, 6, 11, 20];
+            let targets = (0..4).map(|at| ((at * 11 + number) % 40) as u32).collect();
+            (batch, MaskedTokens { rows: rows.into(), targets })
+        };
+        (trainer, model, (0..MICRO_BATCHES).map(micro_batch).collect())
+    }
+
+    /// The reports of ten steps of a rank, or of a process by itself, and the weights after them.
+    fn train(ranks: Option<Arc<Ranks>>) -> (Vec<StepReport>, Vec<f32>) {
+        let (mut trainer, model, all) = setting();
+        let (rank, count) = ranks.as_ref().map_or((0, 1), |ranks| (ranks.rank(), ranks.count()));
+        if let Some(ranks) = ranks {
+            // Several buckets of a few matrices.
+            let shared = SharedTraining::new(ranks, &trainer.params, 200);
+            assert!(shared.bucket_count() > 5, "{}", shared.bucket_count());
+            trainer.shared = Some(shared);
+        }
+        let own: Vec<_> = all.iter().skip(rank).step_by(count).collect();
+        let step = |_| {
+            let loss = |tape: &mut Tape<'_>, (batch, masked): &&(Batch, MaskedTokens)| {
+                model.mlm_loss(tape, batch, masked, 1.0 / 16.0)
+            };
+            trainer.step(&own, 16, loss).unwrap()
+        };
+        let reports = (0..10).map(step).collect();
+        let params = &trainer.params;
+        (reports, params.ids().flat_map(|id| params.value(id).to_vec()).collect())
+    }
+
+    #[test]
+    fn ranks_have_the_steps_of_one_process() {
+        let (alone, weights) = train(None);
+        let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let host = "127.0.0.1".to_owned();
+        let rank = &|rank| {
+            let (count, local_rank, local_count) = (2, rank, 2);
+            let placement =
+                Placement { rank, count, local_rank, local_count, host: host.clone(), port };
+            let ranks = Arc::new(Ranks::meet(placement, Box::new(|_| {})).unwrap());
+            let result = train(Some(Arc::clone(&ranks)));
+            ranks.leave(None);
+            result
+        };
+        let [first, second] = thread::scope(|scope| {
+            [0, 1].map(|number| scope.spawn(move || rank(number))).map(|rank| rank.join().unwrap())
+        });
+        assert!(first == second, "ranks have the same reports and the same weights, to the bit");
+        for (together, alone) in first.0.iter().zip(&alone) {
+            assert_eq!(together.micro_batch_losses.len(), MICRO_BATCHES);
+            assert!((together.loss - alone.loss).abs() < 1e-5, "{together:?} beside {alone:?}");
+            assert_eq!(together.accuracy, alone.accuracy);
+        }
+        let square = |x: f32| f64::from(x) * f64::from(x);
+        let apart: f64 = first.1.iter().zip(&weights).map(|(a, b)| square(a - b)).sum();
+        let size: f64 = weights.iter().map(|&x| square(x)).sum();
+        // The gradient of a key's bias is 0 but for rounding, and Adam makes something of that.
+        assert!((apart / size).sqrt() < 1e-4, "{}", (apart / size).sqrt());
+    }
 }

@@ -43,6 +43,11 @@ impl Compute {
         Ok(self.opened.get_or_init(|| device).clone())
     }
 
+    /// The device of one of several processes on this machine: a GPU each, or a share of the cores.
+    pub(crate) fn device_of_rank(&self, number: usize, count: usize) -> Result<Device, Failure> {
+        open_numbered(&self.device, share_of_cores(self.threads, count), number)
+    }
+
     /// Devices for so many computations side by side: of a GPU each has a stream and memory of its own, of the
     /// CPU a share of the threads.
     pub(crate) fn devices(&self, count: usize) -> Result<Vec<Device>, Failure> {
@@ -88,7 +93,13 @@ fn share_of_cores(threads: usize, count: usize) -> usize {
 
 /// Opens the device of a name. Where `auto` could not take the GPU that is there, one line says why.
 pub(crate) fn open_device(name: &str, threads: usize) -> Result<Device, Failure> {
-    let device = Device::named(name, threads).map_err(|error| device_failure(&error))?;
+    open_numbered(name, threads, 0)
+}
+
+/// The same, of several GPUs the one of this number.
+fn open_numbered(name: &str, threads: usize, gpu: usize) -> Result<Device, Failure> {
+    let device = Device::numbered(name, threads, gpu);
+    let device = device.map_err(|error| device_failure(&error))?;
     if let Some(obstacle) = device.obstacle() {
         say!("the GPU is not used: {obstacle}");
     }

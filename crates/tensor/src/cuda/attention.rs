@@ -308,7 +308,7 @@ mod tests {
     /// Both fast kernels against the plain one: heads of 64 by each of them where the card has both.
     #[test]
     fn fast_attention_is_what_the_reference_computes() {
-        let cuda = match Cuda::new() {
+        let cuda = match Cuda::new(0) {
             Ok(cuda) => cuda,
             Err(error) => {
                 println!("LEFT OUT: {error}");

@@ -53,15 +53,20 @@ thread_local! {
 }
 
 impl Context {
-    /// Opens the first GPU.
-    pub(super) fn open() -> Result<Arc<Self>, DeviceError> {
+    /// Opens the GPU of this number; the only one, where there is but one.
+    pub(super) fn open(number: usize) -> Result<Arc<Self>, DeviceError> {
         let failed = |what| move |error: DriverError| DeviceError::Gpu { what, reason: say(error) };
         result::init().map_err(failed("start the driver"))?;
         let count = result::device::get_count().map_err(failed("count the GPUs"))?;
         if count == 0 {
             return Err(DeviceError::NoGpu);
         }
-        let device = result::device::get(0).map_err(failed("open the GPU"))?;
+        let count = count as usize;
+        if count > 1 && number >= count {
+            return Err(DeviceError::NoSuchGpu { number, count });
+        }
+        let number = if count == 1 { 0 } else { number };
+        let device = result::device::get(number as i32).map_err(failed("open the GPU"))?;
         let name = result::device::get_name(device).map_err(failed("ask the GPU's name"))?;
         // SAFETY: the device was given by the driver.
         let ask = |attribute| unsafe { result::device::get_attribute(device, attribute) };

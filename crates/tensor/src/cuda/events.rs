@@ -23,6 +23,12 @@ impl Event {
         must(unsafe { result::event::record(self.0, stream) }, "marking a point");
     }
 
+    /// A new one.
+    pub(super) fn new() -> Self {
+        let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING;
+        Self(must(result::event::create(flags), "making an event"))
+    }
+
     /// What is asked of the stream from now on comes after the mark.
     pub(super) fn hold(&self, stream: CUstream) {
         // SAFETY: as above.
@@ -49,10 +55,7 @@ pub(super) struct EventPool(Mutex<Vec<Event>>);
 impl EventPool {
     pub(super) fn take(&self) -> Event {
         let spare = lock(&self.0).pop();
-        spare.unwrap_or_else(|| {
-            let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING;
-            Event(must(result::event::create(flags), "making an event"))
-        })
+        spare.unwrap_or_else(Event::new)
     }
 
     pub(super) fn give_back(&self, event: Event) {

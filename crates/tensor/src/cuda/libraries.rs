@@ -28,17 +28,30 @@ pub(super) fn find() -> Result<(), DeviceError> {
     }
     // SAFETY: as above, for the compiler.
     if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
-        open("libnvrtc.so.")?;
+        keep_open(open("libnvrtc.so.")?);
     }
     // SAFETY: as above, for cuBLASLt.
     if !unsafe { cudarc::cublaslt::sys::is_culib_present() } {
-        open("libcublasLt.so.")?;
+        keep_open(open("libcublasLt.so.")?);
     }
     Ok(())
 }
 
+/// Keeps a library until the process ends.
+fn keep_open(library: Library) {
+    std::mem::forget(library);
+}
+
+/// NCCL, by its name where the system finds it so, else from the folders. `cudarc` has bindings of it, but looks for
+/// `libnccl.so` alone, and what is installed beside PyTorch is `libnccl.so.2`.
+pub(super) fn nccl() -> Result<Library, DeviceError> {
+    // SAFETY: this library of NVIDIA's is made to be opened by any process.
+    let opened = unsafe { Library::open(Some("libnccl.so.2"), RTLD_LAZY | RTLD_GLOBAL) };
+    opened.or_else(|_| open("libnccl.so."))
+}
+
 /// Opens the first library whose file name begins so.
-fn open(prefix: &'static str) -> Result<(), DeviceError> {
+fn open(prefix: &'static str) -> Result<Library, DeviceError> {
     let folders = folders();
     for folder in &folders {
         let Ok(entries) = fs::read_dir(folder) else { continue };
@@ -50,9 +63,7 @@ fn open(prefix: &'static str) -> Result<(), DeviceError> {
             // SAFETY: these libraries of NVIDIA's are made to be opened by any process.
             let opened = unsafe { Library::open(Some(entry.path()), RTLD_LAZY | RTLD_GLOBAL) };
             if let Ok(library) = opened {
-                // It stays open until the process ends.
-                std::mem::forget(library);
-                return Ok(());
+                return Ok(library);
             }
         }
     }

@@ -20,6 +20,7 @@ mod linear;
 mod lists;
 mod map;
 mod matmul;
+mod nccl;
 mod norm;
 mod rows;
 mod search;
@@ -40,8 +41,9 @@ use crate::buffer::Buffer;
 use crate::device::DeviceError;
 use crate::kernels::{
     Activation, AdamSlot, AdamStep, AttentionForward, AttentionGrads, AttentionShape, ClassSoftmax,
-    ExpectedShape, Grad, GramSum, Kernels, LinearForward, MatrixPrecision, NormForward, NormGrads,
-    NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax, Transpose,
+    DeviceGroup, ExpectedShape, Grad, GramSum, Kernels, LinearForward, MatrixPrecision,
+    NormForward, NormGrads, NormWeights, PairGrads, PairSpans, ResidualSum, TiedGrads, TiedSoftmax,
+    Transpose,
 };
 use crate::random::Dropout;
 use crate::search::{BestScores, NearestSearch};
@@ -76,7 +78,7 @@ macro_rules! launch {
 }
 use launch;
 
-/// The first GPU.
+/// A GPU.
 pub(crate) struct Cuda {
     context: Arc<Context>,
     code: Code,
@@ -113,9 +115,10 @@ impl From<Dropout> for Drops {
 }
 
 impl Cuda {
-    pub(crate) fn new() -> Result<Self, DeviceError> {
+    /// Opens the GPU of this number.
+    pub(crate) fn new(number: usize) -> Result<Self, DeviceError> {
         libraries::find()?;
-        let context = Context::open()?;
+        let context = Context::open(number)?;
         let blas = CublasLt::new(&context)?;
         let arrived = context.take(4 * STRIPS);
         context.set_bytes(arrived.pointer, 0, 4 * STRIPS);
@@ -238,6 +241,19 @@ impl Kernels for Cuda {
         };
         let parts: Vec<_> = matrices.iter().map(part).collect();
         DeferredRead::pending(self.context.receive(&parts))
+    }
+
+    fn group_id(&self) -> Result<Option<Vec<u8>>, DeviceError> {
+        nccl::unique_id().map(Some)
+    }
+
+    fn join(
+        &self,
+        id: &[u8],
+        rank: usize,
+        ranks: usize,
+    ) -> Result<Option<Box<dyn DeviceGroup>>, DeviceError> {
+        Ok(Some(Box::new(nccl::NcclGroup::join(&self.context, id, rank, ranks)?)))
     }
 
     fn held_memory(&self) -> Option<usize> {

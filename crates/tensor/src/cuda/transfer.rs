@@ -22,7 +22,7 @@ use crate::value::PendingCopy;
 /// Half of the page-locked memory through which numbers travel to the GPU.
 const HALF: usize = 16 << 20;
 /// Numbers that come back at a time, at most.
-pub(super) const PAGE: usize = 64;
+pub(super) const PAGE: usize = 512;
 
 /// What carries numbers there and back.
 pub(super) struct HostTransfer {

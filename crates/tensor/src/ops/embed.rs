@@ -89,6 +89,12 @@ impl Backward for Embed {
             tape.scatter_grad(*table, rows, &grad);
         }
     }
+
+    fn params(&self) -> Vec<ParamId> {
+        let tables = self.tables.iter().map(|(table, _)| *table);
+        let norm = self.norm.iter().flat_map(|normed| normed.norm.params());
+        tables.chain(norm).collect()
+    }
 }
 
 #[cfg(test)]

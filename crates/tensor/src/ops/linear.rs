@@ -69,6 +69,10 @@ impl Backward for Linear {
         }
         tape.put_value(self.x, x);
     }
+
+    fn params(&self) -> Vec<ParamId> {
+        vec![self.affine.weight, self.affine.bias]
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,11 @@ impl LayerNorm {
         }
     }
 
+    /// Its weights.
+    pub(crate) fn params(&self) -> [ParamId; 2] {
+        [self.gamma, self.beta]
+    }
+
     /// Whether its weights are trained on this tape.
     pub(crate) fn learns(&self, tape: &Tape<'_>) -> bool {
         tape.learns(self.gamma) || tape.learns(self.beta)
@@ -140,6 +145,10 @@ impl Backward for Norm {
         tape.put_value(self.x, x);
         tape.give_grad(self.x, sum.expect("it was filled above"));
     }
+
+    fn params(&self) -> Vec<ParamId> {
+        self.norm.params().to_vec()
+    }
 }
 
 impl Residual {
@@ -177,6 +186,10 @@ impl Backward for ResidualNorm {
         self.norm.backward(tape, &sum, &self.stats, &dy, slot, dropped);
         dupdate.into_iter().for_each(|dupdate| tape.give_grad(update, dupdate));
         tape.give_grad(x, dsum);
+    }
+
+    fn params(&self) -> Vec<ParamId> {
+        self.norm.params().to_vec()
     }
 }
 

@@ -34,17 +34,19 @@ pub struct BatchFeed {
     stage: usize,
     /// Updates fed so far, over all stages.
     step: u64,
+    /// Which rank is fed, of how many.
+    rank: (usize, usize),
     batches: BatchPrefetcher,
 }
 
 impl BatchFeed {
-    /// The micro-batches of the next update, with the masked positions to predict.
+    /// The micro-batches of the next update, or this rank's share of them, with the masked positions to predict.
     pub fn next_step(&mut self, data: &RunData) -> text::Result<Vec<(Batch, MaskedTokens)>> {
         if self.step >= data.stages[self.stage].until {
-            *self = data.feed(self.step);
+            *self = data.feed_rank(self.step, self.rank.0, self.rank.1);
         }
         self.step += 1;
-        let accumulate = data.stages[self.stage].accumulate;
+        let accumulate = data.stages[self.stage].accumulate / self.rank.1;
         self.batches.by_ref().take(accumulate).map(|batch| Ok(data.micro_batch(&batch?))).collect()
     }
 }
@@ -121,11 +123,17 @@ impl RunData {
 
     /// The batches of a run after update `step`.
     pub fn feed(&self, step: u64) -> BatchFeed {
+        self.feed_rank(step, 0, 1)
+    }
+
+    /// Of those, every so manieth for one of so many ranks; their number divides the micro-batches of an update.
+    pub(crate) fn feed_rank(&self, step: u64, rank: usize, ranks: usize) -> BatchFeed {
         let stage = self.stages.partition_point(|stage| stage.until <= step);
         let begun = stage.checked_sub(1).map_or(0, |before| self.stages[before].until);
         let BatchStage { accumulate, batches, .. } = &self.stages[stage];
-        let first = (step - begun) * *accumulate as u64;
-        BatchFeed { stage, step, batches: batches.ahead(first, AHEAD * accumulate) }
+        let first = (step - begun) * *accumulate as u64 + rank as u64;
+        let batches = batches.every_ahead(first, ranks as u64, AHEAD * accumulate / ranks);
+        BatchFeed { stage, step, rank: (rank, ranks), batches }
     }
 
     /// The probability of each language's batches.

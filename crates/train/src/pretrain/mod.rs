@@ -15,6 +15,7 @@ mod data;
 mod evaluate;
 mod init;
 mod log;
+mod parallel;
 mod preparation;
 mod presets;
 mod probes;
@@ -24,10 +25,12 @@ mod summary;
 mod warnings;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use encoder::ConfigError;
 use encoder::archive::ArchiveError;
 use files::{FolderLock, checkpoints};
+use ranks::{RankError, Ranks};
 use serde_json::Value;
 use tensor::Device;
 use terms::Fault;
@@ -38,6 +41,7 @@ pub use self::config::{
 };
 pub use self::data::{BatchFeed, RunData, count_sentences};
 pub use self::evaluate::ProbeRetrieval;
+pub use self::parallel::follow;
 pub use self::preparation::TextConfig;
 pub use self::presets::preset_keys;
 pub use self::probes::{ProbePair, ProbePoint, ProbeSeries};
@@ -110,6 +114,21 @@ pub enum PretrainError {
     /// A file of the run could not be put in its place, or another process works in the folder.
     #[error(transparent)]
     Files(#[from] files::Error),
+    /// The ranks that train together cannot go on.
+    #[error(transparent)]
+    Ranks(#[from] RankError),
+}
+
+impl PretrainError {
+    /// Why the ranks that train together cannot go on, where that is it.
+    pub fn of_ranks(&self) -> Option<&RankError> {
+        match self {
+            PretrainError::Ranks(error) | PretrainError::Train(TrainError::Ranks(error)) => {
+                Some(error)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Fault for PretrainError {
@@ -117,6 +136,7 @@ impl Fault for PretrainError {
         match self {
             PretrainError::Text(error) => matches!(error, text::Error::Request { .. }),
             PretrainError::Train(error) => error.is_usage(),
+            PretrainError::Ranks(error) => error.is_usage(),
             PretrainError::Config(_)
             | PretrainError::Occupied(_)
             | PretrainError::Unstarted(_)
@@ -163,14 +183,17 @@ pub trait Observer {
     fn stop(&self) -> bool;
 }
 
-/// Begins a run in `folder`, which must be new or empty or, with `force`, hold a run, which is replaced.
+/// Begins a run in `folder`, which must be new or empty or, with `force`, hold a run, which is replaced. Where it is shared with
+/// other ranks, this is rank 0, and they [`follow`].
 pub fn begin(
     config: &PretrainConfig,
     folder: &Path,
     force: bool,
     device: &Device,
+    ranks: Option<&Arc<Ranks>>,
     observer: &mut dyn Observer,
 ) -> Result<PretrainSummary, PretrainError> {
+    parallel::check(config, ranks)?;
     // Before the folder is touched, and again under its lock.
     check_vacant(config, folder, force)?;
     presets::check_preset(config)?;
@@ -185,7 +208,7 @@ pub fn begin(
     let written = files::write(&folder.join(PretrainConfig::FILE), config.to_toml());
     let opened = written
         .map_err(PretrainError::from)
-        .and_then(|()| PretrainRun::open(config, folder, device, observer));
+        .and_then(|()| PretrainRun::open(config, folder, device, ranks, observer));
     match opened {
         Ok(run) => run.train(observer),
         Err(error) => {
@@ -216,11 +239,12 @@ fn check_vacant(config: &PretrainConfig, folder: &Path, force: bool) -> Result<(
 
 /// Resumes the run in `folder` from its last checkpoint. What is asked for must be what the run was begun
 /// with, but for more steps, which extend it (see [`PretrainConfig::extensions`]). A run that has reached
-/// its goal is left as it is.
+/// its goal is left as it is. Ranks are as in [`begin`], and may be more or fewer than before.
 pub fn resume(
     folder: &Path,
     request: &RunRequest,
     device: &Device,
+    ranks: Option<&Arc<Ranks>>,
     observer: &mut dyn Observer,
 ) -> Result<PretrainSummary, PretrainError> {
     // A folder without a run gets no lock either.
@@ -236,6 +260,7 @@ pub fn resume(
         }
     };
     presets::check_preset(&config)?;
+    parallel::check(&config, ranks)?;
     if let Some(summary) =
         PretrainSummary::read(folder).filter(|done| done.finished && done.steps == config.steps)
     {
@@ -250,5 +275,5 @@ pub fn resume(
     if !checkpoints::exists(&folder.join(run::STATE)) {
         observer.note(&format!("{} holds no checkpoint: from step 0", folder.display()));
     }
-    PretrainRun::open(&config, folder, device, observer)?.train(observer)
+    PretrainRun::open(&config, folder, device, ranks, observer)?.train(observer)
 }

@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use encoder::archive::{self, Archive, ArchiveError};
 use encoder::{Batch, Encoder, MaskedTokens};
 use files::checkpoints;
 use models::{MODEL_FILE, snapshot_file};
+use ranks::Ranks;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tensor::{Device, Params};
 
 use super::config::PretrainConfig;
-use super::data::RunData;
+use super::data::{BatchFeed, RunData};
 use super::evaluate::{Probe, ProbeMeasurement, perplexities};
 use super::init;
 use super::log::MetricsFile;
+use super::parallel::{self, Update};
 use super::probes::Trajectory;
 use super::summary::{BestWeights, PretrainSummary, RunState, TimeShares, TrainingMoment};
 use super::{Observer, PretrainError};
@@ -77,6 +80,8 @@ pub(crate) struct PretrainRun<'a> {
     unigram_entropy: f64,
     /// The step of the last checkpoint.
     saved: Option<u64>,
+    /// The ranks that share every update, where there are several.
+    ranks: Option<Arc<Ranks>>,
     clock: Clock,
 }
 
@@ -86,6 +91,7 @@ impl<'a> PretrainRun<'a> {
         config: &'a PretrainConfig,
         folder: &'a Path,
         device: &Device,
+        ranks: Option<&Arc<Ranks>>,
         observer: &mut dyn Observer,
     ) -> Result<Self, PretrainError> {
         observer.note(&format!("running on {device:?}"));
@@ -98,17 +104,13 @@ impl<'a> PretrainRun<'a> {
             init::put_vocabulary(config, model, folder)?;
         }
         let data = RunData::prepare(config, folder, &mut |text| observer.note(text))?;
+        ranks.map_or(Ok(()), |ranks| parallel::announce(ranks, config))?;
         let mut params = Params::new(device);
         let model = Encoder::new(data.encoder_config(config), &mut params, config.seed)?;
         if let Some(init) = &init {
             init::copy_weights(init, &mut params)?;
         }
-        let adam = config.adam.clone();
-        let mut trainer =
-            Trainer::new(model.config(), params, adam, config.seed, |_| AdamGroup::default())?;
-        if config.batch.sequences * config.batch.length * model.config().dim >= LARGE {
-            trainer.expect_same_shape();
-        }
+        let mut trainer = new_trainer(config, &model, params)?;
         describe(folder, &model, &data)?;
         let mut state = RunState::new(data.fingerprints.clone());
         if resumed {
@@ -121,6 +123,10 @@ impl<'a> PretrainRun<'a> {
                 state.since_best = 0;
             }
             observer.note(&format!("resuming from step {}", trainer.steps()));
+        }
+        if let Some(ranks) = ranks {
+            let joined = parallel::join(ranks, &mut trainer)?;
+            observer.note(&format!("every update is shared: {joined}"));
         }
         let metrics =
             MetricsFile::open(folder.join("metrics.jsonl"), resumed.then(|| trainer.steps()))?;
@@ -153,6 +159,7 @@ impl<'a> PretrainRun<'a> {
             trajectory,
             unigram_entropy,
             saved,
+            ranks: ranks.cloned(),
             clock,
         })
     }
@@ -168,18 +175,18 @@ impl<'a> PretrainRun<'a> {
             self.evaluate(observer)?;
             self.save_snapshot(0)?;
         }
-        let mut feed = self.data.feed(first);
+        let (rank, count) = self.ranks.as_ref().map_or((0, 1), |all| (all.rank(), all.count()));
+        let mut feed = self.data.feed_rank(first, rank, count);
         // The update that the device is working on while the next one is prepared.
         let mut begun: Option<PendingUpdate> = None;
         let finished = loop {
             let finished = self.trainer.steps() >= self.config.steps || self.out_of_patience();
-            if finished || observer.stop() {
-                break finished;
-            }
             let waiting = Instant::now();
-            let micro_batches = feed.next_step(&self.data)?;
+            let Some(update) = self.next_update(&mut feed, finished, observer.stop())? else {
+                break finished;
+            };
             self.clock.waiting += waiting.elapsed();
-            let next = self.begin(&micro_batches);
+            let next = self.begin(&update);
             if let Some(begun) = begun.replace(next) {
                 self.finish(begun, observer)?;
             }
@@ -202,14 +209,27 @@ impl<'a> PretrainRun<'a> {
         Ok(summary)
     }
 
+    /// What the next update consists of; none at the end of the run, and where it is to stop.
+    fn next_update(
+        &self,
+        feed: &mut BatchFeed,
+        finished: bool,
+        stop: bool,
+    ) -> Result<Option<Update>, PretrainError> {
+        match &self.ranks {
+            Some(ranks) => parallel::next_update(ranks, feed, &self.data, finished, stop),
+            None if finished || stop => Ok(None),
+            None => Ok(Some(Update::of(feed.next_step(&self.data)?))),
+        }
+    }
+
     /// Submits an update to the device.
-    fn begin(&mut self, micro_batches: &[(Batch, MaskedTokens)]) -> PendingUpdate {
+    fn begin(&mut self, update: &Update) -> PendingUpdate {
         self.trainer.set_schedule(self.config.schedule_at(self.trainer.steps() + 1));
-        let pending = mlm_step(&mut self.trainer, &self.model, micro_batches);
-        let languages = micro_batches.iter();
-        let languages = languages.map(|(batch, masked)| (batch.language, masked.rows.len()));
-        let tokens = micro_batches.iter().map(|(batch, _)| batch.tokens.len() as u64).sum();
-        PendingUpdate { pending, languages: languages.collect(), tokens }
+        let pending = mlm_share(&mut self.trainer, &self.model, &update.own, update.targets());
+        let languages = update.sizes.iter().map(|size| (size.language, size.targets)).collect();
+        let tokens = update.sizes.iter().map(|size| size.tokens).sum();
+        PendingUpdate { pending, languages, tokens }
     }
 
     /// Whether the last update that was begun must be done before the next one begins.
@@ -489,9 +509,33 @@ pub fn mlm_step(
     micro_batches: &[(Batch, MaskedTokens)],
 ) -> PendingStep {
     let targets = micro_batches.iter().map(|(_, masked)| masked.rows.len()).sum();
+    mlm_share(trainer, model, micro_batches, targets)
+}
+
+/// The same of one rank's micro-batches, where those of all ranks have so many masked tokens.
+pub(super) fn mlm_share(
+    trainer: &mut Trainer,
+    model: &Encoder,
+    micro_batches: &[(Batch, MaskedTokens)],
+    targets: usize,
+) -> PendingStep {
     trainer.begin(micro_batches, targets, |tape, (batch, masked)| {
         model.mlm_loss(tape, batch, masked, 1.0 / targets as f32)
     })
+}
+
+/// A trainer of an encoder with these weights, at step 0.
+pub(super) fn new_trainer(
+    config: &PretrainConfig,
+    model: &Encoder,
+    params: Params,
+) -> Result<Trainer, TrainError> {
+    let (adam, group) = (config.adam.clone(), |_| AdamGroup::default());
+    let mut trainer = Trainer::new(model.config(), params, adam, config.seed, group)?;
+    if config.batch.sequences * config.batch.length * model.config().dim >= LARGE {
+        trainer.expect_same_shape();
+    }
+    Ok(trainer)
 }
 
 /// Writes beside the weights what other programs need: the encoder's shape and its tokenizers.

@@ -1,27 +1,34 @@
 //! `isogloss pretrain`: pretrain an encoder under a condition of the papers.
 
 mod report;
+mod together;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use ranks::{RankError, Ranks};
+use tensor::Device;
 use terms::{Fault, Preset, Scale};
 use toml::{Table, Value};
 use train::pretrain::{
-    DictionaryConfig, PretrainError, ProbeConfig, RunRequest, RunText, begin, overlay, resume,
+    DictionaryConfig, PretrainError, ProbeConfig, RunRequest, RunText, begin, follow, overlay,
+    resume,
 };
 use world::Manifest;
 
 use self::report::in_words;
+use self::together::Together;
 use super::models::Compute;
 use super::study::scales;
 use super::texts::parse_text;
 use super::training_view::TrainingView;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::stop;
 
 const EXAMPLES: &str = "Examples:
   Two invented languages that share no word:
@@ -44,6 +51,11 @@ const EXAMPLES: &str = "Examples:
         --text en=en.txt.zst --text fr=fr.txt.zst --out continued
   Any key of the configuration is a flag:
     isogloss pretrain --world world --encoder.norm post --batch.length 24 --out run
+  On all four GPUs of this machine, or on two CPU processes; two machines of eight GPUs by torchrun or srun:
+    isogloss pretrain --scale paper --gpus 4 --text en=en.txt.zst --text fr=fr.txt.zst --out run
+    isogloss pretrain --world world --ranks 2 --device cpu --out run
+    torchrun --no-python --nnodes 2 --nproc-per-node 8 … isogloss pretrain …
+    srun --ntasks 16 --gpus-per-task 1 isogloss pretrain …
   After a stop or a kill:
     isogloss pretrain --resume --out run
   To train a finished run further, its learning rate decaying to the new end:
@@ -146,6 +158,12 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "LANG", help_heading = "Evaluation")]
     select_by: Option<String>,
 
+    /// Train with N processes on this machine, one for each GPU (--gpus N says the same); with --device cpu they share the
+    /// cores. Each computes the gradients of every Nth micro-batch of an update, so that --accumulate is a multiple of N, and the
+    /// result is that of one process but for rounding. Processes of torchrun and srun need no flag.
+    #[arg(long, alias = "gpus", value_name = "N", help_heading = "Compute")]
+    ranks: Option<usize>,
+
     #[command(flatten)]
     compute: Compute,
 }
@@ -192,6 +210,32 @@ fn long_help() -> String {
 
 impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        match Together::find(self.ranks)? {
+            None => self.train(None),
+            Some(together) => together.run(|ranks| match ranks.rank() {
+                0 => self.train(Some(ranks)),
+                _ => self.follow(ranks),
+            }),
+        }
+    }
+
+    /// Trains as a rank other than 0: silently.
+    fn follow(&self, ranks: &Arc<Ranks>) -> Result<Outcome, Failure> {
+        let device = self.device(Some(ranks))?;
+        stop::listen();
+        follow(&self.out, &device, ranks, &stop::wished).map_err(failure)?;
+        Ok(Outcome::silent())
+    }
+
+    fn device(&self, ranks: Option<&Arc<Ranks>>) -> Result<Device, Failure> {
+        let Some(placement) = ranks.map(|ranks| ranks.placement()) else {
+            return self.compute.device();
+        };
+        self.compute.device_of_rank(placement.local_rank, placement.local_count)
+    }
+
+    /// Trains, as a process by itself or as rank 0.
+    fn train(&self, ranks: Option<&Arc<Ranks>>) -> Result<Outcome, Failure> {
         let request = self.request()?;
         // A process that was killed at once has left nothing but a lock.
         let nothing_yet =
@@ -200,11 +244,11 @@ impl Pretrain {
             true => None,
             false => Some(request.config().map_err(|error| failure(error.into()))?),
         };
-        let device = self.compute.device()?;
+        let device = self.device(ranks)?;
         let mut shown = TrainingView::new("steps");
         let summary = match &config {
-            None => resume(&self.out, &request, &device, &mut shown),
-            Some(config) => begin(config, &self.out, self.force, &device, &mut shown),
+            None => resume(&self.out, &request, &device, ranks, &mut shown),
+            Some(config) => begin(config, &self.out, self.force, &device, ranks, &mut shown),
         };
         drop(shown);
         let summary = summary.map_err(failure)?;
@@ -280,9 +324,19 @@ impl Pretrain {
     }
 }
 
+/// What to do when a rank was lost.
+const RESUME: &str =
+    "; the run stops, and --resume goes on from its last checkpoint, with any number of ranks";
+
 /// An error with the flag that sets the key to blame.
 fn failure(error: PretrainError) -> Failure {
+    if let Some(RankError::Lost { message, ours_to_report: false }) = error.of_ranks() {
+        return Failure::Reported(message.clone());
+    }
     let hint = match &error {
+        error if matches!(error.of_ranks(), Some(RankError::Lost { .. })) => {
+            return Failure::Failed(format!("{error}{RESUME}"));
+        }
         PretrainError::Occupied(_) | PretrainError::Unstarted(_) => {
             Some("--resume; --force replaces a run".to_owned())
         }

@@ -1,0 +1,88 @@
+//! Ranks on one machine, started by the first of them.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::{Placement, RankError};
+
+/// How long ranks are waited for in the end, before they are killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The other ranks of this machine; this process is rank 0. They end when this does.
+pub struct LocalRanks {
+    placement: Placement,
+    listener: Option<TcpListener>,
+    /// Rank 1 and the following.
+    children: Vec<Child>,
+}
+
+impl LocalRanks {
+    /// Starts all but the first of `count` ranks, by the same command line.
+    pub fn start(count: usize, program: &Path, words: &[OsString]) -> Result<Self, RankError> {
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: std::io::Error| RankError::NotMet(format!("cannot {what}: {error}"))
+        };
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .map_err(failed("listen for other ranks"))?;
+        let port = listener.local_addr().map_err(failed("listen for other ranks"))?.port();
+        let host = Ipv4Addr::LOCALHOST.to_string();
+        let placement = Placement { rank: 0, count, local_rank: 0, local_count: count, host, port };
+        let mut this = Self { placement, listener: Some(listener), children: Vec::new() };
+        for rank in 1..count {
+            let variables = [
+                ("RANK", rank.to_string()),
+                ("WORLD_SIZE", count.to_string()),
+                ("LOCAL_RANK", rank.to_string()),
+                ("LOCAL_WORLD_SIZE", count.to_string()),
+                ("MASTER_ADDR", this.placement.host.clone()),
+                ("MASTER_PORT", port.to_string()),
+            ];
+            let mut command = Command::new(program);
+            command.args(words).envs(variables).env_remove("TORCHELASTIC_USE_AGENT_STORE");
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+            let started = command.spawn();
+            this.children.push(started.map_err(failed(&format!("start rank {rank}")))?);
+        }
+        Ok(this)
+    }
+
+    /// That of this process.
+    pub(crate) fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Where the others will come; given once.
+    pub(crate) fn listener(&mut self) -> Result<TcpListener, RankError> {
+        let taken = || RankError::NotMet("these ranks have met already".to_owned());
+        self.listener.take().ok_or_else(taken)
+    }
+
+    /// Whether all still run.
+    pub(crate) fn check(&mut self) -> Result<(), RankError> {
+        for (rank, child) in (1..).zip(&mut self.children) {
+            if let Ok(Some(status)) = child.try_wait() {
+                let message = format!("rank {rank} of this machine has ended at once: {status}");
+                return Err(RankError::NotMet(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for LocalRanks {
+    fn drop(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        for child in &mut self.children {
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+                sleep(Duration::from_millis(20));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,611 @@
+//! Ranks over TCP: every rank has one connection, to rank 0.
+//!
+//! A thread for each connection reads what comes, so that nobody waits for a reader, and a death is noticed whatever this process does
+//! just then. Every rank says every other second that it lives; a machine that has vanished says nothing.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use tensor::Tensor;
+
+use crate::{OnLoss, Placement, RankError};
+
+/// How long ranks wait for each other to arrive: jobs do not begin on all machines at once.
+const ARRIVAL: Duration = Duration::from_secs(300);
+/// How often a rank says that it lives.
+const BEAT: Duration = Duration::from_secs(2);
+/// A rank that has said nothing for so long is gone.
+const SILENCE: Duration = Duration::from_secs(30);
+/// How long a process that has lost a rank may take to end by itself.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long the end of the others is waited for.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How often a wait looks whether something else has happened.
+const LOOK: Duration = Duration::from_millis(50);
+/// The largest message, in bytes.
+const LARGEST: u64 = 1 << 34;
+
+/// What a frame is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Frame {
+    /// It lives.
+    Beat = 0,
+    /// A message, or numbers.
+    Data = 1,
+    /// It leaves, and all is well.
+    Bye = 2,
+    /// It has failed, and says why.
+    Failed = 3,
+    /// From rank 0: another rank is lost.
+    Lost = 4,
+}
+
+impl Frame {
+    fn of(byte: u8) -> Option<Self> {
+        [Self::Beat, Self::Data, Self::Bye, Self::Failed, Self::Lost]
+            .into_iter()
+            .find(|frame| *frame as u8 == byte)
+    }
+}
+
+fn write_frame(stream: &mut TcpStream, frame: Frame, content: &[u8]) -> io::Result<()> {
+    let mut head = [0; 9];
+    head[0] = frame as u8;
+    head[1..].copy_from_slice(&(content.len() as u64).to_le_bytes());
+    stream.write_all(&head)?;
+    stream.write_all(content)
+}
+
+fn read_frame(stream: &mut TcpStream) -> io::Result<(Frame, Vec<u8>)> {
+    let mut head = [0; 9];
+    stream.read_exact(&mut head)?;
+    let length = u64::from_le_bytes(head[1..].try_into().expect("eight bytes"));
+    let Some(frame) = Frame::of(head[0]).filter(|_| length <= LARGEST) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it sent what no rank sends"));
+    };
+    // Memory is taken as bytes come, not as they are announced.
+    let mut content = Vec::new();
+    stream.take(length).read_to_end(&mut content)?;
+    match content.len() as u64 == length {
+        true => Ok((frame, content)),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// What a rank says when it comes.
+struct Greeting {
+    rank: usize,
+    count: usize,
+    /// The machine and the process.
+    whereabouts: String,
+    version: String,
+}
+
+impl Greeting {
+    fn of(placement: &Placement) -> Self {
+        let uname = rustix::system::uname();
+        let machine = uname.nodename().to_string_lossy();
+        Self {
+            rank: placement.rank,
+            count: placement.count,
+            whereabouts: format!("process {} on {machine}", std::process::id()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self { rank, count, whereabouts, version } = self;
+        format!("isogloss rank\n{version}\n{rank}\n{count}\n{whereabouts}")
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?;
+        let mut lines = text.lines();
+        (lines.next()? == "isogloss rank").then_some(())?;
+        let version = lines.next()?.to_owned();
+        let (rank, count) = (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?);
+        Some(Self { rank, count, whereabouts: lines.next()?.to_owned(), version })
+    }
+}
+
+/// A connection to another rank.
+struct Peer {
+    rank: usize,
+    writer: Mutex<TcpStream>,
+    inbox: Mutex<Receiver<Vec<u8>>>,
+}
+
+/// What the threads of all connections share.
+struct LinkState {
+    rank: usize,
+    lost: Mutex<Option<RankError>>,
+    /// Whether this rank is about to end.
+    leaving: AtomicBool,
+    /// Connections that are still read.
+    read: AtomicUsize,
+    on_loss: OnLoss,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The connections of this rank: of rank 0 to all others, of another to rank 0.
+pub(crate) struct TcpLink {
+    rank: usize,
+    count: usize,
+    peers: Arc<Vec<Peer>>,
+    state: Arc<LinkState>,
+    /// Dropped, it ends the beats.
+    _beats: Sender<()>,
+}
+
+impl TcpLink {
+    /// Meets the others. `check` is called while rank 0 waits for them.
+    pub(crate) fn meet(
+        placement: &Placement,
+        listener: Option<TcpListener>,
+        check: &mut dyn FnMut() -> Result<(), RankError>,
+        on_loss: OnLoss,
+    ) -> Result<Self, RankError> {
+        let streams = match placement {
+            Placement { count: 1, .. } => Vec::new(),
+            Placement { rank: 0, .. } => {
+                let listener = listener.map_or_else(|| listen(placement), Ok)?;
+                accept_all(&listener, placement, check)?
+            }
+            _ => vec![connect(placement)?],
+        };
+        let state = Arc::new(LinkState {
+            rank: placement.rank,
+            lost: Mutex::default(),
+            leaving: AtomicBool::new(false),
+            read: AtomicUsize::new(streams.len()),
+            on_loss,
+        });
+        let mut readers = Vec::new();
+        let mut peers = Vec::new();
+        for Arrival { rank, stream, whereabouts } in streams {
+            let (sender, inbox) = channel();
+            let reading = stream.try_clone().map_err(|error| unready(&error))?;
+            reading.set_read_timeout(Some(SILENCE)).map_err(|error| unready(&error))?;
+            readers.push((rank, whereabouts, reading, sender));
+            peers.push(Peer { rank, writer: Mutex::new(stream), inbox: Mutex::new(inbox) });
+        }
+        let peers = Arc::new(peers);
+        for (rank, whereabouts, stream, sender) in readers {
+            let (state, peers) = (Arc::clone(&state), Arc::clone(&peers));
+            let name = format!("rank {rank} ({whereabouts})");
+            thread::spawn(move || read_all(rank, &name, stream, &sender, &state, &peers));
+        }
+        let (beats, ended) = channel::<()>();
+        let beating = Arc::clone(&peers);
+        thread::spawn(move || {
+            while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                for peer in beating.iter() {
+                    let _ = write_frame(&mut lock(&peer.writer), Frame::Beat, &[]);
+                }
+            }
+        });
+        let (rank, count) = (placement.rank, placement.count);
+        Ok(Self { rank, count, peers, state, _beats: beats })
+    }
+
+    /// Sends to a rank. That it is gone, its reader says.
+    fn send(&self, peer: &Peer, content: &[u8]) -> Result<(), RankError> {
+        let sent = write_frame(&mut lock(&peer.writer), Frame::Data, content);
+        sent.or_else(|_| self.receive(peer).map(drop))
+    }
+
+    /// What a rank has sent.
+    fn receive(&self, peer: &Peer) -> Result<Vec<u8>, RankError> {
+        let inbox = lock(&peer.inbox);
+        loop {
+            match inbox.recv_timeout(LOOK) {
+                Ok(content) => return Ok(content),
+                Err(reason) => {
+                    if let Some(lost) = lock(&self.state.lost).clone() {
+                        return Err(lost);
+                    }
+                    if reason == RecvTimeoutError::Disconnected {
+                        return Err(self.ended(peer));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A rank has left although it is still needed, or rank 0 because all is done.
+    fn ended(&self, peer: &Peer) -> RankError {
+        match peer.rank {
+            0 => RankError::Over,
+            rank => RankError::Lost {
+                message: format!("rank {rank} has ended before rank {}", self.rank),
+                ours_to_report: true,
+            },
+        }
+    }
+
+    pub(crate) fn gather(&self, message: &[u8]) -> Result<Vec<Vec<u8>>, RankError> {
+        if self.rank != 0 {
+            self.send(&self.peers[0], message)?;
+            return split(&self.receive(&self.peers[0])?, self.count);
+        }
+        let mut all = vec![message.to_vec()];
+        for peer in self.peers.iter() {
+            all.push(self.receive(peer)?);
+        }
+        let mut joined = Vec::new();
+        for message in &all {
+            joined.extend_from_slice(&(message.len() as u64).to_le_bytes());
+            joined.extend_from_slice(message);
+        }
+        self.peers.iter().try_for_each(|peer| self.send(peer, &joined))?;
+        Ok(all)
+    }
+
+    /// Rank 0 adds up in the order of the ranks, and sends the sums to all.
+    pub(crate) fn sum(&self, matrices: &mut [&mut Tensor]) -> Result<(), RankError> {
+        let own = || matrices.iter().flat_map(|matrix| matrix.as_slice()).copied();
+        let sums: Vec<f32> = match self.rank {
+            _ if self.count == 1 => return Ok(()),
+            0 => {
+                let mut sums: Vec<f32> = own().collect();
+                for peer in self.peers.iter() {
+                    let other = numbers(&self.receive(peer)?, sums.len(), peer.rank)?;
+                    sums.iter_mut().zip(other).for_each(|(sum, x)| *sum += x);
+                }
+                let bytes: &[u8] = bytemuck::cast_slice(&sums);
+                self.peers.iter().try_for_each(|peer| self.send(peer, bytes))?;
+                sums
+            }
+            _ => {
+                let values: Vec<f32> = own().collect();
+                self.send(&self.peers[0], bytemuck::cast_slice(&values))?;
+                numbers(&self.receive(&self.peers[0])?, values.len(), 0)?
+            }
+        };
+        let mut rest = &sums[..];
+        for matrix in matrices {
+            let (these, others) = rest.split_at(matrix.len());
+            matrix.as_mut_slice().copy_from_slice(these);
+            rest = others;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn leave(&self, failure: Option<&str>) -> bool {
+        if self.state.leaving.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        let (frame, text) = match failure {
+            None => (Frame::Bye, ""),
+            Some(text) => (Frame::Failed, text),
+        };
+        let mut sent = false;
+        for peer in self.peers.iter() {
+            let mut writer = lock(&peer.writer);
+            sent |= write_frame(&mut writer, frame, text.as_bytes()).is_ok();
+            let _ = writer.shutdown(Shutdown::Write);
+        }
+        // What was sent is lost where a process ends with something unread: readers go on for a moment.
+        let until = Instant::now() + FAREWELL;
+        while self.state.read.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+            sleep(Duration::from_millis(5));
+        }
+        sent && self.rank != 0 && lock(&self.state.lost).is_none()
+    }
+}
+
+fn unready(error: &io::Error) -> RankError {
+    RankError::NotMet(format!("a connection to another rank cannot be used: {error}"))
+}
+
+/// The messages that were joined.
+fn split(mut joined: &[u8], count: usize) -> Result<Vec<Vec<u8>>, RankError> {
+    let mut messages = Vec::with_capacity(count);
+    while let Some((length, rest)) = joined.split_first_chunk::<8>() {
+        let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+        let Some((message, rest)) = rest.split_at_checked(length) else { break };
+        messages.push(message.to_vec());
+        joined = rest;
+    }
+    match messages.len() == count && joined.is_empty() {
+        true => Ok(messages),
+        false => Err(out_of_step(0)),
+    }
+}
+
+/// The numbers of a message.
+fn numbers(bytes: &[u8], expected: usize, rank: usize) -> Result<Vec<f32>, RankError> {
+    match bytes.len() == 4 * expected {
+        true => Ok(bytemuck::pod_collect_to_vec(bytes)),
+        false => Err(out_of_step(rank)),
+    }
+}
+
+fn out_of_step(rank: usize) -> RankError {
+    let message =
+        format!("rank {rank} adds up other matrices than this one; give all ranks the same flags");
+    RankError::Differing(message)
+}
+
+/// Listens where rank 0 is expected.
+fn listen(placement: &Placement) -> Result<TcpListener, RankError> {
+    let port = placement.port;
+    TcpListener::bind(("0.0.0.0", port)).map_err(|error| {
+        RankError::NotMet(format!(
+            "rank 0 cannot listen at port {port}: {error}; set MASTER_PORT to a free one"
+        ))
+    })
+}
+
+/// A rank that has come, and where it is.
+struct Arrival {
+    rank: usize,
+    stream: TcpStream,
+    whereabouts: String,
+}
+
+/// Waits for all other ranks; gives them in their order, with where they are.
+fn accept_all(
+    listener: &TcpListener,
+    placement: &Placement,
+    check: &mut dyn FnMut() -> Result<(), RankError>,
+) -> Result<Vec<Arrival>, RankError> {
+    listener.set_nonblocking(true).map_err(|error| unready(&error))?;
+    let until = Instant::now() + ARRIVAL;
+    let mut arrived: Vec<Option<Arrival>> = Vec::new();
+    arrived.resize_with(placement.count, || None);
+    while arrived.iter().skip(1).any(Option::is_none) {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                if let Some(arrival) = welcome(stream, placement)? {
+                    let rank = arrival.rank;
+                    arrived[rank] = Some(arrival);
+                }
+            }
+            Err(_) => {
+                check()?;
+                sleep(Duration::from_millis(20));
+            }
+        }
+        if Instant::now() > until {
+            let missing = (1..placement.count).filter(|&rank| arrived[rank].is_none());
+            let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
+            return Err(RankError::NotMet(format!(
+                "of {} ranks, these have not come to {}:{} within {} s: {}",
+                placement.count,
+                placement.host,
+                placement.port,
+                ARRIVAL.as_secs(),
+                missing.join(", ")
+            )));
+        }
+    }
+    Ok(arrived.into_iter().flatten().collect())
+}
+
+/// A rank that has come, or none where something else knocks at the port.
+fn welcome(mut stream: TcpStream, placement: &Placement) -> Result<Option<Arrival>, RankError> {
+    let prepared = stream
+        .set_nonblocking(false)
+        .and_then(|()| stream.set_nodelay(true))
+        .and_then(|()| stream.set_read_timeout(Some(Duration::from_secs(5))));
+    let Ok((Frame::Data, text)) = prepared.and_then(|()| read_frame(&mut stream)) else {
+        return Ok(None);
+    };
+    let Some(other) = Greeting::parse(&text) else { return Ok(None) };
+    let own = Greeting::of(placement);
+    let Greeting { rank, count, whereabouts, version } = other;
+    if version != own.version {
+        return Err(RankError::Differing(format!(
+            "rank {rank} ({whereabouts}) is isogloss {version}, and rank 0 is {}",
+            own.version
+        )));
+    }
+    if count != own.count || rank == 0 || rank >= count {
+        return Err(RankError::Differing(format!(
+            "rank {rank} of {count} ({whereabouts}) has come to rank 0 of {}: two runs share port {}; give one \
+             another MASTER_PORT",
+            own.count, placement.port
+        )));
+    }
+    let answered = write_frame(&mut stream, Frame::Data, own.text().as_bytes());
+    Ok(answered.is_ok().then_some(Arrival { rank, stream, whereabouts }))
+}
+
+/// Finds rank 0.
+fn connect(placement: &Placement) -> Result<Arrival, RankError> {
+    let Placement { host, port, rank, .. } = placement;
+    let until = Instant::now() + ARRIVAL;
+    loop {
+        let error = match greet(placement) {
+            Ok(found) => return Ok(found),
+            Err(error) => error,
+        };
+        if Instant::now() > until {
+            return Err(RankError::NotMet(format!(
+                "rank {rank} does not reach rank 0 at {host}:{port}: {error}; MASTER_ADDR and MASTER_PORT say where it is"
+            )));
+        }
+        sleep(Duration::from_millis(100));
+    }
+}
+
+fn greet(placement: &Placement) -> io::Result<Arrival> {
+    let addresses = (placement.host.as_str(), placement.port).to_socket_addrs()?;
+    let mut last = io::ErrorKind::AddrNotAvailable.into();
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, Duration::from_secs(5)) {
+            Ok(mut stream) => {
+                stream.set_nodelay(true)?;
+                // Rank 0 may be waiting for others, but it answers each as it comes.
+                stream.set_read_timeout(Some(SILENCE))?;
+                write_frame(&mut stream, Frame::Data, Greeting::of(placement).text().as_bytes())?;
+                let (_, text) = read_frame(&mut stream)?;
+                let other = Greeting::parse(&text)
+                    .ok_or_else(|| io::Error::other("something else answers there"))?;
+                return Ok(Arrival { rank: 0, stream, whereabouts: other.whereabouts });
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Reads what a rank sends until it leaves or is lost.
+fn read_all(
+    rank: usize,
+    name: &str,
+    mut stream: TcpStream,
+    sender: &Sender<Vec<u8>>,
+    state: &Arc<LinkState>,
+    peers: &[Peer],
+) {
+    let lost = loop {
+        match read_frame(&mut stream) {
+            Ok((Frame::Beat, _)) => {}
+            Ok((Frame::Data, content)) => _ = sender.send(content),
+            Ok((Frame::Bye, _)) => break None,
+            Ok((Frame::Failed, text)) => {
+                let text = String::from_utf8_lossy(&text);
+                // Rank 0 has printed its own failure.
+                break Some((format!("{name} has failed: {text}"), rank != 0));
+            }
+            Ok((Frame::Lost, text)) => break Some((String::from_utf8_lossy(&text).into(), false)),
+            Err(error) => {
+                let why = match error.kind() {
+                    io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                        format!("has said nothing for {} s", SILENCE.as_secs())
+                    }
+                    io::ErrorKind::InvalidData => format!("cannot be understood: {error}"),
+                    _ => {
+                        "has ended without a word: it was killed, or its machine is gone".to_owned()
+                    }
+                };
+                // Where rank 0 is gone itself, the next one reports.
+                break Some((format!("{name} {why}"), rank != 0 || state.rank == 1));
+            }
+        }
+    };
+    state.read.fetch_sub(1, Ordering::SeqCst);
+    let Some((message, ours_to_report)) = lost else { return };
+    if state.leaving.load(Ordering::SeqCst) {
+        return;
+    }
+    let error = RankError::Lost { message: message.clone(), ours_to_report };
+    if lock(&state.lost).replace(error.clone()).is_some() {
+        return;
+    }
+    if state.rank == 0 {
+        for peer in peers.iter().filter(|peer| peer.rank != rank) {
+            let _ = write_frame(&mut lock(&peer.writer), Frame::Lost, message.as_bytes());
+        }
+    }
+    let until = Instant::now() + GRACE;
+    while Instant::now() < until {
+        if state.leaving.load(Ordering::SeqCst) {
+            return;
+        }
+        sleep(LOOK);
+    }
+    (state.on_loss)(&error);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tensor::Device;
+
+    /// Runs so many ranks as threads.
+    fn with_ranks<R: Send>(count: usize, work: impl Fn(&TcpLink) -> R + Sync) -> Vec<R> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let placement = |rank| Placement {
+            rank,
+            count,
+            local_rank: rank,
+            local_count: count,
+            host: "127.0.0.1".to_owned(),
+            port,
+        };
+        let work = &work;
+        thread::scope(|scope| {
+            let mut listener = Some(listener);
+            let ranks: Vec<_> = (0..count)
+                .map(|rank| {
+                    let listener = if rank == 0 { listener.take() } else { None };
+                    let placement = placement(rank);
+                    scope.spawn(move || {
+                        let link =
+                            TcpLink::meet(&placement, listener, &mut || Ok(()), Box::new(|_| {}));
+                        work(&link.unwrap())
+                    })
+                })
+                .collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn messages_and_sums_reach_all_in_the_order_of_ranks() {
+        let results = with_ranks(3, |link| {
+            let messages = link.gather(format!("from {}", link.rank).as_bytes()).unwrap();
+            let device = Device::cpu(1).unwrap();
+            // In f32, (1e8 - 1e8) + 1 is 1 and 1e8 + (-1e8 + 1) is 0: the order shows.
+            let first = [1e8, -1e8, 1.0][link.rank];
+            let mut a = device.tensor(1, 2, &[first, link.rank as f32]);
+            let mut b = device.tensor(2, 1, &[10.0, 20.0]);
+            link.sum(&mut [&mut a, &mut b]).unwrap();
+            link.leave(None);
+            (messages, a.to_vec(), b.to_vec())
+        });
+        for (messages, a, b) in results {
+            assert_eq!(messages, [b"from 0", b"from 1", b"from 2"]);
+            assert_eq!((a, b), (vec![1.0, 3.0], vec![30.0, 60.0]));
+        }
+    }
+
+    #[test]
+    fn a_failure_reaches_all_and_one_reports_it() {
+        let results = with_ranks(3, |link| match link.rank {
+            1 => {
+                assert!(link.leave(Some("its disk is full")), "rank 0 reports it");
+                None
+            }
+            _ => {
+                let error = link.gather(b"").unwrap_err();
+                // Until all have seen it.
+                sleep(Duration::from_millis(300));
+                link.leave(Some("as rank 1"));
+                Some(error)
+            }
+        });
+        for (rank, error) in results.into_iter().enumerate().filter(|(rank, _)| *rank != 1) {
+            let Some(RankError::Lost { message, ours_to_report }) = error else { panic!() };
+            assert!(message.starts_with("rank 1 (process "), "{message}");
+            assert!(message.ends_with("has failed: its disk is full"), "{message}");
+            assert_eq!(ours_to_report, rank == 0);
+        }
+    }
+
+    #[test]
+    fn ranks_that_add_up_different_things_are_refused() {
+        let results = with_ranks(2, |link| {
+            let device = Device::cpu(1).unwrap();
+            let mut a = device.zeros(1, 1 + link.rank);
+            let result = link.sum(&mut [&mut a]);
+            link.leave(result.as_ref().err().map(|_| "other matrices"));
+            result
+        });
+        assert!(results[0].as_ref().unwrap_err().to_string().contains("rank 1 adds up other"));
+        assert!(results[1].is_err());
+    }
+}
