@@ -26,7 +26,8 @@ use crate::common::done;
 /// Few sentences and updates, but enough that none of the values is 0 or 1 throughout.
 const STUDY: &str = r#"
 question = "Does every command give the results of its revision?"
-evaluate = ["ner", "parse", "retrieval", "align-words", "align-contexts", "similarity", "word-retrieval", "shift"]
+evaluate = ["ner", "parse", "retrieval", "align-words", "align-contexts", "similarity",
+  "similarity-measures", "language-id", "word-retrieval", "shift"]
 
 [[systems]]
 factors = { system = "bilingual" }
