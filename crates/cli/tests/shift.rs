@@ -120,7 +120,6 @@ fn from_means_to_a_sweep() {
     let sweeps = swept["sweeps"].as_array().unwrap();
     assert_eq!(sweeps.len(), 8);
     assert_eq!(sweeps[2]["kind"], "lsar");
-    assert_ne!(sweeps[2]["cells"], sweeps[0]["cells"]);
     assert_eq!(sweeps[0]["cells"].as_array().unwrap().len(), 12);
     assert!(swept["signature"].as_str().unwrap().starts_with("BLEU-1|"));
     assert!(sweeps[0]["cells"][0]["translated"].is_number());

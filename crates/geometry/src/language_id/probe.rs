@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::normalize::mean;
 
-/// Rows whose losses one thread adds up.
+/// StandardizedRows whose losses one thread adds up.
 const CHUNK: usize = 256;
 /// Pairs of steps that the quasi-Newton direction is made of.
 const MEMORY: usize = 10;
@@ -26,7 +26,7 @@ pub(super) struct LinearProbe {
 }
 
 /// Standardised rows with their labels.
-struct Rows<'a> {
+struct StandardizedRows<'a> {
     /// rows x dim.
     values: Vec<f64>,
     dim: usize,
@@ -57,7 +57,7 @@ impl LinearProbe {
             .map(|square| if *square > 0.0 { (square / n).sqrt().recip() } else { 0.0 })
             .collect();
         let mut probe = Self { weights: vec![0.0; classes * (dim + 1)], classes, mean, scale };
-        let rows = Rows { values: probe.standardized(matrices), dim, labels, classes };
+        let rows = StandardizedRows { values: probe.standardized(matrices), dim, labels, classes };
         probe.weights = minimized(&rows, probe.weights.clone());
         probe
     }
@@ -94,7 +94,7 @@ fn scores(weights: &[f64], row: &[f64], classes: usize) -> Vec<f64> {
     (0..classes).map(score).collect()
 }
 
-impl Rows<'_> {
+impl StandardizedRows<'_> {
     /// The mean loss with its penalty, and the gradient.
     fn loss(&self, weights: &[f64]) -> (f64, Vec<f64>) {
         let (width, n) = (self.dim + 1, self.labels.len() as f64);
@@ -140,7 +140,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The weights of least loss.
-fn minimized(rows: &Rows<'_>, mut weights: Vec<f64>) -> Vec<f64> {
+fn minimized(rows: &StandardizedRows<'_>, mut weights: Vec<f64>) -> Vec<f64> {
     let mut history: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
     let (mut loss, mut gradient) = rows.loss(&weights);
     for _ in 0..ITERATIONS {

@@ -6,7 +6,7 @@ use arrays::{Matrix, Stack};
 use rayon::prelude::*;
 use text::RandomStreams;
 
-use super::{DISSIMILARITIES, Draws, LayerSides, Sampled};
+use super::{DISSIMILARITIES, LayerSides, SampleDraws, SampledValue};
 use crate::cka::{constant, pearson};
 use crate::error::{Error, Result};
 
@@ -26,7 +26,7 @@ pub(super) fn pairs(rows: usize, seed: u64) -> Vec<(u32, u32)> {
 }
 
 /// The rank correlation of the dissimilarities of the drawn pairs.
-pub(super) fn measure(sides: LayerSides<'_>, draws: &Draws) -> Result<Sampled> {
+pub(super) fn measure(sides: LayerSides<'_>, draws: &SampleDraws) -> Result<SampledValue> {
     let LayerSides { x, y, layer } = sides;
     let [own, other] = [standardized(x, layer)?, standardized(y, layer)?];
     let itself = |row: u32| row;
@@ -48,7 +48,7 @@ pub(super) fn measure(sides: LayerSides<'_>, draws: &Draws) -> Result<Sampled> {
             both.filter(|((a, b), _)| keeps(*a) && keeps(*b)).map(|(_, both)| both).unzip();
         pearson(&ranks(&a), &ranks(&b)).unwrap_or(f64::NAN)
     };
-    Ok(Sampled {
+    Ok(SampledValue {
         value,
         halves: draws.halves.par_iter().map(half).collect(),
         shuffled: draws.shuffles.par_iter().map(shuffle).collect(),

@@ -213,7 +213,7 @@ pub fn similarity(
 ) -> Result<SimilarityResult> {
     check(x, y, x.rows())?;
     check_shapes(x, y, config)?;
-    let draws = Draws::new(x.rows(), config);
+    let draws = SampleDraws::new(x.rows(), config);
     let mut layers = Vec::new();
     for layer in 0..x.layers() {
         interrupt::check();
@@ -271,7 +271,7 @@ fn signature(config: &SimilarityConfig, halves: usize) -> String {
 }
 
 /// What is drawn once for all layers.
-struct Draws {
+struct SampleDraws {
     /// The block of each row; all 0 without intervals.
     blocks: Vec<u8>,
     /// The blocks of each half-sample.
@@ -282,7 +282,7 @@ struct Draws {
     pairs: Vec<(u32, u32)>,
 }
 
-impl Draws {
+impl SampleDraws {
     fn new(rows: usize, config: &SimilarityConfig) -> Self {
         let halves = if rows < FEWEST_WITH_INTERVAL { 0 } else { config.subsamples };
         let mut blocks = vec![0; rows];
@@ -322,13 +322,13 @@ impl Draws {
 }
 
 /// A value, those of the half-samples, and those of shuffled pairs.
-struct Sampled {
+struct SampledValue {
     value: f64,
     halves: Vec<f64>,
     shuffled: Vec<f64>,
 }
 
-impl Sampled {
+impl SampledValue {
     fn measured(&self) -> MeasuredSimilarity {
         let Self { value, halves, shuffled } = self;
         let drawn = !halves.is_empty() && halves.iter().all(|half| half.is_finite());
@@ -345,7 +345,7 @@ fn of_layer(
     y: &Stack,
     layer: usize,
     config: &SimilarityConfig,
-    draws: &Draws,
+    draws: &SampleDraws,
     device: &Device,
 ) -> Result<BTreeMap<SimilarityMeasure, MeasuredSimilarity>> {
     let sides = LayerSides { x, y, layer };

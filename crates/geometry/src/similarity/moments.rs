@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use tensor::Device;
 use terms::interrupt;
 
-use super::{Draws, LayerSides, Sampled, SimilarityMeasure};
+use super::{LayerSides, SampleDraws, SampledValue, SimilarityMeasure};
 use crate::cka::{Centre, Rows, constant};
 use crate::error::Result;
 use crate::products::{Columns, Summed};
@@ -35,32 +35,32 @@ const OF_MOMENTS: [SimilarityMeasure; 4] = [
 pub(super) fn measure(
     sides: LayerSides<'_>,
     measures: &BTreeSet<SimilarityMeasure>,
-    draws: &Draws,
+    draws: &SampleDraws,
     device: &Device,
-) -> Result<Vec<(SimilarityMeasure, Sampled)>> {
+) -> Result<Vec<(SimilarityMeasure, SampledValue)>> {
     let wanted: Vec<_> = OF_MOMENTS.into_iter().filter(|one| measures.contains(one)).collect();
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
     let (blocks, shuffled) = stream(sides, draws, device)?;
-    let whole = Moments::total(&blocks, |_| true);
+    let whole = RowMoments::total(&blocks, |_| true);
     for (stack, of_side) in [(sides.x, &whole.xx), (sides.y, &whole.yy)] {
         if trace(of_side) <= 0.0 {
             return Err(constant(stack, sides.layer));
         }
     }
     let decomposes = wanted.iter().any(|one| SimilarityMeasure::is_of_correlations(*one));
-    let analysed = Analysed::new(&whole, decomposes);
-    let values = analysed.values(&whole.xy, &wanted);
-    let shuffled: Vec<Vec<f64>> = shuffled.iter().map(|xy| analysed.values(xy, &wanted)).collect();
+    let spectra = SideSpectra::new(&whole, decomposes);
+    let values = spectra.values(&whole.xy, &wanted);
+    let shuffled: Vec<Vec<f64>> = shuffled.iter().map(|xy| spectra.values(xy, &wanted)).collect();
     let of_half = |kept: &Vec<bool>| {
-        let half = Moments::total(&blocks, |block| kept[block]);
-        Analysed::new(&half, decomposes).values(&half.xy, &wanted)
+        let half = RowMoments::total(&blocks, |block| kept[block]);
+        SideSpectra::new(&half, decomposes).values(&half.xy, &wanted)
     };
     let halves: Vec<Vec<f64>> = draws.halves.par_iter().map(of_half).collect();
     let sampled = |(at, measure): (usize, SimilarityMeasure)| {
         let of = |draws: &[Vec<f64>]| draws.iter().map(|values| values[at]).collect();
-        (measure, Sampled { value: values[at], halves: of(&halves), shuffled: of(&shuffled) })
+        (measure, SampledValue { value: values[at], halves: of(&halves), shuffled: of(&shuffled) })
     };
     Ok(wanted.iter().copied().enumerate().map(sampled).collect())
 }
@@ -83,7 +83,7 @@ struct BlockSums {
 }
 
 /// Moments of some rows about their own mean.
-struct Moments {
+struct RowMoments {
     xx: Mat<f64>,
     yy: Mat<f64>,
     xy: Mat<f64>,
@@ -92,9 +92,9 @@ struct Moments {
 /// The sums of each block, and XᵀY of shuffled pairs.
 fn stream(
     sides: LayerSides<'_>,
-    draws: &Draws,
+    draws: &SampleDraws,
     device: &Device,
-) -> Result<(Vec<ClosedSums>, Vec<Mat<f64>>)> {
+) -> Result<(Vec<BlockMoments>, Vec<Mat<f64>>)> {
     let LayerSides { x, y, layer } = sides;
     let (wide, deep) = (x.dim(layer), y.dim(layer));
     let columns = Columns::on(device, 2.0 * x.rows() as f64 * (wide as f64) * deep as f64);
@@ -126,7 +126,7 @@ fn stream(
             columns.add(&own, &there, sum);
         }
     }
-    let blocks = blocks.into_iter().map(|block| ClosedSums::new(block, wide, deep)).collect();
+    let blocks = blocks.into_iter().map(|block| BlockMoments::new(block, wide, deep)).collect();
     let shuffled = shuffled.into_iter().map(|sum| matrix(sum, wide, deep)).collect();
     Ok((blocks, shuffled))
 }
@@ -160,7 +160,7 @@ impl BlockSums {
 }
 
 /// The sums of a block, once all its rows were read.
-struct ClosedSums {
+struct BlockMoments {
     rows: f64,
     sums: [Vec<f64>; 2],
     xx: Mat<f64>,
@@ -168,7 +168,7 @@ struct ClosedSums {
     xy: Mat<f64>,
 }
 
-impl ClosedSums {
+impl BlockMoments {
     fn new(block: BlockSums, wide: usize, deep: usize) -> Self {
         let BlockSums { rows, sums, xx, yy, xy } = block;
         let (xx, yy) = (matrix(xx, wide, wide), matrix(yy, deep, deep));
@@ -181,9 +181,9 @@ fn matrix(sum: Summed, rows: usize, cols: usize) -> Mat<f64> {
     Mat::from_fn(rows, cols, |row, col| values[row * cols + col])
 }
 
-impl Moments {
+impl RowMoments {
     /// Of all rows of some blocks, about the mean of these.
-    fn total(blocks: &[ClosedSums], kept: impl Fn(usize) -> bool) -> Self {
+    fn total(blocks: &[BlockMoments], kept: impl Fn(usize) -> bool) -> Self {
         let first = &blocks[0];
         let (wide, deep) = (first.xx.nrows(), first.yy.nrows());
         let mut total = Self {
@@ -220,13 +220,13 @@ fn trace(square: &Mat<f64>) -> f64 {
 }
 
 /// The directions of a side that have variance, and the square root of each one's sum of squares, largest first.
-struct Principal {
+struct PrincipalAxes {
     /// dim x directions.
     basis: Mat<f64>,
     roots: Vec<f64>,
 }
 
-impl Principal {
+impl PrincipalAxes {
     fn new(moments: &Mat<f64>) -> Self {
         let dim = moments.nrows();
         let symmetric = Mat::from_fn(dim, dim, |a, b| (moments[(a, b)] + moments[(b, a)]) / 2.0);
@@ -254,15 +254,16 @@ impl Principal {
 }
 
 /// What is needed of the two sides by themselves.
-struct Analysed<'a> {
-    of: &'a Moments,
+struct SideSpectra<'a> {
+    of: &'a RowMoments,
     /// Where canonical correlations are wanted.
-    principal: Option<[Principal; 2]>,
+    principal: Option<[PrincipalAxes; 2]>,
 }
 
-impl<'a> Analysed<'a> {
-    fn new(of: &'a Moments, decomposes: bool) -> Self {
-        let principal = decomposes.then(|| [Principal::new(&of.xx), Principal::new(&of.yy)]);
+impl<'a> SideSpectra<'a> {
+    fn new(of: &'a RowMoments, decomposes: bool) -> Self {
+        let principal =
+            decomposes.then(|| [PrincipalAxes::new(&of.xx), PrincipalAxes::new(&of.yy)]);
         Self { of, principal }
     }
 
@@ -300,7 +301,7 @@ fn svcca(whitened: &Mat<f64>) -> f64 {
 
 /// Canonical correlations, each weighted by the absolute inner products of its canonical variate with the neurons of
 /// the first side.
-fn pwcca(x: &Principal, whitened: &Mat<f64>) -> f64 {
+fn pwcca(x: &PrincipalAxes, whitened: &Mat<f64>) -> f64 {
     let svd = whitened.thin_svd().expect("the decomposition of a finite matrix converges");
     let (mut sum, mut weights) = (0.0, 0.0);
     for number in 0..svd.S().column_vector().nrows() {
@@ -313,7 +314,7 @@ fn pwcca(x: &Principal, whitened: &Mat<f64>) -> f64 {
 }
 
 /// The mean correlation of each neuron with the same neuron of the other side, of those that vary in both.
-fn anc(of: &Moments, xy: &Mat<f64>) -> f64 {
+fn anc(of: &RowMoments, xy: &Mat<f64>) -> f64 {
     let correlation = |at: usize| {
         let scale = (of.xx[(at, at)] * of.yy[(at, at)]).sqrt();
         (scale > 0.0).then(|| xy[(at, at)] / scale)

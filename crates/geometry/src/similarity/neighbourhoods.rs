@@ -8,7 +8,7 @@ use arrays::Matrix;
 use rayon::prelude::*;
 use tensor::Device;
 
-use super::{Draws, LayerSides, NEIGHBOURS, Sampled, SimilarityMeasure};
+use super::{LayerSides, NEIGHBOURS, SampleDraws, SampledValue, SimilarityMeasure};
 use crate::error::Result;
 use crate::retrieval::checked;
 use crate::search::{Measure, Neighbours, Scores, unwatched};
@@ -24,9 +24,9 @@ const OF_NEIGHBOURS: [SimilarityMeasure; 4] = [
 pub(super) fn measure(
     sides: LayerSides<'_>,
     measures: &BTreeSet<SimilarityMeasure>,
-    draws: &Draws,
+    draws: &SampleDraws,
     device: &Device,
-) -> Result<Vec<(SimilarityMeasure, Sampled)>> {
+) -> Result<Vec<(SimilarityMeasure, SampledValue)>> {
     let wanted: Vec<_> = OF_NEIGHBOURS.into_iter().filter(|one| measures.contains(one)).collect();
     if wanted.is_empty() {
         return Ok(Vec::new());
@@ -41,7 +41,7 @@ pub(super) fn measure(
             let of_half = rows.iter().zip(&draws.blocks);
             mean(of_half.filter(|(_, block)| kept[usize::from(**block)]).map(|(row, _)| row))
         };
-        let sampled = Sampled {
+        let sampled = SampledValue {
             value: mean(rows.iter()),
             halves: draws.halves.iter().map(half).collect(),
             shuffled: draws.shuffles.iter().map(shuffle).collect(),

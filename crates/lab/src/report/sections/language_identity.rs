@@ -25,7 +25,7 @@ pub(in crate::report) const LANGUAGE_IDENTITY: ReportSection = ReportSection {
         PaperClaim {
             finding: "A linear probe tells the language of a sentence from its vector",
             place: "Libovický et al. 2020",
-            paper: || "over 95 % of sentences, mBERT and XLM-R".to_owned(),
+            paper: || "shown in a table, for mBERT and its relatives".to_owned(),
             quantity: "accuracy of the probe minus that of one trained and tested on shuffled labels, means over layers",
             criterion: Criterion::Above(0.0),
             measure: |view| {
@@ -39,7 +39,7 @@ pub(in crate::report) const LANGUAGE_IDENTITY: ReportSection = ReportSection {
         PaperClaim {
             finding: "Centring removes language identity",
             place: "Libovický et al. 2020",
-            paper: || "shown in a table: accuracy falls with centring".to_owned(),
+            paper: || "shown in a table".to_owned(),
             quantity: "accuracy of the probe, raw minus centred, means over layers",
             criterion: Criterion::Above(0.0),
             measure: |view| lines(view, |data, factors| removed(data, factors, "centered")),
