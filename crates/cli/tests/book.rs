@@ -196,6 +196,8 @@ fn json_is_as_described(folder: &Path) {
         ("neighbours", "--model run --lang qaa --vocab qab so".to_owned()),
         ("align words", format!("{words} --test-dictionary world/muse/qab-qaa.txt")),
         ("cka", "qab.npy qaa.npy".to_owned()),
+        ("language-id", "--vectors qab=qab.npy --vectors qaa=qaa.npy --layers 1".to_owned()),
+        ("similarity", "qab.npy qaa.npy --measure anc,mexa".to_owned()),
         (
             "word-align",
             "--parallel qaa-qab=world/bitext/bitext.qaa-qab.tsv --out j.links".to_owned(),

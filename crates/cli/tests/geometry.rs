@@ -552,6 +552,83 @@ fn similarity_of_matrices_and_of_stacks() {
 }
 
 #[test]
+fn measures_of_similarity_by_layer() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let x = numbers(2 * 90 * 5, 1);
+    let y: Vec<f32> = x.iter().zip(numbers(2 * 90 * 5, 2)).map(|(x, y)| x + 0.3 * y).collect();
+    let write = |name: &str, shape: &[usize], values: &[f32]| {
+        npy::write(&folder.join(name), shape, values, Precision::Single).unwrap();
+    };
+    write("x.npy", &[2, 90, 5], &x);
+    write("y.npy", &[2, 90, 5], &y);
+    let all = json(folder, "similarity x.npy y.npy --subsamples 20 --svg lines.svg");
+    let layers = all["layers"].as_array().unwrap();
+    assert_eq!((layers.len(), &all["subsamples"], &all["used"]), (2, &20.into(), &90.into()));
+    for layer in layers {
+        let measures = layer["measures"].as_object().unwrap();
+        assert_eq!(measures.len(), 9, "{measures:?}");
+        for (name, found) in measures {
+            let number = |key: &str| found[key].as_f64().unwrap();
+            assert!(number("value") > 0.3 && number("chance") < 0.4, "{name}: {found}");
+            let [low, high] = ["low", "high"].map(|end| found["interval"][end].as_f64().unwrap());
+            assert!(low <= number("value") && number("value") <= high, "{name}: {found}");
+        }
+    }
+    assert!(fs::read_to_string(folder.join("lines.svg")).unwrap().starts_with("<svg"));
+    // The same value as `cka` gives.
+    let one = json(folder, "similarity x.npy y.npy --measure cka --layers 1 --subsamples 0");
+    let table = json(folder, "cka x.npy y.npy");
+    let value = one["layers"][0]["measures"]["cka"]["value"].as_f64().unwrap();
+    assert!((value - table["cka"][1][1].as_f64().unwrap()).abs() < 1e-6, "{one}");
+    assert_eq!(one["layers"][0]["layer"], 1);
+    assert!(one["layers"][0]["measures"]["cka"]["interval"].is_null());
+
+    let output = isogloss(folder, &words("similarity x.npy y.npy --measure svcca,mexa"));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        printed.contains("SVCCA (Raghu et al. 2017)") && printed.contains("chance"),
+        "{printed}"
+    );
+    refused(folder, "similarity x.npy y.npy --measure cosine", 2, "strong-alignment");
+    refused(folder, "similarity x.npy y.npy --subsamples 3", 2, "give 0, or at least 20");
+    write("narrow.npy", &[2, 90, 4], &x[..720]);
+    refused(folder, "similarity x.npy narrow.npy", 2, "`anc` compares coordinates");
+    json(folder, "similarity x.npy narrow.npy --measure cka,rsa,mutual-nn");
+    write("single.npy", &[90, 5], &x[..450]);
+    refused(folder, "similarity x.npy single.npy", 1, "single.npy: has 1 layers, x.npy has 2");
+}
+
+#[test]
+fn the_language_of_vectors_is_told() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let x = numbers(2 * 100 * 4, 1);
+    // The second language differs by its mean, at the second layer alone.
+    let mut y = numbers(2 * 100 * 4, 2);
+    y[400..].iter_mut().step_by(4).for_each(|x| *x += 3.0);
+    for (name, values) in [("x.npy", &x), ("y.npy", &y)] {
+        npy::write(&folder.join(name), &[2, 100, 4], values, Precision::Single).unwrap();
+    }
+    let found = json(folder, "language-id --vectors a=x.npy --vectors b=y.npy --directions 2");
+    let accuracy = |layer: usize, treatment: &str| {
+        let treated = found["layers"][layer]["treatments"].as_array().unwrap();
+        let own = treated.iter().find(|one| one["treatment"] == treatment).unwrap();
+        assert!((own["shuffled"].as_f64().unwrap() - 0.5).abs() < 0.2, "{own}");
+        own["accuracy"].as_f64().unwrap()
+    };
+    assert_eq!(accuracy(1, "raw"), 1.0);
+    for treatment in ["centered", "lsar", "without-2"] {
+        assert!((accuracy(1, treatment) - 0.5).abs() < 0.2, "{found}");
+    }
+    assert!((accuracy(0, "raw") - 0.5).abs() < 0.2, "{found}");
+    let test = found["languages"][1]["test"].as_u64();
+    assert_eq!((found["chance"].as_f64(), test), (Some(0.5), Some(50)));
+    refused(folder, "language-id --vectors a=x.npy", 2, "there is one language only");
+    refused(folder, "language-id", 2, "--model");
+}
+
+#[test]
 fn bad_arrays_are_named() {
     let place = TempDir::new().unwrap();
     let folder = place.path();

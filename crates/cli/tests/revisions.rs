@@ -26,7 +26,8 @@ use crate::common::done;
 /// Few sentences and updates, but enough that none of the values is 0 or 1 throughout.
 const STUDY: &str = r#"
 question = "Does every command give the results of its revision?"
-evaluate = ["ner", "parse", "retrieval", "align-words", "align-contexts", "similarity", "word-retrieval", "shift"]
+evaluate = ["ner", "parse", "retrieval", "align-words", "align-contexts", "similarity",
+  "similarity-measures", "language-id", "word-retrieval", "shift"]
 
 [[systems]]
 factors = { system = "bilingual" }
@@ -75,6 +76,10 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("corpus paraphrases", 1, "pairs", 2.0),
     ("corpus prepare", 1, "digest of tokens", 367619695701.5),
     ("corpus prepare", 1, "tokens", 14569.0),
+    ("language-id", 1, "language_id", 0.642),
+    ("language-id", 1, "language_id_chance", 0.5),
+    ("language-id", 1, "language_id_shuffled", 0.5760000000000001),
+    ("language-id", 1, "variance_between", 0.21658862747546123),
     ("pretrain", 2, "perplexity", 101.22400885010576),
     ("retrieve", 2, "repeated", 0.0),
     ("retrieve", 2, "retrieval", 0.232),
@@ -96,6 +101,12 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("shift sweep", 2, "too_long", 0.0),
     ("shift sweep", 2, "used", 50.0),
     ("shift translate", 1, "characters", 28.466666666666665),
+    ("similarity", 1, "repeated", 0.0),
+    ("similarity", 1, "rows", 50.0),
+    ("similarity", 1, "similarity", 0.3797950605901576),
+    ("similarity", 1, "similarity_chance", 0.17951732915716098),
+    ("similarity", 1, "too_long", 0.0),
+    ("similarity", 1, "used", 50.0),
     ("transfer", 2, "f1", 0.04940711462450592),
     ("transfer", 2, "las", 0.33522988505747126),
     ("vectors glove", 2, "magnitude", 0.007165786097126774),

@@ -106,6 +106,10 @@ fn from_means_to_a_sweep() {
         "mean",
         "--shift-kind",
         "bands",
+        "--shift-kind",
+        "lsar",
+        "--shift-kind",
+        "principal-2",
         "--alpha",
         "0,1,2",
         "--out",
@@ -114,7 +118,8 @@ fn from_means_to_a_sweep() {
     let swept =
         done(folder, &[&["shift", "sweep", "--model", "run"], &parallel[..], &flags].concat());
     let sweeps = swept["sweeps"].as_array().unwrap();
-    assert_eq!(sweeps.len(), 4);
+    assert_eq!(sweeps.len(), 8);
+    assert_eq!(sweeps[2]["kind"], "lsar");
     assert_eq!(sweeps[0]["cells"].as_array().unwrap().len(), 12);
     assert!(swept["signature"].as_str().unwrap().starts_with("BLEU-1|"));
     assert!(sweeps[0]["cells"][0]["translated"].is_number());
@@ -130,7 +135,7 @@ fn from_means_to_a_sweep() {
     );
     assert!(first["masked"]["positions"].as_u64().unwrap() >= 50, "{first}");
     // Once for each direction, whatever the kinds of shift.
-    assert!(sweeps[1]["masked"].is_null() && sweeps[2]["masked"].is_object());
+    assert!(sweeps[1]["masked"].is_null() && sweeps[4]["masked"].is_object());
     let sweep = [&["shift", "sweep", "--model", "run"], &parallel[..], &["--limit", "5"]];
     // Token sets of one sentence each, and nothing more.
     for language in ["qaa", "qab"] {

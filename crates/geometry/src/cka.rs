@@ -243,12 +243,17 @@ pub struct CkaTable {
     pub debiased: Vec<Vec<Option<f64>>>,
 }
 
-/// What is needed of a layer by itself.
-struct Own {
+/// The mean and the scale that are taken from the rows of a layer.
+pub(crate) struct Centre {
     means: FxHashMap<u32, Vec<f64>>,
     /// A power of two that brings the largest value near 1, so that products of very large or small
     /// ones stay numbers; a scale changes nothing else.
     scale: f64,
+}
+
+/// What is needed of a layer by itself.
+struct Own {
+    centre: Centre,
     /// The squared length of each centred row that counts.
     squares: Vec<f64>,
     /// |XᵀX|².
@@ -315,7 +320,7 @@ impl CkaTable {
     }
 }
 
-fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
+pub(crate) fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
     if x.rows() != y.rows() {
         let reason = format!("has {} rows, {} has {}", y.rows(), x.name(), x.rows());
         let remedy = "give vectors of the same things in the same order";
@@ -330,19 +335,13 @@ fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
 
 impl Own {
     fn new(stack: &Stack, layer: usize, rows: Rows<'_>, columns: Columns<'_>) -> Result<Self> {
-        let (means, largest) = means(stack, layer, rows)?;
-        let mut own = Self {
-            means,
-            scale: if largest > 0.0 { (-largest.log2().floor()).exp2() } else { 1.0 },
-            squares: Vec::new(),
-            biased: 0.0,
-            debiased: 0.0,
-        };
+        let centre = Centre::new(stack, layer, rows)?;
+        let mut own = Self { centre, squares: Vec::new(), biased: 0.0, debiased: 0.0 };
         let dim = stack.dim(layer);
         let mut gram = columns.sum(dim, dim);
         for batch in batches(stack.rows()) {
             interrupt::check();
-            let x = own.centred(stack, layer, rows, batch)?;
+            let x = own.centre.centred(stack, layer, rows, batch)?;
             own.squares
                 .extend(x.iter().map(|row| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>()));
             let x = columns.place(x);
@@ -351,15 +350,28 @@ impl Own {
         own.biased = gram.squared();
         own.debiased = debias(own.biased, &own.squares, &own.squares);
         if own.biased <= 0.0 {
-            let place = format!("{}: layer {}", stack.name(), stack.layer_name(layer));
-            let reason = "all its rows are the same, so there is nothing to compare";
-            return Err(Error::input(place, reason, "give vectors that differ"));
+            return Err(constant(stack, layer));
         }
         Ok(own)
     }
+}
+
+/// Refuses a layer in which nothing varies.
+pub(crate) fn constant(stack: &Stack, layer: usize) -> Error {
+    let place = format!("{}: layer {}", stack.name(), stack.layer_name(layer));
+    let reason = "all its rows are the same, so there is nothing to compare";
+    Error::input(place, reason, "give vectors that differ")
+}
+
+impl Centre {
+    pub(crate) fn new(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<Self> {
+        let (means, largest) = means(stack, layer, rows)?;
+        let scale = if largest > 0.0 { (-largest.log2().floor()).exp2() } else { 1.0 };
+        Ok(Self { means, scale })
+    }
 
     /// Some rows less their mean, those that count.
-    fn centred(
+    pub(crate) fn centred(
         &self,
         stack: &Stack,
         layer: usize,
@@ -419,12 +431,13 @@ fn crosses(
     };
     let mut sums: Vec<Vec<Summed>> = layers.clone().map(sums).collect();
     for batch in batches(x.rows()) {
-        let centred = |(other, own): (usize, &Own)| own.centred(y, other, rows, batch.clone());
+        let centred =
+            |(other, own): (usize, &Own)| own.centre.centred(y, other, rows, batch.clone());
         let others: Vec<Matrix> =
             of_y.par_iter().enumerate().map(centred).collect::<Result<_>>()?;
         let others: Vec<Placed> = others.into_iter().map(|other| columns.place(other)).collect();
         for (layer, sums) in layers.clone().zip(&mut sums) {
-            let own = columns.place(of_x[layer].centred(x, layer, rows, batch.clone())?);
+            let own = columns.place(of_x[layer].centre.centred(x, layer, rows, batch.clone())?);
             sums.iter_mut().zip(&others).for_each(|(sum, other)| columns.add(&own, other, sum));
         }
     }
@@ -442,11 +455,22 @@ fn debias(cross: f64, x: &[f64], y: &[f64]) -> f64 {
 
 /// Where a value lies with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CkaInterval {
+pub struct SimilarityInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end.
     pub high: f64,
+}
+
+impl SimilarityInterval {
+    /// The interval of a value that has the spread of what half-samples gave.
+    pub(crate) fn around(value: f64, drawn: &[f64]) -> Self {
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        let mut moves: Vec<f64> = drawn.iter().map(|x| x - mean).collect();
+        moves.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| moves[(share * (moves.len() - 1) as f64).round() as usize];
+        Self { low: value + at(0.025), high: value + at(0.975) }
+    }
 }
 
 /// The intervals of a table, layer by layer.
@@ -455,9 +479,9 @@ pub struct CkaIntervals {
     /// How many subsamples were drawn.
     pub subsamples: usize,
     /// Of the biased values.
-    pub cka: Vec<Vec<CkaInterval>>,
+    pub cka: Vec<Vec<SimilarityInterval>>,
     /// Of the debiased values; none where one of the samples has none.
-    pub debiased: Vec<Vec<Option<CkaInterval>>>,
+    pub debiased: Vec<Vec<Option<SimilarityInterval>>>,
 }
 
 /// Intervals by subsampling: half of the rows are drawn without replacement, again and again, and the
@@ -483,18 +507,13 @@ pub fn intervals(
         tables.push(table(x, y, rows, device, &crate::search::unwatched)?);
         watch(sample as u64 + 1, samples as u64);
     }
-    let around = |value: f64, drawn: Vec<f64>| -> CkaInterval {
-        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
-        let mut moves: Vec<f64> = drawn.iter().map(|x| x - mean).collect();
-        moves.sort_unstable_by(f64::total_cmp);
-        let at = |share: f64| moves[(share * (moves.len() - 1) as f64).round() as usize];
-        CkaInterval { low: value + at(0.025), high: value + at(0.975) }
+    let each = |i: usize, j: usize| {
+        let drawn: Vec<f64> = tables.iter().map(|t| t.cka[i][j]).collect();
+        SimilarityInterval::around(whole.cka[i][j], &drawn)
     };
-    let each =
-        |i: usize, j: usize| around(whole.cka[i][j], tables.iter().map(|t| t.cka[i][j]).collect());
     let each_debiased = |i: usize, j: usize| {
         let drawn: Option<Vec<f64>> = tables.iter().map(|t| t.debiased[i][j]).collect();
-        Some(around(whole.debiased[i][j]?, drawn?))
+        Some(SimilarityInterval::around(whole.debiased[i][j]?, &drawn?))
     };
     let (down, across) = (x.layers(), y.layers());
     Ok(CkaIntervals {

@@ -10,7 +10,9 @@
 //! - [`predictions`]: what a retrieval or a lookup found, query by query.
 //! - [`neighbours`]: the nearest neighbours of words and sentences across languages.
 //! - [`projection`]: planes to draw spaces on, and the share of variance between languages.
-//! - [`cka`]: representational similarity of two stacks of layers.
+//! - [`cka`]: linear CKA of all layers of two stacks.
+//! - [`language_id`]: what a linear probe tells of the language, before and after its removal.
+//! - [`similarity`]: nine measures of the similarity of the same layers, each beside its chance level.
 //!
 //! ```
 //! use geometry::{Map, Matrix};
@@ -27,6 +29,7 @@
 pub mod align;
 pub mod cka;
 mod error;
+pub mod language_id;
 pub mod learn;
 pub mod lexicon;
 mod map;
@@ -38,6 +41,7 @@ mod products;
 pub mod projection;
 pub mod retrieval;
 pub mod search;
+pub mod similarity;
 
 pub use arrays::{Matrix, Stack};
 

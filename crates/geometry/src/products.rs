@@ -88,6 +88,14 @@ impl Summed {
             Summed::There(sum) => squared(&sum.to_vec()),
         }
     }
+
+    /// The sum itself, row after row.
+    pub(crate) fn into_values(self) -> Vec<f64> {
+        match self {
+            Summed::Here(sum) => sum,
+            Summed::There(sum) => sum.to_vec(),
+        }
+    }
 }
 
 /// `sum += aᵀ b`, columns of `a` by columns of `b`, on all threads. Of a matrix with itself only the blocks on and above

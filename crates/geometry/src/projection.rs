@@ -7,7 +7,7 @@
 //! distinguishes two points.
 
 use arrays::Matrix;
-use faer::Mat;
+use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 
 use crate::map::Map;
@@ -15,6 +15,9 @@ use crate::normalize::mean;
 
 /// Classes of lengths, at most: few enough that the mean of each is of many sentences.
 const LENGTH_CLASSES: usize = 10;
+
+/// Rows that are added to a covariance at a time.
+const STRIP: usize = 4096;
 
 /// Points on a plane, a row each.
 pub type PlanePoints = Vec<[f64; 2]>;
@@ -108,6 +111,25 @@ pub fn principal_plane(groups: &[&Matrix]) -> PlaneProjection {
     let (points, total) = deviations(groups, &vec![grand; groups.len()]);
     let directions = leading_directions(&points, 2);
     on_axes(groups, &points, total, &directions)
+}
+
+/// The directions of greatest variance of the points of all groups together, about their common mean: as many as are asked for,
+/// of length 1 and at right angles to one another. From the covariance, so that many points cost no more memory than few.
+pub(crate) fn principal_directions(groups: &[&Matrix], count: usize) -> Vec<Vec<f64>> {
+    let means: Vec<Vec<f64>> = groups.iter().map(|group| mean(group)).collect();
+    let grand = grand_mean(groups, &means);
+    let dim = grand.len();
+    let mut covariance = Mat::<f64>::zeros(dim, dim);
+    for strip in groups.iter().flat_map(|group| group.values().chunks(STRIP * dim)) {
+        let rows = strip.len() / dim;
+        let points =
+            Mat::from_fn(rows, dim, |row, col| f64::from(strip[row * dim + col]) - grand[col]);
+        covariance += points.transpose() * &points;
+    }
+    let eigen = covariance.self_adjoint_eigen(Side::Lower).expect("a finite symmetric matrix");
+    // They come in rising order of variance.
+    let direction = |place: usize| (0..dim).map(|row| eigen.U()[(row, dim - 1 - place)]).collect();
+    (0..count.min(dim)).map(direction).collect()
 }
 
 /// A plane for two groups whose first axis is *supervised*: the difference of their means, from the

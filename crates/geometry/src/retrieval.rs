@@ -358,7 +358,7 @@ fn learn(train: TranslatedRows<'_>, layer: usize, steps: &[Step]) -> Result<Map>
 }
 
 /// A layer without zero rows, which no cosine is defined for.
-fn checked(stack: &Stack, layer: usize) -> Result<Matrix> {
+pub(crate) fn checked(stack: &Stack, layer: usize) -> Result<Matrix> {
     let matrix = stack.whole(layer)?;
     let name = |row: usize| format!("layer {}, row {}", stack.layer_name(layer), row + 1);
     matrix.check(stack.name(), name)?;
@@ -375,7 +375,7 @@ fn check(a: &Stack, b: &Stack) -> Result<()> {
     check_layers(a, b)
 }
 
-fn check_layers(a: &Stack, b: &Stack) -> Result<()> {
+pub(crate) fn check_layers(a: &Stack, b: &Stack) -> Result<()> {
     let shape =
         |stack: &Stack| (0..stack.layers()).map(|layer| stack.dim(layer)).collect::<Vec<_>>();
     if shape(a) == shape(b) {

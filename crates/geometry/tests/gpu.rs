@@ -7,6 +7,7 @@ use arrays::Stack;
 use geometry::cka::{Rows, intervals, table};
 use geometry::learn::{Induction, unsupervised};
 use geometry::search::{Measure, Neighbours, Scores, unwatched};
+use geometry::similarity::{SimilarityConfig, SimilarityMeasure, similarity};
 use geometry::{Map, Matrix};
 use tensor::Device;
 use text::RandomStreams;
@@ -188,5 +189,31 @@ fn cka_is_that_of_the_cpu() {
     let (theirs, ours) = (drawn(&cpu), drawn(&gpu));
     for (a, b) in theirs.cka.iter().flatten().zip(ours.cka.iter().flatten()) {
         assert!((a.low - b.low).abs() < 1e-5 && (a.high - b.high).abs() < 1e-5, "{a:?} {b:?}");
+    }
+}
+
+#[test]
+fn measures_of_similarity_are_those_of_the_cpu() {
+    let Some([cpu, gpu]) = devices() else { return };
+    let (rows, dim) = (6001, 420);
+    let common = vectors(rows, 40, 77);
+    let side = |seed: u64| {
+        let own = vectors(rows, dim, seed);
+        let values = own.iter().zip(common.iter()).flat_map(|(own, common)| {
+            own.iter().enumerate().map(|(col, x)| 0.5 * x + common[col % 40] + 3.0)
+        });
+        Stack::of("side", vec![Matrix::new(rows, dim, values.collect())])
+    };
+    let (x, y) = (side(10), side(20));
+    let config =
+        SimilarityConfig { measures: SimilarityMeasure::ALL.into(), subsamples: 0, seed: 1 };
+    let before = gpu.kernels().held_memory();
+    let on = |device: &Device| similarity(&x, &y, &config, device, &unwatched).unwrap();
+    let (theirs, ours) = (on(&cpu), on(&gpu));
+    assert!(gpu.kernels().held_memory() > before, "the GPU was not asked");
+    for (measure, value) in &theirs.layers[0].measures {
+        let other = ours.layers[0].measures[measure];
+        // A neighbour whose score is that of another to the last digit may be either.
+        assert!((value.value - other.value).abs() < 1e-3, "{measure:?}: {value:?} {other:?}");
     }
 }

@@ -6,6 +6,7 @@ use arrays::Stack;
 use geometry::cka::{Rows, intervals, table};
 use geometry::lexicon::LookupAccuracy;
 use geometry::search::{Measure, Scores, unwatched};
+use geometry::similarity::{SimilarityConfig, SimilarityMeasure, similarity};
 use geometry::{Map, Matrix, Step, normalize};
 use serde_json::Value;
 use tensor::Device;
@@ -218,4 +219,28 @@ fn centring_within_groups_takes_away_what_groups_alone_explain() {
     assert!(plain.cka[0][0] > 0.9);
     let within = Rows { groups: Some(&groups), kept: None };
     assert!(table(&x, &y, within, &cpu(), &unwatched).unwrap().cka[0][0] < 0.1);
+}
+
+#[test]
+fn every_measure_of_similarity() {
+    for case in fixture("similarity").as_array().unwrap() {
+        let theirs = case["values"].as_object().unwrap();
+        let dim = |key: &str| case[key].as_u64().unwrap() as usize;
+        let x = Stack::of("x", vec![matrix(&case["x"], dim("d"))]);
+        let y = Stack::of("y", vec![matrix(&case["y"], dim("e"))]);
+        for subsamples in [0, 20] {
+            // Sums over blocks add up to the same.
+            let measures = theirs.keys().map(|name| name.parse().unwrap()).collect();
+            let config = SimilarityConfig { measures, subsamples, seed: 1 };
+            let found = similarity(&x, &y, &config, &cpu(), &unwatched).unwrap();
+            let found = &found.layers[0].measures;
+            assert_eq!(found.len(), theirs.len());
+            for (name, value) in theirs {
+                let ours = found[&name.parse::<SimilarityMeasure>().unwrap()];
+                let difference = (ours.value - value.as_f64().unwrap()).abs();
+                assert!(difference < 2e-6, "{name}: {} is not {value}", ours.value);
+                assert_eq!(ours.interval.is_some(), subsamples > 0, "{name}");
+            }
+        }
+    }
 }

@@ -72,6 +72,17 @@ fn the_papers_findings_hold_in_the_papers_numbers() {
     assert!(found.len() > 100);
 }
 
+/// In how many settings of all runs something holds. Each run has two, of which one in forty may have a false discovery; lines of a
+/// setting are not independent, so that a false discovery may bring others (a task, and all tasks).
+fn settings_with_discoveries(held: &[(u64, String)]) -> usize {
+    let setting = |(run, line): &(u64, String)| {
+        let scale =
+            ["tiny", "small"].into_iter().find(|scale| line.contains(&format!("({scale},")));
+        (*run, scale)
+    };
+    held.iter().map(setting).collect::<std::collections::BTreeSet<_>>().len()
+}
+
 /// Every system has the same score, whatever the score is.
 #[test]
 fn constant_systems_make_no_finding_hold() {
@@ -102,10 +113,9 @@ fn shuffled_systems_make_no_finding_hold() {
             random.shuffle(&mut values);
             group.iter().zip(values).for_each(|(number, value)| records[*number].value = value);
         }
-        held.extend(holding(&records));
+        held.extend(holding(&records).into_iter().map(|one| (run, one)));
     }
-    // Each run has two settings, of which one in forty may have a false discovery.
-    assert!(held.len() <= 1, "{held:#?}");
+    assert!(settings_with_discoveries(&held) <= 1, "{held:#?}");
 }
 
 /// The factors of the untrained encoder that stands beside a record's system: the same layer, task, pair and weight.
@@ -154,7 +164,7 @@ fn untrained_systems_make_no_finding_hold() {
             record.value = value.map_or(record.value, |value| value + 0.01 * random.normal());
             true
         });
-        held.extend(holding(&drawn));
+        held.extend(holding(&drawn).into_iter().map(|one| (run, one)));
     }
-    assert!(held.len() <= 1, "{held:#?}");
+    assert!(settings_with_discoveries(&held) <= 1, "{held:#?}");
 }

@@ -83,10 +83,7 @@ pub fn read(texts: &[(String, String)], columns: &TsvColumns) -> Result<Vec<Para
                 }
             }
         }
-        languages => languages
-            .iter()
-            .map(|(language, files)| read_side(language, files, columns))
-            .collect::<Result<_>>()?,
+        _ => read_languages(texts, columns)?,
     };
     for side in &sides[1..] {
         let (here, there) = (side.lines.len(), sides[0].lines.len());
@@ -96,6 +93,18 @@ pub fn read(texts: &[(String, String)], columns: &TsvColumns) -> Result<Vec<Para
         }
     }
     Ok(sides)
+}
+
+/// Reads text of languages, a sentence a line, that need not be parallel. Several files of a language add up.
+///
+/// # Errors
+/// Where files cannot be read.
+pub fn read_languages(
+    texts: &[(String, String)],
+    columns: &TsvColumns,
+) -> Result<Vec<ParallelSide>> {
+    let languages = by_language(texts);
+    languages.iter().map(|(language, files)| read_side(language, files, columns)).collect()
 }
 
 /// Reads parallel text of two languages.

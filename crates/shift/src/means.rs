@@ -477,6 +477,25 @@ impl MeanVectors {
         Ok(Self { languages, directions, dim, model, vocabulary })
     }
 
+    /// Means of languages at one layer, of subwords of all classes, with one leading direction.
+    #[cfg(test)]
+    pub(crate) fn of_means(means: &[&[f32]], direction: &[f32]) -> Self {
+        let language = |mean: &&[f32]| LanguageMean {
+            name: String::new(),
+            counts: [1; CLASSES.len()],
+            layers: vec![mean.repeat(CLASSES.len())],
+            errors: Vec::new(),
+            subwords: Vec::new(),
+        };
+        Self {
+            languages: means.iter().map(language).collect(),
+            directions: vec![direction.to_vec()],
+            dim: direction.len(),
+            model: String::new(),
+            vocabulary: String::new(),
+        }
+    }
+
     /// The place of a language.
     pub fn language(&self, name: &str) -> Result<usize> {
         let found = self.languages.iter().position(|language| language.name == name);

@@ -154,7 +154,8 @@ fn predict<T>(
             let hidden = tape.take_value(encoded.hidden[layer]);
             // After the last layer there are states of the inner positions alone.
             let ids = if layer == top { &inner_ids } else { ids };
-            (layer, (hidden, shifter.table(&device), shifter.rows(ids)))
+            let (table, rows) = shifter.additions(&device, &hidden, ids);
+            (layer, (hidden, table, rows))
         })
         .collect();
     drop(tape);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use arrays::Stack;
 use clap::Args;
 use geometry::cka::{
-    CkaConfig, CkaInterval, CkaResult, FEWEST_SUBSAMPLES, compare, counts_of_arrays, read_labels,
-    within_lengths,
+    CkaConfig, CkaResult, FEWEST_SUBSAMPLES, SimilarityInterval, compare, counts_of_arrays,
+    read_labels, within_lengths,
 };
 use geometry::retrieval::RetrievalResult;
 use lab::draw::cka_figure;
@@ -88,8 +88,18 @@ pub(crate) struct Cka {
     compute: Compute,
 }
 
+/// Two files of vectors, with some of their layers.
+pub(super) fn two_stacks(x: &Path, y: &Path, layers: &Layers) -> Result<[Stack; 2], Failure> {
+    let mut stacks = [Stack::open(x)?, Stack::open(y)?];
+    for stack in &mut stacks {
+        let chosen = layers.of(stack.layers() - 1)?;
+        stack.keep(&chosen);
+    }
+    Ok(stacks)
+}
+
 /// How many subsamples: none, or enough for the ends of an interval.
-fn subsamples(text: &str) -> Result<usize, String> {
+pub(super) fn subsamples(text: &str) -> Result<usize, String> {
     let enough = |&subsamples: &usize| subsamples == 0 || subsamples >= FEWEST_SUBSAMPLES;
     let subsamples = text.parse().ok().filter(enough);
     subsamples.ok_or_else(|| format!("give 0, or at least {FEWEST_SUBSAMPLES}"))
@@ -108,11 +118,7 @@ impl Cka {
         let labels =
             |rows: usize| self.within.as_deref().map(|path| read_labels(path, rows)).transpose();
         if let (Some(x), Some(y)) = (&self.x, &self.y) {
-            let mut stacks = [Stack::open(x)?, Stack::open(y)?];
-            for stack in &mut stacks {
-                let chosen = self.layers.of(stack.layers() - 1)?;
-                stack.keep(&chosen);
-            }
+            let stacks = two_stacks(x, y, &self.layers)?;
             let rows = stacks[0].rows();
             let counts = counts_of_arrays(&stacks[0], &stacks[1])?;
             return Ok(ComparedRows { stacks, counts, groups: labels(rows)?, lengths: None });
@@ -184,7 +190,7 @@ fn in_words(result: &CkaResult, x: &Stack, y: &Stack) -> String {
     let shown = |value: Option<f64>| value.map_or("none".to_owned(), |value| format!("{value:.3}"));
     let intervals = result.intervals.as_ref();
     if x.layers() == 1 && y.layers() == 1 {
-        let range = |interval: Option<CkaInterval>| {
+        let range = |interval: Option<SimilarityInterval>| {
             interval.map_or(String::new(), |i| format!("   95 %: {:.3} to {:.3}", i.low, i.high))
         };
         let of = intervals.map(|intervals| (intervals.cka[0][0], intervals.debiased[0][0]));

@@ -11,6 +11,7 @@ mod encode;
 mod explore;
 mod hub;
 mod inspect;
+mod language_id;
 mod man;
 mod map;
 mod markdown;
@@ -23,6 +24,7 @@ mod results;
 mod retrieve;
 mod score;
 mod shift;
+mod similarity;
 mod study;
 mod study_cluster;
 mod study_list;
@@ -94,6 +96,12 @@ pub(crate) enum Command {
     /// Compare two sets of vectors by linear CKA, biased and debiased.
     Cka(cka::Cka),
 
+    /// Compare two sets of vectors by nine measures, layer by layer, beside their chance levels.
+    Similarity(similarity::Similarity),
+
+    /// Tell the language of sentences from their vectors by a linear probe, before and after removing it.
+    LanguageId(language_id::LanguageId),
+
     /// Language mean vectors, and token translation by shifting hidden states.
     #[command(subcommand)]
     Shift(shift::Shift),
@@ -156,6 +164,8 @@ impl Command {
             Command::Neighbours(command) => command.run(),
             Command::Map(command) => command.run(),
             Command::Cka(command) => command.run(),
+            Command::Similarity(command) => command.run(),
+            Command::LanguageId(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
             Command::Study(command) => command.run(),

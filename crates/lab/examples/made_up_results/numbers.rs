@@ -39,6 +39,8 @@ pub(crate) fn all() -> (Vec<Record>, Vec<TextRecord>) {
             made.distances(languages);
             made.alignment(languages);
             made.similarity(languages);
+            made.predictors(languages);
+            made.language_identity(languages);
             made.sizes(languages);
             made.shifts(languages, &["condition=default", "condition=no-anchors"]);
             made.shifted_transfer(languages, "condition=default");
@@ -263,6 +265,66 @@ impl MadeUp {
         {
             let of = format!("system=bilingual pair={}", languages.pairs[0].0);
             self.put("similarity", measure, &of, count);
+        }
+    }
+
+    /// Encoders whose transfer and whose similarity rise together, by one measure better than by another.
+    fn predictors(&mut self, languages: &Languages) {
+        let encoders = [
+            "condition=untrained",
+            "condition=sep-emb-l1-6",
+            "condition=no-anchors steps=1500",
+            "condition=sep-l1-3",
+            "condition=no-anchors",
+            "condition=default",
+        ];
+        let (pair, _) = languages.pairs[0];
+        let target = pair.split_once('-').unwrap().1;
+        for (place, encoder) in encoders.into_iter().enumerate() {
+            let level = 0.15 * place as f64 + 0.1;
+            let of = format!("{encoder} pair={pair}");
+            for (task, measure) in TASKS {
+                let of = format!("{of} task={task} language={target} role=target");
+                self.put("predictors", measure, &of, level);
+            }
+            for layer in 0..=languages.layers {
+                let cka = 0.9 - 0.1 * ((place + 2) % 4) as f64;
+                for (measure, value) in
+                    [("mexa", level), ("anc", level), ("weak-alignment", level), ("cka", cka)]
+                {
+                    let of = format!("{of} layer={layer} measure={measure}");
+                    self.put("predictors", "similarity", &of, value);
+                    self.put("predictors", "similarity_chance", &of, 0.02);
+                }
+            }
+        }
+    }
+
+    fn language_identity(&mut self, languages: &Languages) {
+        for (pair, _) in languages.pairs {
+            for condition in ["default", "no-anchors", "untrained"] {
+                let accuracy = match condition {
+                    "untrained" => [0.7, 0.6, 0.6, 0.65],
+                    _ => [0.97, 0.55, 0.53, 0.6],
+                };
+                let of = format!("condition={condition} pair={pair}");
+                self.put("language-identity", "language_id_chance", &of, 0.5);
+                for layer in 0..=languages.layers {
+                    for (treatment, accuracy) in
+                        ["raw", "centered", "lsar", "without-1"].into_iter().zip(accuracy)
+                    {
+                        let of = format!("{of} layer={layer} treatment={treatment}");
+                        self.put("language-identity", "language_id", &of, accuracy);
+                        self.put("language-identity", "language_id_shuffled", &of, 0.5);
+                        let variance = (accuracy - 0.5) / 3.0;
+                        self.put("language-identity", "variance_between", &of, variance);
+                    }
+                }
+                for kind in ["raw", "centered", "aligned"] {
+                    let of = format!("{of} layer=2 kind={kind}");
+                    self.put("language-identity", "retrieval", &of, accuracy[0] / 2.0);
+                }
+            }
         }
     }
 

@@ -22,7 +22,7 @@ pub use heat::Heatmap;
 pub use lines::{ChartPoint, LineChart, LineSeries};
 pub use scale::short;
 pub use sheet::ColourScheme;
-pub use similarity::{ComparedSides, cka_figure};
+pub use similarity::{ComparedSides, cka_figure, similarity_figure};
 pub use svg::escaped;
 
 use std::fmt::Write as _;

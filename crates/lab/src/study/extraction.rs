@@ -6,7 +6,9 @@
 use align::AlignmentScore;
 use geometry::align::AlignWordsResult;
 use geometry::cka::CkaResult;
+use geometry::language_id::LanguageIdResult;
 use geometry::retrieval::RetrievalResult;
+use geometry::similarity::SimilarityResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shift::translate::{DirectionSweep, SweepResult, TranslationResult};
@@ -55,6 +57,10 @@ pub enum Extractor {
     WordRetrieval,
     /// `cka` of parallel text in two encoders: the same layer of both.
     Similarity,
+    /// `similarity`: every measure at every layer, and its chance level.
+    Measures,
+    /// `language-id`: what a probe tells at every layer, after each treatment.
+    LanguageId,
     /// `shift sweep`: every layer and weight.
     Sweep,
     /// `shift translate`: the predicted tokens.
@@ -125,6 +131,8 @@ impl Extractor {
             Extractor::AlignWords => collector.align_words(&parse(result)?)?,
             Extractor::WordRetrieval => collector.word_retrieval(&parse(result)?)?,
             Extractor::Similarity => collector.similarity(&parse(result)?)?,
+            Extractor::Measures => collector.measures(&parse(result)?),
+            Extractor::LanguageId => collector.language_id(&parse(result)?),
             Extractor::Sweep => collector.sweep(&parse(result)?),
             Extractor::Translation => collector.translation(&parse(result)?),
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
@@ -305,6 +313,33 @@ impl ResultCollector<'_> {
         Ok(())
     }
 
+    fn measures(&mut self, result: &SimilarityResult) {
+        self.results.signature.clone_from(&result.signature);
+        self.rows(&result.counts, "similarity", &[]);
+        for layer in &result.layers {
+            let number = layer.layer.to_string();
+            for (measure, found) in &layer.measures {
+                let more = [("layer", number.as_str()), ("measure", measure.name())];
+                self.number("similarity", &more, found.value);
+                self.number("similarity_chance", &more, found.chance);
+            }
+        }
+    }
+
+    fn language_id(&mut self, result: &LanguageIdResult) {
+        self.results.signature.clone_from(&result.signature);
+        self.number("language_id_chance", &[], result.chance);
+        for layer in &result.layers {
+            let number = layer.layer.to_string();
+            for found in &layer.treatments {
+                let more = [("layer", number.as_str()), ("treatment", &found.treatment)];
+                self.number("language_id", &more, found.accuracy);
+                self.number("language_id_shuffled", &more, found.shuffled);
+                self.number("variance_between", &more, found.variance_between);
+            }
+        }
+    }
+
     fn sweep(&mut self, result: &SweepResult) {
         self.results.signature.clone_from(&result.signature);
         for sweep in &result.sweeps {
@@ -471,6 +506,44 @@ mod tests {
         assert_eq!((debiased[0].factors["layer"].as_str(), debiased[0].value), ("1", 0.7));
         let short = read(similarity, &result(json!([[1.0], []]))).unwrap_err();
         assert_eq!(short, "`debiased` has no column 1");
+    }
+
+    #[test]
+    fn a_measure_of_similarity_has_its_chance_beside_it() {
+        let found = json!({ "value": 0.7, "interval": null, "chance": 0.1 });
+        let layer = json!({ "layer": 3, "measures": { "mutual-nn": found } });
+        let result = json!({
+            "layers": [layer], "rows": 9, "repeated": 0, "too_long": 0, "used": 9, "dims": [2, 2],
+            "subsamples": 0, "signature": "similarity",
+        });
+        let measurements = read(Extractor::Measures, &result).unwrap().measurements;
+        let [.., value, chance] = measurements.as_slice() else { panic!("{measurements:?}") };
+        assert_eq!((value.measure.as_str(), value.value), ("similarity", 0.7));
+        assert_eq!((chance.measure.as_str(), chance.value), ("similarity_chance", 0.1));
+        for one in [value, chance] {
+            assert_eq!((&*one.factors["measure"], &*one.factors["layer"]), ("mutual-nn", "3"));
+        }
+    }
+
+    #[test]
+    fn a_probe_has_its_shuffled_labels_beside_it() {
+        let found = json!({
+            "treatment": "lsar", "accuracy": 0.6, "interval": { "low": 0.5, "high": 0.7 }, "shuffled": 0.5,
+            "variance_between": 0.01,
+        });
+        let result = json!({
+            "languages": [], "chance": 0.5, "variance_chance": 0.001,
+            "layers": [{ "layer": 2, "treatments": [found] }], "signature": "language-id",
+        });
+        let measurements = read(Extractor::LanguageId, &result).unwrap().measurements;
+        let shown: Vec<(&str, f64)> =
+            measurements.iter().map(|one| (one.measure.as_str(), one.value)).collect();
+        let [chance, accuracy, shuffled, variance] = shown[..] else { panic!("{shown:?}") };
+        assert_eq!((chance, accuracy), (("language_id_chance", 0.5), ("language_id", 0.6)));
+        assert_eq!(shuffled, ("language_id_shuffled", 0.5));
+        assert_eq!(variance, ("variance_between", 0.01));
+        let factors = &measurements[1].factors;
+        assert_eq!((&*factors["treatment"], &*factors["layer"]), ("lsar", "2"));
     }
 
     #[test]

@@ -69,8 +69,12 @@ pub enum StudyEvaluation {
     AlignContexts,
     /// CKA, layer by layer (Conneau et al. 2020, §5.2).
     Similarity,
+    /// Nine measures of similarity, layer by layer.
+    SimilarityMeasures,
     /// Word translation without a map (Liu et al. 2020, §3).
     WordRetrieval,
+    /// What a linear probe tells of the language, by layer.
+    LanguageId,
     /// Token translation by the difference of language mean vectors (Liu et al. 2020, §4.2).
     Shift,
     /// Zero-shot transfer with a shift (Liu et al. 2020, §4.3).
@@ -78,12 +82,14 @@ pub enum StudyEvaluation {
 }
 
 /// The evaluations that are no tasks, by name.
-const EVALUATIONS: [(&str, StudyEvaluation); 7] = [
+const EVALUATIONS: [(&str, StudyEvaluation); 9] = [
     ("retrieval", StudyEvaluation::Retrieval),
     ("align-words", StudyEvaluation::AlignWords),
     ("align-contexts", StudyEvaluation::AlignContexts),
     ("similarity", StudyEvaluation::Similarity),
+    ("similarity-measures", StudyEvaluation::SimilarityMeasures),
     ("word-retrieval", StudyEvaluation::WordRetrieval),
+    ("language-id", StudyEvaluation::LanguageId),
     ("shift", StudyEvaluation::Shift),
     ("shifted-transfer", StudyEvaluation::ShiftedTransfer),
 ];
@@ -320,10 +326,12 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "align-contexts",
     "align-sentences",
     "similarity",
+    "predictors",
     "data-size",
     "window",
     "language-shift",
     "shifted-transfer",
+    "language-identity",
 ];
 
 impl Study {

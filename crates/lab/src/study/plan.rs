@@ -269,9 +269,13 @@ impl EvaluationContext<'_> {
                     recipes::align_contexts(planner, scene, system, made)?
                 }
                 StudyEvaluation::Similarity => recipes::similarity(planner, scene, system, made)?,
+                StudyEvaluation::SimilarityMeasures => {
+                    recipes::similarity_measures(planner, scene, system, made)?;
+                }
                 StudyEvaluation::WordRetrieval => {
                     recipes::word_retrieval(planner, scene, system, made)?
                 }
+                StudyEvaluation::LanguageId => recipes::language_id(planner, scene, system, made)?,
                 StudyEvaluation::Shift => recipes::shift(planner, scene, system, made)?,
                 StudyEvaluation::ShiftedTransfer => {
                     recipes::shifted_transfer(planner, scene, system, made)?;

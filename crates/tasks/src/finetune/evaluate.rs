@@ -62,15 +62,15 @@ impl TaskModel<'_> {
         alphas: &[f64],
     ) -> Vec<Vec<Vec<Annotation>>> {
         let LayerShift { layer, shifter } = shift;
-        let table = shifter.table(params.device());
         let mut predictions = vec![vec![Vec::new(); set.examples.len()]; alphas.len()];
         for batch in batches(&set.examples, params.device()) {
             let examples: Vec<&Example> = batch.iter().map(|&at| &set.examples[at]).collect();
             let input = ExampleBatch::new(set.language, &examples);
-            let classes = shifter.rows(&input.sequences.concat());
             let mut tape = Tape::new(params, Mode::Evaluate);
             let below = self.features.states(&mut tape, &input.input(None), *layer);
             drop(tape);
+            let ids = input.sequences.concat();
+            let (table, classes) = shifter.additions(params.device(), &below, &ids);
             for (&alpha, predictions) in alphas.iter().zip(&mut predictions) {
                 let shifted = ShiftedStates {
                     layer: *layer,

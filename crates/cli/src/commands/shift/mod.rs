@@ -163,7 +163,8 @@ pub(crate) struct Translate {
     alpha: Vec<f32>,
 
     /// How the shift is made: mean, sharing (by whether languages share a subword), bands (by
-    /// frequency), without-N (without N leading directions).
+    /// frequency), without-N (without N leading directions), lsar (the component in the subspace of the languages' means is
+    /// replaced by the target's: Xie et al. 2022), principal-N (mean, and deviations in N leading directions removed).
     #[arg(long, value_name = "KIND", default_value = "mean", value_parser = ShiftKind::parse)]
     shift_kind: ShiftKind,
 

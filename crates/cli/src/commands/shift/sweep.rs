@@ -86,7 +86,7 @@ pub(crate) struct SweepOver {
         help_heading = "Evaluation")]
     alpha: Vec<f32>,
 
-    /// How the shift is made; repeat to compare: mean, sharing, bands, without-N.
+    /// How the shift is made; repeat to compare: mean, sharing, bands, without-N, lsar, principal-N.
     #[arg(long, value_name = "KIND", default_value = "mean", value_parser = ShiftKind::parse,
         help_heading = "Evaluation")]
     shift_kind: Vec<ShiftKind>,

@@ -37,7 +37,8 @@ pub(super) struct ShiftFlags {
     alpha: Vec<f64>,
 
     /// How the shift is made: mean, sharing (by whether languages share a subword), bands (by
-    /// frequency), without-N (less N leading directions) [default: mean].
+    /// frequency), without-N (less N leading directions), lsar (the component in the subspace of the languages' means is
+    /// replaced by the target's), principal-N (mean, and deviations in N leading directions removed) [default: mean].
     #[arg(long, value_name = "KIND", value_parser = ShiftKind::parse, conflicts_with = "shift_vector",
         help_heading = "Evaluation")]
     shift_kind: Option<ShiftKind>,

@@ -7,8 +7,10 @@ mod align_words;
 mod data_size;
 mod demo;
 mod distance;
+mod language_identity;
 pub(super) mod names;
 pub(super) mod parts;
+mod predictors;
 mod shift;
 mod shifted_transfer;
 mod similarity;
@@ -52,8 +54,10 @@ pub(super) const ALL: &[&ReportSection] = &[
     &align_contexts::ALIGN_CONTEXTS,
     &align_sentences::ALIGN_SENTENCES,
     &similarity::SIMILARITY,
+    &predictors::PREDICTORS,
     &data_size::DATA_SIZE,
     &data_size::WINDOW,
     &shift::LANGUAGE_SHIFT,
     &shifted_transfer::SHIFTED_TRANSFER,
+    &language_identity::LANGUAGE_IDENTITY,
 ];

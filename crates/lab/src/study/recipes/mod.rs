@@ -8,7 +8,7 @@ mod shift;
 mod tasks;
 mod words;
 
-pub(super) use sentences::{retrieval, similarity};
+pub(super) use sentences::{language_id, retrieval, similarity, similarity_measures};
 pub(super) use shift::shift;
 pub(super) use tasks::{align_contexts, shifted_transfer, transfer};
 pub(super) use words::{align_words, word_retrieval};

@@ -1,4 +1,4 @@
-//! Parallel sentences: retrieval, and similarity of layers (CKA, Kornblith et al. 2019).
+//! Parallel sentences: retrieval, and similarity of layers.
 
 use super::{two_languages, two_runs};
 use crate::study::error::Result;
@@ -45,7 +45,72 @@ pub(in crate::study) fn retrieval(
     Ok(())
 }
 
-/// CKA of parallel sentences, layer by layer, and its correlation with retrieval.
+/// A command that compares the layers of two encoders on parallel sentences; none where files are missing.
+fn comparison(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    (verb, name): (&str, String),
+    (target, from, to): (&str, &PlannedEncoder, &PlannedEncoder),
+) -> Option<StepDraft> {
+    let sentences = planner.found(scene.materials.compared_sentences(target))?;
+    let [first, second] = sentences.models(from, to);
+    let languages = (from.language.as_str(), to.language.as_str());
+    let draft = StepDraft::new(verb, name)
+        .flag("--model", first.folder.clone())
+        .flag("--model", second.folder.clone())
+        .args(sentences.flags("--parallel", languages))
+        .args(sentences.columns());
+    Some(draft)
+}
+
+/// Every measure of similarity of parallel sentences, layer by layer. Intervals are over seeds.
+pub(in crate::study) fn similarity_measures(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    made: &PlannedSystem,
+) -> Result<()> {
+    for target in &scene.materials.targets {
+        let Some((from, to)) = two_runs(made, scene, target) else { continue };
+        let name = ("similarity", scene.name(&format!("similarity, {target}"), system));
+        let Some(draft) = comparison(planner, scene, name, (target, from, to)) else { continue };
+        let step = planner.add(draft.flag("--subsamples", "0"))?;
+        let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
+        planner.read(step, Extractor::Measures, scene.seed, factors);
+    }
+    Ok(())
+}
+
+/// A linear language-ID probe on translated sentences of one encoder, layer by layer.
+pub(in crate::study) fn language_id(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    made: &PlannedSystem,
+) -> Result<()> {
+    // Two encoders are told apart by any probe.
+    if !matches!(made, PlannedSystem::Encoders { one: true, .. }) {
+        return Ok(());
+    }
+    for target in &scene.materials.targets {
+        let Some((from, to)) = two_languages(made, scene, target) else { continue };
+        let Some(sentences) = planner.found(scene.materials.compared_sentences(target)) else {
+            continue;
+        };
+        let languages = (from.language.as_str(), to.language.as_str());
+        let draft =
+            StepDraft::new("language-id", scene.name(&format!("language-ID, {target}"), system))
+                .flag("--model", from.folder.clone())
+                .args(sentences.flags("--text", languages))
+                .args(sentences.columns());
+        let step = planner.add(draft)?;
+        let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
+        planner.read(step, Extractor::LanguageId, scene.seed, factors);
+    }
+    Ok(())
+}
+
+/// CKA of parallel sentences (Kornblith et al. 2019), layer by layer, and its correlation with retrieval.
 pub(in crate::study) fn similarity(
     planner: &mut StudyPlanner<'_>,
     scene: &EvaluationContext<'_>,
@@ -54,16 +119,9 @@ pub(in crate::study) fn similarity(
 ) -> Result<()> {
     for target in &scene.materials.targets {
         let Some((from, to)) = two_runs(made, scene, target) else { continue };
-        let Some(sentences) = planner.found(scene.materials.compared_sentences(target)) else {
-            continue;
-        };
-        let [first, second] = sentences.models(from, to);
-        let languages = (from.language.as_str(), to.language.as_str());
-        let mut draft = StepDraft::new("cka", scene.name(&format!("CKA, {target}"), system))
-            .flag("--model", first.folder.clone())
-            .flag("--model", second.folder.clone())
-            .args(sentences.flags("--parallel", languages))
-            .args(sentences.columns());
+        let name = ("cka", scene.name(&format!("CKA, {target}"), system));
+        let compared = comparison(planner, scene, name, (target, from, to));
+        let Some(mut draft) = compared else { continue };
         if !scene.materials.is_paraphrased()
             && let Some(found) = retrieve(planner, scene, system, (target, from, to))?
         {

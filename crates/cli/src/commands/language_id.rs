@@ -1,0 +1,166 @@
+//! `isogloss language-id`: how well a linear probe tells a sentence's language from its vector.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use arrays::Stack;
+use clap::Args;
+use geometry::language_id::{LanguageIdConfig, LanguageIdResult, LayerLanguageId, language_id};
+use lab::study::Extractor;
+use models::parallel::{ParallelSide, read_languages};
+use models::sentences::mean_vectors;
+
+use super::models::{Compute, Layers};
+use super::record::{RecordFlags, pair, system_of};
+use super::texts::{ColumnsFlag, parse_text};
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::progress::{Waiting, counted};
+
+const EXAMPLES: &str = "Examples:
+  Parallel sentences through a model, every layer:
+    isogloss language-id --model run --text fr=fr.txt --text en=en.txt
+  Five languages, two leading directions removed:
+    isogloss language-id --model run --text de=de.txt --text en=en.txt --text fr=fr.txt \\
+      --text ru=ru.txt --text zh=zh.txt --directions 2
+  Vectors that `encode` wrote:
+    isogloss language-id --vectors fr=fr.npy --vectors en=en.npy
+
+A logistic regression (L2 penalty, standardised columns) is trained on half of the sentences and tested on the other half.
+Treatments are learned on the first half: raw; centered, each language's mean subtracted (Libovický et al. 2020); lsar, the
+subspace of the languages' means removed (Xie et al. 2022); without-k, the k leading principal directions of all
+vectors removed (Mu & Viswanath 2018). A shift by the difference of means (Liu et al. 2020) gives what centered gives: it
+differs by a translation of all vectors, which no linear probe sees. Parallel text makes sure that the language is all
+that differs.";
+
+/// Flags of `language-id`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LanguageId {
+    /// The folder of a run, or a Hugging Face folder, to encode --text with.
+    #[arg(
+        short,
+        long,
+        value_name = "DIR",
+        requires = "texts",
+        required_unless_present = "vectors",
+        help_heading = "Input"
+    )]
+    model: Option<PathBuf>,
+
+    /// Text of a language, a sentence a line; two languages at least. Plain, gzip or zstd.
+    #[arg(short, long = "text", value_name = "LANG=FILE", value_parser = parse_text,
+        requires = "model", help_heading = "Input")]
+    texts: Vec<(String, String)>,
+
+    #[command(flatten)]
+    columns: ColumnsFlag,
+
+    /// Vectors of a language in place of text: rows x dimension, or layers x rows x dimension; .npy, .npz
+    /// or safetensors.
+    #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, conflicts_with = "model",
+        help_heading = "Input")]
+    vectors: Vec<(String, String)>,
+
+    /// Read at most the first N sentences of each language's text.
+    #[arg(short = 'n', long, value_name = "N", requires = "texts", help_heading = "Input")]
+    limit: Option<usize>,
+
+    /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
+    #[arg(long, default_value = "all", help_heading = "Input")]
+    layers: Layers,
+
+    /// How many leading principal directions are removed.
+    #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Evaluation")]
+    directions: usize,
+
+    /// Seed of the halves and of the shuffled labels.
+    #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
+    seed: u64,
+
+    #[command(flatten)]
+    record: RecordFlags,
+
+    #[command(flatten)]
+    compute: Compute,
+}
+
+impl LanguageId {
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        let languages = match &self.model {
+            Some(model) => self.encoded(model)?,
+            None => self.opened()?,
+        };
+        let config = LanguageIdConfig { directions: self.directions, seed: self.seed };
+        let watch = counted("layers");
+        let result = self.compute.run(|_| language_id(&languages, config, &watch))??;
+        let outcome = Outcome::new(in_words(&result), &result);
+        let texts = if self.texts.is_empty() { &self.vectors } else { &self.texts };
+        let system = self.model.as_deref().and_then(system_of);
+        let known = system.into_iter().chain(pair(texts));
+        self.record.keep(outcome, &Extractor::LanguageId, self.seed, known)
+    }
+
+    fn encoded(&self, folder: &Path) -> Result<Vec<(String, Stack)>, Failure> {
+        let sides = read_languages(&self.texts, &self.columns.columns)?;
+        let mut model = self.compute.open(folder)?;
+        let layers = self.layers.of(model.encoder.config().layers)?;
+        let mut encode = |side: &ParallelSide| {
+            let rows = (0..side.lines.len()).filter(|&row| !side.lines[row].is_empty());
+            let rows: Vec<usize> = rows.take(self.limit.unwrap_or(usize::MAX)).collect();
+            let side = side.select(&rows);
+            let _waiting = Waiting::new(&format!("encoding {}", side.file));
+            let matrices = mean_vectors(&mut model, &side, &layers)?;
+            let numbered = layers.iter().copied().zip(matrices).collect();
+            Ok((side.language.clone(), Stack::numbered(&side.file, numbered)))
+        };
+        sides.iter().map(&mut encode).collect()
+    }
+
+    fn opened(&self) -> Result<Vec<(String, Stack)>, Failure> {
+        let open = |(language, file): &(String, String)| {
+            let mut stack = Stack::open(Path::new(file))?;
+            stack.keep(&self.layers.of(stack.layers() - 1)?);
+            Ok((language.clone(), stack))
+        };
+        self.vectors.iter().map(open).collect()
+    }
+}
+
+fn in_words(result: &LanguageIdResult) -> String {
+    let mut text = String::new();
+    let name = |layer: &LayerLanguageId| match &layer.name {
+        Some(name) => name.clone(),
+        None => layer.layer.to_string(),
+    };
+    let _ = writeln!(
+        text,
+        "{:>8}  {:12}{:>9}   {:16}{:>9}{:>20}",
+        "layer", "treatment", "accuracy", "95 %", "shuffled", "variance between"
+    );
+    for layer in &result.layers {
+        for found in &layer.treatments {
+            let range = format!("{:.3} to {:.3}", found.interval.low, found.interval.high);
+            let _ = writeln!(
+                text,
+                "{:>8}  {:12}{:>9.3}   {range:16}{:>9.3}{:>20.3}",
+                name(layer),
+                found.treatment,
+                found.accuracy,
+                found.shuffled,
+                found.variance_between
+            );
+        }
+    }
+    let _ = writeln!(
+        text,
+        "chance {:.3} (the most frequent language), variance between languages by chance {:.4}",
+        result.chance, result.variance_chance
+    );
+    for one in &result.languages {
+        let (train, test) = (one.train, one.test);
+        let _ = writeln!(text, "{}: {train} sentences to train, {test} to test", one.language);
+    }
+    let _ = write!(text, "{}", result.signature);
+    text
+}

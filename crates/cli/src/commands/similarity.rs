@@ -1,0 +1,159 @@
+//! `isogloss similarity`: nine measures of the similarity of two sides, layer by layer.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser as _;
+use geometry::cka::counts_of_arrays;
+use geometry::similarity::{
+    LayerSimilarity, SimilarityConfig, SimilarityMeasure, SimilarityResult, similarity,
+};
+use lab::draw::similarity_figure;
+use lab::study::Extractor;
+use terms::RowCounts;
+
+use super::cka::{subsamples, two_stacks};
+use super::models::{Compute, Layers, ParallelTextFlags};
+use super::record::{RecordFlags, pair, system};
+use crate::failure::Failure;
+use crate::outcome::Outcome;
+use crate::progress::counted;
+
+const EXAMPLES: &str = "Examples:
+  Every measure of parallel text at every layer of a model, and a figure:
+    isogloss similarity --model run --parallel fr=fr.txt --parallel en=en.txt --svg layers.svg
+  Two measures of two stacks of layers:
+    isogloss similarity fr.npy en.npy --measure svcca,mexa
+  One layer of two models:
+    isogloss similarity --model run-fr --model run-en --parallel fr=fr.txt --parallel en=en.txt \\
+      --layers 4 --measure rsa
+
+The same layers of both sides are compared; `cka` compares all layers with all, and debiased. cka (Kornblith et al.
+2019), svcca (Raghu et al. 2017, directions with 99 % of the variance), pwcca (Morcos et al. 2018, weighted by the first
+side), rsa (Kriegeskorte et al. 2008: Spearman correlation of 1 - Pearson dissimilarities, of at most 500,000 pairs
+of sentences) and mutual-nn (Huh et al. 2024: common neighbours among the 10 nearest of the own side) do not change when a
+side is rotated. anc (Del & Fishel 2022: mean correlation of each neuron with the same neuron), mexa (Kargaran et
+al. 2025: share of pairs that are each other's nearest), weak-alignment and strong-alignment (Roy et al. 2020: share whose
+nearest is their translation, among the other side's sentences, and among those of both sides) compare coordinates.
+Chance is the mean over five shuffles of the pairs. cka, svcca, pwcca and anc stream rows in bounded memory; the others
+hold one layer of both sides.";
+
+/// Flags of `similarity`.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Similarity {
+    /// Vectors: rows x dimension, or layers x rows x dimension; .npy, .npz or safetensors.
+    #[arg(requires = "y", required_unless_present = "models", conflicts_with = "models")]
+    x: Option<PathBuf>,
+
+    /// Other vectors of the same things in the same order.
+    y: Option<PathBuf>,
+
+    #[command(flatten)]
+    text: ParallelTextFlags,
+
+    /// Which layers: all, or such as 0,4-8; 0 is the embeddings.
+    #[arg(long, default_value = "all", help_heading = "Input")]
+    layers: Layers,
+
+    /// Which measures; several with commas between [default: all].
+    #[arg(long = "measure", value_name = "MEASURE", value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(SimilarityMeasure::ALL.map(SimilarityMeasure::name))
+            .try_map(|name| name.parse::<SimilarityMeasure>()),
+        help_heading = "Evaluation")]
+    measures: Vec<SimilarityMeasure>,
+
+    /// Subsamples (halves, drawn without replacement) for 95 % intervals; 0 for none.
+    #[arg(long, value_name = "N", default_value = "100", value_parser = subsamples,
+        help_heading = "Evaluation")]
+    subsamples: usize,
+
+    /// Seed of subsamples, of shuffled pairs and of the pairs that rsa compares.
+    #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
+    seed: u64,
+
+    /// Draw the measures over layers.
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    svg: Option<PathBuf>,
+
+    /// Replace a file that exists.
+    #[arg(short, long, help_heading = "Output")]
+    force: bool,
+
+    #[command(flatten)]
+    record: RecordFlags,
+
+    #[command(flatten)]
+    compute: Compute,
+}
+
+impl Similarity {
+    pub(crate) fn run(self) -> Result<Outcome, Failure> {
+        if let Some(path) = &self.svg {
+            files::check_new_file(path, self.force)?;
+        }
+        let measures = match self.measures.as_slice() {
+            [] => SimilarityMeasure::ALL.into(),
+            chosen => chosen.iter().copied().collect(),
+        };
+        let config = SimilarityConfig { measures, subsamples: self.subsamples, seed: self.seed };
+        let ([x, y], counts) = match (&self.x, &self.y) {
+            (Some(x), Some(y)) => {
+                let stacks = two_stacks(x, y, &self.layers)?;
+                let counts = counts_of_arrays(&stacks[0], &stacks[1])?;
+                (stacks, counts)
+            }
+            _ => {
+                let encoded = self.text.encode(&self.compute, &self.layers, &[])?.0;
+                (encoded.stacks, encoded.counts)
+            }
+        };
+        let watch = counted("layers");
+        let result = self.compute.run(|device| similarity(&x, &y, &config, device, &watch))??;
+        let result = SimilarityResult { counts, ..result };
+        if let Some(path) = &self.svg {
+            files::write(path, similarity_figure(&result).svg())?;
+        }
+        let outcome = Outcome::new(in_words(&result), &result);
+        let known = system(&self.text.models).into_iter().chain(pair(&self.text.parallel));
+        self.record.keep(outcome, &Extractor::Measures, 1, known)
+    }
+}
+
+fn in_words(result: &SimilarityResult) -> String {
+    let mut text = String::new();
+    let measures = result.layers.iter().flat_map(|layer| layer.measures.keys().copied());
+    let measures: std::collections::BTreeSet<SimilarityMeasure> = measures.collect();
+    let name = |layer: &LayerSimilarity| match &layer.name {
+        Some(name) => name.clone(),
+        None => layer.layer.to_string(),
+    };
+    for measure in measures {
+        let _ = writeln!(text, "{}", measure.title());
+        let _ = writeln!(text, "{:>8}{:>8}   {:16}{:>8}", "layer", "value", "95 %", "chance");
+        for layer in &result.layers {
+            let found = layer.measures[&measure];
+            let range = found.interval.map_or("-".to_owned(), |interval| {
+                format!("{:.3} to {:.3}", interval.low, interval.high)
+            });
+            let (value, chance) = (found.value, found.chance);
+            let _ = writeln!(text, "{:>8}{value:>8.3}   {range:16}{chance:>8.3}", name(layer));
+        }
+        text.push('\n');
+    }
+    let RowCounts { repeated, used, .. } = result.counts;
+    let _ = writeln!(text, "n {used}, d {} and {}", result.dims[0], result.dims[1]);
+    if used < result.counts.rows {
+        let _ = writeln!(text, "compared {}", result.counts);
+    } else if repeated > 0 {
+        let _ = writeln!(
+            text,
+            "warning: {repeated} rows equal an earlier one in both arrays and weigh as often as they \
+             stand there; encode parallel text by --model, which takes them once"
+        );
+    }
+    let _ = write!(text, "{}", result.signature);
+    text
+}

@@ -1,0 +1,167 @@
+//! How much of the language is in the vector, and what removes it: a linear probe by layer.
+
+use super::ReportSection;
+use super::parts::{Series, by_pair, figure, named, over_layers, pair_name, pairs_of};
+use crate::draw::{Chart, short};
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
+use crate::report::observations::Observations;
+
+const STUDY: &str = "language-identity";
+const CONDITIONS: [&str; 3] = ["default", "no-anchors", "untrained"];
+const TREATMENTS: [&str; 4] = ["raw", "centered", "lsar", "without-1"];
+
+pub(in crate::report) const LANGUAGE_IDENTITY: ReportSection = ReportSection {
+    id: "language-identity",
+    title: "How much of the language is in the vector, and what removes it?",
+    place: "beyond the papers",
+    studies: &[STUDY],
+    method: "A logistic regression is trained to tell the language of a sentence from its mean vector at a layer, and tested on other \
+             sentences; all are translations of one another. It is repeated after each language's mean was subtracted (which a \
+             shift by the difference of means equals, for a linear probe), after the subspace of the languages' means \
+             was removed (LSAR), and after the leading principal direction of all vectors was removed.",
+    claims: &[
+        PaperClaim {
+            finding: "A linear probe tells the language of a sentence from its vector",
+            place: "Libovický et al. 2020",
+            paper: || "shown in a table, for mBERT and its relatives".to_owned(),
+            quantity: "accuracy of the probe minus that of one trained and tested on shuffled labels, means over layers",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                lines(view, |data, factors| {
+                    let raw = [factors, &[("treatment", "raw")]].concat();
+                    let found = data.observations("language_id", &raw);
+                    found.minus(&data.observations("language_id_shuffled", &raw))
+                })
+            },
+        },
+        PaperClaim {
+            finding: "Centring removes language identity",
+            place: "Libovický et al. 2020",
+            paper: || "shown in a table".to_owned(),
+            quantity: "accuracy of the probe, raw minus centred, means over layers",
+            criterion: Criterion::Above(0.0),
+            measure: |view| lines(view, |data, factors| removed(data, factors, "centered")),
+        },
+        PaperClaim {
+            finding: "Removing the subspace of the languages' means removes language identity",
+            place: "Xie et al. 2022",
+            paper: || "shown in figures".to_owned(),
+            quantity: "accuracy of the probe, raw minus after LSAR, means over layers",
+            criterion: Criterion::Above(0.0),
+            measure: |view| lines(view, |data, factors| removed(data, factors, "lsar")),
+        },
+    ],
+    fails: "A linear probe does not tell the language of a sentence from its vector",
+    numbers: |view| {
+        let data = view.study(STUDY);
+        let of = |treatment: &str| {
+            let factors = [("condition", "default"), ("treatment", treatment)];
+            let mean = data.mean("language_id", &factors)?;
+            Some(format!("{} {}", name(treatment), short(mean.mean)))
+        };
+        let parts: Vec<String> = TREATMENTS.iter().filter_map(|one| of(one)).collect();
+        if parts.is_empty() { String::new() } else { format!("accuracy {}", parts.join(", ")) }
+    },
+    show,
+};
+
+/// How a treatment is named in figures and tables.
+fn name(treatment: &str) -> &str {
+    match treatment {
+        "centered" => "centred",
+        "lsar" => "LSAR",
+        "without-1" => "without leading direction",
+        other => other,
+    }
+}
+
+/// By how much a treatment lowers the accuracy of the probe.
+fn removed(data: &StudyData<'_>, factors: &[(&str, &str)], treatment: &str) -> Observations {
+    let of = |treatment| {
+        data.observations("language_id", &[factors, &[("treatment", treatment)]].concat())
+    };
+    of("raw").minus(&of(treatment))
+}
+
+/// A line for each pair of languages, of the default encoder beside the untrained one.
+fn lines(
+    view: &SettingView<'_>,
+    quantity: impl Fn(&StudyData<'_>, &[(&str, &str)]) -> Observations,
+) -> Vec<ClaimLine> {
+    by_pair(&view.study(STUDY), &["language_id"], |data, _| {
+        let own = quantity(data, &[("condition", "default")]);
+        let untrained = quantity(data, &[("condition", "untrained")]);
+        ClaimLine::new("", Evidence::Seeds(own.sample())).against(Control::of(
+            "untrained",
+            &own,
+            &untrained,
+        ))
+    })
+}
+
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+    let data = view.study(STUDY);
+    let pairs = pairs_of(&data, &["language_id"]);
+    let panels = |measure: &str, series: &Series<'_>, unit: &str| -> Vec<Chart> {
+        let panel = |pair: &String| {
+            over_layers(&data, measure, &[("pair", pair)], series, (&pair_name(pair), unit))
+        };
+        pairs.iter().filter_map(panel).collect()
+    };
+    let treatments: &Series<'_> = &TREATMENTS.map(|treatment| {
+        (name(treatment), vec![("condition", "default"), ("treatment", treatment)])
+    });
+    let conditions: &Series<'_> = &CONDITIONS
+        .map(|condition| (condition, vec![("condition", condition), ("treatment", "raw")]));
+    vec![
+        CaptionedItem::figure(
+            BEYOND,
+            "Accuracy of the probe in the default encoder, by layer and treatment; the dashed line is the share of the most \
+             frequent language.",
+            figure(
+                named(id, "probe"),
+                "Language told",
+                &panels("language_id", treatments, "accuracy"),
+            ),
+        ),
+        CaptionedItem::figure(
+            BEYOND,
+            "The share of the variance of sentence vectors that lies between languages, by layer.",
+            figure(
+                named(id, "variance"),
+                "Variance between languages",
+                &panels("variance_between", conditions, "share of variance"),
+            ),
+        ),
+        CaptionedItem::table(
+            BEYOND,
+            "Means over layers: accuracy of the probe, of one trained and tested on shuffled labels, and the share of variance between languages.",
+            table(&data, &pairs),
+        ),
+    ]
+}
+
+fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {
+    let heads = ["pair", "encoder", "treatment", "accuracy", "shuffled labels", "variance between"];
+    let mut table = ReportTable::new(&heads);
+    for pair in pairs {
+        for condition in data.levels(&["language_id"], "condition", &CONDITIONS) {
+            for treatment in data.levels(&["language_id"], "treatment", &TREATMENTS) {
+                let own =
+                    [("pair", &**pair), ("condition", &*condition), ("treatment", &*treatment)];
+                let of = |measure| TableCell::Ours(data.mean(measure, &own));
+                table.rows.push(vec![
+                    TableCell::Name(pair_name(pair)),
+                    TableCell::Text(data.name(&condition)),
+                    TableCell::Text(name(&treatment).to_owned()),
+                    of("language_id"),
+                    of("language_id_shuffled"),
+                    of("variance_between"),
+                ]);
+            }
+        }
+    }
+    table
+}

@@ -1,0 +1,299 @@
+//! Which measure of similarity ranks encoders as zero-shot transfer does: over conditions, layers and training steps.
+
+use std::collections::BTreeMap;
+
+use geometry::similarity::SimilarityMeasure;
+use terms::Task;
+
+use super::ReportSection;
+use super::parts::{OTHERS, figure, measured_tasks, named, pair_name, point};
+use crate::draw::{Chart, LineChart, LineSeries, short};
+use crate::record::Factors;
+use crate::report::data::{SettingView, StudyData};
+use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{ClaimLine, Criterion, Evidence, PaperClaim};
+use crate::report::observations::{Observations, SeedSample};
+use crate::statistics::spearman;
+
+pub(in crate::report) const PREDICTORS: ReportSection = ReportSection {
+    id: "predictors",
+    title: "Which measure of similarity predicts zero-shot transfer?",
+    place: "beyond the papers",
+    studies: &["predictors"],
+    method: "Encoders of several conditions and numbers of training steps are ranked by their zero-shot transfer, and by how \
+             similar translated sentences are at their layers. Within each seed and pair of languages, Spearman's rank \
+             correlation of the two says how well a measure predicts transfer; 0 is expected by chance. Measures and \
+             their chance levels are those of the command similarity.",
+    claims: &[
+        PaperClaim {
+            finding: "Alignment of translated sentences (MEXA) predicts zero-shot transfer",
+            place: "Kargaran et al. 2025",
+            paper: || "Pearson correlation .90 with tasks, over languages".to_owned(),
+            quantity: "rank correlation over encoders of MEXA (mean over layers) with transfer (Fisher's z)",
+            criterion: Criterion::Above(0.0),
+            measure: |view| by_task(view, |data, task| of(data, "mexa", None, Some(task))),
+        },
+        PaperClaim {
+            finding: "Neuron-wise correlation predicts zero-shot transfer better than CKA",
+            place: "Del & Fishel 2022",
+            paper: || "shown in figures: CKA fits transfer poorly".to_owned(),
+            quantity: "rank correlation with transfer, of ANC minus of CKA (means over layers)",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                let data = view.study("predictors");
+                let line = |task: Task| {
+                    let [anc, cka] = ["anc", "cka"].map(|name| of(&data, name, None, Some(task)));
+                    ClaimLine::new(task.title(), Evidence::Seeds(anc.minus(&cka)))
+                };
+                measured_tasks(&data).into_iter().map(line).collect()
+            },
+        },
+        PaperClaim {
+            finding: "Alignment of the embeddings predicts zero-shot transfer",
+            place: "Deshpande et al. 2022",
+            paper: || "rank correlation .94 with NLI, of aligned static embeddings".to_owned(),
+            quantity: "rank correlation over encoders of weak alignment at layer 0 with transfer (Fisher's z)",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                by_task(view, |data, task| of(data, "weak-alignment", Some("0"), Some(task)))
+            },
+        },
+    ],
+    fails: "Alignment of translated sentences does not predict zero-shot transfer",
+    numbers: |view| {
+        let ranked = ranked(&view.study("predictors"));
+        let shown = |(measure, mean): &(SimilarityMeasure, f64)| {
+            format!("{} {}", measure.name(), short(*mean))
+        };
+        match ranked.as_slice() {
+            [] => String::new(),
+            [best] => format!("\u{3c1} {}", shown(best)),
+            [best, .., last] => format!("\u{3c1} {} to {}", shown(best), shown(last)),
+        }
+    },
+    show,
+};
+
+/// A line for each task whose quantity is a correlation, seed by seed.
+fn by_task(
+    view: &SettingView<'_>,
+    quantity: impl Fn(&StudyData<'_>, Task) -> SeedSample,
+) -> Vec<ClaimLine> {
+    let data = view.study("predictors");
+    let line =
+        |task: Task| ClaimLine::new(task.title(), Evidence::Correlations(quantity(&data, task)));
+    measured_tasks(&data).into_iter().map(line).collect()
+}
+
+/// The rank correlation over encoders of a measure with transfer, of each seed: the mean over pairs of languages, and over tasks
+/// where none is named. Of a measure at all layers the mean is taken.
+fn of(data: &StudyData<'_>, measure: &str, layer: Option<&str>, task: Option<Task>) -> SeedSample {
+    let similar = match layer {
+        Some(layer) => data.observations("similarity", &[("measure", measure), ("layer", layer)]),
+        None => {
+            let all = data.observations("similarity", &[("measure", measure)]);
+            mean_over(all, "layer")
+        }
+    };
+    let tasks = task.map_or_else(|| measured_tasks(data), |task| vec![task]);
+    let mut of_seeds: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for task in tasks {
+        let scores = [("task", task.name()), ("role", "target")];
+        let transfer = data.observations(task.measure(), &scores).dropped("language");
+        for (seed, rho) in by_pair(&similar, &transfer) {
+            of_seeds.entry(seed).or_default().push(rho);
+        }
+    }
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    SeedSample(of_seeds.into_iter().map(|(seed, values)| (seed, mean(values))).collect())
+}
+
+/// The rank correlation of each seed and pair of languages.
+fn by_pair(similar: &Observations, transfer: &Observations) -> Vec<(u64, f64)> {
+    let mut ranked: BTreeMap<(u64, Option<&String>), [Vec<f64>; 2]> = BTreeMap::new();
+    for (key, value) in &similar.0 {
+        if let Some(score) = transfer.0.get(key) {
+            let [values, scores] = ranked.entry((key.0, key.1.get("pair"))).or_default();
+            values.push(*value);
+            scores.push(*score);
+        }
+    }
+    let rho = |((seed, _), [values, scores]): (_, [Vec<f64>; 2])| {
+        Some((seed, spearman(&values, &scores)?))
+    };
+    ranked.into_iter().filter_map(rho).collect()
+}
+
+/// The mean over the levels of a factor.
+fn mean_over(observations: Observations, factor: &str) -> Observations {
+    let mut sums: BTreeMap<(u64, Factors), (f64, f64)> = BTreeMap::new();
+    for ((seed, mut factors), value) in observations.0 {
+        factors.remove(factor);
+        let (sum, count) = sums.entry((seed, factors)).or_default();
+        *sum += value;
+        *count += 1.0;
+    }
+    Observations(sums.into_iter().map(|(key, (sum, count))| (key, sum / count)).collect())
+}
+
+/// The measures by their mean correlation with the transfer of all tasks, best first.
+fn ranked(data: &StudyData<'_>) -> Vec<(SimilarityMeasure, f64)> {
+    let mean = |measure: SimilarityMeasure| {
+        Some((measure, of(data, measure.name(), None, None).mean_correlation()?.mean))
+    };
+    let mut ranked: Vec<_> = SimilarityMeasure::ALL.into_iter().filter_map(mean).collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    ranked
+}
+
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+    let data = view.study("predictors");
+    let tasks = measured_tasks(&data);
+    let ranked: Vec<SimilarityMeasure> = ranked(&data).into_iter().map(|(one, _)| one).collect();
+    vec![
+        CaptionedItem::table(
+            BEYOND,
+            "Spearman's correlation over encoders of each measure (its mean over layers) with zero-shot transfer, within seeds \
+             and pairs of languages; means over seeds on Fisher's scale.",
+            correlations(&data, &tasks, &ranked),
+        ),
+        CaptionedItem::figure(
+            BEYOND,
+            "The same by layer, over all tasks.",
+            figure(
+                named(id, "layers"),
+                "Correlation with transfer at best",
+                &by_layer(&data, &ranked),
+            ),
+        ),
+        CaptionedItem::table(
+            BEYOND,
+            "What is ranked: zero-shot transfer, and each measure as its mean over layers. The last row has the measures of \
+             shuffled pairs.",
+            encoders(&data, &tasks, &ranked),
+        ),
+    ]
+}
+
+fn correlations(data: &StudyData<'_>, tasks: &[Task], ranked: &[SimilarityMeasure]) -> ReportTable {
+    let mut table = ReportTable::new(&["measure"]);
+    table.heads.extend(tasks.iter().map(|task| task.title().to_owned()));
+    table.heads.push("all tasks".to_owned());
+    for measure in ranked {
+        let cell = |task: Option<Task>| {
+            TableCell::Ours(of(data, measure.name(), None, task).mean_correlation())
+        };
+        let cells = tasks.iter().map(|task| cell(Some(*task))).chain([cell(None)]);
+        let name = TableCell::Name(measure.title().to_owned());
+        table.rows.push(std::iter::once(name).chain(cells).collect());
+    }
+    table
+}
+
+fn by_layer(data: &StudyData<'_>, ranked: &[SimilarityMeasure]) -> Vec<Chart> {
+    let layers = data.layers("similarity");
+    let line = |(place, measure): (usize, &SimilarityMeasure)| {
+        let at = |layer: &String| {
+            let sample = of(data, measure.name(), Some(layer), None);
+            point(layer.parse().ok()?, &sample)
+        };
+        LineSeries {
+            name: measure.name().to_owned(),
+            colour: OTHERS + place,
+            dashed: false,
+            points: layers.iter().filter_map(at).collect(),
+        }
+    };
+    let lines: Vec<LineSeries> =
+        ranked.iter().enumerate().map(line).filter(|line| !line.points.is_empty()).collect();
+    let chart = LineChart {
+        title: "all tasks".to_owned(),
+        across: "layer".to_owned(),
+        unit: "\u{3c1}".to_owned(),
+        lines,
+        highest_only: true,
+        ..LineChart::default()
+    };
+    if chart.lines.is_empty() { vec![] } else { vec![Chart::Lines(chart)] }
+}
+
+fn encoders(data: &StudyData<'_>, tasks: &[Task], ranked: &[SimilarityMeasure]) -> ReportTable {
+    let mut table = ReportTable::new(&["pair", "encoder"]);
+    table.heads.extend(tasks.iter().map(|task| task.title().to_owned()));
+    table.heads.extend(ranked.iter().map(|measure| measure.name().to_owned()));
+    let similar = |measure: &SimilarityMeasure, of: &str| {
+        mean_over(data.observations(of, &[("measure", measure.name())]), "layer")
+    };
+    let scores: Vec<Observations> = tasks
+        .iter()
+        .map(|task| {
+            let factors = [("task", task.name()), ("role", "target")];
+            data.observations(task.measure(), &factors).dropped("language")
+        })
+        .chain(ranked.iter().map(|measure| similar(measure, "similarity")))
+        .collect();
+    let mut systems: Vec<&Factors> =
+        scores.iter().flat_map(|of| of.0.keys().map(|(_, factors)| factors)).collect();
+    systems.sort();
+    systems.dedup();
+    let mean = |of: &Observations, wanted: &dyn Fn(&Factors) -> bool| {
+        let own = of.0.iter().filter(|((_, factors), _)| wanted(factors));
+        let own = own.map(|(key, value)| (key.clone(), *value)).collect();
+        TableCell::Ours(Observations(own).sample().mean())
+    };
+    for system in systems {
+        let name = system.get("condition").or_else(|| system.get("system"));
+        let name = data.name(name.map_or("", String::as_str));
+        let steps = system.get("steps").map_or(String::new(), |steps| format!(", {steps} steps"));
+        let pair = system.get("pair").map_or(String::new(), |pair| pair_name(pair));
+        let mut row = vec![TableCell::Name(pair), TableCell::Text(format!("{name}{steps}"))];
+        row.extend(scores.iter().map(|of| mean(of, &|factors| factors == system)));
+        table.rows.push(row);
+    }
+    if !table.rows.is_empty() {
+        let mut row = vec![TableCell::Name(String::new()), TableCell::Text("chance".to_owned())];
+        row.extend(tasks.iter().map(|_| TableCell::Ours(None)));
+        row.extend(ranked.iter().map(|one| mean(&similar(one, "similarity_chance"), &|_| true)));
+        table.rows.push(row);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::data::tests::record;
+    use crate::report::data::views;
+
+    /// Three encoders whose transfer rises with one measure, falls with another, and has no relation to chance.
+    #[test]
+    fn encoders_are_ranked_within_seeds() {
+        let mut records = Vec::new();
+        for seed in [1, 2] {
+            for (at, condition) in ["a", "b", "c"].into_iter().enumerate() {
+                // Seeds differ more than conditions do.
+                let level = at as f64 / 10.0 + seed as f64;
+                let of = format!("condition={condition} pair=qaa-qab");
+                let scored = format!("{of} task=ner role=target language=qab");
+                records.push(record("predictors", seed, "f1", &scored, level));
+                for (measure, value) in [("mexa", level), ("anc", -level)] {
+                    for layer in 0..2 {
+                        let of = format!("{of} measure={measure} layer={layer}");
+                        records.push(record("predictors", seed, "similarity", &of, value));
+                    }
+                }
+            }
+        }
+        let views = views(&records, &[]);
+        let data = views[0].study("predictors");
+        let rho = |measure, layer| of(&data, measure, layer, Some(Task::Ner)).values();
+        assert_eq!(rho("mexa", None), [1.0, 1.0]);
+        assert_eq!(rho("mexa", Some("1")), [1.0, 1.0]);
+        assert_eq!(rho("anc", None), [-1.0, -1.0]);
+        assert!(rho("cka", None).is_empty());
+        let best: Vec<_> = ranked(&data).into_iter().map(|(measure, _)| measure).collect();
+        assert_eq!(best, [SimilarityMeasure::Mexa, SimilarityMeasure::Anc]);
+        let table = encoders(&data, &[Task::Ner], &best);
+        assert_eq!(table.rows.len(), 3 + 1, "and chance");
+    }
+}
