@@ -619,11 +619,11 @@ fn the_language_of_vectors_is_told() {
     };
     assert_eq!(accuracy(1, "raw"), 1.0);
     for treatment in ["centered", "lsar", "without-2"] {
-        assert!((accuracy(1, treatment) - 0.5).abs() < 0.2, "{found}");
+        assert!((accuracy(1, treatment) - 0.5).abs() < 0.3, "{found}");
     }
     assert!((accuracy(0, "raw") - 0.5).abs() < 0.2, "{found}");
     let test = found["languages"][1]["test"].as_u64();
-    assert_eq!((found["chance"].as_f64(), test), (Some(0.5), Some(50)));
+    assert_eq!((found["chance"].as_f64(), test), (Some(0.5), Some(34)));
     refused(folder, "language-id --vectors a=x.npy", 2, "there is one language only");
     refused(folder, "language-id", 2, "--model");
 }

@@ -26,8 +26,8 @@ const EXAMPLES: &str = "Examples:
   Vectors that `encode` wrote:
     isogloss language-id --vectors fr=fr.npy --vectors en=en.npy
 
-A logistic regression (L2 penalty, standardised columns) is trained on half of the sentences and tested on the other half.
-Treatments are learned on the first half: raw; centered, each language's mean subtracted (Libovický et al. 2020); lsar, the
+A logistic regression (L2 penalty, standardised columns) is trained on a third of the sentences and tested on another.
+Treatments are learned on the last third: raw; centered, each language's mean subtracted (Libovický et al. 2020); lsar, the
 subspace of the languages' means removed (Xie et al. 2022); without-k, the k leading principal directions of all
 vectors removed (Mu & Viswanath 2018). A shift by the difference of means (Liu et al. 2020) gives what centered gives: it
 differs by a translation of all vectors, which no linear probe sees. Parallel text makes sure that the language is all
@@ -74,7 +74,7 @@ pub(crate) struct LanguageId {
     #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Evaluation")]
     directions: usize,
 
-    /// Seed of the halves and of the shuffled labels.
+    /// Seed of the thirds and of the shuffled labels.
     #[arg(long, default_value_t = 1, help_heading = "Evaluation")]
     seed: u64,
 
@@ -158,8 +158,12 @@ fn in_words(result: &LanguageIdResult) -> String {
         result.chance, result.variance_chance
     );
     for one in &result.languages {
-        let (train, test) = (one.train, one.test);
-        let _ = writeln!(text, "{}: {train} sentences to train, {test} to test", one.language);
+        let (fitted, train, test) = (one.fitted, one.train, one.test);
+        let _ = writeln!(
+            text,
+            "{}: {fitted} sentences to learn treatments from, {train} to train, {test} to test",
+            one.language
+        );
     }
     let _ = write!(text, "{}", result.signature);
     text

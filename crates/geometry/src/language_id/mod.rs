@@ -1,7 +1,8 @@
 //! The language in the vector: how well a linear probe tells which language a sentence is in, layer by layer, and what is left
 //! of that once language identity was removed.
 //!
-//! Four treatments of the vectors are compared, each learned from the sentences that the probe is trained on:
+//! Four treatments of the vectors are compared, each learned from a third of the sentences; the probe is trained on another and
+//! tested on the last. (With means of the very sentences that it is trained on there would be nothing to learn from.)
 //!
 //! - `raw`: the vectors as they are.
 //! - `centered`: each language's own mean is subtracted (Libovický et al. 2020). A shift of one language onto another by the
@@ -32,7 +33,7 @@ use probe::LinearProbe;
 use removal::Removal;
 
 /// The fewest sentences of a language.
-const FEWEST: usize = 10;
+const FEWEST: usize = 12;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +49,8 @@ pub struct LanguageIdConfig {
 pub struct LanguageRows {
     /// The language.
     pub language: String,
+    /// Sentences that means and directions were learned from.
+    pub fitted: usize,
     /// Sentences that the probe was trained on.
     pub train: usize,
     /// Sentences that it was tested on.
@@ -108,7 +111,7 @@ pub fn language_id(
 ) -> Result<LanguageIdResult> {
     check(languages)?;
     let first = &languages[0].1;
-    let rows: Vec<[Vec<usize>; 2]> =
+    let rows: Vec<[Vec<usize>; 3]> =
         languages.iter().map(|(_, stack)| split(stack.rows(), config.seed)).collect();
     let mut layers = Vec::new();
     for layer in 0..first.layers() {
@@ -118,13 +121,17 @@ pub fn language_id(
             Ok(number) => (number, None),
             Err(_) => (layer, Some(name.to_owned())),
         };
-        let read = |((_, stack), rows): (&(String, Stack), &[Vec<usize>; 2])| -> Result<_> {
+        let read = |((_, stack), rows): (&(String, Stack), &[Vec<usize>; 3])| -> Result<_> {
             let whole = stack.whole(layer)?;
-            Ok([0, 1].map(|part: usize| whole.select(rows[part].iter().copied())))
+            Ok([0, 1, 2].map(|part: usize| whole.select(rows[part].iter().copied())))
         };
         let parts = languages.iter().zip(&rows).map(read).collect::<Result<Vec<_>>>()?;
-        let (train, test) = parts.into_iter().map(|[train, test]| (train, test)).unzip();
-        let sentences = LabelledSentences { train, test };
+        let mut sentences = LabelledSentences::default();
+        for [fitted, train, test] in parts {
+            sentences.fitted.push(fitted);
+            sentences.train.push(train);
+            sentences.test.push(test);
+        }
         layers.push(LayerLanguageId {
             layer: number,
             name,
@@ -135,8 +142,9 @@ pub fn language_id(
     let counts: Vec<LanguageRows> = languages
         .iter()
         .zip(&rows)
-        .map(|((language, _), [train, test])| LanguageRows {
+        .map(|((language, _), [fitted, train, test])| LanguageRows {
             language: language.clone(),
+            fitted: fitted.len(),
             train: train.len(),
             test: test.len(),
         })
@@ -149,7 +157,7 @@ pub fn language_id(
         languages: counts,
         layers,
         signature: format!(
-            "language-id:logistic,l2=1/n,standardized|train:half|lsar:rank=languages-1|seed:{}|v{}",
+            "language-id:logistic,l2=1/n,standardized|split:thirds|lsar:rank=languages-1|seed:{}|v{}",
             config.seed,
             env!("CARGO_PKG_VERSION")
         ),
@@ -170,28 +178,32 @@ fn check(languages: &[(String, Stack)]) -> Result<()> {
             return Err(Error::input(
                 stack.name(),
                 reason,
-                "give at least 10; hundreds are better",
+                "give at least 12; hundreds are better",
             ));
         }
     }
     Ok(())
 }
 
-/// The rows that a probe is trained and tested on, half each. Languages of as many sentences are split alike, so that a sentence
-/// and its translation are not parted.
-fn split(rows: usize, seed: u64) -> [Vec<usize>; 2] {
+/// The rows that treatments are learned from, that a probe is trained on and that it is tested on, a third each. Languages of as
+/// many sentences are split alike, so that a sentence and its translation are not parted.
+fn split(rows: usize, seed: u64) -> [Vec<usize>; 3] {
     let streams = RandomStreams::new(seed, "rows of a language-ID probe");
     let mut order: Vec<usize> = (0..rows).collect();
     order.sort_by_key(|&row| streams.rank(row as u64));
-    let mut train = order;
-    let mut test = train.split_off(rows / 2);
-    train.sort_unstable();
-    test.sort_unstable();
-    [train, test]
+    let ends = [0, rows / 3, 2 * rows / 3, rows];
+    [0, 1, 2].map(|part| {
+        let mut own = order[ends[part]..ends[part + 1]].to_vec();
+        own.sort_unstable();
+        own
+    })
 }
 
-/// Vectors of each language: those that a probe is trained on, and those that it is tested on.
+/// Vectors of each language: those that treatments are learned from, those that a probe is trained on, and those that it is tested
+/// on.
+#[derive(Default)]
 struct LabelledSentences {
+    fitted: Vec<Matrix>,
     train: Vec<Matrix>,
     test: Vec<Matrix>,
 }
@@ -200,11 +212,11 @@ impl LabelledSentences {
     fn treated(&self, config: LanguageIdConfig) -> Result<Vec<TreatedLanguageId>> {
         let removals = [
             ("raw".to_owned(), Removal::Nothing),
-            ("centered".to_owned(), Removal::means(&self.train)),
-            ("lsar".to_owned(), Removal::Subspace(mean_subspace(&self.train))),
+            ("centered".to_owned(), Removal::means(&self.fitted)),
+            ("lsar".to_owned(), Removal::Subspace(mean_subspace(&self.fitted))),
             (
                 format!("without-{}", config.directions),
-                Removal::Subspace(leading_subspace(&self.train, config.directions)),
+                Removal::Subspace(leading_subspace(&self.fitted, config.directions)),
             ),
         ];
         let treated = |(treatment, removal): (String, Removal)| {
@@ -263,10 +275,12 @@ mod tests {
 
     #[test]
     fn a_row_is_in_one_part() {
-        let [train, test] = split(101, 1);
-        assert_eq!((train.len(), test.len()), (50, 51));
-        assert!(train.iter().all(|row| !test.contains(row)));
-        assert_ne!(split(101, 2), [train, test]);
+        let parts = split(101, 1);
+        assert_eq!([0, 1, 2].map(|part: usize| parts[part].len()), [33, 34, 34]);
+        let mut all = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..101).collect::<Vec<_>>());
+        assert_ne!(split(101, 2), parts);
     }
 
     /// Two languages that differ by their means alone: centring and the removal of their subspace leave nothing to tell.
@@ -290,10 +304,10 @@ mod tests {
         assert_eq!(found.chance, 0.5);
         assert!(raw.accuracy > 0.99 && raw.variance_between > 0.5, "{raw:?}");
         for one in [centred, lsar, leading] {
-            assert!((one.accuracy - 0.5).abs() < 0.08, "{one:?}");
+            assert!((one.accuracy - 0.5).abs() < 0.15, "{one:?}");
             assert!(one.variance_between < 0.02, "{one:?}");
         }
-        assert!((raw.shuffled - 0.5).abs() < 0.08 && raw.interval.low < raw.accuracy);
+        assert!((raw.shuffled - 0.5).abs() < 0.12 && raw.interval.low < raw.accuracy);
         let alone = language_id(&stacks[..1], config, &crate::search::unwatched);
         assert!(alone.unwrap_err().to_string().contains("at least two"));
     }
