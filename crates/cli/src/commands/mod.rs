@@ -14,6 +14,7 @@ mod inspect;
 mod man;
 mod map;
 mod markdown;
+mod mine;
 mod models;
 mod neighbours;
 mod pretrain;
@@ -84,6 +85,9 @@ pub(crate) enum Command {
     /// Retrieve translations among sentences: raw, mean-centred and aligned, layer by layer.
     Retrieve(retrieve::Retrieve),
 
+    /// Mine translation pairs between two texts of unequal size, by margins.
+    Mine(Box<mine::Mine>),
+
     /// List the nearest neighbours of words or sentences across languages, layer by layer.
     #[command(alias = "neighbors")]
     Neighbours(neighbours::Neighbours),
@@ -153,6 +157,7 @@ impl Command {
             Command::Words(command) => command.run(),
             Command::Align(command) => command.run(),
             Command::Retrieve(command) => command.run(),
+            Command::Mine(command) => command.run(),
             Command::Neighbours(command) => command.run(),
             Command::Map(command) => command.run(),
             Command::Cka(command) => command.run(),

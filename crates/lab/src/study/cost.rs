@@ -8,7 +8,7 @@ use terms::{Preset, Scale};
 use super::step::CPU;
 
 /// Seconds that a step of a kind takes on two CPU cores, until one was measured here.
-const TYPICAL: [(&str, f64); 29] = [
+const TYPICAL: [(&str, f64); 31] = [
     ("world generate", 1.5),
     ("pretrain tiny", 75.0),
     ("pretrain tiny real", 85.0),
@@ -28,6 +28,8 @@ const TYPICAL: [(&str, f64); 29] = [
     ("align contexts real", 2.5),
     ("word-align", 0.1),
     ("word-align real", 0.3),
+    ("word-align encoder", 12.0),
+    ("mine", 10.0),
     ("cka", 0.1),
     ("shift means tiny", 7.0),
     ("shift sweep tiny", 9.0),

@@ -75,10 +75,14 @@ pub enum StudyEvaluation {
     Shift,
     /// Zero-shot transfer with a shift (Liu et al. 2020, §4.3).
     ShiftedTransfer,
+    /// Words aligned from hidden states, by layer, against gold links (Jalili Sabet et al. 2020).
+    WordAlignment,
+    /// Translation pairs mined between texts of which some sentences have no translation (Artetxe and Schwenk 2019).
+    Mining,
 }
 
 /// The evaluations that are no tasks, by name.
-const EVALUATIONS: [(&str, StudyEvaluation); 7] = [
+const EVALUATIONS: [(&str, StudyEvaluation); 9] = [
     ("retrieval", StudyEvaluation::Retrieval),
     ("align-words", StudyEvaluation::AlignWords),
     ("align-contexts", StudyEvaluation::AlignContexts),
@@ -86,6 +90,8 @@ const EVALUATIONS: [(&str, StudyEvaluation); 7] = [
     ("word-retrieval", StudyEvaluation::WordRetrieval),
     ("shift", StudyEvaluation::Shift),
     ("shifted-transfer", StudyEvaluation::ShiftedTransfer),
+    ("word-alignment", StudyEvaluation::WordAlignment),
+    ("mining", StudyEvaluation::Mining),
 ];
 
 impl StudyEvaluation {
