@@ -27,7 +27,7 @@ impl PairTexts {
     }
 
     /// The words of a pair.
-    fn words(&self, pair: usize) -> [Vec<&str>; 2] {
+    pub(crate) fn words(&self, pair: usize) -> [Vec<&str>; 2] {
         [2 * pair, 2 * pair + 1].map(|at| {
             let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
             self.text[start..self.ends[at]].split_ascii_whitespace().collect()

@@ -38,6 +38,10 @@ pub enum Error {
     #[error(transparent)]
     Files(#[from] files::Error),
 
+    /// An encoder that cannot be opened, or text that it cannot read.
+    #[error(transparent)]
+    Encoder(#[from] models::Error),
+
     /// A file that is not a saved model, or no longer whole.
     #[error("{path}: {reason}; train and save the model again")]
     Model {
@@ -54,6 +58,7 @@ impl Fault for Error {
             Error::Setting { .. } | Error::Request { .. } => true,
             Error::Text(error) => error.is_usage(),
             Error::Files(error) => error.is_usage(),
+            Error::Encoder(error) => error.is_usage(),
             Error::Model { .. } => false,
         }
     }
@@ -63,6 +68,7 @@ impl Fault for Error {
             Error::Setting { key, .. } => Some(key),
             Error::Text(error) => error.key(),
             Error::Files(error) => error.key(),
+            Error::Encoder(error) => error.key(),
             Error::Request { .. } | Error::Model { .. } => None,
         }
     }

@@ -148,7 +148,9 @@ pub fn align_text(
     };
     warnings.extend(preparation.warnings());
     let reader = BitextReader::new(preparation, allow_empty)?;
-    let (bitext, texts) = read(&reader, text, model.as_ref(), &outputs, observer)?;
+    let keep = outputs.readable.is_some() || outputs.lexicon.is_some();
+    let kept = (outputs.prepared.as_deref(), keep);
+    let (bitext, texts) = read(&reader, text, model.as_ref(), kept, observer)?;
     let sides = [bitext.source(), bitext.target()];
     let unknown = sides.map(unknown_share);
     for (share, language) in
@@ -242,20 +244,19 @@ fn unknown_share(side: &BitextSide) -> f64 {
     count as f64 / side.tokens().len().max(1) as f64
 }
 
-/// Reads the text and, where asked for, writes its tokenized pairs. Keeps their words where an output shows
-/// them.
-fn read(
+/// Reads the text and, where a file is named for them, writes its tokenized pairs. Their words are returned where they
+/// are to be kept.
+pub(crate) fn read(
     reader: &BitextReader,
     text: &ParallelText,
     model: Option<&AlignmentModel>,
-    outputs: &AlignmentOutputs,
+    (prepared, keep): (Option<&Path>, bool),
     observer: &mut dyn AlignmentObserver,
 ) -> Result<(Bitext, PairTexts)> {
     let words = model.map(|model| (&model.source, &model.target));
     let mut bytes = |read: u64| observer.read(read);
     let mut texts = PairTexts::default();
-    let keep = outputs.readable.is_some() || outputs.lexicon.is_some();
-    let Some(path) = &outputs.prepared else {
+    let Some(path) = prepared else {
         let mut pair = |source: &str, target: &str| texts.push(source, target);
         let pair: Option<&mut PairCallback> = if keep { Some(&mut pair) } else { None };
         let bitext = reader.read(text, words, &mut BitextObserver { bytes: &mut bytes, pair })?;
@@ -374,13 +375,13 @@ fn write(
     write_lines(&outputs.links, pairs, |s, text| put(&symmetrized(s), text))
 }
 
-fn put(links: &WordLinks, text: &mut String) -> u64 {
+pub(crate) fn put(links: &WordLinks, text: &mut String) -> u64 {
     let _ = write!(text, "{links}");
     links.len() as u64
 }
 
 /// Writes a line for each pair, made in parallel in blocks; sums up what `line` counts.
-fn write_lines(
+pub(crate) fn write_lines(
     path: &Path,
     pairs: usize,
     line: impl Fn(usize, &mut String) -> u64 + Sync,

@@ -1,11 +1,12 @@
-//! Word alignment of parallel text, trained on the text alone.
+//! Word alignment of parallel text: trained on the text alone, or from the hidden states of an encoder.
 //!
-//! The model is IBM model 2 (Brown et al. 1993) with its table of positions replaced by a distance from
+//! The trained model is IBM model 2 (Brown et al. 1993) with its table of positions replaced by a distance from
 //! the diagonal, as in fast_align (Dyer, Chahuneau and Smith 2013): a [`Bitext`] is read, [`train`] makes an
 //! [`AlignmentModel`] with one [`DirectionModel`] for each [`AlignmentDirection`], each of which links a
 //! word to one word of the other sentence or to null, and [`symmetrize`](fn@symmetrize) combines both into
 //! one set of [`WordLinks`]. [`align_text`] does all that from file to files, and [`compare`] evaluates
-//! links against gold annotations.
+//! links against gold annotations. [`align_with_encoder`] takes links from a [`SimilarityMatrix`] of hidden states
+//! instead (SimAlign, awesome-align).
 //!
 //! ```
 //! use align::{AlignmentConfig, Bitext, Symmetrization, train};
@@ -31,6 +32,7 @@ mod diagonal;
 mod dictionary;
 mod disk;
 mod error;
+mod extraction;
 mod input;
 mod job;
 mod learn;
@@ -39,6 +41,7 @@ mod links;
 mod model;
 mod score;
 mod special;
+mod states;
 mod symmetrize;
 mod table;
 mod view;
@@ -47,6 +50,7 @@ mod words;
 pub use bitext::{Bitext, BitextSide};
 pub use dictionary::LinkedPair;
 pub use error::{Error, Result};
+pub use extraction::{LinkExtraction, SimilarityMatrix, UnitLink};
 pub use input::{BitextObserver, BitextPreparation, BitextReader, PairCallback, ParallelText};
 pub use job::{
     AlignedBitext, AlignmentObserver, AlignmentOutputs, AlignmentRequest, WordAlignResult,
@@ -57,6 +61,10 @@ pub use lexicon::DirectionModel;
 pub use links::WordLinks;
 pub use model::{AlignmentModel, PairPosteriors, train};
 pub use score::{AlignmentScore, GoldLinks, LinkCounts, compare};
+pub use states::{
+    AlignmentUnit, EncoderAlignOutputs, EncoderAlignRequest, EncoderAlignResult, LayerLinks,
+    ReferenceLinks, align_with_encoder,
+};
 pub use symmetrize::{Symmetrization, symmetrize};
 pub use view::AlignmentDirection;
 pub use words::WordIndex;

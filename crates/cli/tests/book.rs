@@ -203,6 +203,12 @@ fn json_is_as_described(folder: &Path) {
             "--parallel qaa-qab=world/bitext/bitext.qaa-qab.tsv --out j.links".to_owned(),
         ),
         (
+            "mine",
+            "--model run --text qab=world/tatoeba/tatoeba.qab-qaa.qab
+                   --text qaa=world/tatoeba/tatoeba.qab-qaa.qaa --out j.tsv"
+                .to_owned(),
+        ),
+        (
             "score",
             "--task ner --gold world/ner/panx-test-qab.tsv --predicted
                    ner/predictions/qab.panx-test-qab.tsv"

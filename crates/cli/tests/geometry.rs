@@ -730,3 +730,81 @@ fn bad_vectors_and_dictionaries_are_named() {
     let elsewhere = align("b.vec", "good.txt", "--device abacus");
     refused(folder, &elsewhere, 2, "invalid value 'abacus'");
 }
+
+/// Three languages whose vectors are rotations of one another, with dictionaries of two of their three pairs.
+#[test]
+fn many_languages_are_mapped_into_one_space() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let value = |word: usize, col: usize| {
+        let mixed = (word as u64 * 1000 + col as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed >> 40) as f64 / f64::from(1 << 24) - 0.5
+    };
+    // Each pair of columns is rotated by the angle.
+    let vectors = |name: &str, angle: f64| {
+        let (sin, cos) = angle.sin_cos();
+        let mut text = String::from("40 12\n");
+        for word in 0..40 {
+            text += &format!("{name}{word}");
+            for col in (0..12).step_by(2) {
+                let (x, y) = (value(word, col), value(word, col + 1));
+                text += &format!(" {} {}", cos * x - sin * y, sin * x + cos * y);
+            }
+            text.push('\n');
+        }
+        fs::write(folder.join(format!("{name}.vec")), text).unwrap();
+    };
+    vectors("a", 0.0);
+    vectors("b", 1.2);
+    vectors("c", 2.5);
+    let dictionary = |name: &str, [x, y]: [&str; 2], words: std::ops::Range<usize>| {
+        let text: String = words.map(|word| format!("{x}{word} {y}{word}\n")).collect();
+        fs::write(folder.join(name), text).unwrap();
+    };
+    dictionary("b-a.txt", ["b", "a"], 0..20);
+    dictionary("c-b.txt", ["c", "b"], 0..20);
+    dictionary("b-a.test", ["b", "a"], 20..40);
+    dictionary("a-c.test", ["a", "c"], 20..40);
+    let base = [
+        "align",
+        "many",
+        "--vectors",
+        "a=a.vec",
+        "--vectors",
+        "b=b.vec",
+        "--vectors",
+        "c=c.vec",
+        "--normalize",
+        "none",
+    ];
+    let learned = ["--dictionary", "b-a=b-a.txt", "--dictionary", "c-b=c-b.txt"];
+    let tested = [
+        "--test-dictionary",
+        "b-a=b-a.test",
+        "--test-dictionary",
+        "a-c=a-c.test",
+        "--out",
+        "space",
+    ];
+    let result = done(folder, &[&base[..], &learned, &tested].concat());
+    let pairs = result["pairs"].as_array().unwrap();
+    assert_eq!(pairs.len(), 6, "every ordered pair: {pairs:?}");
+    for pair in pairs {
+        assert_eq!(
+            (&pair["p_at_1_hub"], &pair["p_at_1_joint"]),
+            (&1.0.into(), &1.0.into()),
+            "{pair}"
+        );
+        assert!(pair["p_at_1_unmapped"].as_f64().unwrap() < 0.9, "{pair}");
+        let of = |key: &str| pair[key].as_str().unwrap();
+        let has = |language: &str| of("source") == language || of("target") == language;
+        assert_eq!(pair["pivoted"], has("b") && has("c"), "{pair}");
+        assert_eq!(pair["trained"], has("b"), "{pair}");
+    }
+    assert!(folder.join("space/c.npy").is_file() && folder.join("space/a.vec").is_file());
+    let lone = ["--dictionary", "b-a=b-a.txt"];
+    common::refused(folder, &[&base[..], &lone].concat(), 2, "joins `c` to `a`");
+    let unknown = ["--dictionary", "d-a=b-a.txt"];
+    common::refused(folder, &[&base[..], &unknown].concat(), 2, "no vectors of `d`");
+}

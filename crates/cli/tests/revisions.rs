@@ -27,7 +27,7 @@ use crate::common::done;
 const STUDY: &str = r#"
 question = "Does every command give the results of its revision?"
 evaluate = ["ner", "parse", "retrieval", "align-words", "align-contexts", "similarity",
-  "similarity-measures", "language-id", "word-retrieval", "shift"]
+  "similarity-measures", "language-id", "word-retrieval", "shift", "mining", "word-alignment"]
 
 [[systems]]
 factors = { system = "bilingual" }
@@ -80,6 +80,8 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("language-id", 1, "language_id_chance", 0.5),
     ("language-id", 1, "language_id_shuffled", 0.5),
     ("language-id", 1, "variance_between", 0.23743027291953117),
+    ("mine", 1, "mining_f1_best", 0.05574912891986063),
+    ("mine", 1, "mining_f1_chance", 0.0027495318684965277),
     ("pretrain", 2, "perplexity", 101.22400885010576),
     ("retrieve", 2, "repeated", 0.0),
     ("retrieve", 2, "retrieval", 0.232),
@@ -115,7 +117,11 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("vocab stats", 1, "subwords_shared", 0.0),
     ("vocab train", 1, "digest of the vocabulary", 755430730939.0),
     ("vocab train", 1, "subwords", 640.0),
+    ("word-align", 1, "aer", 0.24240429084096907),
     ("word-align", 1, "digest of links", 985163450467.0),
+    ("word-align", 1, "f1", 0.757595709159031),
+    ("word-align", 1, "precision", 0.8599199692506695),
+    ("word-align", 1, "recall", 0.7312405731523379),
     ("words", 1, "magnitude", 0.5720869638198665),
     ("world generate", 2, "digest of text", 1085921844838.0),
 ];

@@ -1,5 +1,5 @@
 //! Drives the binary through word alignment: invented languages whose links are known, files in
-//! every form, saved models, scores, and bad input.
+//! every form, saved models, encoders, scores, and bad input.
 
 mod common;
 
@@ -167,4 +167,79 @@ fn bad_input_is_refused_by_name() {
     score("short", "short: has 1 lines, and the gold standard 2");
     done(folder, &["word-align", "-p", "a-b=hole", "--allow-empty", "--out", "links"]);
     assert_eq!(std::fs::read_to_string(folder.join("links")).unwrap(), "0-0\n\n");
+}
+
+/// A folder of the tests of Hugging Face checkpoints: a random BERT of four layers.
+fn encoder() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert")
+}
+
+#[test]
+fn an_encoder_links_words_by_its_hidden_states() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let model = encoder();
+    let model = model.to_str().unwrap();
+    // A sentence beside itself: every word is the most similar to itself, in the embeddings at least.
+    let same: String = PAIRS
+        .lines()
+        .map(|line| {
+            let side = line.split_once(" ||| ").unwrap().0;
+            format!("{side} ||| {side}\n")
+        })
+        .collect();
+    let gold = |line: &str| {
+        let words = line.split_once(" ||| ").unwrap().0.split(' ').count();
+        (0..words).map(|word| format!("{word}-{word}")).collect::<Vec<_>>().join(" ") + "\n"
+    };
+    std::fs::write(folder.join("same"), &same).unwrap();
+    std::fs::write(folder.join("gold"), same.lines().map(gold).collect::<String>()).unwrap();
+    let language = "en";
+    let pairs = format!("{language}-{language}=same");
+    let base = ["word-align", "-p", &pairs, "--model", model, "--device", "cpu"];
+    let run = |flags: &[&str]| done(folder, &[&base[..], flags].concat());
+    let written = [
+        "--layers",
+        "1",
+        "--extract",
+        "argmax",
+        "--out",
+        "links",
+        "--confidences",
+        "scored",
+        "--readable",
+        "words",
+    ];
+    let result = run(&written);
+    assert_eq!(result["pairs"], 6);
+    assert_eq!(read("links"), read("gold"));
+    assert!(read("scored").starts_with("0-0:1.0000 1-1:1.0000"), "{}", read("scored"));
+    assert!(read("words").starts_with("the=the house=house"), "{}", read("words"));
+    // Every layer by every extraction against gold links, beside the IBM model and the diagonal.
+    let compared =
+        run(&["--layers", "all", "--extract", "argmax,itermax,softmax", "--gold", "gold"]);
+    let rows = compared["alignments"].as_array().unwrap();
+    let layers = rows.len() / 3;
+    assert!(layers > 1 && rows.len().is_multiple_of(3), "{rows:?}");
+    assert_eq!(rows[0]["extraction"], "argmax");
+    assert_eq!(rows[0]["score"]["aer"], 0.0);
+    let methods: Vec<_> =
+        compared["references"].as_array().unwrap().iter().map(|one| &one["method"]).collect();
+    assert_eq!(methods, ["ibm2", "diagonal"]);
+    assert_eq!(compared["references"][1]["score"]["f1"], 1.0);
+    // Words as means of subwords, and the same bits on one thread.
+    run(&["--units", "words", "--out", "whole", "--extract", "softmax", "--threads", "1"]);
+    assert_eq!(read("whole").lines().count(), 6);
+    let refuse = |flags: &[&str], code, expected: &str| {
+        refused(folder, &[&base[..], flags].concat(), code, expected);
+    };
+    refuse(&["--layers", "all", "--out", "many"], 2, "choose one layer and one extraction");
+    refuse(&["--out", "x", "--posteriors", "p"], 2, "--posteriors is for the IBM model");
+    refuse(&["--out", "x", "--threshold", "1.5"], 2, "--threshold 1.5");
+    refuse(&["--out", "x", "--iterations", "2"], 2, "cannot be used with");
+    std::fs::write(folder.join("short"), "0-0\n").unwrap();
+    refuse(&["--gold", "short"], 1, "has 1 lines, and the text 6 sentence pairs");
+    let without = ["word-align", "-p", &pairs, "--out", "x", "--layers", "2"];
+    refused(folder, &without, 2, "--layers is for the hidden states of an encoder");
 }

@@ -14,13 +14,17 @@ use vectors::WordVectors;
 use vectors::formats::{self, ReadOptions};
 
 use crate::error::{Error, Result};
-use crate::learn::{Induction, MapFit, MapStart, Round, fit, identical};
+use crate::learn::{
+    Induction, MapFit, MapStart, Round, UnsupervisedCheck, check_unsupervised, fit, identical,
+};
 use crate::lexicon::{CandidateAccuracy, InducedPair, Lexicon, LookupAccuracy, induce};
 use crate::map::Map;
 use crate::normalize::{Step, describe, normalize};
 use crate::predictions::{Prediction, RetrievalSpace};
 use crate::search::{Measure, Scores, Watch};
 
+/// Every so many rounds of unsupervised learning, it is said how far it is.
+const ROUNDS_SHOWN: usize = 10;
 /// A map that is further from orthogonal than this is remarked on.
 const ORTHOGONAL: f64 = 1e-3;
 
@@ -122,6 +126,9 @@ pub struct AlignWordsResult {
     pub train_pairs: Option<usize>,
     /// Rounds of self-learning.
     pub rounds: Vec<Round>,
+    /// How sure a map is that was learned unsupervised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsupervised: Option<UnsupervisedCheck>,
     /// Words of the source side.
     pub source_words: usize,
     /// Words of the target side.
@@ -199,9 +206,14 @@ pub fn align_words(
 ) -> Result<WordAlignment> {
     check_request(config)?;
     let [of_source, of_target] = [&config.source_words, &config.target_words];
-    let source = read_space(&config.source, of_source.as_deref(), config, observer)?;
+    let options = SpaceOptions {
+        max_vocab: config.max_vocab,
+        skip_zero_vectors: config.skip_zero_vectors,
+        normalize: &config.normalize,
+    };
+    let source = read_space(&config.source, of_source.as_deref(), &options, observer)?;
     let target = match &config.target {
-        Some(path) => Some(read_space(path, of_target.as_deref(), config, observer)?),
+        Some(path) => Some(read_space(path, of_target.as_deref(), &options, observer)?),
         None => None,
     };
     if let (Some(target), Some(path)) = (&target, &config.target) {
@@ -222,6 +234,7 @@ pub fn align_words(
         init,
         train_pairs: None,
         rounds: Vec::new(),
+        unsupervised: None,
         source_words: source.words.len(),
         target_words: target.as_ref().map(|target| target.words.len()),
         dim: source.matrix.cols(),
@@ -298,10 +311,17 @@ fn init(config: &AlignWordsConfig) -> MapInit {
     if config.map.is_some() { MapInit::Map } else { chosen }
 }
 
-fn read_space(
+/// How word vectors are read.
+pub(crate) struct SpaceOptions<'a> {
+    pub(crate) max_vocab: usize,
+    pub(crate) skip_zero_vectors: bool,
+    pub(crate) normalize: &'a [Step],
+}
+
+pub(crate) fn read_space(
     path: &Path,
     common: Option<&Path>,
-    config: &AlignWordsConfig,
+    config: &SpaceOptions<'_>,
     observer: &dyn AlignObserver,
 ) -> Result<WordSpace> {
     observer.stage(&format!("reading {}", path.display()));
@@ -325,7 +345,7 @@ fn read_space(
     }
     let name = |row: usize| format!("word {} (`{}`)", row + 1, words.word(row));
     matrix.check(&path.display().to_string(), name)?;
-    normalize(&mut matrix, &config.normalize);
+    normalize(&mut matrix, config.normalize);
     Ok(WordSpace { words, matrix })
 }
 
@@ -394,14 +414,29 @@ fn learn(
     if config.refine > 0 && init != MapInit::Unsupervised {
         observer.stage("refining");
     }
+    let mut count = 0_usize;
     let progress = |Round { pairs, cosine }: Round, refined: bool| {
+        count += 1;
         if refined {
             observer.remark(&format!("refined from {pairs} pairs: mean cosine {cosine:.4}"));
+        } else if count.is_multiple_of(ROUNDS_SHOWN) {
+            observer.remark(&format!("round {count}: mean cosine {cosine:.4} of {pairs} pairs"));
         }
     };
     let (x, y) = (&source.matrix, &target.matrix);
     let MapFit { map, rounds } = fit(x, y, start, config.refine, induction, device, progress);
     result.rounds = rounds;
+    if init == MapInit::Unsupervised {
+        observer.stage("self-learning from random dictionaries, for comparison");
+        let check = check_unsupervised(x, y, &map, k, config.seed, device);
+        if check.failed {
+            observer.remark(&format!(
+                "warning: the unsupervised map has probably failed: its pairs have a mean cosine of {:.3}, and those of random                  dictionaries {:.3}; give a dictionary, start from identical words, or take vectors of more similar text",
+                check.cosine, check.chance
+            ));
+        }
+        result.unsupervised = Some(check);
+    }
     Ok(map)
 }
 
@@ -435,7 +470,7 @@ fn saved_map(config: &AlignWordsConfig, dim: usize, observer: &dyn AlignObserver
     Ok(map)
 }
 
-fn check_dims((first, a): (&Path, usize), (second, b): (&Path, usize)) -> Result<()> {
+pub(crate) fn check_dims((first, a): (&Path, usize), (second, b): (&Path, usize)) -> Result<()> {
     if a == b {
         return Ok(());
     }

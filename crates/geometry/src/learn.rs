@@ -11,6 +11,7 @@ use arrays::Matrix;
 use faer::{Mat, Side};
 use serde::{Deserialize, Serialize};
 use tensor::Device;
+use text::RandomStreams;
 use vectors::WordVectors;
 
 use crate::map::Map;
@@ -149,16 +150,29 @@ pub fn unsupervised(
     device: &Device,
     mut progress: impl FnMut(Round),
 ) -> Map {
-    let mut pairs = similarity_distributions(source, target, induction.k, device);
+    let pairs = similarity_distributions(source, target, induction.k, device);
+    self_learn(source, target, pairs.rows, induction, (seed, device), &mut progress)
+}
+
+/// Self-learning with stochastic dropout, from a first dictionary.
+fn self_learn(
+    source: &Matrix,
+    target: &Matrix,
+    mut pairs: Vec<(u32, u32)>,
+    induction: Induction,
+    (seed, device): (u64, &Device),
+    progress: &mut dyn FnMut(Round),
+) -> Map {
     let (source, target) = (source.head(induction.cutoff), target.head(induction.cutoff));
     let mut best = (Map::identity(source.cols()), f64::NEG_INFINITY);
     let (mut keep, mut idle) = (INITIAL_KEEP, 0);
     for round in 0..MOST_ROUNDS {
-        let map = Map::of_pairs(&source, &target, &pairs.rows);
+        let map = Map::of_pairs(&source, &target, &pairs);
         let dropout = SimilarityDropout { keep, seed: seed.wrapping_add(round as u64) };
-        let learned_from = pairs.rows.len();
-        pairs = induced(&source, &target, &map, (induction.k, Some(dropout)), device);
-        let cosine = cosine(&pairs);
+        let learned_from = pairs.len();
+        let found = induced(&source, &target, &map, (induction.k, Some(dropout)), device);
+        let cosine = cosine(&found);
+        pairs = found.rows;
         progress(Round { pairs: learned_from, cosine });
         idle += 1;
         if cosine > best.1 + IMPROVEMENT {
@@ -173,6 +187,59 @@ pub fn unsupervised(
         }
     }
     best.0
+}
+
+/// Words by which an unsupervised map is judged, rounds of refinement, and random dictionaries beside it.
+const CHECK_WORDS: usize = 2000;
+const CHECK_ROUNDS: usize = 10;
+const CHECK_STARTS: u64 = 2;
+/// The least gain over random dictionaries of a map that has not failed.
+const LEAST_GAIN: f64 = 0.1;
+
+/// How sure an unsupervised map is. Self-learning finds pairs that are each other's nearest whatever it starts from; a map that
+/// translates brings them closer than self-learning from random dictionaries does.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnsupervisedCheck {
+    /// The mean cosine of mutual nearest neighbours among the most frequent words, refined from this map.
+    pub cosine: f64,
+    /// The highest of the whole self-learning from two random dictionaries of these words.
+    pub chance: f64,
+    /// How far the first is above the second, of what is left to 1.
+    pub gain: f64,
+    /// Whether that is so little that the map has probably failed (less than a tenth).
+    pub failed: bool,
+}
+
+/// Judges a map that was learned unsupervised.
+pub fn check_unsupervised(
+    source: &Matrix,
+    target: &Matrix,
+    map: &Map,
+    k: usize,
+    seed: u64,
+    device: &Device,
+) -> UnsupervisedCheck {
+    let words = CHECK_WORDS.min(source.rows()).min(target.rows());
+    let (source, target) = (source.head(words), target.head(words));
+    let induction = Induction { cutoff: words, k: k.min(words) };
+    let refined = |start: Map| {
+        let mut closest = f64::NEG_INFINITY;
+        refine(&source, &target, start, CHECK_ROUNDS, induction, device, |round| {
+            closest = closest.max(round.cosine);
+        });
+        closest
+    };
+    let cosine = refined(map.clone());
+    let random = (0..CHECK_STARTS).map(|number| {
+        let ranks = RandomStreams::new(seed.wrapping_add(number), "random dictionary");
+        let mut order: Vec<u32> = (0..words as u32).collect();
+        order.sort_unstable_by_key(|&row| ranks.rank(u64::from(row)));
+        let pairs: Vec<(u32, u32)> = (0..words as u32).zip(order).collect();
+        refined(self_learn(&source, &target, pairs, induction, (seed, device), &mut |_| {}))
+    });
+    let chance = random.fold(f64::NEG_INFINITY, f64::max);
+    let gain = (cosine - chance) / (1.0 - chance).max(f64::MIN_POSITIVE);
+    UnsupervisedCheck { cosine, chance, gain, failed: gain < LEAST_GAIN }
 }
 
 /// Pairs of rows and the cosine of each.

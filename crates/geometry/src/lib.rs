@@ -5,8 +5,10 @@
 //! - [`search`]: nearest neighbours by cosine, CSLS or margin, never holding all scores at once.
 //! - [`lexicon`]: bilingual dictionaries as pairs of rows, and the accuracy of lookups.
 //! - [`learn`]: refinement of a map, and unsupervised learning without a dictionary.
+//! - [`joint`]: maps of many languages into one space, learned together (generalised Procrustes).
 //! - [`align`]: the whole alignment of word vectors, and of the layers of contextual vectors.
 //! - [`retrieval`]: translations retrieved among sentences: raw, mean-centred, Procrustes-aligned.
+//! - [`mining`]: translation pairs mined between two texts of unequal size.
 //! - [`predictions`]: what a retrieval or a lookup found, query by query.
 //! - [`neighbours`]: the nearest neighbours of words and sentences across languages.
 //! - [`projection`]: planes to draw spaces on, and the share of variance between languages.
@@ -29,11 +31,13 @@
 pub mod align;
 pub mod cka;
 mod error;
+pub mod joint;
 pub mod language_id;
 pub mod learn;
 pub mod lexicon;
 mod map;
 mod matmul;
+pub mod mining;
 pub mod neighbours;
 mod normalize;
 pub mod predictions;

@@ -40,19 +40,19 @@ impl Map {
 
     /// The same over some pairs of rows.
     pub fn of_pairs(source: &Matrix, target: &Matrix, pairs: &[(u32, u32)]) -> Self {
-        assert_eq!(source.cols(), target.cols(), "an orthogonal map keeps the dimension");
-        let dim = source.cols();
-        let mut cross = Mat::<f64>::zeros(dim, dim);
-        for strip in pairs.chunks(STRIP) {
-            let rows = |matrix: &Matrix, side: fn(&(u32, u32)) -> u32| {
-                Mat::from_fn(strip.len(), dim, |row, col| {
-                    f64::from(matrix.row(side(&strip[row]) as usize)[col])
-                })
-            };
-            let (x, y) = (rows(source, |pair| pair.0), rows(target, |pair| pair.1));
-            cross += y.transpose() * &x;
-        }
-        Self::nearest_rotation(cross.as_ref())
+        let mut cross = CrossProduct::new(source.cols());
+        cross.add(source, target, pairs, true);
+        cross.nearest_rotation()
+    }
+
+    /// First another map, then this one.
+    pub fn after(&self, first: &Map) -> Map {
+        assert_eq!(self.dim, first.dim, "maps of one dimension");
+        let matrix =
+            |map: &Map| Mat::from_fn(map.dim, map.dim, |row, col| map.values[row * map.dim + col]);
+        let product = matrix(self) * matrix(first);
+        let values = (0..self.dim * self.dim).map(|i| product[(i / self.dim, i % self.dim)]);
+        Map { dim: self.dim, values: values.collect() }
     }
 
     /// U Vᵀ of a square matrix.
@@ -108,6 +108,62 @@ impl Map {
             return Err(Error::input(place, reason, "give a square matrix"));
         }
         Ok(Self { dim: rows, values: array.values })
+    }
+}
+
+/// Σ y xᵀ over pairs of vectors: all that their map depends on.
+pub(crate) struct CrossProduct {
+    sum: Mat<f64>,
+    pairs: usize,
+}
+
+impl CrossProduct {
+    /// Of no pairs.
+    pub(crate) fn new(dim: usize) -> Self {
+        Self { sum: Mat::zeros(dim, dim), pairs: 0 }
+    }
+
+    /// Pairs that were added.
+    pub(crate) fn pairs(&self) -> usize {
+        self.pairs
+    }
+
+    /// Adds pairs of rows; `forward` says that the first of each is the source's.
+    pub(crate) fn add(
+        &mut self,
+        source: &Matrix,
+        target: &Matrix,
+        pairs: &[(u32, u32)],
+        forward: bool,
+    ) {
+        assert_eq!(source.cols(), target.cols(), "an orthogonal map keeps the dimension");
+        let dim = source.cols();
+        for strip in pairs.chunks(STRIP) {
+            let rows = |matrix: &Matrix, first: bool| {
+                Mat::from_fn(strip.len(), dim, |row, col| {
+                    let (a, b) = strip[row];
+                    f64::from(matrix.row(if first { a } else { b } as usize)[col])
+                })
+            };
+            let (x, y) = (rows(source, forward), rows(target, !forward));
+            self.sum += y.transpose() * &x;
+        }
+        self.pairs += pairs.len();
+    }
+
+    /// Adds the pairs of another with their target mapped; of `exchanged` pairs, source and target change places first.
+    pub(crate) fn add_mapped(&mut self, map: &Map, other: &CrossProduct, exchanged: bool) {
+        let map = MatRef::from_row_major_slice(&map.values, map.dim, map.dim);
+        match exchanged {
+            false => self.sum += map * &other.sum,
+            true => self.sum += map * other.sum.transpose(),
+        }
+        self.pairs += other.pairs;
+    }
+
+    /// The orthogonal map that brings each source closest to its target.
+    pub(crate) fn nearest_rotation(&self) -> Map {
+        Map::nearest_rotation(self.sum.as_ref())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Maps between two views of one invented space, from every start.
 
-use geometry::learn::{Induction, identical, refine, unsupervised};
+use geometry::learn::{Induction, check_unsupervised, identical, refine, unsupervised};
 use geometry::{Map, Matrix, Step, normalize};
 use tensor::Device;
 use text::RandomStreams;
@@ -66,6 +66,25 @@ fn a_map_is_learned_unsupervised() {
     let map = unsupervised(&source, &target, INDUCTION, 1, &cpu(), |_| {});
     assert!(right(&source, &target, &map) > 0.9);
     assert_eq!(unsupervised(&source, &target, INDUCTION, 1, &cpu(), |_| {}), map, "the same seed");
+}
+
+/// A map that translates is told from one that self-learning found between unrelated spaces.
+#[test]
+fn an_unsupervised_map_that_failed_is_known() {
+    let (source, target) = two_views(400, 12);
+    let check = |target: &Matrix| {
+        let map = unsupervised(&source, target, INDUCTION, 1, &cpu(), |_| {});
+        check_unsupervised(&source, target, &map, INDUCTION.k, 1, &cpu())
+    };
+    let learned = check(&target);
+    assert!(!learned.failed && learned.cosine > 0.9, "{learned:?}");
+    // Values of the target in another order have nothing in common with the source.
+    let mut stream = RandomStreams::new(7, "unrelated").stream(0);
+    let noise = (0..400 * 12).map(|_| stream.unit() as f32 - 0.5).collect();
+    let mut unrelated = Matrix::new(400, 12, noise);
+    normalize(&mut unrelated, &[Step::Iterative]);
+    let failed = check(&unrelated);
+    assert!(failed.failed, "{failed:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use arrays::{Matrix, Stack, StackWriter};
@@ -14,7 +14,7 @@ use text::{EncodedSentence, LineRules, TextSource, TsvColumns};
 use crate::error::{Error, Result};
 use crate::parallel::{ParallelSide, distinct};
 use crate::pretrained::PretrainedModel;
-use crate::states::{Pooling, for_each};
+use crate::states::{Pooling, for_each_until};
 
 /// The sentences of a text, one a line; of `.tsv` files those of some columns. A line without text is
 /// refused: it would have no vector, and the lines of a translation would no longer belong to one another.
@@ -178,7 +178,8 @@ fn for_each_pooled<S: AsRef<[u32]> + Sync>(
 ) -> Result<()> {
     let mut values = vec![Vec::new(); layers.len()];
     let ids = sentences.iter().map(|ids| Ok::<_, Error>(ids.as_ref()));
-    for_each(model.parts(), language, ids, |states| {
+    let last = layers.iter().copied().max();
+    for_each_until(model.parts(), language, last, ids, |states| {
         for (values, &layer) in values.iter_mut().zip(layers) {
             values.clear();
             pooling.push(states, layer, values);
@@ -226,6 +227,52 @@ pub fn encode_lines(
     })?;
     let lengths = sentences.iter().map(|ids| ids.len() - 2).collect();
     Ok(EncodedLines { layers: values, lengths, truncated })
+}
+
+/// Sentences that are tokenized and encoded together where there are many.
+const LINES_AT_ONCE: usize = 1 << 15;
+
+/// The mean vectors of many sentences at one layer, in bounded memory: written to a `.npy` file, which appears when it is
+/// whole; and how many sentences were truncated.
+///
+/// # Errors
+/// Where a line has no text, the model does not have the language, or the file cannot be written.
+pub fn encode_to(
+    path: &Path,
+    model: &mut PretrainedModel,
+    (language, place): (&str, &str),
+    lines: &[String],
+    layer: usize,
+    mut progress: impl FnMut(usize, usize) + Send,
+) -> Result<usize> {
+    let dim = model.encoder.config().dim;
+    let (mut failure, mut truncated) = (None, 0);
+    let written = files::in_place_of(path, |file| {
+        let mut fill = || -> Result<()> {
+            let mut writer = StackWriter::new(file, 1, lines.len(), dim).at(path, "write")?;
+            for (number, some) in lines.chunks(LINES_AT_ONCE).enumerate() {
+                let before = number * LINES_AT_ONCE;
+                let encoded = encode_lines(
+                    model,
+                    (language, place),
+                    some,
+                    (&[layer], Pooling::Mean),
+                    |done, _| progress(before + done, lines.len()),
+                )?;
+                truncated += encoded.truncated;
+                writer.append(some.len(), &encoded.layers).at(path, "write")?;
+            }
+            Ok(writer.finish().at(path, "write")?)
+        };
+        fill().map_err(|error| {
+            failure = Some(error);
+            io::Error::other("the text could not be encoded to its end")
+        })
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => Ok(written.map(|()| truncated)?),
+    }
 }
 
 /// What is encoded, and where it goes.

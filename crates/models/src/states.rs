@@ -112,6 +112,20 @@ pub fn for_each<S: AsRef<[u32]> + Sync, E: Send>(
     parts: EncoderParts<'_>,
     language: usize,
     sentences: impl IntoIterator<Item = Result<S, E>>,
+    each: impl FnMut(&HiddenStates<'_>) -> Result<(), E> + Send,
+) -> Result<(), E> {
+    for_each_until(parts, language, None, sentences, each)
+}
+
+/// The same, where layers above `last` are not wanted and not computed.
+///
+/// # Errors
+/// The first error of the sentences or of `each`.
+pub fn for_each_until<S: AsRef<[u32]> + Sync, E: Send>(
+    parts: EncoderParts<'_>,
+    language: usize,
+    last: Option<usize>,
+    sentences: impl IntoIterator<Item = Result<S, E>>,
     mut each: impl FnMut(&HiddenStates<'_>) -> Result<(), E> + Send,
 ) -> Result<(), E> {
     for_each_batch(parts, language, sentences, |parts, tokens| {
@@ -119,7 +133,8 @@ pub fn for_each<S: AsRef<[u32]> + Sync, E: Send>(
         let EncoderParts { encoder, params, .. } = parts;
         let device = params.device().clone();
         let mut tape = Tape::new(params, Mode::Evaluate);
-        let encoded = encoder.encode(&mut tape, batch, Request::default());
+        let encoded =
+            encoder.encode(&mut tape, batch, Request { until: last, ..Request::default() });
         let hidden = encoded.hidden.iter().map(|&hidden| tape.value(hidden)).collect();
         let (spans, dim, device) = (&batch.spans, encoder.config().dim, &device);
         each(&HiddenStates { first, spans, dim, device, hidden })

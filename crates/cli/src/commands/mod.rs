@@ -15,6 +15,7 @@ mod language_id;
 mod man;
 mod map;
 mod markdown;
+mod mine;
 mod models;
 mod neighbours;
 mod pretrain;
@@ -85,6 +86,9 @@ pub(crate) enum Command {
 
     /// Retrieve translations among sentences: raw, mean-centred and aligned, layer by layer.
     Retrieve(retrieve::Retrieve),
+
+    /// Mine translation pairs between two texts of unequal size, by margins.
+    Mine(Box<mine::Mine>),
 
     /// List the nearest neighbours of words or sentences across languages, layer by layer.
     #[command(alias = "neighbors")]
@@ -161,6 +165,7 @@ impl Command {
             Command::Words(command) => command.run(),
             Command::Align(command) => command.run(),
             Command::Retrieve(command) => command.run(),
+            Command::Mine(command) => command.run(),
             Command::Neighbours(command) => command.run(),
             Command::Map(command) => command.run(),
             Command::Cka(command) => command.run(),

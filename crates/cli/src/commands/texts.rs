@@ -74,7 +74,7 @@ pub(crate) struct TextFlags {
     longest_line: usize,
 }
 
-pub(super) fn parse_text(argument: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_text(argument: &str) -> Result<(String, String), String> {
     match argument.split_once('=') {
         Some((language, file)) if !language.is_empty() && !file.is_empty() => {
             Ok((language.to_owned(), file.to_owned()))

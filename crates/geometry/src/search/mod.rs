@@ -29,7 +29,7 @@ pub use dropout::SimilarityDropout;
 use resident::Resident;
 use sift::Sieve;
 pub use top::Neighbours;
-use top::Top;
+pub(crate) use top::Top;
 
 /// Rows and columns of a tile of scores: half of what the second cache holds.
 const TILE_ROWS: usize = 256;
@@ -37,7 +37,7 @@ const TILE_COLS: usize = 512;
 /// Queries that are ranked at once, against every target.
 const RANKED: usize = 32;
 /// A margin is a quotient, and never by less than this.
-const LEAST: f32 = 1e-6;
+pub(crate) const LEAST: f32 = 1e-6;
 
 /// How two vectors are scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use tensor::search::BestScores;
 
 /// The best scores of each row so far, best first, and whose they are.
-pub(super) struct Top {
+pub(crate) struct Top {
     k: usize,
     /// Rows x k.
     scores: Vec<f32>,
@@ -14,7 +14,7 @@ pub(super) struct Top {
 }
 
 impl Top {
-    pub(super) fn new(rows: usize, k: usize) -> Self {
+    pub(crate) fn new(rows: usize, k: usize) -> Self {
         Self {
             k,
             scores: vec![f32::NEG_INFINITY; rows * k],
@@ -23,8 +23,19 @@ impl Top {
         }
     }
 
+    /// From scores and ids that were taken off another: rows x k each.
+    pub(crate) fn of(k: usize, scores: Vec<f32>, ids: Vec<u32>) -> Self {
+        let floors = scores.chunks_exact(k).map(|row| row[k - 1]).collect();
+        Self { k, scores, ids, floors }
+    }
+
+    /// Scores and ids: rows x k each.
+    pub(crate) fn parts(&self) -> (&[f32], &[u32]) {
+        (&self.scores, &self.ids)
+    }
+
     /// Takes a score in where it belongs. What comes out does not depend on the order of offers.
-    pub(super) fn offer(&mut self, row: usize, score: f32, id: u32) {
+    pub(crate) fn offer(&mut self, row: usize, score: f32, id: u32) {
         let range = row * self.k..(row + 1) * self.k;
         let (scores, ids) = (&mut self.scores[range.clone()], &mut self.ids[range]);
         let better = |at: usize, scores: &[f32], ids: &[u32]| {
@@ -59,7 +70,7 @@ impl Neighbours {
     }
 
     /// Puts blocks of rows together.
-    pub(super) fn join(blocks: Vec<Top>, k: usize) -> Self {
+    pub(crate) fn join(blocks: Vec<Top>, k: usize) -> Self {
         let (mut scores, mut ids) = (Vec::new(), Vec::new());
         for block in blocks {
             scores.extend(block.scores);

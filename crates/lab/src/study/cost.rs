@@ -28,6 +28,8 @@ const TYPICAL: [(&str, f64); 31] = [
     ("align contexts real", 2.5),
     ("word-align", 0.1),
     ("word-align real", 0.3),
+    ("word-align encoder", 12.0),
+    ("mine", 10.0),
     ("cka", 0.1),
     ("similarity", 1.0),
     ("language-id", 2.0),

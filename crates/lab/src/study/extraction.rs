@@ -3,10 +3,11 @@
 //! Results are read through the types of the crates that compute them, so that a changed field is a compile error here
 //! and not a missing number.
 
-use align::AlignmentScore;
+use align::{AlignmentScore, EncoderAlignResult};
 use geometry::align::AlignWordsResult;
 use geometry::cka::CkaResult;
 use geometry::language_id::LanguageIdResult;
+use geometry::mining::MiningResult;
 use geometry::retrieval::RetrievalResult;
 use geometry::similarity::SimilarityResult;
 use serde::de::DeserializeOwned;
@@ -69,6 +70,10 @@ pub enum Extractor {
     Score(Task),
     /// `word-align score`: precision, recall, F1 and AER of links.
     WordAlignment,
+    /// `word-align --model DIR --gold`: the same by layer and extraction, and of the IBM model and the diagonal.
+    EncoderAlignment,
+    /// `mine --gold`: F1 at the best threshold, and at the one that was given.
+    Mining,
     /// `vocab stats`: the subwords of each language, and those that two share.
     Vocabulary,
 }
@@ -138,6 +143,8 @@ impl Extractor {
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
             Extractor::Score(task) => collector.score_of(&parse(result)?, *task),
             Extractor::WordAlignment => collector.word_alignment(&parse(result)?),
+            Extractor::Mining => collector.mining(&parse(result)?)?,
+            Extractor::EncoderAlignment => collector.encoder_alignment(&parse(result)?),
         }
         Ok(collector.results)
     }
@@ -407,12 +414,41 @@ impl ResultCollector<'_> {
 
     fn word_alignment(&mut self, result: &AlignmentScore) {
         self.results.signature.clone_from(&result.signature);
-        let AlignmentScore { precision, recall, f1, aer, .. } = *result;
+        self.link_scores(result, &[]);
+    }
+
+    fn link_scores(&mut self, score: &AlignmentScore, more: &[(&str, &str)]) {
+        let AlignmentScore { precision, recall, f1, aer, .. } = *score;
+        let more = [&[("task", "word-alignment")], more].concat();
         for (measure, value) in
             [("precision", precision), ("recall", recall), ("f1", f1), ("aer", aer)]
         {
-            self.number(measure, &[("task", "word-alignment")], value);
+            self.number(measure, &more, value);
         }
+    }
+
+    fn encoder_alignment(&mut self, result: &EncoderAlignResult) {
+        self.results.signature.clone_from(&result.signature);
+        for one in &result.alignments {
+            let layer = one.layer.to_string();
+            let factors = [("layer", layer.as_str()), ("extraction", one.extraction.name())];
+            one.score.iter().for_each(|score| self.link_scores(score, &factors));
+        }
+        for one in &result.references {
+            self.link_scores(&one.score, &[("extraction", &one.method)]);
+        }
+    }
+
+    fn mining(&mut self, result: &MiningResult) -> Result<(), Mismatch> {
+        self.results.signature.clone_from(&result.signature);
+        let best = result.best.as_ref().ok_or_else(|| missing("best"))?;
+        let layer = result.layer.map(|layer| layer.to_string());
+        let mut more = vec![("task", "mining")];
+        more.extend(layer.iter().map(|layer| ("layer", layer.as_str())));
+        self.number("mining_f1_best", &more, best.f1);
+        self.number("mining_f1_chance", &more, best.f1_chance);
+        result.score.iter().for_each(|score| self.number("mining_f1", &more, score.f1));
+        Ok(())
     }
 
     fn vocabulary(&mut self, result: &VocabularySharing) {

@@ -79,6 +79,10 @@ pub enum StudyEvaluation {
     Shift,
     /// Zero-shot transfer with a shift (Liu et al. 2020, §4.3).
     ShiftedTransfer,
+    /// Words aligned from hidden states, by layer, against gold links (Jalili Sabet et al. 2020).
+    WordAlignment,
+    /// Translation pairs mined between texts of which some sentences have no translation (Artetxe and Schwenk 2019).
+    Mining,
 }
 
 /// The evaluations that are no tasks, by name.
@@ -92,6 +96,8 @@ const EVALUATIONS: [(&str, StudyEvaluation); 9] = [
     ("language-id", StudyEvaluation::LanguageId),
     ("shift", StudyEvaluation::Shift),
     ("shifted-transfer", StudyEvaluation::ShiftedTransfer),
+    ("word-alignment", StudyEvaluation::WordAlignment),
+    ("mining", StudyEvaluation::Mining),
 ];
 
 impl StudyEvaluation {

@@ -518,6 +518,33 @@ impl LanguageData {
         self.existing(&names).ok_or_else(|| self.shown(&names[1]))
     }
 
+    /// Parallel text of two columns, the source's first, and its gold links: a world has some.
+    pub(super) fn linked_text(&self, target: &str) -> StdResult<(CommandArg, CommandArg), String> {
+        let stem = format!("bitext/bitext.{}", self.pair(target));
+        match self.home {
+            DataLocation::World { .. } if self.paraphrases.is_none() => {
+                Ok((self.path(&format!("{stem}.tsv")), self.path(&format!("{stem}.align"))))
+            }
+            _ => Err(format!("word links of {target}: there are no gold links")),
+        }
+    }
+
+    /// Two texts to mine pairs from, as flags of `mine`: a world's training sentences in both languages, which are the gold
+    /// pairs, and beside them sentences that only one of the two has.
+    pub(super) fn mined_text(&self, target: &str) -> StdResult<Vec<CommandArg>, String> {
+        let (text, _) = self.linked_text(target)?;
+        let source = self.source.as_str();
+        let mut flags: Vec<CommandArg> = Vec::new();
+        for (language, part) in
+            [(source, "train"), (source, "dev"), (target, "train"), (target, "test")]
+        {
+            let file = self.path(&format!("parallel/{part}.{language}.txt"));
+            flags.extend(["--text".into(), file.after(&format!("{language}="))]);
+        }
+        flags.extend(["--gold".into(), text]);
+        Ok(flags)
+    }
+
     /// Real parallel text to align words in, as words of `word-align`: a file of pairs where there is one, else XNLI's
     /// sentences, which exist in all its languages.
     pub(super) fn parallel_text(&self, target: &str) -> StdResult<Vec<CommandArg>, String> {

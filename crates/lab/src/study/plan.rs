@@ -280,6 +280,10 @@ impl EvaluationContext<'_> {
                 StudyEvaluation::ShiftedTransfer => {
                     recipes::shifted_transfer(planner, scene, system, made)?;
                 }
+                StudyEvaluation::Mining => recipes::mining(planner, scene, system, made)?,
+                StudyEvaluation::WordAlignment => {
+                    recipes::word_alignment(planner, scene, system, made)?;
+                }
             }
             // Where a file was missing, a line says so already.
             if (planner.extractions.len(), planner.skipped.len()) == before {

@@ -220,6 +220,7 @@ pub struct StepDraft {
     name: String,
     kind: String,
     resume: StepResume,
+    on_device: bool,
     args: Vec<CommandArg>,
 }
 
@@ -231,6 +232,7 @@ impl StepDraft {
             name: name.into(),
             kind: verb.to_owned(),
             resume: StepResume::Never,
+            on_device: false,
             args: verb.split(' ').map(CommandArg::from).collect(),
         }
     }
@@ -280,9 +282,16 @@ impl StepDraft {
         self
     }
 
+    /// It computes on the plan's device, though its command does so in this form alone.
+    #[must_use]
+    pub fn on_device(mut self) -> Self {
+        self.on_device = true;
+        self
+    }
+
     /// Whether the plan chooses its device.
     fn takes_device(&self) -> bool {
-        self.command.device && !has_flag(&self.args, "--device")
+        (self.command.device || self.on_device) && !has_flag(&self.args, "--device")
     }
 }
 
@@ -311,7 +320,7 @@ impl StepList {
         let mut needs: Vec<StepId> = draft.args.iter().filter_map(CommandArg::needs).collect();
         needs.sort_unstable();
         needs.dedup();
-        let StepDraft { command, name, kind, resume, args } = draft;
+        let StepDraft { command, name, kind, resume, args, .. } = draft;
         let step = StepId(self.steps.len());
         self.by_key.insert(key.clone(), step);
         self.steps.push(StudyStep { name, kind, command, resume, key, needs, device, args });

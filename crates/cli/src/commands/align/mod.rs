@@ -1,6 +1,7 @@
 //! `isogloss align`: orthogonal maps between spaces of vectors.
 
 mod contexts;
+mod many;
 mod words;
 mod words_report;
 
@@ -22,6 +23,10 @@ pub(crate) enum Align {
     #[command(after_help = words::EXAMPLES)]
     Words(Box<words::Words>),
 
+    /// Map the words of many languages into one space, from dictionaries of some pairs, and look up all pairs.
+    #[command(after_help = many::EXAMPLES)]
+    Many(Box<many::Many>),
+
     /// Learn a map for each layer from linked words of translated sentences.
     #[command(after_help = contexts::EXAMPLES)]
     Contexts(Box<contexts::Contexts>),
@@ -32,6 +37,7 @@ impl Align {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self {
             Align::Words(words) => words.run(),
+            Align::Many(many) => many.run(),
             Align::Contexts(contexts) => contexts.run(),
         }
     }

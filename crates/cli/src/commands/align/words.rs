@@ -202,7 +202,7 @@ enum Retrieval {
 
 /// Shows on standard error what an alignment is doing.
 #[derive(Default)]
-struct Shown(Mutex<Option<Waiting>>);
+pub(super) struct Shown(Mutex<Option<Waiting>>);
 
 impl AlignObserver for Shown {
     fn stage(&self, name: &str) {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use geometry::align::{AlignWordsResult, DifferentAccuracy};
+use geometry::learn::UnsupervisedCheck;
 use geometry::lexicon::{CandidateAccuracy, LookupAccuracy};
 
 pub(super) fn in_words(result: &AlignWordsResult) -> String {
@@ -15,6 +16,14 @@ pub(super) fn in_words(result: &AlignWordsResult) -> String {
     if let Some(last) = result.rounds.last() {
         let rounds = result.rounds.len();
         let _ = write!(text, ", {rounds} rounds (mean cosine {:.3})", last.cosine);
+    }
+    if let Some(UnsupervisedCheck { cosine, chance, gain, failed }) = result.unsupervised {
+        let verdict = if failed { "has probably failed" } else { "is better than chance" };
+        let _ = write!(
+            text,
+            "\nthe unsupervised map {verdict}: its mutual nearest neighbours have a mean cosine of {cosine:.3}, those of \
+             random dictionaries {chance:.3} (gain {gain:.2}, at least 0.10 is asked)"
+        );
     }
     let (Some(accuracy), Some(words), Some(pairs)) = (result.accuracy, result.words, result.pairs)
     else {

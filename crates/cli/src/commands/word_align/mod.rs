@@ -1,5 +1,6 @@
 //! `isogloss word-align`: word alignment of parallel text.
 
+mod encoder;
 mod score;
 mod training;
 
@@ -12,6 +13,7 @@ use align::{
 use clap::{Args, Subcommand, ValueEnum};
 use text::{TextSource, TokenizerChoice};
 
+use self::encoder::EncoderFlags;
 use self::score::ScoreFlags;
 use self::training::TrainingFlags;
 use super::texts::{ParallelFiles, ParallelFlags, TokenizerFlag, with_threads};
@@ -33,6 +35,12 @@ const EXAMPLES: &str = "Examples:
     isogloss word-align --parallel en-fr=new.tsv --model big.model --out new.links
   Against gold annotations:
     isogloss word-align score --gold gold.txt --predicted links.txt
+  From the hidden states of an encoder (a run or a Hugging Face folder), with
+  confidences, and every layer against gold links, beside the IBM model:
+    isogloss word-align --parallel en-fr=bitext.tsv --model mbert --layers 8 \\
+        --extract itermax --out links.txt --confidences links.scored
+    isogloss word-align --parallel en-fr=test.tsv --model mbert --layers all \\
+        --extract argmax,itermax,softmax --gold gold.txt
 This aligns the words of sentence pairs. To map one space of word vectors onto
 another (bilingual lexicon induction), see `isogloss align words`.";
 
@@ -58,9 +66,9 @@ struct WordAlignFlags {
     #[command(flatten)]
     parallel: ParallelFlags,
 
-    /// How text is tokenized into words; links count these words.
-    #[arg(long, value_enum, default_value_t = TokenizerFlag::Whitespace, help_heading = "Input")]
-    tokenizer: TokenizerFlag,
+    /// How text is tokenized into words; links count these words [default: whitespace].
+    #[arg(long, value_enum, help_heading = "Input")]
+    tokenizer: Option<TokenizerFlag>,
 
     /// Lowercase.
     #[arg(long, help_heading = "Input")]
@@ -72,13 +80,18 @@ struct WordAlignFlags {
 
     /// The file of links, or `-` for standard output: a line for each pair, `0-0 1-2` from source to
     /// target, counted from 0.
-    #[arg(long, short, value_name = "FILE", required = true, help_heading = "Output")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        required_unless_present = "gold",
+        help_heading = "Output"
+    )]
     out: Option<PathBuf>,
 
-    /// How the links of both directions are combined.
-    #[arg(long, value_enum, default_value_t = SymmetrizeFlag::GrowDiagFinalAnd,
-        help_heading = "Output")]
-    symmetrize: SymmetrizeFlag,
+    /// How the links of both directions of the IBM model are combined [default: grow-diag-final-and].
+    #[arg(long, value_enum, help_heading = "Output")]
+    symmetrize: Option<SymmetrizeFlag>,
 
     /// The links of the forward direction, at most one for each target word.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -118,11 +131,15 @@ struct WordAlignFlags {
     #[arg(long, short, help_heading = "Output")]
     force: bool,
 
-    /// Align with a saved model in place of training, with its preprocessing.
-    #[arg(long, short, value_name = "FILE", help_heading = "Model", conflicts_with_all = [
+    /// Align with this in place of training: a file of --save, with its preprocessing; or an encoder, the folder of a
+    /// run (RUN@STEP for a snapshot) or a Hugging Face folder, by the similarity of its hidden states.
+    #[arg(long, short, value_name = "FILE|DIR", help_heading = "Model", conflicts_with_all = [
         "save", "iterations", "p_null", "tension", "max_tension", "fixed_tension", "prior", "plain",
-        "compat", "lowercase", "tokenizer"])]
+        "compat"])]
     model: Option<PathBuf>,
+
+    #[command(flatten)]
+    encoder: EncoderFlags,
 
     #[command(flatten)]
     training: TrainingFlags,
@@ -163,46 +180,67 @@ impl WordAlign {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
         match self.then {
             Some(Then::Score(flags)) => flags.run(),
+            None if self.flags.names_an_encoder() => self.flags.align_with_encoder(),
             None => with_threads(self.flags.threads, || self.flags.align()),
         }
     }
 }
 
 impl WordAlignFlags {
-    fn align(&self) -> Result<Outcome, Failure> {
-        let outputs = self.outputs();
-        for path in outputs.paths() {
+    /// Whether --model is an encoder rather than a file of --save.
+    fn names_an_encoder(&self) -> bool {
+        self.model.as_deref().is_some_and(|path| !path.is_file())
+    }
+
+    /// Refuses outputs that exist or cannot be written together.
+    fn check_outputs<'a>(&self, paths: impl Iterator<Item = &'a Path>) -> Result<(), Failure> {
+        let mut printed = 0;
+        for path in paths {
             files::check_new_file(path, self.force)?;
+            printed += usize::from(files::is_standard(path));
         }
-        if let Some(path) = &outputs.lexicon {
+        if let Some(path) = &self.lexicon {
             text::check_table_name(path)?;
         }
-        if outputs.paths().filter(|path| files::is_standard(path)).count() > 1 {
-            let message = "`-`: only one output can be standard output".to_owned();
+        match printed {
+            0 | 1 => Ok(()),
+            _ => Err(Failure::Usage("`-`: only one output can be standard output".to_owned())),
+        }
+    }
+
+    /// How words are preprocessed.
+    fn preparation(&self, languages: &[String; 2]) -> BitextPreparation {
+        BitextPreparation {
+            lowercase: self.lowercase,
+            languages: languages.clone(),
+            tokenizer: match self.tokenizer {
+                None | Some(TokenizerFlag::Whitespace) => None,
+                Some(choice) => Some(TokenizerChoice::from(choice)),
+            },
+        }
+    }
+
+    fn align(&self) -> Result<Outcome, Failure> {
+        self.encoder.refuse()?;
+        if self.model.is_some() && (self.lowercase || self.tokenizer.is_some()) {
+            let flag = if self.lowercase { "--lowercase" } else { "--tokenizer" };
+            let message =
+                format!("{flag}: a saved model brings its own preprocessing; leave it out");
             return Err(Failure::Usage(message));
         }
+        let outputs = self.outputs();
+        self.check_outputs(outputs.paths())?;
         let config = self.training.config()?;
         let (text, languages) = self.text()?;
         let model = self.model.as_deref().map(load).transpose()?;
-        let total = match &text {
-            ParallelText::Pairs(source) => source.size()?,
-            ParallelText::Parallel(source, target) => source.size()? + target.size()?,
-        };
-        let mut display = AlignmentDisplay::new(total, config.iterations);
+        let mut display = AlignmentDisplay::new(&text, config.iterations)?;
         let request = AlignmentRequest {
             text: &text,
-            preparation: BitextPreparation {
-                lowercase: self.lowercase,
-                languages: languages.clone(),
-                tokenizer: match self.tokenizer {
-                    TokenizerFlag::Whitespace => None,
-                    choice => Some(TokenizerChoice::from(choice)),
-                },
-            },
+            preparation: self.preparation(&languages),
             languages,
             model,
             config,
-            symmetrization: self.symmetrize.into(),
+            symmetrization: self.symmetrize.unwrap_or(SymmetrizeFlag::GrowDiagFinalAnd).into(),
             allow_empty: self.allow_empty,
             outputs,
         };
@@ -275,9 +313,13 @@ struct AlignmentDisplay {
 }
 
 impl AlignmentDisplay {
-    fn new(bytes: u64, iterations: usize) -> Self {
+    fn new(text: &ParallelText, iterations: usize) -> Result<Self, Failure> {
+        let bytes = match text {
+            ParallelText::Pairs(source) => source.size()?,
+            ParallelText::Parallel(source, target) => source.size()? + target.size()?,
+        };
         let bar = Some(Progress::new("reading", bytes >> 20));
-        Self { bar, steps: 0, iterations, waiting: None }
+        Ok(Self { bar, steps: 0, iterations, waiting: None })
     }
 }
 

@@ -8,10 +8,10 @@ mod shift;
 mod tasks;
 mod words;
 
-pub(super) use sentences::{language_id, retrieval, similarity, similarity_measures};
+pub(super) use sentences::{language_id, mining, retrieval, similarity, similarity_measures};
 pub(super) use shift::shift;
 pub(super) use tasks::{align_contexts, shifted_transfer, transfer};
-pub(super) use words::{align_words, word_retrieval};
+pub(super) use words::{align_words, word_alignment, word_retrieval};
 
 pub use shift::translating_layer;
 

@@ -5,7 +5,7 @@ use crate::study::error::Result;
 use crate::study::extraction::Extractor;
 use crate::study::file::System;
 use crate::study::plan::{EvaluationContext, StudyPlanner};
-use crate::study::step::{StepDraft, StepId, StepList};
+use crate::study::step::{CommandArg, StepDraft, StepId, StepList};
 use crate::study::systems::{PlannedEncoder, PlannedSystem};
 
 /// Plans sentence retrieval; none where files are missing.
@@ -130,6 +130,34 @@ pub(in crate::study) fn similarity(
         let step = planner.add(draft)?;
         let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
         planner.read(step, Extractor::Similarity, scene.seed, factors);
+    }
+    Ok(())
+}
+
+/// Translation pairs mined between two texts that share their training sentences while each has others of its own, at each of
+/// the chosen layers.
+pub(in crate::study) fn mining(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    made: &PlannedSystem,
+) -> Result<()> {
+    let PlannedSystem::Encoders { one: true, layers, .. } = made else { return Ok(()) };
+    for target in &scene.materials.targets {
+        let Some((_, run)) = two_languages(made, scene, target) else { continue };
+        let Some(texts) = planner.found(scene.materials.mined_text(target)) else { continue };
+        for layer in scene.chosen_layers(*layers) {
+            let name = scene.name(&format!("mine, layer {layer}, {target}"), system);
+            let draft = StepDraft::new("mine", name)
+                .flag("--model", run.folder.clone())
+                .args(texts.clone())
+                .flag("--layers", layer.to_string())
+                .arg("--center")
+                .flag("--out", CommandArg::here("pairs.tsv"));
+            let step = planner.add(draft)?;
+            let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
+            planner.read(step, Extractor::Mining, scene.seed, factors);
+        }
     }
     Ok(())
 }

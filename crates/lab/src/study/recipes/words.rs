@@ -197,3 +197,34 @@ pub(in crate::study) fn word_retrieval(
     }
     Ok(())
 }
+
+/// Words of the world's parallel text aligned from the hidden states of one encoder of both languages, by layer and
+/// extraction, against the world's gold links; the IBM model and the diagonal are beside it.
+pub(in crate::study) fn word_alignment(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    made: &PlannedSystem,
+) -> Result<()> {
+    let PlannedSystem::Encoders { one: true, .. } = made else { return Ok(()) };
+    for target in &scene.materials.targets {
+        let Some((_, run)) = two_languages(made, scene, target) else { continue };
+        let Some((text, gold)) = planner.found(scene.materials.linked_text(target)) else {
+            continue;
+        };
+        let pair = scene.materials.pair(target);
+        let name = scene.name(&format!("align words by hidden states, {target}"), system);
+        let draft = StepDraft::new("word-align", name)
+            .kind("encoder")
+            .flag("--model", run.folder.clone())
+            .flag("--parallel", text.after(&format!("{pair}=")))
+            .flag("--layers", "all")
+            .flag("--extract", "argmax,itermax,softmax")
+            .flag("--gold", gold)
+            .on_device();
+        let step = planner.add(draft)?;
+        let factors = scene.factors(system, &[("pair", &pair)]);
+        planner.read(step, Extractor::EncoderAlignment, scene.seed, factors);
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Drives the binary through bitext mining: texts of unequal size in the space of a random encoder, where equal sentences
+//! are translations, and vectors.
+
+mod common;
+
+use std::path::Path;
+
+use crate::common::{done, refused};
+
+const SOURCE: &str =
+    "the house\na blue flower\nthe cat is here\nit rains\nthe house\nwe are many\n";
+const TARGET: &str = "nothing at all\nit rains\nthe cat is here\nanother line of text\na blue flower\nso be it\nand so on\n";
+const GOLD: &str =
+    "a blue flower\ta blue flower\nthe cat is here\tthe cat is here\nit rains\tit rains\n";
+
+fn encoder() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
+    folder.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn equal_sentences_are_mined_from_text_and_from_vectors() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    put("a", SOURCE);
+    put("b", TARGET);
+    put("gold", GOLD);
+    let model = encoder();
+    let base = [
+        "mine", "--model", &model, "--text", "en=a", "--text", "fr=b", "--layers", "1", "--device",
+        "cpu",
+    ];
+    let run = |flags: &[&str]| done(folder, &[&base[..], flags].concat());
+    let mined = run(&["--gold", "gold", "--margin", "absolute", "--out", "pairs.tsv"]);
+    assert_eq!((&mined["rows"][0], &mined["rows"][1]), (&5.into(), &7.into()));
+    assert_eq!(mined["repeated"][0], 1);
+    assert_eq!(mined["best"]["f1"], 1.0, "{mined}");
+    assert!(mined["score"].is_null(), "no threshold was given");
+    let pairs = read("pairs.tsv");
+    assert!(pairs.starts_with("score\tsource\ttarget\n1.000000\t"), "{pairs}");
+    // The threshold of one text, used on another; the same command again finds its vectors and its search.
+    put("dev.json", &mined.to_string());
+    let chosen = [
+        "--threshold-from",
+        "dev.json",
+        "--margin",
+        "absolute",
+        "--gold",
+        "gold",
+        "--work",
+        "work",
+    ];
+    let again = run(&[&chosen[..], &["--out", "again.jsonl"]].concat());
+    assert_eq!((&again["pairs"], &again["score"]["f1"]), (&3.into(), &1.0.into()));
+    assert!(read("again.jsonl").contains(r#""source":"it rains","target":"it rains""#));
+    let third = run(&[&chosen[..], &["--out", "third.jsonl"]].concat());
+    assert_eq!(read("third.jsonl"), read("again.jsonl"));
+    assert_eq!(third["score"], again["score"]);
+    let kept = std::fs::read_dir(folder.join("work"))
+        .unwrap()
+        .map(|one| one.unwrap().file_name().into_string().unwrap());
+    let kept: Vec<String> = kept.collect();
+    assert_eq!(kept.iter().filter(|name| name.starts_with("vectors-")).count(), 2, "{kept:?}");
+    assert_eq!(kept.iter().filter(|name| name.ends_with(".state")).count(), 1, "{kept:?}");
+    // Ids, as in BUCC.
+    let numbered = |text: &str, name: &str| -> String {
+        text.lines().enumerate().map(|(at, line)| format!("{name}-{at}\t{line}\n")).collect()
+    };
+    put("a", &numbered(SOURCE, "en"));
+    put("b", &numbered(TARGET, "fr"));
+    put("gold", "en-1\tfr-4\nen-2\tfr-2\nen-3\tfr-1\n");
+    let named = run(&[
+        "--ids",
+        "--gold",
+        "gold",
+        "--margin",
+        "absolute",
+        "--threshold",
+        "0.9999",
+        "--out",
+        "ids.tsv",
+    ]);
+    assert_eq!(named["score"]["recall"], 1.0, "{named}");
+    assert!(read("ids.tsv").contains("\ten-3\tfr-1\n"), "{}", read("ids.tsv"));
+    // Vectors, rows named by number.
+    put("a", SOURCE);
+    put("b", TARGET);
+    for (text, out) in [("en=a", "a.npy"), ("fr=b", "b.npy")] {
+        done(
+            folder,
+            &[
+                "encode", "--model", &model, "--text", text, "--layers", "1", "--out", out,
+                "--device", "cpu",
+            ],
+        );
+    }
+    put("rows", "1\t4\n2\t2\n3\t1\n");
+    let vectors =
+        ["mine", "--source", "a.npy", "--target", "b.npy", "--gold", "rows", "--device", "cpu"];
+    let best = done(
+        folder,
+        &[
+            &vectors[..],
+            &["--out", "rows.tsv", "--direction", "intersection", "--margin", "absolute"],
+        ]
+        .concat(),
+    );
+    assert_eq!(best["best"]["f1"], 1.0, "{best}");
+}
+
+#[test]
+fn bad_requests_are_refused_by_name() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    put("a", SOURCE);
+    put("b", TARGET);
+    put("gold", "it rains\tit pours\n");
+    put("json", "{}");
+    let model = encoder();
+    let refuse = |flags: &[&str], code, expected: &str| {
+        let base =
+            ["mine", "--model", &model, "--device", "cpu", "--text", "en=a", "--text", "fr=b"];
+        refused(folder, &[&base[..], flags].concat(), code, expected);
+    };
+    refuse(&["--gold", "gold", "--out", "x.tsv"], 1, "`it pours` is not in the target");
+    refuse(&["--out", "x"], 2, "name it .tsv or .jsonl");
+    refuse(&["--out", "x.tsv", "--layers", "all"], 2, "pairs are mined at one layer");
+    refuse(&["--out", "x.tsv", "--threshold-from", "json"], 1, "json: missing field");
+    refuse(&["--out", "x.tsv", "--ids"], 1, "a:1: no tab");
+    refuse(&["--out", "x.tsv", "--text", "de=b"], 2, "3 languages of text");
+    refused(folder, &["mine", "--source", "a", "--out", "x.tsv"], 2, "--target");
+}

@@ -1,0 +1,400 @@
+//! Bitext mining: translation pairs between two texts of unequal size, by margins (Artetxe and Schwenk 2019).
+//!
+//! The k nearest neighbours of either side are searched exactly, a block of rows against a block of rows at a time, so
+//! that memory holds two blocks and the neighbours whatever the texts' size; the state after any block can be saved
+//! and continued. A margin relates the cosine of two sentences to the mean cosine of each to its own nearest, and the
+//! best candidates of one or both directions become pairs, as in LASER's program. F1 is that of BUCC (Zweigenbaum
+//! et al. 2017): of all pairs above a threshold against gold pairs.
+
+mod state;
+
+use arrays::{Matrix, Stack};
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+use tensor::Device;
+
+use crate::error::{Error, Result};
+use crate::search::{LEAST, Measure, Neighbours, Scores, Watch, unwatched};
+pub use state::NearestState;
+
+/// Values of a block of rows: 256 MiB.
+const BLOCK_VALUES: usize = 1 << 26;
+
+/// How two sentences are scored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Margin {
+    /// Their cosine, divided by the mean cosine of both to their nearest neighbours.
+    Ratio,
+    /// Their cosine, less that mean.
+    Distance,
+    /// Their cosine alone.
+    Absolute,
+}
+
+impl Margin {
+    /// Its name in signatures.
+    pub fn name(self) -> &'static str {
+        match self {
+            Margin::Ratio => "ratio",
+            Margin::Distance => "distance",
+            Margin::Absolute => "absolute",
+        }
+    }
+
+    fn of(self, cosine: f32, mean: f32) -> f32 {
+        match self {
+            Margin::Ratio => cosine / mean.max(LEAST),
+            Margin::Distance => cosine - mean,
+            Margin::Absolute => cosine,
+        }
+    }
+}
+
+/// Which candidates become pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MiningDirection {
+    /// The best target of each source.
+    Forward,
+    /// The best source of each target.
+    Backward,
+    /// Pairs that are the best in both directions.
+    Intersection,
+    /// The best of both directions, highest score first, each sentence at most once.
+    Max,
+}
+
+impl MiningDirection {
+    /// Its name in signatures.
+    pub fn name(self) -> &'static str {
+        match self {
+            MiningDirection::Forward => "forward",
+            MiningDirection::Backward => "backward",
+            MiningDirection::Intersection => "intersection",
+            MiningDirection::Max => "max",
+        }
+    }
+}
+
+/// A mined pair of rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MinedPair {
+    /// The row of the source.
+    pub source: u32,
+    /// The row of the target.
+    pub target: u32,
+    /// Its margin.
+    pub score: f32,
+}
+
+/// The nearest neighbours of both sides by cosine, and where the search for them stands.
+pub struct NeighbourSearch<'a> {
+    source: &'a Stack,
+    target: &'a Stack,
+    means: Option<[Vec<f64>; 2]>,
+    device: Device,
+    blocks: [usize; 2],
+}
+
+impl<'a> NeighbourSearch<'a> {
+    /// A search of two sides of one layer each; `center` subtracts the mean vector of either side first.
+    ///
+    /// # Errors
+    /// Where a side has no row or more than one layer, the two differ in dimension, or a file cannot be read.
+    pub fn new(
+        source: &'a Stack,
+        target: &'a Stack,
+        center: bool,
+        device: &Device,
+    ) -> Result<Self> {
+        for side in [source, target] {
+            if side.layers() != 1 || side.rows() == 0 {
+                let reason = format!("has {} layers of {} rows", side.layers(), side.rows());
+                return Err(Error::input(side.name(), reason, "give the vectors of one layer"));
+            }
+        }
+        if source.dim(0) != target.dim(0) {
+            let reason =
+                format!("{} columns, and {}: {}", source.dim(0), target.name(), target.dim(0));
+            return Err(Error::input(source.name(), reason, "give vectors of one space"));
+        }
+        let rows = (BLOCK_VALUES / source.dim(0).max(1)).max(1);
+        let mut search =
+            Self { source, target, means: None, device: device.clone(), blocks: [rows, rows] };
+        if center {
+            search.means = Some([search.mean(source)?, search.mean(target)?]);
+        }
+        Ok(search)
+    }
+
+    /// The same, in blocks of so many rows; for tests.
+    #[must_use]
+    pub fn in_blocks(self, source: usize, target: usize) -> Self {
+        Self { blocks: [source, target], ..self }
+    }
+
+    fn mean(&self, side: &Stack) -> Result<Vec<f64>> {
+        let mut sums = vec![0.0; side.dim(0)];
+        for start in (0..side.rows()).step_by(self.blocks[0]) {
+            let block = side.read(0, start..side.rows().min(start + self.blocks[0]))?;
+            for row in block.iter() {
+                sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
+            }
+        }
+        sums.iter_mut().for_each(|sum| *sum /= side.rows() as f64);
+        Ok(sums)
+    }
+
+    fn block(&self, side: usize, start: usize) -> Result<Matrix> {
+        let stack = [self.source, self.target][side];
+        let rows = start..stack.rows().min(start + self.blocks[side]);
+        let mut block = stack.read(0, rows.clone())?;
+        block.check(stack.name(), |row| format!("row {}", rows.start + row))?;
+        if let Some(means) = &self.means {
+            for row in block.values_mut().chunks_exact_mut(means[side].len()) {
+                row.iter_mut().zip(&means[side]).for_each(|(x, &mean)| *x -= mean as f32);
+            }
+        }
+        Ok(block)
+    }
+
+    /// A search for `k` neighbours of every row that has not begun; `key` tells its input from any other.
+    pub fn start(&self, k: usize, key: &str) -> NearestState {
+        let rows = [self.source.rows(), self.target.rows()];
+        NearestState::new(key, rows, k.max(1))
+    }
+
+    /// How many blocks there are against blocks.
+    pub fn steps(&self) -> u64 {
+        let blocks = |side: usize, stack: &Stack| stack.rows().div_ceil(self.blocks[side]) as u64;
+        blocks(0, self.source) * blocks(1, self.target)
+    }
+
+    /// Searches to the end from where the state stands; `save` is called with the state after every block against a
+    /// block, and `watch` as rows of a block are done, counted over all.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, or the first error of `save`.
+    pub fn run(
+        &self,
+        mut state: NearestState,
+        mut save: impl FnMut(&NearestState) -> Result<()>,
+        watch: Watch<'_>,
+    ) -> Result<[Neighbours; 2]> {
+        let steps = self.steps();
+        let mut source: Option<(usize, Matrix)> = None;
+        let across = self.target.rows().div_ceil(self.blocks[1]) as u64;
+        while state.done() < steps {
+            let starts = [state.done() / across, state.done() % across];
+            let starts = [0, 1].map(|side| starts[side] as usize * self.blocks[side]);
+            if source.as_ref().is_none_or(|(start, _)| *start != starts[0]) {
+                source = Some((starts[0], self.block(0, starts[0])?));
+            }
+            let rows = source.as_ref().expect("a block was just read").1.clone();
+            let targets = self.block(1, starts[1])?;
+            let scores = Scores::new(rows, targets, Measure::Cosine, &self.device, &unwatched);
+            let done = state.done();
+            let (forward, backward) = scores.both_ways(state.k(), &|strip, strips| {
+                watch(done * 1000 + strip * 1000 / strips.max(1), steps * 1000);
+            });
+            state.add(starts, [&forward, &backward]);
+            save(&state)?;
+        }
+        Ok(state.finish())
+    }
+}
+
+/// Mines pairs from the neighbours of both sides, the highest score first; of equal scores the lower rows first.
+pub fn mine(
+    [forward, backward]: [&Neighbours; 2],
+    margin: Margin,
+    direction: MiningDirection,
+) -> Vec<MinedPair> {
+    let means = [forward.means(), backward.means()];
+    let score = |source: u32, target: u32, cosine: f32| {
+        let mean = (means[0][source as usize] + means[1][target as usize]) / 2.0;
+        MinedPair { source, target, score: margin.of(cosine, mean) }
+    };
+    let best = |neighbours: &Neighbours, row: usize, pair: &dyn Fn(u32, f32) -> MinedPair| {
+        let candidates = neighbours.ids(row).iter().zip(neighbours.scores(row));
+        let scored = candidates.map(|(&id, &cosine)| pair(id, cosine));
+        scored.reduce(|best, one| if one.score > best.score { one } else { best })
+    };
+    let of_source =
+        |row: usize| best(forward, row, &|target, cosine| score(row as u32, target, cosine));
+    let of_target =
+        |row: usize| best(backward, row, &|source, cosine| score(source, row as u32, cosine));
+    let forward_best: Vec<MinedPair> = (0..forward.rows()).filter_map(of_source).collect();
+    let backward_best: Vec<MinedPair> = (0..backward.rows()).filter_map(of_target).collect();
+    match direction {
+        MiningDirection::Forward => ordered(forward_best),
+        MiningDirection::Backward => ordered(backward_best),
+        MiningDirection::Intersection => {
+            let back = |pair: &MinedPair| backward_best[pair.target as usize].source == pair.source;
+            ordered(forward_best.into_iter().filter(back).collect())
+        }
+        MiningDirection::Max => {
+            let (mut sources, mut targets) = (FxHashSet::default(), FxHashSet::default());
+            let mut pairs = ordered(forward_best.into_iter().chain(backward_best).collect());
+            pairs.retain(|pair| {
+                let free = !sources.contains(&pair.source) && !targets.contains(&pair.target);
+                if free {
+                    sources.insert(pair.source);
+                    targets.insert(pair.target);
+                }
+                free
+            });
+            pairs
+        }
+    }
+}
+
+fn ordered(mut pairs: Vec<MinedPair>) -> Vec<MinedPair> {
+    pairs.sort_by(|a, b| {
+        b.score.total_cmp(&a.score).then((a.source, a.target).cmp(&(b.source, b.target)))
+    });
+    pairs
+}
+
+/// Mined pairs above a threshold against gold pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MiningScore {
+    /// The least score of a pair.
+    pub threshold: f64,
+    /// Pairs of that score or more.
+    pub predicted: usize,
+    /// Those of them that are gold.
+    pub correct: usize,
+    /// Gold pairs.
+    pub gold: usize,
+    /// The share of predicted pairs that are gold.
+    pub precision: f64,
+    /// The share of gold pairs that are predicted.
+    pub recall: f64,
+    /// The harmonic mean of both.
+    pub f1: f64,
+    /// The F1 that as many pairs drawn at random would get.
+    pub f1_chance: f64,
+}
+
+impl MiningScore {
+    fn new(threshold: f64, [predicted, correct, gold]: [usize; 3], rows: [usize; 2]) -> Self {
+        let f1 = |correct: f64| 2.0 * correct / ((predicted + gold) as f64).max(1.0);
+        let drawn = predicted as f64 * gold as f64 / (rows[0] as f64 * rows[1] as f64).max(1.0);
+        Self {
+            threshold,
+            predicted,
+            correct,
+            gold,
+            precision: correct as f64 / predicted.max(1) as f64,
+            recall: correct as f64 / gold.max(1) as f64,
+            f1: f1(correct as f64),
+            f1_chance: f1(drawn),
+        }
+    }
+
+    /// Evaluates pairs of at least a threshold; `rows` are those of either side.
+    pub fn at(
+        threshold: f64,
+        pairs: &[MinedPair],
+        gold: &FxHashSet<(u32, u32)>,
+        rows: [usize; 2],
+    ) -> Self {
+        let kept = pairs.iter().filter(|pair| f64::from(pair.score) >= threshold);
+        let (mut predicted, mut correct) = (0, 0);
+        for pair in kept {
+            predicted += 1;
+            correct += usize::from(gold.contains(&(pair.source, pair.target)));
+        }
+        Self::new(threshold, [predicted, correct, gold.len()], rows)
+    }
+
+    /// The threshold with the highest F1, halfway to the next lower score as in LASER; pairs are ordered as
+    /// [`mine`](fn@mine) returns them. None where there are none.
+    pub fn best(
+        pairs: &[MinedPair],
+        gold: &FxHashSet<(u32, u32)>,
+        rows: [usize; 2],
+    ) -> Option<Self> {
+        let (mut correct, mut best) = (0, None::<Self>);
+        for (number, pair) in pairs.iter().enumerate() {
+            correct += usize::from(gold.contains(&(pair.source, pair.target)));
+            let next = pairs.get(number + 1).map_or(pair.score, |next| next.score);
+            // Equal scores are on one side of any threshold.
+            if number + 1 < pairs.len() && next == pair.score {
+                continue;
+            }
+            let threshold = (f64::from(pair.score) + f64::from(next)) / 2.0;
+            let here = Self::new(threshold, [number + 1, correct, gold.len()], rows);
+            if best.is_none_or(|best| here.f1 > best.f1) {
+                best = Some(here);
+            }
+        }
+        best
+    }
+}
+
+/// What came of mining two texts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MiningResult {
+    /// The layer; none of given vectors.
+    pub layer: Option<usize>,
+    /// Sentences of source and target that were searched.
+    pub rows: [usize; 2],
+    /// Sentences of either that repeat an earlier one and were left out.
+    pub repeated: [usize; 2],
+    /// Sentences of either that were too long for the model and truncated.
+    pub truncated: [usize; 2],
+    /// Pairs before the threshold.
+    pub candidates: usize,
+    /// Pairs that were written.
+    pub pairs: usize,
+    /// The least score of a pair that was written; none where all were.
+    pub threshold: Option<f64>,
+    /// Those pairs against gold ones.
+    pub score: Option<MiningScore>,
+    /// At the threshold that suits these gold pairs best: for a development text, whose threshold is then used elsewhere.
+    pub best: Option<MiningScore>,
+    /// Seconds of the search alone.
+    pub seconds: f64,
+    /// How pairs were mined.
+    pub signature: String,
+}
+
+/// Names every convention that the numbers depend on.
+pub fn signature((margin, direction): (Margin, MiningDirection), k: usize, center: bool) -> String {
+    let center = if center { "own-mean" } else { "none" };
+    format!(
+        "mine|margin:{},k={k}|{}|centered:{center}|exact|equal:one-candidate|ties:lower-row|v{}",
+        margin.name(),
+        direction.name(),
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(source: u32, target: u32, score: f32) -> MinedPair {
+        MinedPair { source, target, score }
+    }
+
+    /// Worked by hand: two of three predicted pairs are gold at the best threshold, which lies halfway to the next.
+    #[test]
+    fn thresholds_by_hand() {
+        let pairs =
+            [pair(0, 0, 1.5), pair(1, 2, 1.4), pair(2, 1, 1.3), pair(3, 3, 1.1), pair(4, 4, 1.0)];
+        let gold: FxHashSet<(u32, u32)> = [(0, 0), (2, 1), (9, 9)].into_iter().collect();
+        let best = MiningScore::best(&pairs, &gold, [10, 20]).unwrap();
+        assert_eq!((best.predicted, best.correct, best.gold), (3, 2, 3));
+        assert!((best.threshold - 1.2).abs() < 1e-6 && (best.f1 - 2.0 / 3.0).abs() < 1e-12);
+        // Three random pairs of 200 meet three gold ones 9/200 times.
+        assert!((best.f1_chance - 2.0 * (9.0 / 200.0) / 6.0).abs() < 1e-12);
+        let all = MiningScore::at(0.0, &pairs, &gold, [10, 20]);
+        assert_eq!((all.predicted, all.correct), (5, 2));
+        assert_eq!(MiningScore::at(9.0, &pairs, &gold, [10, 20]).f1, 0.0);
+        assert!(MiningScore::best(&[], &gold, [10, 20]).is_none());
+    }
+}
