@@ -86,7 +86,7 @@ pub enum StudyEvaluation {
 }
 
 /// The evaluations that are no tasks, by name.
-const EVALUATIONS: [(&str, StudyEvaluation); 9] = [
+const EVALUATIONS: [(&str, StudyEvaluation); 11] = [
     ("retrieval", StudyEvaluation::Retrieval),
     ("align-words", StudyEvaluation::AlignWords),
     ("align-contexts", StudyEvaluation::AlignContexts),
