@@ -150,8 +150,9 @@ pub fn unsupervised(
     device: &Device,
     mut progress: impl FnMut(Round),
 ) -> Map {
-    let pairs = similarity_distributions(source, target, induction.k, device);
-    self_learn(source, target, pairs.rows, induction, (seed, device), &mut progress)
+    let (source, target) = (source.head(induction.cutoff), target.head(induction.cutoff));
+    let pairs = similarity_distributions(&source, &target, induction.k, device);
+    self_learn(&source, &target, pairs.rows, induction, (seed, device), &mut progress)
 }
 
 /// Self-learning with stochastic dropout, from a first dictionary.

@@ -66,6 +66,9 @@ fn a_map_is_learned_unsupervised() {
     let map = unsupervised(&source, &target, INDUCTION, 1, &cpu(), |_| {});
     assert!(right(&source, &target, &map) > 0.9);
     assert_eq!(unsupervised(&source, &target, INDUCTION, 1, &cpu(), |_| {}), map, "the same seed");
+    // Of fewer words than the first dictionary could have, too.
+    let few = Induction { cutoff: 100, k: 10 };
+    assert_eq!(unsupervised(&source, &target, few, 1, &cpu(), |_| {}).dim(), 12);
 }
 
 /// A map that translates is told from one that self-learning found between unrelated spaces.
