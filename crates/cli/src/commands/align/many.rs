@@ -14,8 +14,9 @@ use crate::outcome::Outcome;
 pub(super) const EXAMPLES: &str = "Example:
   Four languages, dictionaries of four of their six pairs, and all pairs evaluated:
     isogloss align many --vectors en=en.vec --vectors fr=fr.vec --vectors de=de.vec \\
-      --vectors ru=ru.vec --dictionary fr-en=fr-en.0-5000.txt --dictionary de-en=de-en.0-5000.txt \\
-      --dictionary ru-en=ru-en.0-5000.txt --dictionary de-fr=de-fr.txt --hub en \\
+      --vectors ru=ru.vec --hub en --dictionary fr-en=fr-en.0-5000.txt \\
+      --dictionary de-en=de-en.0-5000.txt --dictionary ru-en=ru-en.0-5000.txt \\
+      --dictionary de-fr=de-fr.txt \\
       --test-dictionary fr-en=fr-en.5000-6500.txt --test-dictionary de-en=de-en.5000-6500.txt \\
       --test-dictionary ru-en=ru-en.5000-6500.txt --out one-space
 
