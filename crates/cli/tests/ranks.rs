@@ -96,7 +96,7 @@ fn ranks_train_the_model_of_one_process() {
     run(path, &["--seed", "2", "--text.seed", "1", "--out", "other"]);
     let apart = difference(&weights(path, "plain"), &weights(path, "other"));
     assert!(apart > 0.1, "two seeds differ by {apart}");
-    // The same bits for the same number of ranks, whoever starts them and however often.
+    // The same bits for the same number of ranks, under any launcher and in every run.
     run(path, &["--gpus", "2", "--out", "again"]);
     for file in ["state.safetensors", "model.safetensors", "metrics.jsonl"] {
         assert!(read(path, "two", file) == read(path, "again", file), "{file}");

@@ -71,7 +71,7 @@ fn a_map_is_learned_unsupervised() {
     assert_eq!(unsupervised(&source, &target, few, 1, &cpu(), |_| {}).dim(), 12);
 }
 
-/// A map that translates is told from one that self-learning found between unrelated spaces.
+/// A map that translates is distinguished from one that self-learning found between unrelated spaces.
 #[test]
 fn an_unsupervised_map_that_failed_is_known() {
     let (source, target) = two_views(400, 12);

@@ -114,7 +114,7 @@ fn number<T: std::str::FromStr>(
     let value = get(name).ok_or_else(|| missing(name))?;
     value.trim().parse().map_err(|_| {
         RankError::Request(format!(
-            "the launcher's environment has {name}={value}, which is no number"
+            "the launcher's environment has {name}={value}, which is not an integer"
         ))
     })
 }

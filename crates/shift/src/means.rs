@@ -477,7 +477,7 @@ impl MeanVectors {
         Ok(Self { languages, directions, dim, model, vocabulary })
     }
 
-    /// Means of languages at one layer, of subwords of all classes, with one leading direction.
+    /// Language mean vectors at one layer, of subwords of all classes, with one leading direction.
     #[cfg(test)]
     pub(crate) fn of_means(means: &[&[f32]], direction: &[f32]) -> Self {
         let language = |mean: &&[f32]| LanguageMean {
