@@ -448,6 +448,9 @@ impl Submission {
 /// Bytes below which a disk counts as full: not even the reason of a failure can be relied upon then.
 const ENOUGH: u64 = 64 << 10;
 
+/// What Slurm says where a job's script could not be run to its end.
+const LAUNCH_FAILURE: &str = "JobLaunchFailure";
+
 /// A job that Slurm has ended.
 #[derive(Debug, PartialEq, Eq)]
 struct EndedJob {
@@ -513,8 +516,13 @@ fn described_end(
         _ if full => {
             format!("the disk of {} is full: free some space{on}", folder.display())
         }
-        (Some(_), Some("JobLaunchFailure" | "launch_failed_requeued_held"), _) => format!(
+        (Some(_), Some(LAUNCH_FAILURE), _) if log.is_none() => format!(
             "job {job} could not be begun{on}: does that node see {}?",
+            folder.display()
+        ),
+        // Slurm says the same of a script that was killed; or the log is of an earlier turn.
+        (Some(_), Some(LAUNCH_FAILURE), None) => format!(
+            "job {job} was killed{on}, perhaps memory ran out (--sbatch --mem=…); or that node does not see {}",
             folder.display()
         ),
         (Some("FAILED"), _, Some(line)) => format!("{}{on}", line.trim_start_matches("error: ")),
@@ -622,6 +630,7 @@ mod tests {
             ("NODE_FAIL", "NodeDown", None, false, "the node failed on vm"),
             // The node does not see the folder: Slurm cannot open the job's log.
             ("FAILED", "JobLaunchFailure", None, false, "does that node see /shared/lab/slurm/1?"),
+            ("FAILED", "JobLaunchFailure", Some("a\n"), false, "perhaps memory ran out"),
             ("FAILED", "NonZeroExitCode", Some("a\nerror: b\n  its log: c\n"), false, "b on vm"),
             ("FAILED", "NonZeroExitCode", Some(""), true, "the disk of /shared/lab/slurm/1 is full"),
             ("FAILED", "RaisedSignal:9(Killed)", Some("a\n"), false, "perhaps memory ran out"),
