@@ -254,11 +254,8 @@ fn a_full_disk_has_its_message(cluster: &Cluster, folder: &Path) {
     if !mount("mount", &["-t", "tmpfs", "-o", "size=600k", "none"]) {
         return eprintln!("LEFT OUT: a full disk: no file system can be mounted here");
     }
-    let submitted = done(
-        cluster,
-        folder,
-        &["study", "submit", "mine.toml", "--slurm", "--lab", "disk/lab"],
-    );
+    let submitted =
+        done(cluster, folder, &["study", "submit", "mine.toml", "--slurm", "--lab", "disk/lab"]);
     assert!(submitted["steps"].as_u64() > Some(0));
     wait_until(cluster, "the end of jobs on a full disk", || is_queue_empty(cluster));
     let reason = first_failure(cluster, folder, "disk/lab");

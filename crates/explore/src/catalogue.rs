@@ -86,7 +86,9 @@ fn missing(folder: &Path) -> String {
         true => format!(
             "{shown}: there is no such folder; name a run, a laboratory or a Hugging Face model, or make one with `isogloss demo`"
         ),
-        false => format!("{shown}: there is no such folder; beside it there are: {}", beside.join(", ")),
+        false => {
+            format!("{shown}: there is no such folder; beside it there are: {}", beside.join(", "))
+        }
     }
 }
 

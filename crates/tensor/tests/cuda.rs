@@ -581,7 +581,8 @@ fn adam_in_shards() {
         let update = |shard: AdamShard| {
             let mut weights = device.tensor(rows, cols, &value);
             let cut = |all: &[f32]| {
-                let own: Vec<f32> = shard.ranges().flat_map(|(range, _)| all[range].to_vec()).collect();
+                let own: Vec<f32> =
+                    shard.ranges().flat_map(|(range, _)| all[range].to_vec()).collect();
                 device.tensor(1, own.len(), &own)
             };
             let (mut mean, mut square) = (cut(&mean), cut(&square));

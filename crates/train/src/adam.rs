@@ -216,7 +216,8 @@ impl Adam {
             let shard = AdamShard::of_rank(moments.mean.len(), rank, ranks);
             for tensor in [&mut moments.mean, &mut moments.square] {
                 let all = tensor.elements();
-                let own: Vec<f32> = shard.ranges().flat_map(|(range, _)| &all[range]).copied().collect();
+                let own: Vec<f32> =
+                    shard.ranges().flat_map(|(range, _)| &all[range]).copied().collect();
                 let own = device.tensor(1, own.len(), &own);
                 *tensor = own;
             }
@@ -247,7 +248,9 @@ impl Adam {
                 let shards = shards(own)?;
                 let mut whole = vec![0.0; rows * cols];
                 for (rank, elements) in shards.iter().enumerate() {
-                    for (range, first) in AdamShard::of_rank(whole.len(), rank, shards.len()).ranges() {
+                    for (range, first) in
+                        AdamShard::of_rank(whole.len(), rank, shards.len()).ranges()
+                    {
                         let these = &elements[first..first + range.len()];
                         whole[range].copy_from_slice(these);
                     }

@@ -88,7 +88,9 @@ impl SharedTraining {
             let all = self.ranks.collect(bytemuck::cast_slice(&own.elements()))?;
             let numbers = |bytes: Vec<u8>| match bytes.len() == 4 * own.len() {
                 true => Ok(bytemuck::pod_collect_to_vec(&bytes)),
-                false => Err(RankError::Differing("ranks have other shards than rank 0".to_owned())),
+                false => {
+                    Err(RankError::Differing("ranks have other shards than rank 0".to_owned()))
+                }
             };
             all.into_iter().map(numbers).collect::<Result<Vec<Vec<f32>>, RankError>>()
         };

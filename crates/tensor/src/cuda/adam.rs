@@ -102,7 +102,8 @@ pub(super) fn update(cuda: &Cuda, slots: &mut [AdamSlot<'_>], step: AdamStep, no
         return update(&on_device, &chunks, count);
     }
     let owned = slots.iter_mut().zip(all);
-    let owned: Vec<AdamSlotLayout> = owned.flat_map(|(slot, all)| lay_out_shard(slot, all)).collect();
+    let owned: Vec<AdamSlotLayout> =
+        owned.flat_map(|(slot, all)| lay_out_shard(slot, all)).collect();
     let (chunks, count) = cuda.adam.update.of(cuda, &owned);
     update(&put(&cuda.context, &owned), &chunks, count);
 }

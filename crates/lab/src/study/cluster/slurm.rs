@@ -469,11 +469,7 @@ impl EndedJob {
             let value = words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
             value.filter(|value| !["(null)", "None", ""].contains(value)).map(str::to_owned)
         };
-        Some(Self {
-            state: field("JobState")?,
-            reason: field("Reason"),
-            node: field("NodeList"),
-        })
+        Some(Self { state: field("JobState")?, reason: field("Reason"), node: field("NodeList") })
     }
 
     /// From `sacct --parsable2 --format=State,NodeList`, whose state may be `CANCELLED by 1000`.
@@ -516,10 +512,9 @@ fn described_end(
         _ if full => {
             format!("the disk of {} is full: free some space{on}", folder.display())
         }
-        (Some(_), Some(LAUNCH_FAILURE), _) if log.is_none() => format!(
-            "job {job} could not be begun{on}: does that node see {}?",
-            folder.display()
-        ),
+        (Some(_), Some(LAUNCH_FAILURE), _) if log.is_none() => {
+            format!("job {job} could not be begun{on}: does that node see {}?", folder.display())
+        }
         // Slurm says the same of a script that was killed; or the log is of an earlier turn.
         (Some(_), Some(LAUNCH_FAILURE), None) => format!(
             "job {job} was killed{on}, perhaps memory ran out (--sbatch --mem=…); or that node does not see {}",
@@ -632,7 +627,13 @@ mod tests {
             ("FAILED", "JobLaunchFailure", None, false, "does that node see /shared/lab/slurm/1?"),
             ("FAILED", "JobLaunchFailure", Some("a\n"), false, "perhaps memory ran out"),
             ("FAILED", "NonZeroExitCode", Some("a\nerror: b\n  its log: c\n"), false, "b on vm"),
-            ("FAILED", "NonZeroExitCode", Some(""), true, "the disk of /shared/lab/slurm/1 is full"),
+            (
+                "FAILED",
+                "NonZeroExitCode",
+                Some(""),
+                true,
+                "the disk of /shared/lab/slurm/1 is full",
+            ),
             ("FAILED", "RaisedSignal:9(Killed)", Some("a\n"), false, "perhaps memory ran out"),
             ("CANCELLED", "DependencyNeverSatisfied", None, false, "a step that it needs failed"),
         ] {
