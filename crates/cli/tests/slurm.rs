@@ -107,6 +107,24 @@ fn running_training(cluster: &Cluster, folder: &Path, lab: &str) -> String {
     found.unwrap()
 }
 
+/// Does something to a training after which it is to wait for its next turn. A signal that comes before the job's script
+/// listens is lost, and a training may end just then: it is done again.
+fn interrupt_training(cluster: &Cluster, folder: &Path, interrupt: impl Fn(&str)) {
+    let waiting = ["--noheader", "--array", "--states=PD", "--format=%i"];
+    for _ in 0..10 {
+        let job = running_training(cluster, folder, "far");
+        interrupt(&job);
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(4) {
+            if slurm(cluster, "squeue", &waiting).lines().any(|line| line == job) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+    panic!("no training waits for its next turn");
+}
+
 /// The reason of the first failed step of a laboratory.
 fn first_failure(cluster: &Cluster, folder: &Path, lab: &str) -> String {
     let status = done(cluster, folder, &["study", "status", "--lab", lab]);
@@ -176,16 +194,12 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
     wait_until(&cluster, "a checkpoint", checkpoint);
     cluster_does(&cluster, "kill-node", &[]);
     // Of those that go on, one is told that its time is nearly over, and one is preempted: both save, and come again.
-    let first = running_training(&cluster, folder, "far");
-    slurm(&cluster, "scancel", &["--batch", "--signal=USR1", &first]);
-    let waits = |job: &str| {
-        let listed = ["--noheader", "--array", "--states=PD", "--format=%i"];
-        slurm(&cluster, "squeue", &listed).lines().any(|line| line == job)
-    };
-    wait_until(&cluster, "the next turn of a job whose time is over", || waits(&first));
-    let second = running_training(&cluster, folder, "far");
-    slurm(&cluster, "scontrol", &["requeue", &second]);
-    wait_until(&cluster, "the next turn of a job that was preempted", || waits(&second));
+    interrupt_training(&cluster, folder, |job| {
+        slurm(&cluster, "scancel", &["--batch", "--signal=USR1", job]);
+    });
+    interrupt_training(&cluster, folder, |job| {
+        slurm(&cluster, "scontrol", &["requeue", job]);
+    });
 
     let count = |status: &Value, state: &str| status["counts"][state].as_u64().unwrap();
     wait_until(&cluster, "the last step", || {

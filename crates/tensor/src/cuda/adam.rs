@@ -47,21 +47,30 @@ pub(super) struct AdamChunks {
     update: LastChunks,
 }
 
-/// A list of chunks on the device, with what it was made for.
+/// The last list of chunks, where there is one.
 #[derive(Default)]
-struct LastChunks(Mutex<Option<(Vec<usize>, Arc<SentList>, usize)>>);
+struct LastChunks(Mutex<Option<ChunkList>>);
+
+/// A list of chunks on the device.
+struct ChunkList {
+    /// The sizes of the matrices that it is of.
+    sizes: Vec<usize>,
+    list: Arc<SentList>,
+    count: usize,
+}
 
 impl LastChunks {
     /// The chunks of matrices of these sizes, and how many there are.
     fn of(&self, cuda: &Cuda, laid_out: &[AdamSlotLayout]) -> (Arc<SentList>, usize) {
         let sizes: Vec<usize> = laid_out.iter().map(|slot| slot.count as usize).collect();
         let mut last = lock(&self.0);
-        if last.as_ref().is_none_or(|(known, ..)| *known != sizes) {
+        if last.as_ref().is_none_or(|known| known.sizes != sizes) {
             let chunks = chunks(&sizes);
-            *last = Some((sizes, Arc::new(put(&cuda.context, &chunks)), chunks.len()));
+            let (list, count) = (Arc::new(put(&cuda.context, &chunks)), chunks.len());
+            *last = Some(ChunkList { sizes, list, count });
         }
-        let (_, list, count) = last.as_ref().expect("it was filled above");
-        (Arc::clone(list), *count)
+        let last = last.as_ref().expect("it was filled above");
+        (Arc::clone(&last.list), last.count)
     }
 }
 
