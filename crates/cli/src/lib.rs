@@ -79,6 +79,7 @@ pub fn run(program: PathBuf, typed: Vec<OsString>) -> u8 {
     if arguments.quiet {
         say::be_quiet();
     }
+    files::on_warning(|text| complain!("warning: {text}"));
     // A GPU that fails in the middle of an operation unwinds to here with what there is to say.
     let run = panic::catch_unwind(AssertUnwindSafe(|| arguments.command.run()));
     let result = run.unwrap_or_else(|payload| match payload.downcast::<DeviceFault>() {

@@ -461,6 +461,7 @@ fn a_laboratory_and_a_hugging_face_folder() {
     let model = model.to_str().unwrap();
     refused(folder, &["explore", model], 2, "--parallel");
     refused(folder, &["explore", "no/such/folder"], 2, "there is no such folder");
+    refused(folder, &["explore", "lob"], 2, "beside it there are: lab");
     fs::create_dir(folder.join("empty")).unwrap();
     refused(folder, &["explore", "empty"], 2, "isogloss demo");
     let lines = |words: [&str; 4]| words.map(|word| format!("{word}.\n")).concat();

@@ -18,7 +18,7 @@ evaluate = ["retrieval"]
 conditions = ["no-anchors", "untrained"]
 
 [scales.tiny]
-pretrain = ["--steps", "400", "--set", "checkpoint_every=100"]
+pretrain = ["--steps", "600", "--set", "checkpoint_every=100"]
 "#;
 
 /// The cluster, stopped when it is dropped.
@@ -63,6 +63,74 @@ fn done(cluster: &Cluster, folder: &Path, arguments: &[&str]) -> Value {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {errors}");
     serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// A script that does something to the cluster.
+fn cluster_does(cluster: &Cluster, what: &str, more: &[&str]) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/cluster.sh");
+    let done = Command::new(script).arg(what).arg(&cluster.0).args(more).status().unwrap();
+    assert!(done.success(), "{what}");
+}
+
+/// What a command of Slurm prints.
+fn slurm(cluster: &Cluster, program: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new(program);
+    command.args(arguments).env("SLURM_CONF", cluster.0.join("slurm.conf"));
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn is_queue_empty(cluster: &Cluster) -> bool {
+    slurm(cluster, "squeue", &["--noheader"]).is_empty()
+}
+
+/// A training that runs, once there is one: its job.
+fn running_training(cluster: &Cluster, folder: &Path, lab: &str) -> String {
+    let mut found = None;
+    wait_until(cluster, "a training", || {
+        let status = done(cluster, folder, &["study", "status", "--lab", lab]);
+        let steps = status["steps"].as_array().unwrap().iter();
+        let mut running = steps.filter(|step| {
+            let name = step["name"].as_str().unwrap();
+            step["state"] == "running" && name.starts_with("pretrain: no-anchors")
+        });
+        let job = running.next().map(|step| step["job"].as_str().unwrap().to_owned());
+        // As long as nothing is there to be stopped, the signal would come too early.
+        found = job.filter(|job| {
+            let listed = ["--noheader", "--array", "--states=R", "--format=%i"];
+            slurm(cluster, "squeue", &listed).lines().any(|line| line == job)
+        });
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// Does something to a training after which it is to wait for its next turn. A signal that comes before the job's script
+/// listens is lost, and a training may end just then: it is done again.
+fn interrupt_training(cluster: &Cluster, folder: &Path, interrupt: impl Fn(&str)) {
+    let waiting = ["--noheader", "--array", "--states=PD", "--format=%i"];
+    for _ in 0..10 {
+        let job = running_training(cluster, folder, "far");
+        interrupt(&job);
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(4) {
+            if slurm(cluster, "squeue", &waiting).lines().any(|line| line == job) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+    panic!("no training waits for its next turn");
+}
+
+/// The reason of the first failed step of a laboratory.
+fn first_failure(cluster: &Cluster, folder: &Path, lab: &str) -> String {
+    let status = done(cluster, folder, &["study", "status", "--lab", lab]);
+    let mut steps = status["steps"].as_array().unwrap().iter();
+    let failed = steps.find(|step| step["state"] == "failed");
+    failed.unwrap_or_else(|| panic!("{status:#}"))["reason"].as_str().unwrap().to_owned()
 }
 
 /// Waits until something holds, and fails with the cluster's last words if it never does.
@@ -124,9 +192,14 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
         states.any(|state| state.is_file())
     };
     wait_until(&cluster, "a checkpoint", checkpoint);
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slurm/cluster.sh");
-    let killed = Command::new(&script).arg("kill-node").arg(&cluster.0).status().unwrap();
-    assert!(killed.success());
+    cluster_does(&cluster, "kill-node", &[]);
+    // Of those that go on, one is told that its time is nearly over, and one is preempted: both save, and come again.
+    interrupt_training(&cluster, folder, |job| {
+        slurm(&cluster, "scancel", &["--batch", "--signal=USR1", job]);
+    });
+    interrupt_training(&cluster, folder, |job| {
+        slurm(&cluster, "scontrol", &["requeue", job]);
+    });
 
     let count = |status: &Value, state: &str| status["counts"][state].as_u64().unwrap();
     wait_until(&cluster, "the last step", || {
@@ -135,14 +208,7 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
         count(&status, "waiting") + count(&status, "running") == 0
     });
     wait_until(&cluster, "the collection", || {
-        folder.join("far/results.sqlite").is_file() && {
-            let queue = Command::new("squeue")
-                .arg("-h")
-                .env("SLURM_CONF", cluster.0.join("slurm.conf"))
-                .output()
-                .unwrap();
-            queue.stdout.is_empty()
-        }
+        folder.join("far/results.sqlite").is_file() && is_queue_empty(&cluster)
     });
 
     common::done(folder, &["study", "run", "mine.toml", "--lab", "near"]);
@@ -155,6 +221,60 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
     });
     assert!(resumed, "the killed training went on from its checkpoint");
     srun_starts_ranks(&cluster);
+    every_fault_has_its_message(&cluster, folder);
+}
+
+/// A partition that does not exist, a node that does not see the folder, a job that is killed for memory, a full disk.
+fn every_fault_has_its_message(cluster: &Cluster, folder: &Path) {
+    let submit = |lab: &str, more: &[&str]| {
+        let flags = ["study", "submit", "mine.toml", "--slurm", "--lab", lab];
+        on(cluster, folder, &[&flags, more].concat()).output().unwrap()
+    };
+    let refused = submit("faults", &["--partition", "nope"]);
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && errors.contains("invalid partition specified: nope"));
+    assert!(is_queue_empty(cluster), "nothing of it waits");
+
+    // For as long as its job begins, the folder is not where the node looks for it.
+    assert!(submit("faults", &["--sbatch=--begin=now+2"]).status.success());
+    std::fs::rename(folder.join("faults"), folder.join("elsewhere")).unwrap();
+    wait_until(cluster, "the end of jobs that see no folder", || is_queue_empty(cluster));
+    std::fs::rename(folder.join("elsewhere"), folder.join("faults")).unwrap();
+    let reason = first_failure(cluster, folder, "faults");
+    assert!(reason.contains("does that node see"), "{reason}");
+
+    // Submitted again it runs. The system kills a training with everything around it, and Slurm ends the job.
+    assert!(submit("faults", &[]).status.success());
+    let job = running_training(cluster, folder, "faults");
+    cluster_does(cluster, "kill-job", &[&job]);
+    let queued = ["--noheader", "--array", "--format=%i"];
+    wait_until(cluster, "the end of the killed job", || {
+        !slurm(cluster, "squeue", &queued).lines().any(|line| line == job)
+    });
+    let reason = first_failure(cluster, folder, "faults");
+    assert!(reason.contains("perhaps memory ran out"), "{reason}");
+    done(cluster, folder, &["study", "cancel", "--lab", "faults"]);
+    wait_until(cluster, "an empty queue", || is_queue_empty(cluster));
+    a_full_disk_has_its_message(cluster, folder);
+}
+
+fn a_full_disk_has_its_message(cluster: &Cluster, folder: &Path) {
+    let disk = folder.join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mount = |program: &str, arguments: &[&str]| {
+        let status = Command::new(program).args(arguments).arg(&disk).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if !mount("mount", &["-t", "tmpfs", "-o", "size=600k", "none"]) {
+        return eprintln!("LEFT OUT: a full disk: no file system can be mounted here");
+    }
+    let submitted =
+        done(cluster, folder, &["study", "submit", "mine.toml", "--slurm", "--lab", "disk/lab"]);
+    assert!(submitted["steps"].as_u64() > Some(0));
+    wait_until(cluster, "the end of jobs on a full disk", || is_queue_empty(cluster));
+    let reason = first_failure(cluster, folder, "disk/lab");
+    assert!(mount("umount", &[]));
+    assert!(reason.contains("No space left") || reason.contains("disk is full"), "{reason}");
 }
 
 /// Two processes of `srun` train what two of the command's own do, to the bit.

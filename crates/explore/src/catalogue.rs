@@ -39,7 +39,7 @@ pub(crate) struct Found {
 pub(crate) fn find(place: Option<&Path>) -> ApiResult<Found> {
     let here = place.unwrap_or(Path::new("."));
     if !here.exists() && !is_model(here) {
-        return Err(ApiFailure::request(format!("{}: there is no such folder", here.display())));
+        return Err(ApiFailure::request(missing(here)));
     }
     let usual = USUAL.iter().map(|name| here.join(name));
     let laboratory = std::iter::once(here.to_owned()).chain(usual).find(|root| is_laboratory(root));
@@ -64,6 +64,31 @@ pub(crate) fn find(place: Option<&Path>) -> ApiResult<Found> {
              `isogloss demo`",
             here.display()
         ))),
+    }
+}
+
+/// That a folder is not there, with what there is to open beside it.
+fn missing(folder: &Path) -> String {
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let shown = folder.display();
+    let Ok(beside) = fs::read_dir(parent) else {
+        return format!("{shown}: there is no such folder, nor {}", parent.display());
+    };
+    let beside = beside.flatten().map(|entry| entry.path());
+    let mut beside: Vec<String> = beside
+        .filter(|path| is_laboratory(path) || is_run(path))
+        .map(|path| path.strip_prefix(".").unwrap_or(&path).display().to_string())
+        .collect();
+    beside.sort_by(|a, b| natural(a, b));
+    beside.truncate(5);
+    match beside.is_empty() {
+        true => format!(
+            "{shown}: there is no such folder; name a run, a laboratory or a Hugging Face model, or make one with `isogloss demo`"
+        ),
+        false => {
+            format!("{shown}: there is no such folder; beside it there are: {}", beside.join(", "))
+        }
     }
 }
 

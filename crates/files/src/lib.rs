@@ -14,7 +14,8 @@
 //! - [`check_new`] refuses an output that exists unless it may be replaced; [`check_new_file`] and
 //!   [`check_new_folder`] also make sure, before any work is done, that it can be made;
 //! - [`lock_outputs`] keeps several files together that belong together, where two processes write them;
-//! - [`FolderLock`] keeps other processes out of a folder: taken before anything in it is touched;
+//! - [`FolderLock`] keeps other processes out of a folder: taken before anything in it is touched. On a file system without
+//!   locks there is none, and [`on_warning`] says so;
 //! - [`checkpoints`] keeps the newest two versions of a file, and reads the newest that is sound;
 //! - [`ScratchFolder`] is for temporary files, which go even after a kill;
 //! - [`sealed`] has the digests of text files that are read again;
@@ -40,6 +41,7 @@ mod output;
 pub mod sealed;
 mod standard;
 mod together;
+mod warning;
 
 use std::fs::{self, File};
 use std::io;
@@ -54,6 +56,7 @@ pub use lock::{FolderLock, is_vacant, lock};
 pub use output::{in_place_of, is_stream, write, write_with};
 pub use standard::{STANDARD_INPUT, is_standard, open};
 pub use together::{OutputLock, lock_outputs};
+pub use warning::on_warning;
 
 /// The file of a folder's lock.
 const LOCK: &str = "lock";

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::drafts::{clear_under_lock, is_no_content, is_same};
-use crate::{At, Error, LOCK, Result, sync_folder};
+use crate::{At, Error, LOCK, Result, sync_folder, warning};
 
 /// How often a lock is tried that others remove with its folder.
 const ATTEMPTS: usize = 100;
@@ -47,6 +47,15 @@ impl FolderLock {
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(Error::Busy(folder.to_owned())),
+                Err(TryLockError::Error(source)) if has_no_locks(&source) => {
+                    warning::warn(&format!(
+                        "{}: its file system cannot lock files ({source}), so nothing keeps a second process out; see that \
+                         no other one works in that folder",
+                        folder.display()
+                    ));
+                    // What another process may be writing stays.
+                    return Ok(Self { file, folder: folder.to_owned(), made: false });
+                }
                 Err(TryLockError::Error(source)) => return Err(source).at(&path, "lock"),
             }
             // The process that held it may have removed it meanwhile.
@@ -104,6 +113,13 @@ pub fn is_vacant(folder: &Path) -> bool {
     }
 }
 
+/// Whether a file system has no locks at all: NFS without a lock daemon, Lustre that was mounted without them.
+fn has_no_locks(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let known = [Errno::NOLCK, Errno::NOSYS, Errno::NOTSUP];
+    error.raw_os_error().is_some_and(|code| known.iter().any(|errno| errno.raw_os_error() == code))
+}
+
 /// Opens the file of a lock; a link in its place is refused, since it would be made wherever it points.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
@@ -156,6 +172,14 @@ mod tests {
         fs::remove_dir(&folder).unwrap();
         FolderLock::take(&folder).unwrap().discard("");
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_file_system_without_locks_is_told_from_other_faults() {
+        let error = |errno: rustix::io::Errno| io::Error::from_raw_os_error(errno.raw_os_error());
+        assert!(has_no_locks(&error(rustix::io::Errno::NOLCK)));
+        assert!(!has_no_locks(&error(rustix::io::Errno::IO)));
+        assert!(!has_no_locks(&io::Error::other("no number")));
     }
 
     #[cfg(unix)]

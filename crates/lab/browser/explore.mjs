@@ -2,7 +2,7 @@
 //
 // Every view of a laboratory with a run, at 1280 and 390 pixels, light and dark: nothing overflows, no error on the console, nothing is asked of
 // another machine, axe-core finds nothing. Then what the page is for: the address brings a state back, scrubbing moves points, the slider of the shift
-// makes words change language, all of it by keyboard alone; without WebGL, and as an exported file. Prints times: first paint, frames of 10,000
+// makes words change language, all of it by keyboard alone; a run that is being trained; without WebGL, and as an exported file. Prints times: first paint, frames of 10,000
 // and 100,000 points in software rendering, translations.
 
 import { spawn, spawnSync } from "node:child_process";
@@ -47,11 +47,16 @@ const check = (right, what) => {
 };
 const quantile = (numbers, share) => [...numbers].sort((a, b) => a - b)[Math.min(numbers.length - 1, Math.floor(share * numbers.length))];
 
-const server = spawn(binary, ["explore", folder], { stdio: ["ignore", "ignore", "pipe"] });
-const address = await new Promise((found, failed) => {
-  createInterface({ input: server.stderr }).on("line", (line) => line.trim().startsWith("http://") && found(line.trim()));
-  server.on("exit", () => failed(new Error("the server ended")));
-});
+// A server, and the address that it prints.
+async function serve(place) {
+  const server = spawn(binary, ["explore", place], { stdio: ["ignore", "ignore", "pipe"] });
+  const address = await new Promise((found, failed) => {
+    createInterface({ input: server.stderr }).on("line", (line) => line.trim().startsWith("http://") && found(line.trim()));
+    server.on("exit", () => failed(new Error("the server ended")));
+  });
+  return { server, address };
+}
+const { server, address } = await serve(folder);
 const origin = new URL(address).origin;
 
 const BASE = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
@@ -311,6 +316,38 @@ async function exported(browser) {
   await tab.context().close();
 }
 
+// A run that is trained while one looks: the bar counts its steps, and steps that it saves come to the scrubber by themselves.
+async function live(browser) {
+  const place = mkdtempSync(join(tmpdir(), "explore-"));
+  const [world, run] = ["world", "run"].map((name) => join(place, name));
+  const made = spawnSync(binary, ["world", "generate", "--out", world], { encoding: "utf8" });
+  check(made.status === 0, `a live run: ${made.stderr}`);
+  const training = spawn(binary, ["pretrain", "--world", world, "--preset", "no-anchors", "--steps", "100000", "--out", run], { stdio: "ignore" });
+  let followed = null;
+  try {
+    // It can be opened once it has saved the states of its first steps.
+    for (let wait = 0; followed === null && wait < 60; wait++) {
+      await new Promise((done) => setTimeout(done, 1000));
+      const saved = existsSync(join(run, "probes")) && existsSync(join(run, "metrics.jsonl"));
+      if (saved) followed = await serve(run);
+    }
+    if (!followed) return failures.push("a live run: nothing is saved in a minute");
+    const tab = await tabIn(browser, "a live run", { allowed: new URL(followed.address).origin });
+    await tab.goto(followed.address);
+    await drawn(tab, "space");
+    await tab.waitForSelector(".live", { timeout: 30_000 });
+    const shown = () => tab.evaluate(() => [document.querySelector(".live")?.textContent, Number(document.querySelector(".scrubber").max)]);
+    const before = await shown();
+    const grown = ([text, last]) => document.querySelector(".live")?.textContent !== text && Number(document.querySelector(".scrubber").max) > last;
+    const came = await tab.waitForFunction(grown, before, { timeout: 60_000 }).then(() => true, () => false);
+    check(came, `a live run: neither steps nor points come: ${before}, then ${await shown()}`);
+    await tab.context().close();
+  } finally {
+    training.kill();
+    followed?.server.kill();
+  }
+}
+
 try {
   const browser = await launch(SOFTWARE);
   await times(browser);
@@ -322,6 +359,7 @@ try {
   const few = await frames(browser, 400, Number.POSITIVE_INFINITY);
   await frames(browser, 10_000, 2 * few + 17);
   await frames(browser, 100_000, 2 * few + 150);
+  await live(browser);
   await exported(browser);
   await browser.close();
   await withoutWebgl();

@@ -159,6 +159,25 @@ impl Trainer {
         self.shared = Some(SharedTraining::new(ranks, &self.params, BUCKET));
     }
 
+    /// From now on each of the ranks that share steps keeps its share of the optimiser's state alone (ZeRO-1). The weights,
+    /// to the bit, and the checkpoints stay those of whole states.
+    pub(crate) fn shard_optimizer(&mut self) {
+        if let Some(shared) = &mut self.shared {
+            shared.shard(&mut self.adam, self.params.device());
+        }
+    }
+
+    /// The ranks, where the optimiser's state is sharded over them.
+    fn sharded(&self) -> Option<&SharedTraining> {
+        self.shared.as_ref().filter(|shared| shared.is_sharded())
+    }
+
+    /// Gives rank 0, which saves, this rank's share of the optimiser's state; nothing where it is not sharded.
+    pub(crate) fn contribute_to_checkpoint(&self) -> Result<(), TrainError> {
+        let given = self.sharded().map(|shared| shared.gather_state(&self.adam, &self.params));
+        Ok(given.transpose().map(drop)?)
+    }
+
     /// Replaces the schedule, from the next step on: a run that is extended decays more slowly.
     pub fn set_schedule(&mut self, schedule: Schedule) {
         self.adam.set_schedule(schedule);
@@ -275,7 +294,11 @@ impl Trainer {
         if let Some(sums) = sums {
             scores = sums.finish(&mut self.params, scores, in_all)?;
         }
-        Ok((scores, self.adam.update(&mut self.params, self.step)))
+        let updated = self.adam.update(&mut self.params, self.step);
+        if let Some(shared) = &self.shared {
+            shared.gather_weights(&mut self.params, &updated)?;
+        }
+        Ok((scores, updated))
     }
 
     /// Waits for a step, in the order in which steps were begun. Where it failed, the weights are those
@@ -307,7 +330,7 @@ impl Trainer {
     }
 
     /// Writes everything that the run needs to go on exactly, with whatever the caller adds. The checkpoint
-    /// that stood there is kept beside it.
+    /// that stood there is kept beside it. Where the optimiser's state is sharded, the other ranks contribute theirs.
     pub fn save(&self, path: &Path, caller: &impl Serialize) -> Result<(), TrainError> {
         let weights =
             self.params.ids().map(|id| (weight_name(self.params.name(id)), self.params.value(id)));
@@ -319,8 +342,13 @@ impl Trainer {
             progress: self.adam.progress(),
             caller,
         };
-        archive::write_checkpoint(path, weights.chain(self.adam.state(&self.params)), &metadata)?;
-        Ok(())
+        let Some(shared) = self.sharded() else {
+            let state = weights.chain(self.adam.state(&self.params));
+            return Ok(archive::write_checkpoint(path, state, &metadata)?);
+        };
+        let state = shared.gather_state(&self.adam, &self.params)?;
+        let state = state.iter().map(|(name, tensor)| (name.clone(), tensor));
+        Ok(archive::write_checkpoint(path, weights.chain(state), &metadata)?)
     }
 
     /// Puts the run where its newest sound checkpoint left it: the one before, where the newest does not verify
@@ -442,8 +470,9 @@ mod tests {
         (trainer, model, (0..MICRO_BATCHES).map(micro_batch).collect())
     }
 
-    /// The reports of ten steps of a rank, or of a process by itself, and the weights after them.
-    fn train(ranks: Option<Arc<Ranks>>) -> (Vec<StepReport>, Vec<f32>) {
+    /// The reports of ten steps of a rank, or of a process by itself, the weights after them, and the checkpoint that rank 0
+    /// has saved.
+    fn train(ranks: Option<Arc<Ranks>>, shard: bool) -> (Vec<StepReport>, Vec<f32>, Vec<u8>) {
         let (mut trainer, model, all) = setting();
         let (rank, count) = ranks.as_ref().map_or((0, 1), |ranks| (ranks.rank(), ranks.count()));
         if let Some(ranks) = ranks {
@@ -451,6 +480,12 @@ mod tests {
             let shared = SharedTraining::new(ranks, &trainer.params, 200);
             assert!(shared.bucket_count() > 5, "{}", shared.bucket_count());
             trainer.shared = Some(shared);
+        }
+        if shard {
+            trainer.shard_optimizer();
+            let own: usize = trainer.adam.own_state().map(Tensor::len).sum();
+            let whole = 2 * trainer.params.count();
+            assert!(own < whole * 2 / 3, "{own} numbers of {whole} on each of two ranks");
         }
         let own: Vec<_> = all.iter().skip(rank).step_by(count).collect();
         let step = |_| {
@@ -460,13 +495,24 @@ mod tests {
             trainer.step(&own, 16, loss).unwrap()
         };
         let reports = (0..10).map(step).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.safetensors");
+        let saved = match rank {
+            0 => {
+                trainer.save(&path, &()).unwrap();
+                std::fs::read(&path).unwrap()
+            }
+            _ => {
+                trainer.contribute_to_checkpoint().unwrap();
+                Vec::new()
+            }
+        };
         let params = &trainer.params;
-        (reports, params.ids().flat_map(|id| params.value(id).to_vec()).collect())
+        (reports, params.ids().flat_map(|id| params.value(id).to_vec()).collect(), saved)
     }
 
-    #[test]
-    fn ranks_have_the_steps_of_one_process() {
-        let (alone, weights) = train(None);
+    /// The same of two ranks.
+    fn train_on_two(shard: bool) -> [(Vec<StepReport>, Vec<f32>, Vec<u8>); 2] {
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
         let host = "127.0.0.1".to_owned();
         let rank = &|rank| {
@@ -474,13 +520,29 @@ mod tests {
             let placement =
                 Placement { rank, count, local_rank, local_count, host: host.clone(), port };
             let ranks = Arc::new(Ranks::meet(placement, Box::new(|_| {})).unwrap());
-            let result = train(Some(Arc::clone(&ranks)));
+            let result = train(Some(Arc::clone(&ranks)), shard);
             ranks.leave(None);
             result
         };
-        let [first, second] = thread::scope(|scope| {
+        thread::scope(|scope| {
             [0, 1].map(|number| scope.spawn(move || rank(number))).map(|rank| rank.join().unwrap())
-        });
+        })
+    }
+
+    /// Weights, reports and the checkpoint: all have the same bits.
+    #[test]
+    fn a_sharded_optimiser_changes_nothing() {
+        let [whole, _] = train_on_two(false);
+        let [first, second] = train_on_two(true);
+        assert!(first == whole, "reports, weights or the checkpoint differ");
+        assert!(second.0 == whole.0 && second.1 == whole.1, "rank 1 has other weights");
+    }
+
+    #[test]
+    fn ranks_have_the_steps_of_one_process() {
+        let (alone, weights, _) = train(None, false);
+        let [first, second] = train_on_two(false);
+        let (first, second) = ((first.0, first.1), (second.0, second.1));
         assert!(first == second, "ranks have the same reports and the same weights, to the bit");
         for (together, alone) in first.0.iter().zip(&alone) {
             assert_eq!(together.micro_batch_losses.len(), MICRO_BATCHES);

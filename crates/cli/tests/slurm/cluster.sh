@@ -3,6 +3,7 @@
 #
 #   cluster.sh start FOLDER       starts it, with all its files in FOLDER; then: export SLURM_CONF=FOLDER/slurm.conf
 #   cluster.sh kill-node FOLDER   kills the node and its jobs without warning, and starts it again
+#   cluster.sh kill-job FOLDER N  kills what runs in task N of an array (12_3), as the system does when memory runs out
 #   cluster.sh stop FOLDER        stops it
 #
 # The daemons run as root, as Slurm wants it; nothing outside FOLDER is written but munge's socket.
@@ -86,5 +87,16 @@ kill-node)
     sinfo --noheader --format=%T | grep -q -e idle -e mix -e alloc && break
     sleep 0.2
   done ;;
-*) echo "start, stop or kill-node" >&2; exit 2 ;;
+kill-job)
+  for process in /proc/[0-9]*; do
+    environ=$(tr '\0' '\n' 2> /dev/null < "$process/environ" || true)
+    # Its script, the step and its command; not slurmstepd, which reports how they ended.
+    if grep --quiet --line-regexp "SLURM_CONF=$folder/slurm.conf" <<< "$environ" &&
+      grep --quiet --line-regexp "SLURM_ARRAY_JOB_ID=${3%_*}" <<< "$environ" &&
+      grep --quiet --line-regexp "SLURM_ARRAY_TASK_ID=${3#*_}" <<< "$environ" &&
+      ! grep --quiet --text slurmstepd "$process/cmdline"; then
+      kill -9 "${process#/proc/}" 2> /dev/null || true
+    fi
+  done ;;
+*) echo "start, stop, kill-node or kill-job" >&2; exit 2 ;;
 esac

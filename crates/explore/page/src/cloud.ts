@@ -5,25 +5,25 @@
 import type { PointArray } from "./api";
 import { colour, h } from "./dom";
 
+// What is the same for a whole point is computed once for it, not for each of its pixels.
 const VERTEX = `#version 300 es
 in vec2 a; in vec2 b; in float language;
-uniform float t, size; uniform vec2 scale, zoom, pan, aspect;
-flat out float kind;
+uniform float t, size, opacity; uniform vec2 scale, zoom, pan, aspect; uniform vec3 colours[12];
+flat out vec4 ink; flat out float round;
 void main() {
   vec2 p = mix(a * scale.x, b * scale.y, t) * zoom.x + pan;
   gl_Position = vec4(p * aspect, 0.0, 1.0);
   gl_PointSize = size;
-  kind = language;
+  ink = vec4(colours[int(language)], 1.0) * opacity;
+  round = 1.0 - mod(language, 2.0);
 }`;
 const FRAGMENT = `#version 300 es
 precision mediump float;
-uniform vec3 colours[12]; uniform float opacity;
-flat in float kind; out vec4 paint;
+flat in vec4 ink; flat in float round; out vec4 paint;
 void main() {
-  vec2 p = 2.0 * gl_PointCoord - 1.0;
-  float d = mod(kind, 2.0) < 0.5 ? length(p) : (abs(p.x) + abs(p.y)) * 0.95;
-  float cover = smoothstep(1.0, 0.72, d) * opacity;
-  paint = vec4(colours[int(kind)] * cover, cover);
+  vec2 p = abs(2.0 * gl_PointCoord - 1.0);
+  float d = mix((p.x + p.y) * 0.95, length(p), round);
+  paint = ink * clamp((1.0 - d) * 3.6, 0.0, 1.0);
 }`;
 
 /** Points that the canvas draws without WebGL. */

@@ -279,6 +279,16 @@ impl PretrainConfig {
         self.extensions.iter().any(|extension| extension.after == step)
     }
 
+    /// Whether a checkpoint is saved after this update.
+    pub(super) fn is_checkpoint_due(&self, step: u64) -> bool {
+        step.is_multiple_of(self.checkpoint_every)
+    }
+
+    /// Whether one is saved at the end of a process that has trained from one step to another.
+    pub(super) fn is_checkpoint_due_at_end(&self, first: u64, last: u64) -> bool {
+        last > first && !self.is_checkpoint_due(last)
+    }
+
     /// The language that the best weights are chosen by.
     pub fn selector(&self) -> &str {
         self.select_by.as_ref().unwrap_or(&self.languages[0])

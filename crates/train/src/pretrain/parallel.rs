@@ -139,7 +139,11 @@ pub(super) fn join(ranks: &Arc<Ranks>, trainer: &mut Trainer) -> Result<String, 
         return Err(RankError::Differing(message).into());
     }
     trainer.share(Arc::clone(ranks));
-    Ok(joined)
+    if !ranks.agree_on_sharding()? {
+        return Ok(joined);
+    }
+    trainer.shard_optimizer();
+    Ok(format!("{joined}, each with its share of Adam's state"))
 }
 
 /// Trains as any rank but 0, until rank 0 or a stop ends it. Nothing is written and nothing measured.
@@ -181,7 +185,8 @@ fn follow_to_the_end(
         let _: RunState = trainer.resume_newest(&checkpoint, &mut |_| {})?;
     }
     join(ranks, &mut trainer)?;
-    let mut feed = data.feed_rank(trainer.steps(), ranks.rank(), ranks.count());
+    let first = trainer.steps();
+    let mut feed = data.feed_rank(first, ranks.rank(), ranks.count());
     let mut begun: Option<PendingStep> = None;
     while let Some(update) = next_update(ranks, &mut feed, &data, false, stop())? {
         trainer.set_schedule(config.schedule_at(trainer.steps() + 1));
@@ -189,7 +194,14 @@ fn follow_to_the_end(
         if let Some(begun) = begun.replace(next) {
             trainer.finish(begun)?;
         }
+        if config.is_checkpoint_due(trainer.steps()) {
+            begun.take().map_or(Ok(()), |begun| trainer.finish(begun).map(drop))?;
+            trainer.contribute_to_checkpoint()?;
+        }
     }
     begun.map_or(Ok(()), |begun| trainer.finish(begun).map(drop))?;
+    if config.is_checkpoint_due_at_end(first, trainer.steps()) {
+        trainer.contribute_to_checkpoint()?;
+    }
     Ok(())
 }

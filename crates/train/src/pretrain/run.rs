@@ -196,7 +196,7 @@ impl<'a> PretrainRun<'a> {
         };
         begun.map_or(Ok(()), |begun| self.finish(begun, observer))?;
         let steps = self.trainer.steps();
-        if steps > first && !steps.is_multiple_of(self.config.checkpoint_every) {
+        if self.config.is_checkpoint_due_at_end(first, steps) {
             self.save()?;
         }
         if finished && !self.trajectory.is_probe_due(self.config, steps) {
@@ -236,7 +236,7 @@ impl<'a> PretrainRun<'a> {
     fn is_something_due(&self) -> bool {
         let step = self.trainer.steps();
         self.is_evaluation_due(step)
-            || step.is_multiple_of(self.config.checkpoint_every)
+            || self.config.is_checkpoint_due(step)
             || self.trajectory.is_due(self.config, step)
     }
 
@@ -286,7 +286,7 @@ impl<'a> PretrainRun<'a> {
         if config.is_extended_after(report.step) {
             self.state.since_best = 0;
         }
-        if report.step.is_multiple_of(config.checkpoint_every) {
+        if config.is_checkpoint_due(report.step) {
             self.save()?;
         }
         Ok(())

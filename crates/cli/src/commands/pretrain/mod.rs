@@ -164,6 +164,11 @@ pub(crate) struct Pretrain {
     #[arg(long, alias = "gpus", value_name = "N", help_heading = "Compute")]
     ranks: Option<usize>,
 
+    /// Keep only a share of Adam's running means on each rank (ZeRO-1): for N ranks 8 bytes a weight become 8/N. The weights are
+    /// the same, to the bit; every update sends the new weights around. Nothing to shard with one rank.
+    #[arg(long, help_heading = "Compute")]
+    shard_optimizer: bool,
+
     #[command(flatten)]
     compute: Compute,
 }
@@ -210,7 +215,7 @@ fn long_help() -> String {
 
 impl Pretrain {
     pub(crate) fn run(self) -> Result<Outcome, Failure> {
-        match Together::find(self.ranks)? {
+        match Together::find(self.ranks, self.shard_optimizer)? {
             None => self.train(None),
             Some(together) => together.run(|ranks| match ranks.rank() {
                 0 => self.train(Some(ranks)),

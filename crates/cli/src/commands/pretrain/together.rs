@@ -20,8 +20,8 @@ pub(super) struct Together {
 
 impl Together {
     /// Finds the others: those of the launcher, or as many on this machine as are asked for; none where this process is by
-    /// itself.
-    pub(super) fn find(asked: Option<usize>) -> Result<Option<Self>, Failure> {
+    /// itself. What rank 0 says of sharding the optimiser's state holds for all.
+    pub(super) fn find(asked: Option<usize>, shard: bool) -> Result<Option<Self>, Failure> {
         let launched = Placement::from_environment()?;
         match (launched, asked) {
             (_, Some(0)) => Err(Failure::Usage("--ranks 0: give at least one".to_owned())),
@@ -35,16 +35,16 @@ impl Together {
                 if placement.rank > 0 {
                     say::be_quiet();
                 }
-                let ranks = Ranks::meet(placement, on_loss())?;
+                let ranks = Ranks::meet(placement, on_loss())?.with_sharded_optimizer(shard);
                 Ok(Some(Self { ranks: Arc::new(ranks), _local: None }))
             }
             (_, None) => Ok(None),
-            (_, Some(count)) => Self::start(count).map(Some),
+            (_, Some(count)) => Self::start(count, shard).map(Some),
         }
     }
 
     /// Starts the others on this machine.
-    fn start(count: usize) -> Result<Self, Failure> {
+    fn start(count: usize, shard: bool) -> Result<Self, Failure> {
         let typed = invocation::typed();
         if count > 1 && (host::current().is_some() || typed.is_empty()) {
             let message = "--ranks: processes can be started from the command line alone; or start this program \
@@ -53,7 +53,7 @@ impl Together {
         }
         let words = typed.get(1..).unwrap_or_default();
         let mut local = LocalRanks::start(count, invocation::program(), words)?;
-        let ranks = Ranks::meet_local(&mut local, on_loss())?;
+        let ranks = Ranks::meet_local(&mut local, on_loss())?.with_sharded_optimizer(shard);
         Ok(Self { ranks: Arc::new(ranks), _local: Some(local) })
     }
 

@@ -24,6 +24,10 @@ pub(in crate::study) const LEASE: &str = "lease";
 /// How often a holder renews its lease, and after how long without it has expired: six renewals missed.
 const RENEWAL: Duration = Duration::from_secs(20);
 const EXPIRY: Duration = Duration::from_secs(120);
+/// How long a live holder may be silent, and a little more: who waits so long knows whether there is one.
+pub(super) const PATIENCE: Duration = Duration::from_secs(150);
+/// How much a clock may be off before it is mentioned.
+const CLOCK: i64 = 60;
 /// How often the renewing thread looks whether it is to end.
 const POLL: Duration = Duration::from_millis(100);
 
@@ -37,6 +41,9 @@ pub struct Holder {
     /// The job of the cluster's scheduler, where there is one: `12_3` is task 3 of array 12.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// By how many seconds the machine's clock is ahead of the file server's, where that is much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clock_ahead: Option<i64>,
     /// Tells this claim from every other.
     nonce: String,
 }
@@ -46,7 +53,36 @@ impl Holder {
     pub fn this(job: Option<String>) -> Self {
         let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
         let host = named.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
-        Self { host: host.trim().to_owned(), pid: std::process::id(), job, nonce: nonce() }
+        let host = host.trim().to_owned();
+        Self { host, pid: std::process::id(), job, clock_ahead: None, nonce: nonce() }
+    }
+
+    /// The same, with how far this machine's clock is off that of a folder's file server.
+    pub(super) fn compared_with(self, folder: &Path) -> Self {
+        let probe = folder.join(format!("{LEASE}.{}", nonce()));
+        let written = fs::write(&probe, "").ok();
+        let clock_ahead = written.and_then(|()| clock_ahead(&probe, SystemTime::now()));
+        let _ = fs::remove_file(&probe);
+        Self { clock_ahead, ..self }
+    }
+
+    /// The machine, and whether its clock is off.
+    pub(super) fn described(&self) -> String {
+        let clock = self.clock_in_words().map(|clock| format!(" ({clock})"));
+        format!("{}{}", self.host, clock.unwrap_or_default())
+    }
+
+    /// That its clock is off, where it is. Leases do not mind, but what Slurm signs does.
+    pub(super) fn clock_in_words(&self) -> Option<String> {
+        let seconds = self.clock_ahead?;
+        let direction = if seconds > 0 { "ahead of" } else { "behind" };
+        let (host, off) = (&self.host, seconds.unsigned_abs());
+        Some(format!("the clock of {host} is {off} s {direction} the file server's"))
+    }
+
+    /// Whether it belongs to a job on another machine: it may have died there, which only time tells.
+    pub(super) fn is_out_of_sight(&self, this: &Holder) -> bool {
+        self.job.is_some() && self.host != this.host
     }
 
     /// Whether this holder cannot be alive any more, whatever the lease's age: its process on this machine has ended,
@@ -213,6 +249,17 @@ fn is_expired(path: &Path, now: &Path) -> io::Result<bool> {
     Ok(age > EXPIRY)
 }
 
+/// By how many seconds a clock is ahead of that of the file server, which has just dated a file; none where they agree.
+fn clock_ahead(written: &Path, now: SystemTime) -> Option<i64> {
+    let dated = fs::metadata(written).and_then(|metadata| metadata.modified()).ok()?;
+    let seconds = |duration: Duration| i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    let ahead = match now.duration_since(dated) {
+        Ok(ahead) => seconds(ahead),
+        Err(behind) => -seconds(behind.duration()),
+    };
+    (ahead.abs() > CLOCK).then_some(ahead)
+}
+
 fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -280,6 +327,28 @@ mod tests {
         let dead = Holder { pid: child.id(), ..Holder::this(None) };
         std::mem::forget(Lease::take(folder.path(), dead).unwrap().ok().unwrap());
         assert!(Lease::take(folder.path(), Holder::this(None)).unwrap().is_ok());
+    }
+
+    /// The times of the file server alone count; a clock that is off is mentioned.
+    #[test]
+    fn a_clock_that_is_off_changes_nothing_and_is_mentioned() {
+        let folder = tempfile::tempdir().unwrap();
+        let hour = Duration::from_secs(3600);
+        let file = folder.path().join("dated");
+        fs::write(&file, "").unwrap();
+        let dated = fs::metadata(&file).unwrap().modified().unwrap();
+        assert_eq!(clock_ahead(&file, dated + Duration::from_secs(5)), None);
+        let ahead = Holder { clock_ahead: clock_ahead(&file, dated + hour), ..of("node7", None) };
+        let words = "node7 (the clock of node7 is 3600 s ahead of the file server's)";
+        assert_eq!(ahead.described(), words);
+        let behind = Holder { clock_ahead: clock_ahead(&file, dated - hour), ..of("node7", None) };
+        assert!(behind.described().contains("3600 s behind"), "{}", behind.described());
+        // A server whose clock was set back: the lease is younger than anything, and is left alone.
+        let held = Lease::take(folder.path(), of("far", None)).unwrap().ok().unwrap();
+        let lease = fs::File::options().write(true).open(folder.path().join(LEASE)).unwrap();
+        lease.set_modified(SystemTime::now() + hour).unwrap();
+        assert!(Lease::take(folder.path(), of("node", None)).unwrap().is_err());
+        assert!(!held.is_lost());
     }
 
     #[test]

@@ -388,14 +388,32 @@ impl Submission {
             {
                 (ReportedState::Waiting, Some(format!("to go on: {reason}")))
             }
+            // Slurm has ended its job; only the lease has not expired yet.
+            (StepStanding::Running(holder), None, Some((job, array)))
+                if holder.job.as_ref() == Some(job) =>
+            {
+                (ReportedState::Failed, Some(self.fate(job, array)))
+            }
             (StepStanding::Running(holder), ..) => {
-                (ReportedState::Running, Some(format!("on {}", holder.host)))
+                (ReportedState::Running, Some(format!("on {}", holder.described())))
             }
             (_, Some((state, _)), _) if state != "PENDING" => {
                 (ReportedState::Running, Some(state.to_lowercase()))
             }
             (_, Some((_, reason)), _) => (ReportedState::Waiting, Some(reason.clone())),
-            (StepStanding::Failed(failed), ..) => (ReportedState::Failed, Some(failed.reason)),
+            // What an earlier job has left says nothing about this one.
+            (StepStanding::Failed(failed), None, Some((job, array)))
+                if !self.cancelled
+                    && !array.job.is_empty()
+                    && failed.holder.job.as_ref().is_some_and(|of| of != job) =>
+            {
+                let (fate, before) = (self.fate(job, array), failed.reason);
+                (ReportedState::Failed, Some(format!("{fate}; the attempt before: {before}")))
+            }
+            (StepStanding::Failed(failed), ..) => {
+                let clock = failed.holder.clock_in_words().map(|clock| format!(" ({clock})"));
+                (ReportedState::Failed, Some(failed.reason + &clock.unwrap_or_default()))
+            }
             (StepStanding::Open, None, Some(_)) if self.cancelled => {
                 (ReportedState::Cancelled, None)
             }
@@ -406,35 +424,112 @@ impl Submission {
         }
     }
 
-    /// What became of a job that left no result and no reason behind, as far as Slurm still knows.
+    /// What became of a job that left no result and no reason behind, as far as Slurm still knows: its controller for some
+    /// minutes, its accounting, where there is one, for good.
     fn fate(&self, job: &str, array: &SubmittedArray) -> String {
         let shown = output(Command::new("scontrol").args(["--oneliner", "show", "job", job]));
-        let shown = shown.unwrap_or_default();
+        let ended = EndedJob::from_scontrol(&shown.unwrap_or_default()).or_else(|| {
+            let mut sacct = Command::new("sacct");
+            sacct.args(["--noheader", "--parsable2", "--allocations", "--format=State,NodeList"]);
+            EndedJob::from_sacct(&output(sacct.args(["--jobs", job])).unwrap_or_default())
+        });
+        let logs = self.folder.join("logs");
+        let of_job = format!("-{job}.log");
+        let files = std::fs::read_dir(&logs).into_iter().flatten().flatten();
+        let mut files = files.filter(|file| file.file_name().to_string_lossy().ends_with(&of_job));
+        let log = files.next().and_then(|file| std::fs::read_to_string(file.path()).ok());
+        let full = rustix::fs::statvfs(&logs)
+            .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ENOUGH);
+        let what = described_end(job, ended.as_ref(), log.as_deref(), full, &self.folder);
+        format!("{what} (script {}, logs in {}); submit again", array.script, logs.display())
+    }
+}
+
+/// Bytes below which a disk counts as full: not even the reason of a failure can be relied upon then.
+const ENOUGH: u64 = 64 << 10;
+
+/// What Slurm says where a job's script could not be run to its end.
+const LAUNCH_FAILURE: &str = "JobLaunchFailure";
+
+/// A job that Slurm has ended.
+#[derive(Debug, PartialEq, Eq)]
+struct EndedJob {
+    /// As Slurm calls it: `FAILED`, `OUT_OF_MEMORY`.
+    state: String,
+    /// Why, where Slurm says it: `JobLaunchFailure`.
+    reason: Option<String>,
+    node: Option<String>,
+}
+
+impl EndedJob {
+    /// From `scontrol --oneliner show job`.
+    fn from_scontrol(shown: &str) -> Option<Self> {
         let field = |name: &str| {
             let mut words = shown.split_whitespace();
-            words.find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
+            let value = words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+            value.filter(|value| !["(null)", "None", ""].contains(value)).map(str::to_owned)
         };
-        let (state, node) = (field("JobState"), field("NodeList").filter(|node| node != "(null)"));
-        let on = node.map_or(String::new(), |node| format!(" on {node}"));
-        let log = self.folder.join("logs");
-        let what = match state.as_deref() {
-            Some("OUT_OF_MEMORY") => {
-                format!("it was killed for memory{on}; give more by --sbatch --mem=…")
-            }
-            Some("TIMEOUT") => {
-                format!("its time was over{on} before it could save; give more by --time")
-            }
-            Some("NODE_FAIL") => format!("the node failed{on}"),
-            Some("CANCELLED") => {
-                format!("job {job} was cancelled, by hand or since a step that it needs failed")
-            }
-            Some(state) => format!(
-                "job {job} ended as {state}{on} and left nothing here; does that node see {}?",
-                log.display()
-            ),
-            None => format!("job {job} is not in the queue and left nothing behind"),
-        };
-        format!("{what} (script {}, logs in {}); submit again", array.script, log.display())
+        Some(Self { state: field("JobState")?, reason: field("Reason"), node: field("NodeList") })
+    }
+
+    /// From `sacct --parsable2 --format=State,NodeList`, whose state may be `CANCELLED by 1000`.
+    fn from_sacct(listed: &str) -> Option<Self> {
+        let (state, node) = listed.lines().last()?.split_once('|')?;
+        let state = state.split_whitespace().next()?.to_owned();
+        let node = Some(node.trim().to_owned()).filter(|node| node != "None assigned");
+        Some(Self { state, reason: None, node })
+    }
+}
+
+/// Why a job ended that left no reason behind, from what Slurm says and from what the job has printed.
+fn described_end(
+    job: &str,
+    ended: Option<&EndedJob>,
+    log: Option<&str>,
+    full: bool,
+    folder: &Path,
+) -> String {
+    let node = ended.and_then(|ended| ended.node.as_ref());
+    let on = node.map_or(String::new(), |node| format!(" on {node}"));
+    let state = ended.map(|ended| ended.state.as_str());
+    let reason = ended.and_then(|ended| ended.reason.as_deref());
+    // Slurm's own lines are not the step's.
+    let own = |line: &&str| line.contains("error: ") && !line.starts_with("slurmstepd");
+    match (state, reason, log.and_then(|log| log.lines().rev().find(own))) {
+        (Some("OUT_OF_MEMORY"), ..) => {
+            format!("it was killed for memory{on}; give more by --sbatch --mem=…")
+        }
+        (Some("TIMEOUT"), ..) => {
+            format!("its time was over{on} before it could save; give more by --time")
+        }
+        (Some("NODE_FAIL"), ..) => format!("the node failed{on}"),
+        (Some("CANCELLED"), Some("DependencyNeverSatisfied" | "Dependency"), _) => {
+            "not run, since a step that it needs failed".to_owned()
+        }
+        (Some("CANCELLED"), ..) => {
+            format!("job {job} was cancelled, by hand or since a step that it needs failed")
+        }
+        _ if full => {
+            format!("the disk of {} is full: free some space{on}", folder.display())
+        }
+        (Some(_), Some(LAUNCH_FAILURE), _) if log.is_none() => {
+            format!("job {job} could not be begun{on}: does that node see {}?", folder.display())
+        }
+        // Slurm says the same of a script that was killed; or the log is of an earlier turn.
+        (Some(_), Some(LAUNCH_FAILURE), None) => format!(
+            "job {job} was killed{on}, perhaps memory ran out (--sbatch --mem=…); or that node does not see {}",
+            folder.display()
+        ),
+        (Some("FAILED"), _, Some(line)) => format!("{}{on}", line.trim_start_matches("error: ")),
+        (Some(state), _, None) if log.is_none() => format!(
+            "job {job} ended as {state}{on} and left nothing here: does that node see {}?",
+            folder.display()
+        ),
+        (Some(state), ..) => {
+            format!("job {job} ended as {state}{on} without a word; perhaps memory ran out")
+        }
+        (None, _, Some(line)) => line.trim_start_matches("error: ").to_owned(),
+        (None, ..) => format!("job {job} is not in the queue and left nothing behind"),
     }
 }
 
@@ -502,4 +597,59 @@ fn output(command: &mut Command) -> Result<String> {
     }
     let message = String::from_utf8_lossy(&run.stderr).trim().replace('\n', "; ");
     Err(Error::data(program, message, "see `sinfo` for partitions, or change the options"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Slurm 22.05 prints it, abridged.
+    fn scontrol(state: &str, reason: &str, node: &str) -> String {
+        format!(
+            "JobId=5 ArrayJobId=1 ArrayTaskId=1 JobName=mine-level-0-cpu UserId=root(0) Account=(null) \
+             JobState={state} Reason={reason} Dependency=(null) Requeue=1 Restarts=0 ExitCode=0:53 \
+             ReqNodeList=(null) ExcNodeList=(null) NodeList={node} BatchHost=vm NumNodes=1\n"
+        )
+    }
+
+    fn described(printed: &str, log: Option<&str>, full: bool) -> String {
+        let ended = EndedJob::from_scontrol(printed);
+        described_end("1_1", ended.as_ref(), log, full, Path::new("/shared/lab/slurm/1"))
+    }
+
+    #[test]
+    fn every_end_has_its_own_words() {
+        for (state, reason, log, full, words) in [
+            ("OUT_OF_MEMORY", "OutOfMemory", None, false, "killed for memory on vm; give more by"),
+            ("TIMEOUT", "TimeLimit", Some(""), false, "time was over on vm"),
+            ("NODE_FAIL", "NodeDown", None, false, "the node failed on vm"),
+            // The node does not see the folder: Slurm cannot open the job's log.
+            ("FAILED", "JobLaunchFailure", None, false, "does that node see /shared/lab/slurm/1?"),
+            ("FAILED", "JobLaunchFailure", Some("a\n"), false, "perhaps memory ran out"),
+            ("FAILED", "NonZeroExitCode", Some("a\nerror: b\n  its log: c\n"), false, "b on vm"),
+            (
+                "FAILED",
+                "NonZeroExitCode",
+                Some(""),
+                true,
+                "the disk of /shared/lab/slurm/1 is full",
+            ),
+            ("FAILED", "RaisedSignal:9(Killed)", Some("a\n"), false, "perhaps memory ran out"),
+            ("CANCELLED", "DependencyNeverSatisfied", None, false, "a step that it needs failed"),
+        ] {
+            let described = described(&scontrol(state, reason, "vm"), log, full);
+            assert!(described.contains(words), "{state}, {reason}: {described}");
+        }
+        assert!(described("", None, false).contains("not in the queue"), "nobody knows it");
+    }
+
+    #[test]
+    fn accounting_is_read_where_the_controller_has_forgotten() {
+        let ended = |line: &str| EndedJob::from_sacct(line).map(|job| (job.state, job.node));
+        let node = || Some("node7".to_owned());
+        assert_eq!(ended("OUT_OF_MEMORY|node7\n"), Some(("OUT_OF_MEMORY".to_owned(), node())));
+        let cancelled = ended("CANCELLED by 1000|None assigned\n");
+        assert_eq!(cancelled, Some(("CANCELLED".to_owned(), None)));
+        assert_eq!(ended(""), None);
+    }
 }

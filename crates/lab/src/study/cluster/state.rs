@@ -1,14 +1,15 @@
 //! One step on a node, and how the steps of a graph stand.
 
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use files::At;
 use serde::{Deserialize, Serialize};
 
 use super::graph::StepGraph;
-use super::lease::{Holder, Lease};
+use super::lease::{Holder, Lease, PATIENCE};
 use crate::study::error::{Error, Result};
 use crate::study::laboratory::{LOG, Laboratory};
 use crate::study::run::RunOptions;
@@ -63,6 +64,35 @@ impl StepStanding {
     }
 }
 
+/// Takes a step's lease. Where a job on another machine has it, that may have died a moment ago: it is given the time in which
+/// a live one would renew its lease.
+fn take_lease(
+    folder: &Path,
+    this: &Holder,
+    options: &RunOptions<'_>,
+    line: &(dyn Fn(&str) + Sync),
+) -> Result<std::result::Result<Lease, Holder>> {
+    let began = Instant::now();
+    let mut said = false;
+    loop {
+        let other = match Lease::take(folder, this.clone())? {
+            Err(other) if this.job.is_some() && other.is_out_of_sight(this) => other,
+            taken => return Ok(taken),
+        };
+        if options.stop.load(Ordering::Relaxed) {
+            return Err(Error::Stopped);
+        }
+        if began.elapsed() > PATIENCE {
+            return Ok(Err(other));
+        }
+        if !said {
+            line(&format!("waiting for the lease of {}, whose job may have ended", other.host));
+            said = true;
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
 /// Runs one step of a graph, unless it is complete; gives how long it took if it was run. Another process that is
 /// at it is left alone, and the steps that it needs must be complete.
 ///
@@ -80,7 +110,7 @@ pub fn run_step(
     let open = step.needs.iter().find(|need| lab.result(&graph.steps[need.0].key).is_none());
     let folder = lab.folder(&step.key);
     fs::create_dir_all(&folder).at(&folder, "make the folder")?;
-    let this = Holder::this(job);
+    let this = Holder::this(job).compared_with(&folder);
     let failed = |reason: String| {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let text =
@@ -95,7 +125,7 @@ pub fn run_step(
             "it needs `{name}`, which is not complete; submit the study again"
         )));
     }
-    let lease = match Lease::take(&folder, this.clone())? {
+    let lease = match take_lease(&folder, &this, options, line)? {
         Ok(lease) => lease,
         Err(other) => {
             let job = other.job.map_or(String::new(), |job| format!(" (job {job})"));
