@@ -197,6 +197,12 @@ fn json_is_as_described(folder: &Path) {
         ("align words", format!("{words} --test-dictionary world/muse/qab-qaa.txt")),
         ("cka", "qab.npy qaa.npy".to_owned()),
         ("language-id", "--vectors qab=qab.npy --vectors qaa=qaa.npy --layers 1".to_owned()),
+        (
+            "language-neurons",
+            "--model run --text qab=world/tatoeba/tatoeba.qab-qaa.qab
+                   --text qaa=world/tatoeba/tatoeba.qab-qaa.qaa --draws 1"
+                .to_owned(),
+        ),
         ("similarity", "qab.npy qaa.npy --measure anc,mexa".to_owned()),
         (
             "word-align",

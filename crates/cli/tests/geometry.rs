@@ -628,6 +628,27 @@ fn the_language_of_vectors_is_told() {
     refused(folder, "language-id", 2, "--model");
 }
 
+/// A random model of 32 neurons: what is found in it means nothing, but every number is there.
+#[test]
+fn neurons_of_languages_are_set_to_zero() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path();
+    let bert = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hub/tests/fixtures/bert");
+    for (name, words) in [("en", "the cat sat on the mat"), ("fr", "le chat assis sur le tapis")] {
+        let lines = (0..40).map(|number| format!("{words} {number}\n")).collect::<String>();
+        std::fs::write(folder.join(name), lines).unwrap();
+    }
+    let command =
+        format!("language-neurons --model {} --text en=en --draws 2 --device cpu", bert.display());
+    let found = json(folder, &format!("{command} --text fr=fr --share 0.1"));
+    assert_eq!(found["layers"][1]["layer"], 2);
+    assert_eq!(found["ablations"].as_array().unwrap().len(), 4);
+    let [own, random] = ["loss", "random"].map(|key| &found["ablations"][0][key]);
+    assert!(own.as_f64().unwrap() > 0.0 && random.as_array().unwrap().len() == 2, "{found}");
+    refused(folder, &format!("{command} --text fr=fr --share 0.5"), 2, "--share");
+    refused(folder, &command, 2, "at least two");
+}
+
 #[test]
 fn bad_arrays_are_named() {
     let place = TempDir::new().unwrap();

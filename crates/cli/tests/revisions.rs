@@ -27,7 +27,7 @@ use crate::common::done;
 const STUDY: &str = r#"
 question = "Does every command give the results of its revision?"
 evaluate = ["ner", "parse", "retrieval", "align-words", "align-contexts", "similarity",
-  "similarity-measures", "language-id", "word-retrieval", "shift", "mining", "word-alignment"]
+  "similarity-measures", "language-id", "language-neurons", "word-retrieval", "shift", "mining", "word-alignment"]
 
 [[systems]]
 factors = { system = "bilingual" }
@@ -80,6 +80,9 @@ const GOLDEN: &[(&str, u32, &str, f64)] = &[
     ("language-id", 1, "language_id_chance", 0.5),
     ("language-id", 1, "language_id_shuffled", 0.5),
     ("language-id", 1, "variance_between", 0.23743027291953117),
+    ("language-neurons", 1, "neuron_loss", 0.0006286547734184467),
+    ("language-neurons", 1, "neuron_overlap", 0.0),
+    ("language-neurons", 1, "neuron_share", 0.005208333333333334),
     ("mine", 1, "mining_f1_best", 0.05574912891986063),
     ("mine", 1, "mining_f1_chance", 0.0027495318684965277),
     ("pretrain", 2, "perplexity", 101.22400885010576),

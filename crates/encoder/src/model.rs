@@ -54,6 +54,9 @@ pub struct EncoderOutput {
     /// rows x dim. Where only some rows were wanted, those of the encoder's last layer are only
     /// these.
     pub hidden: Vec<Var>,
+    /// The neurons of the feed-forward part of each layer that was run, after the activation: one of
+    /// rows x hidden for each, from the lowest up; the rows are those of `hidden`.
+    pub feed_forward: Vec<Var>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -280,15 +283,19 @@ impl Encoder {
         request: Request<'_>,
     ) -> EncoderOutput {
         let last = request.until.unwrap_or(self.config.layers).min(self.config.layers);
-        let mut hidden = Vec::with_capacity((last + 1).saturating_sub(first));
+        let layers = last.saturating_sub(first);
+        let mut hidden = Vec::with_capacity(layers + 1);
+        let mut feed_forward = Vec::with_capacity(layers);
         for number in first..=last {
             if number > first {
                 let rows = request.rows.filter(|_| number == self.config.layers);
-                stream = self.layer(tape, number, batch, stream, rows);
+                let (above, neurons) = self.layer(tape, number, batch, stream, rows);
+                stream = above;
+                feed_forward.push(neurons);
             }
             hidden.push(stream.hidden);
         }
-        EncoderOutput { output: stream.read, hidden }
+        EncoderOutput { output: stream.read, hidden, feed_forward }
     }
 
     /// The logits of hidden states over the vocabulary of a language: rows x vocabulary.
@@ -362,7 +369,8 @@ impl Encoder {
         Stream { hidden, read: norm.map_or(hidden, |norm| tape.norm(hidden, norm)) }
     }
 
-    /// One layer, counted from 1; of its outputs only `rows`, if they are named.
+    /// One layer, counted from 1; of its outputs only `rows`, if they are named. Its feed-forward
+    /// activations come with it.
     fn layer(
         &self,
         tape: &mut Tape<'_>,
@@ -370,7 +378,7 @@ impl Encoder {
         batch: &Batch,
         stream: Stream,
         rows: Option<&Indices>,
-    ) -> Stream {
+    ) -> (Stream, Var) {
         let layer = *self.layers[number - 1].get(batch.language);
         let (config, rate) = (&self.config, self.config.dropout);
         let key_value = tape.linear(stream.read, layer.key_value, Activation::None); // n x 2·dim
@@ -400,7 +408,7 @@ impl Encoder {
         let wide = tape.linear(stream.read, layer.up, config.activation.into()); // rows x hidden
         let update = tape.linear(wide, layer.down, Activation::None); // rows x dim
         let (sum, read) = tape.residual_norm(stream.hidden, update, rate, norm);
-        Stream::new(config.norm, sum, read)
+        (Stream::new(config.norm, sum, read), wide)
     }
 }
 

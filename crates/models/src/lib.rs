@@ -5,7 +5,8 @@
 //! - [`ModelLocation`]: how models are named.
 //! - [`states`]: the one loop from sentences to hidden states, in batches that fill a CPU or a GPU.
 //! - [`inspect`]: what a file or folder holds.
-//! - [`masked`]: what a model predicts at masked positions.
+//! - [`masked`]: what a model predicts at masked positions; sentences with masked tokens.
+//! - [`neurons`]: language-specific neurons (LAPE), and a model without them.
 //! - [`parallel`]: parallel text.
 //! - [`paraphrases`]: different sentences of one language with the same translation.
 //! - [`sentences`]: files of sentences, and the vector of every sentence at every layer.
@@ -35,6 +36,7 @@ mod error;
 pub mod inspect;
 mod location;
 pub mod masked;
+pub mod neurons;
 pub mod parallel;
 pub mod paraphrases;
 mod pretrained;

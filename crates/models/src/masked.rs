@@ -1,11 +1,48 @@
-//! What a model predicts at masked positions of a sentence: the most likely tokens, with their probabilities.
+//! Masked positions: the most likely tokens there, with their probabilities, and sentences some of whose tokens are masked to
+//! see how well a model predicts them.
 
 use encoder::Request;
 use serde::{Deserialize, Serialize};
 use tensor::{Indices, Mode, Tape};
+use text::{MaskedPositions, RandomStreams, Vocabulary, mask_for_evaluation};
 
 use crate::error::{Error, Result};
 use crate::pretrained::PretrainedModel;
+use crate::states::TokenBatch;
+
+/// The share of tokens that are masked, as in pretraining; at least one of each sentence.
+const RATE: f64 = 0.15;
+
+/// Sentences of which 15 % of the tokens are masked, at least one of each; the same ones for the same seed.
+pub struct MaskedSentences {
+    /// The vocabulary ids of each sentence, special tokens and masks included.
+    pub hidden: Vec<Vec<u32>>,
+    masked: Vec<MaskedPositions>,
+}
+
+impl MaskedSentences {
+    /// Masks tokens of sentences of vocabulary ids, special tokens included.
+    pub fn new<S: AsRef<[u32]>>(vocabulary: &Vocabulary, sentences: &[S], seed: u64) -> Self {
+        let mask = vocabulary.specials().mask;
+        let streams = RandomStreams::new(seed, "masked tokens");
+        let masked = |(number, sentence): (u64, &S)| {
+            let mut ids = sentence.as_ref().to_vec();
+            let masked = mask_for_evaluation(&mut ids, 0, RATE, mask, &mut streams.stream(number));
+            (ids, masked)
+        };
+        let (hidden, masked) = (0..).zip(sentences).map(masked).unzip();
+        Self { hidden, masked }
+    }
+
+    /// The rows of a batch of these sentences that were masked, in ascending order, and the vocabulary ids that stood there.
+    pub fn of_batch<S>(&self, tokens: &TokenBatch<'_, S>) -> (Indices, Vec<u32>) {
+        let masked = &self.masked[tokens.first..tokens.first + tokens.sentences.len()];
+        let rows = tokens.batch.spans.iter().zip(masked).flat_map(|(span, masked)| {
+            masked.positions.iter().map(move |&position| span.start as u32 + position)
+        });
+        (rows.collect(), masked.iter().flat_map(|masked| masked.targets.clone()).collect())
+    }
+}
 
 /// A token that may stand at a masked position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

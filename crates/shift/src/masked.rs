@@ -5,18 +5,15 @@
 use std::convert::Infallible;
 
 use encoder::Request;
-use models::states::{TokenBatch, for_each_batch};
+use models::masked::MaskedSentences;
+use models::states::for_each_batch;
 use models::{EncoderParts, PretrainedModel};
 use serde::{Deserialize, Serialize};
-use tensor::{Indices, Mode, Tape};
-use text::{RandomStreams, mask_for_evaluation};
+use tensor::{Mode, Tape};
 
 use crate::error::Result;
 use crate::token_sets::TokenUsers;
 use crate::translate::{ShiftDirection, check, decode};
-
-/// The share of tokens that are masked, as in pretraining; at least one of each sentence.
-const RATE: f64 = 0.15;
 
 /// The most likely tokens at masked positions of one language's sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,36 +75,18 @@ pub fn masked_predictions(
 ) -> Result<MaskedPredictions> {
     check(model)?;
     let language = model.vocabulary.language(direction.source())?;
-    let mask = model.vocabulary.specials().mask;
-    let streams = RandomStreams::new(seed, "masked tokens");
-    let mut hidden: Vec<Vec<u32>> = Vec::with_capacity(sentences.len());
-    let mut masked = Vec::with_capacity(sentences.len());
-    for (number, sentence) in (0..).zip(sentences) {
-        let mut ids = sentence.to_vec();
-        masked.push(mask_for_evaluation(&mut ids, 0, RATE, mask, &mut streams.stream(number)));
-        hidden.push(ids);
-    }
+    let masked = MaskedSentences::new(&model.vocabulary, sentences, seed);
     let most_frequent = direction.most_frequent();
     let mut counts = MaskedCounts::default();
-    let hidden = hidden.into_iter().map(Ok::<_, Infallible>);
+    let hidden = masked.hidden.iter().map(Ok::<_, Infallible>);
     let Ok(()) = for_each_batch(model.parts(), language, hidden, |parts, tokens| {
-        let TokenBatch { first, sentences, batch } = tokens;
-        let masked = &masked[first..first + sentences.len()];
-        let rows: Indices = batch
-            .spans
-            .iter()
-            .zip(masked)
-            .flat_map(|(span, masked)| {
-                masked.positions.iter().map(move |&position| span.start as u32 + position)
-            })
-            .collect();
+        let (rows, gold) = masked.of_batch(&tokens);
         let EncoderParts { encoder, params, .. } = parts;
         let mut tape = Tape::new(params, Mode::Evaluate);
         let request = Request { rows: Some(&rows), ..Request::default() };
-        let encoded = encoder.encode(&mut tape, batch, request);
+        let encoded = encoder.encode(&mut tape, tokens.batch, request);
         let predicted = decode(encoder, &mut tape, language, encoded.output);
-        let gold = masked.iter().flat_map(|masked| &masked.targets);
-        for (&gold, predicted) in gold.zip(predicted) {
+        for (gold, predicted) in gold.into_iter().zip(predicted) {
             counts.add(gold, predicted, most_frequent, direction.users(predicted));
         }
         Ok(())

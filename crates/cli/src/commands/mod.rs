@@ -12,6 +12,7 @@ mod explore;
 mod hub;
 mod inspect;
 mod language_id;
+mod language_neurons;
 mod man;
 mod map;
 mod markdown;
@@ -106,6 +107,9 @@ pub(crate) enum Command {
     /// Tell the language of sentences from their vectors by a linear probe, before and after removing it.
     LanguageId(language_id::LanguageId),
 
+    /// Find the neurons that are active in one language alone (LAPE), and measure predictions without them.
+    LanguageNeurons(language_neurons::LanguageNeurons),
+
     /// Language mean vectors, and token translation by shifting hidden states.
     #[command(subcommand)]
     Shift(shift::Shift),
@@ -171,6 +175,7 @@ impl Command {
             Command::Cka(command) => command.run(),
             Command::Similarity(command) => command.run(),
             Command::LanguageId(command) => command.run(),
+            Command::LanguageNeurons(command) => command.run(),
             Command::Shift(command) => command.run(),
             Command::Vectors(command) => command.run(),
             Command::Study(command) => command.run(),

@@ -41,6 +41,7 @@ pub(crate) fn all() -> (Vec<Record>, Vec<TextRecord>) {
             made.similarity(languages);
             made.predictors(languages);
             made.language_identity(languages);
+            made.bitext(languages);
             made.sizes(languages);
             made.shifts(languages, &["condition=default", "condition=no-anchors"]);
             made.shifted_transfer(languages, "condition=default");
@@ -324,7 +325,60 @@ impl MadeUp {
                     let of = format!("{of} layer=2 kind={kind}");
                     self.put("language-identity", "retrieval", &of, accuracy[0] / 2.0);
                 }
+                self.neurons(pair, &of, languages.layers);
             }
+        }
+    }
+
+    /// Neurons: their shares by layer and the rises of losses, in the encoder of some factors.
+    fn neurons(&mut self, pair: &str, of: &str, layers: usize) {
+        let trained = !of.contains("untrained");
+        let (source, target) = pair.split_once('-').unwrap();
+        for (ablated, other) in [(source, target), (target, source)] {
+            for layer in 1..=layers {
+                let of = format!("{of} layer={layer} language={ablated}");
+                self.put("language-identity", "neuron_share", &of, 0.02 * layer as f64);
+            }
+            for (measured, relation, specific) in [(ablated, "own", 0.4), (other, "other", 0.05)] {
+                let of = format!("{of} ablated={ablated} measured={measured} of={relation}");
+                for (neurons, rise) in [("specific", specific), ("random", 0.03)] {
+                    let of = format!("{of} neurons={neurons}");
+                    let rise = if trained { rise } else { 0.001 };
+                    self.put("language-identity", "neuron_loss", &of, rise);
+                }
+            }
+        }
+        let of = format!("{of} first={source} second={target}");
+        self.put("language-identity", "neuron_overlap", &of, 0.1);
+    }
+
+    fn bitext(&mut self, languages: &Languages) {
+        for (pair, _) in languages.pairs {
+            for (condition, aer, f1) in
+                [("default", 0.15, 0.6), ("no-anchors", 0.2, 0.5), ("untrained", 0.6, 0.05)]
+            {
+                let of = format!("condition={condition} pair={pair}");
+                for layer in 0..=languages.layers {
+                    for extraction in ["argmax", "itermax", "softmax"] {
+                        let of = format!("{of} layer={layer} extraction={extraction}");
+                        self.links(&of, aer);
+                    }
+                    let of = format!("{of} layer={layer} task=mining");
+                    self.put("bitext", "mining_f1_best", &of, f1);
+                    self.put("bitext", "mining_f1_chance", &of, 0.01);
+                }
+                self.links(&format!("{of} extraction=ibm2"), 0.3);
+                self.links(&format!("{of} extraction=diagonal"), 0.5);
+            }
+        }
+    }
+
+    /// Links with some error rate.
+    fn links(&mut self, of: &str, aer: f64) {
+        let of = format!("{of} task=word-alignment");
+        self.put("bitext", "aer", &of, aer);
+        for measure in ["precision", "recall", "f1"] {
+            self.put("bitext", measure, &of, 1.0 - aer);
         }
     }
 

@@ -8,7 +8,7 @@ use terms::{Preset, Scale};
 use super::step::CPU;
 
 /// Seconds that a step of a kind takes on two CPU cores, until one was measured here.
-const TYPICAL: [(&str, f64); 33] = [
+const TYPICAL: [(&str, f64); 34] = [
     ("world generate", 1.5),
     ("pretrain tiny", 75.0),
     ("pretrain tiny real", 85.0),
@@ -33,6 +33,7 @@ const TYPICAL: [(&str, f64); 33] = [
     ("cka", 0.1),
     ("similarity", 1.0),
     ("language-id", 2.0),
+    ("language-neurons", 1.0),
     ("shift means tiny", 7.0),
     ("shift sweep tiny", 9.0),
     ("shift translate", 0.1),

@@ -10,6 +10,7 @@ use geometry::language_id::LanguageIdResult;
 use geometry::mining::MiningResult;
 use geometry::retrieval::RetrievalResult;
 use geometry::similarity::SimilarityResult;
+use models::neurons::LanguageNeuronsResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shift::translate::{DirectionSweep, SweepResult, TranslationResult};
@@ -62,6 +63,8 @@ pub enum Extractor {
     Measures,
     /// `language-id`: what a probe tells at every layer, after each treatment.
     LanguageId,
+    /// `language-neurons`: their share by layer, their overlap, and by how much the MLM loss rises without them.
+    LanguageNeurons,
     /// `shift sweep`: every layer and weight.
     Sweep,
     /// `shift translate`: the predicted tokens.
@@ -138,6 +141,7 @@ impl Extractor {
             Extractor::Similarity => collector.similarity(&parse(result)?)?,
             Extractor::Measures => collector.measures(&parse(result)?),
             Extractor::LanguageId => collector.language_id(&parse(result)?),
+            Extractor::LanguageNeurons => collector.language_neurons(&parse(result)?),
             Extractor::Sweep => collector.sweep(&parse(result)?),
             Extractor::Translation => collector.translation(&parse(result)?),
             Extractor::Vocabulary => collector.vocabulary(&parse(result)?),
@@ -343,6 +347,39 @@ impl ResultCollector<'_> {
                 self.number("language_id", &more, found.accuracy);
                 self.number("language_id_shuffled", &more, found.shuffled);
                 self.number("variance_between", &more, found.variance_between);
+            }
+        }
+    }
+
+    fn language_neurons(&mut self, result: &LanguageNeuronsResult) {
+        self.results.signature.clone_from(&result.signature);
+        for layer in &result.layers {
+            let number = layer.layer.to_string();
+            for (language, specific) in result.languages.iter().zip(&layer.specific) {
+                let more = [("layer", number.as_str()), ("language", &language.language)];
+                self.number("neuron_share", &more, specific.len() as f64 / layer.neurons as f64);
+            }
+        }
+        for overlap in &result.overlaps {
+            let [first, second] = &overlap.languages;
+            let more = [("first", first.as_str()), ("second", second)];
+            // Of no neurons there is no overlap.
+            overlap.jaccard.iter().for_each(|&share| self.number("neuron_overlap", &more, share));
+        }
+        for one in &result.ablations {
+            let mut languages = result.languages.iter();
+            let all = languages.find(|known| known.language == one.measured);
+            let Some(all) = all.and_then(|known| known.loss) else { continue };
+            let own = if one.ablated == one.measured { "own" } else { "other" };
+            let losses = [("specific", Some(one.loss)), ("random", one.random_mean())];
+            for (neurons, loss) in losses {
+                let more = [
+                    ("ablated", one.ablated.as_str()),
+                    ("measured", &one.measured),
+                    ("of", own),
+                    ("neurons", neurons),
+                ];
+                loss.iter().for_each(|loss| self.number("neuron_loss", &more, loss - all));
             }
         }
     }
@@ -580,6 +617,34 @@ mod tests {
         assert_eq!(variance, ("variance_between", 0.01));
         let factors = &measurements[1].factors;
         assert_eq!((&*factors["treatment"], &*factors["layer"]), ("lsar", "2"));
+    }
+
+    #[test]
+    fn losses_without_neurons_are_relative_to_those_with_all() {
+        let language = |name: &str, loss: f64| json!({ "language": name, "neurons": 1, "tokens": 9, "masked": 2, "loss": loss });
+        let ablation = |measured: &str, loss: f64| json!({ "ablated": "a", "measured": measured, "loss": loss, "random": [1.25, 1.75] });
+        let result = json!({
+            "languages": [language("a", 1.0), language("b", 0.5)], "threshold": 0.3,
+            "layers": [{ "layer": 1, "neurons": 4, "entropy": 0.6, "specific": [[2], []] }],
+            "overlaps": [{ "languages": ["a", "b"], "both": 0, "jaccard": 0.0 }],
+            "ablations": [ablation("a", 3.0), ablation("b", 0.75)], "signature": "lape",
+        });
+        let found = read(Extractor::LanguageNeurons, &result).unwrap().measurements;
+        let value = |measure: &str, factors: &[(&str, &str)]| {
+            let is = |one: &&Measurement| {
+                one.measure == measure
+                    && factors.iter().all(|&(name, level)| one.factors[name] == level)
+            };
+            found.iter().find(is).unwrap().value
+        };
+        assert_eq!(value("neuron_share", &[("language", "a"), ("layer", "1")]), 0.25);
+        assert_eq!(value("neuron_share", &[("language", "b")]), 0.0);
+        assert_eq!(value("neuron_overlap", &[]), 0.0);
+        let own = [("of", "own"), ("ablated", "a"), ("neurons", "specific")];
+        assert_eq!(value("neuron_loss", &own), 2.0);
+        assert_eq!(value("neuron_loss", &[("of", "own"), ("neurons", "random")]), 0.5);
+        assert_eq!(value("neuron_loss", &[("of", "other"), ("neurons", "specific")]), 0.25);
+        assert_eq!(value("neuron_loss", &[("of", "other"), ("neurons", "random")]), 1.0);
     }
 
     #[test]

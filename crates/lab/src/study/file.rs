@@ -75,6 +75,8 @@ pub enum StudyEvaluation {
     WordRetrieval,
     /// What a linear probe tells of the language, by layer.
     LanguageId,
+    /// Language-specific neurons, and predictions without them (Tang et al. 2024).
+    LanguageNeurons,
     /// Token translation by the difference of language mean vectors (Liu et al. 2020, §4.2).
     Shift,
     /// Zero-shot transfer with a shift (Liu et al. 2020, §4.3).
@@ -86,7 +88,7 @@ pub enum StudyEvaluation {
 }
 
 /// The evaluations that are no tasks, by name.
-const EVALUATIONS: [(&str, StudyEvaluation); 11] = [
+const EVALUATIONS: [(&str, StudyEvaluation); 12] = [
     ("retrieval", StudyEvaluation::Retrieval),
     ("align-words", StudyEvaluation::AlignWords),
     ("align-contexts", StudyEvaluation::AlignContexts),
@@ -94,6 +96,7 @@ const EVALUATIONS: [(&str, StudyEvaluation); 11] = [
     ("similarity-measures", StudyEvaluation::SimilarityMeasures),
     ("word-retrieval", StudyEvaluation::WordRetrieval),
     ("language-id", StudyEvaluation::LanguageId),
+    ("language-neurons", StudyEvaluation::LanguageNeurons),
     ("shift", StudyEvaluation::Shift),
     ("shifted-transfer", StudyEvaluation::ShiftedTransfer),
     ("word-alignment", StudyEvaluation::WordAlignment),
@@ -338,6 +341,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "language-shift",
     "shifted-transfer",
     "language-identity",
+    "bitext",
 ];
 
 impl Study {

@@ -24,13 +24,14 @@ pub struct StepCommand {
 
 /// Every command that steps run, in alphabetical order.
 #[rustfmt::skip]
-pub const COMMANDS: [StepCommand; 21] = [
+pub const COMMANDS: [StepCommand; 22] = [
     StepCommand { verb: "align contexts", revision: 2, device: true, threads: true },
     StepCommand { verb: "align words", revision: 2, device: true, threads: true },
     StepCommand { verb: "cka", revision: 2, device: true, threads: true },
     StepCommand { verb: "corpus paraphrases", revision: 1, device: false, threads: false },
     StepCommand { verb: "corpus prepare", revision: 1, device: false, threads: true },
     StepCommand { verb: "language-id", revision: 1, device: true, threads: true },
+    StepCommand { verb: "language-neurons", revision: 1, device: true, threads: true },
     StepCommand { verb: "mine", revision: 1, device: true, threads: true },
     StepCommand { verb: "pretrain", revision: 2, device: true, threads: true },
     StepCommand { verb: "retrieve", revision: 2, device: true, threads: true },

@@ -1,12 +1,13 @@
-//! How much of the language is in the vector, and what removes it: a linear probe by layer.
+//! How much of the language is in the vector, and what removes it: a linear probe by layer; and the neurons that serve one
+//! language alone.
 
 use super::ReportSection;
-use super::parts::{Series, by_pair, figure, named, over_layers, pair_name, pairs_of};
+use super::parts::{MORE, Series, by_pair, figure, named, over_layers, pair_name, pairs_of};
 use crate::draw::{Chart, short};
 use crate::report::data::{SettingView, StudyData};
 use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
 use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
-use crate::report::observations::Observations;
+use crate::report::observations::{Observations, SeedSample};
 
 const STUDY: &str = "language-identity";
 const CONDITIONS: [&str; 3] = ["default", "no-anchors", "untrained"];
@@ -20,7 +21,9 @@ pub(in crate::report) const LANGUAGE_IDENTITY: ReportSection = ReportSection {
     method: "A logistic regression is trained to tell the language of a sentence from its mean vector at a layer, and tested on other \
              sentences; all are translations of one another. It is repeated after each language's mean was subtracted (which a \
              shift by the difference of means equals, for a linear probe), after the subspace of the languages' means \
-             was removed (LSAR), and after the leading principal direction of all vectors was removed.",
+             was removed (LSAR), and after the leading principal direction of all vectors was removed. Neurons of the feed-forward \
+             layers are specific to a language where they are active in it and in no other (LAPE); they are set to 0, and the MLM \
+             loss is compared with that of all neurons, beside as many random neurons of the same layers.",
     claims: &[
         PaperClaim {
             finding: "A linear probe tells the language of a sentence from its vector",
@@ -51,6 +54,32 @@ pub(in crate::report) const LANGUAGE_IDENTITY: ReportSection = ReportSection {
             quantity: "accuracy of the probe, raw minus after LSAR, means over layers",
             criterion: Criterion::Above(0.0),
             measure: |view| lines(view, |data, factors| removed(data, factors, "lsar")),
+        },
+        PaperClaim {
+            finding: "A language's own tokens are predicted worse without its neurons than the other language's",
+            place: "Tang et al. 2024",
+            paper: || "shown in a figure, for LLaMA-2 and BLOOM".to_owned(),
+            quantity: "rise of the MLM loss without a language's neurons, of its own tokens minus of the other's",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                neuron_lines(view, |data, condition| {
+                    let of = |of| rise(data, condition, of, "specific");
+                    of("own").minus(&of("other"))
+                })
+            },
+        },
+        PaperClaim {
+            finding: "A language's own tokens are predicted worse without its neurons than without random neurons",
+            place: "Tang et al. 2024",
+            paper: || "shown in a figure".to_owned(),
+            quantity: "rise of a language's MLM loss without its own neurons minus without as many random ones",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                neuron_lines(view, |data, condition| {
+                    let of = |neurons| rise(data, condition, "own", neurons);
+                    of("specific").minus(&of("random"))
+                })
+            },
         },
     ],
     fails: "A linear probe does not tell the language of a sentence from its vector",
@@ -101,6 +130,24 @@ fn lines(
     })
 }
 
+/// By how much the MLM loss rises without neurons, means over languages.
+fn rise(data: &StudyData<'_>, condition: &str, of: &str, neurons: &str) -> SeedSample {
+    let factors = [("condition", condition), ("of", of), ("neurons", neurons)];
+    data.observations("neuron_loss", &factors).sample()
+}
+
+/// A line for each pair of languages about neurons, of the default encoder beside the untrained one.
+fn neuron_lines(
+    view: &SettingView<'_>,
+    quantity: impl Fn(&StudyData<'_>, &str) -> SeedSample,
+) -> Vec<ClaimLine> {
+    by_pair(&view.study(STUDY), &["neuron_loss"], |data, _| {
+        let own = quantity(data, "default");
+        let control = Control::of_samples("untrained", &own, quantity(data, "untrained"), MORE);
+        ClaimLine::new("", Evidence::Seeds(own)).against(control)
+    })
+}
+
 fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     let data = view.study(STUDY);
     let pairs = pairs_of(&data, &["language_id"]);
@@ -115,6 +162,8 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     });
     let conditions: &Series<'_> = &CONDITIONS
         .map(|condition| (condition, vec![("condition", condition), ("treatment", "raw")]));
+    let encoders: &Series<'_> =
+        &CONDITIONS.map(|condition| (condition, vec![("condition", condition)]));
     vec![
         CaptionedItem::figure(
             BEYOND,
@@ -140,7 +189,52 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
             "Means over layers: accuracy of the probe, of one trained and tested on shuffled labels, and the share of variance between languages.",
             table(&data, &pairs),
         ),
+        CaptionedItem::figure(
+            BEYOND,
+            "The share of a layer's neurons that are specific to a language, means over languages.",
+            figure(
+                named(id, "neurons"),
+                "Language-specific neurons",
+                &panels("neuron_share", encoders, "share of neurons"),
+            ),
+        ),
+        CaptionedItem::table(
+            BEYOND,
+            "By how much the MLM loss (nats) rises without a language's neurons and without as many random ones of the same \
+             layers, and the share of neurons that are specific to both languages among those specific to either.",
+            neuron_table(&data),
+        ),
     ]
+}
+
+fn neuron_table(data: &StudyData<'_>) -> ReportTable {
+    let heads =
+        ["pair", "encoder", "neurons set to 0", "own language", "other language", "overlap"];
+    let mut table = ReportTable::new(&heads);
+    for pair in pairs_of(data, &["neuron_loss"]) {
+        for condition in data.levels(&["neuron_loss"], "condition", &CONDITIONS) {
+            for (neurons, shown) in [("specific", "language-specific"), ("random", "random")] {
+                let own = [("pair", &*pair), ("condition", &*condition)];
+                let rise = |of| {
+                    let factors = [&own[..], &[("of", of), ("neurons", neurons)]].concat();
+                    TableCell::Ours(data.mean("neuron_loss", &factors))
+                };
+                let overlap = match neurons {
+                    "specific" => TableCell::Ours(data.mean("neuron_overlap", &own)),
+                    _ => TableCell::Text(String::new()),
+                };
+                table.rows.push(vec![
+                    TableCell::Name(pair_name(&pair)),
+                    TableCell::Text(data.name(&condition)),
+                    TableCell::Text(shown.to_owned()),
+                    rise("own"),
+                    rise("other"),
+                    overlap,
+                ]);
+            }
+        }
+    }
+    table
 }
 
 fn table(data: &StudyData<'_>, pairs: &[String]) -> ReportTable {

@@ -4,6 +4,7 @@
 mod align_contexts;
 mod align_sentences;
 mod align_words;
+mod bitext;
 mod data_size;
 mod demo;
 mod distance;
@@ -60,4 +61,5 @@ pub(super) const ALL: &[&ReportSection] = &[
     &shift::LANGUAGE_SHIFT,
     &shifted_transfer::SHIFTED_TRANSFER,
     &language_identity::LANGUAGE_IDENTITY,
+    &bitext::BITEXT,
 ];

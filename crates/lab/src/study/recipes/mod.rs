@@ -8,7 +8,9 @@ mod shift;
 mod tasks;
 mod words;
 
-pub(super) use sentences::{language_id, mining, retrieval, similarity, similarity_measures};
+pub(super) use sentences::{
+    language_id, language_neurons, mining, retrieval, similarity, similarity_measures,
+};
 pub(super) use shift::shift;
 pub(super) use tasks::{align_contexts, shifted_transfer, transfer};
 pub(super) use words::{align_words, word_alignment, word_retrieval};

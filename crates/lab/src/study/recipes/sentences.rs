@@ -88,7 +88,29 @@ pub(in crate::study) fn language_id(
     system: &System,
     made: &PlannedSystem,
 ) -> Result<()> {
-    // Two encoders are told apart by any probe.
+    let of = |target: &str| ("language-id", format!("language-ID, {target}"));
+    of_both_languages(planner, scene, system, made, (of, Extractor::LanguageId))
+}
+
+/// Language-specific neurons of one encoder, and its predictions without them.
+pub(in crate::study) fn language_neurons(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    made: &PlannedSystem,
+) -> Result<()> {
+    let of = |target: &str| ("language-neurons", format!("language-specific neurons, {target}"));
+    of_both_languages(planner, scene, system, made, (of, Extractor::LanguageNeurons))
+}
+
+/// A command about the translated sentences of two languages in one encoder; two encoders would differ anyway.
+fn of_both_languages(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    made: &PlannedSystem,
+    (verb_and_name, extractor): (impl Fn(&str) -> (&'static str, String), Extractor),
+) -> Result<()> {
     if !matches!(made, PlannedSystem::Encoders { one: true, .. }) {
         return Ok(());
     }
@@ -98,14 +120,14 @@ pub(in crate::study) fn language_id(
             continue;
         };
         let languages = (from.language.as_str(), to.language.as_str());
-        let draft =
-            StepDraft::new("language-id", scene.name(&format!("language-ID, {target}"), system))
-                .flag("--model", from.folder.clone())
-                .args(sentences.flags("--text", languages))
-                .args(sentences.columns());
+        let (verb, name) = verb_and_name(target);
+        let draft = StepDraft::new(verb, scene.name(&name, system))
+            .flag("--model", from.folder.clone())
+            .args(sentences.flags("--text", languages))
+            .args(sentences.columns());
         let step = planner.add(draft)?;
         let factors = scene.factors(system, &[("pair", &scene.materials.pair(target))]);
-        planner.read(step, Extractor::LanguageId, scene.seed, factors);
+        planner.read(step, extractor.clone(), scene.seed, factors);
     }
     Ok(())
 }

@@ -1,0 +1,183 @@
+//! Words and sentences aligned with their translations from hidden states: links against gold links, and mined pairs.
+
+use super::ReportSection;
+use super::parts::{MORE, Series, by_pair, figure, named, over_layers, pair_name, pairs_of};
+use crate::draw::{Chart, short};
+use crate::report::data::{FactorFilter, SettingView, StudyData};
+use crate::report::exhibit::{BEYOND, CaptionedItem, ReportTable, TableCell};
+use crate::report::finding::{ClaimLine, Control, Criterion, Evidence, PaperClaim};
+use crate::report::observations::SeedSample;
+
+const STUDY: &str = "bitext";
+const CONDITIONS: [&str; 3] = ["default", "no-anchors", "untrained"];
+const EXTRACTIONS: [&str; 3] = ["argmax", "itermax", "softmax"];
+/// Ways to align that use no encoder.
+const REFERENCES: [&str; 2] = ["ibm2", "diagonal"];
+
+pub(in crate::report) const BITEXT: ReportSection = ReportSection {
+    id: "bitext",
+    title: "Are words and sentences aligned with their translations from hidden states alone?",
+    place: "beyond the papers",
+    studies: &[STUDY],
+    method: "No parallel text is used for training. Words of translated sentences are linked where their vectors at a layer are \
+             closest (mutual argmax, itermax, softmax), and the links are compared with gold links by alignment error rate; IBM \
+             model 2, which is trained on the same parallel text, and the diagonal stand beside. Sentences are mined by the \
+             ratio margin of their mean-centred mean vectors from two texts of which only some are translations, and compared \
+             with the true pairs by F1 at the best threshold.",
+    claims: &[
+        PaperClaim {
+            finding: "Words are aligned from the hidden states of a trained encoder",
+            place: "Jalili Sabet et al. 2020",
+            paper: || "shown in a table, for mBERT and XLM-R".to_owned(),
+            quantity: "alignment error rate of mutual argmax, diagonal minus encoder, means over layers",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                lines(view, "aer", |data, condition| {
+                    reference(data, condition, "diagonal").minus(&links(data, condition))
+                })
+            },
+        },
+        PaperClaim {
+            finding: "Words are aligned from hidden states no worse than by an IBM model",
+            place: "Jalili Sabet et al. 2020",
+            paper: || {
+                "shown in a table: better than eflomal and fast_align with little parallel text"
+                    .to_owned()
+            },
+            quantity: "alignment error rate of mutual argmax, IBM model 2 minus encoder, means over layers",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                lines(view, "aer", |data, condition| {
+                    reference(data, condition, "ibm2").minus(&links(data, condition))
+                })
+            },
+        },
+        PaperClaim {
+            finding: "Translations are mined by the hidden states of a trained encoder",
+            place: "Artetxe and Schwenk 2019",
+            paper: || "shown in a table, for encoders that parallel text has trained".to_owned(),
+            quantity: "F1 of mined pairs minus that of random pairs, means over layers",
+            criterion: Criterion::Above(0.0),
+            measure: |view| {
+                lines(view, "mining_f1_best", |data, condition| {
+                    let of =
+                        |measure| data.observations(measure, &[("condition", condition)]).sample();
+                    of("mining_f1_best").minus(&of("mining_f1_chance"))
+                })
+            },
+        },
+    ],
+    fails: "Words are not aligned from the hidden states of a trained encoder",
+    numbers: |view| {
+        let data = view.study(STUDY);
+        let of = |condition: &str| {
+            let mean = data.mean("aer", &[("condition", condition), ("extraction", "argmax")])?;
+            Some(format!("{} {condition}", short(mean.mean)))
+        };
+        let parts: Vec<String> = CONDITIONS.iter().filter_map(|one| of(one)).collect();
+        if parts.is_empty() { String::new() } else { format!("AER {}", parts.join(", ")) }
+    },
+    show,
+};
+
+/// The error of links from an encoder, means over layers.
+fn links(data: &StudyData<'_>, condition: &str) -> SeedSample {
+    data.observations("aer", &[("condition", condition), ("extraction", "argmax")]).sample()
+}
+
+/// The error of links without an encoder.
+fn reference(data: &StudyData<'_>, condition: &str, method: &str) -> SeedSample {
+    data.observations("aer", &[("condition", condition), ("extraction", method)]).sample()
+}
+
+/// A line for each pair of languages, of the default encoder beside the untrained one.
+fn lines(
+    view: &SettingView<'_>,
+    measure: &str,
+    quantity: impl Fn(&StudyData<'_>, &str) -> SeedSample,
+) -> Vec<ClaimLine> {
+    by_pair(&view.study(STUDY), &[measure], |data, _| {
+        let own = quantity(data, "default");
+        let control = Control::of_samples("untrained", &own, quantity(data, "untrained"), MORE);
+        ClaimLine::new("", Evidence::Seeds(own)).against(control)
+    })
+}
+
+fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
+    let data = view.study(STUDY);
+    let panels = |measure: &str, series: &Series<'_>, unit: &str| -> Vec<Chart> {
+        let panel = |pair: &String| {
+            over_layers(&data, measure, &[("pair", pair)], series, (&pair_name(pair), unit))
+        };
+        pairs_of(&data, &[measure]).iter().filter_map(panel).collect()
+    };
+    let by_argmax: &Series<'_> = &CONDITIONS
+        .map(|condition| (condition, vec![("condition", condition), ("extraction", "argmax")]));
+    let mined: &Series<'_> =
+        &CONDITIONS.map(|condition| (condition, vec![("condition", condition)]));
+    vec![
+        CaptionedItem::figure(
+            BEYOND,
+            "Alignment error rate of links by mutual argmax, by layer: less is better.",
+            figure(named(id, "links"), "Words aligned", &panels("aer", by_argmax, "AER")),
+        ),
+        CaptionedItem::table(
+            BEYOND,
+            "Links against gold links, means over layers; IBM model 2 and the diagonal use no encoder.",
+            links_table(&data),
+        ),
+        CaptionedItem::figure(
+            BEYOND,
+            "F1 of mined pairs at the best threshold, by layer.",
+            figure(named(id, "mining"), "Pairs mined", &panels("mining_f1_best", mined, "F1")),
+        ),
+        CaptionedItem::table(
+            BEYOND,
+            "Mined pairs, means over layers: F1 at the best threshold and that of as many random pairs.",
+            mining_table(&data),
+        ),
+    ]
+}
+
+fn links_table(data: &StudyData<'_>) -> ReportTable {
+    let mut table =
+        ReportTable::new(&["pair", "encoder", "links by", "AER", "precision", "recall", "F1"]);
+    let mut row = |pair: &str, encoder: String, extraction: &str, factors: &FactorFilter<'_>| {
+        let factors = [factors, &[("pair", pair), ("extraction", extraction)]].concat();
+        let mut cells = vec![
+            TableCell::Name(pair_name(pair)),
+            TableCell::Text(encoder),
+            TableCell::Text(extraction.to_owned()),
+        ];
+        let of = |measure| TableCell::Ours(data.mean(measure, &factors));
+        cells.extend(["aer", "precision", "recall", "f1"].map(of));
+        table.rows.push(cells);
+    };
+    for pair in pairs_of(data, &["aer"]) {
+        for condition in data.levels(&["aer"], "condition", &CONDITIONS) {
+            for extraction in EXTRACTIONS {
+                row(&pair, data.name(&condition), extraction, &[("condition", &condition)]);
+            }
+        }
+        // The same text for every encoder.
+        REFERENCES.iter().for_each(|method| row(&pair, "none".to_owned(), method, &[]));
+    }
+    table
+}
+
+fn mining_table(data: &StudyData<'_>) -> ReportTable {
+    let mut table = ReportTable::new(&["pair", "encoder", "F1", "random pairs"]);
+    for pair in pairs_of(data, &["mining_f1_best"]) {
+        for condition in data.levels(&["mining_f1_best"], "condition", &CONDITIONS) {
+            let own = [("pair", &*pair), ("condition", &*condition)];
+            let of = |measure| TableCell::Ours(data.mean(measure, &own));
+            table.rows.push(vec![
+                TableCell::Name(pair_name(&pair)),
+                TableCell::Text(data.name(&condition)),
+                of("mining_f1_best"),
+                of("mining_f1_chance"),
+            ]);
+        }
+    }
+    table
+}
