@@ -275,6 +275,7 @@ impl Trainer {
         if let Some(sums) = sums {
             scores = sums.finish(&mut self.params, scores, in_all)?;
         }
+        self.params.clear_frozen_grads();
         Ok((scores, self.adam.update(&mut self.params, self.step)))
     }
 

@@ -9,6 +9,7 @@ mod demo;
 mod distance;
 mod language_identity;
 pub(super) mod names;
+mod new_language;
 pub(super) mod parts;
 mod predictors;
 mod shift;
@@ -60,4 +61,5 @@ pub(super) const ALL: &[&ReportSection] = &[
     &shift::LANGUAGE_SHIFT,
     &shifted_transfer::SHIFTED_TRANSFER,
     &language_identity::LANGUAGE_IDENTITY,
+    &new_language::NEW_LANGUAGE,
 ];
