@@ -422,6 +422,9 @@ pub trait Kernels: Send + Sync {
     /// Sets every element.
     fn fill(&self, y: &mut Tensor, value: f32);
 
+    /// Sets the first `count` elements to 0.
+    fn zero_front(&self, y: &mut Tensor, count: usize);
+
     /// `y += x`.
     fn add(&self, y: &mut Tensor, x: &Tensor);
 

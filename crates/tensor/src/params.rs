@@ -27,6 +27,8 @@ struct Param {
     /// Whether `grad` holds anything since the gradients were last cleared.
     written: bool,
     trainable: bool,
+    /// So many elements from the first are frozen.
+    frozen_front: usize,
 }
 
 /// The weights of a model, in the order in which they were added.
@@ -56,7 +58,14 @@ impl Params {
         let id = ParamId(self.params.len());
         let taken = self.by_name.insert(name.clone(), id);
         assert!(taken.is_none(), "two weight matrices named {name}");
-        self.params.push(Param { name, value, grad: None, written: false, trainable: true });
+        self.params.push(Param {
+            name,
+            value,
+            grad: None,
+            written: false,
+            trainable: true,
+            frozen_front: 0,
+        });
         id
     }
 
@@ -142,6 +151,32 @@ impl Params {
         if !trainable {
             param.grad = None;
             param.written = false;
+        }
+    }
+
+    /// Freezes the first rows of a trained matrix: [`Params::clear_frozen_grads`] takes their gradients away.
+    ///
+    /// # Panics
+    /// Where it has not so many elements.
+    pub fn freeze_front(&mut self, id: ParamId, elements: usize) {
+        let param = &mut self.params[id.0];
+        assert!(elements <= param.value.len(), "{} has fewer elements", param.name);
+        param.frozen_front = elements;
+    }
+
+    /// How many elements from the first are frozen.
+    pub fn frozen_front(&self, id: ParamId) -> usize {
+        self.params[id.0].frozen_front
+    }
+
+    /// Sets the gradients of frozen rows to 0, so that they neither count in the norm nor change anything.
+    pub fn clear_frozen_grads(&mut self) {
+        let device = &self.device;
+        for param in self.params.iter_mut().filter(|param| param.written && param.frozen_front > 0)
+        {
+            if let Some(grad) = &mut param.grad {
+                device.kernels().zero_front(grad, param.frozen_front);
+            }
         }
     }
 

@@ -64,9 +64,9 @@ pub use records::{TableRecord, check_table_name, write_table};
 pub use switch::{CodeSwitch, Dictionary, SwitchSettings};
 pub use tokens::{CorpusSummary, TokenizedCorpus, TokenizedCorpusSummary};
 pub use vocabulary::{
-    Anchor, BpeSettings, CountedText, EncodedSentence, EncodedWords, ImportedTokenizer,
-    LanguageCounts, LanguageObserver, LanguageSummary, LanguageText, PairSharing, SentenceReader,
-    SpecialTokens, SubwordEncoder, SubwordEncoders, Vocabulary, VocabularyKind, VocabularySharing,
-    VocabularyStats, VocabularySummary, WordCounts, WordMark, check_language, count_subwords,
-    read_tokenizer, tokenizer_of, vocabulary_sharing,
+    Anchor, BpeSettings, CountedText, EncodedSentence, EncodedWords, ExtendedVocabulary,
+    ImportedTokenizer, LanguageCounts, LanguageObserver, LanguageSummary, LanguageText,
+    PairSharing, SentenceReader, SpecialTokens, SubwordEncoder, SubwordEncoders, Vocabulary,
+    VocabularyKind, VocabularySharing, VocabularyStats, VocabularySummary, WordCounts, WordMark,
+    check_language, count_subwords, read_tokenizer, tokenizer_of, vocabulary_sharing,
 };

@@ -294,6 +294,7 @@ impl Trainer {
         if let Some(sums) = sums {
             scores = sums.finish(&mut self.params, scores, in_all)?;
         }
+        self.params.clear_frozen_grads();
         let updated = self.adam.update(&mut self.params, self.step);
         if let Some(shared) = &self.shared {
             shared.gather_weights(&mut self.params, &updated)?;

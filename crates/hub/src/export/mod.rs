@@ -17,7 +17,7 @@ use files::NewFolder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tensor::{Mode, Params, Spans, Tape};
-use text::{Error, Result, Vocabulary, VocabularyKind};
+use text::{Error, Result, Vocabulary};
 
 pub use self::card::ModelCard;
 use self::tensors::TensorBuilder;
@@ -158,7 +158,7 @@ fn check_language(source: &ExportSource<'_>, language: Option<usize>) -> Result<
         return Ok(());
     }
     let separate = source.model.params().iter().any(|param| param.language.is_some());
-    let tokenizers = matches!(vocabulary.kind(), VocabularyKind::Union | VocabularyKind::Disjoint);
+    let tokenizers = !vocabulary.has_one_tokenizer();
     let embeddings = config.language_embeddings && family(config) != Family::Xlm;
     let reason = match (separate, tokenizers, embeddings) {
         (true, ..) => "parts of the encoder are separate",

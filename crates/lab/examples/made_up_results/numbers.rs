@@ -42,6 +42,7 @@ pub(crate) fn all() -> (Vec<Record>, Vec<TextRecord>) {
             made.predictors(languages);
             made.language_identity(languages);
             made.bitext(languages);
+            made.new_language(languages);
             made.sizes(languages);
             made.shifts(languages, &["condition=default", "condition=no-anchors"]);
             made.shifted_transfer(languages, "condition=default");
@@ -369,6 +370,35 @@ impl MadeUp {
                 }
                 self.links(&format!("{of} extraction=ibm2"), 0.3);
                 self.links(&format!("{of} extraction=diagonal"), 0.5);
+            }
+        }
+    }
+
+    fn new_language(&mut self, languages: &Languages) {
+        let systems = [
+            ("system=joint", 0.8, 0.8),
+            ("system=untrained", 0.02, 0.02),
+            ("system=embeddings steps=500", 0.3, 0.8),
+            ("system=embeddings steps=2000", 0.5, 0.8),
+            ("system=all steps=500", 0.2, 0.4),
+            ("system=all steps=2000", 0.3, 0.2),
+            ("system=rehearsed steps=500", 0.5, 0.75),
+            ("system=rehearsed steps=2000", 0.7, 0.8),
+        ];
+        let (last, old) = languages.pairs.split_last().unwrap();
+        for (system, new, known) in systems {
+            let pairs = old.iter().map(|(pair, _)| (pair, known)).chain([(&last.0, new)]);
+            for (pair, level) in pairs {
+                let target = pair.split_once('-').unwrap().1;
+                let of = format!("{system} pair={pair}");
+                let ner = format!("{of} task=ner language={target} role=target");
+                self.put("new-language", "f1", &ner, level);
+                for layer in 0..=languages.layers {
+                    for kind in ["raw", "centered"] {
+                        let of = format!("{of} layer={layer} kind={kind}");
+                        self.put("new-language", "retrieval", &of, level);
+                    }
+                }
             }
         }
     }

@@ -211,6 +211,10 @@ pub enum SystemKind {
     Monolingual,
     /// A trained encoder of the first language beside an untrained one for the others.
     Untrained,
+    /// An encoder of all languages but the last, which is then given the last one by training on its text.
+    Extended,
+    /// The same, trained on the text of all languages when it is given the last.
+    Rehearsed,
     /// A model that exists already: a run's folder or a Hugging Face folder.
     Given,
     /// Word2Vec on an encoder's sentences.
@@ -342,6 +346,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "shifted-transfer",
     "language-identity",
     "bitext",
+    "new-language",
 ];
 
 impl Study {

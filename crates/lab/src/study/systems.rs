@@ -69,6 +69,10 @@ impl PlannedSystem {
                 let others = vec![untrained; languages.len() - 1];
                 encoders(std::iter::once(trained).chain(others).collect(), false, layers)
             }
+            SystemKind::Extended | SystemKind::Rehearsed => {
+                let run = extend(planner, scene, system, &languages)?;
+                encoders(vec![run; languages.len()], true, layers)
+            }
             SystemKind::Given => {
                 let folder = &system.folders[0];
                 let layers = given_depth(folder, system, &languages)?;
@@ -219,6 +223,38 @@ fn pretrain(
     let seed = (scene.seed + 1000 * another).to_string();
     let draft = draft.args(system.flags.clone()).flag("--seed", seed);
     let draft = share_text(planner, draft)?;
+    let run = planner.add(draft.flag("--out", CommandArg::here("run")).resumes("run"))?;
+    Ok(StepList::made(run, "run"))
+}
+
+/// Plans an encoder of all languages but the last, and the training that gives it the last.
+fn extend(
+    planner: &mut StudyPlanner<'_>,
+    scene: &EvaluationContext<'_>,
+    system: &System,
+    languages: &[&str],
+) -> Result<CommandArg> {
+    let materials = scene.materials;
+    let (new, known) = languages.split_last().expect("a source and a target");
+    let factors = [("languages".to_owned(), known.join("+"))].into();
+    let base = System { factors, flags: Vec::new(), ..system.clone() };
+    let base = pretrain(planner, scene, &base, known, 0)?;
+    let kind = if materials.prepared() { "" } else { " real" };
+    let mut draft = StepDraft::new("pretrain", scene.name(&format!("add {new}"), system))
+        .kind(&format!("{}{kind}", scene.scale))
+        .flag("--from", base)
+        .flag("--scale", scene.scale.name());
+    if system.model == SystemKind::Rehearsed {
+        draft = draft.args(materials.text_flags(known, false)?);
+    }
+    let texts = materials.text(new, false);
+    if texts.is_empty() {
+        return Err(materials.no_text(new));
+    }
+    for text in texts {
+        draft = draft.flag("--add-language", text.after(&format!("{new}=")));
+    }
+    let draft = draft.args(system.flags.clone()).flag("--seed", scene.seed.to_string());
     let run = planner.add(draft.flag("--out", CommandArg::here("run")).resumes("run"))?;
     Ok(StepList::made(run, "run"))
 }

@@ -104,6 +104,10 @@ impl Kernels for Cpu {
         self.threads.install(|| rows::fill(y, value));
     }
 
+    fn zero_front(&self, y: &mut Tensor, count: usize) {
+        y.as_mut_slice()[..count].fill(0.0);
+    }
+
     fn add(&self, y: &mut Tensor, x: &Tensor) {
         self.threads.install(|| rows::add(self.arch, y, x));
     }

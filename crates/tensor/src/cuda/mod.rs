@@ -280,6 +280,10 @@ impl Kernels for Cuda {
         rows::fill(self, y, value);
     }
 
+    fn zero_front(&self, y: &mut Tensor, count: usize) {
+        rows::zero_front(self, y, count);
+    }
+
     fn add(&self, y: &mut Tensor, x: &Tensor) {
         rows::add(self, y, x);
     }

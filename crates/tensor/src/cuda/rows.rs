@@ -9,11 +9,16 @@ use crate::value::{Indices, Tensor};
 /// Tables that can be gathered from at once.
 const TABLES: usize = 4;
 
+pub(super) fn zero_front(cuda: &Cuda, y: &mut Tensor, count: usize) {
+    assert!(count <= y.len(), "no more than there are");
+    let bytes = count * block(y).precision.bytes();
+    cuda.context.set_bytes(to(y), 0, bytes);
+}
+
 pub(super) fn fill(cuda: &Cuda, y: &mut Tensor, value: f32) {
     let count = y.len();
     if value == 0.0 {
-        let bytes = count * block(y).precision.bytes();
-        return cuda.context.set_bytes(to(y), 0, bytes);
+        return zero_front(cuda, y, count);
     }
     let name = match block(y).precision {
         MatrixPrecision::Full => "fill_full",

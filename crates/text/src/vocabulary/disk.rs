@@ -132,12 +132,12 @@ impl Vocabulary {
     /// One file for all languages where they share a tokenizer, one for each where they do not.
     fn tokenizer_file(&self, language: usize) -> String {
         match self.kind {
-            VocabularyKind::Joint | VocabularyKind::WordPiece | VocabularyKind::Imported => {
+            VocabularyKind::Joint | VocabularyKind::WordPiece | VocabularyKind::Imported
+                if self.has_first_tokenizer(language) =>
+            {
                 "tokenizer.json".to_owned()
             }
-            VocabularyKind::Union | VocabularyKind::Disjoint => {
-                format!("tokenizer.{}.json", self.languages[language].name)
-            }
+            _ => format!("tokenizer.{}.json", self.languages[language].name),
         }
     }
 

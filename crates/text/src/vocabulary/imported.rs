@@ -143,20 +143,25 @@ impl Vocabulary {
     }
 
     /// The same tokenizer for languages of these names, where it takes text of any language: each then has
-    /// text and counts of its own, as pretraining needs it.
+    /// text and counts of its own, as pretraining needs it. Other names still stand for the first.
     pub fn for_languages(&self, names: &[String]) -> Result<Self> {
-        let (Some(imported), true) = (&self.imported, self.takes_any_language()) else {
+        let listed = |name: &String| self.languages().any(|known| known == name);
+        if !self.takes_any_language() || names.iter().all(listed) {
             return Ok(self.clone());
-        };
+        }
         check_languages(names.iter().map(String::as_str))?;
         let first = &self.languages[0];
         let language = |name: &String| {
             let preparer = Preparer::new(name, first.preparer.preparation(), None)?;
             Ok(VocabularyLanguage { name: name.clone(), preparer, ..first.clone() })
         };
-        let languages = names.iter().map(language).collect::<Result<_>>()?;
-        let imported = ImportedTokenizer { any_language: false, ..imported.clone() };
-        Self::assemble(self.kind, self.specials, self.subwords.clone(), languages, Some(imported))
+        // One language alone is the tokenizer itself, under whatever name.
+        let kept = if self.languages.len() == 1 { &[] } else { self.languages.as_slice() };
+        let unlisted = |name: &&String| !kept.iter().any(|kept| kept.name == **name);
+        let new = names.iter().filter(unlisted).map(language);
+        let languages = kept.iter().cloned().map(Ok).chain(new).collect::<Result<_>>()?;
+        let (subwords, imported) = (self.subwords.clone(), self.imported.clone());
+        Self::assemble(self.kind, self.specials, subwords, languages, imported)
     }
 
     /// Rows of the embedding table without a subword (tables are often padded to a round size) are named
@@ -168,7 +173,11 @@ impl Vocabulary {
         imported: ImportedTokenizer,
     ) -> Result<Self> {
         let mut subwords: Vec<String> = (0..size).map(|row| format!("<row {row}>")).collect();
-        for (subword, id) in languages[0].tokenizer.get_vocab(true) {
+        let mut tokenizers: Vec<_> =
+            languages.iter().map(|one| Arc::clone(&one.tokenizer)).collect();
+        tokenizers.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        let known = tokenizers.iter().flat_map(|tokenizer| tokenizer.get_vocab(true));
+        for (subword, id) in known {
             let slot = subwords.get_mut(id as usize).ok_or_else(|| {
                 let reason = format!("subword `{subword}` has id {id}, beyond the {size} rows");
                 Error::request(reason, "give the model and the tokenizer that belong together")

@@ -65,6 +65,11 @@ impl WordCounts {
         }
     }
 
+    /// The words in order, with their counts.
+    pub(super) fn sorted(&self) -> BTreeMap<&str, u64> {
+        self.counts.iter().map(|(word, &count)| (word.as_ref(), count)).collect()
+    }
+
     /// Word types.
     pub fn types(&self) -> usize {
         self.counts.len()
@@ -236,27 +241,41 @@ fn learn_apart(
         if settings.kind == VocabularyKind::Disjoint {
             ids = with_ids(&SpecialTokens::LEARNED_NAMES.map(String::from));
         }
-        for subword in &learned.subwords {
-            if !ids.contains_key(subword) {
-                ids.insert(subword.clone(), subwords.len() as u32);
-                subwords.push(match settings.kind {
-                    VocabularyKind::Disjoint => format!("{}:{subword}", text.name),
-                    _ => subword.clone(),
-                });
-            }
-        }
+        number_subwords(&learned, (settings.kind, &text.name), &mut ids, subwords);
         tokenizers.push(bpe_tokenizer(&learned, &ids, text.preparer.preparation())?);
     }
     let both = texts.into_iter().zip(tokenizers);
     Ok(both.map(|(text, tokenizer)| language(text, Arc::new(tokenizer), subwords.len())).collect())
 }
 
-fn with_ids(subwords: &[String]) -> BTreeMap<String, u32> {
+/// Gives the subwords of a language that have no id yet the next ones.
+pub(super) fn number_subwords(
+    learned: &BpeMerges,
+    (kind, language): (VocabularyKind, &str),
+    ids: &mut BTreeMap<String, u32>,
+    subwords: &mut Vec<String>,
+) {
+    for subword in &learned.subwords {
+        if !ids.contains_key(subword) {
+            ids.insert(subword.clone(), subwords.len() as u32);
+            subwords.push(match kind {
+                VocabularyKind::Disjoint => format!("{language}:{subword}"),
+                _ => subword.clone(),
+            });
+        }
+    }
+}
+
+pub(super) fn with_ids(subwords: &[String]) -> BTreeMap<String, u32> {
     subwords.iter().cloned().zip(0..).collect()
 }
 
 /// Counts subwords from word counts: each word is encoded once, however often it occurs.
-fn language(text: LanguageText, tokenizer: Arc<Tokenizer>, size: usize) -> VocabularyLanguage {
+pub(super) fn language(
+    text: LanguageText,
+    tokenizer: Arc<Tokenizer>,
+    size: usize,
+) -> VocabularyLanguage {
     let mut counts = vec![0; size];
     for (word, count) in &text.words.counts {
         if let Ok(encoding) = tokenizer.encode_fast(word.as_ref(), false) {
@@ -276,7 +295,7 @@ fn language(text: LanguageText, tokenizer: Arc<Tokenizer>, size: usize) -> Vocab
 
 /// The weighted word counts of all languages together, in order, so that nothing depends on the order
 /// of a hash table.
-fn balanced(texts: &[LanguageText], power: f64) -> BTreeMap<&str, u64> {
+pub(super) fn balanced(texts: &[LanguageText], power: f64) -> BTreeMap<&str, u64> {
     let sizes: Vec<f64> = texts.iter().map(|text| text.words.tokens() as f64).collect();
     let all: f64 = sizes.iter().sum();
     let powers: f64 = sizes.iter().map(|size| (size / all).powf(power)).sum();
@@ -293,13 +312,13 @@ fn balanced(texts: &[LanguageText], power: f64) -> BTreeMap<&str, u64> {
 }
 
 /// A byte-pair encoding: subwords in the order in which they were merged.
-struct BpeMerges {
+pub(super) struct BpeMerges {
     subwords: Vec<String>,
-    merges: Merges,
+    pub(super) merges: Merges,
 }
 
 impl BpeMerges {
-    fn from(words: BTreeMap<&str, u64>, settings: BpeSettings) -> Result<Self> {
+    pub(super) fn from(words: BTreeMap<&str, u64>, settings: BpeSettings) -> Result<Self> {
         let letters = frequent_characters(&words, settings.characters);
         let words: Vec<_> = words
             .into_iter()
@@ -386,7 +405,7 @@ fn merges_of(model: &BPE) -> Result<Merges> {
     merges.ok_or_else(|| library_failure("list the merges", &"not pairs of subwords"))
 }
 
-fn bpe_tokenizer(
+pub(super) fn bpe_tokenizer(
     learned: &BpeMerges,
     ids: &BTreeMap<String, u32>,
     preparation: Preparation,
@@ -500,7 +519,7 @@ fn read_subwords(file: &Path) -> Result<Vec<String>> {
     Ok(subwords)
 }
 
-fn library_failure(doing: &str, error: &impl std::fmt::Display) -> Error {
+pub(super) fn library_failure(doing: &str, error: &impl std::fmt::Display) -> Error {
     let reason = format!("cannot {doing} ({error})");
     Error::request(reason, "check the text and the settings the vocabulary is made from")
 }

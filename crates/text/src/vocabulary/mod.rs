@@ -8,6 +8,7 @@
 
 mod disk;
 mod encode;
+mod extend;
 mod foreign;
 mod imported;
 mod learn;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 pub use encode::{EncodedWords, SubwordEncoder, SubwordEncoders};
+pub use extend::ExtendedVocabulary;
 pub use foreign::{read_tokenizer, tokenizer_of};
 pub use imported::{ImportedTokenizer, WordMark};
 pub use learn::{BpeSettings, LanguageText, WordCounts};
@@ -182,19 +184,21 @@ impl Vocabulary {
 
     /// The index of a language.
     pub fn language(&self, name: &str) -> Result<usize> {
+        if let Some(known) = self.languages().position(|known| known == name) {
+            return Ok(known);
+        }
         if self.takes_any_language() {
             return check_language(name).map(|()| 0);
         }
-        self.languages().position(|known| known == name).ok_or_else(|| {
-            let known: Vec<_> = self.languages().collect();
-            Error::request(
-                format!("the vocabulary has no language `{name}`"),
-                format!("it has {}; train one with `{name}` to use it", known.join(", ")),
-            )
-        })
+        let known: Vec<_> = self.languages().collect();
+        Err(Error::request(
+            format!("the vocabulary has no language `{name}`"),
+            format!("it has {}; train one with `{name}` to use it", known.join(", ")),
+        ))
     }
 
-    /// Whether any name is a language: imported models do not say which languages they know.
+    /// Whether any name is a language: imported models do not say which languages they know. Names that are not listed
+    /// stand for the first.
     pub fn takes_any_language(&self) -> bool {
         self.imported.as_ref().is_some_and(|imported| imported.any_language)
     }
@@ -204,7 +208,8 @@ impl Vocabulary {
         let subword = self.subword(id)?;
         if let Some(imported) = &self.imported {
             return imported.mark.whole_word(subword).and_then(|_| {
-                let word = self.decode(0, &[id]).trim().to_owned();
+                let language = self.language(language).unwrap_or(0);
+                let word = self.decode(language, &[id]).trim().to_owned();
                 (!word.is_empty()).then_some(word)
             });
         }

@@ -104,18 +104,20 @@ impl Vocabulary {
         Self::wordpiece(file, languages, uncased)?.counting(corpora, observer)
     }
 
-    /// The same vocabulary with the counts of its subwords in corpora, in the order of its languages.
+    /// The same vocabulary with the counts of its subwords in corpora of its languages; one without a corpus keeps its own.
     pub fn counting(
         self,
         corpora: &[Corpus],
         observer: LanguageObserver<'_>,
     ) -> Result<(Self, Vec<CorpusReport>)> {
-        let (mut counts, mut reports) = (Vec::new(), Vec::new());
-        for (index, corpus) in corpora.iter().enumerate() {
+        let all = 0..self.languages().len();
+        let mut counts: Vec<_> = all.map(|index| self.counts(index).to_vec()).collect();
+        let mut reports = Vec::new();
+        for corpus in corpora {
             let name = corpus.source.language();
-            let mut watch = |at| observer(name, at);
+            let (index, mut watch) = (self.language(name)?, |at| observer(name, at));
             let (counted, report) = count_subwords(&self, index, corpus, &mut watch)?;
-            counts.push(counted);
+            counts[index] = counted;
             reports.push(report);
         }
         Ok((self.with_counts(counts)?, reports))

@@ -73,6 +73,30 @@ pub struct DictionaryConfig {
     pub file: PathBuf,
 }
 
+/// Languages that the model which a run begins with does not know yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddedLanguagesConfig {
+    /// Their names; each has text.
+    #[serde(default)]
+    pub languages: Vec<String>,
+    /// Which weights are trained.
+    #[serde(default)]
+    pub trainable: TrainableWeights,
+}
+
+/// Which weights are trained when a model is given languages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainableWeights {
+    /// All of them.
+    #[default]
+    All,
+    /// Those of the new languages alone: embeddings and softmax rows of new subwords, embeddings of new languages, and
+    /// whatever each language has for itself (Artetxe et al. 2020). The rest stays as it is, to the bit.
+    New,
+}
+
 /// Parallel sentences of two languages, on which retrieval is measured while training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -140,6 +164,9 @@ pub struct PretrainConfig {
     /// The folder of a run or of a Hugging Face checkpoint whose weights and vocabulary the run begins
     /// with, and whose shape `encoder` has: continued pretraining.
     pub init: Option<PathBuf>,
+    /// Languages that this model is given, with new subwords and embeddings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub add: Option<AddedLanguagesConfig>,
     /// The languages, in the order of their numbers.
     pub languages: Vec<String>,
     /// The files of each language: paths or globs.
@@ -289,6 +316,11 @@ impl PretrainConfig {
         last > first && !self.is_checkpoint_due(last)
     }
 
+    /// Whether the model that the run begins with is given this language.
+    pub(super) fn is_added(&self, language: &str) -> bool {
+        self.add.as_ref().is_some_and(|add| add.languages.iter().any(|added| added == language))
+    }
+
     /// The language that the best weights are chosen by.
     pub fn selector(&self) -> &str {
         self.select_by.as_ref().unwrap_or(&self.languages[0])
@@ -297,6 +329,7 @@ impl PretrainConfig {
     fn check(&self) -> Result<(), ConfigError> {
         self.check_numbers()?;
         self.check_languages()?;
+        self.check_added()?;
         self.vocabulary.check()?;
         self.text.check(&self.languages, self.vocabulary.folder.is_some())?;
         self.check_switch()?;
@@ -369,6 +402,25 @@ impl PretrainConfig {
             return Err(ConfigError::new("select_by", reason));
         }
         Ok(())
+    }
+
+    fn check_added(&self) -> Result<(), ConfigError> {
+        let Some(add) = &self.add else { return Ok(()) };
+        if self.init.is_none() {
+            let reason = "languages are added to a model that there is; name it by init";
+            return Err(ConfigError::new("add.languages", reason));
+        }
+        if add.languages.is_empty() {
+            let reason = "says what is trained when a model is given a language, and none is added";
+            return Err(ConfigError::new("add.trainable", reason));
+        }
+        match add.languages.iter().find(|&added| !self.languages.contains(added)) {
+            None => Ok(()),
+            Some(added) => {
+                let reason = format!("'{added}' has no text; name at least one file");
+                Err(ConfigError::new("add.languages", reason))
+            }
+        }
     }
 
     fn check_switch(&self) -> Result<(), ConfigError> {

@@ -59,6 +59,10 @@ pub struct RunData {
     stages: Vec<BatchStage>,
     /// A fingerprint of each language's text.
     pub(crate) fingerprints: Vec<String>,
+    /// The number that each language with text has in the vocabulary.
+    numbers: Vec<usize>,
+    /// How often each subword occurs in the text of each.
+    counts: Vec<Vec<u64>>,
     token_ids: TokenIdMap,
 }
 
@@ -92,6 +96,14 @@ impl RunData {
         });
         let token_ids = TokenIdMap::new(&vocabulary, config.encoder.separate.tokens);
         let switch = switch.transpose()?;
+        let numbers: Vec<usize> = corpora.iter().map(|corpus| corpus.language()).collect();
+        // An imported vocabulary has no counts of its own.
+        let counts = corpora.iter().map(|corpus| {
+            let own = vocabulary.counts(corpus.language());
+            let own = if own.iter().any(|&count| count > 0) { own } else { corpus.counts() };
+            own.to_vec()
+        });
+        let counts = counts.collect();
         let fingerprints = corpora
             .iter()
             .map(|corpus: &Arc<TokenizedCorpus>| corpus.fingerprint().to_owned())
@@ -112,7 +124,7 @@ impl RunData {
             )?;
             stages.push(BatchStage { until, accumulate, batches: Arc::new(batches), dev });
         }
-        Ok(Self { vocabulary, stages, fingerprints, token_ids })
+        Ok(Self { vocabulary, stages, fingerprints, numbers, counts, token_ids })
     }
 
     /// Held-out text of each language, in rows as long as those of update `step`.
@@ -134,6 +146,21 @@ impl RunData {
         let first = (step - begun) * *accumulate as u64 + rank as u64;
         let batches = batches.every_ahead(first, ranks as u64, AHEAD * accumulate / ranks);
         BatchFeed { stage, step, rank: (rank, ranks), batches }
+    }
+
+    /// The place of a language of the vocabulary among those with text.
+    pub(crate) fn place(&self, language: usize) -> usize {
+        self.numbers.iter().position(|&number| number == language).expect("a batch is of text")
+    }
+
+    /// How often each subword occurs in the text of each language that has some.
+    pub(crate) fn counts(&self) -> &[Vec<u64>] {
+        &self.counts
+    }
+
+    /// The mapping between ids of the vocabulary and those of the encoder.
+    pub(crate) fn token_ids(&self) -> &TokenIdMap {
+        &self.token_ids
     }
 
     /// The probability of each language's batches.
@@ -218,7 +245,7 @@ pub(super) fn corpora(
     preparers.into_iter().map(|preparer| corpus(config, preparer)).collect()
 }
 
-fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
+pub(super) fn corpus(config: &PretrainConfig, preparer: Preparer) -> text::Result<Corpus> {
     let text = &config.text;
     let language = preparer.language();
     let take = text.subset(language);

@@ -2,7 +2,7 @@
 //!
 //! A run is a folder: `config.toml` (the whole configuration), `vocabulary/`, `corpora/`,
 //! `metrics.jsonl` (losses, perplexities, retrieval; the same for the same seed), events for
-//! TensorBoard, `model.safetensors` (the best weights so far) with `config.json` and `tokenizer.json`,
+//! TensorBoard, `added.json` where a model was given a language, `model.safetensors` (the best weights so far) with `config.json` and `tokenizer.json`,
 //! `state.safetensors` (the last checkpoint) and `summary.json`; and, at log-spaced updates, the hidden states of
 //! parallel sentences in `probes/` ([`ProbeSeries`]) and the weights in `snapshots/`. Files appear whole or not at all, and
 //! one process at a time may work in the folder.
@@ -36,8 +36,8 @@ use tensor::Device;
 use terms::Fault;
 
 pub use self::config::{
-    DictionaryConfig, Extension, PretrainConfig, ProbeConfig, StageConfig, SwitchConfig,
-    VocabularyConfig, overlay,
+    AddedLanguagesConfig, DictionaryConfig, Extension, PretrainConfig, ProbeConfig, StageConfig,
+    SwitchConfig, TrainableWeights, VocabularyConfig, overlay,
 };
 pub use self::data::{BatchFeed, RunData, count_sentences};
 pub use self::evaluate::ProbeRetrieval;

@@ -6,11 +6,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use encoder::{Batch, ConfigError, Encoder, MaskedTokens};
+use encoder::{Batch, ConfigError, MaskedTokens};
 use files::checkpoints;
 use ranks::{RankError, Ranks};
 use serde::{Deserialize, Serialize};
-use tensor::{Device, Params};
+use tensor::Device;
 use toml::Table;
 
 use super::config::PretrainConfig;
@@ -175,11 +175,7 @@ fn follow_to_the_end(
     let init = config.init.as_deref().filter(|_| !resumed);
     let init = init.map(|from| init::open(from, device)).transpose()?;
     let data = RunData::prepare(&config, folder, &mut |_| {})?;
-    let mut params = Params::new(device);
-    let model = Encoder::new(data.encoder_config(&config), &mut params, config.seed)?;
-    if let Some(init) = &init {
-        init::copy_weights(init, &mut params)?;
-    }
+    let (model, params) = init::encoder(&config, folder, &data, init, device)?;
     let mut trainer = new_trainer(&config, &model, params)?;
     if resumed {
         let _: RunState = trainer.resume_newest(&checkpoint, &mut |_| {})?;

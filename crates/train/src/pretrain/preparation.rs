@@ -133,14 +133,17 @@ impl TextConfig {
         vocabulary: &Vocabulary,
         languages: &[String],
     ) -> text::Result<Vec<Preparer>> {
-        let table = self.table()?;
         let adapt = |language: &String| {
-            let own = vocabulary.preparer(vocabulary.language(language)?);
-            self.refuse_other(language, own, table.as_deref())?;
-            let split = self.is_line_by_line().map_or(own.preparation().split, |lines| !lines);
-            Ok(own.splitting(split))
+            self.preparer_like(vocabulary.preparer(vocabulary.language(language)?).clone())
         };
         languages.iter().map(adapt).collect()
+    }
+
+    /// A vocabulary's preparer as the text of the run needs it.
+    pub(super) fn preparer_like(&self, own: Preparer) -> text::Result<Preparer> {
+        self.refuse_other(own.language(), &own, self.table()?.as_deref())?;
+        let split = self.is_line_by_line().map_or(own.preparation().split, |lines| !lines);
+        Ok(own.splitting(split))
     }
 
     /// Refuses a key that asks for text unlike the vocabulary's.

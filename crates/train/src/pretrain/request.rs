@@ -29,6 +29,8 @@ pub struct RunRequest {
 pub struct RunText {
     /// The files of each language: paths or globs.
     pub languages: Vec<(String, Vec<String>)>,
+    /// The same of languages that the model which the run begins with is given.
+    pub added: Vec<(String, Vec<String>)>,
     /// Parallel sentences to measure retrieval on while training.
     pub probes: Vec<ProbeConfig>,
     /// Dictionaries for extra anchors, for the preset that has them.
@@ -71,6 +73,9 @@ impl RunRequest {
         let mut file = self.file.clone();
         release(&mut file, &self.keys);
         let mut table = preset_keys(preset, scale);
+        if self.adds_languages() {
+            halve_merges(&mut table);
+        }
         overlay(&mut table, file);
         table.insert("preset".to_owned(), Value::from(preset.name()));
         table.insert("scale".to_owned(), Value::from(scale.name()));
@@ -78,12 +83,23 @@ impl RunRequest {
         let mut asked = table.clone();
         overlay(&mut asked, given.clone());
         if let Some(encoder) = init::encoder_keys(preset, &asked)? {
+            // As in the presets: a language's own embeddings have no rows for other subwords.
+            if encoder.get("separate").and_then(Value::as_str) != Some("none") {
+                let own = "[batch.mask]\nreplacements = \"own\"\n";
+                overlay(&mut table, own.parse().expect("valid TOML"));
+            }
             table.insert("encoder".to_owned(), Value::Table(encoder));
         }
         overlay(&mut table, given);
         refuse_dictionaries(preset, &table)?;
         complete(&mut table);
         PretrainConfig::from_table(table)
+    }
+
+    /// Whether a model is given languages.
+    fn adds_languages(&self) -> bool {
+        self.text.as_ref().is_some_and(|text| !text.added.is_empty())
+            || [&self.file, &self.keys].iter().any(|table| table.contains_key("add"))
     }
 
     /// The updates that are asked for of a run that is resumed. All other keys that are given must be
@@ -158,12 +174,18 @@ impl RunText {
             _ => {}
         }
         let mut table = Table::new();
-        if !text.languages.is_empty() {
-            let codes: Vec<_> = text.languages.iter().map(|(code, _)| code.as_str()).collect();
+        let all = || text.languages.iter().chain(&text.added);
+        if all().next().is_some() {
+            let codes: Vec<_> = all().map(|(code, _)| code.as_str()).collect();
             table.insert("languages".to_owned(), Value::from(codes));
-            let files = text.languages.iter();
+            let files = all();
             let files = files.map(|(code, files)| (code.clone(), Value::from(files.clone())));
             table.insert("files".to_owned(), Value::Table(files.collect()));
+        }
+        if !text.added.is_empty() {
+            let codes: Vec<_> = text.added.iter().map(|(code, _)| code.as_str()).collect();
+            let keys = Table::from_iter([("languages".to_owned(), Value::from(codes))]);
+            table.insert("add".to_owned(), Value::Table(keys));
         }
         if !text.probes.is_empty() || text.prepared {
             table.insert("probes".to_owned(), as_toml(&text.probes));
@@ -207,6 +229,15 @@ const EXISTING: [&str; 2] = ["folder", "file"];
 
 fn as_toml(value: &impl serde::Serialize) -> Value {
     Value::try_from(value).expect("plain data is valid TOML")
+}
+
+/// The new subwords of a language are as many as where each language has a vocabulary of its own: half of those that two
+/// share.
+fn halve_merges(table: &mut Table) {
+    let merges = table.get_mut("vocabulary").and_then(|vocabulary| vocabulary.get_mut("merges"));
+    if let Some(Value::Integer(merges)) = merges {
+        *merges /= 2;
+    }
 }
 
 /// Whether a table has this key of the vocabulary.
@@ -275,11 +306,14 @@ fn release_schedule(file: &mut Table) {
 /// the one to learn.
 pub(super) fn complete(table: &mut Table) {
     presets::complete_separate(table);
-    let init = table.contains_key("init");
+    let (init, add) = (table.contains_key("init"), table.contains_key("add"));
     if let Some(Value::Table(vocabulary)) = table.get_mut("vocabulary")
         && (init || EXISTING.iter().any(|&key| vocabulary.contains_key(key)))
     {
-        vocabulary.retain(|key, _| key != "kind" && key != "merges");
+        vocabulary.retain(|key, _| key != "kind" && (key != "merges" || add));
+    }
+    if let Some(added) = first_added(table) {
+        table.entry("select_by").or_insert(added);
     }
     let steps = table.get("steps").and_then(Value::as_integer).unwrap_or(1).max(1);
     complete_stages(table, steps);
@@ -292,6 +326,11 @@ pub(super) fn complete(table: &mut Table) {
             *warmup = (*warmup).min(total);
         }
     }
+}
+
+/// The first language that a model is given: the best weights are those that know it best.
+fn first_added(table: &Table) -> Option<Value> {
+    table.get("add")?.get("languages")?.as_array()?.first().cloned()
 }
 
 /// Replaces the `share` of a stage by its `steps`, so that a run that is extended keeps the stages that it had.

@@ -12,7 +12,7 @@ use models::{MODEL_FILE, snapshot_file};
 use ranks::Ranks;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tensor::{Device, Params};
+use tensor::{Device, ParamId, Params};
 
 use super::config::PretrainConfig;
 use super::data::{BatchFeed, RunData};
@@ -101,15 +101,11 @@ impl<'a> PretrainRun<'a> {
         let init = init.map(|from| init::open(from, device)).transpose()?;
         if let Some(model) = &init {
             observer.note("beginning with the weights and the vocabulary of a model");
-            init::put_vocabulary(config, model, folder)?;
+            init::put_vocabulary(config, model, folder, &mut |text| observer.note(text))?;
         }
         let data = RunData::prepare(config, folder, &mut |text| observer.note(text))?;
         ranks.map_or(Ok(()), |ranks| parallel::announce(ranks, config))?;
-        let mut params = Params::new(device);
-        let model = Encoder::new(data.encoder_config(config), &mut params, config.seed)?;
-        if let Some(init) = &init {
-            init::copy_weights(init, &mut params)?;
-        }
+        let (model, params) = init::encoder(config, folder, &data, init, device)?;
         let mut trainer = new_trainer(config, &model, params)?;
         describe(folder, &model, &data)?;
         let mut state = RunState::new(data.fingerprints.clone());
@@ -227,7 +223,8 @@ impl<'a> PretrainRun<'a> {
     fn begin(&mut self, update: &Update) -> PendingUpdate {
         self.trainer.set_schedule(self.config.schedule_at(self.trainer.steps() + 1));
         let pending = mlm_share(&mut self.trainer, &self.model, &update.own, update.targets());
-        let languages = update.sizes.iter().map(|size| (size.language, size.targets)).collect();
+        let sizes = update.sizes.iter();
+        let languages = sizes.map(|size| (self.data.place(size.language), size.targets)).collect();
         let tokens = update.sizes.iter().map(|size| size.tokens).sum();
         PendingUpdate { pending, languages, tokens }
     }
@@ -530,7 +527,12 @@ pub(super) fn new_trainer(
     model: &Encoder,
     params: Params,
 ) -> Result<Trainer, TrainError> {
-    let (adam, group) = (config.adam.clone(), |_| AdamGroup::default());
+    // Weight decay would change rows that are frozen.
+    let decay = |id| if params.frozen_front(id) > 0 { 0.0 } else { 1.0 };
+    let decays: Vec<f32> = params.ids().map(decay).collect();
+    let group =
+        |id: ParamId| AdamGroup { decay_scale: decays[id.number()], ..AdamGroup::default() };
+    let adam = config.adam.clone();
     let mut trainer = Trainer::new(model.config(), params, adam, config.seed, group)?;
     if config.batch.sequences * config.batch.length * model.config().dim >= LARGE {
         trainer.expect_same_shape();
@@ -564,6 +566,5 @@ fn unigram_entropy(data: &RunData) -> f64 {
         seen.map(|share| -share * share.ln()).sum::<f64>()
     };
     let chances = data.chances();
-    let each = chances.iter().enumerate();
-    each.map(|(language, chance)| chance * entropy(data.vocabulary.counts(language))).sum()
+    chances.iter().zip(data.counts()).map(|(chance, counts)| chance * entropy(counts)).sum()
 }

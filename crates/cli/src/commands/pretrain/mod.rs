@@ -47,8 +47,11 @@ const EXAMPLES: &str = "Examples:
     isogloss pretrain --preset wiki-cc --scale small --text.sample 400000 \\
         --text en=wiki.en.txt.zst --text fr=crawl.fr.txt.zst --out wiki-cc
   Continued pretraining of a model that there is, at a lower learning rate:
-    isogloss pretrain --init mbert --scale small --steps 2000 --lr 5e-5 \\
+    isogloss pretrain --from mbert --scale small --steps 2000 --lr 5e-5 \\
         --text en=en.txt.zst --text fr=fr.txt.zst --out continued
+  A language that it does not know, with 5,000 subwords of its own; only its embeddings are trained:
+    isogloss pretrain --from mbert --scale small --steps 2000 --lr 5e-4 --vocabulary.merges 5000 \\
+        --add-language gsw=gsw.txt.zst --trainable new --out with-gsw
   Any key of the configuration is a flag:
     isogloss pretrain --world world --encoder.norm post --batch.length 24 --out run
   On all four GPUs of this machine, or on two CPU processes; two machines of eight GPUs by torchrun or srun:
@@ -92,11 +95,17 @@ pub(crate) struct Pretrain {
     #[arg(long, value_name = "FILE|DIR", help_heading = "Input")]
     vocab: Option<PathBuf>,
 
-    /// Begin with the weights and the vocabulary of this model, a run or a Hugging Face folder, in place of
-    /// random weights: continued pretraining. The encoder has the model's shape; the scale decides batches
-    /// and the learning rate.
-    #[arg(long, value_name = "DIR", help_heading = "Input")]
-    init: Option<PathBuf>,
+    /// Begin with the weights and the vocabulary of this model, a run, a snapshot (RUN@STEP) or a Hugging Face
+    /// folder, in place of random weights: continued pretraining. The encoder has the model's shape; the scale
+    /// decides batches and the learning rate. Text may be of some of its languages.
+    #[arg(long, alias = "init", value_name = "DIR", help_heading = "Input")]
+    from: Option<PathBuf>,
+
+    /// Text of a language that the model of --from does not know: it is given new subwords, learned from the
+    /// text (--vocabulary.merges N of them at most), and embeddings for them. Repeat for more files and more languages.
+    #[arg(long = "add-language", value_name = "LANG=FILE", value_parser = parse_text,
+        help_heading = "Input")]
+    added: Vec<(String, String)>,
 
     /// The run's folder.
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
@@ -131,6 +140,11 @@ pub(crate) struct Pretrain {
     /// Seeds weights, batches, masks and dropout [default: 1].
     #[arg(long, value_name = "N", help_heading = "Training")]
     seed: Option<i64>,
+
+    /// What --add-language trains: all weights, or those of the new language alone (its embeddings and softmax
+    /// rows), the rest frozen as in Artetxe et al. 2020 [default: all].
+    #[arg(long, value_name = "WEIGHTS", value_parser = ["all", "new"], help_heading = "Training")]
+    trainable: Option<String>,
 
     /// Micro-batches whose gradients make one update.
     #[arg(long, value_name = "N", help_heading = "Training")]
@@ -186,7 +200,7 @@ const KEYS: [(&str, &str); 19] = [
     ("vocabulary.file", "or this WordPiece vocabulary, a subword a line"),
     ("vocabulary.uncased", "true: it is lowercased, without accents"),
     ("vocabulary.kind", "or learn one: joint, union or disjoint"),
-    ("vocabulary.merges", "merges to learn: in all if joint, for each language otherwise"),
+    ("vocabulary.merges", "merges to learn: in all if joint, else for each (or added) language"),
     ("text.words", "whitespace, moses or jieba: how text is tokenized; else by language"),
     ("text.lowercase", "true: lowercase"),
     ("text.strip_accents", "true: strip accents"),
@@ -266,10 +280,17 @@ impl Pretrain {
         let file = self.config.as_deref().map(read_toml).transpose()?.unwrap_or_default();
         let in_file = || file.get("preset").and_then(Value::as_str)?.parse().ok();
         let preset = self.preset.or_else(in_file);
+        let added = by_language(&self.added);
         let text = match &self.world {
-            Some(folder) => Some(text_of_world(folder, preset)?),
-            None if self.texts.is_empty() => None,
-            None => Some(RunText { languages: by_language(&self.texts), ..RunText::default() }),
+            Some(folder) => {
+                let mut text = text_of_world(folder, preset)?;
+                text.languages.retain(|(code, _)| !added.iter().any(|(new, _)| new == code));
+                Some(RunText { added, ..text })
+            }
+            None if self.texts.is_empty() && added.is_empty() => None,
+            None => {
+                Some(RunText { languages: by_language(&self.texts), added, ..RunText::default() })
+            }
         };
         Ok(RunRequest { preset: self.preset, scale: self.scale, file, text, keys: self.keys()? })
     }
@@ -310,7 +331,11 @@ impl Pretrain {
             let switch = Table::from_iter([("dictionaries".to_owned(), Value::Array(list))]);
             table.insert("switch".to_owned(), Value::Table(switch));
         }
-        if let Some(path) = &self.init {
+        if let Some(weights) = &self.trainable {
+            let keys = Table::from_iter([("trainable".to_owned(), Value::from(weights.as_str()))]);
+            table.insert("add".to_owned(), Value::Table(keys));
+        }
+        if let Some(path) = &self.from {
             table.insert("init".to_owned(), Value::from(path.display().to_string()));
         }
         if let Some(path) = &self.vocab {
@@ -361,7 +386,10 @@ fn flag(key: &str) -> Option<String> {
         "languages" | "files" => "--world DIR, or --text LANG=FILE".to_owned(),
         "switch.dictionaries" => "--dictionary A-B=FILE".to_owned(),
         "adam.lr" => "--lr".to_owned(),
-        "preset" | "scale" | "steps" | "seed" | "accumulate" | "patience" | "init" => {
+        "init" => "--from DIR".to_owned(),
+        "add.languages" => "--add-language LANG=FILE".to_owned(),
+        "add.trainable" => "--trainable all|new".to_owned(),
+        "preset" | "scale" | "steps" | "seed" | "accumulate" | "patience" => {
             format!("--{key}")
         }
         "checkpoint_every" | "evaluate_every" | "select_by" => {
@@ -436,6 +464,7 @@ fn text_of_world(folder: &Path, preset: Option<Preset>) -> Result<RunText, Failu
     let has_probes = manifest.files.iter().any(|file| file.kind == "tatoeba");
     Ok(RunText {
         languages: codes().map(texts).collect(),
+        added: Vec::new(),
         probes: codes().skip(1).filter(|_| has_probes).map(probe).collect(),
         dictionaries: codes().skip(1).map(dictionary).collect(),
         prepared: true,

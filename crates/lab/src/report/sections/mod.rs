@@ -10,6 +10,7 @@ mod demo;
 mod distance;
 mod language_identity;
 pub(super) mod names;
+mod new_language;
 pub(super) mod parts;
 mod predictors;
 mod shift;
@@ -62,4 +63,5 @@ pub(super) const ALL: &[&ReportSection] = &[
     &shifted_transfer::SHIFTED_TRANSFER,
     &language_identity::LANGUAGE_IDENTITY,
     &bitext::BITEXT,
+    &new_language::NEW_LANGUAGE,
 ];
