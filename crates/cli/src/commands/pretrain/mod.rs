@@ -50,8 +50,8 @@ const EXAMPLES: &str = "Examples:
     isogloss pretrain --from mbert --scale small --steps 2000 --lr 5e-5 \\
         --text en=en.txt.zst --text fr=fr.txt.zst --out continued
   A language that it does not know, with 5,000 subwords of its own; only its embeddings are trained:
-    isogloss pretrain --from mbert --scale small --steps 2000 --lr 5e-4 --vocabulary.merges 5000 \\
-        --add-language gsw=gsw.txt.zst --trainable new --out with-gsw
+    isogloss pretrain --from mbert --scale small --steps 2000 --lr 5e-4 \\
+        --add-language gsw=gsw.txt.zst --trainable new --vocabulary.merges 5000 --out with-gsw
   Any key of the configuration is a flag:
     isogloss pretrain --world world --encoder.norm post --batch.length 24 --out run
   On all four GPUs of this machine, or on two CPU processes; two machines of eight GPUs by torchrun or srun:
