@@ -2,7 +2,7 @@
 //!
 //! A neuron is a column of a layer's first feed-forward map; it is active on a token where its activation is above 0, which for
 //! GELU, ReLU and SiLU is where the pre-activation is. From the share of a language's tokens on which a neuron is active,
-//! [`lape`] chooses the neurons that are active in few languages. They are found on one half of the sentences. On the other
+//! [`lape()`] chooses the neurons that are active in few languages. They are found on one half of the sentences. On the other
 //! half, 15 % of the tokens are masked, and the MLM loss is measured with all neurons, without those of each language (their
 //! activations set to 0), and without as many random neurons of the same layers that are specific to no language: without
 //! the last, a higher loss would only say that neurons were missing.
