@@ -129,7 +129,11 @@ fn from_means_to_a_sweep() {
     let kept = [&parallel[..], &flags[..10], &["--work", "work"]].concat();
     let sweep_run = ["shift", "sweep", "--model", "run"];
     for attempt in 0..2 {
-        assert_eq!(done(folder, &[&sweep_run[..], &kept].concat())["sweeps"], swept["sweeps"], "{attempt}");
+        assert_eq!(
+            done(folder, &[&sweep_run[..], &kept].concat())["sweeps"],
+            swept["sweeps"],
+            "{attempt}"
+        );
     }
     assert_eq!(std::fs::read_dir(folder.join("work")).unwrap().count(), 8 + 1);
     let first = &sweeps[0];

@@ -25,8 +25,8 @@
 //! ```
 
 pub mod bleu;
-mod classes;
 mod checkpoint;
+mod classes;
 mod error;
 pub mod masked;
 pub mod means;

@@ -603,7 +603,8 @@ pub fn sweep(
         let first = before + first;
         let done = first + sentences.len();
         let references = &pairs[first..done];
-        let predicted = predict(parts, batch, &sentences.concat(), &shifters, &running, &Encoder::best_tokens);
+        let predicted =
+            predict(parts, batch, &sentences.concat(), &shifters, &running, &Encoder::best_tokens);
         let outputs =
             run.iter().zip(&predicted.shifted).chain(still.iter().map(|n| (n, &predicted.plain)));
         let outputs: Vec<(usize, &Vec<u32>)> =

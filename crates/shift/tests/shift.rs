@@ -229,7 +229,8 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
     assert!(masked.own_rate + masked.foreign_rate <= 1.0, "{masked:?}");
     assert_eq!(masked_predictions(&mut model, &direction, &sources, 1).unwrap(), masked);
     assert_ne!(masked_predictions(&mut model, &direction, &sources, 2).unwrap(), masked);
-    let stopped = sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, None, &mut |_| false);
+    let stopped =
+        sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, None, &mut |_| false);
     assert_eq!(stopped.unwrap(), None);
     a_stopped_sweep_is_continued(&mut model, &direction, &grid, &text, &gold, &swept);
     // By hand, from what is printed sentence by sentence.
@@ -295,7 +296,8 @@ fn a_stopped_sweep_is_continued(
     assert_eq!(attempt(&other, 9).2, "");
     for file in std::fs::read_dir(work.path()).unwrap() {
         let path = file.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap().replacen("\"done\":33", "\"done\":32", 1);
+        let text =
+            std::fs::read_to_string(&path).unwrap().replacen("\"done\":33", "\"done\":32", 1);
         std::fs::write(path, text).unwrap();
     }
     let (again, _, note) = attempt(grid, 9);

@@ -144,7 +144,8 @@ mod tests {
         let best = |hidden: &[f32]| {
             let mut best = (f64::NEG_INFINITY, 0);
             for (entry, (weights, &bias)) in table.chunks(dim).zip(bias).enumerate() {
-                let products = weights.iter().zip(hidden).map(|(&w, &h)| f64::from(w) * f64::from(h));
+                let products =
+                    weights.iter().zip(hidden).map(|(&w, &h)| f64::from(w) * f64::from(h));
                 let score = products.sum::<f64>() + f64::from(bias);
                 if score > best.0 {
                     best = (score, entry as u32);

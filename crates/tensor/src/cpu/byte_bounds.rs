@@ -208,7 +208,8 @@ mod vnni {
                 };
                 for (row, [low_sums, high_sums]) in sums.iter_mut().enumerate() {
                     // SAFETY: `rows` has `ROWS` rows of `steps` words, and the panel as many steps.
-                    let word = _mm512_set1_epi32(unsafe { *rows.get_unchecked(row * steps + step) });
+                    let word =
+                        _mm512_set1_epi32(unsafe { *rows.get_unchecked(row * steps + step) });
                     *low_sums = _mm512_dpbusd_epi32(*low_sums, low, word);
                     *high_sums = _mm512_dpbusd_epi32(*high_sums, high, word);
                 }
@@ -240,8 +241,7 @@ mod vnni {
             let bounds = _mm512_add_ps(bounds, slack);
             let best = &self.best[row];
             // A bound that is NaN is not below: what it is of is computed.
-            let mut open =
-                _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(bounds, _mm512_set1_ps(best.score()));
+            let mut open = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(bounds, _mm512_set1_ps(best.score()));
             if open == 0 {
                 return;
             }

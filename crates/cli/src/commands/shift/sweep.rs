@@ -7,9 +7,9 @@ use clap::Args;
 use lab::study::Extractor;
 use models::PretrainedModel;
 use models::parallel;
+use shift::SweepCheckpoint;
 use shift::masked::masked_predictions;
 use shift::means::MeanVectors;
-use shift::SweepCheckpoint;
 use shift::shifter::ShiftKind;
 use shift::token_sets::TokenSets;
 use shift::tokenize_parallel;
@@ -153,9 +153,8 @@ impl SweepOver {
                     !stop::wished()
                 };
                 let (both, kept) = ((&text, sides), checkpoint.as_mut());
-                let swept = device.run(|| {
-                    sweep(&mut model, &direction, &grid, both, &gold, kept, &mut watch)
-                });
+                let swept = device
+                    .run(|| sweep(&mut model, &direction, &grid, both, &gold, kept, &mut watch));
                 let Some(mut swept) = swept? else { break 'directions };
                 if number == 0 {
                     let sources = readable_pairs(&text, sides).into_iter().map(|pair| pair.0);
