@@ -447,6 +447,8 @@ fn requests_that_make_no_sense_are_usage() {
     for (more, reason) in [
         (&["--model", "run", "--train-layers", "3-9"][..], "but the encoder has 4"),
         (&["--model", "run", "--train-layers", "top"][..], "names no layers to train"),
+        (&["--model", "run", "--reinit-layers", "4-5"][..], "but the encoder has 4"),
+        (&["--model", "run", "--reinit-layers", "embeddings,2"][..], "names no layers to init"),
         (
             &["--model", "run", "--lr", "0"][..],
             "lr: give at least one learning rate, all of them above 0 (--lr)",
@@ -613,4 +615,46 @@ fn static_vectors_that_agree_transfer() {
     let summary = done(folder, &transfer("ner", "static", &vectors));
     let score = |at: usize| summary["results"][at]["mean"].as_f64().unwrap();
     assert!(score(0) > 0.8 && score(1) > 0.8, "{} {}", score(0), score(1));
+}
+
+/// New weights in some layers: another result, which says so, and the same again by the same seed.
+#[test]
+fn layers_are_initialised_anew_before_fine_tuning() {
+    let folder = MADE.path();
+    let flags = ["--model", "run", "--epochs", "1", "--limit", "300"];
+    let score = |out: &str, more: &[&str]| {
+        let result = done(folder, &transfer("ner", out, &[&flags[..], more].concat()));
+        (result["settings"][0]["dev"].clone(), result["reinit_layers"].clone())
+    };
+    let (kept, none) = score("kept", &[]);
+    let (new, layers) = score("new", &["--reinit-layers", "1-3"]);
+    assert_eq!((none, layers), (Value::Null, "1-3".into()));
+    assert_ne!(new, kept);
+    assert_eq!(score("again", &["--reinit-layers", "1-3"]).0, new);
+    assert_ne!(score("other", &["--reinit-layers", "1-3", "--seeds", "2"]).0, new);
+    let config = fs::read_to_string(folder.join("new/config.toml")).unwrap();
+    assert!(config.contains("reinit_layers = \"1-3\""), "{config}");
+}
+
+/// Special tokens and positions of each language's own: the encoder has rows for them, and is read back.
+#[test]
+fn special_tokens_may_be_separate() {
+    let folder = MADE.path();
+    let train = |out: &str, separate: &str| {
+        let separate = format!("encoder.separate={separate}");
+        let flags = ["pretrain", "--preset", "no-anchors", "--world", "world", "--steps", "3"];
+        done(folder, &[&flags[..], &["--out", out, "--set", &separate]].concat());
+        done(folder, &["inspect", out])
+    };
+    let (shared, separate) = (train("shared", "none"), train("separate", "positions, specials"));
+    let weights = |inspected: &Value| inspected["parameters"].as_u64().unwrap();
+    // Five special tokens with a bias, and a second table of 32 positions, of the second language.
+    let dim = 48;
+    assert_eq!(weights(&separate) - weights(&shared), 5 * (dim + 1) + 32 * dim);
+    let parallel =
+        ["qab", "qaa"].map(|side| format!("{side}=world/tatoeba/tatoeba.qab-qaa.{side}"));
+    let retrieve = ["retrieve", "--model", "separate", "--parallel", &parallel[0], "--parallel"];
+    done(folder, &[&retrieve[..], &[&parallel[1]]].concat());
+    let export = ["hub", "export", "--model", "separate", "--lang", "qab", "--out", "exported"];
+    refused(folder, &export, 2, "special tokens are separate");
 }

@@ -90,7 +90,7 @@ impl RunData {
             }
             CodeSwitch::new(&vocabulary, &dictionaries, switch.settings)
         });
-        let token_ids = TokenIdMap::new(&vocabulary, config.encoder.separate.tokens);
+        let token_ids = TokenIdMap::new(&vocabulary, &config.encoder.separate);
         let switch = switch.transpose()?;
         let fingerprints = corpora
             .iter()
