@@ -338,6 +338,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "language-shift",
     "shifted-transfer",
     "language-identity",
+    "elements",
 ];
 
 impl Study {

@@ -7,6 +7,7 @@ mod align_words;
 mod data_size;
 mod demo;
 mod distance;
+mod elements;
 mod language_identity;
 pub(super) mod names;
 pub(super) mod parts;
@@ -60,4 +61,5 @@ pub(super) const ALL: &[&ReportSection] = &[
     &shift::LANGUAGE_SHIFT,
     &shifted_transfer::SHIFTED_TRANSFER,
     &language_identity::LANGUAGE_IDENTITY,
+    &elements::ELEMENTS,
 ];
