@@ -626,15 +626,18 @@ fn layers_are_initialised_anew_before_fine_tuning() {
         let result = done(folder, &transfer("pos", out, &[&flags[..], more].concat()));
         (result["settings"][0]["dev"].clone(), result["reinit_layers"].clone())
     };
-    let (kept, none) = score("kept", &["2"]);
-    let (new, layers) = score("new", &["2", "--reinit-layers", "1-3"]);
+    let (kept, none) = score("reinit-kept", &["2"]);
+    let (new, layers) = score("reinit-new", &["2", "--reinit-layers", "1-3"]);
     assert_eq!((none, layers), (Value::Null, "1-3".into()));
     assert_ne!(new, kept);
-    assert_eq!(score("again", &["2", "--reinit-layers", "1-3"]).0, new);
-    assert_ne!(score("other", &["3", "--reinit-layers", "1-3"]).0, new);
+    assert_eq!(score("reinit-again", &["2", "--reinit-layers", "1-3"]).0, new);
+    assert_ne!(score("reinit-other", &["3", "--reinit-layers", "1-3"]).0, new);
     // The encoder was never trained: its own seed gives its layers what they have.
-    assert_eq!(score("same", &["1"]).0, score("same-new", &["1", "--reinit-layers", "1-3"]).0);
-    let config = fs::read_to_string(folder.join("new/config.toml")).unwrap();
+    assert_eq!(
+        score("reinit-same", &["1"]).0,
+        score("reinit-same-new", &["1", "--reinit-layers", "1-3"]).0
+    );
+    let config = fs::read_to_string(folder.join("reinit-new/config.toml")).unwrap();
     assert!(config.contains("reinit_layers = \"1-3\""), "{config}");
 }
 
