@@ -215,3 +215,56 @@ fn paraphrases_are_found_in_parallel_text() {
     let none = [&find[..], &["--lang", "fr", "--force"]].concat();
     refused(folder, &none, 1, "no two sentences of `fr` have one translation");
 }
+
+/// From text to an altered language whose subwords are its own, parallel to the original.
+#[test]
+fn an_altered_language_shares_no_subword_and_is_parallel() {
+    let place = place();
+    let folder = place.path();
+    let flags =
+        "corpus alter --text en=*.en.txt --out xx.txt --original en.txt --dictionary xx-en.txt";
+    let flags: Vec<&str> = flags.split(' ').collect();
+    let made = done(folder, &flags);
+    assert_eq!((&made["sentences"], &made["alteration"]["order"]), (&62.into(), &"same".into()));
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!((read("xx.txt").lines().count(), read("en.txt").lines().count()), (62, 62));
+    let words = |text: &str| text.split_whitespace().count();
+    let (altered, plain) = (read("xx.txt"), read("en.txt"));
+    assert!(altered.lines().zip(plain.lines()).all(|(a, b)| words(a) == words(b)));
+    refused(folder, &flags, 2, "exists");
+    let learn =
+        "vocab train --kind union --text xx=xx.txt --text en=en.txt --lines --merges 100 --out v";
+    done(folder, &learn.split(' ').collect::<Vec<_>>());
+    let stats = done(folder, &["vocab", "stats", "v"]);
+    assert_eq!(stats["pairs"][0]["shared_types"], 0, "{stats}");
+    // The dictionary has the words that the text has.
+    let first = read("xx-en.txt").lines().next().unwrap().to_owned();
+    let (form, word) = first.split_once(' ').unwrap();
+    assert!(altered.split_whitespace().any(|own| own == form) && plain.contains(word), "{first}");
+
+    // The same seed from standard input to standard output, another order.
+    let inverted = ["corpus", "alter", "--text", "en=-", "--order", "inverted", "--out", "-"];
+    let output = reading(folder, &inverted, "Rome is far.\n");
+    let line = String::from_utf8(output.stdout).unwrap();
+    let forward: Vec<&str> = line.trim_end().split(' ').rev().collect();
+    assert!(altered.lines().any(|line| line == forward.join(" ")), "{line}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("inverted order"));
+
+    std::fs::write(folder.join("ner.tsv"), "Anna\tB-PER\nsleeps\tO\n").unwrap();
+    let labelled = ["corpus", "alter", "--text", "en=ner.tsv", "--task", "ner", "--out", "xx.tsv"];
+    done(folder, &labelled);
+    let anna = read("xx.tsv").split('\t').next().unwrap().to_owned();
+    assert!(altered.split_whitespace().any(|own| own == anna), "{anna}");
+    let permuted = [&labelled[..], &["--order", "permuted", "--force"]].concat();
+    refused(folder, &permuted, 2, "tear entities apart");
+    for (flags, words) in [
+        (&["--script", "same"][..], "nothing would be altered"),
+        (&["--strength", "0.5"], "--order permuted"),
+        (&["--order", "permuted", "--strength", "2"], "from 0 to 1"),
+        (&["--text", "fr=fr.txt"], "one language at a time"),
+        (&["--original", "y"], "two outputs have one name"),
+    ] {
+        let alter = ["corpus", "alter", "--text", "en=a.en.txt", "--out", "y"];
+        refused(folder, &[&alter[..], flags].concat(), 2, words);
+    }
+}

@@ -447,6 +447,8 @@ fn requests_that_make_no_sense_are_usage() {
     for (more, reason) in [
         (&["--model", "run", "--train-layers", "3-9"][..], "but the encoder has 4"),
         (&["--model", "run", "--train-layers", "top"][..], "names no layers to train"),
+        (&["--model", "run", "--reinit-layers", "4-5"][..], "but the encoder has 4"),
+        (&["--model", "run", "--reinit-layers", "embeddings,2"][..], "names no layers to init"),
         (
             &["--model", "run", "--lr", "0"][..],
             "lr: give at least one learning rate, all of them above 0 (--lr)",
@@ -613,4 +615,51 @@ fn static_vectors_that_agree_transfer() {
     let summary = done(folder, &transfer("ner", "static", &vectors));
     let score = |at: usize| summary["results"][at]["mean"].as_f64().unwrap();
     assert!(score(0) > 0.8 && score(1) > 0.8, "{} {}", score(0), score(1));
+}
+
+/// New weights in some layers: another result, which says so, and the same again by the same seed.
+#[test]
+fn layers_are_initialised_anew_before_fine_tuning() {
+    let folder = MADE.path();
+    let flags = ["--model", "run", "--epochs", "1", "--seeds"];
+    let score = |out: &str, more: &[&str]| {
+        let result = done(folder, &transfer("pos", out, &[&flags[..], more].concat()));
+        (result["settings"][0]["dev"].clone(), result["reinit_layers"].clone())
+    };
+    let (kept, none) = score("reinit-kept", &["2"]);
+    let (new, layers) = score("reinit-new", &["2", "--reinit-layers", "1-3"]);
+    assert_eq!((none, layers), (Value::Null, "1-3".into()));
+    assert_ne!(new, kept);
+    assert_eq!(score("reinit-again", &["2", "--reinit-layers", "1-3"]).0, new);
+    assert_ne!(score("reinit-other", &["3", "--reinit-layers", "1-3"]).0, new);
+    // The encoder was never trained: its own seed gives its layers what they have.
+    assert_eq!(
+        score("reinit-same", &["1"]).0,
+        score("reinit-same-new", &["1", "--reinit-layers", "1-3"]).0
+    );
+    let config = fs::read_to_string(folder.join("reinit-new/config.toml")).unwrap();
+    assert!(config.contains("reinit_layers = \"1-3\""), "{config}");
+}
+
+/// Special tokens and positions of each language's own: the encoder has rows for them, and is read back.
+#[test]
+fn special_tokens_may_be_separate() {
+    let folder = MADE.path();
+    let train = |out: &str, separate: &str| {
+        let separate = format!("encoder.separate={separate}");
+        let flags = ["pretrain", "--preset", "no-anchors", "--world", "world", "--steps", "3"];
+        done(folder, &[&flags[..], &["--out", out, "--set", &separate]].concat());
+        done(folder, &["inspect", out])
+    };
+    let (shared, separate) = (train("shared", "none"), train("separate", "positions, specials"));
+    let rows = |inspected: &Value| inspected["encoder"]["vocabulary"].as_u64().unwrap();
+    // Five special tokens of the second language.
+    assert_eq!(rows(&separate), rows(&shared) + 5);
+    assert_eq!(separate["encoder"]["separate"], "positions, specials");
+    let parallel =
+        ["qab", "qaa"].map(|side| format!("{side}=world/tatoeba/tatoeba.qab-qaa.{side}"));
+    let retrieve = ["retrieve", "--model", "separate", "--parallel", &parallel[0], "--parallel"];
+    done(folder, &[&retrieve[..], &[&parallel[1]]].concat());
+    let export = ["hub", "export", "--model", "separate", "--lang", "qab", "--out", "exported"];
+    refused(folder, &export, 2, "special tokens are separate");
 }

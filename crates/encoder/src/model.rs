@@ -6,12 +6,16 @@
 //! sequence), the last layer computes only those: everything in it but keys and values is saved for the
 //! rest.
 
+use std::collections::BTreeSet;
+
 use tensor::kernels::ExpectedShape;
 use tensor::{Activation, Affine, Indices, LayerNorm, ParamId, Params, Spans, Tape, Tensor, Var};
 
-use crate::config::{ConfigError, EncoderConfig, NormPlace};
+use crate::config::{ConfigError, EncoderConfig, NormPlace, VocabularySize};
 use crate::init::Builder;
-use crate::params::{AffinePart, EncoderParam, LayerRole, NormPart, ParamRole, PerLanguage};
+use crate::params::{
+    AffinePart, EncoderParam, LayerRole, NormPart, ParamGroup, ParamRole, PerLanguage,
+};
 
 /// Some text of one language.
 #[derive(Clone, Debug)]
@@ -200,6 +204,22 @@ impl Encoder {
         let mut of_role = self.params.iter().filter(|param| param.role == role);
         let used = of_role.find(|param| param.language.is_none() || param.language == language);
         used.map(|param| param.id)
+    }
+
+    /// Gives some layers, counted from 1, the weights that they would have in a new encoder of this seed; a layer that is
+    /// separate is new for every language.
+    pub fn reinitialize(&self, params: &mut Params, layers: &BTreeSet<usize>, seed: u64) {
+        // Weights are drawn by their names, so that a small vocabulary gives layers the same ones.
+        let vocabulary = VocabularySize::Size(1);
+        let config = EncoderConfig { vocabulary, ..self.config.clone() };
+        let mut fresh = Params::new(params.device());
+        let new =
+            Self::new(config, &mut fresh, seed).expect("the same shape but for its vocabulary");
+        for (own, new) in self.params.iter().zip(&new.params) {
+            if matches!(own.group(), ParamGroup::Layer(number) if layers.contains(&number)) {
+                params.value_mut(own.id).write(&fresh.value(new.id).to_vec());
+            }
+        }
     }
 
     /// Trains the weights that `trains` names, and freezes the rest.

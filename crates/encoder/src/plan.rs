@@ -17,6 +17,9 @@ pub struct SharingPlan {
     pub tokens: bool,
     /// Position embeddings.
     pub positions: bool,
+    /// Special tokens (beginning, end, unknown, mask): a row of the one embedding table for each language. Not
+    /// set where token embeddings are separate, which have them anyway.
+    pub specials: bool,
     /// Layers, counted from 1.
     pub layers: BTreeSet<usize>,
 }
@@ -40,9 +43,11 @@ impl FromStr for SharingPlan {
             match item {
                 "embeddings" => (plan.tokens, plan.positions) = (true, true),
                 "positions" => plan.positions = true,
+                "specials" => plan.specials = true,
                 _ => plan.layers.extend(layers(item)?),
             }
         }
+        plan.specials &= !plan.tokens;
         Ok(plan)
     }
 }
@@ -62,7 +67,7 @@ fn layers(item: &str) -> Result<std::ops::RangeInclusive<usize>, String> {
     match range {
         Some((first, last)) if first <= last => Ok(first..=last),
         _ => Err(format!(
-            "'{item}' is neither 'embeddings', 'positions', a layer such as 4, nor a range of \
+            "'{item}' is neither 'embeddings', 'positions', 'specials', a layer such as 4, nor a range of \
              layers such as 1-3; layers are counted from 1, and 'none' shares everything"
         )),
     }
@@ -75,6 +80,9 @@ impl fmt::Display for SharingPlan {
             (true, _) => items.push("embeddings".to_owned()),
             (false, true) => items.push("positions".to_owned()),
             (false, false) => {}
+        }
+        if self.specials {
+            items.push("specials".to_owned());
         }
         let mut layers = self.layers.iter().copied().peekable();
         while let Some(first) = layers.next() {
@@ -114,7 +122,11 @@ mod tests {
         }
         let odd: SharingPlan = "8, 1-2,positions , 4-4".parse().unwrap();
         assert_eq!(odd.to_string(), "positions, 1-2, 4, 8");
-        assert!(!odd.tokens && odd.positions);
+        assert!(!odd.tokens && odd.positions && !odd.specials);
+        let elements: SharingPlan = "specials, positions".parse().unwrap();
+        assert_eq!(elements.to_string(), "positions, specials");
+        let all: SharingPlan = "embeddings, specials".parse().unwrap();
+        assert_eq!(all.to_string(), "embeddings", "which has special tokens of its own");
     }
 
     #[test]

@@ -283,3 +283,32 @@ fn the_layers_can_be_run_in_two_halves() {
         }
     }
 }
+
+/// Layers that are named are those of a new encoder of the seed; all else is as it was.
+#[test]
+fn reinitialised_layers_are_new_and_the_others_are_not() {
+    for (norm, plan) in [(NormPlace::Post, "embeddings, 1-2"), (NormPlace::Pre, "none")] {
+        let (model, mut params) = model(norm, plan);
+        let values = |params: &Params| -> Vec<Vec<f32>> {
+            model.params().iter().map(|param| params.value(param.id).to_vec()).collect()
+        };
+        let before = values(&params);
+        let mut other = Params::new(&Device::cpu(2).unwrap());
+        let new = Encoder::new(config(norm, plan), &mut other, 5).unwrap();
+        let new: Vec<Vec<f32>> =
+            new.params().iter().map(|param| other.value(param.id).to_vec()).collect();
+        model.reinitialize(&mut params, &[1, 3].into(), 5);
+        let after = values(&params);
+        let mut changed = 0;
+        for (at, param) in model.params().iter().enumerate() {
+            let named = matches!(param.group(), ParamGroup::Layer(1 | 3));
+            assert_eq!(after[at], if named { &new[at] } else { &before[at] }[..], "{}", param.role);
+            changed += usize::from(after[at] != before[at]);
+        }
+        // Biases and LayerNorm begin as they were here; each of the six weights of a layer is drawn.
+        let layers = if plan == "none" { 2 } else { 3 };
+        assert!(changed >= 5 * layers, "{changed}");
+        model.reinitialize(&mut params, &[1, 3].into(), 5);
+        assert_eq!(values(&params), after);
+    }
+}

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use encoder::archive::{self, Archive};
-use encoder::{Batch, Encoder, EncoderConfig, VocabularySize};
+use encoder::{Batch, Encoder, EncoderConfig, SharingPlan, VocabularySize};
 use files::NewFolder;
 use serde::{Deserialize, Serialize};
 use tensor::{Device, Indices, Params, Spans};
@@ -82,7 +82,7 @@ fn check_rows(
 impl From<hub::Checkpoint> for PretrainedModel {
     fn from(checkpoint: hub::Checkpoint) -> Self {
         let hub::Checkpoint { model, params, vocabulary, fingerprint, summary } = checkpoint;
-        let token_ids = TokenIdMap::new(&vocabulary, false);
+        let token_ids = TokenIdMap::new(&vocabulary, &SharingPlan::none());
         let has_mlm_head = summary.has_mlm_head;
         Self { encoder: model, params, vocabulary, fingerprint, has_mlm_head, token_ids }
     }
@@ -109,7 +109,7 @@ impl PretrainedModel {
         let names: Vec<String> = params.ids().map(|id| params.name(id).to_owned()).collect();
         let values = params.iter_mut().map(|(_, value, _)| value);
         archive.load(names.into_iter().zip(values).collect())?;
-        let token_ids = TokenIdMap::new(&vocabulary, encoder.config().separate.tokens);
+        let token_ids = TokenIdMap::new(&vocabulary, &encoder.config().separate);
         check_rows(path, encoder.config(), &token_ids.entries(&vocabulary))?;
         let fingerprint = archive.digest().to_owned();
         let has_mlm_head = metadata.has_mlm_head;

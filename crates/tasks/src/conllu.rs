@@ -12,10 +12,14 @@ use crate::lines::NumberedLines;
 
 /// The columns of a line.
 pub(crate) const COLUMNS: usize = 10;
+const ID: usize = 0;
 const FORM: usize = 1;
+const LEMMA: usize = 2;
 pub(crate) const UPOS: usize = 3;
 pub(crate) const HEAD: usize = 6;
 pub(crate) const DEPREL: usize = 7;
+const DEPS: usize = 8;
+const MISC: usize = 9;
 
 /// A treebank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +114,51 @@ impl Treebank {
             }
         }
         Ok(())
+    }
+
+    /// The file again with other words in another order. `places` gives for each sentence the places of its words in
+    /// their new order, and `form` a word as it is to be written; heads follow their words. Multiword tokens and empty
+    /// nodes stand for a stretch of the old order and are left out, enhanced dependencies too.
+    pub(crate) fn render_altered(
+        &self,
+        places: impl Fn(usize) -> Vec<usize>,
+        form: impl Fn(usize, usize) -> String,
+    ) -> String {
+        let mut text = String::new();
+        for (number, sentence) in self.sentences.iter().enumerate() {
+            let comment = |line: &&String| line.starts_with('#') && !line.starts_with("# text");
+            for line in sentence.lines.iter().filter(comment) {
+                text += &format!("{line}\n");
+            }
+            let places = places(number);
+            let forms: Vec<String> = (0..places.len()).map(|word| form(number, word)).collect();
+            let written: Vec<&str> = places.iter().map(|&place| forms[place].as_str()).collect();
+            text += &format!("# text = {}\n", written.join(" "));
+            let mut ids = vec![0; places.len()];
+            places.iter().zip(1..).for_each(|(&place, id)| ids[place] = id);
+            for &place in &places {
+                let word = &sentence.words[place];
+                let id = |word: usize| Cow::from(ids[word].to_string());
+                let head = (word.head as usize).checked_sub(1).filter(|&head| head < ids.len());
+                let form = || Cow::from(forms[place].as_str());
+                let empty = || Cow::from("_");
+                let columns: Vec<&str> = sentence.lines[word.at].split('\t').collect();
+                let head = head.map_or(Cow::from(columns[HEAD]), id);
+                let lemma = if columns[LEMMA] == "_" { empty() } else { form() };
+                let replaced = [
+                    (ID, id(place)),
+                    (FORM, form()),
+                    (LEMMA, lemma),
+                    (HEAD, head),
+                    (DEPS, empty()),
+                    (MISC, empty()),
+                ];
+                push_replaced(&mut text, &sentence.lines[word.at], &replaced);
+                text.push('\n');
+            }
+            text.push('\n');
+        }
+        text
     }
 
     /// The file again; `replace` gives for each word of each sentence the columns that change.

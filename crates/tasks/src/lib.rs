@@ -27,6 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alter;
 pub mod classify;
 pub mod conllu;
 mod counts;
@@ -44,6 +45,7 @@ pub mod registry;
 mod segments;
 mod tagged;
 
+pub use crate::alter::{AlteredLabels, alter_labelled};
 pub use crate::counts::PrecisionRecall;
 pub use crate::error::{Error, Result};
 pub use crate::labelled::{Annotation, Example, LabelSet, LabelledFile, NONE, PreparedInputs};

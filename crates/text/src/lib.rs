@@ -31,6 +31,7 @@
 //! # Ok::<(), text::Error>(())
 //! ```
 
+mod alter;
 mod batch;
 mod corpus;
 mod error;
@@ -44,6 +45,9 @@ mod switch;
 mod tokens;
 mod vocabulary;
 
+pub use alter::{
+    Alteration, AlterationResult, AlteredFiles, AlteredOrder, LanguageAlterer, MOST_ENDINGS,
+};
 pub use batch::{BatchPrefetcher, BatchReader, BatchSettings, MlmBatch, MlmBatches, MlmEvaluation};
 pub use corpus::{
     BlockConsumer, Corpus, CorpusReport, ReadObserver, ReadProgress, Selection, SentenceBlock,

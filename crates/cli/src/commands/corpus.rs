@@ -7,11 +7,12 @@ use clap::{Args, Subcommand};
 use models::paraphrases::{ParaphraseConfig, ParaphraseResult, find};
 use text::{CorpusSummary, Split, TokenizedCorpusSummary, Vocabulary};
 
+use super::corpus_alter::Alter;
 use super::texts::{TextFlags, describe_skipped, parse_text, watch_languages, with_threads};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 
-/// Tokenise text into the form that training reads, and find sentences for tests in it.
+/// Tokenise text into the form that training reads, find sentences for tests in it, and alter it.
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum CorpusCommand {
@@ -22,6 +23,10 @@ pub(crate) enum CorpusCommand {
     /// Find paraphrases in parallel text: different sentences of one language with the same translation.
     #[command(after_help = PARAPHRASE_EXAMPLES)]
     Paraphrases(Paraphrases),
+
+    /// Make a second "language" of real text: another script, another word order, invented endings.
+    #[command(after_help = super::corpus_alter::EXAMPLES)]
+    Alter(Alter),
 }
 
 const PARAPHRASE_EXAMPLES: &str = "Example:
@@ -45,6 +50,7 @@ impl CorpusCommand {
         match self {
             CorpusCommand::Prepare(prepare) => prepare.run(),
             CorpusCommand::Paraphrases(paraphrases) => paraphrases.run(),
+            CorpusCommand::Alter(alter) => alter.run(),
         }
     }
 }

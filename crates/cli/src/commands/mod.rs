@@ -5,6 +5,7 @@ mod bench;
 mod cka;
 mod completions;
 mod corpus;
+mod corpus_alter;
 mod data;
 mod demo;
 mod encode;

@@ -154,6 +154,11 @@ fn check_head(config: &EncoderConfig, family: Family, has_mlm_head: bool) -> Res
 /// A Hugging Face folder has one table, one tokenizer, one of everything.
 fn check_language(source: &ExportSource<'_>, language: Option<usize>) -> Result<()> {
     let (config, vocabulary) = (source.model.config(), source.vocabulary);
+    if config.separate.specials {
+        let reason =
+            "special tokens are separate for each language, and no family has a place for them";
+        return Err(Error::request(reason, "export a model that shares its special tokens"));
+    }
     if language.is_some() || config.languages.len() == 1 {
         return Ok(());
     }

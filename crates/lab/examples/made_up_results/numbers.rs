@@ -43,6 +43,7 @@ pub(crate) fn all() -> (Vec<Record>, Vec<TextRecord>) {
             made.language_identity(languages);
             made.bitext(languages);
             made.new_language(languages);
+            made.elements(languages);
             made.sizes(languages);
             made.shifts(languages, &["condition=default", "condition=no-anchors"]);
             made.shifted_transfer(languages, "condition=default");
@@ -298,6 +299,33 @@ impl MadeUp {
                     self.put("predictors", "similarity", &of, value);
                     self.put("predictors", "similarity_chance", &of, 0.02);
                 }
+            }
+        }
+    }
+
+    /// Ablations that lower retrieval as in Dufter & Schütze 2020.
+    fn elements(&mut self, languages: &Languages) {
+        let levels = [
+            ("original", 0.7),
+            ("lang-pos", 0.3),
+            ("shift-special", 0.6),
+            ("no-random", 0.6),
+            ("all-three", 0.1),
+            ("overparam", 0.5),
+            ("untrained", 0.02),
+        ];
+        let (pair, _) = languages.pairs[0];
+        for (order, share) in [("same", 1.0), ("inverted", 0.1)] {
+            for (condition, level) in levels {
+                let of = format!("condition={condition} order={order} pair={pair}");
+                for layer in 0..=languages.layers {
+                    for kind in ["raw", "centered"] {
+                        let of = format!("{of} layer={layer} kind={kind}");
+                        self.put("elements", "retrieval", &of, share * level);
+                    }
+                }
+                self.put("elements", "p_at_1", &of, share * level);
+                self.put("elements", "p_at_1_chance", &of, 0.01);
             }
         }
     }

@@ -347,6 +347,7 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "language-identity",
     "bitext",
     "new-language",
+    "elements",
 ];
 
 impl Study {

@@ -17,6 +17,8 @@ use crate::error::{Error, Result};
 pub struct EncoderFeatures {
     pretrained: PretrainedModel,
     tokenizers: WordTokenizers,
+    /// Layers that every setting starts with new weights of.
+    new_layers: BTreeSet<usize>,
 }
 
 /// The tokenizer of each language of a vocabulary.
@@ -63,16 +65,22 @@ impl EncoderFeatures {
     pub fn open(folder: &Path, device: &Device) -> Result<Self> {
         let pretrained = PretrainedModel::open(folder, device)?;
         let tokenizers = WordTokenizers::of(&pretrained);
-        Ok(Self { pretrained, tokenizers })
+        Ok(Self { pretrained, tokenizers, new_layers: BTreeSet::new() })
+    }
+
+    /// The same with new weights in some layers, drawn by the seed of each setting.
+    pub fn reinitializing(self, layers: BTreeSet<usize>) -> Result<Self> {
+        self.check_layers(&layers, "initialised anew")?;
+        Ok(Self { new_layers: layers, ..self })
     }
 
     /// Refuses layers that the encoder does not have.
-    pub fn check_layers(&self, layers: &BTreeSet<usize>) -> Result<()> {
+    pub fn check_layers(&self, layers: &BTreeSet<usize>, doing: &str) -> Result<()> {
         let deepest = self.pretrained.encoder.config().layers;
         match layers.iter().find(|&&layer| layer > deepest) {
             None => Ok(()),
             Some(layer) => Err(Error::request(
-                format!("layer {layer} is to be trained, but the encoder has {deepest}"),
+                format!("layer {layer} is to be {doing}, but the encoder has {deepest}"),
                 format!("name layers from 1 to {deepest}"),
             )),
         }
@@ -135,8 +143,11 @@ impl Features for EncoderFeatures {
     }
 
     /// What is separate for a language is never trained: the other languages' parts would stay behind.
-    fn start(&self, _seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params> {
+    fn start(&self, seed: u64, layers: Option<&BTreeSet<usize>>) -> Result<Params> {
         let mut params = copy(&self.pretrained.params);
+        if !self.new_layers.is_empty() {
+            self.pretrained.encoder.reinitialize(&mut params, &self.new_layers, seed);
+        }
         let trainable = |param: &EncoderParam| match (param.language, param.group()) {
             (Some(_), _) => false,
             (None, ParamGroup::Embeddings) => layers.is_none(),

@@ -73,6 +73,10 @@ pub enum FeaturesConfig {
         /// The layers that are trained, such as `7-12`; all where there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         train_layers: Option<String>,
+        /// The layers whose pretrained weights are replaced by new ones before fine-tuning, such as `1-3` (Muller et al.
+        /// 2021); none where there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reinit_layers: Option<String>,
     },
     /// A layer of frozen encoders, with new layers above it.
     Layer {
@@ -199,6 +203,19 @@ pub struct TransferConfig {
     pub tests: Vec<SetConfig>,
 }
 
+/// Layers as a list such as `7-12` or `10,12`.
+fn layers(text: &str, doing: &str) -> Result<BTreeSet<usize>> {
+    let plan: std::result::Result<SharingPlan, String> = text.parse();
+    let only = |plan: &SharingPlan| {
+        let layers = SharingPlan { layers: plan.layers.clone(), ..SharingPlan::none() };
+        *plan == layers && !plan.layers.is_empty()
+    };
+    plan.ok().filter(only).map(|plan| plan.layers).ok_or_else(|| {
+        let remedy = "write layers counted from 1, such as 7-12 or 10,12";
+        Error::request(format!("'{text}' names no layers to {doing}"), remedy)
+    })
+}
+
 /// One point of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GridSetting {
@@ -224,6 +241,12 @@ impl TransferConfig {
         self.check_grid()?;
         self.check_sets()?;
         let layers = self.train_layers()?;
+        let new = self.reinit_layers()?;
+        if self.shift.is_some() && !new.is_empty() {
+            let reason = "mean vectors are of the encoder as it was pretrained, and layers of this one are new; leave out \
+                          one of the two";
+            return Err(Error::key("reinit_layers", reason));
+        }
         self.shift.as_ref().map_or(Ok(()), |shift| {
             shift.check(&self.shifted_languages())?;
             shift.check_frozen(&self.features, layers.as_ref())
@@ -298,16 +321,22 @@ impl TransferConfig {
 
     /// The layers that are trained, where not all are.
     pub fn train_layers(&self) -> Result<Option<BTreeSet<usize>>> {
-        let FeaturesConfig::Encoder { train_layers: Some(text), .. } = &self.features else {
-            return Ok(None);
-        };
-        let plan: std::result::Result<SharingPlan, String> = text.parse();
-        let layers = plan.ok().filter(|plan| !plan.tokens && !plan.positions);
-        let layers = layers.map(|plan| plan.layers).ok_or_else(|| {
-            let remedy = "write layers counted from 1, such as 7-12 or 10,12";
-            Error::request(format!("'{text}' names no layers to train"), remedy)
-        })?;
-        Ok(Some(layers))
+        match &self.features {
+            FeaturesConfig::Encoder { train_layers: Some(text), .. } => {
+                layers(text, "train").map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The layers that begin with new weights.
+    pub fn reinit_layers(&self) -> Result<BTreeSet<usize>> {
+        match &self.features {
+            FeaturesConfig::Encoder { reinit_layers: Some(text), .. } => {
+                layers(text, "initialise anew")
+            }
+            _ => Ok(BTreeSet::new()),
+        }
     }
 
     /// The keys in which another configuration differs, each with both values.

@@ -131,6 +131,9 @@ pub struct TransferResult {
     pub sets: BTreeMap<String, SetMetadata>,
     /// Parameters that are trained.
     pub parameters: usize,
+    /// The layers that began with new weights, where any did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reinit_layers: Option<String>,
     /// How fast it was.
     pub speed: TransferSpeed,
     /// The share of positions that are padding: none, since sequences are packed.

@@ -20,7 +20,7 @@ use text::RandomStreams;
 use train::pretrain::Observer;
 use train::{AdamConfig, AdamGroup, PendingStep, Schedule, Trainer};
 
-use super::config::{GridSetting, TransferConfig};
+use super::config::{FeaturesConfig, GridSetting, TransferConfig};
 use super::evaluate::TaskModel;
 use super::recipe::LrSchedule;
 use super::result::{
@@ -699,6 +699,10 @@ impl GridRun<'_> {
             settings: settings.values().map(without_history).collect(),
             sets: self.sets.all().map(|set| (set.name.clone(), set.metadata.clone())).collect(),
             parameters: trained.map(|id| params.value(id).len()).sum(),
+            reinit_layers: match &self.config.features {
+                FeaturesConfig::Encoder { reinit_layers, .. } => reinit_layers.clone(),
+                _ => None,
+            },
             speed,
             padding: 0.0,
         })

@@ -152,8 +152,9 @@ fn open_features(config: &TransferConfig, device: &Device) -> Result<Box<dyn Fea
         FeaturesConfig::Encoder { model, .. } => {
             let features = EncoderFeatures::open(model, device)?;
             if let Some(layers) = config.train_layers()? {
-                features.check_layers(&layers)?;
+                features.check_layers(&layers, "trained")?;
             }
+            let features = features.reinitializing(config.reinit_layers()?)?;
             Box::new(features)
         }
         FeaturesConfig::Layer { models, layer, maps, above } => {

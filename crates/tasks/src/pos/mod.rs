@@ -72,8 +72,7 @@ impl PosFile {
             let path = path.to_owned();
             return Ok(Self { path, sentences, format: PosFormat::Treebank(bank) });
         }
-        let format = TagFormat { parse, remedy: "write a word, a tab and its part of speech" };
-        let file = TaggedFile::read(path, &format)?;
+        let file = read_tagged(path)?;
         let (path, sentences) = (path.to_owned(), file.sentences.clone());
         Ok(Self { path, sentences, format: PosFormat::Columns(file) })
     }
@@ -93,7 +92,14 @@ impl PosFile {
     }
 }
 
-fn is_conllu(path: &Path) -> Result<bool> {
+/// Reads words with parts of speech, one on each line.
+pub(crate) fn read_tagged(path: &Path) -> Result<TaggedFile<String>> {
+    let format = TagFormat { parse, remedy: "write a word, a tab and its part of speech" };
+    TaggedFile::read(path, &format)
+}
+
+/// Whether a file is CoNLL-U, by its name or its first line.
+pub(crate) fn is_conllu(path: &Path) -> Result<bool> {
     let name = path.display().to_string();
     if text::plain_name(&name).ends_with(".conllu") {
         return Ok(true);

@@ -94,7 +94,7 @@ impl RunData {
             }
             CodeSwitch::new(&vocabulary, &dictionaries, switch.settings)
         });
-        let token_ids = TokenIdMap::new(&vocabulary, config.encoder.separate.tokens);
+        let token_ids = TokenIdMap::new(&vocabulary, &config.encoder.separate);
         let switch = switch.transpose()?;
         let numbers: Vec<usize> = corpora.iter().map(|corpus| corpus.language()).collect();
         // An imported vocabulary has no counts of its own.

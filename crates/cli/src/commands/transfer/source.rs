@@ -23,8 +23,13 @@ pub(super) struct SourceFlags {
     #[arg(long, value_name = "LAYERS", help_heading = "Model")]
     train_layers: Option<String>,
 
+    /// Give these layers new weights before fine-tuning, such as 1-3 or 7,8, to see what their pretraining is worth
+    /// (Tamkin et al. 2020; Muller et al. 2021). The seed of a setting decides them.
+    #[arg(long, value_name = "LAYERS", help_heading = "Model")]
+    reinit_layers: Option<String>,
+
     /// Freeze the encoders, read this layer (0 is the embeddings), and train new layers above it.
-    #[arg(long, value_name = "N", conflicts_with = "train_layers", help_heading = "Model")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["train_layers", "reinit_layers"], help_heading = "Model")]
     feature_layer: Option<usize>,
 
     /// A map of a language's vectors x into the source language's space: W x, W an array of NumPy.
@@ -34,7 +39,7 @@ pub(super) struct SourceFlags {
     /// Static vectors of a language in place of an encoder, as Word2Vec, GloVe or NumPy write them; new
     /// layers are trained above them.
     #[arg(long, value_name = "LANG=FILE", value_parser = parse_text, help_heading = "Model",
-        conflicts_with_all = ["model", "feature_layer", "train_layers"])]
+        conflicts_with_all = ["model", "feature_layer", "train_layers", "reinit_layers"])]
     vectors: Vec<(String, String)>,
 
     /// How many new layers [default: 4 above an encoder's layer, 2 above static vectors].
@@ -65,12 +70,17 @@ impl SourceFlags {
         };
         let mut flags = self.clone();
         match saved {
-            FeaturesConfig::Encoder { model, train_layers } if flags.vectors.is_empty() => {
+            FeaturesConfig::Encoder { model, train_layers, reinit_layers }
+                if flags.vectors.is_empty() =>
+            {
                 if flags.model.is_empty() {
                     flags.model.push(model.display().to_string());
                 }
                 if flags.feature_layer.is_none() && flags.train_layers.is_none() {
                     flags.train_layers.clone_from(train_layers);
+                }
+                if flags.feature_layer.is_none() && flags.reinit_layers.is_none() {
+                    flags.reinit_layers.clone_from(reinit_layers);
                 }
             }
             FeaturesConfig::Layer { models, layer, maps, above } if flags.vectors.is_empty() => {
@@ -119,6 +129,7 @@ impl SourceFlags {
                 [model] => Ok(FeaturesConfig::Encoder {
                     model: model.into(),
                     train_layers: self.train_layers.clone(),
+                    reinit_layers: self.reinit_layers.clone(),
                 }),
                 _ => Err(Failure::Usage(
                     "several --model are for --feature-layer; fine-tune one encoder".to_owned(),

@@ -8,6 +8,7 @@ mod bitext;
 mod data_size;
 mod demo;
 mod distance;
+mod elements;
 mod language_identity;
 pub(super) mod names;
 mod new_language;
@@ -64,4 +65,5 @@ pub(super) const ALL: &[&ReportSection] = &[
     &language_identity::LANGUAGE_IDENTITY,
     &bitext::BITEXT,
     &new_language::NEW_LANGUAGE,
+    &elements::ELEMENTS,
 ];
