@@ -13,7 +13,7 @@ use text::{RandomStreams, mask_for_evaluation};
 
 use crate::error::Result;
 use crate::token_sets::TokenUsers;
-use crate::translate::{ShiftDirection, check};
+use crate::translate::{ShiftDirection, check, decode};
 
 /// The share of tokens that are masked, as in pretraining; at least one of each sentence.
 const RATE: f64 = 0.15;
@@ -105,7 +105,7 @@ pub fn masked_predictions(
         let mut tape = Tape::new(params, Mode::Evaluate);
         let request = Request { rows: Some(&rows), ..Request::default() };
         let encoded = encoder.encode(&mut tape, batch, request);
-        let predicted = encoder.best_tokens(&mut tape, language, encoded.output);
+        let predicted = decode(encoder, &mut tape, language, encoded.output);
         let gold = masked.iter().flat_map(|masked| &masked.targets);
         for (&gold, predicted) in gold.zip(predicted) {
             counts.add(gold, predicted, most_frequent, direction.users(predicted));
