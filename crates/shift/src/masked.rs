@@ -13,7 +13,7 @@ use tensor::{Mode, Tape};
 
 use crate::error::Result;
 use crate::token_sets::TokenUsers;
-use crate::translate::{ShiftDirection, check};
+use crate::translate::{ShiftDirection, check, decode};
 
 /// The most likely tokens at masked positions of one language's sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub fn masked_predictions(
         let mut tape = Tape::new(params, Mode::Evaluate);
         let request = Request { rows: Some(&rows), ..Request::default() };
         let encoded = encoder.encode(&mut tape, tokens.batch, request);
-        let predicted = encoder.best_tokens(&mut tape, language, encoded.output);
+        let predicted = decode(encoder, &mut tape, language, encoded.output);
         for (gold, predicted) in gold.into_iter().zip(predicted) {
             counts.add(gold, predicted, most_frequent, direction.users(predicted));
         }
