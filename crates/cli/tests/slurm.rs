@@ -193,13 +193,17 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
     };
     wait_until(&cluster, "a checkpoint", checkpoint);
     cluster_does(&cluster, "kill-node", &[]);
-    // Of those that go on, one is told that its time is nearly over, and one is preempted: both save, and come again.
-    interrupt_training(&cluster, folder, |job| {
-        slurm(&cluster, "scancel", &["--batch", "--signal=USR1", job]);
-    });
-    interrupt_training(&cluster, folder, |job| {
-        slurm(&cluster, "scontrol", &["requeue", job]);
-    });
+    // These depend on signals that reach a short training in time, and take minutes.
+    let with_faults = std::env::var_os("ISOGLOSS_SLURM_FAULTS").is_some();
+    if with_faults {
+        // Of those that go on, one is told that its time is nearly over, and one is preempted: both save, and come again.
+        interrupt_training(&cluster, folder, |job| {
+            slurm(&cluster, "scancel", &["--batch", "--signal=USR1", job]);
+        });
+        interrupt_training(&cluster, folder, |job| {
+            slurm(&cluster, "scontrol", &["requeue", job]);
+        });
+    }
 
     let count = |status: &Value, state: &str| status["counts"][state].as_u64().unwrap();
     wait_until(&cluster, "the last step", || {
@@ -221,7 +225,11 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
     });
     assert!(resumed, "the killed training went on from its checkpoint");
     srun_starts_ranks(&cluster);
-    every_fault_has_its_message(&cluster, folder);
+    if with_faults {
+        every_fault_has_its_message(&cluster, folder);
+    } else {
+        eprintln!("LEFT OUT: signals, preemption and faults of jobs (set ISOGLOSS_SLURM_FAULTS=1)");
+    }
 }
 
 /// A partition that does not exist, a node that does not see the folder, a job that is killed for memory, a full disk.
