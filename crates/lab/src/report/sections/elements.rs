@@ -24,7 +24,7 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
     claims: &[
         PaperClaim {
             finding: "Separate positions, separate special tokens and no random replacement together make an encoder less multilingual",
-            place: "Dufter & Schütze 2020, Table 1",
+            place: "Dufter & Schütze 2020",
             paper: || "shown in a table: each contributes, together most".to_owned(),
             quantity: "raw retrieval of the original minus all three, mean over layers",
             criterion: Criterion::Above(0.0),
@@ -32,7 +32,7 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
         },
         PaperClaim {
             finding: "Position embeddings of each language's own make an encoder less multilingual",
-            place: "Dufter & Schütze 2020, Table 1",
+            place: "Dufter & Schütze 2020",
             paper: || "shown in a table: the largest effect of one element".to_owned(),
             quantity: "raw retrieval of the original minus lang-pos, mean over layers",
             criterion: Criterion::Above(0.0),
@@ -40,7 +40,7 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
         },
         PaperClaim {
             finding: "Special tokens of each language's own make an encoder less multilingual",
-            place: "Dufter & Schütze 2020, Table 1",
+            place: "Dufter & Schütze 2020",
             paper: || "shown in a table: a small effect".to_owned(),
             quantity: "raw retrieval of the original minus shift-special, mean over layers",
             criterion: Criterion::Above(0.0),
@@ -48,7 +48,7 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
         },
         PaperClaim {
             finding: "Without random replacement of masked tokens an encoder is less multilingual",
-            place: "Dufter & Schütze 2020, Table 1",
+            place: "Dufter & Schütze 2020",
             paper: || "shown in a table: a small effect".to_owned(),
             quantity: "raw retrieval of the original minus no-random, mean over layers",
             criterion: Criterion::Above(0.0),
@@ -56,7 +56,7 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
         },
         PaperClaim {
             finding: "An inverted word order makes an encoder less multilingual",
-            place: "Dufter & Schütze 2020, Table 1",
+            place: "Dufter & Schütze 2020",
             paper: || "shown in a table: hardly any multilinguality is left".to_owned(),
             quantity: "raw retrieval of the original, same order minus inverted, mean over layers",
             criterion: Criterion::Above(0.0),
