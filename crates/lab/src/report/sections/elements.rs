@@ -19,7 +19,7 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
     studies: &[STUDY],
     method: "Two languages without a common subword are trained together, and one element of the recipe is taken away at a time: \
              shared position embeddings (lang-pos), shared special tokens (shift-special), random replacement of masked tokens \
-             (no-random), all three, or a model of one size (overparam: a larger one). In the inverted world the second language has every dependent \
+             (no-random), or all three; overparam is a larger model. In the inverted world the second language has every dependent \
              on the other side of its head. Sentences retrieve their translations by the cosine of raw mean vectors.",
     claims: &[
         PaperClaim {
