@@ -196,7 +196,7 @@ fn a_study_survives_a_node_and_equals_the_same_study_on_one_machine() {
     // These depend on signals that reach a short training in time, and take minutes.
     let with_faults = std::env::var_os("ISOGLOSS_SLURM_FAULTS").is_some();
     if with_faults {
-        // Of those that go on, one is told that its time is nearly over, and one is preempted: both save, and come again.
+        // Of those that go on, one gets SIGUSR1 (near its time limit) and one is preempted: both save and are requeued.
         interrupt_training(&cluster, folder, |job| {
             slurm(&cluster, "scancel", &["--batch", "--signal=USR1", job]);
         });

@@ -17,7 +17,7 @@ pub(in crate::report) const ELEMENTS: ReportSection = ReportSection {
     title: "Which elements of the recipe make an encoder multilingual?",
     place: "beyond the papers",
     studies: &[STUDY],
-    method: "Two languages without a common subword are trained together, and one element of the recipe is taken away at a time: \
+    method: "Two languages without a common subword are trained together, and one element of the recipe is ablated at a time: \
              shared position embeddings (lang-pos), shared special tokens (shift-special), random replacement of masked tokens \
              (no-random), or all three; overparam is a larger model. In the inverted world the second language has every dependent \
              on the other side of its head. Sentences retrieve their translations by the cosine of raw mean vectors.",
@@ -136,7 +136,7 @@ fn show(id: &str, view: &SettingView<'_>) -> Vec<CaptionedItem> {
     vec![
         CaptionedItem::figure(
             BEYOND,
-            "Raw sentence retrieval by layer, one element taken away at a time.",
+            "Raw sentence retrieval by layer, one element ablated at a time.",
             figure(named(id, "layers"), "Ablations", &charts),
         ),
         CaptionedItem::table(
