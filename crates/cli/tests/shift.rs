@@ -125,6 +125,17 @@ fn from_means_to_a_sweep() {
     assert!(sweeps[0]["cells"][0]["translated"].is_number());
     assert!((0.0..=1.0).contains(&sweeps[0]["cells"][0]["bleu1"].as_f64().unwrap()));
     assert!(folder.join("sweep.json").is_file());
+    // The same again from what was kept, without running the model.
+    let kept = [&parallel[..], &flags[..10], &["--work", "work"]].concat();
+    let sweep_run = ["shift", "sweep", "--model", "run"];
+    for attempt in 0..2 {
+        assert_eq!(
+            done(folder, &[&sweep_run[..], &kept].concat())["sweeps"],
+            swept["sweeps"],
+            "{attempt}"
+        );
+    }
+    assert_eq!(std::fs::read_dir(folder.join("work")).unwrap().count(), 8 + 1);
     let first = &sweeps[0];
     assert_eq!(
         (&first["rows"], &first["repeated"], &first["used"]),

@@ -324,6 +324,12 @@ impl Encoder {
         tape.logits(output, self.table(language), *self.bias.get(language))
     }
 
+    /// The most likely token of each row of [`EncoderOutput::output`], the first of equals.
+    pub fn best_tokens(&self, tape: &mut Tape<'_>, language: usize, output: Var) -> Vec<u32> {
+        let output = self.transformed(tape, output);
+        tape.best_tokens(output, self.table(language), *self.bias.get(language))
+    }
+
     /// The MLM loss of the masked tokens. The result is 1 x 2: the sum of the losses, and how many
     /// predictions were correct. When training, gradients of `weight` times that sum go onto the tape.
     pub fn mlm_loss(

@@ -10,7 +10,7 @@ use models::states::for_each_batch;
 use shift::means::MeanVectors;
 use shift::shifter::ShiftKind;
 use shift::token_sets::TokenSets;
-use shift::translate::{GoldTranslations, ShiftDirection, SweepGrid, decode, sweep};
+use shift::translate::{GoldTranslations, ShiftDirection, SweepGrid, sweep};
 use shift::{TokenizedSentences, tokenize_parallel};
 use tensor::{Device, Mode, Tape};
 
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for turn in 1..=3 {
         let start = Instant::now();
         let both = (&text, [0, 1]);
-        device.run(|| sweep(&mut model, &direction, &grid, both, &gold, &mut |_| true))?;
+        device.run(|| sweep(&mut model, &direction, &grid, both, &gold, None, &mut |_| true))?;
         let once = start.elapsed().as_secs_f64();
         let start = Instant::now();
         device.run(|| whole_model(&mut model, &text.sides[0], layers.len() * ALPHAS.len()))?;
@@ -63,7 +63,7 @@ fn whole_model(
         for_each_batch(model.parts(), sentences.language, ids, |parts, tokens| {
             let mut tape = Tape::new(parts.params, Mode::Evaluate);
             let output = parts.encoder.encode(&mut tape, tokens.batch, Request::default()).output;
-            std::hint::black_box(decode(parts.encoder, &mut tape, sentences.language, output));
+            std::hint::black_box(parts.encoder.best_tokens(&mut tape, sentences.language, output));
             Ok(())
         })?;
     }

@@ -17,6 +17,9 @@ pub enum Error {
     /// The file of mean vectors could not be written or read.
     #[error(transparent)]
     Archive(#[from] encoder::archive::ArchiveError),
+    /// What is done of a sweep could not be kept.
+    #[error(transparent)]
+    Files(#[from] files::Error),
     /// A sentence is empty, or longer than the model reads.
     #[error("the sentence {0}")]
     Sentence(String),
@@ -42,7 +45,7 @@ impl Fault for Error {
         match self {
             Error::Models(error) => error.is_usage(),
             Error::Text(error) => error.is_usage(),
-            Error::Archive(_) => false,
+            Error::Archive(_) | Error::Files(_) => false,
             Error::Sentence(_) | Error::Request(_) => true,
         }
     }

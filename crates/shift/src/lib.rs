@@ -25,6 +25,7 @@
 //! ```
 
 pub mod bleu;
+mod checkpoint;
 mod classes;
 mod error;
 pub mod masked;
@@ -34,6 +35,7 @@ pub mod shifter;
 pub mod token_sets;
 pub mod translate;
 
+pub use crate::checkpoint::SweepCheckpoint;
 pub use crate::classes::{CLASSES, SubwordClasses};
 pub use crate::error::{Error, Result};
 pub use crate::sentences::{ParallelTokens, TokenizedSentences, tokenize_parallel};

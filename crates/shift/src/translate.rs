@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use encoder::{Batch, Request};
+use encoder::{Batch, Encoder, Request};
 use models::states::{TokenBatch, for_each_batch};
 use models::{EncoderParts, PretrainedModel};
 use rayon::prelude::*;
@@ -17,15 +17,13 @@ use serde::{Deserialize, Serialize};
 use tensor::{Indices, Mode, Tape, Tensor, Var};
 
 use crate::bleu::Bleu;
+use crate::checkpoint::SweepCheckpoint;
 use crate::error::{Error, Result};
 use crate::masked::MaskedPredictions;
 use crate::means::MeanVectors;
 use crate::sentences::{ParallelTokens, tokenize};
 use crate::shifter::{ShiftKind, Shifter};
 use crate::token_sets::{TokenSetSize, TokenSets, TokenUsers};
-
-/// Rows decoded at once, so that the scores over a large vocabulary stay small.
-const DECODED_AT_ONCE: usize = 2048;
 
 /// Refuses a model without an MLM head, or whose softmax has only the subwords of the language read.
 pub(crate) fn check(model: &PretrainedModel) -> Result<()> {
@@ -43,52 +41,10 @@ pub(crate) fn check(model: &PretrainedModel) -> Result<()> {
     Ok(())
 }
 
-/// The most likely subword of each row, by the softmax of a language.
-pub fn decode(
-    model: &encoder::Encoder,
-    tape: &mut Tape<'_>,
-    language: usize,
-    output: Var,
-) -> Vec<u32> {
-    let rows = tape.value(output).rows();
-    let device = tape.device().clone();
-    let mut ids = Vec::with_capacity(rows);
-    for start in (0..rows).step_by(DECODED_AT_ONCE) {
-        let end = (start + DECODED_AT_ONCE).min(rows);
-        let part = if end - start == rows {
-            output
-        } else {
-            let chosen = (start as u32..end as u32).collect();
-            tape.select(output, &chosen)
-        };
-        let logits = model.logits(tape, language, part);
-        // On a GPU the logits stay there, and only the best column of each row is copied.
-        match device.kernels().best_of_rows(&logits) {
-            Some(best) => ids.extend(best),
-            None => ids.par_extend(logits.elements().par_chunks(logits.cols()).map(best)),
-        }
-    }
-    ids
-}
-
-/// The place of the largest number, the first of equals.
-fn best(scores: &[f32]) -> u32 {
-    // Sixteen maxima side by side, which the processor takes at once.
-    let mut tops = [f32::NEG_INFINITY; 16];
-    let (chunks, rest) = scores.as_chunks::<16>();
-    for chunk in chunks {
-        for (top, &score) in tops.iter_mut().zip(chunk) {
-            *top = if score > *top { score } else { *top };
-        }
-    }
-    let top = tops.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max);
-    scores.iter().position(|&score| score == top).unwrap_or(0) as u32
-}
-
 /// The most likely subwords of each row with their probabilities, the likeliest first (of equals the lower id, so that the first is
-/// what [`decode`] gives).
+/// what [`Encoder::best_tokens`] gives).
 fn decode_top(
-    model: &encoder::Encoder,
+    model: &Encoder,
     tape: &mut Tape<'_>,
     language: usize,
     output: Var,
@@ -120,7 +76,7 @@ struct PredictedTokens<T> {
 }
 
 /// Decodes the rows of a language.
-type Decoder<'a, T> = &'a dyn Fn(&encoder::Encoder, &mut Tape<'_>, usize, Var) -> Vec<T>;
+type Decoder<'a, T> = &'a dyn Fn(&Encoder, &mut Tape<'_>, usize, Var) -> Vec<T>;
 
 /// A layer, a weight, and the shift there.
 struct ShiftSetting {
@@ -271,7 +227,7 @@ pub fn translate(
     sentence: &str,
 ) -> Result<Vec<TokenTranslation>> {
     let asked = TranslationRequest { direction, layer, kind, alphas, sentence };
-    let predicted = asked.predict(model, &decode)?;
+    let predicted = asked.predict(model, &Encoder::best_tokens)?;
     predicted.iter().zip(alphas).map(|(ids, &alpha)| asked.output(model, alpha, ids)).collect()
 }
 
@@ -300,7 +256,7 @@ pub fn translate_with_probabilities(
     top: usize,
 ) -> Result<(Vec<TokenTranslation>, LikelySubwords)> {
     let asked = TranslationRequest { direction, layer, kind, alphas, sentence };
-    let decode = |encoder: &encoder::Encoder, tape: &mut Tape<'_>, language, output| {
+    let decode = |encoder: &Encoder, tape: &mut Tape<'_>, language, output| {
         decode_top(encoder, tape, language, output, top.max(1))
     };
     let predicted = asked.predict(model, &decode)?;
@@ -403,7 +359,7 @@ fn shown(subword: &str) -> String {
 
 /// Counts of the token conversion rate (Liu et al. 2020): of the predicted subwords that not both
 /// languages use, the share that only the target language, the one shifted to, uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversionCounts {
     /// Subwords that the target language uses and the source language does not.
     pub converted: u64,
@@ -465,8 +421,8 @@ impl GoldTranslations {
 }
 
 /// The counts of one layer and weight.
-#[derive(Clone, Copy, Debug, Default)]
-struct CellCounts {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CellCounts {
     bleu: Bleu,
     converted: ConversionCounts,
     /// Words of the dictionary that were read, and those predicted in translation.
@@ -599,17 +555,22 @@ pub fn readable_pairs(text: &ParallelTokens, sides: [usize; 2]) -> Vec<(&[u32], 
 
 /// Tries every layer and weight on sentences whose translations are known: two sides of parallel text.
 /// `watch` is called after each batch with how many sentences are done, and says whether to go on; none
-/// comes of a sweep that was stopped.
+/// comes of a sweep that was stopped. What is done goes to the checkpoint from time to time, and what
+/// stands there of the same sweep is not done again.
 pub fn sweep(
     model: &mut PretrainedModel,
     direction: &ShiftDirection<'_>,
     grid: &SweepGrid<'_>,
     (text, sides): (&ParallelTokens, [usize; 2]),
     gold: &GoldTranslations,
+    mut checkpoint: Option<&mut SweepCheckpoint<'_>>,
     watch: &mut (dyn FnMut(usize) -> bool + Send),
 ) -> Result<Option<DirectionSweep>> {
     check(model)?;
     let pairs = readable_pairs(text, sides);
+    if let Some(checkpoint) = &mut checkpoint {
+        checkpoint.identify(&sweep_key(model, direction, grid, &pairs, gold));
+    }
     let mut shifters = BTreeMap::new();
     for &layer in grid.layers {
         let (means, from, to) = (direction.means, direction.from, direction.to);
@@ -626,14 +587,24 @@ pub fn sweep(
     let running: Vec<ShiftSetting> =
         run.iter().map(|&number| ShiftSetting { ..settings[number] }).collect();
     let mut tallies = vec![CellCounts::default(); settings.len()];
-    let sources: Vec<&[u32]> = pairs.iter().map(|(source, _)| *source).collect();
-    let sources = sources.into_iter().map(Ok::<_, Stopped>);
+    let known = checkpoint.as_mut().and_then(|checkpoint| checkpoint.read(settings.len()));
+    let before = known.map_or(0, |(done, known)| {
+        tallies = known;
+        done.min(pairs.len())
+    });
+    if before > 0 && !watch(before) {
+        return Ok(None);
+    }
+    let sources: Vec<&[u32]> = pairs[before..].iter().map(|(source, _)| *source).collect();
+    let sources = sources.into_iter().map(Ok::<_, SweepEnd>);
     let language = text.sides[sides[0]].language;
     let done = for_each_batch(model.parts(), language, sources, |parts, tokens| {
         let TokenBatch { first, sentences, batch } = tokens;
+        let first = before + first;
         let done = first + sentences.len();
         let references = &pairs[first..done];
-        let predicted = predict(parts, batch, &sentences.concat(), &shifters, &running, &decode);
+        let predicted =
+            predict(parts, batch, &sentences.concat(), &shifters, &running, &Encoder::best_tokens);
         let outputs =
             run.iter().zip(&predicted.shifted).chain(still.iter().map(|n| (n, &predicted.plain)));
         let outputs: Vec<(usize, &Vec<u32>)> =
@@ -645,10 +616,16 @@ pub fn sweep(
         for (number, tally) in added {
             tallies[number].merge(&tally);
         }
-        if watch(done) { Ok(()) } else { Err(Stopped) }
+        let goes_on = watch(done);
+        if let Some(checkpoint) = &mut checkpoint {
+            checkpoint.keep(done, &tallies, !goes_on || done == pairs.len())?;
+        }
+        if goes_on { Ok(()) } else { Err(SweepEnd::Stopped) }
     });
-    if let Err(Stopped) = done {
-        return Ok(None);
+    match done {
+        Err(SweepEnd::Stopped) => return Ok(None),
+        Err(SweepEnd::Failed(error)) => return Err(error),
+        Ok(()) => {}
     }
     let cell = |(at, tally): (&ShiftSetting, &CellCounts)| tally.cell(at, direction.third);
     Ok(Some(DirectionSweep {
@@ -664,8 +641,55 @@ pub fn sweep(
     }))
 }
 
-/// The caller asked to stop.
-struct Stopped;
+/// Why a sweep ends early.
+enum SweepEnd {
+    /// The caller asked for it.
+    Stopped,
+    /// What was done could not be kept.
+    Failed(Error),
+}
+
+impl From<Error> for SweepEnd {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A digest of everything that the counts of a sweep depend on.
+fn sweep_key(
+    model: &PretrainedModel,
+    direction: &ShiftDirection<'_>,
+    grid: &SweepGrid<'_>,
+    pairs: &[(&[u32], &[u32])],
+    gold: &GoldTranslations,
+) -> String {
+    let mut key = blake3::Hasher::new();
+    let device = model.params.device().is_gpu();
+    let (from, to) = (direction.source(), direction.target());
+    let asked = (&model.fingerprint, from, to, grid.layers, grid.alphas, grid.kind.name(), device);
+    key.update(format!("{asked:?}").as_bytes());
+    for language in &direction.means.languages {
+        key.update(language.name.as_bytes());
+        language.layers.iter().for_each(|layer| {
+            key.update(bytemuck::cast_slice(layer));
+        });
+        key.update(bytemuck::cast_slice(&language.subwords));
+    }
+    direction.means.directions.iter().for_each(|layer| {
+        key.update(bytemuck::cast_slice(layer));
+    });
+    for users in &direction.users {
+        key.update(&[u8::from(users.source), u8::from(users.target), u8::from(users.third)]);
+    }
+    for (source, reference) in pairs {
+        key.update(&(source.len() as u64).to_le_bytes());
+        key.update(bytemuck::cast_slice(source));
+        key.update(&(reference.len() as u64).to_le_bytes());
+        key.update(bytemuck::cast_slice(reference));
+    }
+    key.update(format!("{:?}", gold.0).as_bytes());
+    key.finalize().to_hex().to_string()
+}
 
 /// Counts the predictions of a batch.
 fn tally(
@@ -731,7 +755,7 @@ impl CellCounts {
 
 #[cfg(test)]
 mod tests {
-    use super::{CellCounts, ConversionCounts, ShiftSetting, best};
+    use super::{CellCounts, ConversionCounts, ShiftSetting};
     use crate::token_sets::TokenUsers;
 
     /// Of five predicted subwords two are of neither language, and one of these of a third.
@@ -767,14 +791,5 @@ mod tests {
         let mut shared = ConversionCounts::default();
         shared.add([both]);
         assert_eq!(shared.rate(), None);
-    }
-
-    #[test]
-    fn the_first_of_the_largest_is_best() {
-        let scores: Vec<f32> = (0..53).map(|place| (place * 7 % 19) as f32).collect();
-        let plain = scores.iter().enumerate().rev().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
-        assert_eq!(best(&scores), plain as u32);
-        assert_eq!(best(&[f32::NAN, -1.0]), 1);
-        assert_eq!(best(&[f32::NEG_INFINITY; 3]), 0);
     }
 }

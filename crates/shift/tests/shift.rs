@@ -11,9 +11,9 @@ use shift::means::{MeanVectors, compute};
 use shift::shifter::{ShiftKind, Shifter};
 use shift::token_sets::TokenSets;
 use shift::translate::{
-    GoldTranslations, ShiftDirection, SweepGrid, readable_pairs, sweep, translate,
+    DirectionSweep, GoldTranslations, ShiftDirection, SweepGrid, readable_pairs, sweep, translate,
 };
-use shift::{CLASSES, tokenize_parallel};
+use shift::{CLASSES, ParallelTokens, SweepCheckpoint, tokenize_parallel};
 use tempfile::TempDir;
 use tensor::{Device, Mode, Tape};
 use text::{Corpus, LineRules, Selection, TextSource};
@@ -217,7 +217,7 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
     let pairs = words.iter().map(|(a, b)| (a.as_str(), b.as_str()));
     let gold = GoldTranslations::new(&model, "aa", "bb", pairs).unwrap();
     assert!(!gold.is_empty());
-    let swept = sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, &mut |_| true);
+    let swept = sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, None, &mut |_| true);
     let swept = swept.unwrap().unwrap();
     assert_eq!((swept.cells.len(), swept.rows, swept.repeated, swept.used), (6, 300, 267, 33));
     // At least one token of each sentence is masked, and about 15 % of all.
@@ -229,8 +229,10 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
     assert!(masked.own_rate + masked.foreign_rate <= 1.0, "{masked:?}");
     assert_eq!(masked_predictions(&mut model, &direction, &sources, 1).unwrap(), masked);
     assert_ne!(masked_predictions(&mut model, &direction, &sources, 2).unwrap(), masked);
-    let stopped = sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, &mut |_| false);
+    let stopped =
+        sweep(&mut model, &direction, &grid, (&text, [0, 1]), &gold, None, &mut |_| false);
     assert_eq!(stopped.unwrap(), None);
+    a_stopped_sweep_is_continued(&mut model, &direction, &grid, &text, &gold, &swept);
     // By hand, from what is printed sentence by sentence.
     for cell in &swept.cells {
         let (mut converted, mut counted) = (0, 0);
@@ -254,6 +256,53 @@ fn a_sweep_says_what_each_setting_says_by_itself() {
     let direction = first_to_second(&means);
     let refused = translate(&mut model, &direction, 1, ShiftKind::Mean, &[1.0], "w1a");
     assert!(refused.unwrap_err().to_string().contains("separate embeddings"));
+}
+
+/// Stopped after its first batch and asked for again, a sweep goes on there and comes to the same counts; asked for
+/// once more, it runs nothing. Other weights are another sweep, and a damaged file is not used.
+fn a_stopped_sweep_is_continued(
+    model: &mut PretrainedModel,
+    direction: &ShiftDirection<'_>,
+    grid: &SweepGrid<'_>,
+    text: &ParallelTokens,
+    gold: &GoldTranslations,
+    whole: &DirectionSweep,
+) {
+    let work = tempfile::tempdir().unwrap();
+    let mut attempt = |grid: &SweepGrid<'_>, batches: usize| {
+        let (mut notes, mut seen) = (Vec::new(), Vec::new());
+        let mut note = |text: &str| notes.push(text.to_owned());
+        let mut checkpoint = SweepCheckpoint::new(work.path(), &mut note);
+        let swept = sweep(
+            model,
+            direction,
+            grid,
+            (text, [0, 1]),
+            gold,
+            Some(&mut checkpoint),
+            &mut |done| {
+                seen.push(done);
+                seen.len() < batches
+            },
+        );
+        (swept.unwrap(), seen, notes.join(" "))
+    };
+    // All 33 sentences are one batch.
+    assert_eq!(attempt(grid, 1), (None, vec![33], String::new()));
+    let (again, seen, note) = attempt(grid, 9);
+    assert_eq!((again.as_ref(), seen), (Some(whole), vec![33]));
+    assert!(note.contains("continuing after 33 sentences"), "{note}");
+    let other = SweepGrid { alphas: &[0.0, 2.0, -1.0], ..*grid };
+    assert_eq!(attempt(&other, 9).2, "");
+    for file in std::fs::read_dir(work.path()).unwrap() {
+        let path = file.unwrap().path();
+        let text =
+            std::fs::read_to_string(&path).unwrap().replacen("\"done\":33", "\"done\":32", 1);
+        std::fs::write(path, text).unwrap();
+    }
+    let (again, _, note) = attempt(grid, 9);
+    assert_eq!(again.as_ref(), Some(whole));
+    assert!(note.contains("is damaged"), "{note}");
 }
 
 #[test]

@@ -411,12 +411,6 @@ pub trait Kernels: Send + Sync {
         None
     }
 
-    /// The column of the largest number of each row of a matrix of full precision, the first of equals; none
-    /// where the device has no kernel for it (the CPU: callers read the matrix, which is there).
-    fn best_of_rows(&self, _scores: &Tensor) -> Option<Vec<u32>> {
-        None
-    }
-
     /// `y = a · b` or `a · bᵀ`. Two matrices of full precision are multiplied in `f32`, not TF32; where
     /// either is of the working precision, both are rounded to it and sums are `f32`.
     fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor);
@@ -531,6 +525,10 @@ pub trait Kernels: Send + Sync {
 
     /// `y = h · tableᵀ + bias`: the logits of every row over the vocabulary.
     fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor);
+
+    /// For each row, the entry of the largest logit, the first of equals; logits are never in memory whole. One that is
+    /// NaN does not count, and where none counts it is the first entry.
+    fn best_tokens(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32>;
 
     /// Cross-entropy of `softmax(h · tableᵀ + bias)` against `targets`, some rows at a time so that
     /// the logits are never in memory whole. `score` receives the sum of the losses and how many

@@ -6,6 +6,8 @@
 
 mod adam;
 mod attention;
+mod best_tokens;
+mod byte_bounds;
 mod classes;
 mod cross_entropy;
 mod linear;
@@ -223,6 +225,10 @@ impl Kernels for Cpu {
 
     fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
         self.threads.install(|| linear::logits(self.arch, hidden, table, bias, y));
+    }
+
+    fn best_tokens(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32> {
+        self.threads.install(|| best_tokens::run(self, hidden, table, bias))
     }
 
     fn tied_cross_entropy(

@@ -268,10 +268,6 @@ impl Kernels for Cuda {
         Some(search::nearest(self, search, watch))
     }
 
-    fn best_of_rows(&self, scores: &Tensor) -> Option<Vec<u32>> {
-        Some(search::best_of_rows(self, scores))
-    }
-
     fn matmul(&self, a: &Tensor, b: &Tensor, transpose: Transpose, y: &mut Tensor) {
         linear::matmul(self, a, b, transpose, y);
     }
@@ -397,6 +393,10 @@ impl Kernels for Cuda {
 
     fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
         linear::logits(self, hidden, table, bias, y);
+    }
+
+    fn best_tokens(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32> {
+        search::best_tokens(self, hidden, table, bias)
     }
 
     fn tied_cross_entropy(

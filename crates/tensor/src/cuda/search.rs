@@ -2,13 +2,15 @@
 
 use super::context::DeviceMemory;
 use super::{Cuda, Matmul, Operand, Program, ROWS, THREADS, at, launch};
-use crate::kernels::MatrixPrecision;
+use crate::kernels::{Kernels as _, MatrixPrecision};
 use crate::search::{BestScores, MOST_BEST, NearestSearch, NeighbourMeans, ScoreRule};
-use crate::value::Tensor;
+use crate::value::{Indices, Tensor};
 
 /// Rows and columns of a tile of scores: enough to fill the card both ways, 256 MiB.
 const TILE_ROWS: usize = 4096;
 const TILE_COLS: usize = 16384;
+/// Rows whose logits are in memory at once.
+const LOGIT_ROWS: usize = 2048;
 /// Columns that a block sifts.
 const COLUMNS: usize = 32;
 
@@ -42,9 +44,29 @@ pub(super) fn nearest(
     lists.map(|lists| lists.read(cuda))
 }
 
-/// The column of the largest number of each row, where the matrix is: a row of logits over a large vocabulary
-/// is half a megabyte, and its best column four bytes.
-pub(super) fn best_of_rows(cuda: &Cuda, scores: &Tensor) -> Vec<u32> {
+/// The entry of the largest logit of each row. Logits stay where they are: a row of them over a large vocabulary is half
+/// a megabyte, and its best column four bytes.
+pub(super) fn best_tokens(cuda: &Cuda, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32> {
+    let rows = hidden.rows();
+    let mut ids = Vec::with_capacity(rows);
+    for start in (0..rows).step_by(LOGIT_ROWS) {
+        let end = (start + LOGIT_ROWS).min(rows);
+        let mut logits = cuda.empty(end - start, table.rows(), MatrixPrecision::Full);
+        if end - start == rows {
+            cuda.logits(hidden, table, bias, &mut logits);
+        } else {
+            let chosen: Indices = (start as u32..end as u32).collect();
+            let mut part = cuda.empty(end - start, hidden.cols(), hidden.precision());
+            cuda.select(hidden, &chosen, &mut part);
+            cuda.logits(&part, table, bias, &mut logits);
+        }
+        ids.extend(best_of_rows(cuda, &logits));
+    }
+    ids
+}
+
+/// The column of the largest number of each row.
+fn best_of_rows(cuda: &Cuda, scores: &Tensor) -> Vec<u32> {
     assert_eq!(scores.precision(), MatrixPrecision::Full, "scores are compared unrounded");
     let (rows, cols) = scores.shape();
     let lists = BestLists::new(cuda, rows, 1);

@@ -20,6 +20,15 @@ impl Tape<'_> {
         y
     }
 
+    /// For each row, the entry of the table with the largest logit, the first of equals.
+    ///
+    /// # Shapes
+    /// `hidden`: rows x dim; `table`: vocabulary x dim; `bias`: 1 x vocabulary; result: a number a row.
+    pub fn best_tokens(&self, hidden: Var, table: ParamId, bias: ParamId) -> Vec<u32> {
+        let (table, bias) = (self.params.value(table), self.params.value(bias));
+        self.device.kernels().best_tokens(self.value(hidden), table, bias)
+    }
+
     /// Cross-entropy of `softmax(hidden · tableᵀ + bias)` against `targets`. When training, the
     /// gradients of `weight` times the sum of the losses are put on the tape at once, since the
     /// logits are at hand only now: they are never in memory whole.

@@ -7,6 +7,7 @@ use clap::Args;
 use lab::study::Extractor;
 use models::PretrainedModel;
 use models::parallel;
+use shift::SweepCheckpoint;
 use shift::masked::masked_predictions;
 use shift::means::MeanVectors;
 use shift::shifter::ShiftKind;
@@ -42,7 +43,8 @@ token would be right for, and the shares of tokens that only the source language
 only the target language (foreign_rate). The shift is added at every position, special tokens
 included. Rows that equal an earlier row in every language are dropped.
 
-Interrupted by Ctrl-C, it prints and writes the directions that are done.";
+Interrupted by Ctrl-C, it prints and writes the directions that are done; with --work, the same
+command again continues where it was stopped or killed.";
 
 /// Flags of `shift sweep`.
 #[derive(Args)]
@@ -99,6 +101,10 @@ pub(crate) struct SweepOver {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
 
+    /// Keep what is done in this folder, so that the same command again continues where it stopped.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    work: Option<PathBuf>,
+
     /// Replace a file that exists.
     #[arg(short, long, help_heading = "Output")]
     force: bool,
@@ -112,6 +118,7 @@ impl SweepOver {
         if let Some(out) = &self.out {
             files::check_new_file(out, self.force)?;
         }
+        let _lock = self.work.as_deref().map(files::FolderLock::take).transpose()?;
         let texts = parallel::read(&self.parallel, &self.columns.columns)?;
         let languages: Vec<&str> = texts.iter().map(|text| text.language.as_str()).collect();
         self.check_dictionaries(&languages)?;
@@ -136,14 +143,18 @@ impl SweepOver {
             for (number, &kind) in self.shift_kind.iter().enumerate() {
                 let grid = SweepGrid { layers: &layers, alphas: &self.alpha, kind };
                 let mut before = 0;
-                let swept = device.run(|| {
-                    sweep(&mut model, &direction, &grid, (&text, sides), &gold, &mut |done| {
-                        let note = format!("{from} to {to}, {}", kind.name());
-                        (before..done).for_each(|_| progress.step(&note));
-                        before = done;
-                        !stop::wished()
-                    })
-                });
+                let mut note = |note: &str| say!("{note}");
+                let mut checkpoint =
+                    self.work.as_deref().map(|work| SweepCheckpoint::new(work, &mut note));
+                let mut watch = |done| {
+                    let note = format!("{from} to {to}, {}", kind.name());
+                    (before..done).for_each(|_| progress.step(&note));
+                    before = done;
+                    !stop::wished()
+                };
+                let (both, kept) = ((&text, sides), checkpoint.as_mut());
+                let swept = device
+                    .run(|| sweep(&mut model, &direction, &grid, both, &gold, kept, &mut watch));
                 let Some(mut swept) = swept? else { break 'directions };
                 if number == 0 {
                     let sources = readable_pairs(&text, sides).into_iter().map(|pair| pair.0);
