@@ -84,16 +84,9 @@ pub fn masked_predictions(
         let EncoderParts { encoder, params, .. } = parts;
         let mut tape = Tape::new(params, Mode::Evaluate);
         let request = Request { rows: Some(&rows), ..Request::default() };
-<<<<<<< HEAD
         let encoded = encoder.encode(&mut tape, tokens.batch, request);
-        let predicted = decode(encoder, &mut tape, language, encoded.output);
-        for (gold, predicted) in gold.into_iter().zip(predicted) {
-=======
-        let encoded = encoder.encode(&mut tape, batch, request);
         let predicted = encoder.best_tokens(&mut tape, language, encoded.output);
-        let gold = masked.iter().flat_map(|masked| &masked.targets);
-        for (&gold, predicted) in gold.zip(predicted) {
->>>>>>> parent of 0a09298 (Take the sweep out until its tests have run; the first build as measured)
+        for (gold, predicted) in gold.into_iter().zip(predicted) {
             counts.add(gold, predicted, most_frequent, direction.users(predicted));
         }
         Ok(())

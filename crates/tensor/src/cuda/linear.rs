@@ -1,5 +1,7 @@
 //! Affine maps and other matmuls: a GEMM of cuBLASLt with the bias in its epilogue, then the activation.
 
+use std::ops::Range;
+
 use super::{
     Cuda, DeviceMemory, Matmul, Operand, Program, STRIPS, THREADS, at, block, lanes, launch, to,
 };
@@ -214,14 +216,22 @@ pub(super) fn add_gram(cuda: &Cuda, a: &Tensor, b: &Tensor, sum: &mut GramSum) {
     );
 }
 
-/// Matrices of full precision are multiplied unrounded.
-pub(super) fn logits(cuda: &Cuda, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
-    let [left, right] = match hidden.precision() {
+/// The logits of some rows of `hidden`. Matrices of full precision are multiplied unrounded.
+pub(super) fn logits(
+    cuda: &Cuda,
+    hidden: &Tensor,
+    rows: Range<usize>,
+    table: &Tensor,
+    bias: &Tensor,
+    y: &mut Tensor,
+) {
+    let [mut left, right] = match hidden.precision() {
         MatrixPrecision::Full => [exact_operand(hidden), exact_operand(table)],
         MatrixPrecision::Working => [operand(cuda, hidden), operand(cuda, table)],
     };
+    left.pointer += (rows.start * left.pitch * left.precision.bytes()) as u64;
     let (out, bias) = (result(y), Some(at(bias)));
-    let size = [hidden.rows(), table.rows(), table.cols()];
+    let size = [rows.len(), table.rows(), table.cols()];
     let right = transposed(right);
     cuda.blas.run(&Matmul { left, right, out, size, accumulate: false, bias });
 }

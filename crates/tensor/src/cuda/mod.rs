@@ -392,7 +392,7 @@ impl Kernels for Cuda {
     }
 
     fn logits(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor, y: &mut Tensor) {
-        linear::logits(self, hidden, table, bias, y);
+        linear::logits(self, hidden, 0..hidden.rows(), table, bias, y);
     }
 
     fn best_tokens(&self, hidden: &Tensor, table: &Tensor, bias: &Tensor) -> Vec<u32> {

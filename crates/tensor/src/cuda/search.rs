@@ -1,10 +1,10 @@
 //! The nearest of many vectors: tiles of scores by cuBLASLt, sifted in the GPU's memory.
 
 use super::context::DeviceMemory;
-use super::{Cuda, Matmul, Operand, Program, ROWS, THREADS, at, launch};
+use super::{Cuda, Matmul, Operand, Program, ROWS, THREADS, at, launch, linear};
 use crate::kernels::{Kernels as _, MatrixPrecision};
 use crate::search::{BestScores, MOST_BEST, NearestSearch, NeighbourMeans, ScoreRule};
-use crate::value::{Indices, Tensor};
+use crate::value::Tensor;
 
 /// Rows and columns of a tile of scores: enough to fill the card both ways, 256 MiB.
 const TILE_ROWS: usize = 4096;
@@ -52,14 +52,7 @@ pub(super) fn best_tokens(cuda: &Cuda, hidden: &Tensor, table: &Tensor, bias: &T
     for start in (0..rows).step_by(LOGIT_ROWS) {
         let end = (start + LOGIT_ROWS).min(rows);
         let mut logits = cuda.empty(end - start, table.rows(), MatrixPrecision::Full);
-        if end - start == rows {
-            cuda.logits(hidden, table, bias, &mut logits);
-        } else {
-            let chosen: Indices = (start as u32..end as u32).collect();
-            let mut part = cuda.empty(end - start, hidden.cols(), hidden.precision());
-            cuda.select(hidden, &chosen, &mut part);
-            cuda.logits(&part, table, bias, &mut logits);
-        }
+        linear::logits(cuda, hidden, start..end, table, bias, &mut logits);
         ids.extend(best_of_rows(cuda, &logits));
     }
     ids
