@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::matmul::times_transposed;
 
 /// Pairs whose products are added up at a time.
-const STRIP: usize = 4096;
+const STRIP: usize = 1024;
 
 /// A square matrix W that maps a vector x of the source space to W x in the target space.
 #[derive(Clone, Debug, PartialEq)]
