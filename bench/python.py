@@ -158,7 +158,9 @@ def main():
     p, q = normal(5000, 300), normal(5000, 300)
     by_turns("Procrustes, 5,000 pairs of 300",
              lambda: isogloss.align.procrustes(p, q, normalize="none", device="cpu"),
-             {"scipy": lambda: scipy.linalg.orthogonal_procrustes(p, q)}, turns)
+             {"scipy, in f32": lambda: scipy.linalg.orthogonal_procrustes(p, q),
+              # What ours is computed in, from the same f32.
+              "scipy, in f64": lambda: scipy.linalg.orthogonal_procrustes(p.astype(float), q.astype(float))}, turns)
 
     words = [f"w{n}" for n in range(5000)]
     ranks = rng.zipf(1.3, size=(20_000, 12)) % 5000

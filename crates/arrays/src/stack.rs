@@ -4,6 +4,7 @@
 //! A layer is a matrix of rows x dimension. A `.npy` of two dimensions is one layer, one of three is
 //! layers x rows x dimension; the other two formats hold a layer under each name.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -158,11 +159,15 @@ impl Stack {
 
     /// Reads some rows of a layer, and refuses values that are not finite.
     pub fn read(&self, layer: usize, rows: Range<usize>) -> Result<Matrix> {
+        let values = self.view(layer, rows.clone())?.into_owned();
+        Ok(Matrix::new(rows.len(), self.layers[layer].dim, values))
+    }
+
+    /// The same values, row after row, without a copy where they are in memory.
+    pub fn view(&self, layer: usize, rows: Range<usize>) -> Result<Cow<'_, [f32]>> {
         let Layer { name, dim, data } = &self.layers[layer];
-        let matrix = match data {
-            LayerData::Memory(matrix) => {
-                Matrix::new(rows.len(), *dim, matrix.strip(rows.clone()).to_vec())
-            }
+        let values = match data {
+            LayerData::Memory(matrix) => Cow::Borrowed(matrix.strip(rows.clone())),
             &LayerData::File { start, kind } => {
                 let width = dim * kind.bytes();
                 let mut bytes = vec![0; rows.len() * width];
@@ -174,16 +179,19 @@ impl Stack {
                 read.at(Path::new(&self.name), "read")?;
                 let mut values = Vec::with_capacity(rows.len() * dim);
                 kind.decode(&bytes, &mut values);
-                Matrix::new(rows.len(), *dim, values)
+                Cow::Owned(values)
             }
         };
-        if let Some(at) = matrix.values().iter().position(|x| !x.is_finite()) {
-            let (row, col) = (rows.start + at / dim, at % dim + 1);
-            let place = format!("{}: layer {name}, row {}", self.name, row + 1);
-            let reason = format!("has {} in column {col}", matrix.values()[at]);
+        // A row at a time without a branch for each value.
+        let finite = |row: &[f32]| row.iter().fold(true, |all, x| all & x.is_finite());
+        if let Some(at) = values.chunks_exact(*dim).position(|row| !finite(row)) {
+            let vector = &values[at * dim..(at + 1) * dim];
+            let col = vector.iter().position(|x| !x.is_finite()).expect("it was just seen");
+            let place = format!("{}: layer {name}, row {}", self.name, rows.start + at + 1);
+            let reason = format!("has {} in column {}", vector[col], col + 1);
             return Err(Error::input(place, reason, "mend or leave out the row, in both files"));
         }
-        Ok(matrix)
+        Ok(values)
     }
 
     /// Reads a whole layer.

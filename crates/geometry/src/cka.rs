@@ -26,9 +26,13 @@ use crate::retrieval::{RetrievalAccuracy, RetrievalResult, repeated_rows};
 use crate::search::Watch;
 
 /// Rows of a batch.
-const BATCH: usize = 1024;
+const BATCH: usize = 2048;
+/// Batches whose sums are taken side by side.
+const BATCHES: usize = 8;
 /// Rows that one thread centres at a time.
 const CENTRED: usize = 64;
+/// Values of centred rows that are kept from one product to the next: 1 GiB. More are centred anew for each.
+const KEPT: usize = 1 << 28;
 /// Bytes that sums of products may take on a GPU, where those of several layers are made at once.
 const ROOM: usize = 2 << 30;
 /// The fewest rows that a debiased value exists for.
@@ -254,6 +258,8 @@ pub(crate) struct Centre {
 /// What is needed of a layer by itself.
 struct Own {
     centre: Centre,
+    /// The centred rows, a batch at a time, where they are kept.
+    batches: Option<Vec<Placed>>,
     /// The squared length of each centred row that counts.
     squares: Vec<f64>,
     /// |XᵀX|².
@@ -273,8 +279,16 @@ pub fn table(
     check(x, y, n)?;
     let (wide, deep) = (dims(x), dims(y));
     let columns = Columns::on(device, 2.0 * n as f64 * (wide as f64) * deep as f64);
-    let of_x = owns(x, rows, columns)?;
-    let of_y = owns(y, rows, columns)?;
+    if x.layers() == 1 && y.layers() == 1 {
+        let ([of_x, of_y], cross) = Own::pair(x, y, rows, columns)?;
+        let mut table = CkaTable { n, cka: Vec::new(), debiased: Vec::new() };
+        table.add(&of_x, &[cross], &[of_y], rows);
+        watch(1, 1);
+        return Ok(table);
+    }
+    let keep = n * (wide + deep) <= KEPT;
+    let of_x = owns(x, rows, columns, keep)?;
+    let of_y = owns(y, rows, columns, keep)?;
     let mut table = CkaTable { n, cka: Vec::new(), debiased: Vec::new() };
     // Those of the second are centred anew for every few layers of the first.
     let widest = (0..x.layers()).map(|layer| x.dim(layer)).max().unwrap_or(1);
@@ -296,8 +310,8 @@ fn dims(stack: &Stack) -> usize {
     (0..stack.layers()).map(|layer| stack.dim(layer)).sum()
 }
 
-fn owns(stack: &Stack, rows: Rows<'_>, columns: Columns<'_>) -> Result<Vec<Own>> {
-    (0..stack.layers()).map(|layer| Own::new(stack, layer, rows, columns)).collect()
+fn owns(stack: &Stack, rows: Rows<'_>, columns: Columns<'_>, keep: bool) -> Result<Vec<Own>> {
+    (0..stack.layers()).map(|layer| Own::new(stack, layer, rows, columns, keep)).collect()
 }
 
 impl CkaTable {
@@ -334,25 +348,121 @@ pub(crate) fn check(x: &Stack, y: &Stack, n: usize) -> Result<()> {
 }
 
 impl Own {
-    fn new(stack: &Stack, layer: usize, rows: Rows<'_>, columns: Columns<'_>) -> Result<Self> {
-        let centre = Centre::new(stack, layer, rows)?;
-        let mut own = Self { centre, squares: Vec::new(), biased: 0.0, debiased: 0.0 };
-        let dim = stack.dim(layer);
-        let mut gram = columns.sum(dim, dim);
+    fn new(
+        stack: &Stack,
+        layer: usize,
+        rows: Rows<'_>,
+        columns: Columns<'_>,
+        keep: bool,
+    ) -> Result<Self> {
+        let (centre, kept) = (Centre::new(stack, layer, rows)?, keep.then(Vec::new));
+        let mut own =
+            Self { centre, batches: kept, squares: Vec::new(), biased: 0.0, debiased: 0.0 };
+        let mut gram = columns.sum(stack.dim(layer), stack.dim(layer));
         for batch in batches(stack.rows()) {
             interrupt::check();
-            let x = own.centre.centred(stack, layer, rows, batch)?;
-            own.squares
-                .extend(x.iter().map(|row| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>()));
-            let x = columns.place(x);
-            columns.add(&x, &x, &mut gram);
+            let x = own.add(stack, layer, rows, batch, (columns, &mut gram))?;
+            if let Some(kept) = &mut own.batches {
+                kept.push(x);
+            }
         }
-        own.biased = gram.squared();
-        own.debiased = debias(own.biased, &own.squares, &own.squares);
-        if own.biased <= 0.0 {
-            return Err(constant(stack, layer));
-        }
+        own.finish(stack, layer, &gram)?;
         Ok(own)
+    }
+
+    /// Adds a batch to the sums of a layer by itself, and gives its centred rows.
+    fn add(
+        &mut self,
+        stack: &Stack,
+        layer: usize,
+        rows: Rows<'_>,
+        batch: Range<usize>,
+        (columns, gram): (Columns<'_>, &mut Summed),
+    ) -> Result<Placed> {
+        let x = self.centre.centred(stack, layer, rows, batch)?;
+        let each = x.values().par_chunks_exact(x.cols()).with_min_len(CENTRED).map(square);
+        self.squares.par_extend(each);
+        let x = columns.place(x);
+        columns.add(&x, &x, gram);
+        Ok(x)
+    }
+
+    fn finish(&mut self, stack: &Stack, layer: usize, gram: &Summed) -> Result<()> {
+        self.biased = gram.squared();
+        self.debiased = debias(self.biased, &self.squares, &self.squares);
+        match self.biased > 0.0 {
+            true => Ok(()),
+            false => Err(constant(stack, layer)),
+        }
+    }
+
+    /// Two layers by themselves and |XᵀY|², in one pass over the rows of both.
+    fn pair(
+        x: &Stack,
+        y: &Stack,
+        rows: Rows<'_>,
+        columns: Columns<'_>,
+    ) -> Result<([Self; 2], f64)> {
+        let own = |stack: &Stack| -> Result<Self> {
+            let centre = Centre::new(stack, 0, rows)?;
+            Ok(Self { centre, batches: None, squares: Vec::new(), biased: 0.0, debiased: 0.0 })
+        };
+        let (mut of_x, mut of_y) = (own(x)?, own(y)?);
+        let [mut xx, mut yy] = [x, y].map(|stack| columns.sum(stack.dim(0), stack.dim(0)));
+        let mut cross = columns.sum(x.dim(0), y.dim(0));
+        for batch in batches(x.rows()) {
+            interrupt::check();
+            let a = of_x.add(x, 0, rows, batch.clone(), (columns, &mut xx))?;
+            let b = of_y.add(y, 0, rows, batch, (columns, &mut yy))?;
+            columns.add(&a, &b, &mut cross);
+        }
+        of_x.finish(x, 0, &xx)?;
+        of_y.finish(y, 0, &yy)?;
+        Ok(([of_x, of_y], cross.squared()))
+    }
+}
+
+/// The squared length of a row, in sums that do not wait for one another.
+fn square(row: &[f32]) -> f64 {
+    let (chunks, rest) = row.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for chunk in chunks {
+        sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += f64::from(x).powi(2));
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>()
+}
+
+/// A batch of centred rows, kept or made for one use.
+enum BatchRows<'a> {
+    Kept(&'a Placed),
+    Anew(Placed),
+}
+
+impl BatchRows<'_> {
+    fn placed(&self) -> &Placed {
+        match self {
+            BatchRows::Kept(placed) => placed,
+            BatchRows::Anew(placed) => placed,
+        }
+    }
+}
+
+impl Own {
+    /// The centred rows of a batch.
+    fn rows(
+        &self,
+        (stack, layer): (&Stack, usize),
+        rows: Rows<'_>,
+        (number, batch): (usize, Range<usize>),
+        columns: Columns<'_>,
+    ) -> Result<BatchRows<'_>> {
+        match &self.batches {
+            Some(kept) => Ok(BatchRows::Kept(&kept[number])),
+            None => {
+                let centred = self.centre.centred(stack, layer, rows, batch)?;
+                Ok(BatchRows::Anew(columns.place(centred)))
+            }
+        }
     }
 }
 
@@ -378,19 +488,19 @@ impl Centre {
         rows: Rows<'_>,
         batch: Range<usize>,
     ) -> Result<Matrix> {
-        let read = stack.read(layer, batch.clone())?;
+        let (read, dim) = (stack.view(layer, batch.clone())?, stack.dim(layer));
         let kept: Vec<usize> = batch.clone().filter(|&row| rows.keeps(row)).collect();
-        let mut values = vec![0.0; kept.len() * read.cols()];
-        let each = values.par_chunks_mut(read.cols()).zip(&kept).with_min_len(CENTRED);
+        let mut values = vec![0.0; kept.len() * dim];
+        let each = values.par_chunks_mut(dim).zip(&kept).with_min_len(CENTRED);
         each.for_each(|(centred, &row)| {
             let mean = &self.means[&rows.group(row)];
-            let vector = read.row(row - batch.start).iter().zip(mean);
+            let vector = read[(row - batch.start) * dim..].iter().zip(mean);
             centred
                 .iter_mut()
                 .zip(vector)
                 .for_each(|(to, (&x, m))| *to = ((f64::from(x) - m) * self.scale) as f32);
         });
-        Ok(Matrix::new(kept.len(), read.cols(), values))
+        Ok(Matrix::new(kept.len(), dim, values))
     }
 }
 
@@ -400,15 +510,32 @@ fn batches(rows: usize) -> impl Iterator<Item = Range<usize>> {
 
 /// The mean of each group of rows, or of all where there are no groups, and the largest value.
 fn means(stack: &Stack, layer: usize, rows: Rows<'_>) -> Result<(FxHashMap<u32, Vec<f64>>, f64)> {
-    let mut largest = 0.0_f32;
-    let mut sums: FxHashMap<u32, (Vec<f64>, f64)> = FxHashMap::default();
-    for batch in batches(stack.rows()) {
-        let read = stack.read(layer, batch.clone())?;
-        for (row, vector) in batch.zip(read.iter()).filter(|(row, _)| rows.keeps(*row)) {
-            let sum = sums.entry(rows.group(row)).or_insert_with(|| (vec![0.0; read.cols()], 0.0));
+    let dim = stack.dim(layer);
+    let of_batch = |batch: Range<usize>| -> Result<_> {
+        let mut sums: FxHashMap<u32, (Vec<f64>, f64)> = FxHashMap::default();
+        // Magnitudes are ordered as their bits are, which are compared without regard to NaN.
+        let mut largest = 0;
+        let read = stack.view(layer, batch.clone())?;
+        for (row, vector) in batch.zip(read.chunks_exact(dim)).filter(|(row, _)| rows.keeps(*row)) {
+            let sum = sums.entry(rows.group(row)).or_insert_with(|| (vec![0.0; dim], 0.0));
             sum.0.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += f64::from(x));
-            largest = vector.iter().fold(largest, |largest, x| largest.max(x.abs()));
+            largest = vector.iter().fold(largest, |most, x| most.max(x.abs().to_bits()));
             sum.1 += 1.0;
+        }
+        Ok((sums, f32::from_bits(largest)))
+    };
+    let all: Vec<Range<usize>> = batches(stack.rows()).collect();
+    let (mut sums, mut largest): (FxHashMap<u32, (Vec<f64>, f64)>, _) = Default::default();
+    // As many at a time as threads can use, and the same sums for any number of them.
+    for some in all.chunks(BATCHES) {
+        let each: Vec<_> = some.par_iter().cloned().map(of_batch).collect::<Result<_>>()?;
+        for (of_batch, most) in each {
+            largest = f32::max(largest, most);
+            for (group, (values, count)) in of_batch {
+                let sum = sums.entry(group).or_insert_with(|| (vec![0.0; dim], 0.0));
+                sum.0.iter_mut().zip(values).for_each(|(sum, x)| *sum += x);
+                sum.1 += count;
+            }
         }
     }
     let mean = |(group, (mut sum, count)): (u32, (Vec<f64>, f64))| {
@@ -430,15 +557,15 @@ fn crosses(
         (0..y.layers()).map(|other| columns.sum(x.dim(layer), y.dim(other))).collect()
     };
     let mut sums: Vec<Vec<Summed>> = layers.clone().map(sums).collect();
-    for batch in batches(x.rows()) {
-        let centred =
-            |(other, own): (usize, &Own)| own.centre.centred(y, other, rows, batch.clone());
-        let others: Vec<Matrix> =
-            of_y.par_iter().enumerate().map(centred).collect::<Result<_>>()?;
-        let others: Vec<Placed> = others.into_iter().map(|other| columns.place(other)).collect();
+    for (number, batch) in batches(x.rows()).enumerate() {
+        interrupt::check();
+        let others: Vec<BatchRows<'_>> = (0..y.layers())
+            .map(|other| of_y[other].rows((y, other), rows, (number, batch.clone()), columns))
+            .collect::<Result<_>>()?;
         for (layer, sums) in layers.clone().zip(&mut sums) {
-            let own = columns.place(of_x[layer].centre.centred(x, layer, rows, batch.clone())?);
-            sums.iter_mut().zip(&others).for_each(|(sum, other)| columns.add(&own, other, sum));
+            let own = of_x[layer].rows((x, layer), rows, (number, batch.clone()), columns)?;
+            let each = sums.iter_mut().zip(&others);
+            each.for_each(|(sum, other)| columns.add(own.placed(), other.placed(), sum));
         }
     }
     let squared = |sums: &Vec<Summed>| sums.iter().map(Summed::squared).collect();

@@ -9,6 +9,7 @@
 
 use arrays::Matrix;
 use faer::{Mat, Side};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tensor::Device;
 use text::RandomStreams;
@@ -285,14 +286,17 @@ fn induced(
 }
 
 fn with_cosines(rows: Vec<(u32, u32)>, mapped: &Matrix, target: &Matrix) -> Pairs {
-    let dot = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
-    };
     let cosine = |&(a, b): &(u32, u32)| {
         let (a, b) = (mapped.row(a as usize), target.row(b as usize));
-        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt().max(f64::MIN_POSITIVE)
+        let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
+        for (a, b) in a.iter().zip(b).map(|(&a, &b)| (f64::from(a), f64::from(b))) {
+            ab += a * b;
+            aa += a * a;
+            bb += b * b;
+        }
+        ab / (aa * bb).sqrt().max(f64::MIN_POSITIVE)
     };
-    let cosines = rows.iter().map(cosine).collect();
+    let cosines = rows.par_iter().with_min_len(256).map(cosine).collect();
     Pairs { rows, cosines }
 }
 

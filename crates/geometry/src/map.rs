@@ -4,13 +4,14 @@ use std::path::Path;
 
 use arrays::Matrix;
 use arrays::npy::{self, Precision};
-use faer::{Mat, MatRef};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, get_global_parallelism as parallelism};
 
 use crate::error::{Error, Result};
 use crate::matmul::times_transposed;
 
 /// Pairs whose products are added up at a time.
-const STRIP: usize = 4096;
+const STRIP: usize = 1024;
 
 /// A square matrix W that maps a vector x of the source space to W x in the target space.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,14 +140,20 @@ impl CrossProduct {
         assert_eq!(source.cols(), target.cols(), "an orthogonal map keeps the dimension");
         let dim = source.cols();
         for strip in pairs.chunks(STRIP) {
-            let rows = |matrix: &Matrix, first: bool| {
-                Mat::from_fn(strip.len(), dim, |row, col| {
-                    let (a, b) = strip[row];
-                    f64::from(matrix.row(if first { a } else { b } as usize)[col])
-                })
+            let rows = |matrix: &Matrix, first: bool| -> Vec<f64> {
+                let row = |&(a, b): &(u32, u32)| matrix.row(if first { a } else { b } as usize);
+                strip.iter().flat_map(row).map(|&x| f64::from(x)).collect()
             };
             let (x, y) = (rows(source, forward), rows(target, !forward));
-            self.sum += y.transpose() * &x;
+            let matrix = |rows| MatRef::from_row_major_slice(rows, strip.len(), dim);
+            matmul(
+                self.sum.as_mut(),
+                Accum::Add,
+                matrix(&y).transpose(),
+                matrix(&x),
+                1.0,
+                parallelism(),
+            );
         }
         self.pairs += pairs.len();
     }

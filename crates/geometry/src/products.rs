@@ -34,8 +34,16 @@ pub(crate) enum Placed {
 
 /// A sum of products where it is made.
 pub(crate) enum Summed {
-    Here(Vec<f64>),
+    Here(HostSum),
     There(GramSum),
+}
+
+/// A sum of products in the host's memory, row after row.
+pub(crate) struct HostSum {
+    values: Vec<f64>,
+    right: usize,
+    /// Of products of a matrix with itself only the blocks on and above the diagonal are here.
+    symmetric: bool,
 }
 
 impl<'a> Columns<'a> {
@@ -62,7 +70,10 @@ impl<'a> Columns<'a> {
     /// Nothing yet: columns of one by columns of the other.
     pub(crate) fn sum(self, left: usize, right: usize) -> Summed {
         match self.gpu {
-            None => Summed::Here(vec![0.0; left * right]),
+            None => {
+                let values = vec![0.0; left * right];
+                Summed::Here(HostSum { values, right, symmetric: false })
+            }
             Some(device) => Summed::There(device.gram_sum(left, right)),
         }
     }
@@ -82,9 +93,16 @@ impl<'a> Columns<'a> {
 impl Summed {
     /// The sum of its squares.
     pub(crate) fn squared(&self) -> f64 {
-        let squared = |sum: &[f64]| sum.iter().map(|x| x * x).sum();
+        let squared = |sum: &[f64]| sum.iter().map(|x| x * x).sum::<f64>();
         match self {
-            Summed::Here(sum) => squared(sum),
+            Summed::Here(HostSum { values, symmetric: false, .. }) => squared(values),
+            Summed::Here(HostSum { values, right, symmetric: true }) => {
+                let of_row = |(row, sum): (usize, &[f64])| {
+                    let (start, end) = block(row, *right);
+                    squared(&sum[start..end]) + 2.0 * squared(&sum[end..])
+                };
+                values.chunks_exact(*right).enumerate().map(of_row).sum()
+            }
             Summed::There(sum) => squared(&sum.to_vec()),
         }
     }
@@ -92,21 +110,35 @@ impl Summed {
     /// The sum itself, row after row.
     pub(crate) fn into_values(self) -> Vec<f64> {
         match self {
-            Summed::Here(sum) => sum,
+            Summed::Here(HostSum { mut values, right, symmetric }) => {
+                for row in if symmetric { 0..right } else { 0..0 } {
+                    for col in 0..block(row, right).0 {
+                        values[row * right + col] = values[col * right + row];
+                    }
+                }
+                values
+            }
             Summed::There(sum) => sum.to_vec(),
         }
     }
 }
 
+/// The columns of the block on the diagonal that a row is in.
+fn block(row: usize, columns: usize) -> (usize, usize) {
+    let start = row / COLUMNS * COLUMNS;
+    (start, columns.min(start + COLUMNS))
+}
+
 /// `sum += aᵀ b`, columns of `a` by columns of `b`, on all threads. Of a matrix with itself only the blocks on and above
-/// the diagonal are multiplied, half of the operations; the others are copies.
-fn add_product(a: &Matrix, b: &Matrix, sum: &mut [f64]) {
+/// the diagonal are multiplied, half of the operations.
+fn add_product(a: &Matrix, b: &Matrix, sum: &mut HostSum) {
     let symmetric = std::ptr::eq(a, b);
+    sum.symmetric |= symmetric;
     let matrix = |matrix: &'_ Matrix| (matrix.rows(), matrix.cols());
     let ((rows, left), (_, right)) = (matrix(a), matrix(b));
     let a = MatRef::from_row_major_slice(a.values(), rows, left);
     let b = MatRef::from_row_major_slice(b.values(), rows, right);
-    sum.par_chunks_mut(COLUMNS * right).enumerate().for_each(|(strip, sum)| {
+    sum.values.par_chunks_mut(COLUMNS * right).enumerate().for_each(|(strip, sum)| {
         let first = if symmetric { strip * COLUMNS } else { 0 };
         let (columns, width) = (a.subcols(strip * COLUMNS, sum.len() / right), right - first);
         let mut product = vec![0.0; columns.ncols() * width];
@@ -124,13 +156,6 @@ fn add_product(a: &Matrix, b: &Matrix, sum: &mut [f64]) {
             sum[first..].iter_mut().zip(product).for_each(|(sum, &x)| *sum += f64::from(x));
         }
     });
-    if symmetric {
-        for row in COLUMNS..left {
-            for col in 0..row / COLUMNS * COLUMNS {
-                sum[row * right + col] = sum[col * right + row];
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -144,11 +169,14 @@ mod tests {
         let value = |place: usize| ((place * 7919 % 1009) as f32 - 500.0) / 250.0;
         let x = Matrix::new(rows, cols, (0..rows * cols).map(value).collect());
         let copy = x.clone();
-        let (mut own, mut other) = (vec![0.5; cols * cols], vec![0.5; cols * cols]);
-        for _ in 0..2 {
-            add_product(&x, &x, &mut own);
-            add_product(&x, &copy, &mut other);
-        }
+        let sums = |other: &Matrix| {
+            let mut sum = HostSum { values: vec![0.0; cols * cols], right: cols, symmetric: false };
+            (0..2).for_each(|_| add_product(&x, other, &mut sum));
+            let sum = Summed::Here(sum);
+            (sum.squared(), sum.into_values())
+        };
+        let ((squared, own), (expected, other)) = (sums(&x), sums(&copy));
+        assert!((squared / expected - 1.0).abs() < 1e-6, "{squared} {expected}");
         assert!(own.iter().zip(&other).all(|(own, other)| (own - other).abs() < 1e-3));
         assert!(other.iter().any(|x| x.abs() > 10.0));
     }

@@ -20,6 +20,7 @@
 //! # Ok::<(), text::Error>(())
 //! ```
 
+mod cache;
 mod config;
 mod export;
 mod import;
@@ -28,6 +29,7 @@ mod read;
 mod tokenizer;
 pub mod weights;
 
+pub use cache::{cached, hub_name};
 pub use config::{Family, architecture, is_checkpoint};
 pub use export::{ExportResult, ExportSource, ModelCard, export};
 pub use import::{Checkpoint, CheckpointSummary, ImportResult, open, vocabulary};

@@ -14,8 +14,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum OpenError {
     /// There is no model there.
     #[error(
-        "{0} holds no model; name the folder of a pretraining run (RUN@STEP for a snapshot that it saved), or \
-         a Hugging Face folder with its config.json"
+        "{0} holds no model; name the folder of a pretraining run (RUN@STEP for a snapshot that it saved), a Hugging Face \
+         folder with its config.json, or a model that `isogloss hub download` has brought, by its name at the hub"
     )]
     Nothing(PathBuf),
     /// The run has no snapshot of that step.

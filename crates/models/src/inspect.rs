@@ -143,9 +143,12 @@ fn folder(
             fingerprint: archive.digest().to_owned(),
         });
     }
+    // A model of the hub's cache goes by its name.
+    let found = location.as_ref().ok().map(|location| location.folder().to_owned());
     if let Err(error @ OpenError::NoSnapshot { .. }) = location {
         return Err(error.into());
     }
+    let path = found.as_deref().unwrap_or(path);
     if hub::is_checkpoint(path) {
         let hub::Checkpoint { summary, fingerprint, .. } = hub::open(path, device)?;
         return Ok(Inspection::HuggingFace { summary, fingerprint });

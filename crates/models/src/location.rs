@@ -1,5 +1,6 @@
 //! How a model is named: the folder of a run, `RUN@STEP` for a snapshot that the run saved while it was
-//! trained, or a Hugging Face folder. The one place where such names are read.
+//! trained, a Hugging Face folder, or the name of a model in the hub's cache (`OWNER/MODEL`, `mbert`). The one place where
+//! such names are read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,10 @@ impl ModelLocation {
         }
         if hub::is_checkpoint(name) {
             return Ok(Self::HuggingFace(name.to_owned()));
+        }
+        let by_name = name.to_str().filter(|_| !name.exists()).and_then(hub::cached);
+        if let Some(folder) = by_name {
+            return Ok(Self::HuggingFace(folder));
         }
         let Some((folder, step)) = run_and_step(name).filter(|(folder, _)| is_run(folder)) else {
             return Err(OpenError::Nothing(name.to_owned()));

@@ -59,6 +59,9 @@ fn call_command<'py>(
             std::mem::take(&mut *host.remarks.lock().unwrap_or_else(PoisonError::into_inner));
         match called {
             Ok(CallResult { json, finished }) => Ok((json, finished, remarks)),
+            Err(CallFailure { message, key: Some(key), .. }) if key == "device" => {
+                Err(Failure::device(message, Some(&key)))
+            }
             Err(CallFailure { message, usage: true, key }) => Err(Failure::Usage { message, key }),
             Err(CallFailure { message, usage: false, key }) => {
                 Err(Failure::Failed { message, key })

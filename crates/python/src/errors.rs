@@ -19,7 +19,7 @@ pub(crate) enum Failure {
     /// It was understood, and could not be carried out: `isogloss.Error`.
     Failed { message: String, key: Option<String> },
     /// A device that cannot be used, or that failed: `isogloss.DeviceError`.
-    Device(String),
+    Device { message: String, key: Option<String> },
     /// A fault of this package: `isogloss.InternalError`.
     Internal(String),
     /// Ctrl-C.
@@ -34,6 +34,16 @@ impl Failure {
         Self::Usage { message: message.into(), key: Some(key.to_owned()) }
     }
 
+    /// A device that cannot be used or failed, with a remedy where none is named.
+    pub(crate) fn device(message: String, key: Option<&str>) -> Self {
+        let message = message.replace("--device cpu", "device=\"cpu\"");
+        let message = match message.contains("; ") {
+            true => message,
+            false => format!("{message}; take device=\"cpu\""),
+        };
+        Self::Device { message, key: key.map(str::to_owned) }
+    }
+
     /// What a thread unwound with.
     pub(crate) fn of_panic(payload: Box<dyn Any + Send>) -> Self {
         let payload = match payload.downcast::<Interrupted>() {
@@ -41,7 +51,7 @@ impl Failure {
             Err(payload) => payload,
         };
         let payload = match payload.downcast::<DeviceFault>() {
-            Ok(fault) => return Self::Device(with_causes(&*fault)),
+            Ok(fault) => return Self::device(with_causes(&*fault), Some("device")),
             Err(payload) => payload,
         };
         let text = payload.downcast_ref::<String>().map(String::as_str);
@@ -54,7 +64,7 @@ impl<E: Fault> From<E> for Failure {
     fn from(error: E) -> Self {
         let any: &dyn Any = &error;
         if any.is::<DeviceFault>() || any.is::<DeviceError>() {
-            return Self::Device(with_causes(&error));
+            return Self::device(with_causes(&error), error.key());
         }
         let (message, key) = (with_causes(&error), error.key().map(str::to_owned));
         match error.is_usage() {
@@ -80,7 +90,7 @@ impl From<Failure> for PyErr {
         let (class, message, key) = match failure {
             Failure::Usage { message, key } => ("UsageError", message, key),
             Failure::Failed { message, key } => ("Error", message, key),
-            Failure::Device(message) => ("DeviceError", message, None),
+            Failure::Device { message, key } => ("DeviceError", message, key),
             Failure::Internal(message) => ("InternalError", message, None),
             Failure::Interrupted => return PyKeyboardInterrupt::new_err(()),
             Failure::Raised(error) => return error,

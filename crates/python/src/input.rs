@@ -12,8 +12,12 @@ use numpy::{
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
+use rayon::prelude::*;
 
 use crate::errors::Failure;
+
+/// Values from which on a copy is made by several threads.
+const LARGE: usize = 1 << 20;
 
 /// The layers of an array: rows x dim, layers x rows x dim, or a list of the former.
 pub(crate) fn stack(name: &str, array: &Bound<'_, PyAny>) -> PyResult<Stack> {
@@ -120,10 +124,14 @@ fn as_array<'py>(name: &str, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
 /// The values in the order of C, as f32.
 fn copied<T: numpy::Element + Copy>(
     array: &PyReadonlyArrayDyn<'_, T>,
-    to_f32: impl Fn(T) -> f32,
+    to_f32: impl Fn(T) -> f32 + Sync + Send,
 ) -> Vec<f32> {
     // A slice may also be in the order of Fortran.
     match array.as_slice() {
+        // The memory of a large copy is new to the process, and faulting it in takes longer than writing it.
+        Ok(values) if array.is_c_contiguous() && values.len() >= LARGE => {
+            values.par_iter().with_min_len(LARGE / 4).map(|&x| to_f32(x)).collect()
+        }
         Ok(values) if array.is_c_contiguous() => values.iter().map(|&x| to_f32(x)).collect(),
         _ => array.as_array().iter().map(|&x| to_f32(x)).collect(),
     }

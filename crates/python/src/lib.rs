@@ -10,6 +10,7 @@ mod command;
 mod encoder;
 mod errors;
 mod input;
+mod measures;
 mod pictures;
 mod spaces;
 mod values;
@@ -25,6 +26,7 @@ fn _isogloss(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bitext::register(module)?;
     command::register(module)?;
     encoder::register(module)?;
+    measures::register(module)?;
     pictures::register(module)?;
     spaces::register(module)?;
     wordvectors::register(module)?;

@@ -24,6 +24,23 @@ def test_links_equal_the_command_lines(tmp_path, command, world):
         assert found.forward == printed["forward"] and found.signature == printed["signature"]
 
 
+def test_links_of_an_encoder_equal_the_command_lines(tmp_path, command, bert):
+    (tmp_path / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    for flags in ({"layers": "1"}, {"layers": "2", "extract": "argmax", "units": "words"}):
+        out = tmp_path / f"links-{flags['layers']}"
+        words = [word for key, value in flags.items() for word in (f"--{key}", value)]
+        printed = command("word-align", "--model", bert, "--parallel", f"en-fr={tmp_path / 'pairs.tsv'}", "--device", "cpu",
+                          "--out", out, *words)
+        encoder = isogloss.Encoder.load(bert, device="cpu")
+        for model in (bert, encoder):
+            found = isogloss.word_align(PAIRS, model=model, langs=("en", "fr"), device="cpu", **flags)
+            assert found.lines() == out.read_text().splitlines() and any(found.links)
+            assert found.signature == printed["signature"] and found.score is None
+    with pytest.raises(isogloss.UsageError, match="encoder") as raised:
+        isogloss.word_align(PAIRS, layers=1)
+    assert raised.value.key == "layers"
+
+
 def test_links_are_the_translations():
     found = isogloss.word_align(PAIRS)
     assert found.links[1] == [(0, 0), (1, 2), (2, 1)]

@@ -74,7 +74,11 @@ def test_wrong_keys_are_refused_with_their_names(world, tmp_path):
 def test_transfer(run, world, tmp_path, command):
     done, _ = run
     flags = dict(task="pos", model=done.out, world=world, quick=True, epochs=1, sample_size=100, device="cpu")
-    found = isogloss.transfer(out=tmp_path / "pos", **flags)
+    lines = []
+    found = isogloss.transfer(out=tmp_path / "pos", callback=lines.append, **flags)
+    assert lines == [json.loads(line) for line in open(tmp_path / "pos" / "metrics.jsonl")]
+    assert [line["epoch"] for line in lines] == [1]
+    assert lines[0]["loss"] > 0 and 0 <= lines[0]["dev"] <= 1 and lines[0]["lr"] > 0
     words = []
     for key, value in flags.items():
         words += [f"--{key.replace('_', '-')}"] + ([] if value is True else [os.fspath(value) if key == "world" else value])
@@ -84,6 +88,16 @@ def test_transfer(run, world, tmp_path, command):
     assert {key: own[key] for key in same if not isinstance(own[key], (dict, list))} == {
         key: printed[key] for key in same if not isinstance(printed[key], (dict, list))}
     assert found.score is None or 0 <= found.score <= 1
+
+
+def test_a_callback_that_raises_stops_a_transfer(run, world, tmp_path):
+    def enough(line):
+        raise LookupError("enough")
+
+    flags = dict(task="pos", model=run[0].out, world=world, quick=True, epochs=50, sample_size=100, device="cpu")
+    with pytest.raises(LookupError, match="enough"):
+        isogloss.transfer(out=tmp_path / "pos", callback=enough, **flags)
+    assert len((tmp_path / "pos" / "metrics.jsonl").read_text().splitlines()) < 50
 
 
 def test_results_are_added_and_read(tmp_path, command):

@@ -1,6 +1,9 @@
 """Encoders against transformers and the command line."""
 
 import json
+import os
+import subprocess
+import sys
 
 import isogloss
 import numpy as np
@@ -121,3 +124,29 @@ def test_a_shift_is_the_difference_of_means(encoder):
         np.testing.assert_allclose(means.vectors(lang), states.mean(axis=1), atol=1e-5)
     difference = means.vectors("fr")[1] - means.vectors("en")[1]
     np.testing.assert_allclose(means.difference("en", to="fr", layer=1), difference, atol=1e-6)
+
+
+def test_models_of_the_cache_go_by_their_names(bert, tmp_path):
+    """In a process of its own, since names are looked up in the environment."""
+    for name, commit in (("google-bert--bert-base-multilingual-cased", "abc"), ("someone--model", "def")):
+        model = tmp_path / f"models--{name}"
+        (model / "refs").mkdir(parents=True)
+        (model / "refs" / "main").write_text(commit)
+        (model / "snapshots").mkdir()
+        (model / "snapshots" / commit).symlink_to(bert)
+    code = """
+import isogloss, sys
+loaded = [isogloss.Encoder.load(name, device="cpu") for name in ("mbert", "someone/model", sys.argv[1])]
+assert len({encoder.fingerprint for encoder in loaded}) == 1
+try:
+    isogloss.Encoder.load("xlm-r", device="cpu")
+except isogloss.Error as error:
+    print(error.remedy)
+"""
+    environment = {**os.environ, "HF_HUB_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code, str(bert)], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and "hub download" in done.stdout, done.stderr
+    # The command line takes the same names.
+    words = ["isogloss", "--json", "inspect", "mbert"]
+    shown = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert shown.returncode == 0 and "bert" in shown.stdout, shown.stderr

@@ -20,7 +20,7 @@ def test_examples_run(name, bert):
 
 def test_what_is_public_has_an_example():
     """Every public function of arrays, text or numbers shows how it is called."""
-    shown = [isogloss.retrieve, isogloss.cka, isogloss.word_align, isogloss.align.procrustes, isogloss.align.unsupervised,
+    shown = [isogloss.retrieve, isogloss.cka, isogloss.similarity, isogloss.language_id, isogloss.mine, isogloss.word_align, isogloss.align.procrustes, isogloss.align.unsupervised,
              isogloss.vectors.word2vec, isogloss.vectors.glove, isogloss.Encoder, isogloss.Encoder.encode,
              isogloss.Encoder.tokens, isogloss.Encoder.predict, isogloss.Results, isogloss.plot.cka]
     assert all(">>>" in each.__doc__ for each in shown)

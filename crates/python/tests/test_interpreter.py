@@ -132,6 +132,29 @@ def test_a_bar_is_drawn_on_a_terminal():
     assert b"subsamples" in drawn and b"[" in drawn
 
 
+def test_a_bar_is_drawn_in_a_notebook():
+    client = pytest.importorskip("nbclient").NotebookClient
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    code = "import isogloss, numpy\nx = numpy.random.rand(8000, 256)\nisogloss.cka(x, x, subsamples=60).signature"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    drawn = []
+
+    class Watched(client):
+        def process_message(self, message, cell, index):
+            drawn.append((message["msg_type"], message["content"].get("data", {}).get("text/html", "")))
+            return super().process_message(message, cell, index)
+
+    Watched(notebook, timeout=120, kernel_name="python3").execute()
+    bars = [html for kind, html in drawn if "<progress" in html]
+    assert len(bars) > 1 and "subsamples" in bars[-1]
+    assert {kind for kind, html in drawn if "<progress" in html} == {"display_data", "update_display_data"}
+    # It is gone when the work is done.
+    outputs = notebook.cells[0].outputs
+    assert not any("<progress" in output.get("data", {}).get("text/html", "") for output in outputs)
+    assert "cka:linear" in outputs[-1]["data"]["text/plain"]
+
+
 def test_types_are_strict():
     mypy = pytest.importorskip("mypy.api")
     # Its sources: among installed packages mypy takes its own for the user's.

@@ -1,5 +1,8 @@
 """Maps, retrieval and CKA against NumPy, SciPy and scikit-learn, and against the command line."""
 
+import subprocess
+import sys
+
 import isogloss
 import numpy as np
 import pytest
@@ -179,8 +182,26 @@ def test_wrong_requests_name_their_key(call, key):
 
 
 def test_a_device_that_is_not_there_is_an_exception():
-    with pytest.raises(isogloss.DeviceError):
+    with pytest.raises(isogloss.DeviceError) as raised:
         isogloss.cka(X, Y, device="tpu")
+    assert raised.value.key == "device" and raised.value.remedy
+
+
+@pytest.mark.parametrize("call", [
+    lambda bert, out: isogloss.cka(X, Y, device="cuda"),
+    lambda bert, out: isogloss.Encoder.load(bert, device="cuda"),
+    lambda bert, out: isogloss.word_align([("a", "b")], model=bert, layers=1, device="cuda"),
+    lambda bert, out: isogloss.pretrain(out=out, text={"en": __file__}, scale="tiny", steps=1, device="cuda"),
+], ids=["arrays", "encoder", "word_align", "command"])
+def test_a_gpu_that_cannot_be_used_is_an_exception_with_its_remedy(call, bert, tmp_path):
+    code = "import isogloss, numpy; isogloss.cka(numpy.eye(4), numpy.eye(4), device='cuda', subsamples=0)"
+    if subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0:
+        pytest.skip("there is a GPU")
+    with pytest.raises(isogloss.DeviceError) as raised:
+        call(bert, tmp_path / "run")
+    error = raised.value
+    assert error.key == "device" and "GPU" in error.reason and 'device="cpu"' in error.remedy
+    assert not (tmp_path / "run").exists()
 
 
 def test_pictures_are_svg():

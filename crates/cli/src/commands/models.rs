@@ -11,6 +11,7 @@ use models::PretrainedModel;
 use models::parallel::{ParallelSide, read_pair};
 use models::sentences::{EncodedPairs, encode_pairs};
 use tensor::{Device, DeviceError};
+use terms::Fault as _;
 
 use super::texts::{ColumnsFlag, parse_text};
 use crate::failure::Failure;
@@ -113,7 +114,8 @@ fn device_failure(error: &DeviceError) -> Failure {
         DeviceError::Threads { .. } => " (--threads)",
         _ => "; or take --device cpu",
     };
-    Failure::Usage(format!("{error}{remedy}"))
+    let key = error.key().map(str::to_owned);
+    Failure::Library { message: format!("{error}{remedy}"), usage: true, key }
 }
 
 /// Which layers: `all`, or numbers and ranges; 0 is the embeddings.

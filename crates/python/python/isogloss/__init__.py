@@ -12,6 +12,7 @@ from ._commands import PretrainingRun, TransferResult, pretrain, transfer
 from ._encoder import Encoder, Encoding, Means, ShiftResult
 from ._errors import DeviceError, Error, InternalError, UsageError
 from ._isogloss import __version__
+from ._measures import LanguageIdResult, MiningResult, SimilarityResult, language_id, mine, similarity
 from ._progress import set_progress
 from ._results import Result
 from ._spaces import CkaResult, RetrievalResult, cka, retrieve
@@ -24,22 +25,28 @@ __all__ = [
     "Encoding",
     "Error",
     "InternalError",
+    "LanguageIdResult",
     "Means",
+    "MiningResult",
     "PretrainingRun",
     "Result",
     "Results",
     "RetrievalResult",
     "ShiftResult",
+    "SimilarityResult",
     "TransferResult",
     "UsageError",
     "WordAlignment",
     "__version__",
     "align",
     "cka",
+    "language_id",
+    "mine",
     "plot",
     "pretrain",
     "retrieve",
     "set_progress",
+    "similarity",
     "transfer",
     "vectors",
     "word_align",

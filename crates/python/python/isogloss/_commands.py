@@ -147,6 +147,10 @@ def transfer(*, out: Path, callback: Callable[[dict[str, Any]], object] | None =
 
     Keyword arguments are the command's flags: ``task``, ``model``, ``world``, or ``train``, ``dev`` and ``test`` as ``{"en": "train.tsv"}``, ``seeds=[1, 2]``,
     ``quick``, ``lr``, ``device`` … Ctrl-C stops it; ``resume=True`` goes on.
+
+    ``callback`` is called with a dictionary for each line of ``metrics.jsonl``, one for each epoch of each setting: ``epoch``, ``step``, the mean
+    training ``loss``, ``dev`` (the score on the source language's development set, and ``score`` in full), and the setting (``seed``, ``batch``,
+    ``lr``, ``head_lr``). An exception of it stops the run.
     """
     fields, remarks = call(["transfer"], {"out": out, **flags}, (), callback)
     return TransferResult(fields, _target_score(fields), {"out": out, "remarks": remarks})

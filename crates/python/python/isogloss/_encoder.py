@@ -143,13 +143,23 @@ class Encoder:
 
     @classmethod
     def load(cls, path: Path, *, device: Device = "auto", threads: int = 0) -> Encoder:
-        """Open the folder of a run (or ``RUN@STEP``) or of a Hugging Face model; nothing is downloaded."""
+        """Open the folder of a run (or ``RUN@STEP``) or of a Hugging Face model.
+
+        A model of the Hugging Face cache goes by its name at the hub, ``"google-bert/bert-base-multilingual-cased"``, and ``"mbert"``,
+        ``"xlm-r"``, ``"xlm-r-large"`` and ``"xlm-100"`` are short for those that the papers use. Nothing is downloaded: the command
+        ``isogloss hub download NAME`` does that.
+        """
         return cls(_isogloss.LoadedModel.open(path, device, threads))
 
     @property
     def languages(self) -> list[str]:
         """The languages of the model; none where it takes any."""
         return [] if self._loaded.any_language else list(self._loaded.languages)
+
+    @property
+    def path(self) -> str:
+        """The folder or the name that it was loaded by."""
+        return str(self._loaded.name)
 
     @property
     def layers(self) -> int:

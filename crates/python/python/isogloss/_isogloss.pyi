@@ -37,6 +37,19 @@ def compared(
     seed: int,
     place: _Place,
 ) -> dict[str, Any]: ...
+def similar(
+    x: ArrayLike, y: ArrayLike, measures: Sequence[str], subsamples: int, seed: int, place: _Place
+) -> dict[str, Any]: ...
+def language_probed(
+    vectors: Sequence[tuple[str, ArrayLike]], directions: int, seed: int, threads: int
+) -> dict[str, Any]: ...
+def mined(
+    x: ArrayLike,
+    y: ArrayLike,
+    gold: set[tuple[int, int]] | None,
+    settings: Mapping[str, Any],
+    place: _Place,
+) -> tuple[dict[str, Any], Any, Any]: ...
 def word_aligned(
     pairs: Sequence[tuple[str, str]], settings: Mapping[str, Any], threads: int
 ) -> tuple[list[list[tuple[int, int]]], dict[str, Any]]: ...

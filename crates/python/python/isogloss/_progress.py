@@ -30,7 +30,8 @@ def _notebook() -> Any:
     if shell is None:
         return None
     running = shell.get_ipython()
-    if running is None or type(running).__name__ != "ZMQInteractiveShell":
+    kinds = [kind.__name__ for kind in type(running).__mro__]
+    if "ZMQInteractiveShell" not in kinds:
         return None
     from IPython.display import display
 

@@ -360,7 +360,9 @@ impl SettingTrainer<'_, '_> {
                 return Ok(false);
             }
             let SettingProgress { epoch, best, history } = &under_way.progress;
-            let EpochMetrics { loss, dev, .. } = history.last().expect("an epoch leaves a line");
+            let line = history.last().expect("an epoch leaves a line");
+            let EpochMetrics { loss, dev, .. } = line;
+            run.observer().metrics(&serde_json::to_value(line).expect("metrics are valid JSON"));
             let star = if best.is_some_and(|(at, _)| at == *epoch) { " *" } else { "" };
             let (epochs, unit) = (run.config.epochs, run.config.task.unit());
             run.observer().note(&format!(

@@ -18,7 +18,8 @@ another server. What was broken off goes on where it stopped.";
 /// Flags of `hub download`.
 #[derive(Args)]
 pub(crate) struct Download {
-    /// The model, as OWNER/MODEL.
+    /// The model, as OWNER/MODEL; mbert, xlm-r, xlm-r-large and xlm-100 are short for those of the papers. Every command then
+    /// takes this name for a model.
     name: String,
 
     /// The branch, tag or commit.
@@ -30,7 +31,8 @@ impl Download {
     pub(super) fn run(self) -> Result<Outcome, Failure> {
         let mut coming = Coming::default();
         let mut watch = |name: &str, done, total| coming.show(name, done, total);
-        let model = catalogue::hub::download(&self.name, &self.revision, &mut watch)?;
+        let model =
+            catalogue::hub::download(::hub::hub_name(&self.name), &self.revision, &mut watch)?;
         drop(coming);
         let mut text = String::new();
         if model.offline {
